@@ -1,0 +1,303 @@
+/* The units that extend hone: operators, tactics and patterns. Built-in ones use exactly these descriptors.
+ *
+ * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type). Descriptors are static
+ * const data: hone never copies or frees them. */
+#ifndef HONE_PLUGIN_H
+#define HONE_PLUGIN_H
+
+#include <hone/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HONE_DESC_HEAD(type) .struct_size = sizeof(type), .abi = HONE_PLUGIN_ABI
+
+/* ---------------------------------------------------------------- operator instances */
+
+/* One node of a model: operator, attributes, arity. Opaque; lives as long as its model. */
+typedef struct hone_node hone_node;
+
+HONE_API const char *hone_node_op(const hone_node *node);     /* "Conv" */
+HONE_API const char *hone_node_domain(const hone_node *node); /* "" for ONNX's own */
+HONE_API const char *hone_node_name(const hone_node *node);   /* never NULL; made up when the model has none */
+HONE_API int32_t hone_node_opset(const hone_node *node);      /* imported version of the node's domain */
+HONE_API uint32_t hone_node_inputs(const hone_node *node);
+HONE_API uint32_t hone_node_outputs(const hone_node *node);
+
+/* Attributes. The default is returned when the attribute is absent (its type was checked at load). Lists are
+ * borrowed from the model; *count is 0 and NULL is returned when absent. */
+HONE_API bool hone_node_has(const hone_node *node, const char *attr);
+HONE_API int64_t hone_node_int(const hone_node *node, const char *attr, int64_t otherwise);
+HONE_API float hone_node_float(const hone_node *node, const char *attr, float otherwise);
+HONE_API const char *hone_node_string(const hone_node *node, const char *attr, const char *otherwise);
+HONE_API const int64_t *hone_node_ints(const hone_node *node, const char *attr, size_t *count);
+HONE_API const float *hone_node_floats(const hone_node *node, const char *attr, size_t *count);
+HONE_API const hone_string *hone_node_strings(const hone_node *node, const char *attr, size_t *count);
+HONE_API const hone_tensor *hone_node_tensor(const hone_node *node, const char *attr);
+
+/* ---------------------------------------------------------------- operators */
+
+typedef enum hone_attr_type {
+  HONE_ATTR_NONE = 0,
+  HONE_ATTR_FLOAT = 1, /* the numbers are those of ONNX AttributeProto.AttributeType */
+  HONE_ATTR_INT = 2,
+  HONE_ATTR_STRING = 3,
+  HONE_ATTR_TENSOR = 4,
+  HONE_ATTR_GRAPH = 5,
+  HONE_ATTR_FLOATS = 6,
+  HONE_ATTR_INTS = 7,
+  HONE_ATTR_STRINGS = 8,
+  HONE_ATTR_TENSORS = 9,
+  HONE_ATTR_GRAPHS = 10
+} hone_attr_type;
+
+/* An attribute that an operator knows; a node with any other is refused by name. */
+typedef struct hone_attr_desc {
+  const char *name; /* NULL ends the table */
+  hone_attr_type type;
+  bool required;
+  int16_t since, until; /* opset range in which it exists; 0: open */
+} hone_attr_desc;
+
+/* What shape and dtype inference and the cost function see. Dimensions may be unknown (< 0) and rank may be -1. */
+typedef struct hone_infer {
+  const hone_node *node;
+  uint32_t n_inputs, n_outputs;
+  const hone_tensor_desc *const *input; /* [n_inputs]; NULL entry: optional input left out */
+  const hone_tensor *const *value; /* [n_inputs]; row-major value where it is known beforehand, else NULL entry */
+  hone_tensor_desc *const *output; /* [n_outputs]; infer fills dtype, rank, dim; NULL entry: output not wanted */
+} hone_infer;
+
+typedef struct hone_cost {
+  double flops; /* a multiply-accumulate counts 2; an elementwise operation 1 an element */
+  double macs;  /* multiply-accumulates alone */
+  double bytes; /* read + written, each tensor once; < 0: let hone sum inputs and outputs */
+} hone_cost;
+
+/* One execution of an operator's reference. All tensors are row-major and dense, on the host. */
+typedef struct hone_call hone_call;
+struct hone_call {
+  const hone_node *node;
+  uint32_t n_inputs, n_outputs;
+  const hone_tensor *const *input; /* NULL entry: optional input left out */
+  hone_tensor *const *output;      /* NULL entry: not wanted. data is set when infer gave all dimensions, else NULL:
+                                      then call alloc_output */
+  /* Sets output[i]'s descriptor and memory (for shapes that depend on data). For strings the bytes of the elements
+   * come from scratch_keep. */
+  hone_status (*alloc_output)(hone_call *call, uint32_t i, const hone_tensor_desc *desc, hone_error *error);
+  /* Uninitialised memory, 64-byte aligned, until the call returns; NULL when the byte budget is spent. */
+  void *(*scratch)(hone_call *call, size_t bytes);
+  /* The same, but alive until the run ends (string bytes). */
+  void *(*scratch_keep)(hone_call *call, size_t bytes);
+  /* True when the run was cancelled or its deadline has passed: long loops ask now and then and return
+   * HONE_ERROR_CANCELLED. */
+  bool (*stopped)(hone_call *call);
+  void *impl; /* the runtime's own */
+};
+
+enum {
+  HONE_OP_RANDOM = 1u << 0,         /* two equal calls may differ: never folded, never merged */
+  HONE_OP_DATA_DEPENDENT = 1u << 1, /* output dimensions depend on input values even when all shapes are known */
+  HONE_OP_VIEW = 1u << 2,           /* output 0 has input 0's elements in the same row-major order (Reshape...) */
+  HONE_OP_CONTROL = 1u << 3,        /* If, Loop, Scan: run by the runtime, no reference */
+  HONE_OP_MOVE = 1u << 4,           /* moves elements, computes nothing */
+  HONE_OP_POINTWISE = 1u << 5       /* each output element depends on the broadcast input elements at its place */
+};
+
+#define HONE_VARIADIC 0xffffffffu
+#define HONE_TYPES(d) (1u << (d))
+
+typedef struct hone_op_desc {
+  uint32_t struct_size, abi;
+  const char *domain, *op_type;
+  int16_t since;  /* first opset (of the domain) whose definition is implemented */
+  int16_t until;  /* last opset for which this definition is valid; 0: not changed up to the newest known (24) */
+  uint32_t flags;
+  uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* HONE_VARIADIC: no upper bound */
+  uint32_t types; /* dtypes of input 0 (or of the output where there is no input): HONE_TYPES bits; 0: any */
+  const hone_attr_desc *attrs; /* NULL: none */
+  hone_status (*infer)(const hone_infer *io, hone_error *error);
+  void (*cost)(const hone_infer *io, hone_cost *cost); /* NULL: 1 FLOP an output element; MOVE and VIEW: none */
+  hone_status (*reference)(hone_call *call, hone_error *error);
+} hone_op_desc;
+
+/* ---------------------------------------------------------------- steps */
+
+/* Elementwise functions: instructions of pointwise programs, and activations of epilogues.
+ * x, y, z are operands, alpha and beta immediates. */
+typedef enum hone_pw_op {
+  HONE_PW_NONE = 0,
+  HONE_PW_LOAD,  /* dst <- input[a] */
+  HONE_PW_STORE, /* output[dst] <- register a */
+  HONE_PW_CONST, /* alpha */
+  HONE_PW_ADD, HONE_PW_SUB, HONE_PW_MUL, HONE_PW_DIV, HONE_PW_MIN, HONE_PW_MAX, HONE_PW_POW, HONE_PW_PRELU,
+  HONE_PW_EQ, HONE_PW_LT, HONE_PW_LE, HONE_PW_GT, HONE_PW_GE, HONE_PW_AND, HONE_PW_OR, HONE_PW_XOR,
+  HONE_PW_WHERE, /* x != 0 ? y : z */
+  HONE_PW_NOT, HONE_PW_NEG, HONE_PW_ABS, HONE_PW_SQRT, HONE_PW_RECIPROCAL, HONE_PW_EXP, HONE_PW_LOG, HONE_PW_ERF,
+  HONE_PW_TANH, HONE_PW_SIGMOID, HONE_PW_FLOOR, HONE_PW_CEIL, HONE_PW_ROUND, HONE_PW_SIGN,
+  HONE_PW_RELU,
+  HONE_PW_CLIP,         /* min(max(x, alpha), beta) */
+  HONE_PW_LEAKYRELU,    /* x < 0 ? alpha x : x */
+  HONE_PW_ELU,          /* x < 0 ? alpha (exp(x) - 1) : x */
+  HONE_PW_SELU,         /* beta (x <= 0 ? alpha exp(x) - alpha : x) */
+  HONE_PW_CELU,         /* max(0, x) + min(0, alpha (exp(x / alpha) - 1)) */
+  HONE_PW_HARDSIGMOID,  /* clip(alpha x + beta, 0, 1) */
+  HONE_PW_HARDSWISH,    /* x clip(alpha x + beta, 0, 1); ONNX: alpha 1/6, beta 0.5 */
+  HONE_PW_SILU,         /* x sigmoid(alpha x) */
+  HONE_PW_GELU_ERF,     /* 0.5 x (1 + erf(x / sqrt 2)) */
+  HONE_PW_GELU_TANH,    /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+  HONE_PW_SOFTPLUS,     /* log(1 + exp(x)) */
+  HONE_PW_SOFTSIGN,     /* x / (1 + |x|) */
+  HONE_PW_MISH,         /* x tanh(softplus(x)) */
+  HONE_PW_COUNT
+} hone_pw_op;
+
+typedef struct hone_pw_instr {
+  uint8_t op;      /* hone_pw_op */
+  uint8_t dst;     /* register; STORE: output index */
+  uint8_t a, b, c; /* registers; LOAD: a is the input index */
+  float alpha, beta;
+} hone_pw_instr;
+
+#define HONE_PW_REGISTERS 16
+
+/* A pointwise program. All arithmetic is f32; bool tensors are loaded as 0.0 / 1.0 and stored as x != 0. Inputs
+ * broadcast to the output's dimensions as in ONNX; all outputs have the same dimensions and layout. */
+typedef struct hone_pw_program {
+  uint32_t n_instr;
+  const hone_pw_instr *instr;
+} hone_pw_program;
+
+/* Epilogue of an anchor: applied to its result in order, before it is stored. */
+typedef enum hone_epilogue_kind {
+  HONE_EPI_BIAS = 1, /* + input[i], one value a channel (dimension 1; last dimension for Gemm/MatMul) */
+  HONE_EPI_SCALE,    /* * input[i], one value a channel */
+  HONE_EPI_ADD,      /* + input[i], same dimensions and layout as the output (residual) */
+  HONE_EPI_MUL,      /* * input[i], same dimensions and layout as the output */
+  HONE_EPI_ACT,      /* act(x, alpha, beta) */
+  HONE_EPI_QUANTIZE, /* to the output's dtype by its descriptor's quantisation */
+  HONE_EPI_CAST      /* to the output's dtype */
+} hone_epilogue_kind;
+
+typedef struct hone_epilogue {
+  hone_epilogue_kind kind;
+  hone_pw_op act;
+  uint32_t input; /* index into the step's inputs, for BIAS, SCALE, ADD, MUL */
+  float alpha, beta;
+} hone_epilogue;
+
+#define HONE_MAX_EPILOGUE 6
+
+/* A tensor as a step sees it: descriptor, and the bytes when it is a constant (row-major unless the descriptor says
+ * otherwise). */
+typedef struct hone_step_tensor {
+  hone_tensor_desc desc;
+  const void *constant; /* NULL: known only at run time */
+} hone_step_tensor;
+
+/* One unit of execution, chosen by lowering: an anchor operator with an epilogue, or a pointwise program. */
+typedef struct hone_step {
+  uint32_t struct_size, abi;
+  const char *anchor;       /* operator type ("Conv"), "Pointwise", "Reformat" or a fused pattern's name */
+  const char *name;         /* for reports: the anchor node's name */
+  const hone_node *node;    /* attributes of the anchor; NULL for Pointwise and Reformat */
+  uint32_t n_inputs;        /* the anchor's own inputs first, then those that the epilogue adds */
+  uint32_t n_anchor_inputs; /* a left-out optional input has dtype NONE */
+  const hone_step_tensor *input;
+  uint32_t n_outputs;
+  const hone_step_tensor *output;
+  uint32_t n_epilogue;
+  hone_epilogue epilogue[HONE_MAX_EPILOGUE];
+  const hone_pw_program *program; /* Pointwise only */
+  hone_cost cost;
+} hone_step;
+
+/* ---------------------------------------------------------------- tactics */
+
+enum { /* hone_machine.isa */
+  HONE_ISA_AVX2 = 1u << 0, /* with FMA and F16C */
+  HONE_ISA_AVX512 = 1u << 1, /* F, BW, DQ, VL */
+  HONE_ISA_AVX512VNNI = 1u << 2,
+  HONE_ISA_AVX512BF16 = 1u << 3
+};
+
+/* What cost models may know of the machine. */
+typedef struct hone_machine {
+  const char *device;  /* "cpu" or "cuda" */
+  uint32_t isa;        /* HONE_ISA_*, after HONE_CPU's mask */
+  uint32_t threads;    /* that a run will use */
+  double peak_flops;   /* f32, all threads, FLOP/s */
+  double dram_bytes;   /* per second, all threads */
+  double cache_bytes;  /* last-level cache bandwidth per second, all threads */
+  size_t l1, l2, l3;   /* bytes; l1 and l2 per core */
+} hone_machine;
+
+/* Why a tactic does not take a step. */
+typedef struct hone_reason {
+  char text[160];
+} hone_reason;
+
+typedef struct hone_tactic_need {
+  size_t blob_bytes;      /* prepacked constants, kept with the plan */
+  size_t workspace_bytes; /* scratch of one run, shared between steps, 64-byte aligned */
+} hone_tactic_need;
+
+/* One run of a step. */
+typedef struct hone_step_run {
+  const hone_step *step;
+  const void *const *in; /* [n_inputs]; constants included; NULL where left out */
+  void *const *out;      /* [n_outputs] */
+  const void *blob;
+  void *workspace;
+  uint32_t threads;
+  /* Calls fn(arg, task, thread) for task = 0..tasks-1 on up to `threads` threads; thread < threads identifies the
+   * worker, for per-thread workspace. Returns when all are done. */
+  void (*parallel)(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread), void *arg);
+  void *pool;
+} hone_step_run;
+
+typedef struct hone_tactic_desc {
+  uint32_t struct_size, abi;
+  const char *name;   /* "conv_gemm_avx512": what reports and HONE_TACTICS show */
+  const char *device; /* "cpu", "cuda" */
+  const char *anchor; /* the step anchor it implements */
+  int32_t version;    /* raise when results or packed blobs change: saved plans name it */
+  /* True when it can run the step exactly as described (layouts, dtypes, epilogue); else says why not. Depends on
+   * nothing but its arguments. */
+  bool (*accepts)(const hone_step *step, const hone_machine *machine, hone_reason *why);
+  double (*cost)(const hone_step *step, const hone_machine *machine); /* predicted seconds */
+  hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error);
+  /* Fills the plan's blob from the step's constants; NULL: no blob. */
+  hone_status (*prepack)(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
+  /* Computes; allocates nothing, takes no lock. */
+  hone_status (*run)(const hone_step_run *run, hone_error *error);
+} hone_tactic_desc;
+
+/* ---------------------------------------------------------------- patterns */
+
+typedef struct hone_match hone_match; /* a place where a pattern's nodes were found */
+
+/* Node bound to the k-th line of the pattern text. */
+HONE_API const hone_node *hone_match_node(const hone_match *match, uint32_t k);
+/* Value bound to a %name of the pattern: descriptor, and constant bytes (or NULL). False: no such name or unbound. */
+HONE_API bool hone_match_value(const hone_match *match, const char *name, hone_tensor_desc *desc, const void **constant);
+
+/* A fused pattern: a small graph in text, one node a line ("%y = Sigmoid(%x)"), that lowering replaces by one step.
+ * The last line is the root; every inner value must have no other reader. */
+typedef struct hone_pattern_desc {
+  uint32_t struct_size, abi;
+  const char *name;    /* anchor name of the step that it makes ("Gelu", "YoloDecode") */
+  const char *text;
+  const char *inputs;  /* names of the values that become the step's inputs, in order: "%x %beta" */
+  /* Extra condition; NULL: always. Says why not. */
+  bool (*accepts)(const hone_match *match, hone_reason *why);
+  /* When the fused form is one pointwise function of its first input: that function and its immediates. Lowering can
+   * then place it in epilogues and pointwise programs. NULL: a step of its own with anchor `name`. */
+  bool (*pointwise)(const hone_match *match, hone_pw_op *op, float *alpha, float *beta);
+} hone_pattern_desc;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
