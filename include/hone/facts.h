@@ -1,0 +1,366 @@
+/* facts v1: the neutral record of a run, and the only door into insight (profile, findings, reports).
+ *
+ * A hone_facts is a log of spans plus the static tables that explain them: steps, ONNX nodes, refused
+ * tactics, near misses of passes, measured roofs, memory samples, the outer clock's wall time of each
+ * iteration, and the quality of the sampling. hone's own runtime and every importer of foreign profiles fill
+ * the same object.
+ *
+ * Conventions
+ * - All times are nanoseconds of one monotonic clock; only differences carry meaning. Wall times are measured
+ * by an independent outer clock (see hone_facts_add_wall).
+ * - Strings are UTF-8. Every string handed in is copied and interned; every string read back is owned by the
+ * facts and lives until hone_facts_destroy. NULL goes in as "not known" and comes back as NULL.
+ * - Tables are append only; indices are stable. Pointers to table rows are valid until the next add to that
+ * table.
+ * - The add functions report running out of memory once, at the end: after a failure they do nothing, and
+ *   hone_facts_check says what happened. So a builder needs one error check, not a hundred.
+ * - A hone_facts is not thread safe while it is built; when nobody adds any more, any number of threads may
+ * read it.
+ */
+#ifndef HONE_FACTS_H
+#define HONE_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hone/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HONE_FACTS_VERSION 1
+
+typedef struct hone_facts hone_facts;
+
+/* ---- spans
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* What a span's time is spent on: name in the code, word in JSON. */
+#define HONE_SPAN_KINDS(X)                                                                                   \
+  X(RUN,                                                                                                     \
+    "run") /* container: one iteration of inference, opened before the first step, closed after the last */  \
+  X(KERNEL, "kernel")     /* an operator's computation */                                                    \
+  X(REFORMAT, "reformat") /* a change of layout or dtype that no ONNX node asked for */                      \
+  X(COPY, "copy")         /* moving bytes within one memory */                                               \
+  X(COPY_H2D, "copy_h2d") /* host to device */                                                               \
+  X(COPY_D2H, "copy_d2h") /* device to host */                                                               \
+  X(SYNC, "sync")         /* waiting for a device, a stream or another thread */                             \
+  X(HOST, "host")         /* host work of the runtime: shape computation, control flow, launches */          \
+  X(PRE, "pre")           /* pre-processing: decode, resize, normalise, generate inputs */                   \
+  X(POST, "post")         /* post-processing: top-k, decode, NMS, write outputs */                           \
+  X(IDLE, "idle")         /* known to be idle (throttled, sleeping on purpose) */
+
+typedef enum hone_span_kind {
+#define X(id, word) HONE_SPAN_##id,
+  HONE_SPAN_KINDS(X)
+#undef X
+      HONE_SPAN_KIND_COUNT
+} hone_span_kind;
+
+/* The word that stands for a kind in JSON; "?" for a number that is none. */
+HONE_API const char *hone_span_kind_name(hone_span_kind kind);
+
+/* One interval on one lane. Spans on the same lane may nest; time belongs to the innermost one. */
+typedef struct hone_span {
+  uint32_t id;     /* 1, 2, ...; assigned by the facts */
+  uint32_t parent; /* id of the enclosing span, 0: none */
+  int64_t start_ns, end_ns;
+  hone_span_kind kind;
+  int32_t lane;      /* thread, stream or queue */
+  int32_t iteration; /* 0, 1, ... of the measured runs; -1: outside them (load, warm-up, tuning) */
+  int32_t step;      /* index into the step table, -1: none */
+  /* The rest is optional: NULL or 0 mean "as the step says". */
+  const char *name;
+  const char *op_type;
+  const char *tactic;
+  uint64_t bytes; /* read + written */
+  uint64_t flops;
+} hone_span;
+
+/* ---- the buffer in which a running context keeps its spans
+ * ------------------------------------------------------- */
+
+/* One record, written in the steady state: no allocation, no lock, no strings to copy. */
+typedef struct hone_span_record {
+  int64_t start_ns, end_ns;
+  const char
+      *name;      /* must outlive the conversion (static text or the plan's strings); NULL: the step's name */
+  uint64_t bytes; /* 0: as the step says */
+  int32_t step, iteration;
+  int16_t lane;
+  uint8_t kind; /* hone_span_kind */
+} hone_span_record;
+
+/* A preallocated buffer; one writer. When it is full the newest records are dropped and counted: a run whose
+ * RUN span (pushed last) did not fit is left out of the profile as a whole, so what is reported is complete.
+ */
+typedef struct hone_span_buffer {
+  hone_span_record *records;
+  size_t capacity, count;
+  uint64_t dropped;
+} hone_span_buffer;
+
+/* Allocates room for `capacity` records. HONE_ERROR_MEMORY when there is none. */
+HONE_API hone_status hone_span_buffer_init(hone_span_buffer *buffer, size_t capacity, hone_error *error);
+HONE_API void hone_span_buffer_free(hone_span_buffer *buffer);
+
+static inline void hone_span_push(hone_span_buffer *buffer, hone_span_kind kind, int lane, int iteration,
+                                  int step, int64_t start_ns, int64_t end_ns, uint64_t bytes,
+                                  const char *name) {
+  if (buffer->count >= buffer->capacity) {
+    buffer->dropped++;
+    return;
+  }
+  hone_span_record *r = &buffer->records[buffer->count++];
+  r->start_ns = start_ns;
+  r->end_ns = end_ns;
+  r->name = name;
+  r->bytes = bytes;
+  r->step = (int32_t)step;
+  r->iteration = (int32_t)iteration;
+  r->lane = (int16_t)lane;
+  r->kind = (uint8_t)kind;
+}
+
+/* ---- metadata
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* The lists are read three times: for the struct, for writing and for reading JSON. Text fields may be NULL.
+ */
+#define HONE_META_TEXTS(X)                                                                                   \
+  X(tool) /* who recorded: "hone", "trtexec", ... */                                                         \
+  X(tool_version)                                                                                            \
+  X(commit) /* source revision of the tool or of the user's project */                                       \
+  X(model)  /* file name or network name */                                                                  \
+  X(model_hash)                                                                                              \
+  X(device)  /* "AMD EPYC 9654", "NVIDIA H200" */                                                            \
+  X(backend) /* "cpu", "cuda" */                                                                             \
+  X(isa)     /* "avx512vnni" */                                                                              \
+  X(os)                                                                                                      \
+  X(compiler)                                                                                                \
+  X(precision)   /* "f32", "bf16", "int8", "mixed" */                                                        \
+  X(date)        /* ISO 8601, UTC */                                                                         \
+  X(flags)       /* the command line or options that matter */                                               \
+  X(outer_clock) /* which clock measured the walls */                                                        \
+  X(inner_clock) /* which clock stamped the spans */
+
+#define HONE_META_NUMBERS(X)                                                                                 \
+  X(batch)                                                                                                   \
+  X(threads)           /* worker threads used */                                                             \
+  X(cores)             /* hardware threads this process may use */                                           \
+  X(opt_level)         /* 0-3; -1: not known */                                                              \
+  X(seed)              /* of the generated inputs */                                                         \
+  X(warmups)           /* runs thrown away */                                                                \
+  X(runs)              /* measured runs asked for */                                                         \
+  X(interrupted)       /* 1: stopped early (Ctrl-C, budget), the runs that finished are kept */              \
+  X(timer_overhead_ns) /* cost of one time stamp */                                                          \
+  X(dropped_spans)     /* did not fit into the buffer */                                                     \
+  X(load_ms)           /* file to ready session */                                                           \
+  X(streams)           /* independent queues used */                                                         \
+  X(dynamic_shapes)    /* 1: some dimension was symbolic */
+
+typedef struct hone_facts_meta {
+#define X(field) const char *field;
+  HONE_META_TEXTS(X)
+#undef X
+#define X(field) double field;
+  HONE_META_NUMBERS(X)
+#undef X
+} hone_facts_meta;
+
+/* ---- tables
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* A tactic that could have run a step and does not. */
+typedef struct hone_alternative {
+  const char *tactic;
+  const char *reason; /* why it was refused, or why it lost */
+  double time_ms;     /* measured candidate time; negative: not measured */
+} hone_alternative;
+
+/* One executed step of the plan. A span points to it by index. */
+typedef struct hone_step_fact {
+  const char *name;                 /* unique within the plan, usually the anchor node's name */
+  const char *op_type;              /* of the anchor: "Conv", "Gemm", "Reformat", ... */
+  const char *tactic;               /* "conv_nhwc_avx512", "ref", ... */
+  const char *epilogue;             /* "bias+add+relu" */
+  const char *dtype;                /* of the computation: "f32", "bf16", "i8" */
+  const char *shape_in, *shape_out; /* "1x3x224x224"; several separated by a space */
+  const char *layout;               /* "nhwc" */
+  uint64_t flops;                   /* of one execution */
+  uint64_t bytes;                   /* read + written by one execution, weights included */
+  uint64_t weight_bytes;
+  bool is_reference;                 /* runs the scalar reference tactic */
+  bool is_reformat;                  /* exists only to change layout or dtype */
+  int32_t channels_in, channels_out; /* of a convolution or matrix product; 0: does not apply */
+  int32_t anchor_node;               /* index into the node table, -1: none */
+  const int32_t *nodes;              /* every ONNX node this step executes, the anchor included */
+  size_t node_count;
+  const hone_alternative *alternatives;
+  size_t alternative_count;
+} hone_step_fact;
+
+/* What became of an ONNX node: name in the code, word in JSON. */
+#define HONE_NODE_FATES(X)                                                                                   \
+  X(EXECUTED, "executed") /* anchor of a step */                                                             \
+  X(FUSED, "fused")       /* executed inside another node's step */                                          \
+  X(VIEW, "view")         /* became a view of memory: nothing to execute */                                  \
+  X(FOLDED, "folded")     /* computed before the run */                                                      \
+  X(DEAD, "dead")         /* no output depends on it */                                                      \
+  X(REPLACED, "replaced") /* rewritten by a pass into something without a one-to-one step */                 \
+  X(UNKNOWN, "unknown")
+
+typedef enum hone_node_fate {
+#define X(id, word) HONE_NODE_##id,
+  HONE_NODE_FATES(X)
+#undef X
+      HONE_NODE_FATE_COUNT
+} hone_node_fate;
+
+HONE_API const char *hone_node_fate_name(hone_node_fate fate);
+
+/* A node of the model as it was loaded. Unnamed nodes should be named "<op_type>_<index>" by the writer. */
+typedef struct hone_node_fact {
+  const char *name;
+  const char *op_type;
+  hone_node_fate fate;
+  int32_t step;       /* executed by; -1: by none */
+  const char *reason; /* why it vanished: the pass and its words */
+} hone_node_fact;
+
+/* A pass that ran over the graph. */
+typedef struct hone_pass_fact {
+  const char *name;
+  int32_t level; /* optimisation level it belongs to */
+  uint64_t hits;
+  double time_ms;
+} hone_pass_fact;
+
+/* A pattern that almost matched, or that matches but is not applied at this level. */
+typedef struct hone_near_miss {
+  const char *pass;
+  const char *reason;
+  const int32_t *nodes; /* the nodes of the pattern, indices into the node table */
+  size_t node_count;
+  uint64_t bytes_saved; /* memory traffic that the rewrite would save; 0: not known */
+  int32_t enable_level; /* level that would apply it; -1: no level does */
+} hone_near_miss;
+
+/* A measured ceiling of this machine. Exactly one of gflops and gbs is set. */
+typedef struct hone_roof {
+  const char *name; /* dtype for compute ("f32"), level for memory ("L1", "L2", "L3", "DRAM") */
+  int32_t threads;
+  double gflops;
+  double gbs;
+} hone_roof;
+
+typedef struct hone_memory_sample {
+  int64_t time_ns;
+  uint64_t planned_bytes; /* live by the plan at that moment */
+  uint64_t rss_bytes;     /* resident by the system; 0: not read */
+} hone_memory_sample;
+
+/* Bytes. 0: not known. */
+typedef struct hone_memory_facts {
+  uint64_t predicted_peak; /* activations, from the memory plan */
+  uint64_t actual_peak;    /* activations, as used */
+  uint64_t naive_sum;      /* all activations without reuse */
+  uint64_t weights;
+  uint64_t rss_peak;
+} hone_memory_facts;
+
+/* One wall time by the outer clock. */
+typedef struct hone_wall {
+  int32_t iteration;
+  int64_t wall_ns;
+} hone_wall;
+
+/* A counter or sensor value, for one step or (step -1) for the whole run. */
+typedef struct hone_counter {
+  const char *name; /* "cycles", "instructions", "llc_misses", "temperature_c_min", ... */
+  const char *unit;
+  int32_t step;
+  double value;
+} hone_counter;
+
+/* Something a reader would look for that could not be measured here, and why; or a version of a library in
+ * use. */
+typedef struct hone_note {
+  const char *what;
+  const char *text;
+} hone_note;
+
+/* ---- building
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* An empty record; NULL when out of memory. Owned by the caller. */
+HONE_API hone_facts *hone_facts_create(void);
+HONE_API void hone_facts_destroy(hone_facts *facts); /* NULL is fine */
+
+HONE_API void hone_facts_set_meta(hone_facts *facts, const hone_facts_meta *meta);
+HONE_API void hone_facts_set_memory(hone_facts *facts, const hone_memory_facts *memory);
+
+/* These return the new row's index (for spans: its id), or -1 (0) after running out of memory. Rows are
+ * copied deeply. id is ignored on input. Add steps and nodes before the spans that name them only if
+ * convenient: indices are checked by hone_facts_check, not here. */
+HONE_API uint32_t hone_facts_add_span(hone_facts *facts, const hone_span *span);
+HONE_API int32_t hone_facts_add_step(hone_facts *facts, const hone_step_fact *step);
+HONE_API int32_t hone_facts_add_node(hone_facts *facts, const hone_node_fact *node);
+HONE_API void hone_facts_add_pass(hone_facts *facts, const hone_pass_fact *pass);
+HONE_API void hone_facts_add_near_miss(hone_facts *facts, const hone_near_miss *miss);
+HONE_API void hone_facts_add_roof(hone_facts *facts, const hone_roof *roof);
+HONE_API void hone_facts_add_memory_sample(hone_facts *facts, const hone_memory_sample *sample);
+HONE_API void hone_facts_add_counter(hone_facts *facts, const hone_counter *counter);
+HONE_API void hone_facts_name_lane(hone_facts *facts, int32_t lane, const char *name);
+
+/* The outer wall time of one iteration. It must come from another clock (and other time stamps) than the
+ * spans: taken by the caller around the whole call, so that time which no span sees shows as residual instead
+ * of vanishing. */
+HONE_API void hone_facts_add_wall(hone_facts *facts, int32_t iteration, int64_t wall_ns);
+
+HONE_API void hone_facts_add_version(hone_facts *facts, const char *what, const char *version);
+HONE_API void hone_facts_add_unmeasured(hone_facts *facts, const char *what, const char *why);
+
+/* Appends a context's spans. Every span becomes a child of the RUN span of its iteration and lane group;
+ * drops are added to the metadata. */
+HONE_API void hone_facts_add_buffer(hone_facts *facts, const hone_span_buffer *buffer);
+
+/* HONE_OK when nothing was lost and every index points into its table; otherwise says what is wrong. */
+HONE_API hone_status hone_facts_check(const hone_facts *facts, hone_error *error);
+
+/* ---- reading: borrowed views
+ * ------------------------------------------------------------------------------------- */
+
+HONE_API const hone_facts_meta *hone_facts_get_meta(const hone_facts *facts);
+HONE_API const hone_memory_facts *hone_facts_get_memory(const hone_facts *facts);
+HONE_API const hone_span *hone_facts_spans(const hone_facts *facts, size_t *count);
+HONE_API const hone_step_fact *hone_facts_steps(const hone_facts *facts, size_t *count);
+HONE_API const hone_node_fact *hone_facts_nodes(const hone_facts *facts, size_t *count);
+HONE_API const hone_pass_fact *hone_facts_passes(const hone_facts *facts, size_t *count);
+HONE_API const hone_near_miss *hone_facts_near_misses(const hone_facts *facts, size_t *count);
+HONE_API const hone_roof *hone_facts_roofs(const hone_facts *facts, size_t *count);
+HONE_API const hone_memory_sample *hone_facts_memory_samples(const hone_facts *facts, size_t *count);
+HONE_API const hone_counter *hone_facts_counters(const hone_facts *facts, size_t *count);
+HONE_API const hone_wall *hone_facts_walls(const hone_facts *facts, size_t *count);
+HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *count);
+HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);
+HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane); /* NULL: not named */
+
+/* ---- JSON
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* The whole record as text (docs/facts-v1.md). *text is NUL-terminated and to be freed with free(). */
+HONE_API hone_status hone_facts_to_json(const hone_facts *facts, char **text, size_t *length,
+                                        hone_error *error);
+
+/* Reads what hone_facts_to_json wrote. Unknown fields are ignored; a newer major version, a wrong type, an
+ * index that points nowhere or text that is no JSON is one error with its place. The caller owns *facts. */
+HONE_API hone_status hone_facts_from_json(const char *text, size_t length, hone_facts **facts,
+                                          hone_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
