@@ -15,8 +15,7 @@
  * - The add functions report running out of memory once, at the end: after a failure they do nothing, and
  *   hone_facts_check says what happened. So a builder needs one error check, not a hundred.
  * - A hone_facts is not thread safe while it is built; when nobody adds any more, any number of threads may
- * read it.
- */
+ * read it. */
 #ifndef HONE_FACTS_H
 #define HONE_FACTS_H
 
@@ -34,8 +33,7 @@ extern "C" {
 
 typedef struct hone_facts hone_facts;
 
-/* ---- spans
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- spans ---- */
 
 /* What a span's time is spent on: name in the code, word in JSON. */
 #define HONE_SPAN_KINDS(X)                                                                                   \
@@ -79,8 +77,7 @@ typedef struct hone_span {
   uint64_t flops;
 } hone_span;
 
-/* ---- the buffer in which a running context keeps its spans
- * ------------------------------------------------------- */
+/* ---- the buffer in which a running context keeps its spans ---- */
 
 /* One record, written in the steady state: no allocation, no lock, no strings to copy. */
 typedef struct hone_span_record {
@@ -124,8 +121,7 @@ static inline void hone_span_push(hone_span_buffer *buffer, hone_span_kind kind,
   r->kind = (uint8_t)kind;
 }
 
-/* ---- metadata
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- metadata ---- */
 
 /* The lists are read three times: for the struct, for writing and for reading JSON. Text fields may be NULL.
  */
@@ -170,8 +166,7 @@ typedef struct hone_facts_meta {
 #undef X
 } hone_facts_meta;
 
-/* ---- tables
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---- */
 
 /* A tactic that could have run a step and does not. */
 typedef struct hone_alternative {
@@ -254,6 +249,7 @@ typedef struct hone_roof {
   int32_t threads;
   double gflops;
   double gbs;
+  uint64_t capacity_bytes; /* of a memory level; 0: not known, or no limit (DRAM) */
 } hone_roof;
 
 typedef struct hone_memory_sample {
@@ -292,8 +288,7 @@ typedef struct hone_note {
   const char *text;
 } hone_note;
 
-/* ---- building
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 /* An empty record; NULL when out of memory. Owned by the caller. */
 HONE_API hone_facts *hone_facts_create(void);
@@ -330,8 +325,7 @@ HONE_API void hone_facts_add_buffer(hone_facts *facts, const hone_span_buffer *b
 /* HONE_OK when nothing was lost and every index points into its table; otherwise says what is wrong. */
 HONE_API hone_status hone_facts_check(const hone_facts *facts, hone_error *error);
 
-/* ---- reading: borrowed views
- * ------------------------------------------------------------------------------------- */
+/* ---- reading: borrowed views ---- */
 
 HONE_API const hone_facts_meta *hone_facts_get_meta(const hone_facts *facts);
 HONE_API const hone_memory_facts *hone_facts_get_memory(const hone_facts *facts);
@@ -348,8 +342,7 @@ HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *c
 HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);
 HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane); /* NULL: not named */
 
-/* ---- JSON
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 /* The whole record as text (docs/facts-v1.md). *text is NUL-terminated and to be freed with free(). */
 HONE_API hone_status hone_facts_to_json(const hone_facts *facts, char **text, size_t *length,

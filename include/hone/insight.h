@@ -1,0 +1,255 @@
+/* insight: why is it slow, and what then? Facts in; profile, findings and reports out.
+ *
+ * Everything here only reads facts (hone/facts.h): nothing is run, nothing is measured, nothing is printed.
+ * All strings read back are owned by the object they come from. Objects are immutable after creation unless a
+ * function says otherwise, so any number of threads may read them.
+ */
+#ifndef HONE_INSIGHT_H
+#define HONE_INSIGHT_H
+
+#include <hone/facts.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- profile: facts -> tables ---- */
+
+/* Order statistics of samples; p50 and p95 are linear interpolations between sorted samples. */
+typedef struct hone_stats {
+  size_t count;
+  double mean, min, max, p50, p95;
+  double stddev; /* of the sample, n - 1 */
+  double cv;     /* stddev / mean; 0 when there are fewer than two samples */
+} hone_stats;
+
+/* What limits a step. */
+#define HONE_BOUNDS(X)                                                                                       \
+  X(UNKNOWN, "unknown") /* no roof was measured, or neither FLOPs nor bytes are known */                     \
+  X(COMPUTE, "compute")                                                                                      \
+  X(MEMORY, "memory")                                                                                        \
+  X(LATENCY, "latency") /* far below both roofs: waiting, overhead, too little work */
+
+typedef enum hone_bound {
+#define X(id, word) HONE_BOUND_##id,
+  HONE_BOUNDS(X)
+#undef X
+} hone_bound;
+
+HONE_API const char *hone_bound_name(hone_bound bound);
+
+/* A row of the layer table: one step, summed over its spans of one iteration. Times in milliseconds. */
+typedef struct hone_layer {
+  const char *name, *type, *tactic;
+  int32_t step;             /* index into the facts' step table, -1: an imported span without a step */
+  hone_span_kind kind;      /* KERNEL, REFORMAT, ... */
+  double time_ms;           /* mean exclusive wall time an iteration */
+  double pct;               /* of the wall */
+  double calls;             /* mean executions an iteration */
+  hone_stats stats;         /* over iterations */
+  double flops, bytes;      /* an iteration; 0: not known */
+  double gflops, gbs;       /* achieved */
+  double intensity;         /* FLOP per byte; 0: not known */
+  double compute_pct;       /* of the compute roof of its dtype; 0: not known */
+  double memory_pct;        /* of the bandwidth roof of the level it fits into */
+  double roof_pct;          /* the larger of the two: how close to the roofline */
+  const char *memory_level; /* that level; NULL: no roof */
+  hone_bound bound;         /* by utilisation */
+  hone_bound ridge;         /* by intensity against the ridge point */
+  double bound_confidence;  /* 0..1 */
+  const char *const *onnx_nodes;
+  size_t onnx_node_count;
+} hone_layer;
+
+/* Share of one operator type. */
+typedef struct hone_type_share {
+  const char *type;
+  double time_ms, pct, flops, bytes;
+  size_t layers;
+} hone_type_share;
+
+/* Where one iteration's wall goes; means over the iterations, in milliseconds.
+ * layers + reformats + copies + sync + host + pre + post + gaps + residual = wall. Gaps lie between time
+ * stamps inside the run; the residual is what the outer clock saw before the first and after the last time
+ * stamp. Neither is computed as "the rest", so a lost millisecond shows. */
+typedef struct hone_closure {
+  bool has_outer_clock; /* false: no outer wall was recorded, wall is first to last time stamp */
+  double wall_ms;
+  double layers_ms, reformats_ms, copies_ms, sync_ms, host_ms, pre_ms, post_ms;
+  double gaps_ms;
+  double residual_ms, residual_pct; /* signed */
+  double longest_gap_ms;
+  const char *longest_gap_before; /* name of the span after the longest gap; NULL: end of the run */
+  double imbalance_ms;            /* |sum of the terms - wall|: 0 but for clock faults and lost spans */
+} hone_closure;
+
+/* T_total = T_pre + T_h2d + T_infer + T_d2h + T_post + T_idle, exclusive milliseconds an iteration. */
+typedef struct hone_stages {
+  double pre_ms, h2d_ms, infer_ms, d2h_ms, post_ms, idle_ms, total_ms;
+} hone_stages;
+
+/* Samples a second (batch included). Serial: the stages one after another. Overlapped: only the slowest stage
+ * counts. */
+typedef struct hone_throughput {
+  double measured_fps, serial_fps, overlapped_fps;
+  const char *slowest_stage;
+} hone_throughput;
+
+typedef struct hone_profile_options {
+  const char *
+      filter; /* operator type ("Conv") or glob over layer names; NULL: all. Shares stay those of the whole */
+} hone_profile_options;
+
+typedef struct hone_profile {
+  const hone_facts *facts; /* borrowed: must outlive the profile */
+  size_t iterations;       /* complete ones */
+  hone_stats wall;         /* outer clock where there is one, else first to last time stamp */
+  const double *walls_ms;  /* the raw samples, `wall.count` of them */
+  hone_closure closure;
+  hone_stages stages;
+  hone_throughput throughput;
+  const hone_layer *layers; /* in order of execution */
+  size_t layer_count;
+  const uint32_t *by_time;      /* indices of layers, slowest first */
+  const hone_type_share *types; /* largest first */
+  size_t type_count;
+  double flops, bytes; /* one iteration, all steps */
+  double gflops, gbs;  /* achieved by the whole */
+  double ridge;        /* FLOP per byte where compute meets DRAM roof for the main dtype; 0: not known */
+} hone_profile;
+
+/* Sweeps the spans and builds the tables. HONE_ERROR_INPUT when there is no complete measured iteration. */
+HONE_API hone_status hone_profile_create(const hone_facts *facts, const hone_profile_options *options,
+                                         hone_profile **profile, hone_error *error);
+HONE_API void hone_profile_destroy(hone_profile *profile);
+
+/* Statistics of `count` samples in any order; all zero for none. Returns false when out of memory. */
+HONE_API bool hone_stats_compute(const double *samples, size_t count, hone_stats *stats);
+
+/* ---- diagnose: profile -> findings ---- */
+
+typedef enum hone_severity { HONE_SEVERITY_HIGH, HONE_SEVERITY_MEDIUM, HONE_SEVERITY_LOW } hone_severity;
+
+HONE_API const char *hone_severity_name(hone_severity severity);
+
+typedef struct hone_evidence {
+  const char *name; /* "idle share" */
+  double value;
+  const char *unit;   /* "%", "ms", "" */
+  const char *source; /* where it was measured: "spans between time stamps" */
+} hone_evidence;
+
+typedef struct hone_finding {
+  const char *
+      id; /* name of the rule, and of the thing where a rule fires more than once: "outlier_operator:conv1" */
+  const char *title; /* one line */
+  hone_severity severity;
+  bool structural;     /* changes the graph, plan or set-up; ranks before micro-optimisation */
+  const char *subject; /* layer, operator type or "whole run" */
+  const hone_evidence *evidence;
+  size_t evidence_count;
+  const char *cause;
+  const char *const *commands; /* exact commands to type */
+  size_t command_count;
+  const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
+  size_t node_count;
+  double p; /* share of the wall it concerns, 0..1 */
+  double s; /* expected speed-up of that share */
+  const char
+      *s_basis; /* where s comes from: "measured", "roofline", "table: source, device" and the reasoning */
+  double predicted_gain_pct;  /* (1/((1-P)+P/S) - 1) * 100: end-to-end speed-up */
+  double predicted_saved_pct; /* P*(1-1/S) * 100: share of the wall that goes */
+  double confidence;          /* 0..1 */
+  bool measured;              /* the next two are set (hone_findings_measure) */
+  double measured_gain_pct, measured_saved_pct;
+} hone_finding;
+
+/* Thresholds of the rules, all in src/insight/diagnose/thresholds.def. */
+typedef struct hone_thresholds hone_thresholds;
+
+typedef struct hone_findings {
+  const hone_finding *items; /* structural first, then by predicted gain */
+  size_t count;
+} hone_findings;
+
+/* A copy of the defaults to change; NULL when out of memory. */
+HONE_API hone_thresholds *hone_thresholds_create(void);
+HONE_API void hone_thresholds_destroy(hone_thresholds *thresholds);
+/* Overrides one by name. HONE_ERROR_USAGE for an unknown name or a value that is not finite. */
+HONE_API hone_status hone_thresholds_set(hone_thresholds *thresholds, const char *name, double value,
+                                         hone_error *error);
+
+/* Runs every rule. thresholds may be NULL (defaults). "Nothing worth doing" is an empty list and HONE_OK. */
+HONE_API hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *thresholds,
+                                   hone_findings **findings, hone_error *error);
+HONE_API void hone_findings_destroy(hone_findings *findings);
+
+/* Fills measured gains: for every finding that names nodes, the exclusive time of those nodes before and
+ * after; for one about the whole run, the walls. Both profiles must come from the same model. */
+HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_profile *before,
+                                           const hone_profile *after, hone_error *error);
+
+/* End-to-end speed-up by Amdahl: 1/((1-p)+p/s). p in 0..1, s > 0. */
+HONE_API double hone_amdahl(double p, double s);
+
+/* ---- report ---- */
+
+typedef enum hone_report_format {
+  HONE_REPORT_TEXT,         /* for a terminal */
+  HONE_REPORT_JSON,         /* docs/report.md */
+  HONE_REPORT_CSV,          /* layer table, RFC 4180 */
+  HONE_REPORT_TRACE,        /* Chrome trace events; opens in Perfetto */
+  HONE_REPORT_HTML,         /* one self-contained page */
+  HONE_REPORT_PROFILE_JSON, /* facts v1 of the newest profile + derived tables: `profile --json` */
+  HONE_REPORT_FINDINGS_JSON /* {"findings": [...]}: `diagnose --json` */
+} hone_report_format;
+
+/* Parts of the text report; or them. */
+enum {
+  HONE_SECTION_SUMMARY = 1, /* model, machine, latency, throughput */
+  HONE_SECTION_LAYERS = 2,  /* the layer table */
+  HONE_SECTION_TOP5 = 4,
+  HONE_SECTION_TYPES = 8,    /* share by operator type */
+  HONE_SECTION_CLOSURE = 16, /* stages and the closure line */
+  HONE_SECTION_FINDINGS = 32,
+  HONE_SECTION_BEFORE_AFTER = 64,
+  HONE_SECTION_ALL = 127
+};
+
+/* Outcome of comparing the optimised with the reference answers. */
+typedef struct hone_verification {
+  const char *verdict; /* "same", "different", "mistrusted" */
+  int64_t inputs;      /* how many inputs were compared */
+  double max_abs, max_rel;
+  double tolerance;
+  const char *first_different_node; /* NULL: none */
+  const char *note;                 /* NULL: none */
+} hone_verification;
+
+typedef struct hone_report_input {
+  const char *title;                     /* NULL: the model's name */
+  const hone_profile *baseline;          /* the only profile, or the one before */
+  const hone_profile *optimized;         /* NULL: no before/after */
+  const hone_findings *findings;         /* NULL: none asked for */
+  const hone_verification *verification; /* NULL: not verified */
+  bool has_prediction;                   /* the next is set: predicted gain of everything that was applied */
+  double predicted_gain_pct;
+  /* text only */
+  unsigned sections; /* 0: all */
+  int width;         /* columns; 0: 100 */
+  bool colors;       /* ANSI escapes */
+  bool unicode;      /* box characters, bars and the like; false: ASCII */
+  size_t max_layers; /* rows of the layer table; 0: all */
+} hone_report_input;
+
+/* Receives a piece of the report; any status but HONE_OK stops the writer, which returns it. */
+typedef hone_status (*hone_sink)(void *user, const char *data, size_t length, hone_error *error);
+
+/* Writes one report. The output is complete only when HONE_OK comes back. */
+HONE_API hone_status hone_report_write(const hone_report_input *input, hone_report_format format,
+                                       hone_sink sink, void *user, hone_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
