@@ -1,0 +1,68 @@
+# Reads the .def lists, so that a unit (operator, pass, kernel, tactic, rule, command) is one file and one line.
+
+# hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders and are not units of a
+# .def list beside them (units are added by hone_units alone, so that a file without its line is not compiled).
+function(hone_folder_sources var)
+  set(out ${${var}})
+  foreach(folder ${ARGN})
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
+    file(GLOB defs ${CMAKE_SOURCE_DIR}/${folder}/*.def)
+    if(defs AND NOT folder MATCHES "backends|insight|lower")
+      # Folders whose units lie beside the list: only files with the folder's own prefix are not units.
+      list(FILTER files INCLUDE REGEX "/_[a-z0-9_]+\\.c$")
+    endif()
+    list(APPEND out ${files})
+  endforeach()
+  set(${var} ${out} PARENT_SCOPE)
+endfunction()
+
+# hone_def_names(VAR FILE MACRO): the first arguments of all lines MACRO(name...) of a .def file.
+function(hone_def_names var file macro)
+  set(names)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${file})
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+    file(STRINGS ${CMAKE_SOURCE_DIR}/${file} lines REGEX "^${macro}\\(")
+    foreach(line ${lines})
+      string(REGEX REPLACE "^${macro}\\(([a-z0-9_]+).*" "\\1" name "${line}")
+      list(APPEND names ${name})
+    endforeach()
+    list(REMOVE_DUPLICATES names)
+  endif()
+  set(${var} ${names} PARENT_SCOPE)
+endfunction()
+
+# hone_units(VAR FILE MACRO FOLDER): appends FOLDER/<name>.c for every unit of the list.
+function(hone_units var file macro folder)
+  set(out ${${var}})
+  hone_def_names(names ${file} ${macro})
+  foreach(name ${names})
+    list(APPEND out ${CMAKE_SOURCE_DIR}/${folder}/${name}.c)
+  endforeach()
+  set(${var} ${out} PARENT_SCOPE)
+endfunction()
+
+set(HONE_ISA_FLAGS_scalar "")
+set(HONE_ISA_FLAGS_avx2 "-mavx2 -mfma -mf16c")
+set(HONE_ISA_FLAGS_avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512")
+set(HONE_ISA_FLAGS_avx512vnni "${HONE_ISA_FLAGS_avx512} -mavx512vnni")
+set(HONE_ISA_FLAGS_avx512bf16 "${HONE_ISA_FLAGS_avx512} -mavx512bf16")
+
+# hone_kernels(VAR FILE FOLDER): lines KERNEL(family, name, isa, ...) add FOLDER/<family>/<name>.c with the ISA's flags.
+function(hone_kernels var file folder)
+  set(out ${${var}})
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${file})
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+    file(STRINGS ${CMAKE_SOURCE_DIR}/${file} lines REGEX "^KERNEL\\(")
+    foreach(line ${lines})
+      string(REGEX REPLACE "^KERNEL\\( *([a-z0-9_]+) *, *([a-z0-9_]+) *, *([a-z0-9_]+).*" "\\1;\\2;\\3" parts "${line}")
+      list(GET parts 0 family)
+      list(GET parts 1 name)
+      list(GET parts 2 isa)
+      set(source ${CMAKE_SOURCE_DIR}/${folder}/${family}/${name}.c)
+      list(APPEND out ${source})
+      set_source_files_properties(${source} PROPERTIES COMPILE_FLAGS "${HONE_ISA_FLAGS_${isa}} -O3")
+    endforeach()
+    list(REMOVE_DUPLICATES out)
+  endif()
+  set(${var} ${out} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,81 @@
+#include "base/arena.h"
+
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+struct hn_arena_block {
+  hn_arena_block *next;
+  size_t used, size;
+  _Alignas(HN_MEM_ALIGN) unsigned char data[];
+};
+
+enum { BLOCK = 64 << 10, SMALLEST = 1 << 10 };
+
+void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
+  if (size > SIZE_MAX / 2) return NULL;
+  if (size == 0) size = 1;
+  if (a->limit && (size > a->limit || a->used > a->limit - size)) return NULL;
+  hn_arena_block *b = a->head;
+  size_t at = b ? hn_round_up(b->used, align) : 0;
+  if (!b || at > b->size || size > b->size - at) {
+    /* Blocks grow with the arena, so that an almost empty one stays small. */
+    size_t grow = a->used < SMALLEST ? SMALLEST : a->used < BLOCK ? a->used : BLOCK;
+    size_t want = size > grow ? size : grow;
+    hn_arena_block *fresh = hn_aligned(HN_MEM_ALIGN, sizeof *fresh + want);
+    if (!fresh) return NULL;
+    fresh->used = 0;
+    fresh->size = want;
+    if (b && size >= grow) { /* a block of its own: keep filling the old one */
+      fresh->next = b->next;
+      b->next = fresh;
+    } else {
+      fresh->next = b;
+      a->head = fresh;
+    }
+    b = fresh;
+    at = 0;
+  }
+  b->used = at + size;
+  a->used += size;
+  return memset(b->data + at, 0, size);
+}
+
+void *hn_arena_alloc(hn_arena *a, size_t size) { return hn_arena_aligned(a, size, 16); }
+
+void *hn_arena_memdup(hn_arena *a, const void *p, size_t size) {
+  void *q = hn_arena_alloc(a, size);
+  if (q && size) memcpy(q, p, size);
+  return q;
+}
+
+char *hn_arena_strndup(hn_arena *a, const char *s, size_t n) {
+  char *q = hn_arena_alloc(a, n + 1);
+  if (q && n) memcpy(q, s, n);
+  return q;
+}
+
+char *hn_arena_strdup(hn_arena *a, const char *s) { return hn_arena_strndup(a, s, strlen(s)); }
+
+char *hn_arena_printf(hn_arena *a, const char *format, ...) {
+  va_list ap, again;
+  va_start(ap, format);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, format, ap);
+  va_end(ap);
+  char *s = n < 0 ? NULL : hn_arena_alloc(a, (size_t)n + 1);
+  if (s) vsnprintf(s, (size_t)n + 1, format, again);
+  va_end(again);
+  return s;
+}
+
+void hn_arena_free(hn_arena *a) {
+  for (hn_arena_block *b = a->head, *next; b; b = next) {
+    next = b->next;
+    hn_free(b);
+  }
+  a->head = NULL;
+  a->used = 0;
+}

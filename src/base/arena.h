@@ -1,0 +1,29 @@
+/* Bump allocator: many small objects that die together. Not thread-safe. */
+#ifndef HN_BASE_ARENA_H
+#define HN_BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+typedef struct hn_arena_block hn_arena_block;
+
+typedef struct hn_arena {
+  hn_arena_block *head; /* newest block first */
+  size_t used;          /* bytes handed out */
+  size_t limit;         /* 0: none; else allocations fail beyond it */
+} hn_arena;
+
+/* A zeroed hn_arena is ready to use. */
+void *hn_arena_alloc(hn_arena *arena, size_t size);               /* zeroed, 16-byte aligned; NULL when out of memory */
+void *hn_arena_aligned(hn_arena *arena, size_t size, size_t align); /* zeroed */
+char *hn_arena_strdup(hn_arena *arena, const char *s);
+char *hn_arena_strndup(hn_arena *arena, const char *s, size_t n);
+void *hn_arena_memdup(hn_arena *arena, const void *p, size_t size);
+char *hn_arena_printf(hn_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hn_arena_free(hn_arena *arena); /* frees everything; the arena is empty and usable again */
+
+#define HN_NEW(arena, type) ((type *)hn_arena_alloc((arena), sizeof(type)))
+#define HN_NEW_ARRAY(arena, type, n)                                                                         \
+  ((type *)((size_t)(n) > (size_t)-1 / 2 / sizeof(type) ? NULL : hn_arena_alloc((arena), (size_t)(n) * sizeof(type))))
+
+#endif

@@ -1,0 +1,49 @@
+/* Conversions between f32 and the 16-bit floating-point formats, round to nearest even. */
+#ifndef HN_BASE_HALF_H
+#define HN_BASE_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t hn_f32_bits(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
+
+static inline float hn_bits_f32(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+
+static inline float hn_bf16_to_f32(uint16_t h) { return hn_bits_f32((uint32_t)h << 16); }
+
+static inline uint16_t hn_f32_to_bf16(float f) {
+  uint32_t u = hn_f32_bits(f);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40); /* quiet the NaN */
+  return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+}
+
+static inline float hn_f16_to_f32(uint16_t h) {
+  uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exp = (h >> 10) & 0x1f, man = h & 0x3ffu;
+  if (exp == 31) return hn_bits_f32(sign | 0x7f800000u | (man << 13));
+  if (exp == 0) { /* zero and subnormals: man * 2^-24 is exact in f32 */
+    float v = (float)man * 0x1p-24f;
+    return hn_bits_f32(sign | hn_f32_bits(v));
+  }
+  return hn_bits_f32(sign | ((exp + 112) << 23) | (man << 13));
+}
+
+static inline uint16_t hn_f32_to_f16(float f) {
+  uint32_t u = hn_f32_bits(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
+  if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | ((a >> 13) & 0x3ffu));
+  if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u); /* rounds to infinity */
+  if (a < 0x38800000u) {                                   /* subnormal result: adding 0.5 aligns the mantissa */
+    float v = hn_bits_f32(a) + 0.5f;
+    return (uint16_t)(sign | (hn_f32_bits(v) - 0x3f000000u));
+  }
+  return (uint16_t)(sign | ((a - 0x38000000u + 0xfffu + ((a >> 13) & 1)) >> 13));
+}
+
+#endif

@@ -1,0 +1,33 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t fail_at, count;
+
+static int refused(void) {
+  uint64_t n = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1;
+  uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
+  return at && n == at;
+}
+
+void hn_mem_fail_after(uint64_t n) { atomic_store(&fail_at, n ? atomic_load(&count) + n : 0); }
+uint64_t hn_mem_count(void) { return atomic_load(&count); }
+
+void *hn_malloc(size_t size) { return refused() ? NULL : malloc(size ? size : 1); }
+void *hn_calloc(size_t n, size_t size) { return refused() ? NULL : calloc(n ? n : 1, size ? size : 1); }
+void *hn_realloc(void *old, size_t size) { return refused() ? NULL : realloc(old, size ? size : 1); }
+
+void *hn_aligned(size_t alignment, size_t size) {
+  if (size > SIZE_MAX - alignment || refused()) return NULL;
+  return aligned_alloc(alignment, hn_round_up(size ? size : 1, alignment));
+}
+
+char *hn_strdup(const char *s) {
+  size_t n = strlen(s) + 1;
+  char *p = hn_malloc(n);
+  return p ? memcpy(p, s, n) : NULL;
+}
+
+void hn_free(void *p) { free(p); }

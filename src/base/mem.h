@@ -1,0 +1,25 @@
+/* Allocation. Every allocation of the library comes through here, so that tests can make each one fail once. */
+#ifndef HN_BASE_MEM_H
+#define HN_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All return NULL on failure, also when count * size overflows. A size of 0 gives a valid unique pointer. */
+void *hn_malloc(size_t size);
+void *hn_calloc(size_t count, size_t size);
+void *hn_realloc(void *old, size_t size);
+void *hn_aligned(size_t alignment, size_t size); /* freed with hn_free */
+char *hn_strdup(const char *s);
+void hn_free(void *p);
+
+/* Tests: the n-th allocation from now (1 is the next) fails once; 0 switches it off. */
+void hn_mem_fail_after(uint64_t n);
+/* Allocations made so far in this process. */
+uint64_t hn_mem_count(void);
+
+#define HN_MEM_ALIGN 64 /* cache line and widest vector */
+
+static inline size_t hn_round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+#endif

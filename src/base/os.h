@@ -1,0 +1,47 @@
+/* Everything hone asks of the operating system: files, clock, memory, processors, libraries. */
+#ifndef HN_BASE_OS_H
+#define HN_BASE_OS_H
+
+#include <hone/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Monotonic nanoseconds. */
+uint64_t hn_now_ns(void);
+
+/* A read-only view of a regular file. */
+typedef struct hn_file {
+  const uint8_t *data; /* never NULL after success, also for an empty file */
+  size_t size;
+} hn_file;
+
+/* Maps a regular file. `beneath`, if not NULL, is a folder: path is relative to it and must name a regular file with
+ * one hard link strictly below it, without symbolic links on the way or ".." (for external data of untrusted models). */
+hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hone_error *error);
+void hn_file_unmap(hn_file *file);
+
+/* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never half. */
+hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error);
+/* Creates a folder and its parents (mode 0777 & ~umask). */
+hone_status hn_mkdirs(const char *path, hone_error *error);
+/* Folder for caches ("$XDG_CACHE_HOME/hone" or "$HOME/.cache/hone") into buf; false when there is none. */
+bool hn_cache_dir(char *buf, size_t size);
+
+/* Processors this process may run on. */
+uint32_t hn_cpu_count(void);
+/* Size in bytes of the data cache of a level (1, 2, 3) of processor 0; 0 when the system does not say. */
+size_t hn_cache_size(int level);
+/* "AMD EPYC 9B14" into buf. */
+void hn_cpu_name(char *buf, size_t size);
+/* Resident set of this process now and at its peak; available memory of the system. 0: not known. */
+uint64_t hn_rss_bytes(void);
+uint64_t hn_rss_peak_bytes(void);
+uint64_t hn_memory_available(void);
+
+/* Shared libraries. */
+void *hn_library_open(const char *name, hone_error *error);
+void *hn_library_symbol(void *library, const char *symbol);
+void hn_library_close(void *library);
+
+#endif

@@ -1,0 +1,240 @@
+#define _GNU_SOURCE
+#include "base/os.h"
+
+#include "base/error.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t hn_now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Opens `path` below `folder` without following links; walks component by component, so that it works on every
+ * kernel. */
+static int open_beneath(const char *folder, const char *path) {
+  if (path[0] == '/' || !path[0]) return errno = EXDEV, -1;
+  int dir = open(*folder ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  char part[256];
+  while (dir >= 0) {
+    size_t n = strcspn(path, "/");
+    const char *rest = path + n + strspn(path + n, "/");
+    int next = -1;
+    if (n >= sizeof part)
+      errno = ENAMETOOLONG;
+    else {
+      memcpy(part, path, n);
+      part[n] = 0;
+      if (strcmp(part, "..") == 0)
+        errno = EXDEV;
+      else
+        next = openat(dir, part, *rest ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+                                       : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    }
+    int keep = errno;
+    close(dir);
+    errno = keep;
+    if (next < 0 || !*rest) return next;
+    dir = next;
+    path = rest;
+  }
+  return -1;
+}
+
+hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hone_error *error) {
+  *out = (hn_file){0};
+  hone_status status = HONE_OK;
+  int fd = beneath ? open_beneath(beneath, path) : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat st;
+  if (fd < 0) {
+    int e = errno;
+    if (beneath && (e == ELOOP || e == EXDEV || e == ENOTDIR)) {
+      status = hn_fail(error, HONE_ERROR_INPUT, "external data may only be a regular file below the model's folder");
+      hn_error_got(error, "'%s' (%s)", path, e == EXDEV ? "a path that leaves the folder" : "a link or no folder");
+    } else {
+      status = hn_fail(error, e == ENOENT ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s", strerror(e));
+      if (e == ENOENT) hn_error_hint(error, "check the path");
+    }
+    goto done;
+  }
+  if (fstat(fd, &st) != 0) {
+    status = hn_fail(error, HONE_ERROR_IO, "cannot stat: %s", strerror(errno));
+    goto done;
+  }
+  if (!S_ISREG(st.st_mode)) {
+    status = hn_fail(error, HONE_ERROR_INPUT, "not a regular file");
+    hn_error_got(error, "%s", S_ISDIR(st.st_mode) ? "a folder" : "a device, pipe or socket");
+    goto done;
+  }
+  if (beneath && st.st_nlink > 1) {
+    status = hn_fail(error, HONE_ERROR_INPUT, "external data may not be a hard link");
+    hn_error_got(error, "'%s' with %lu links", path, (unsigned long)st.st_nlink);
+    goto done;
+  }
+  out->size = (size_t)st.st_size;
+  if (out->size == 0) {
+    out->data = (const uint8_t *)"";
+    goto done;
+  }
+  void *p = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (p == MAP_FAILED)
+    status = hn_fail(error, HONE_ERROR_MEMORY, "cannot map %zu bytes: %s", out->size, strerror(errno));
+  else
+    out->data = p;
+done:
+  if (fd >= 0) close(fd);
+  if (status != HONE_OK) {
+    *out = (hn_file){0};
+    if (!beneath) hn_error_where(error, "%s", path);
+  }
+  return status;
+}
+
+void hn_file_unmap(hn_file *file) {
+  if (file->data && file->size) munmap((void *)file->data, file->size);
+  *file = (hn_file){0};
+}
+
+hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error) {
+  char tmp[4096];
+  if (snprintf(tmp, sizeof tmp, "%s.tmp%ld", path, (long)getpid()) >= (int)sizeof tmp)
+    return hn_fail(error, HONE_ERROR_USAGE, "path too long");
+  hone_status status = HONE_OK;
+  int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const char *p = data, *doing = "create";
+  int failed = fd < 0;
+  for (size_t left = size; !failed && left;) {
+    doing = "write";
+    ssize_t n = write(fd, p, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      failed = 1;
+      if (n == 0) errno = ENOSPC;
+    } else {
+      p += n;
+      left -= (size_t)n;
+    }
+  }
+  int e = errno;
+  if (fd >= 0 && close(fd) != 0 && !failed) failed = 1, e = errno;
+  if (!failed && rename(tmp, path) != 0) failed = 1, e = errno, doing = "rename";
+  if (failed) {
+    if (fd >= 0) unlink(tmp);
+    status = hn_fail(error, HONE_ERROR_IO, "cannot %s: %s", doing, strerror(e));
+    hn_error_where(error, "%s", path);
+    if (e == ENOENT) hn_error_hint(error, "the folder does not exist");
+    if (e == ENOSPC) hn_error_hint(error, "free some disk space; nothing was left behind");
+  }
+  return status;
+}
+
+hone_status hn_mkdirs(const char *path, hone_error *error) {
+  char buf[4096];
+  size_t n = strlen(path);
+  if (n == 0 || n >= sizeof buf) return hn_fail(error, HONE_ERROR_USAGE, "bad folder name '%.64s'", path);
+  memcpy(buf, path, n + 1);
+  for (char *p = buf + 1;; p++) {
+    if (*p != '/' && *p) continue;
+    char c = *p;
+    *p = 0;
+    struct stat st;
+    if (mkdir(buf, 0777) != 0 && !(errno == EEXIST && stat(buf, &st) == 0 && S_ISDIR(st.st_mode))) {
+      hone_status status = hn_fail(error, HONE_ERROR_IO, "cannot create folder: %s", strerror(errno));
+      hn_error_where(error, "%s", buf);
+      return status;
+    }
+    if (!c) return HONE_OK;
+    *p = c;
+  }
+}
+
+bool hn_cache_dir(char *buf, size_t size) {
+  const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = xdg && *xdg ? snprintf(buf, size, "%s/hone", xdg)
+                      : home && *home ? snprintf(buf, size, "%s/.cache/hone", home) : -1;
+  return n > 0 && (size_t)n < size;
+}
+
+uint32_t hn_cpu_count(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return (uint32_t)CPU_COUNT(&set);
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 ? (uint32_t)n : 1;
+}
+
+static bool read_text(const char *path, char *buf, size_t size) {
+  FILE *f = fopen(path, "re");
+  if (!f) return false;
+  size_t n = fread(buf, 1, size - 1, f);
+  buf[n] = 0;
+  fclose(f);
+  return n > 0;
+}
+
+size_t hn_cache_size(int level) {
+  for (int i = 0; i < 8; i++) {
+    char path[96], text[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+    if (!read_text(path, text, sizeof text)) break;
+    if (atoi(text) != level) continue;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+    if (!read_text(path, text, sizeof text) || text[0] == 'I') continue;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+    if (!read_text(path, text, sizeof text)) continue;
+    char *end;
+    size_t n = strtoul(text, &end, 10);
+    return *end == 'K' ? n << 10 : *end == 'M' ? n << 20 : n;
+  }
+  return 0;
+}
+
+void hn_cpu_name(char *buf, size_t size) {
+  char text[4096];
+  snprintf(buf, size, "unknown CPU");
+  if (!read_text("/proc/cpuinfo", text, sizeof text)) return;
+  char *p = strstr(text, "model name");
+  if (!p || !(p = strchr(p, ':'))) return;
+  p += strspn(p, ": \t");
+  p[strcspn(p, "\n")] = 0;
+  snprintf(buf, size, "%s", p);
+}
+
+static uint64_t proc_field(const char *path, const char *field) {
+  char text[8192];
+  if (!read_text(path, text, sizeof text)) return 0;
+  char *p = strstr(text, field);
+  return p ? strtoull(p + strlen(field), NULL, 10) << 10 : 0;
+}
+
+uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
+uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }
+
+uint64_t hn_rss_peak_bytes(void) {
+  struct rusage ru;
+  return getrusage(RUSAGE_SELF, &ru) == 0 ? (uint64_t)ru.ru_maxrss << 10 : 0;
+}
+
+void *hn_library_open(const char *name, hone_error *error) {
+  void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!lib) hn_fail(error, HONE_ERROR_MISSING, "cannot load library %s: %s", name, dlerror());
+  return lib;
+}
+
+void *hn_library_symbol(void *lib, const char *symbol) { return lib ? dlsym(lib, symbol) : NULL; }
+
+void hn_library_close(void *lib) {
+  if (lib) dlclose(lib);
+}

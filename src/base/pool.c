@@ -1,0 +1,164 @@
+#define _GNU_SOURCE
+#include "base/pool.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/os.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A job is open while tasks are left to hand out. Workers join an open job by counting themselves in `state`; the caller
+ * closes it when the tasks are gone and waits only for those that joined. A worker that sleeps, or that the system has
+ * descheduled, therefore never delays a job. */
+enum { OPEN = 1, JOIN = 2 }; /* state: bit 0 open, bits 1-15 workers joined, bits 16-63 job number */
+
+struct hn_pool {
+  uint32_t threads, started;
+  pthread_t *thread;
+  _Alignas(64) _Atomic uint64_t state;
+  _Alignas(64) _Atomic int64_t next; /* next task */
+  _Alignas(64) _Atomic uint32_t finished;
+  _Alignas(64) _Atomic uint32_t wake; /* futex word: job count */
+  _Atomic uint32_t sleepers;
+  _Atomic bool stop;
+  _Atomic bool busy; /* a caller owns the pool */
+  int64_t tasks;
+  void (*fn)(void *, int64_t, uint32_t);
+  void *arg;
+};
+
+typedef struct worker {
+  hn_pool *pool;
+  uint32_t index;
+} worker;
+
+static const uint64_t spin_ns = 60000;
+
+static inline void relax(void) { __builtin_ia32_pause(); }
+
+static void futex(_Atomic uint32_t *word, int op, uint32_t value) {
+  syscall(SYS_futex, (uint32_t *)word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static void work(hn_pool *p, uint32_t thread) {
+  for (;;) {
+    int64_t task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+    if (task >= p->tasks) return;
+    p->fn(p->arg, task, thread);
+  }
+}
+
+/* Waits until a job that was not yet served is open, or the pool stops. Returns its joined state or 0. */
+static bool join_next(hn_pool *p, uint64_t *served) {
+  uint64_t deadline = 0;
+  for (uint32_t spins = 0;; spins++) {
+    uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
+    if ((s & OPEN) && (s >> 16) != *served) {
+      if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + JOIN, memory_order_acq_rel, memory_order_relaxed)) {
+        *served = s >> 16;
+        return true;
+      }
+      continue;
+    }
+    if (atomic_load_explicit(&p->stop, memory_order_acquire)) return false;
+    relax();
+    if (spins % 64 == 63) {
+      uint64_t now = hn_now_ns();
+      if (!deadline) deadline = now + spin_ns;
+      if (now < deadline) continue;
+      uint32_t seen = atomic_load(&p->wake);
+      atomic_fetch_add(&p->sleepers, 1);
+      s = atomic_load(&p->state);
+      if (!((s & OPEN) && (s >> 16) != *served) && !atomic_load(&p->stop)) futex(&p->wake, FUTEX_WAIT, seen);
+      atomic_fetch_sub(&p->sleepers, 1);
+      deadline = 0;
+    }
+  }
+}
+
+static void *worker_main(void *arg) {
+  worker w = *(worker *)arg;
+  hn_free(arg);
+  uint64_t served = 0;
+  while (join_next(w.pool, &served)) {
+    work(w.pool, w.index);
+    atomic_fetch_add_explicit(&w.pool->finished, 1, memory_order_release);
+  }
+  return NULL;
+}
+
+hone_status hn_pool_create(uint32_t threads, hn_pool **out, hone_error *error) {
+  *out = NULL;
+  if (threads < 1 || threads > 1024) return hn_fail(error, HONE_ERROR_USAGE, "thread count %u is not in 1..1024", threads);
+  hn_pool *p = hn_aligned(64, sizeof *p);
+  if (!p) return hn_fail_memory(error, sizeof *p, "the thread pool");
+  memset(p, 0, sizeof *p);
+  p->threads = threads;
+  atomic_store(&p->state, 1u << 16); /* closed job number 1; workers have served 0, but it is not open */
+  p->thread = hn_calloc(threads, sizeof *p->thread);
+  if (!p->thread) {
+    hn_free(p);
+    return hn_fail_memory(error, threads * sizeof(pthread_t), "the thread pool");
+  }
+  for (uint32_t i = 1; i < threads; i++) {
+    worker *w = hn_malloc(sizeof *w);
+    int e = 1;
+    if (w) {
+      *w = (worker){p, i};
+      e = pthread_create(&p->thread[i], NULL, worker_main, w);
+      if (e) hn_free(w);
+    }
+    if (e) {
+      hn_pool_destroy(p);
+      return hn_fail(error, HONE_ERROR_MEMORY, "cannot start thread %u of %u", i + 1, threads);
+    }
+    p->started++;
+  }
+  *out = p;
+  return HONE_OK;
+}
+
+void hn_pool_destroy(hn_pool *p) {
+  if (!p) return;
+  atomic_store_explicit(&p->stop, true, memory_order_release);
+  atomic_fetch_add(&p->wake, 1);
+  futex(&p->wake, FUTEX_WAKE, INT_MAX);
+  for (uint32_t i = 1; i <= p->started; i++) pthread_join(p->thread[i], NULL);
+  hn_free(p->thread);
+  hn_free(p);
+}
+
+uint32_t hn_pool_threads(const hn_pool *p) { return p ? p->threads : 1; }
+
+void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  hn_pool *p = pool;
+  if (tasks <= 0) return;
+  if (!p || p->threads == 1 || tasks == 1 || atomic_exchange_explicit(&p->busy, true, memory_order_acquire)) {
+    for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+    return;
+  }
+  p->tasks = tasks;
+  p->fn = fn;
+  p->arg = arg;
+  atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
+  atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+  uint64_t job = (atomic_load_explicit(&p->state, memory_order_relaxed) >> 16) + 1;
+  atomic_store(&p->state, job << 16 | OPEN);
+  atomic_fetch_add(&p->wake, 1);
+  if (atomic_load(&p->sleepers)) futex(&p->wake, FUTEX_WAKE, INT_MAX);
+  work(p, 0);
+  uint64_t s = atomic_fetch_and_explicit(&p->state, ~(uint64_t)OPEN, memory_order_acq_rel);
+  uint32_t joined = (uint32_t)(s & 0xffff) >> 1;
+  for (uint32_t spins = 0; atomic_load_explicit(&p->finished, memory_order_acquire) != joined; spins++) {
+    relax();
+    if (spins > 20000) sched_yield(), spins = 0;
+  }
+  atomic_store_explicit(&p->busy, false, memory_order_release);
+}

@@ -1,0 +1,23 @@
+/* Growing text buffer. */
+#ifndef HN_BASE_STR_H
+#define HN_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A zeroed hn_str is empty and ready. ptr is NUL-terminated once something was appended. After a failed allocation
+ * `failed` is set, appends do nothing and the text so far stays valid. */
+typedef struct hn_str {
+  char *ptr;
+  size_t len, cap;
+  bool failed;
+} hn_str;
+
+void hn_str_append(hn_str *s, const char *text, size_t len);
+void hn_str_puts(hn_str *s, const char *text);
+void hn_str_putc(hn_str *s, char c);
+void hn_str_printf(hn_str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hn_str_clear(hn_str *s);
+void hn_str_free(hn_str *s);
+
+#endif

@@ -1,0 +1,109 @@
+/* Data types and tensor descriptors (include/hone/tensor.h). */
+#include <hone/tensor.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  uint8_t size;
+} types[HONE_DTYPE_COUNT] = {
+    [HONE_DTYPE_NONE] = {"none", 0},   [HONE_DTYPE_F32] = {"f32", 4},     [HONE_DTYPE_U8] = {"u8", 1},
+    [HONE_DTYPE_I8] = {"i8", 1},       [HONE_DTYPE_U16] = {"u16", 2},     [HONE_DTYPE_I16] = {"i16", 2},
+    [HONE_DTYPE_I32] = {"i32", 4},     [HONE_DTYPE_I64] = {"i64", 8},     [HONE_DTYPE_STRING] = {"string", sizeof(hone_string)},
+    [HONE_DTYPE_BOOL] = {"bool", 1},   [HONE_DTYPE_F16] = {"f16", 2},     [HONE_DTYPE_F64] = {"f64", 8},
+    [HONE_DTYPE_U32] = {"u32", 4},     [HONE_DTYPE_U64] = {"u64", 8},     [HONE_DTYPE_C64] = {"c64", 8},
+    [HONE_DTYPE_C128] = {"c128", 16},  [HONE_DTYPE_BF16] = {"bf16", 2},
+};
+
+size_t hone_dtype_size(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].size : 0; }
+const char *hone_dtype_name(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].name : "unknown"; }
+
+hone_dtype hone_dtype_from_name(const char *name) {
+  for (int d = 1; d < HONE_DTYPE_COUNT; d++)
+    if (strcmp(types[d].name, name) == 0) return (hone_dtype)d;
+  return HONE_DTYPE_NONE;
+}
+
+bool hone_dtype_is_float(hone_dtype d) {
+  return d == HONE_DTYPE_F32 || d == HONE_DTYPE_F64 || d == HONE_DTYPE_F16 || d == HONE_DTYPE_BF16;
+}
+bool hone_dtype_is_signed_int(hone_dtype d) {
+  return d == HONE_DTYPE_I8 || d == HONE_DTYPE_I16 || d == HONE_DTYPE_I32 || d == HONE_DTYPE_I64;
+}
+bool hone_dtype_is_unsigned_int(hone_dtype d) {
+  return d == HONE_DTYPE_U8 || d == HONE_DTYPE_U16 || d == HONE_DTYPE_U32 || d == HONE_DTYPE_U64;
+}
+
+hone_tensor_desc hone_desc(hone_dtype dtype, int32_t rank, const int64_t *dims) {
+  hone_tensor_desc d = {.dtype = dtype, .rank = rank};
+  for (int32_t i = 0; i < rank; i++) d.dim[i] = dims[i];
+  if (hone_desc_known(&d)) hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
+  return d;
+}
+
+void hone_desc_set_layout(hone_tensor_desc *d, hone_layout layout, int64_t pitch) {
+  d->layout = layout;
+  d->channel_pitch = 0;
+  int64_t step = 1;
+  if (layout == HONE_LAYOUT_CHANNELS_LAST && d->rank >= 3) {
+    d->channel_pitch = pitch ? pitch : d->dim[1];
+    d->stride[1] = 1;
+    step = d->channel_pitch;
+    for (int32_t i = d->rank - 1; i >= 0; i--) {
+      if (i == 1) continue;
+      d->stride[i] = step;
+      if (__builtin_mul_overflow(step, d->dim[i], &step)) step = 0;
+    }
+    return;
+  }
+  d->layout = HONE_LAYOUT_ROW_MAJOR;
+  for (int32_t i = d->rank - 1; i >= 0; i--) {
+    d->stride[i] = step;
+    if (__builtin_mul_overflow(step, d->dim[i], &step)) step = 0;
+  }
+}
+
+bool hone_desc_known(const hone_tensor_desc *d) {
+  if (d->rank < 0) return false;
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] < 0) return false;
+  return true;
+}
+
+int64_t hone_desc_count(const hone_tensor_desc *d) {
+  if (!hone_desc_known(d)) return -1;
+  int64_t n = 1;
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] == 0) return 0;
+  for (int32_t i = 0; i < d->rank; i++)
+    if (__builtin_mul_overflow(n, d->dim[i], &n)) return -1;
+  return n;
+}
+
+int64_t hone_desc_bytes(const hone_tensor_desc *d) {
+  int64_t n = hone_desc_count(d);
+  if (n <= 0) return n;
+  if (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->rank >= 2 && d->channel_pitch > d->dim[1]) {
+    n /= d->dim[1];
+    if (__builtin_mul_overflow(n, d->channel_pitch, &n)) return -1;
+  }
+  return __builtin_mul_overflow(n, (int64_t)hone_dtype_size(d->dtype), &n) ? -1 : n;
+}
+
+bool hone_desc_same_dims(const hone_tensor_desc *a, const hone_tensor_desc *b) {
+  if (a->rank != b->rank) return false;
+  for (int32_t i = 0; i < a->rank; i++)
+    if (a->dim[i] != b->dim[i]) return false;
+  return true;
+}
+
+char *hone_desc_format(const hone_tensor_desc *d, char *buf, size_t size) {
+  size_t n = (size_t)snprintf(buf, size, "%s[", hone_dtype_name(d->dtype));
+  if (d->rank < 0 && n < size) n += (size_t)snprintf(buf + n, size - n, "...");
+  for (int32_t i = 0; i < d->rank && n < size; i++)
+    n += d->dim[i] < 0 ? (size_t)snprintf(buf + n, size - n, "%s?", i ? "x" : "")
+                       : (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "x" : "", (long long)d->dim[i]);
+  if (n < size) snprintf(buf + n, size - n, "]%s", d->layout == HONE_LAYOUT_CHANNELS_LAST ? " channels-last" : "");
+  return buf;
+}
