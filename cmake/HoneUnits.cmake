@@ -1,16 +1,11 @@
 # Reads the .def lists, so that a unit (operator, pass, kernel, tactic, rule, command) is one file and one line.
 
-# hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders and are not units of a
-# .def list beside them (units are added by hone_units alone, so that a file without its line is not compiled).
+# hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders. Not for folders that hold
+# units: there only what a .def list names is compiled, and shared code lies in a folder common/ below.
 function(hone_folder_sources var)
   set(out ${${var}})
   foreach(folder ${ARGN})
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
-    file(GLOB defs ${CMAKE_SOURCE_DIR}/${folder}/*.def)
-    if(defs AND NOT folder MATCHES "backends|insight|lower")
-      # Folders whose units lie beside the list: only files with the folder's own prefix are not units.
-      list(FILTER files INCLUDE REGEX "/_[a-z0-9_]+\\.c$")
-    endif()
     list(APPEND out ${files})
   endforeach()
   set(${var} ${out} PARENT_SCOPE)

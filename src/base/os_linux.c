@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "base/os.h"
 
 #include "base/error.h"

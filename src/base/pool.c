@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "base/pool.h"
 
 #include "base/error.h"
