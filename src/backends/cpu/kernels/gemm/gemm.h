@@ -1,0 +1,56 @@
+/* Family "gemm": C tile = A rows x packed B panel (+ C), with the epilogue on the way out.
+ *
+ * Packed B (hn_gemm_pack_b): column panels of `nr` columns, each panel K rows of nr floats, one after the other, so
+ * the panel of column n0 starts at n0 * K.  The last panel is only round_up(tail, vw) wide, filled up with zeros.
+ * A is read where it lies: row-major with any row stride (an NHWC activation is such a matrix). */
+#ifndef HN_KERNELS_GEMM_H
+#define HN_KERNELS_GEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernel.h"
+
+typedef struct hn_gemm_tile {
+  const float *a; /* m rows, row i at a + i * lda */
+  ptrdiff_t lda;
+  const float *b; /* packed panel, k rows of round_up(n, vw) floats, 64-byte aligned */
+  float *c;       /* m x n, row i at c + i * ldc */
+  ptrdiff_t ldc;
+  size_t k;
+  uint32_t m, n;        /* 1..mr, 1..nr; exactly these elements are written */
+  uint32_t accumulate;  /* add what C holds (a later K block) */
+  uint32_t flags;       /* HN_EPI_*; 0 on every K block but the last */
+  float lo, hi, slope;  /* as in hn_epilogue */
+  const float *bias;    /* n values */
+  const float *residual;
+  ptrdiff_t ldr;
+  const float *prefetch; /* NULL, or memory that will be needed soon: k cache lines are pulled into L2 */
+} hn_gemm_tile;
+
+typedef struct hn_gemm_ops {
+  uint32_t mr, nr; /* largest tile */
+  uint32_t vw;     /* floats in a vector: panel widths are multiples of it */
+  void (*tile)(const hn_gemm_tile *t);
+} hn_gemm_ops;
+
+/* Width of the panel that starts at column n0 of n. */
+static inline size_t hn_gemm_panel_width(const hn_gemm_ops *o, size_t n, size_t n0) {
+  size_t w = n - n0;
+  if (w >= o->nr) return o->nr;
+  return (w + o->vw - 1) / o->vw * o->vw;
+}
+
+/* Floats of packed B of k x n. */
+static inline size_t hn_gemm_packed_size(const hn_gemm_ops *o, size_t n, size_t k) {
+  size_t full = n / o->nr * o->nr;
+  return (full + (n > full ? hn_gemm_panel_width(o, n, full) : 0)) * k;
+}
+
+/* Packs columns [n0, n1) (n0 a multiple of nr) of B into dst, the packed form of the whole B.  B's element (k, n) is
+ * b[k * sk + n * sn], so a transposed or strided B needs no copy. */
+void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n, size_t n0,
+                    size_t n1, float *dst);
+
+#endif
