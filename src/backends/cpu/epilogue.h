@@ -1,31 +1,59 @@
 /* What happens to a value between the accumulator and memory, shared by the gemm, conv and depthwise kernels.
- *   y = post(act(acc + bias[column] + residual))   or, with residual_after,   y = act(acc + bias[column]) + residual
- * Clamp and leaky-relu run in registers; every other activation is a function over a contiguous row that was
- * written a moment ago and is still in L1.  NaN passes through every activation. */
+ *   y = act(acc + bias[column] + residual)   or, with residual_after,   y = act(acc + bias[column]) + residual
+ * Clamp and leaky-relu run in registers.  Whatever else a step asks for follows as a list of row operations that the
+ * driver applies to the block it has just written, while it is still in L1.  NaN passes through every activation. */
 #ifndef HN_BACKENDS_CPU_EPILOGUE_H
 #define HN_BACKENDS_CPU_EPILOGUE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* In place over n contiguous floats.  p: the activation's parameters (alpha, beta...), may be NULL when it has none. */
+/* In place over n contiguous floats.  p: the activation's two parameters (alpha, beta). */
 typedef void (*hn_act_fn)(float *x, size_t n, const float *p);
 
 enum hn_epi_flags {
   HN_EPI_BIAS = 1,           /* bias[n] */
-  HN_EPI_RESIDUAL = 2,       /* residual, same shape as the output, own row stride */
+  HN_EPI_RESIDUAL = 2,       /* residual, same shape as the output, own strides */
   HN_EPI_CLAMP = 4,          /* min(hi, max(lo, x)); relu is lo = 0, hi = inf */
   HN_EPI_LEAKY = 8,          /* x >= 0 ? x : slope * x; excludes HN_EPI_CLAMP */
   HN_EPI_RESIDUAL_AFTER = 16 /* with HN_EPI_RESIDUAL: add it after the activation */
 };
 
+/* Distances in floats of a tensor whose channels are contiguous: pixel (n, z, y, x) starts at
+ * n * batch + z * slice + y * row + x * pixel. */
+typedef struct hn_view {
+  int64_t batch, slice, row, pixel;
+} hn_view;
+
+static inline int64_t hn_view_at(const hn_view *v, int64_t n, int64_t z, int64_t y, int64_t x) {
+  return n * v->batch + z * v->slice + y * v->row + x * v->pixel;
+}
+
+typedef enum hn_post_kind { HN_POST_ACT, HN_POST_BIAS, HN_POST_SCALE, HN_POST_ADD, HN_POST_MUL } hn_post_kind;
+
+/* One row operation: x = act(x), x + v[column], x * v[column], x + t, x * t. */
+typedef struct hn_post {
+  hn_post_kind kind;
+  hn_act_fn act;
+  float p[2];
+  const float *v; /* per column (BIAS, SCALE) or tensor (ADD, MUL) */
+  hn_view view;   /* of the tensor */
+} hn_post;
+
+#define HN_MAX_POST 6
+
 typedef struct hn_epilogue {
-  unsigned flags;
+  uint32_t flags;
   float lo, hi, slope;
   const float *bias;
-  const float *residual; /* first element, row r at residual + r * ldr */
-  ptrdiff_t ldr;
-  hn_act_fn act;         /* NULL, or applied by the driver after the flags above (before a residual_after) */
-  float p[4];
+  const float *residual;
+  hn_view residual_view;
+  uint32_t n_post;
+  hn_post post[HN_MAX_POST];
 } hn_epilogue;
+
+/* Applies the row operations to n columns from column c0 on of the pixel row at y; (b, z, row, x) is its pixel. */
+void hn_epilogue_post_row(const hn_epilogue *e, float *y, size_t c0, size_t n, int64_t b, int64_t z, int64_t row,
+                          int64_t x);
 
 #endif

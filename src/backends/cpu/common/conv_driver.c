@@ -1,0 +1,237 @@
+#include "backends/cpu/common/conv_driver.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+/* Distance between the rows of the scratch tile: an odd number of cache lines, so that rows spread over the L1 sets. */
+static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
+
+size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)scratch_ld(c) * o->mr + 16; }
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every n task
+ * all input rows of its tiles: among the divisions that keep the threads equally busy, take the one that reads least. */
+static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l2) {
+  double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
+  int64_t want = threads;
+  if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
+  /* Several tasks a thread even out disturbances; below ~0.1 ms a task the hand-over would show. */
+  else if (flop > 8e7 * threads) want = 2 * (int64_t)threads;
+  if (flop * (double)c->groups < 4e5) want = 1;
+  double weights = (double)c->k * (double)c->cout, input = (double)c->batch * (double)c->in[0] *
+                   (double)c->in[1] * (double)c->in[2] * (double)c->cin;
+  double best = 0;
+  c->m_tasks = c->n_tasks = 1;
+  for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
+    int64_t m = min64(div_up(want, n), c->tiles);
+    int64_t tasks = m * n;
+    /* time of the busiest thread in tiles, and the traffic */
+    double span = (double)div_up(tasks, threads) * (double)(div_up(c->tiles, m) * div_up(c->n_panels, n));
+    double ideal = (double)c->tiles * (double)c->n_panels / (threads < tasks ? threads : (double)tasks);
+    double block = weights / (double)n * 4;
+    double traffic = weights * (double)m * (block > (double)l2 / 2 ? 2.0 : 1.0) + input * (double)n;
+    double score = span / ideal * (double)want / (double)min64(tasks, want) * (1.0 + 8 * traffic / (flop / 2 + 1));
+    if (best == 0 || score < best * 0.999) best = score, c->m_tasks = m, c->n_tasks = n;
+  }
+}
+
+void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
+  bool one_tap = c->k == c->cin && c->n_runs == 1;
+  int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
+  bool same_grid = true;
+  for (int i = 0; i < 3; i++) same_grid = same_grid && c->grid[i] == c->in[i] && c->stride[i] == 1;
+  /* One line may run through the whole output when its pixels have one distance everywhere. */
+  bool row = c->grid[1] == 1 || c->out.row == c->grid[2] * c->out.pixel;
+  bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
+  bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
+  bool flat = row && slice && image;
+  c->line = flat ? c->batch * pixels : c->grid[2];
+  c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
+  c->direct = one_tap && same_grid && c->in_k == 1 && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->tiles_per_line = div_up(c->line, o->mr);
+  c->tiles = c->tiles_per_line * c->lines;
+  c->n_panels = div_up(c->cout, o->nr);
+  c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
+  /* A tile of A takes half of L1. */
+  int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
+  if (kc < 64) kc = 64;
+  int64_t blocks = div_up(c->k, kc);
+  c->kc = blocks ? div_up(c->k, blocks) : 1;
+  plan_tasks(c, o, threads, l2);
+  /* When all weights of a task fit in L2, finish a tile at a time (C stays in L1); else pass over the K blocks with
+   * as many tiles as keep their part of C in L2. */
+  int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr;
+  if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) c->block_tiles = 1;
+  else {
+    c->block_tiles = (int64_t)(l2 / 4) / (columns * 4 * o->mr);
+    if (c->block_tiles < 8) c->block_tiles = 8;
+  }
+}
+
+typedef struct position {
+  int64_t n, z, y, x;
+} position;
+
+static position locate(const hn_conv *c, int64_t line, int64_t offset) {
+  position p;
+  int64_t i = line * c->line + offset;
+  p.x = i % c->grid[2], i /= c->grid[2];
+  p.y = i % c->grid[1], i /= c->grid[1];
+  p.z = i % c->grid[0], p.n = i / c->grid[0];
+  return p;
+}
+
+static void advance(const hn_conv *c, position *p) {
+  if (++p->x < c->grid[2]) return;
+  p->x = 0;
+  if (++p->y < c->grid[1]) return;
+  p->y = 0;
+  if (++p->z < c->grid[0]) return;
+  p->z = 0;
+  p->n++;
+}
+
+static void copy_floats(float *restrict d, const float *restrict s, int64_t n) {
+  if (n >= 64) memcpy(d, s, (size_t)n * sizeof *d);
+  else
+    for (int64_t i = 0; i < n; i++) d[i] = s[i];
+}
+
+static void zero_floats(float *d, int64_t n) {
+  if (n > 0) memset(d, 0, (size_t)n * sizeof *d);
+}
+
+/* Row of A for the grid position p: values k0 .. k1-1 of its taps, zeros where a tap lies outside the image. */
+static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x, const position *p, int64_t k0,
+                       int64_t k1, float *dst) {
+  int64_t begin = 0;
+  for (int64_t r = 0; r < c->n_runs && begin < k1; r++) {
+    const hn_tap_run *t = &runs[r];
+    int64_t length = t->taps * c->cin, end = begin + length;
+    if (end <= k0) {
+      begin = end;
+      continue;
+    }
+    int64_t lo = begin > k0 ? begin : k0, hi = end < k1 ? end : k1;
+    int64_t z = p->z * c->stride[0] + t->dz, y = p->y * c->stride[1] + t->dy, x0 = p->x * c->stride[2] + t->dx;
+    float *d = dst + (lo - k0);
+    if (z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1] || x0 >= c->in[2] || x0 + (int64_t)t->taps <= 0) {
+      zero_floats(d, hi - lo);
+    } else {
+      /* In floats from the run's begin: [live0, live1) lies inside the image. */
+      int64_t live0 = x0 < 0 ? -x0 * c->cin : 0;
+      int64_t live1 = x0 + t->taps > c->in[2] ? (c->in[2] - x0) * c->cin : length;
+      if (HN_FAULT("conv_right_padding")) live1 = length;
+      int64_t a = lo - begin, b = hi - begin;
+      int64_t from = a > live0 ? a : live0, to = b < live1 ? b : live1;
+      if (to <= from) zero_floats(d, b - a);
+      else {
+        const float *row = x + p->n * c->in_batch + ((z * c->in[1] + y) * c->in[2] + x0) * c->in_pitch;
+        zero_floats(d, from - a);
+        copy_floats(d + (from - a), row + from, to - from);
+        zero_floats(d + (to - a), b - to);
+      }
+    }
+    begin = end;
+  }
+}
+
+/* Makes rows k0..k1 of a tile of m pixels contiguous; returns their distance. */
+static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, position p, int64_t m, int64_t k0,
+                      int64_t k1, float *scratch) {
+  int64_t ld = scratch_ld(c);
+  for (int64_t i = 0; i < m; i++, advance(c, &p)) {
+    float *d = scratch + i * ld;
+    if (c->in_k != 1) {
+      const float *s = x + p.n * c->in_batch + p.x * c->in_pitch + k0 * c->in_k;
+      for (int64_t k = 0; k < k1 - k0; k++) d[k] = s[k * c->in_k];
+    } else if (c->copy) {
+      const float *s = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch;
+      copy_floats(d, s + k0, k1 - k0);
+    } else {
+      gather_row(c, runs, x, &p, k0, k1, d);
+    }
+  }
+  return ld;
+}
+
+/* One tile of pixels, one K block, columns [n0, n1). */
+static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t k0, int64_t n0, int64_t n1,
+                     bool prefetch_first, bool prefetch_second, float *scratch) {
+  const hn_conv *c = a->conv;
+  const hn_gemm_ops *o = a->ops;
+  const hn_epilogue *e = a->epilogue;
+  int64_t line = tile / c->tiles_per_line, j = tile % c->tiles_per_line;
+  int64_t m0 = j * c->line / c->tiles_per_line, m1 = (j + 1) * c->line / c->tiles_per_line;
+  int64_t k1 = min64(k0 + c->kc, c->k);
+  position p = locate(c, line, m0);
+  const float *x = a->x + group * c->cin * c->in_k;
+  hn_gemm_tile t = {.k = (size_t)(k1 - k0), .m = (uint32_t)(m1 - m0), .ldc = c->out.pixel, .accumulate = k0 > 0};
+  if (c->direct && !c->copy) {
+    t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
+    t.lda = c->in_pitch;
+  } else {
+    t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
+    t.a = scratch;
+  }
+  bool last = k1 == c->k;
+  if (last) {
+    t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
+    t.ldr = e->residual_view.pixel;
+  }
+  int64_t g0 = group * c->cout;
+  float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
+  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
+  const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
+  for (int64_t n = n0; n < n1; n += o->nr) {
+    int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
+    t.n = (uint32_t)min64(n1 - n, o->nr);
+    t.b = w + n * c->k + k0 * width;
+    t.c = y + n;
+    if (last && e->bias) t.bias = e->bias + g0 + n;
+    if (last && residual) t.residual = residual + n;
+    /* While the last tiles of a block run, pull the same panel's next K block into L2, half by each. */
+    t.prefetch = NULL;
+    if (prefetch_first) t.prefetch = t.b + (k1 - k0) * width;
+    if (prefetch_second) t.prefetch = t.b + (k1 - k0) * width + (k1 - k0) * width / 2;
+    o->tile(&t);
+  }
+  if (last && e->n_post)
+    for (int64_t i = 0; i < m1 - m0; i++, advance(c, &p))
+      hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
+}
+
+void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
+                   float *scratch) {
+  const hn_conv *c = a->conv;
+  /* The columns of one pass: their weights of one K block stay in L2. */
+  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles) {
+    int64_t b1 = min64(b0 + c->block_tiles, t1);
+    for (int64_t k0 = 0; k0 == 0 || k0 < c->k; k0 += c->kc) {
+      bool more = k0 + c->kc < c->k && c->block_tiles > 1;
+      if (HN_FAULT("conv_skip_last_k_block") && k0 > 0 && k0 + c->kc >= c->k) break;
+      for (int64_t t = b0; t < b1; t++)
+        tile_row(a, group, t, k0, n0, n1, more && t == b1 - 2, more && t == b1 - 1, scratch);
+    }
+  }
+}
+
+static void task(void *arg, int64_t i, uint32_t thread) {
+  const hn_conv_args *a = arg;
+  const hn_conv *c = a->conv;
+  int64_t m = i % c->m_tasks, rest = i / c->m_tasks, n = rest % c->n_tasks, group = rest / c->n_tasks;
+  int64_t t0 = m * c->tiles / c->m_tasks, t1 = (m + 1) * c->tiles / c->m_tasks;
+  int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr, n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
+  if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
+  hn_conv_block(a, group, t0, t1, n0, min64(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
+}
+
+void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool) {
+  const hn_conv *c = a->conv;
+  if (c->tiles == 0 || c->cout == 0 || c->groups == 0) return;
+  parallel(pool, c->groups * c->m_tasks * c->n_tasks, task, (void *)(uintptr_t)a);
+}
