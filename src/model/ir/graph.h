@@ -12,9 +12,10 @@
 #include "base/str.h"
 #include "base/vec.h"
 
+#include <hone/model.h>
 #include <hone/plugin.h>
 
-typedef struct hn_model hn_model;
+typedef struct hone_model hn_model; /* the public hone_model, seen from inside */
 typedef struct hn_graph hn_graph;
 typedef struct hn_value hn_value;
 
@@ -94,7 +95,7 @@ typedef struct hn_opset {
   int64_t version;
 } hn_opset;
 
-struct hn_model {
+struct hone_model {
   hn_arena arena;
   const char *path; /* for messages; "" when built in memory */
   int64_t ir_version;

@@ -1,0 +1,42 @@
+/* Inputs and outputs as files: .npy, .npz, ONNX .pb, .jpg, .png, and seeded random data. */
+#ifndef HONE_DATA_H
+#define HONE_DATA_H
+
+#include <hone/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A tensor that owns its bytes; free with hone_data_free. */
+typedef struct hone_data {
+  hone_tensor tensor;
+  void *impl;
+} hone_data;
+
+/* How pictures become tensors. Zeroed: scale 1/255, then the ImageNet mean and deviation, RGB. */
+typedef struct hone_image_options {
+  bool custom;         /* use the fields below */
+  float mean[3], std[3], scale;
+  bool bgr;
+} hone_image_options;
+
+/* Reads a file for an input described by `want` (dtype and dims; unknown dims take the file's). Arrays are converted to
+ * want's dtype when no value is lost, else refused; pictures are decoded, resized (bilinear) and normalised to want's
+ * NCHW (or NHWC when dim 3 is 1 or 3) shape. `member`: entry of a .npz; NULL: the input's name is tried first, then the only
+ * one. */
+HONE_API hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
+                                    const hone_image_options *image, hone_data *out, hone_error *error);
+/* Seeded random values that a model can digest: floats standard normal; integers by the input's name and use (masks all
+ * ones, token types zero, ids below `below`, otherwise small). below: smallest embedding table that reads it, 0: 100. */
+HONE_API hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below, uint64_t seed,
+                                      hone_data *out, hone_error *error);
+/* Largest legal index of integer input i (from Gather tables it reads) or 0 when nothing is known. */
+HONE_API int64_t hone_model_input_bound(const hone_model *model, uint32_t i);
+HONE_API hone_status hone_data_save_npy(const hone_tensor *tensor, const char *path, hone_error *error);
+HONE_API void hone_data_free(hone_data *data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

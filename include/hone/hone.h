@@ -1,0 +1,16 @@
+/* Everything of hone's public interface. */
+#ifndef HONE_HONE_H
+#define HONE_HONE_H
+
+#include <hone/data.h>
+#include <hone/facts.h>
+#include <hone/improve.h>
+#include <hone/insight.h>
+#include <hone/model.h>
+#include <hone/plugin.h>
+#include <hone/session.h>
+#include <hone/status.h>
+#include <hone/tensor.h>
+#include <hone/version.h>
+
+#endif

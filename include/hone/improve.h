@@ -1,0 +1,63 @@
+/* Proving that answers are still right, and measuring machines and models. */
+#ifndef HONE_IMPROVE_H
+#define HONE_IMPROVE_H
+
+#include <hone/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hone_verdict { HONE_VERDICT_SAME = 0, HONE_VERDICT_DIFFERENT, HONE_VERDICT_MISTRUSTED } hone_verdict;
+
+typedef struct hone_verify_options {
+  uint32_t inputs;      /* random inputs; 0: chosen by the cost of one reference run (100 for small nets) */
+  uint64_t seed;        /* 0: 1 */
+  double tolerance;     /* largest |a - b| relative to the reference output's range; 0: by dtype (f32 1e-4) */
+  double max_seconds;   /* 0: 30; fewer inputs are used when it is spent (at least 1) */
+  uint32_t threads;
+  int64_t batch;
+  const hone_binding *bindings;
+  uint32_t n_bindings;
+  bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
+  void *progress_arg;
+} hone_verify_options;
+
+typedef struct hone_verification {
+  hone_verdict verdict;
+  uint32_t inputs;             /* compared */
+  double max_abs, max_rel;     /* max_rel: relative to the output's range */
+  double tolerance;
+  char reason[256];            /* why different or mistrusted */
+  char first_different_node[128]; /* "" when same */
+  char reference[64];          /* what the reference side ran: "scalar reference", "avx2 tier"... */
+} hone_verification;
+
+/* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random inputs plus
+ * edge values. */
+HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options, hone_verification *out,
+                                 hone_error *error);
+
+/* Measured peaks of this machine. GFLOP/s and GB/s; 0: not measured. */
+typedef struct hone_roofs {
+  char cpu[128];
+  uint32_t threads;
+  double f32_gflops, bf16_gflops, int8_gops;
+  double l1_gbs, l2_gbs, l3_gbs, dram_gbs;
+} hone_roofs;
+
+/* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless `again`. */
+HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
+
+typedef struct hone_stats {
+  uint32_t n;
+  double mean, p50, p95, min, max, cv;
+} hone_stats;
+
+/* Sorts samples (in place) and summarises them; p95 is the smallest sample that 95 % do not exceed. */
+HONE_API void hone_stats_of(double *samples, uint32_t n, hone_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

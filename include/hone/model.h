@@ -1,0 +1,123 @@
+/* Models: loading, looking inside, rewriting, saving. */
+#ifndef HONE_MODEL_H
+#define HONE_MODEL_H
+
+#include <hone/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An ONNX model in memory. Immutable once loaded; may be shared between threads. Reference-counted. */
+typedef struct hone_model hone_model;
+
+/* Maps and reads an ONNX file. The model keeps the mapping (weights are not copied). HONE_ERROR_INPUT: malformed;
+ * HONE_ERROR_UNSUPPORTED: operators or features outside what hone implements, all listed at once. */
+HONE_API hone_status hone_model_load(const char *path, hone_model **out, hone_error *error);
+/* The same from memory, which must stay valid as long as the model. folder: where external data lies, or NULL. */
+HONE_API hone_status hone_model_load_memory(const void *data, size_t size, const char *folder, hone_model **out,
+                                            hone_error *error);
+HONE_API void hone_model_release(hone_model *model);
+/* Writes valid ONNX; the file appears whole or not at all. */
+HONE_API hone_status hone_model_save(const hone_model *model, const char *path, hone_error *error);
+
+/* A graph input or output. Strings are borrowed from the model. */
+typedef struct hone_port {
+  const char *name;
+  hone_tensor_desc desc;            /* dims < 0: unknown or symbolic */
+  const char *symbol[HONE_MAX_RANK]; /* name of a symbolic dimension ("N") or NULL */
+  bool optional;                    /* an input with an initializer */
+} hone_port;
+
+HONE_API uint32_t hone_model_inputs(const hone_model *model); /* those without an initializer come first */
+HONE_API uint32_t hone_model_outputs(const hone_model *model);
+HONE_API bool hone_model_input(const hone_model *model, uint32_t i, hone_port *port);
+HONE_API bool hone_model_output(const hone_model *model, uint32_t i, hone_port *port);
+HONE_API const char *hone_model_path(const hone_model *model);
+HONE_API const char *hone_model_producer(const hone_model *model);
+HONE_API int64_t hone_model_ir_version(const hone_model *model);
+HONE_API int64_t hone_model_opset(const hone_model *model); /* of ONNX's own domain */
+HONE_API uint32_t hone_model_nodes(const hone_model *model);
+
+/* Shapes for inputs whose dimensions are not fixed. */
+typedef struct hone_binding {
+  const char *input; /* name; NULL: any input that has `symbol` */
+  const char *symbol; /* name of a symbolic dimension to set to dim[0], or NULL */
+  int32_t rank;
+  int64_t dim[HONE_MAX_RANK];
+} hone_binding;
+
+/* One binding that was chosen because the caller gave none; for display. */
+typedef struct hone_bound {
+  const char *input;
+  hone_tensor_desc desc; /* the full shape used */
+  bool chosen;           /* true: hone chose a default for at least one dimension */
+} hone_bound;
+
+/* Fixes all input shapes: the caller's first, then defaults (batch dimension 0: `batch` or 1; image height and width: 224;
+ * other unknown: 128). The result is a new model with inferred shapes; bound[] (may be NULL) needs
+ * hone_model_inputs(model) entries. */
+HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                                     hone_model **out, hone_bound *bound, hone_error *error);
+
+/* ---- static analysis */
+typedef struct hone_node_info {
+  const char *name, *op_type;
+  char shape[96];        /* of output 0 */
+  hone_dtype dtype;      /* of output 0 */
+  double flops, macs, params, bytes_read, bytes_written, intensity; /* intensity: FLOPs per byte */
+} hone_node_info;
+
+typedef struct hone_inspection {
+  double flops, macs, params, param_bytes, bytes, peak_memory_bytes; /* peak: largest sum of live tensors, weights included */
+  uint32_t n_nodes;
+  hone_node_info *nodes; /* [n_nodes], owned by the inspection */
+} hone_inspection;
+
+/* Needs a bound model (every shape known; data-dependent shapes count as zero). */
+HONE_API hone_status hone_model_inspect(const hone_model *model, hone_inspection *out, hone_error *error);
+HONE_API void hone_inspection_free(hone_inspection *inspection);
+
+/* ---- rewriting */
+typedef struct hone_rewrite {
+  const char *pass;   /* "fold_batch_norm" */
+  bool hit;           /* false: a near miss */
+  char nodes[256];    /* names of the nodes concerned */
+  char reason[200];   /* near miss: why it was refused; hit: what was done */
+} hone_rewrite;
+
+typedef struct hone_rewrites {
+  uint32_t n;
+  hone_rewrite *record; /* owned */
+  uint32_t nodes_before, nodes_after;
+} hone_rewrites;
+
+typedef struct hone_optimize_options {
+  int level;            /* 0..3 */
+  bool verify_passes;   /* prove numeric equality after every pass */
+  const char *passes;   /* comma-separated globs, "-glob" switches off; NULL: all of the level */
+  double max_seconds;   /* budget of constant folding; 0: 20 */
+} hone_optimize_options;
+
+/* Rewrites a copy of the model by graph passes alone. rewrites may be NULL. */
+HONE_API hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *options, hone_model **out,
+                                         hone_rewrites *rewrites, hone_error *error);
+HONE_API void hone_rewrites_free(hone_rewrites *rewrites);
+
+/* ---- built-in networks */
+typedef struct hone_zoo_options {
+  int64_t batch;   /* 0: symbolic "N" */
+  double width;    /* channel multiplier; 0: 1.0 */
+  int64_t size;    /* image size or sequence length; 0: the network's own */
+  uint64_t seed;   /* 0: 1 */
+} hone_zoo_options;
+
+HONE_API uint32_t hone_zoo_count(void);
+HONE_API const char *hone_zoo_name(uint32_t i);
+HONE_API const char *hone_zoo_about(uint32_t i);
+HONE_API hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, hone_model **out, hone_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
