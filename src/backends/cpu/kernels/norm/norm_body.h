@@ -1,0 +1,151 @@
+/* The body of norm_f32_<tier>.c. */
+#include "backends/cpu/kernels/norm/norm.h"
+
+#include <math.h>
+
+#include "backends/cpu/kernels/vec/vec.h"
+#include "base/fault.h"
+
+/* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small. */
+#define BLOCK 4096
+
+/* Lanes past k of v become 0 (a partial load does that by itself, arithmetic on it may not). */
+static inline vf keep(vf v, size_t k) {
+  float t[VEC_W];
+  v_storen(t, v, k);
+  return v_loadn(t, k);
+}
+
+/* Sum of f(x) in blocks; f sees the vector x and the constant m. */
+#define BLOCK_SUM(nm, f)                                                                                       \
+  static double nm(const float *p, size_t n, float mean) {                                                     \
+    const vf m = v_set1(mean);                                                                                 \
+    double total = 0.0;                                                                                        \
+    (void)m;                                                                                                   \
+    while (n > 0) {                                                                                            \
+      const size_t len = n < BLOCK ? n : BLOCK;                                                                \
+      vf s0 = v_zero(), s1 = v_zero(), s2 = v_zero(), s3 = v_zero();                                           \
+      size_t i = 0;                                                                                            \
+      for (; i + 4 * VEC_W <= len; i += 4 * VEC_W) {                                                           \
+        s0 = f(s0, v_load(p + i));                                                                             \
+        s1 = f(s1, v_load(p + i + VEC_W));                                                                     \
+        s2 = f(s2, v_load(p + i + 2 * VEC_W));                                                                 \
+        s3 = f(s3, v_load(p + i + 3 * VEC_W));                                                                 \
+      }                                                                                                        \
+      for (; i + VEC_W <= len; i += VEC_W) s0 = f(s0, v_load(p + i));                                          \
+      if (i < len) s1 = v_add(s1, keep(f(v_zero(), v_loadn(p + i, len - i)), len - i));                        \
+      total += (double)v_hsum(v_add(v_add(s0, s1), v_add(s2, s3)));                                            \
+      p += len;                                                                                                \
+      n -= len;                                                                                                \
+    }                                                                                                          \
+    return total;                                                                                              \
+  }
+
+#define PLAIN(s, v) v_add((s), (v))
+static inline vf add_square(vf s, vf d) { return v_fma(d, d, s); }
+#define SQUARE_DEVIATION(s, v) add_square((s), v_sub((v), m))
+BLOCK_SUM(sum_of, PLAIN)
+BLOCK_SUM(sum_of_squares, SQUARE_DEVIATION)
+
+static void stats(const float *x, size_t n, float *mean, float *var) {
+  *mean = (float)(sum_of(x, n, 0.0f) / (double)n);
+  *var = (float)(sum_of_squares(x, n, *mean) / (double)n);
+}
+
+static void affine(float *y, const float *x, size_t n, float mean, float scale, float shift) {
+  const vf m = v_set1(mean), a = v_set1(scale), b = v_set1(shift);
+  size_t i = 0;
+  for (; i + VEC_W <= n; i += VEC_W) v_store(y + i, v_fma(v_sub(v_load(x + i), m), a, b));
+  if (i < n) v_storen(y + i, v_fma(v_sub(v_loadn(x + i, n - i), m), a, b), n - i);
+}
+
+/* h = x + residual + bias */
+static void add_parts(float *h, const struct hn_norm_row *r) {
+  for (size_t i = 0; i < r->n; i += VEC_W) {
+    const size_t k = r->n - i < VEC_W ? r->n - i : VEC_W;
+    vf v = v_loadn(r->x + i, k);
+    if (r->residual) v = v_add(v, v_loadn(r->residual + i, k));
+    if (r->bias) v = v_add(v, v_loadn(r->bias + i, k));
+    v_storen(h + i, v, k);
+  }
+}
+
+static inline vf normalised(const struct hn_norm_row *r, vf v, size_t i, size_t k, vf m, vf s) {
+  v = v_mul(v_sub(v, m), s);
+  if (r->gamma && r->beta) return v_fma(v, v_loadn(r->gamma + i, k), v_loadn(r->beta + i, k));
+  if (r->gamma) return v_mul(v, v_loadn(r->gamma + i, k));
+  return r->beta ? v_add(v, v_loadn(r->beta + i, k)) : v;
+}
+
+static void row(struct hn_norm_row *r) {
+  const float *h = r->x;
+  if (r->n == 0) return;
+  if (r->residual || r->bias || r->h) {
+    float *sum = r->h ? r->h : r->y;
+    add_parts(sum, r);
+    h = sum;
+  }
+  const double n = (double)r->n;
+  r->mean = r->rms ? 0.0f : (float)(sum_of(h, r->n, 0.0f) / n);
+  const double var = sum_of_squares(h, r->n, r->mean) / (HN_FAULT("norm_biased_variance") ? n - 1.0 : n);
+  r->inv_std = (float)(1.0 / sqrt(var + (double)r->eps));
+  const vf m = v_set1(r->mean), s = v_set1(r->inv_std);
+  size_t i = 0;
+  if (r->gamma && r->beta)
+    for (; i + VEC_W <= r->n; i += VEC_W)
+      v_store(r->y + i, v_fma(v_mul(v_sub(v_load(h + i), m), s), v_load(r->gamma + i), v_load(r->beta + i)));
+  for (; i < r->n; i += VEC_W) {
+    const size_t k = r->n - i < VEC_W ? r->n - i : VEC_W;
+    v_storen(r->y + i, normalised(r, v_loadn(h + i, k), i, k, m, s), k);
+  }
+}
+
+/* Per column: sums of at most this many rows before they are folded into the running total. */
+#define ROW_BLOCK 256
+
+static void column_stats(const float *x, size_t rows, size_t cols, ptrdiff_t ld, float *mean, float *var) {
+  const vf inv = v_set1((float)(1.0 / (double)rows));
+  for (size_t c = 0; c < cols; c += VEC_W) {
+    const size_t k = cols - c < VEC_W ? cols - c : VEC_W;
+    vf total = v_zero(), m, d;
+    for (size_t r0 = 0; r0 < rows; r0 += ROW_BLOCK) {
+      const size_t end = rows - r0 < ROW_BLOCK ? rows : r0 + ROW_BLOCK;
+      vf s = v_zero();
+      for (size_t r = r0; r < end; r++) s = v_add(s, v_loadn(x + (ptrdiff_t)r * ld + c, k));
+      total = v_add(total, s);
+    }
+    m = v_mul(total, inv);
+    v_storen(mean + c, m, k);
+    total = v_zero();
+    for (size_t r0 = 0; r0 < rows; r0 += ROW_BLOCK) {
+      const size_t end = rows - r0 < ROW_BLOCK ? rows : r0 + ROW_BLOCK;
+      vf s = v_zero();
+      for (size_t r = r0; r < end; r++) {
+        d = v_sub(v_loadn(x + (ptrdiff_t)r * ld + c, k), m);
+        s = v_fma(d, d, s);
+      }
+      total = v_add(total, s);
+    }
+    v_storen(var + c, v_mul(total, inv), k);
+  }
+}
+
+static void column_affine(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows, size_t cols,
+                          const float *mean, const float *scale, const float *shift) {
+  for (size_t r = 0; r < rows; r++) {
+    const float *p = x + (ptrdiff_t)r * ldx;
+    float *q = y + (ptrdiff_t)r * ldy;
+    for (size_t c = 0; c < cols; c += VEC_W) {
+      const size_t k = cols - c < VEC_W ? cols - c : VEC_W;
+      vf v = v_loadn(p + c, k);
+      if (mean) v = v_sub(v, v_loadn(mean + c, k));
+      v_storen(q + c, v_fma(v, v_loadn(scale + c, k), v_loadn(shift + c, k)), k);
+    }
+  }
+}
+
+static const struct hn_norm_ops table = {.row = row,
+                                         .stats = stats,
+                                         .affine = affine,
+                                         .column_stats = column_stats,
+                                         .column_affine = column_affine};

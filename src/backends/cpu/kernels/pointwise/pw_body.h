@@ -1,0 +1,230 @@
+/* The body of pw_f32_<tier>.c: every elementwise function once, in the vocabulary of vec.h. */
+#include "backends/cpu/kernels/pointwise/pointwise.h"
+
+#include <math.h>
+
+#include "backends/cpu/kernels/vec/vec_math.h"
+#include "base/fault.h"
+
+/* A unary function over a span, as instruction (nm) and as activation in place (nm##_act). In `expr` x is the
+ * operand, al and be the immediates. */
+#define UNARY(nm, params, expr)                                                                                \
+  static void nm##_span(float *dst, const float *a, size_t n, const float *p) {                                \
+    const vf al = v_set1((params) > 0 ? p[0] : 0.0f), be = v_set1((params) > 1 ? p[1] : 0.0f);                 \
+    size_t i = 0;                                                                                              \
+    (void)al, (void)be, (void)p;                                                                               \
+    for (; i + VEC_W <= n; i += VEC_W) {                                                                       \
+      const vf x = v_load(a + i);                                                                              \
+      v_store(dst + i, expr);                                                                                  \
+    }                                                                                                          \
+    if (i < n) {                                                                                               \
+      const vf x = v_loadn(a + i, n - i);                                                                      \
+      v_storen(dst + i, expr, n - i);                                                                          \
+    }                                                                                                          \
+  }                                                                                                            \
+  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,       \
+                 const float *p) {                                                                             \
+    (void)b, (void)c;                                                                                          \
+    if (uniform & 1) {                                                                                         \
+      float one;                                                                                               \
+      nm##_span(&one, a, 1, p);                                                                                \
+      fill(dst, one, n);                                                                                       \
+    } else {                                                                                                   \
+      nm##_span(dst, a, n, p);                                                                                 \
+    }                                                                                                          \
+  }                                                                                                            \
+  static void nm##_act(float *x, size_t n, const float *p) { nm##_span(x, x, n, p); }
+
+#define BINARY_LOOP(la, lan, lb, lbn, expr)                                                                    \
+  do {                                                                                                         \
+    size_t i = 0;                                                                                              \
+    for (; i + VEC_W <= n; i += VEC_W) {                                                                       \
+      const vf x = (la), y = (lb);                                                                             \
+      v_store(dst + i, expr);                                                                                  \
+    }                                                                                                          \
+    if (i < n) {                                                                                               \
+      const vf x = (lan), y = (lbn);                                                                           \
+      v_storen(dst + i, expr, n - i);                                                                          \
+    }                                                                                                          \
+  } while (0)
+
+/* A binary function in its three useful forms: vector-vector, vector-scalar, scalar-vector. */
+#define BINARY(nm, expr)                                                                                       \
+  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,       \
+                 const float *p) {                                                                             \
+    (void)c, (void)p;                                                                                          \
+    if (n == 0) return;                                                                                        \
+    const vf ua = v_set1(*a), ub = v_set1(*b);                                                                 \
+    switch (uniform & 3) {                                                                                     \
+    case 0: BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), v_load(b + i), v_loadn(b + i, n - i), expr); break; \
+    case 1: BINARY_LOOP(ua, ua, v_load(b + i), v_loadn(b + i, n - i), expr); break;                            \
+    case 2: BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), ub, ub, expr); break;                            \
+    default: BINARY_LOOP(ua, ua, ub, ub, expr); break;                                                         \
+    }                                                                                                          \
+  }
+
+static void fill(float *dst, float value, size_t n) {
+  const vf v = v_set1(value);
+  size_t i = 0;
+  for (; i + VEC_W <= n; i += VEC_W) v_store(dst + i, v);
+  if (i < n) v_storen(dst + i, v, n - i);
+}
+
+/* A comparison's result as a number. */
+static inline vf truth(vm m) { return v_sel(m, v_set1(1.0f), v_zero()); }
+static inline vm nonzero(vf x) { return v_ne(x, v_zero()); }
+
+static inline vf sign_of(vf x) {
+  vf s = v_sel(v_lt(x, v_zero()), v_set1(-1.0f), v_zero());
+  s = v_sel(v_lt(v_zero(), x), v_set1(1.0f), s);
+  return v_sel(v_ne(x, x), x, s);
+}
+
+static inline vf leaky(vf x, vf slope) { return v_sel(v_lt(x, v_zero()), v_mul(x, slope), x); }
+
+/* clip(slope x + shift, 0, 1) */
+static inline vf ramp(vf x, vf slope, vf shift) {
+  return v_min_number(v_set1(1.0f), v_max_number(v_zero(), v_fma(x, slope, shift)));
+}
+
+static inline vf gelu_erf_of(vf x) {
+  const vf e = v_erf(v_mul(x, v_set1(0x1.6a09e6p-1f)));
+  return v_mul(v_mul(v_set1(0.5f), x), v_add(v_set1(1.0f), e));
+}
+
+/* (1 + tanh u) / 2 = sigmoid(2u), which keeps the negative tail's relative accuracy. */
+static inline vf gelu_tanh_of(vf x) {
+  const vf cubic = v_fma(v_mul(v_set1(0.044715f), v_mul(x, x)), x, x);
+  return v_mul(x, v_sigmoid(v_mul(v_set1(0x1.988454p+0f), cubic)));
+}
+
+UNARY(not_f, 0, truth(v_eq(x, v_zero())))
+UNARY(neg_f, 0, v_neg(x))
+UNARY(abs_f, 0, v_abs(x))
+UNARY(sqrt_f, 0, v_sqrt(x))
+UNARY(reciprocal_f, 0, v_div(v_set1(1.0f), x))
+UNARY(exp_f, 0, v_exp(x))
+UNARY(log_f, 0, v_log(x))
+UNARY(erf_f, 0, v_erf(x))
+UNARY(tanh_f, 0, v_tanh(x))
+UNARY(sigmoid_f, 0, v_sigmoid(x))
+UNARY(floor_f, 0, v_floor(x))
+UNARY(ceil_f, 0, v_ceil(x))
+UNARY(round_f, 0, v_round(x))
+UNARY(sign_f, 0, sign_of(x))
+UNARY(relu_f, 0, v_max_number(v_zero(), x))
+UNARY(clip_f, 2, v_min_number(be, v_max_number(al, x)))
+UNARY(leaky_f, 1, leaky(x, al))
+UNARY(elu_f, 1, v_sel(v_lt(x, v_zero()), v_mul(al, v_expm1(x)), x))
+UNARY(selu_f, 2, v_mul(be, v_sel(v_le(x, v_zero()), v_mul(al, v_expm1(x)), x)))
+UNARY(celu_f, 1,
+      v_add(v_max_number(v_zero(), x), v_min_number(v_zero(), v_mul(al, v_expm1(v_div(x, al))))))
+UNARY(hardsigmoid_f, 2, ramp(x, al, be))
+UNARY(hardswish_f, 2, v_mul(x, ramp(x, al, be)))
+UNARY(silu_f, 1, v_mul(x, v_sigmoid(v_mul(al, x))))
+UNARY(gelu_erf_f, 0, gelu_erf_of(x))
+UNARY(gelu_tanh_f, 0, gelu_tanh_of(x))
+UNARY(softplus_f, 0, v_softplus(x))
+UNARY(softsign_f, 0, v_div(x, v_add(v_set1(1.0f), v_abs(x))))
+UNARY(mish_f, 0, v_mish(x))
+
+BINARY(add_f, v_add(x, y))
+BINARY(sub_f, v_sub(x, y))
+BINARY(mul_f, v_mul(x, y))
+BINARY(div_f, v_div(x, y))
+BINARY(min_f, v_min(x, y))
+BINARY(max_f, v_max(x, y))
+BINARY(prelu_f, v_sel(v_lt(x, v_zero()), v_mul(x, y), x))
+BINARY(eq_f, truth(v_eq(x, y)))
+BINARY(lt_f, truth(v_lt(x, y)))
+BINARY(le_f, truth(v_le(x, y)))
+BINARY(gt_f, truth(v_lt(y, x)))
+BINARY(ge_f, truth(v_le(y, x)))
+BINARY(and_f, v_sel(nonzero(x), truth(nonzero(y)), v_zero()))
+BINARY(or_f, v_sel(nonzero(x), v_set1(1.0f), truth(nonzero(y))))
+BINARY(xor_f, v_sel(nonzero(x), truth(v_eq(y, v_zero())), truth(nonzero(y))))
+
+/* Exponents that are one multiplication or one square root, exactly as powf rounds them; everything else is powf. */
+static void pow_f(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,
+                  const float *p) {
+  (void)c, (void)p;
+  if (n == 0) return;
+  if ((uniform & 3) == 2 && *b == 2.0f) {
+    mul_f(dst, a, a, NULL, n, 0, NULL);
+    return;
+  }
+  if ((uniform & 3) == 2 && *b == -1.0f) {
+    reciprocal_f(dst, a, NULL, NULL, n, 0, NULL);
+    return;
+  }
+  const size_t sa = uniform & 1 ? 0 : 1, sb = uniform & 2 ? 0 : 1;
+  const float a0 = *a, b0 = *b; /* dst may be the array of a uniform operand */
+  for (size_t i = 0; i < n; i++) dst[i] = powf(sa ? a[i] : a0, sb ? b[i] : b0);
+}
+
+static void where_f(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,
+                    const float *p) {
+  (void)p;
+  if (n == 0) return;
+  const vf ua = v_set1(*a), ub = v_set1(*b), uc = v_set1(*c);
+  const unsigned la = !(uniform & 1), lb = !(uniform & 2), lc = !(uniform & 4);
+  size_t i = 0;
+  for (; i + VEC_W <= n; i += VEC_W) {
+    const vf x = la ? v_load(a + i) : ua, y = lb ? v_load(b + i) : ub, z = lc ? v_load(c + i) : uc;
+    v_store(dst + i, v_sel(nonzero(x), y, z));
+  }
+  if (i < n) {
+    const size_t m = HN_FAULT("pointwise_where_tail") ? n - i - 1 : n - i;
+    const vf x = la ? v_loadn(a + i, m) : ua, y = lb ? v_loadn(b + i, m) : ub, z = lc ? v_loadn(c + i, m) : uc;
+    v_storen(dst + i, v_sel(nonzero(x), y, z), m);
+  }
+}
+
+#define BOTH(op, nm) .fn[op] = nm, .act[op] = nm##_act
+static const struct hn_pw_ops table = {
+    .fn[HONE_PW_ADD] = add_f,
+    .fn[HONE_PW_SUB] = sub_f,
+    .fn[HONE_PW_MUL] = mul_f,
+    .fn[HONE_PW_DIV] = div_f,
+    .fn[HONE_PW_MIN] = min_f,
+    .fn[HONE_PW_MAX] = max_f,
+    .fn[HONE_PW_POW] = pow_f,
+    .fn[HONE_PW_PRELU] = prelu_f,
+    .fn[HONE_PW_EQ] = eq_f,
+    .fn[HONE_PW_LT] = lt_f,
+    .fn[HONE_PW_LE] = le_f,
+    .fn[HONE_PW_GT] = gt_f,
+    .fn[HONE_PW_GE] = ge_f,
+    .fn[HONE_PW_AND] = and_f,
+    .fn[HONE_PW_OR] = or_f,
+    .fn[HONE_PW_XOR] = xor_f,
+    .fn[HONE_PW_WHERE] = where_f,
+    BOTH(HONE_PW_NOT, not_f),
+    BOTH(HONE_PW_NEG, neg_f),
+    BOTH(HONE_PW_ABS, abs_f),
+    BOTH(HONE_PW_SQRT, sqrt_f),
+    BOTH(HONE_PW_RECIPROCAL, reciprocal_f),
+    BOTH(HONE_PW_EXP, exp_f),
+    BOTH(HONE_PW_LOG, log_f),
+    BOTH(HONE_PW_ERF, erf_f),
+    BOTH(HONE_PW_TANH, tanh_f),
+    BOTH(HONE_PW_SIGMOID, sigmoid_f),
+    BOTH(HONE_PW_FLOOR, floor_f),
+    BOTH(HONE_PW_CEIL, ceil_f),
+    BOTH(HONE_PW_ROUND, round_f),
+    BOTH(HONE_PW_SIGN, sign_f),
+    BOTH(HONE_PW_RELU, relu_f),
+    BOTH(HONE_PW_CLIP, clip_f),
+    BOTH(HONE_PW_LEAKYRELU, leaky_f),
+    BOTH(HONE_PW_ELU, elu_f),
+    BOTH(HONE_PW_SELU, selu_f),
+    BOTH(HONE_PW_CELU, celu_f),
+    BOTH(HONE_PW_HARDSIGMOID, hardsigmoid_f),
+    BOTH(HONE_PW_HARDSWISH, hardswish_f),
+    BOTH(HONE_PW_SILU, silu_f),
+    BOTH(HONE_PW_GELU_ERF, gelu_erf_f),
+    BOTH(HONE_PW_GELU_TANH, gelu_tanh_f),
+    BOTH(HONE_PW_SOFTPLUS, softplus_f),
+    BOTH(HONE_PW_SOFTSIGN, softsign_f),
+    BOTH(HONE_PW_MISH, mish_f),
+};

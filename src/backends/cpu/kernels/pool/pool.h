@@ -1,0 +1,32 @@
+/* Pooling kernels over channels-last images: one call computes one row of output pixels. */
+#ifndef HN_KERNELS_POOL_H
+#define HN_KERNELS_POOL_H
+
+#include <stddef.h>
+
+#include "backends/cpu/kernel.h"
+
+/* One output row. All distances are in floats. The driver clips the window in depth and height (those taps are the
+ * same for the whole row); the kernel clips it in width. */
+struct hn_pool_row {
+  const float *src;       /* first valid tap row: input pixel 0 of that row */
+  ptrdiff_t taps_z, taps_y; /* valid taps in depth and height; either may be 0 */
+  ptrdiff_t step_z, step_y; /* from one such tap to the next */
+  ptrdiff_t width, pitch; /* input pixels in a row; distance between them */
+  ptrdiff_t kernel, stride, dilation, pad_begin, pad_end; /* along the width, in pixels */
+  ptrdiff_t counted_zy;   /* average with counted padding: taps in depth x height that count, else 0 */
+  ptrdiff_t channels;
+  float *dst;
+  ptrdiff_t out_width, out_pitch;
+};
+
+struct hn_pool_ops {
+  /* Maximum; -inf where the window holds padding alone; NaN wins. */
+  void (*max)(const struct hn_pool_row *row);
+  /* Mean over the valid taps, or over the counted ones when counted_zy > 0; 0 where there are none. */
+  void (*average)(const struct hn_pool_row *row);
+};
+
+const struct hn_pool_ops *hn_pool_find(hn_isa isa);
+
+#endif

@@ -1,0 +1,23 @@
+/* Interpolation kernels over channels-last images. */
+#ifndef HN_KERNELS_RESIZE_H
+#define HN_KERNELS_RESIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/kernel.h"
+
+struct hn_resize_ops {
+  /* dst[i] = a[i] (1 - w) + b[i] w over n contiguous floats. */
+  void (*blend)(float *dst, const float *a, const float *b, size_t n, float w);
+  /* Output pixel x, of `channels` floats, blends input pixels left[x] and right[x] of one row with weight w[x]. */
+  void (*blend_row)(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_t in_pitch, size_t channels,
+                    size_t out_width, const int32_t *left, const int32_t *right, const float *w);
+  /* Output pixel x is a copy of input pixel at[x]. */
+  void (*pick_row)(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_t in_pitch, size_t channels,
+                   size_t out_width, const int32_t *at);
+};
+
+const struct hn_resize_ops *hn_resize_find(hn_isa isa);
+
+#endif

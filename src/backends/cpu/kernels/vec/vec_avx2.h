@@ -1,0 +1,94 @@
+/* The eight-lane tier: AVX2 with FMA (see vec.h). */
+#ifndef HN_VEC_AVX2_H
+#define HN_VEC_AVX2_H
+
+#include <immintrin.h>
+
+#define VEC_TIER avx2
+#define VEC_W 8
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256 vm;
+
+static inline vf v_set1(float x) { return _mm256_set1_ps(x); }
+static inline vf v_zero(void) { return _mm256_setzero_ps(); }
+static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+static inline vi v_lanes_below(size_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vf v_loadn(const float *p, size_t n) { return _mm256_maskload_ps(p, v_lanes_below(n)); }
+static inline void v_storen(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, v_lanes_below(n), v); }
+
+static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
+static inline vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf v_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline vm v_unord(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
+static inline vf v_sel(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
+/* maxps and minps return their second operand when either is NaN. */
+static inline vf v_max_number(vf lo, vf x) { return _mm256_max_ps(lo, x); }
+static inline vf v_min_number(vf hi, vf x) { return _mm256_min_ps(hi, x); }
+static inline vf v_max(vf a, vf b) { return v_sel(v_unord(a), a, _mm256_max_ps(a, b)); }
+static inline vf v_min(vf a, vf b) { return v_sel(v_unord(a), a, _mm256_min_ps(a, b)); }
+static inline vf v_signbit(void) { return _mm256_castsi256_ps(_mm256_set1_epi32((int)0x80000000u)); }
+static inline vf v_neg(vf a) { return _mm256_xor_ps(a, v_signbit()); }
+static inline vf v_abs(vf a) { return _mm256_andnot_ps(v_signbit(), a); }
+static inline vf v_copysign(vf mag, vf sign) {
+  return _mm256_or_ps(_mm256_andnot_ps(v_signbit(), mag), _mm256_and_ps(v_signbit(), sign));
+}
+static inline vf v_floor(vf a) { return _mm256_floor_ps(a); }
+static inline vf v_ceil(vf a) { return _mm256_ceil_ps(a); }
+static inline vf v_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_trunc(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline vm v_le(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
+static inline vm v_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+static inline vm v_ne(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ); }
+
+/* p * 2^n for integer-valued n in [-252, 254], p near 1: two exact factors keep denormal results right. */
+static inline vf v_scale2(vf p, vf n) {
+  vi k = _mm256_cvtps_epi32(n);
+  vi h = _mm256_srai_epi32(k, 1);
+  vi bias = _mm256_set1_epi32(127);
+  vf s1 = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(h, bias), 23));
+  vf s2 = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(k, h), bias), 23));
+  return _mm256_mul_ps(_mm256_mul_ps(p, s1), s2);
+}
+/* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
+static inline vf v_split_exponent(vf x, vf *e) {
+  vm tiny = v_lt(x, v_set1(0x1p-126f));
+  x = v_sel(tiny, v_mul(x, v_set1(0x1p24f)), x);
+  vi bits = _mm256_castps_si256(x);
+  vi k = _mm256_sub_epi32(_mm256_srli_epi32(bits, 23), _mm256_set1_epi32(127));
+  *e = v_sub(_mm256_cvtepi32_ps(k), _mm256_and_ps(tiny, v_set1(24.0f)));
+  bits = _mm256_or_si256(_mm256_and_si256(bits, _mm256_set1_epi32(0x007fffff)), _mm256_set1_epi32(0x3f800000));
+  return _mm256_castsi256_ps(bits);
+}
+
+static inline float v_hsum(vf a) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+static inline float v_hmax(vf a) {
+  float t[8], r;
+  _mm256_storeu_ps(t, a);
+  r = t[0];
+  for (int i = 1; i < 8; i++) r = r != r || r > t[i] ? r : t[i];
+  return r;
+}
+static inline float v_hmin(vf a) {
+  float t[8], r;
+  _mm256_storeu_ps(t, a);
+  r = t[0];
+  for (int i = 1; i < 8; i++) r = r != r || r < t[i] ? r : t[i];
+  return r;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* The sixteen-lane tier: AVX-512 F/BW/DQ/VL (see vec.h). */
+#ifndef HN_VEC_AVX512_H
+#define HN_VEC_AVX512_H
+
+#include <immintrin.h>
+
+#define VEC_TIER avx512
+#define VEC_W 16
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+static inline vf v_set1(float x) { return _mm512_set1_ps(x); }
+static inline vf v_zero(void) { return _mm512_setzero_ps(); }
+static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+static inline __mmask16 v_lanes_below(size_t n) { return (__mmask16)((1u << n) - 1u); }
+static inline vf v_loadn(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_lanes_below(n), p); }
+static inline void v_storen(float *p, vf v, size_t n) { _mm512_mask_storeu_ps(p, v_lanes_below(n), v); }
+
+static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
+static inline vm v_unord(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+static inline vf v_sel(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
+/* vmaxps and vminps return their second operand when either is NaN. */
+static inline vf v_max_number(vf lo, vf x) { return _mm512_max_ps(lo, x); }
+static inline vf v_min_number(vf hi, vf x) { return _mm512_min_ps(hi, x); }
+static inline vf v_max(vf a, vf b) { return v_sel(v_unord(a), a, _mm512_max_ps(a, b)); }
+static inline vf v_min(vf a, vf b) { return v_sel(v_unord(a), a, _mm512_min_ps(a, b)); }
+static inline vf v_signbit(void) { return _mm512_castsi512_ps(_mm512_set1_epi32((int)0x80000000u)); }
+static inline vf v_neg(vf a) { return _mm512_xor_ps(a, v_signbit()); }
+static inline vf v_abs(vf a) { return _mm512_andnot_ps(v_signbit(), a); }
+static inline vf v_copysign(vf mag, vf sign) {
+  return _mm512_or_ps(_mm512_andnot_ps(v_signbit(), mag), _mm512_and_ps(v_signbit(), sign));
+}
+static inline vf v_floor(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline vf v_ceil(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+static inline vf v_round(vf a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline vf v_trunc(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+static inline vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }
+
+/* p * 2^n, rounded once, for integer-valued n. */
+static inline vf v_scale2(vf p, vf n) { return _mm512_scalef_ps(p, n); }
+/* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
+static inline vf v_split_exponent(vf x, vf *e) {
+  *e = _mm512_getexp_ps(x);
+  return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+}
+
+static inline float v_hsum(vf a) { return _mm512_reduce_add_ps(a); }
+static inline float v_hmax(vf a) {
+  float t[16], r;
+  _mm512_storeu_ps(t, a);
+  r = t[0];
+  for (int i = 1; i < 16; i++) r = r != r || r > t[i] ? r : t[i];
+  return r;
+}
+static inline float v_hmin(vf a) {
+  float t[16], r;
+  _mm512_storeu_ps(t, a);
+  r = t[0];
+  for (int i = 1; i < 16; i++) r = r != r || r < t[i] ? r : t[i];
+  return r;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* The one-lane tier: plain C, no approximation of its own (see vec.h). */
+#ifndef HN_VEC_SCALAR_H
+#define HN_VEC_SCALAR_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define VEC_TIER scalar
+#define VEC_W 1
+
+typedef float vf;
+typedef int32_t vi;
+typedef bool vm;
+
+static inline vf v_set1(float x) { return x; }
+static inline vf v_zero(void) { return 0.0f; }
+static inline vf v_load(const float *p) { return *p; }
+static inline void v_store(float *p, vf v) { *p = v; }
+static inline vf v_loadn(const float *p, size_t n) { return n ? *p : 0.0f; }
+static inline void v_storen(float *p, vf v, size_t n) {
+  if (n) *p = v;
+}
+
+static inline vf v_add(vf a, vf b) { return a + b; }
+static inline vf v_sub(vf a, vf b) { return a - b; }
+static inline vf v_mul(vf a, vf b) { return a * b; }
+static inline vf v_div(vf a, vf b) { return a / b; }
+static inline vf v_sqrt(vf a) { return sqrtf(a); }
+/* Two roundings where the vector tiers make one: without FMA hardware fmaf is a slow library call. */
+static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; }
+static inline vf v_fnma(vf a, vf b, vf c) { return c - a * b; }
+static inline vf v_max(vf a, vf b) { return a != a ? a : a > b ? a : b; }
+static inline vf v_min(vf a, vf b) { return a != a ? a : a < b ? a : b; }
+/* v_relu_max(lo, x): x when x is NaN; lo must be a number. One instruction in the vector tiers. */
+static inline vf v_max_number(vf lo, vf x) { return lo > x ? lo : x; }
+static inline vf v_min_number(vf hi, vf x) { return hi < x ? hi : x; }
+static inline vf v_neg(vf a) { return -a; }
+static inline vf v_abs(vf a) { return fabsf(a); }
+static inline vf v_copysign(vf mag, vf sign) { return copysignf(mag, sign); }
+static inline vf v_floor(vf a) { return floorf(a); }
+static inline vf v_ceil(vf a) { return ceilf(a); }
+static inline vf v_round(vf a) { return rintf(a); }
+static inline vf v_trunc(vf a) { return truncf(a); }
+
+static inline vm v_lt(vf a, vf b) { return a < b; }
+static inline vm v_le(vf a, vf b) { return a <= b; }
+static inline vm v_eq(vf a, vf b) { return a == b; }
+static inline vm v_ne(vf a, vf b) { return a != b; }
+static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
+
+static inline float v_hsum(vf a) { return a; }
+static inline float v_hmax(vf a) { return a; }
+static inline float v_hmin(vf a) { return a; }
+
+#endif
