@@ -37,6 +37,10 @@ struct hn_norm_ops {
                         const float *mean, const float *scale, const float *shift);
 };
 
-const struct hn_norm_ops *hn_norm_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_norm_ops *hn_norm_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("norm", "f32", isa);
+  return k ? (const struct hn_norm_ops *)k->ops : NULL;
+}
 
 #endif

@@ -27,6 +27,10 @@ struct hn_pool_ops {
   void (*average)(const struct hn_pool_row *row);
 };
 
-const struct hn_pool_ops *hn_pool_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_pool_ops *hn_pool_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("pool", "f32", isa);
+  return k ? (const struct hn_pool_ops *)k->ops : NULL;
+}
 
 #endif

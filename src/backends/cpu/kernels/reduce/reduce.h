@@ -23,6 +23,10 @@ struct hn_reduce_ops {
   void (*columns[HN_REDUCE_COUNT])(float *dst, const float *src, size_t rows, size_t cols, ptrdiff_t ld);
 };
 
-const struct hn_reduce_ops *hn_reduce_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_reduce_ops *hn_reduce_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("reduce", "f32", isa);
+  return k ? (const struct hn_reduce_ops *)k->ops : NULL;
+}
 
 #endif

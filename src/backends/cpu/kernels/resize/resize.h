@@ -18,6 +18,10 @@ struct hn_resize_ops {
                    size_t out_width, const int32_t *at);
 };
 
-const struct hn_resize_ops *hn_resize_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_resize_ops *hn_resize_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("resize", "f32", isa);
+  return k ? (const struct hn_resize_ops *)k->ops : NULL;
+}
 
 #endif

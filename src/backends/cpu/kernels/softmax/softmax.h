@@ -15,6 +15,10 @@ struct hn_softmax_ops {
   void (*columns)(float *dst, const float *src, size_t n, size_t cols, ptrdiff_t ld, bool log);
 };
 
-const struct hn_softmax_ops *hn_softmax_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_softmax_ops *hn_softmax_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("softmax", "f32", isa);
+  return k ? (const struct hn_softmax_ops *)k->ops : NULL;
+}
 
 #endif

@@ -18,6 +18,10 @@ struct hn_transpose_ops {
   void (*deinterleave3)(uint32_t *a, uint32_t *b, uint32_t *c, const uint32_t *src, size_t n);
 };
 
-const struct hn_transpose_ops *hn_transpose_find(hn_isa isa);
+/* The best table at or below a tier. */
+static inline const struct hn_transpose_ops *hn_transpose_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("transpose", "bits", isa);
+  return k ? (const struct hn_transpose_ops *)k->ops : NULL;
+}
 
 #endif
