@@ -27,7 +27,7 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
   for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
-    int64_t m = min64(div_up(want, n), c->tiles);
+    int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1;
     int64_t tasks = m * n;
     /* time of the busiest thread in tiles, and the traffic */
     double span = (double)div_up(tasks, threads) * (double)(div_up(c->tiles, m) * div_up(c->n_panels, n));

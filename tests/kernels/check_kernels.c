@@ -1,0 +1,102 @@
+/* check_kernels: walks kernels.def and proves every kernel through its family's adapter.
+ *
+ * usage: check_kernels [--bench] [--filter TEXT] [--list]
+ * Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels passed; 1: a
+ * kernel failed or has no test; 2: wrong usage. */
+#include "check_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cpu/features.h"
+
+#define FAMILY(name) extern const ck_family ck_family_##name;
+#include "families.def"
+#undef FAMILY
+
+static const ck_family *const families[] = {
+#define FAMILY(name) &ck_family_##name,
+#include "families.def"
+#undef FAMILY
+    NULL};
+
+static ck state;
+
+static const ck_family *find_family(const char *name) {
+  for (const ck_family *const *f = families; *f; f++)
+    if (!strcmp((*f)->family, name)) return *f;
+  return NULL;
+}
+
+/* An access beyond a buffer: say where, and end; there is nothing to return to. */
+static void on_fault(int sig) {
+  char line[320];
+  int n = snprintf(line, sizeof line, "FAIL %s: %s: access outside a buffer (signal %d)\n", state.kernel ? state.kernel->name : "?", state.label, sig);
+  if (write(STDOUT_FILENO, line, (size_t)n) < 0) _exit(1);
+  _exit(1);
+}
+
+static uint64_t seed_of(const char *name) {
+  uint64_t h = 1469598103934665603u;
+  while (*name) h = (h ^ (unsigned char)*name++) * 1099511628211u;
+  return h | 1;
+}
+
+int main(int argc, char **argv) {
+  const char *filter = "";
+  bool bench = false, list = false;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--bench")) bench = true;
+    else if (!strcmp(argv[i], "--list")) list = true;
+    else if (!strcmp(argv[i], "--filter") && i + 1 < argc) filter = argv[++i];
+    else {
+      fprintf(stderr, "usage: check_kernels [--bench] [--filter TEXT] [--list]\n");
+      return 2;
+    }
+  }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  struct sigaction action = {.sa_handler = on_fault};
+  sigaction(SIGSEGV, &action, NULL);
+  sigaction(SIGBUS, &action, NULL);
+  sigaction(SIGILL, &action, NULL);
+  int checked = 0, failed = 0, skipped = 0;
+  uint64_t comparisons = 0;
+  for (const struct hn_kernel *const *p = hn_kernels; *p; p++) {
+    const struct hn_kernel *k = *p;
+    if (!strstr(k->name, filter) && !strstr(k->family, filter)) continue;
+    if (list) {
+      printf("%-12s %-12s %-10s %s\n", k->family, k->role, hn_isa_name(k->isa), k->name);
+      continue;
+    }
+    const ck_family *f = find_family(k->family);
+    if (!f) {
+      printf("FAIL %s: family %s has no adapter in tests/kernels\n", k->name, k->family);
+      failed++;
+      continue;
+    }
+    if (k->isa > hn_cpu()->isa) {
+      printf("skip %s: needs %s, this run has %s\n", k->name, hn_isa_name(k->isa), hn_isa_name(hn_cpu()->isa));
+      skipped++;
+      continue;
+    }
+    state = (ck){.kernel = k, .random = seed_of(k->name)};
+    ck_case(&state, "start");
+    if (bench) {
+      if (f->bench) f->bench(&state, k);
+    } else {
+      f->check(&state, k);
+      if (!state.comparisons) ck_true(&state, false, "the adapter compared nothing");
+    }
+    ck_release_all(&state);
+    checked++;
+    failed += state.failures > 0;
+    comparisons += state.comparisons;
+    if (!bench) printf("%s %-28s %llu comparisons\n", state.failures ? "FAIL" : "ok  ", k->name, (unsigned long long)state.comparisons);
+  }
+  if (!bench && !list)
+    printf("%d kernels: %d passed, %d failed, %d skipped; %llu comparisons\n", checked + skipped, checked - failed, failed, skipped, (unsigned long long)comparisons);
+  return failed ? 1 : 0;
+}
