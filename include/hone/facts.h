@@ -288,6 +288,12 @@ typedef struct hone_note {
   const char *text;
 } hone_note;
 
+/* A named lane: thread, stream or queue. */
+typedef struct hone_lane {
+  int32_t lane;
+  const char *name;
+} hone_lane;
+
 /* ---- building ---- */
 
 /* An empty record; NULL when out of memory. Owned by the caller. */
@@ -340,6 +346,7 @@ HONE_API const hone_counter *hone_facts_counters(const hone_facts *facts, size_t
 HONE_API const hone_wall *hone_facts_walls(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);
+HONE_API const hone_lane *hone_facts_lanes(const hone_facts *facts, size_t *count);
 HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane); /* NULL: not named */
 
 /* ---- JSON ---- */
