@@ -107,7 +107,7 @@ static const int32_t *copy_indices(hone_facts *f, const int32_t *indices, size_t
 }
 
 /* Pushes a row whose strings are interned already; false (and sticky) when out of memory. */
-#define PUSH(facts, table, row) \
+#define PUSH(facts, table, row)                                                                              \
   (!(facts)->failed && (hn_vec_push(&(facts)->table, row) || ((facts)->failed = true, false)))
 
 void hone_facts_set_meta(hone_facts *f, const hone_facts_meta *meta) {
@@ -178,7 +178,7 @@ void hone_facts_add_near_miss(hone_facts *f, const hone_near_miss *miss) {
 
 void hone_facts_add_roof(hone_facts *f, const hone_roof *roof) {
   hone_roof row = *roof;
-  row.name = intern(f, roof->name);
+  row.name = intern(f, roof->name ? roof->name : "?"); /* readers compare names */
   PUSH(f, roofs, row);
 }
 
@@ -231,7 +231,8 @@ void hone_facts_add_buffer(hone_facts *f, const hone_span_buffer *buffer) {
                       .bytes = r->bytes};
     if (!hone_facts_add_span(f, &span)) return;
   }
-  /* A context pushes the RUN span of an iteration after its children, so walking back meets the parent first. */
+  /* A context pushes the RUN span of an iteration after its children, so walking back meets the parent first.
+   */
   uint32_t run = 0;
   for (size_t i = f->spans.len; i-- > first;) {
     hone_span *s = &f->spans.ptr[i];
@@ -250,13 +251,16 @@ void hone_facts_add_buffer(hone_facts *f, const hone_span_buffer *buffer) {
 
 /* ---- checking ---- */
 
-static bool index_ok(int32_t index, size_t count) { return index == -1 || (index >= 0 && (size_t)index < count); }
+static bool index_ok(int32_t index, size_t count) {
+  return index == -1 || (index >= 0 && (size_t)index < count);
+}
 
 static hone_status check_indices(const hone_facts *f, const char *table, size_t row, const int32_t *nodes,
                                  size_t count, hone_error *error) {
   for (size_t i = 0; i < count; i++)
     if (nodes[i] < 0 || (size_t)nodes[i] >= f->nodes.len) {
-      hone_status status = hn_fail(error, HONE_ERROR_INPUT, "node index %d points outside the node table", nodes[i]);
+      hone_status status =
+          hn_fail(error, HONE_ERROR_INPUT, "node index %d points outside the node table", nodes[i]);
       hn_error_where(error, "facts: %s[%zu]", table, row);
       return status;
     }
@@ -268,10 +272,14 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
   for (size_t i = 0; i < f->spans.len; i++) {
     const hone_span *s = &f->spans.ptr[i];
     const char *fault = NULL;
-    if (s->end_ns < s->start_ns) fault = "ends before it starts";
-    else if (!index_ok(s->step, f->steps.len)) fault = "names a step that does not exist";
-    else if (s->parent > f->spans.len) fault = "names a parent that does not exist";
-    else if ((unsigned)s->kind >= HONE_SPAN_KIND_COUNT) fault = "has an unknown kind";
+    if (s->end_ns < s->start_ns)
+      fault = "ends before it starts";
+    else if (!index_ok(s->step, f->steps.len))
+      fault = "names a step that does not exist";
+    else if (s->parent > f->spans.len)
+      fault = "names a parent that does not exist";
+    else if ((unsigned)s->kind >= HONE_SPAN_KIND_COUNT)
+      fault = "has an unknown kind";
     if (fault) {
       hone_status status = hn_fail(error, HONE_ERROR_INPUT, "a span %s", fault);
       hn_error_where(error, "facts: spans[%zu]", i);
@@ -310,10 +318,10 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
 const hone_facts_meta *hone_facts_get_meta(const hone_facts *f) { return &f->meta; }
 const hone_memory_facts *hone_facts_get_memory(const hone_facts *f) { return &f->memory; }
 
-#define READER(type, function, table)                       \
-  const type *function(const hone_facts *f, size_t *count) { \
-    *count = f->table.len;                                   \
-    return f->table.ptr;                                     \
+#define READER(type, function, table)                                                                        \
+  const type *function(const hone_facts *f, size_t *count) {                                                 \
+    *count = f->table.len;                                                                                   \
+    return f->table.ptr;                                                                                     \
   }
 READER(hone_span, hone_facts_spans, spans)
 READER(hone_step_fact, hone_facts_steps, steps)

@@ -1,5 +1,5 @@
-/* JSON -> facts v1. The text is hostile until proven otherwise: every member is optional, every type is checked, every
- * number is bounded, and the first fault is reported with its place. */
+/* JSON -> facts v1. The text is hostile until proven otherwise: every member is optional, every type is
+ * checked, every number is bounded, and the first fault is reported with its place. */
 #include <hone/facts.h>
 
 #include "base/error.h"
@@ -38,7 +38,8 @@ static const char *text(reader *r, const json_t *row, const char *key) {
   return json_string_value(v);
 }
 
-static int64_t integer(reader *r, const json_t *row, const char *key, int64_t low, int64_t high, int64_t absent) {
+static int64_t integer(reader *r, const json_t *row, const char *key, int64_t low, int64_t high,
+                       int64_t absent) {
   const json_t *v = json_object_get(row, key);
   if (!v || json_is_null(v)) return absent;
   if (!json_is_integer(v) || json_integer_value(v) < low || json_integer_value(v) > high) {
@@ -99,7 +100,8 @@ static void indices(reader *r, const json_t *row, const char *key) {
   json_array_foreach(list, i, v) {
     if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > INT32_MAX)
       fault(r, key, "an array of indices");
-    else if (!hn_vec_push(&r->indices, (int32_t)json_integer_value(v))) out_of_memory(r);
+    else if (!hn_vec_push(&r->indices, (int32_t)json_integer_value(v)))
+      out_of_memory(r);
     if (r->status) return;
   }
 }
@@ -226,7 +228,8 @@ static void read_span(reader *r, const json_t *o) {
                  .bytes = count(r, o, "bytes"),
                  .flops = count(r, o, "flops")};
   /* Ids are positions; a file that numbers them otherwise would have its parents point at strangers. */
-  if (integer(r, o, "id", 0, UINT32_MAX, 0) != (int64_t)r->row + 1) fault(r, "id", "the span's position, from 1");
+  if (integer(r, o, "id", 0, UINT32_MAX, 0) != (int64_t)r->row + 1)
+    fault(r, "id", "the span's position, from 1");
   hone_facts_add_span(r->facts, &s);
 }
 
@@ -235,36 +238,43 @@ static void read_wall(reader *r, const json_t *o) {
 }
 
 static void read_sample(reader *r, const json_t *o) {
-  hone_memory_sample s = {integer(r, o, "time_ns", INT64_MIN / 4, INT64_MAX / 4, 0), count(r, o, "planned_bytes"),
-                          count(r, o, "rss_bytes")};
+  hone_memory_sample s = {integer(r, o, "time_ns", INT64_MIN / 4, INT64_MAX / 4, 0),
+                          count(r, o, "planned_bytes"), count(r, o, "rss_bytes")};
   hone_facts_add_memory_sample(r->facts, &s);
 }
 
 static void read_counter(reader *r, const json_t *o) {
-  hone_counter c = {text(r, o, "name"), text(r, o, "unit"), index_of(r, o, "step"), number(r, o, "value", NAN)};
+  hone_counter c = {text(r, o, "name"), text(r, o, "unit"), index_of(r, o, "step"),
+                    number(r, o, "value", NAN)};
   hone_facts_add_counter(r->facts, &c);
 }
 
 /* ---- the document ---- */
 
-static void read_object(reader *r, const json_t *root, const char *key, void (*read)(reader *, const json_t *)) {
+static void read_object(reader *r, const json_t *root, const char *key,
+                        void (*read)(reader *, const json_t *)) {
   const json_t *o = json_object_get(root, key);
   r->table = key;
   r->row = 0;
   if (!o || r->status) return;
-  if (json_is_object(o)) read(r, o);
-  else fault(r, key, "an object");
+  if (json_is_object(o))
+    read(r, o);
+  else
+    fault(r, key, "an object");
 }
 
-static void read_table(reader *r, const json_t *root, const char *key, void (*read)(reader *, const json_t *)) {
+static void read_table(reader *r, const json_t *root, const char *key,
+                       void (*read)(reader *, const json_t *)) {
   const json_t *list = json_object_get(root, key), *row;
   r->table = key;
   r->row = 0;
   if (!list || r->status) return;
   if (!json_is_array(list)) fault(r, key, "an array");
   json_array_foreach(list, r->row, row) {
-    if (json_is_object(row)) read(r, row);
-    else fault(r, key, "an array of objects");
+    if (json_is_object(row))
+      read(r, row);
+    else
+      fault(r, key, "an array of objects");
     if (r->status) return;
   }
 }
@@ -272,7 +282,8 @@ static void read_table(reader *r, const json_t *root, const char *key, void (*re
 static hone_status check_document(const json_t *root, hone_error *error) {
   const json_t *schema = json_object_get(root, "schema");
   if (!json_is_object(root) || !json_is_string(schema) || strcmp(json_string_value(schema), "hone facts"))
-    return hn_fail(error, HONE_ERROR_INPUT, "this JSON is no record of facts: \"schema\" is not \"hone facts\"");
+    return hn_fail(error, HONE_ERROR_INPUT,
+                   "this JSON is no record of facts: \"schema\" is not \"hone facts\"");
   const json_t *version = json_object_get(root, "version");
   if (!json_is_integer(version) || json_integer_value(version) < 1)
     return hn_fail(error, HONE_ERROR_INPUT, "facts without a version");
@@ -318,8 +329,10 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_table(&r, root, "counters", read_counter);
   if (!r.status) r.status = hone_facts_check(r.facts, error);
 done:
-  if (r.status) hone_facts_destroy(r.facts);
-  else *facts = r.facts;
+  if (r.status)
+    hone_facts_destroy(r.facts);
+  else
+    *facts = r.facts;
   hn_vec_free(&r.indices);
   hn_vec_free(&r.alternatives);
   json_decref(root);

@@ -1,4 +1,5 @@
-/* facts v1 -> JSON. Members that say nothing (NULL, 0, -1) are left out; the reader puts the same defaults back. */
+/* facts v1 -> JSON. Members that say nothing (NULL, 0, -1) are left out; the reader puts the same defaults
+ * back. */
 #include "insight/facts_write.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
-/* The members of facts v1 without the enclosing braces, so that `profile --json` can add derived tables beside them. */
+/* The members of facts v1 without the enclosing braces, so that `profile --json` can add derived tables
+ * beside them. */
 #ifndef HN_INSIGHT_FACTS_WRITE_H
 #define HN_INSIGHT_FACTS_WRITE_H
 

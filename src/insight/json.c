@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at p, 0 when there is none. Overlong forms and surrogates are invalid. */
+/* Length of the valid UTF-8 sequence at p, 0 when there is none. Overlong forms and surrogates are invalid.
+ */
 static size_t utf8_length(const unsigned char *p) {
   static const struct {
     unsigned char low, high, second_low, second_high;
@@ -35,12 +36,18 @@ static void quoted(hn_str *out, const char *text) {
       continue;
     }
     hn_str_append(out, (const char *)run, (size_t)(p - run));
-    if (!n) hn_str_puts(out, "\\ufffd");
-    else if (separator) hn_str_printf(out, "\\u20%02x", p[2] - 0x80);
-    else if (*p == '\n') hn_str_puts(out, "\\n");
-    else if (*p == '\t') hn_str_puts(out, "\\t");
-    else if (*p == '"' || *p == '\\') hn_str_printf(out, "\\%c", *p);
-    else hn_str_printf(out, "\\u%04x", *p);
+    if (!n)
+      hn_str_puts(out, "\\ufffd");
+    else if (separator)
+      hn_str_printf(out, "\\u20%02x", p[2] - 0x80);
+    else if (*p == '\n')
+      hn_str_puts(out, "\\n");
+    else if (*p == '\t')
+      hn_str_puts(out, "\\t");
+    else if (*p == '"' || *p == '\\')
+      hn_str_printf(out, "\\%c", *p);
+    else
+      hn_str_printf(out, "\\u%04x", *p);
     p += n ? n : 1;
     run = p;
   }
@@ -57,7 +64,8 @@ static void begin(hn_str *out, const char *key) {
     if (i < out->len) {
       out->ptr[i] = ',';
       hn_str_putc(out, '\n');
-    } else hn_str_putc(out, ',');
+    } else
+      hn_str_putc(out, ',');
   }
   if (!key) return;
   quoted(out, key);
@@ -73,8 +81,10 @@ void hn_json_close(hn_str *out, char bracket) { hn_str_putc(out, bracket); }
 
 void hn_json_text(hn_str *out, const char *key, const char *text) {
   begin(out, key);
-  if (text) quoted(out, text);
-  else hn_str_puts(out, "null");
+  if (text)
+    quoted(out, text);
+  else
+    hn_str_puts(out, "null");
 }
 
 void hn_json_num(hn_str *out, const char *key, double value) {

@@ -1,0 +1,126 @@
+#include "insight/profile/bound.h"
+
+#include <string.h>
+
+/* The two utilisation limits of the seeds, in percent of a roof. */
+#define AT_ROOF 60.0
+#define FAR_BELOW 40.0
+
+static const char *const bound_names[] = {
+#define X(id, word) word,
+    HONE_BOUNDS(X)
+#undef X
+};
+
+const char *hone_bound_name(hone_bound bound) {
+  return (unsigned)bound < sizeof bound_names / sizeof *bound_names ? bound_names[bound] : "?";
+}
+
+static bool is_memory(const hone_roof *roof) { return roof->gbs > 0; }
+
+/* Of two roofs for the same thing, the one measured with the thread count nearest to the run's (at most that,
+ * if any). */
+static bool better_threads(const hone_roof *a, const hone_roof *b, double threads) {
+  if (!b) return true;
+  bool a_fits = a->threads <= threads, b_fits = b->threads <= threads;
+  if (a_fits != b_fits) return a_fits;
+  return a_fits ? a->threads > b->threads : a->threads < b->threads;
+}
+
+static double run_threads(const hone_facts *facts) {
+  double t = hone_facts_get_meta(facts)->threads;
+  return t > 0 ? t : 1;
+}
+
+const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype) {
+  size_t n;
+  const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (!is_memory(&roofs[i]) && roofs[i].gflops > 0 && strcmp(roofs[i].name, dtype ? dtype : "f32") == 0 &&
+        better_threads(&roofs[i], best, run_threads(facts)))
+      best = &roofs[i];
+  return best;
+}
+
+static const hone_roof *memory_named(const hone_facts *facts, const char *name) {
+  size_t n;
+  const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (is_memory(&roofs[i]) && strcmp(roofs[i].name, name) == 0 &&
+        better_threads(&roofs[i], best, run_threads(facts)))
+      best = &roofs[i];
+  return best;
+}
+
+const hone_roof *hn_roof_dram(const hone_facts *facts) {
+  const hone_roof *dram = memory_named(facts, "DRAM");
+  if (dram) return dram;
+  /* A foreign machine may call it otherwise (HBM): take the slowest level. */
+  size_t n;
+  const hone_roof *roofs = hone_facts_roofs(facts, &n), *slowest = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (is_memory(&roofs[i]) && (!slowest || roofs[i].gbs < slowest->gbs)) slowest = &roofs[i];
+  return slowest;
+}
+
+const hone_roof *hn_roof_memory(const hone_facts *facts, const hone_step_fact *step, double bytes) {
+  /* The innermost level that holds what the step touches. A step's weights come back only once an iteration:
+   * when all weights together overflow a level they arrive from further out, however small this step is. */
+  size_t n;
+  const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
+  double all_weights = (double)hone_facts_get_memory(facts)->weights;
+  bool mostly_weights = step && step->weight_bytes > bytes / 2;
+  for (size_t i = 0; i < n; i++) {
+    const hone_roof *r = &roofs[i];
+    if (!is_memory(r) || !r->capacity_bytes || memory_named(facts, r->name) != r) continue;
+    double room = (double)r->capacity_bytes;
+    if (bytes > room || (mostly_weights && all_weights > room)) continue;
+    if (!best || r->capacity_bytes < best->capacity_bytes) best = r;
+  }
+  return best ? best : hn_roof_dram(facts);
+}
+
+static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+/* SPEC 3: above 60 % of a roof names it; both below 40 % means latency; in between the larger, with low
+ * confidence. */
+static void classify(hone_layer *l) {
+  double top = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
+  if (top <= 0) {
+    l->bound = l->ridge;
+    l->bound_confidence = l->ridge == HONE_BOUND_UNKNOWN ? 0 : 0.3;
+    return;
+  }
+  l->bound = l->compute_pct >= l->memory_pct ? HONE_BOUND_COMPUTE : HONE_BOUND_MEMORY;
+  if (top > AT_ROOF)
+    l->bound_confidence = l->bound == l->ridge ? 0.95 : 0.8;
+  else if (top < FAR_BELOW) {
+    l->bound = HONE_BOUND_LATENCY;
+    l->bound_confidence = 0.7;
+  } else
+    l->bound_confidence = 0.4;
+}
+
+void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(facts, &n);
+  const hone_step_fact *step = l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
+  double seconds = l->time_ms / 1e3;
+  if (seconds > 0) {
+    l->gflops = l->flops / seconds / 1e9;
+    l->gbs = l->bytes / seconds / 1e9;
+  }
+  if (l->bytes > 0) l->intensity = l->flops / l->bytes;
+  const hone_roof *compute = hn_roof_compute(facts, step ? step->dtype : NULL);
+  double bytes_per_call = l->calls > 0 ? l->bytes / l->calls : l->bytes;
+  const hone_roof *memory = hn_roof_memory(facts, step, bytes_per_call);
+  if (compute) l->compute_pct = percent(l->gflops, compute->gflops);
+  if (memory && l->bytes > 0) {
+    l->memory_pct = percent(l->gbs, memory->gbs);
+    l->memory_level = memory->name;
+  }
+  l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
+  if (compute && memory && l->bytes > 0)
+    l->ridge = l->intensity > compute->gflops / memory->gbs ? HONE_BOUND_COMPUTE : HONE_BOUND_MEMORY;
+  classify(l);
+}

@@ -1,0 +1,19 @@
+/* What limits a layer: its speed against the machine's measured roofs. */
+#ifndef HN_INSIGHT_BOUND_H
+#define HN_INSIGHT_BOUND_H
+
+#include <hone/insight.h>
+
+/* The compute roof for a dtype (NULL: f32) at the run's thread count, or the nearest count below; NULL: not
+ * measured. */
+const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype);
+/* The bandwidth roof that applies to a step which touches `bytes` an execution; NULL: not measured. */
+const hone_roof *hn_roof_memory(const hone_facts *facts, const hone_step_fact *step, double bytes);
+/* The slowest, outermost memory level. */
+const hone_roof *hn_roof_dram(const hone_facts *facts);
+
+/* Fills gflops, gbs, intensity, compute_pct, memory_pct, roof_pct, memory_level, bound, ridge,
+ * bound_confidence from time_ms, calls, flops, bytes and step. */
+void hn_bound_layer(const hone_facts *facts, hone_layer *layer);
+
+#endif

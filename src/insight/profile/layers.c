@@ -1,0 +1,214 @@
+#include "insight/profile/layers.h"
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "insight/profile/bound.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+hone_status hn_layers_begin(hn_layer_table *t, const hone_facts *facts, hone_error *error) {
+  *t = (hn_layer_table){0};
+  hone_facts_steps(facts, &t->step_count);
+  t->row_of_step = hn_calloc(t->step_count, sizeof *t->row_of_step);
+  if (!t->row_of_step)
+    return hn_fail_memory(error, t->step_count * sizeof *t->row_of_step, "the layer table");
+  for (size_t i = 0; i < t->step_count; i++) t->row_of_step[i] = -1;
+  return HONE_OK;
+}
+
+void hn_layers_free(hn_layer_table *t) {
+  hn_vec_free(&t->rows);
+  hn_vec_free(&t->current);
+  hn_vec_free(&t->samples);
+  hn_free(t->row_of_step);
+  t->row_of_step = NULL;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+static const hone_step_fact *step_of(const hone_facts *facts, int32_t index) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(facts, &n);
+  return index >= 0 && (size_t)index < n ? &steps[index] : NULL;
+}
+
+static hone_layer new_row(const hone_facts *facts, const hone_span *span) {
+  const hone_step_fact *step = step_of(facts, span->step);
+  hone_layer row = {.step = span->step, .kind = span->kind};
+  row.name = step && step->name ? step->name : span->name;
+  row.type = span->op_type ? span->op_type : step ? step->op_type : NULL;
+  row.tactic = span->tactic ? span->tactic : step ? step->tactic : NULL;
+  if (!row.type) row.type = hone_span_kind_name(span->kind);
+  if (!row.name) row.name = row.type;
+  return row;
+}
+
+/* The row of a span: by step, or for spans without one by name and kind. Such spans are few in hone's own
+ * runs; an importer is expected to give each of its operators a step, so a linear search is enough. */
+static ptrdiff_t find_row(hn_layer_table *t, const hone_facts *facts, const hone_span *span) {
+  if (span->step >= 0 && t->row_of_step[span->step] >= 0) return t->row_of_step[span->step];
+  hone_layer row = new_row(facts, span);
+  if (span->step < 0)
+    for (size_t i = 0; i < t->rows.len; i++)
+      if (t->rows.ptr[i].step < 0 && t->rows.ptr[i].kind == span->kind &&
+          same_text(t->rows.ptr[i].name, row.name) && same_text(t->rows.ptr[i].type, row.type))
+        return (ptrdiff_t)i;
+  if (!hn_vec_push(&t->rows, row) || !hn_vec_push(&t->current, -1.0)) return -1;
+  if (span->step >= 0) t->row_of_step[span->step] = (int32_t)t->rows.len - 1;
+  return (ptrdiff_t)t->rows.len - 1;
+}
+
+hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone_span *const *spans,
+                          size_t count, const double *exclusive, hone_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    hone_span_kind kind = spans[i]->kind;
+    if (kind == HONE_SPAN_RUN || kind == HONE_SPAN_IDLE) continue;
+    /* Stages outside the run are in hone_stages; a row without time would only mislead. */
+    if ((kind == HONE_SPAN_PRE || kind == HONE_SPAN_POST) && exclusive[i] <= 0) continue;
+    ptrdiff_t r = find_row(t, facts, spans[i]);
+    if (r < 0) return hn_fail_memory(error, t->rows.len * sizeof *t->rows.ptr, "the layer table");
+    hone_layer *row = &t->rows.ptr[r];
+    const hone_step_fact *step = step_of(facts, spans[i]->step);
+    row->calls += 1;
+    row->flops += (double)(spans[i]->flops ? spans[i]->flops : step ? step->flops : 0);
+    row->bytes += (double)(spans[i]->bytes ? spans[i]->bytes : step ? step->bytes : 0);
+    if (t->current.ptr[r] < 0) t->current.ptr[r] = 0;
+    t->current.ptr[r] += exclusive[i] / 1e6;
+  }
+  for (size_t r = 0; r < t->rows.len; r++) {
+    if (t->current.ptr[r] < 0) continue;
+    if (!hn_vec_push(&t->samples, (hn_layer_sample){(uint32_t)r, t->current.ptr[r]}))
+      return hn_fail_memory(error, t->samples.len * sizeof *t->samples.ptr, "the layer samples");
+    t->current.ptr[r] = -1;
+  }
+  return HONE_OK;
+}
+
+static int by_layer(const void *pa, const void *pb) {
+  const hn_layer_sample *a = pa, *b = pb;
+  return a->layer < b->layer ? -1 : a->layer > b->layer;
+}
+
+static bool selected(const hone_layer *row, const char *filter) {
+  return !filter || strcasecmp(row->type, filter) == 0 || fnmatch(filter, row->name, 0) == 0;
+}
+
+/* Statistics over all iterations: one in which the layer did not run (a branch not taken) counts as zero. */
+static hone_status finish_stats(hn_layer_table *t, size_t iterations, hone_error *error) {
+  double *values = hn_malloc((iterations + 1) * sizeof *values);
+  if (!values) return hn_fail_memory(error, iterations * sizeof *values, "the layer statistics");
+  hone_status status = HONE_OK;
+  qsort(t->samples.ptr, t->samples.len, sizeof *t->samples.ptr, by_layer);
+  size_t at = 0;
+  for (size_t r = 0; r < t->rows.len && !status; r++) {
+    hone_layer *row = &t->rows.ptr[r];
+    size_t n = 0;
+    while (at < t->samples.len && t->samples.ptr[at].layer == r && n < iterations)
+      values[n++] = t->samples.ptr[at++].ms;
+    while (n < iterations) values[n++] = 0;
+    if (!hone_stats_compute(values, n, &row->stats))
+      status = hn_fail_memory(error, n * sizeof *values, "the layer statistics");
+    row->time_ms = row->stats.mean;
+    row->calls /= (double)iterations;
+    row->flops /= (double)iterations;
+    row->bytes /= (double)iterations;
+  }
+  hn_free(values);
+  return status;
+}
+
+static bool fill_nodes(hn_arena *arena, const hone_facts *facts, hone_layer *row) {
+  const hone_step_fact *step = step_of(facts, row->step);
+  if (!step || !step->node_count) return true;
+  size_t n;
+  const hone_node_fact *nodes = hone_facts_nodes(facts, &n);
+  const char **names = HN_NEW_ARRAY(arena, const char *, step->node_count);
+  if (!names) return false;
+  for (size_t i = 0; i < step->node_count; i++) {
+    const char *name = nodes[step->nodes[i]].name;
+    names[i] = name ? name : "";
+  }
+  row->onnx_nodes = names;
+  row->onnx_node_count = step->node_count;
+  return true;
+}
+
+static int slower_first(const void *pa, const void *pb, void *layers) {
+  uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+  const hone_layer *rows = layers;
+  if (rows[a].time_ms != rows[b].time_ms) return rows[a].time_ms > rows[b].time_ms ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static int larger_first(const void *pa, const void *pb) {
+  const hone_type_share *a = pa, *b = pb;
+  if (a->time_ms != b->time_ms) return a->time_ms > b->time_ms ? -1 : 1;
+  return strcmp(a->type, b->type);
+}
+
+static hone_status share_types(hn_layer_table *t, hn_arena *arena, hone_profile *p, hone_error *error) {
+  hone_type_share *shares = HN_NEW_ARRAY(arena, hone_type_share, t->rows.len + 1);
+  hn_map index = {0};
+  hone_status status = HONE_OK;
+  size_t n = 0;
+  for (size_t r = 0; shares && r < t->rows.len; r++) {
+    const hone_layer *row = &t->rows.ptr[r];
+    hone_type_share *share = hn_map_get(&index, row->type);
+    if (!share) {
+      share = &shares[n++];
+      share->type = row->type;
+      if (!hn_map_set(&index, row->type, share)) goto memory;
+    }
+    share->layers++;
+    share->time_ms += row->time_ms;
+    share->pct += row->pct;
+    share->flops += row->flops;
+    share->bytes += row->bytes;
+  }
+  if (!shares) goto memory;
+  qsort(shares, n, sizeof *shares, larger_first);
+  p->types = shares;
+  p->type_count = n;
+  goto done;
+memory:
+  status = hn_fail_memory(error, t->rows.len * sizeof *shares, "the operator types");
+done:
+  hn_map_free(&index);
+  return status;
+}
+
+hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *arena, hone_profile *p,
+                             hone_error *error) {
+  hone_status status = finish_stats(t, p->iterations, error);
+  if (status) return status;
+  for (size_t r = 0; r < t->rows.len; r++) {
+    hone_layer *row = &t->rows.ptr[r];
+    row->pct = p->closure.wall_ms > 0 ? 100 * row->time_ms / p->closure.wall_ms : 0;
+    hn_bound_layer(p->facts, row);
+    p->flops += row->flops;
+    p->bytes += row->bytes;
+  }
+  status = share_types(t, arena, p, error);
+  if (status) return status;
+
+  hone_layer *layers = HN_NEW_ARRAY(arena, hone_layer, t->rows.len + 1);
+  uint32_t *order = HN_NEW_ARRAY(arena, uint32_t, t->rows.len + 1);
+  if (!layers || !order) return hn_fail_memory(error, t->rows.len * sizeof *layers, "the layer table");
+  size_t n = 0;
+  for (size_t r = 0; r < t->rows.len; r++) {
+    if (!selected(&t->rows.ptr[r], filter)) continue;
+    layers[n] = t->rows.ptr[r];
+    if (!fill_nodes(arena, p->facts, &layers[n])) return hn_fail_memory(error, 0, "the layer's nodes");
+    order[n] = (uint32_t)n;
+    n++;
+  }
+  qsort_r(order, n, sizeof *order, slower_first, layers);
+  p->layers = layers;
+  p->layer_count = n;
+  p->by_time = order;
+  return HONE_OK;
+}

@@ -1,0 +1,34 @@
+/* The layer table: exclusive times of spans, gathered by step. */
+#ifndef HN_INSIGHT_LAYERS_H
+#define HN_INSIGHT_LAYERS_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <hone/insight.h>
+
+typedef struct hn_layer_sample {
+  uint32_t layer;
+  double ms;
+} hn_layer_sample;
+
+/* Gathers one iteration after the other. Zeroed is ready; everything it returns lives in the arena it is
+ * given. */
+typedef struct hn_layer_table {
+  HN_VEC(hone_layer) rows;
+  HN_VEC(double) current;          /* per row: milliseconds in the iteration that is being gathered */
+  HN_VEC(hn_layer_sample) samples; /* one per row and iteration in which it ran */
+  int32_t *row_of_step;            /* -1: none yet */
+  size_t step_count;
+} hn_layer_table;
+
+hone_status hn_layers_begin(hn_layer_table *table, const hone_facts *facts, hone_error *error);
+/* Adds the spans of one iteration with their exclusive nanoseconds. */
+hone_status hn_layers_add(hn_layer_table *table, const hone_facts *facts, const hone_span *const *spans,
+                          size_t count, const double *exclusive, hone_error *error);
+/* Finishes rows, order by time and shares by type into *profile (whose iterations and closure are filled). */
+hone_status hn_layers_finish(hn_layer_table *table, const char *filter, hn_arena *arena,
+                             hone_profile *profile, hone_error *error);
+void hn_layers_free(hn_layer_table *table);
+
+#endif
