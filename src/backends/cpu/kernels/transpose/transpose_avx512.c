@@ -58,7 +58,7 @@ static const int32_t pixel_of[3][16] = {{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 
 
 static inline void interleave_vec(uint32_t *dst, const uint32_t *pa, const uint32_t *pb, const uint32_t *pc) {
   const __m512i a = load(pa), b = load(pb), c = load(pc);
-  static const uint16_t from_b[3] = {0x2492, 0x4924, 0x9249}, from_c[3] = {0x4924, 0x9249, 0x2492};
+  static const uint16_t from_b[3] = {0x2492, 0x9249, 0x4924}, from_c[3] = {0x4924, 0x2492, 0x9249};
   for (int j = 0; j < 3; j++) {
     const __m512i at = load(pixel_of[j]);
     __m512i v = _mm512_permutexvar_epi32(at, a);

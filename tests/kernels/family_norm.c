@@ -1,0 +1,164 @@
+/* Adapter of the normalisation kernels.
+ *
+ * Bounds: a mean of n values, summed in blocks of at most 4096 with the block sums in double, is off by at most
+ * (min(n, 4096) + 4) eps mean|x|. Let e be the error of h - mean; the variance then moves by 2 e sqrt(var) + e^2 and
+ * (n + 6) eps var, which moves 1 / sqrt(var + eps) by half of that relative to var + eps. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/cpu/kernels/norm/norm.h"
+#include "check.h"
+
+typedef struct moments {
+  double mean, var, mean_err, var_err, mag;
+} moments;
+
+/* terms: how many values one f32 accumulation may hold; input_err: uncertainty of each value. */
+static moments moments_of(const double *h, size_t n, double terms, double input_err, bool rms) {
+  moments m = {0};
+  for (size_t i = 0; i < n; i++) m.mean += h[i], m.mag += fabs(h[i]);
+  m.mean /= (double)n, m.mag /= (double)n;
+  m.mean_err = (terms + 4) * CK_EPS * m.mag + input_err + CK_TINY;
+  if (rms) m.mean = 0, m.mean_err = 0;
+  for (size_t i = 0; i < n; i++) m.var += (h[i] - m.mean) * (h[i] - m.mean);
+  m.var /= (double)n;
+  const double e = m.mean_err + input_err + 2 * CK_EPS * (m.mag + fabs(m.mean));
+  m.var_err = 2 * e * sqrt(m.var) + e * e + (terms + 6) * CK_EPS * m.var + CK_TINY;
+  return m;
+}
+
+enum { MAX_N = 5000 };
+static double h[MAX_N];
+
+/* Infinite inputs make bounds NaN; what they make of the result is exact. */
+static double known_bound(double b) { return isfinite(b) ? b : 0; }
+
+static double smaller(double a, double b) { return a < b ? a : b; }
+
+static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fill fill, unsigned parts, bool rms) {
+  float *part[4] = {NULL}, *x = ck_alloc(c, n, 0), *y = ck_alloc(c, n, n % 3), *sum = NULL;
+  ck_fill(c, x, n, fill);
+  for (unsigned i = 0; i < 4; i++)
+    if (parts >> i & 1) ck_fill(c, part[i] = ck_alloc(c, n, i), n, i == 2 ? CK_RANDOM : fill);
+  if (parts & 16) sum = ck_alloc(c, n, 1);
+  double mag = 0; /* infinite inputs are left out: what they make of the result is exact */
+  for (size_t i = 0; i < n; i++) {
+    h[i] = (double)x[i] + (part[0] ? (double)part[0][i] : 0) + (part[1] ? (double)part[1][i] : 0);
+    const double sizes = fabs((double)x[i]) + fabs(h[i]) + (part[0] ? fabs((double)part[0][i]) : 0) +
+                         (part[1] ? fabs((double)part[1][i]) : 0);
+    if (isfinite(sizes)) mag = fmax(mag, sizes);
+  }
+  const double input_err = parts & 3 ? 2 * CK_EPS * mag : 0;
+  struct hn_norm_row r = {.x = x, .residual = part[0], .bias = part[1], .gamma = part[2], .beta = part[3],
+                          .y = y, .h = sum, .n = n, .eps = 1e-5f, .rms = rms};
+  ck_case(c, "row n=%zu fill=%s parts=%u rms=%d", n, ck_fill_name(fill), parts, rms);
+  ops->row(&r);
+  if (n == 0) {
+    ck_true(c, true, "an empty row returns");
+    ck_release_all(c);
+    return;
+  }
+  const moments m = moments_of(h, n, smaller((double)n, 4096), input_err, rms);
+  const double total = m.var + (double)r.eps, s = 1 / sqrt(total), s_rel = 0.5 * m.var_err / total + 3 * CK_EPS;
+  ck_near(c, 0, r.mean, m.mean, m.mean_err + CK_EPS * fabs(m.mean));
+  /* when the uncertainty of the variance is not small against it, first order says nothing */
+  const bool known = s_rel < 0.01 || !isfinite(s_rel);
+  if (known) ck_near(c, 1, r.inv_std, s, known_bound(1.05 * s_rel * s));
+  for (size_t i = 0; i < n; i++) {
+    if (sum) ck_near(c, i, sum[i], h[i], known_bound(input_err));
+    if (!known) continue;
+    const double g = part[2] ? (double)part[2][i] : 1, b = part[3] ? (double)part[3][i] : 0, z = (h[i] - m.mean) * s;
+    const double z_err = (input_err + m.mean_err + CK_EPS * (fabs(h[i]) + 2 * fabs(m.mean))) * s + fabs(z) * (1.05 * s_rel + 2 * CK_EPS);
+    ck_near(c, i, y[i], z * g + b,
+            known_bound(fabs(g) * z_err + 2 * CK_EPS * (fabs(z * g) + fabs(b)) + 4 * CK_TINY));
+  }
+  ck_release_all(c);
+}
+
+static void check_columns(ck *c, const struct hn_norm_ops *ops, size_t rows, size_t cols, enum ck_fill fill) {
+  const size_t ld = cols + rows % 3, total = (rows - 1) * ld + cols;
+  float *x = ck_alloc(c, total, 0), *y = ck_alloc(c, total, 0), *mean = ck_alloc(c, cols, 1), *var = ck_alloc(c, cols, 0);
+  float *scale = ck_alloc(c, cols, 1), *shift = ck_alloc(c, cols, 2);
+  ck_fill(c, x, total, fill);
+  ck_fill(c, scale, cols, CK_RANDOM);
+  ck_fill(c, shift, cols, fill);
+  ck_case(c, "columns rows=%zu cols=%zu fill=%s", rows, cols, ck_fill_name(fill));
+  ops->column_stats(x, rows, cols, (ptrdiff_t)ld, mean, var);
+  for (size_t j = 0; j < cols; j++) {
+    for (size_t i = 0; i < rows; i++) h[i] = (double)x[i * ld + j];
+    const moments m = moments_of(h, rows, smaller((double)rows, 256) + (double)rows / 256, 0, false);
+    ck_near(c, j, mean[j], m.mean, m.mean_err + CK_EPS * fabs(m.mean));
+    ck_near(c, j, var[j], m.var, m.var_err + 2 * CK_EPS * m.var);
+  }
+  for (int with_mean = 0; with_mean < 2; with_mean++) {
+    ck_case(c, "column_affine rows=%zu cols=%zu fill=%s mean=%d", rows, cols, ck_fill_name(fill), with_mean);
+    ops->column_affine(y, (ptrdiff_t)ld, x, (ptrdiff_t)ld, rows, cols, with_mean ? mean : NULL, scale, shift);
+    for (size_t i = 0; i < rows; i++)
+      for (size_t j = 0; j < cols; j++) {
+        const double a = (double)x[i * ld + j], m = with_mean ? (double)mean[j] : 0, s = (double)scale[j], t = (double)shift[j];
+        ck_near(c, i * ld + j, y[i * ld + j], (a - m) * s + t, 3 * CK_EPS * (fabs((a - m) * s) + fabs(t)) + 2 * CK_TINY);
+      }
+  }
+  ck_release_all(c);
+}
+
+static void check_flat(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fill fill) {
+  float *x = ck_alloc(c, n, 0), *y = ck_alloc(c, n, 1), mean, var;
+  ck_fill(c, x, n, fill);
+  ck_case(c, "stats n=%zu fill=%s", n, ck_fill_name(fill));
+  ops->stats(x, n, &mean, &var);
+  for (size_t i = 0; i < n; i++) h[i] = (double)x[i];
+  const moments m = moments_of(h, n, smaller((double)n, 4096), 0, false);
+  ck_near(c, 0, mean, m.mean, m.mean_err + CK_EPS * fabs(m.mean));
+  ck_near(c, 1, var, m.var, m.var_err + CK_EPS * m.var);
+  ops->affine(y, x, n, 0.25f, 1.5f, -0.125f);
+  for (size_t i = 0; i < n; i++) {
+    const double z = (h[i] - 0.25) * 1.5;
+    ck_near(c, i, y[i], z - 0.125, 3 * CK_EPS * (fabs(z) + 0.125) + CK_TINY);
+  }
+  ck_release_all(c);
+}
+
+static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t lengths[] = {0, 1, 7, 8, 9, 16, 17, 31, 63, 64, 65, 127, 768, 1021, 4097};
+  static const size_t cols[] = {1, 7, 8, 9, 16, 17, 35};
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (int fill = 0; fill < CK_FILLS; fill++) {
+      for (unsigned parts = 0; parts < 32; parts++)
+        for (int rms = 0; rms < 2; rms++) check_row(c, k->ops, lengths[l], fill, parts, rms);
+      if (lengths[l]) check_flat(c, k->ops, lengths[l], fill);
+    }
+  for (size_t rows = 1; rows < 700; rows = rows * 5 + 2)
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
+      for (int fill = 0; fill < CK_FILLS; fill++) check_columns(c, k->ops, rows, cols[i], fill);
+}
+
+struct job {
+  const struct hn_norm_ops *ops;
+  struct hn_norm_row r;
+  size_t rows;
+};
+static void run_job(void *arg) {
+  struct job *j = arg;
+  for (size_t i = 0; i < j->rows; i++) {
+    struct hn_norm_row r = j->r;
+    r.x += i * r.n, r.residual += i * r.n, r.y += i * r.n;
+    j->ops->row(&r);
+  }
+}
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  enum { N = 768, ROWS = 16 };
+  const struct hn_kernel *scalar = hn_kernel_find("norm", "f32", HN_ISA_SCALAR);
+  float *x = ck_alloc(c, N * ROWS, 0), *res = ck_alloc(c, N * ROWS, 0), *y = ck_alloc(c, N * ROWS, 0), *g = ck_alloc(c, N, 0);
+  ck_fill(c, x, N * ROWS, CK_RANDOM);
+  ck_fill(c, res, N * ROWS, CK_RANDOM);
+  ck_fill(c, g, N, CK_RANDOM);
+  struct job j = {k->ops, {.x = x, .residual = res, .gamma = g, .beta = g, .y = y, .n = N, .eps = 1e-5f}, ROWS};
+  const double t = ck_time(run_job, &j);
+  j.ops = scalar->ops;
+  const double ts = k == scalar ? 0 : ck_time(run_job, &j);
+  ck_bench_line(c, "add + layer norm 16x768", t, 9.0 * N * ROWS, 12.0 * N * ROWS, ts);
+}
+
+const ck_family ck_family_norm = {"norm", check, bench};

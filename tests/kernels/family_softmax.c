@@ -1,0 +1,118 @@
+/* Adapter of the softmax kernels.
+ *
+ * Bound, relative to exp(t - max) / sum: t carries one rounding (none without scale and mask), t - max one more; both
+ * move exp by their absolute size; exp 1 ulp; the sum of n terms; reciprocal and product 2 ulp. The logarithm: the two
+ * subtractions and log, absolute. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/cpu/kernels/softmax/softmax.h"
+#include "check.h"
+
+static void expect(ck *c, size_t at, float got, const double *t, const double *err, size_t n, size_t i, bool log_form) {
+  double top = -INFINITY, sum = 0, top_err = 0, worst = 0;
+  for (size_t j = 0; j < n; j++) top = isnan(t[j]) || isnan(top) ? NAN : fmax(top, t[j]);
+  for (size_t j = 0; j < n; j++) {
+    sum += exp(t[j] - top);
+    if (t[j] == top) top_err = err[j];
+  }
+  for (size_t j = 0; j < n; j++) {
+    const double moved = err[j] + top_err + CK_EPS * fabs(t[j] - top), term = exp(t[j] - top);
+    if (isfinite(moved)) worst += term * moved;
+  }
+  /* relative error of the sum: of its terms, of exp, and of adding n of them */
+  const double sum_rel = worst / sum + 2 * CK_EPS + (double)(n + 2) * CK_EPS;
+  const double own = err[i] + top_err + CK_EPS * fabs(t[i] - top);
+  if (log_form) {
+    const double want = t[i] - top - log(sum);
+    /* a sum whose exact value is near 1 is 1 + the small terms: log of it carries the sum's error, absolutely */
+    ck_near(c, at, got, want, own + sum_rel + 2 * CK_EPS * (fabs(log(sum)) + fabs(want)) + CK_TINY);
+  } else {
+    const double want = exp(t[i] - top) / sum;
+    const double rel = isfinite(own) ? own + 2 * CK_EPS + sum_rel + 4 * CK_EPS : 0;
+    ck_near(c, at, got, want, 1.01 * rel * want + 4 * CK_TINY);
+  }
+}
+
+static void check_row(ck *c, const struct hn_softmax_ops *ops, size_t n, enum ck_fill fill, float scale, bool masked,
+                      bool log_form, bool in_place) {
+  float *x = ck_alloc(c, n, n % 3), *y = in_place ? x : ck_alloc(c, n, n % 2), *mask = NULL;
+  double t[1100], err[1100];
+  ck_fill(c, x, n, fill);
+  if (fill == CK_RANDOM)
+    for (size_t i = 0; i < n; i++) x[i] *= 20.0f;
+  if (masked) {
+    mask = ck_alloc(c, n, 1);
+    for (size_t i = 0; i < n; i++) mask[i] = i % 5 == 3 ? -10000.0f : 0.25f * (float)(i % 3);
+  }
+  for (size_t i = 0; i < n; i++) {
+    t[i] = (double)x[i] * (double)scale + (mask ? (double)mask[i] : 0.0);
+    err[i] = !masked && scale == 1.0f ? 0.0 : CK_EPS * (fabs((double)x[i] * (double)scale) + fabs(t[i])) + CK_TINY;
+  }
+  ck_case(c, "row n=%zu fill=%s scale=%g mask=%d log=%d in place=%d", n, ck_fill_name(fill), (double)scale, masked,
+          log_form, in_place);
+  ops->row(y, x, n, scale, mask, log_form);
+  for (size_t i = 0; i < n; i++) expect(c, i, y[i], t, err, n, i, log_form);
+  ck_release_all(c);
+}
+
+static void check_columns(ck *c, const struct hn_softmax_ops *ops, size_t n, size_t cols, enum ck_fill fill, bool log_form) {
+  const size_t ld = cols + n % 3, total = n ? (n - 1) * ld + cols : 0;
+  float *x = ck_alloc(c, total, 0), *y = ck_alloc(c, total, 0);
+  double t[64], err[64] = {0};
+  ck_fill(c, x, total, fill);
+  ck_case(c, "columns n=%zu cols=%zu ld=%zu fill=%s log=%d", n, cols, ld, ck_fill_name(fill), log_form);
+  for (size_t i = 0; i < total; i++) y[i] = 7.0f; /* the gaps between rows must stay */
+  ops->columns(y, x, n, cols, (ptrdiff_t)ld, log_form);
+  for (size_t col = 0; col < cols; col++) {
+    for (size_t i = 0; i < n; i++) t[i] = (double)x[i * ld + col];
+    for (size_t i = 0; i < n; i++) expect(c, i * ld + col, y[i * ld + col], t, err, n, i, log_form);
+  }
+  for (size_t i = 0; i + 1 < n; i++)
+    for (size_t g = cols; g < ld; g++) ck_same(c, i * ld + g, y[i * ld + g], 7.0f);
+  ck_release_all(c);
+}
+
+static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 64, 127, 1000, 1009};
+  static const size_t cols[] = {1, 7, 8, 16, 17, 35};
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (int fill = 0; fill < CK_FILLS; fill++)
+      for (int form = 0; form < 12; form++)
+        check_row(c, k->ops, lengths[l], fill, form % 3 == 0 ? 1.0f : 0.125f, form % 3 == 2, form / 3 % 2, form / 6);
+  for (size_t n = 1; n < 40; n += 9)
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
+      for (int fill = 0; fill < CK_FILLS; fill++)
+        for (int log_form = 0; log_form < 2; log_form++) check_columns(c, k->ops, n, cols[i], fill, log_form);
+}
+
+struct job {
+  const struct hn_softmax_ops *ops;
+  float *y;
+  const float *x;
+  size_t rows, n;
+};
+static void run_job(void *arg) {
+  struct job *j = arg;
+  for (size_t r = 0; r < j->rows; r++) j->ops->row(j->y + r * j->n, j->x + r * j->n, j->n, 0.125f, NULL, false);
+}
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  static const size_t lengths[] = {49, 128, 1000};
+  const struct hn_kernel *scalar = hn_kernel_find("softmax", "f32", HN_ISA_SCALAR);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    const size_t n = lengths[i], rows = 16;
+    float *x = ck_alloc(c, n * rows, 0);
+    struct job j = {k->ops, ck_alloc(c, n * rows, 0), x, rows, n};
+    ck_fill(c, x, n * rows, CK_RANDOM);
+    const double t = ck_time(run_job, &j);
+    j.ops = scalar->ops;
+    const double ts = k == scalar ? 0 : ck_time(run_job, &j);
+    char label[48];
+    snprintf(label, sizeof label, "rows 16x%zu scaled", n);
+    ck_bench_line(c, label, t, 5.0 * (double)(n * rows), 8.0 * (double)(n * rows), ts);
+    ck_release_all(c);
+  }
+}
+
+const ck_family ck_family_softmax = {"softmax", check, bench};
