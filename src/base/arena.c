@@ -45,6 +45,10 @@ void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
 
 void *hn_arena_alloc(hn_arena *a, size_t size) { return hn_arena_aligned(a, size, 16); }
 
+void *hn_arena_array(hn_arena *a, size_t n, size_t size) {
+  return size && n > SIZE_MAX / 2 / size ? NULL : hn_arena_alloc(a, n * size);
+}
+
 void *hn_arena_memdup(hn_arena *a, const void *p, size_t size) {
   void *q = hn_arena_alloc(a, size);
   if (q && size) memcpy(q, p, size);

@@ -23,7 +23,8 @@ char *hn_arena_printf(hn_arena *arena, const char *format, ...) __attribute__((f
 void hn_arena_free(hn_arena *arena); /* frees everything; the arena is empty and usable again */
 
 #define HN_NEW(arena, type) ((type *)hn_arena_alloc((arena), sizeof(type)))
-#define HN_NEW_ARRAY(arena, type, n)                                                                         \
-  ((type *)((size_t)(n) > (size_t)-1 / 2 / sizeof(type) ? NULL : hn_arena_alloc((arena), (size_t)(n) * sizeof(type))))
+#define HN_NEW_ARRAY(arena, type, n) ((type *)hn_arena_array((arena), (n), sizeof(type)))
+/* n * size zeroed bytes; NULL also when the product overflows. */
+void *hn_arena_array(hn_arena *arena, size_t n, size_t size);
 
 #endif

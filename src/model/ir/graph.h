@@ -102,6 +102,7 @@ struct hone_model {
   const char *producer;
   HN_VEC(hn_opset) opsets;
   hn_graph *graph;
+  struct graph_entry *graphs; /* every graph ever made, for freeing */
   HN_VEC(const char *) symbols; /* names of symbolic dimensions: dim -2 is symbols[0], -3 symbols[1]... */
   HN_VEC(hn_source_node) source;
   HN_VEC(hn_file) files;        /* mappings that constants borrow from */

@@ -1,0 +1,128 @@
+/* Which operator a node is, and whether hone implements it as the node uses it. */
+#include "model/ir/graph.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OP(name) extern const hone_op_desc hn_op_##name;
+#include "model/ops/ops.def"
+#undef OP
+
+static const hone_op_desc *const builtin[] = {
+#define OP(name) &hn_op_##name,
+#include "model/ops/ops.def"
+#undef OP
+};
+
+enum { NEWEST_OPSET = 24 }; /* what is known of operators' histories */
+
+const hone_op_desc *const *hn_op_list(size_t *count) {
+  *count = sizeof builtin / sizeof *builtin;
+  return builtin;
+}
+
+const hone_op_desc *hn_op_find(const char *domain, const char *op_type, int64_t opset, hone_reason *why) {
+  if (strcmp(domain, "ai.onnx") == 0) domain = "";
+  const hone_op_desc *near = NULL;
+  for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
+    const hone_op_desc *d = builtin[i];
+    if (strcmp(d->op_type, op_type) != 0 || strcmp(d->domain, domain) != 0) continue;
+    if (opset >= d->since && opset <= (d->until ? d->until : NEWEST_OPSET)) return d;
+    near = d;
+  }
+  if (!why) return NULL;
+  if (!near)
+    snprintf(why->text, sizeof why->text, "operator %s%s%s is not implemented", domain, *domain ? "." : "", op_type);
+  else if (!opset)
+    snprintf(why->text, sizeof why->text, "the model imports no operator set for %s", op_type);
+  else
+    snprintf(why->text, sizeof why->text, "%s is implemented for opsets %d to %d, the model imports %lld", op_type,
+             near->since, near->until ? near->until : NEWEST_OPSET, (long long)opset);
+  return NULL;
+}
+
+/* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong (rather than hone
+ * incomplete). */
+static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bool *bad) {
+  *bad = true;
+  uint32_t given = n->n_in;
+  while (given && !n->in[given - 1]) given--; /* trailing left-out inputs do not count */
+  if (given < d->min_inputs || given > d->max_inputs)
+    return snprintf(why->text, sizeof why->text, "%s takes %u to %d inputs, has %u", n->op_type, d->min_inputs,
+                    (int)d->max_inputs, given), false;
+  if (n->n_out < d->min_outputs || n->n_out > d->max_outputs)
+    return snprintf(why->text, sizeof why->text, "%s makes %u to %d outputs, has %u", n->op_type, d->min_outputs,
+                    (int)d->max_outputs, n->n_out), false;
+  for (uint32_t i = 0; i < d->min_inputs && i < n->n_in; i++)
+    if (!n->in[i] && d->max_inputs != HONE_VARIADIC)
+      return snprintf(why->text, sizeof why->text, "input %u of %s is left out but required", i, n->op_type), false;
+  for (const hone_attr_desc *a = d->attrs; a && a->name; a++) {
+    const hn_attr *have = hn_node_attr(n, a->name);
+    bool exists = (!a->since || n->opset >= a->since) && (!a->until || n->opset <= a->until);
+    if (!have && a->required && exists)
+      return snprintf(why->text, sizeof why->text, "%s lacks its attribute '%s'", n->op_type, a->name), false;
+    if (have && have->type != a->type)
+      return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name, n->op_type), false;
+  }
+  *bad = false;
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    const hone_attr_desc *a = d->attrs;
+    while (a && a->name && strcmp(a->name, n->attr[k].name) != 0) a++;
+    if (!a || !a->name)
+      return snprintf(why->text, sizeof why->text, "attribute '%.40s' of %s is not known", n->attr[k].name, n->op_type),
+             false;
+  }
+  return true;
+}
+
+typedef struct refusals {
+  char text[300];
+  size_t len;
+  uint32_t count;
+  bool bad;
+  char first[128];
+  hn_map seen;
+  hn_arena arena;
+} refusals;
+
+static void refuse(refusals *r, const hone_node *n, const char *why) {
+  if (r->count++ == 0) snprintf(r->first, sizeof r->first, "node '%.80s'", n->name);
+  char *key = hn_arena_strdup(&r->arena, why);
+  if (!key || hn_map_has(&r->seen, key)) return;
+  hn_map_set(&r->seen, key, key);
+  if (r->len + strlen(why) + 3 < sizeof r->text)
+    r->len += (size_t)snprintf(r->text + r->len, sizeof r->text - r->len, "%s%s", r->len ? "; " : "", why);
+  else if (r->len + 6 < sizeof r->text && r->text[r->len - 1] != '.')
+    r->len += (size_t)snprintf(r->text + r->len, sizeof r->text - r->len, "; ...");
+}
+
+static void resolve_graph(hn_graph *g, refusals *r) {
+  for (hone_node *n = g->first; n; n = n->next) {
+    hone_reason why = {""};
+    bool bad = false;
+    n->opset = (int32_t)hn_model_opset(g->model, n->domain);
+    if (!n->op) n->op = hn_op_find(n->domain, n->op_type, n->opset, &why);
+    if (!n->op || !fits(n, n->op, &why, &bad)) {
+      r->bad |= bad;
+      refuse(r, n, why.text);
+    }
+    for (uint32_t k = 0; k < n->n_attr; k++)
+      if (n->attr[k].type == HONE_ATTR_GRAPH) resolve_graph(n->attr[k].g, r);
+  }
+}
+
+hone_status hn_model_resolve(hn_model *m, hone_error *error) {
+  refusals r = {0};
+  resolve_graph(m->graph, &r);
+  hone_status status = HONE_OK;
+  if (r.count) {
+    status = hn_fail(error, r.bad ? HONE_ERROR_INPUT : HONE_ERROR_UNSUPPORTED, "%s", r.text);
+    hn_error_where(error, "%s%s", r.first, r.count > 1 ? " and others" : "");
+    if (!r.bad) hn_error_hint(error, "%u node%s refused; docs/operators.md lists what is implemented", r.count, r.count > 1 ? "s" : "");
+  }
+  hn_map_free(&r.seen);
+  hn_arena_free(&r.arena);
+  return status;
+}
