@@ -110,6 +110,7 @@ hn_value *hn_value_create(hn_graph *g, const char *name) {
   v->graph = g;
   v->desc.rank = -1;
   v->id = g->model->next_value_id++;
+  v->index = (uint32_t)g->values.len;
   if (!v->name || !hn_vec_push(&g->values, v)) return NULL;
   if (!hn_map_set(&g->by_name, v->name, v)) {
     g->values.len--;

@@ -56,6 +56,7 @@ struct hn_value {
   bool is_output; /* of its graph, at least once */
   HN_VEC(hn_use) users; /* also in nested graphs that capture it */
   uint32_t id;    /* dense number in the model, for side tables */
+  uint32_t index; /* place in graph->values */
 };
 
 struct hone_node {

@@ -26,7 +26,7 @@ const hone_op_desc *const *hn_op_list(size_t *count) {
 const hone_op_desc *hn_op_find(const char *domain, const char *op_type, int64_t opset, hone_reason *why) {
   if (strcmp(domain, "ai.onnx") == 0) domain = "";
   const hone_op_desc *near = NULL;
-  for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
+  for (size_t i = 0; i != sizeof builtin / sizeof *builtin; i++) {
     const hone_op_desc *d = builtin[i];
     if (strcmp(d->op_type, op_type) != 0 || strcmp(d->domain, domain) != 0) continue;
     if (opset >= d->since && opset <= (d->until ? d->until : NEWEST_OPSET)) return d;

@@ -1,0 +1,175 @@
+/* Shape and dtype inference over whole models. */
+#include "model/ir/eval.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not worth it. */
+enum { SIDE_ELEMENTS = 1024 };
+
+typedef struct inference {
+  hn_arena arena;
+  const hone_tensor **value; /* by value id: known beforehand */
+  hn_budget budget;
+} inference;
+
+static hone_status infer_graph(hn_graph *g, inference *inf, hone_error *error);
+
+static const hone_tensor *known(const inference *inf, const hn_value *v) {
+  return v->constant && !v->is_input ? v->constant : inf->value[v->id];
+}
+
+/* The value of a small node whose inputs are all known, or of Shape and Size, which need only descriptors. */
+static void fold_aside(hone_node *n, inference *inf) {
+  if (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL)) return;
+  bool by_desc = strcmp(n->op_type, "Shape") == 0 || strcmp(n->op_type, "Size") == 0;
+  if (n->n_out != 1 || !n->out[0] || n->n_in > 16) return;
+  const hone_tensor_desc *od = &n->out[0]->desc;
+  int64_t count = hone_desc_count(od);
+  if (count < 0 || count > SIDE_ELEMENTS || od->dtype == HONE_DTYPE_STRING) return;
+  hone_tensor by_shape;
+  const hone_tensor *in[16];
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    in[i] = n->in[i] ? known(inf, n->in[i]) : NULL;
+    if (n->in[i] && !in[i]) {
+      if (!by_desc || !hone_desc_known(&n->in[i]->desc)) return;
+      by_shape = (hone_tensor){n->in[i]->desc, NULL};
+      in[i] = &by_shape;
+    }
+    /* Big operands (a weight that is gathered from) are left to constant folding, which has a budget. */
+    if (in[i] && !by_desc && hone_desc_count(&in[i]->desc) > SIDE_ELEMENTS) return;
+  }
+  hone_tensor result = {0};
+  hone_tensor *out = &result;
+  if (hn_eval_node(n, in, &out, &inf->arena, &inf->budget, NULL) != HONE_OK) return;
+  int64_t bytes = hone_desc_bytes(&result.desc);
+  hone_tensor *t = HN_NEW(&inf->arena, hone_tensor);
+  if (t && bytes >= 0) {
+    t->desc = result.desc;
+    t->data = hn_arena_memdup(&inf->arena, result.data, (size_t)bytes);
+    if (t->data) inf->value[n->out[0]->id] = t;
+  }
+  hn_free(result.data);
+}
+
+/* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared. */
+static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error) {
+  bool loop = strcmp(n->op_type, "Loop") == 0, scan = strcmp(n->op_type, "Scan") == 0;
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
+    hn_graph *body = n->attr[k].g;
+    uint32_t scans = scan ? (uint32_t)hone_node_int(n, "num_scan_inputs", 0) : 0;
+    for (uint32_t i = 0; i < body->inputs.len; i++) {
+      hn_value *v = body->inputs.ptr[i];
+      if (loop && i < 2) {
+        v->desc = hone_desc(i == 0 ? HONE_DTYPE_I64 : HONE_DTYPE_BOOL, 0, NULL);
+      } else if ((loop || scan) && i < n->n_in && n->in[i]) {
+        const hone_tensor_desc *given = &n->in[i]->desc;
+        v->kind = n->in[i]->kind;
+        if (given->dtype != HONE_DTYPE_NONE) v->desc.dtype = given->dtype;
+        bool slice = scan && scans <= n->n_in && i >= n->n_in - scans;
+        if (slice && given->rank > 0) {
+          size_t na;
+          const int64_t *axes = hone_node_ints(n, "scan_input_axes", &na);
+          int64_t axis = axes && i - (n->n_in - scans) < na ? axes[i - (n->n_in - scans)] : 0;
+          if (axis < 0) axis += given->rank;
+          if (axis >= 0 && axis < given->rank) {
+            v->desc.rank = given->rank - 1;
+            for (int32_t d = 0, o = 0; d < given->rank; d++)
+              if (d != axis) v->desc.dim[o++] = given->dim[d];
+          }
+        } else if (!slice && scan) {
+          v->desc.rank = given->rank;
+          memcpy(v->desc.dim, given->dim, sizeof given->dim);
+        }
+      }
+    }
+    hone_status status = infer_graph(body, inf, error);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
+  hone_status status = HONE_OK;
+  hn_arena temp = {0};
+  if (!n->op) return hn_fail(error, HONE_ERROR_INTERNAL, "node '%s' (%s) was not resolved", n->name, n->op_type);
+  const hone_tensor_desc **in = HN_NEW_ARRAY(&temp, const hone_tensor_desc *, n->n_in);
+  const hone_tensor **value = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
+  hone_tensor_desc **out = HN_NEW_ARRAY(&temp, hone_tensor_desc *, n->n_out);
+  hone_tensor_desc *old = HN_NEW_ARRAY(&temp, hone_tensor_desc, n->n_out);
+  if (!in || !value || !out || !old) {
+    status = hn_fail_memory(error, n->n_in + n->n_out, "shape inference");
+    goto done;
+  }
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    if (!n->in[i]) continue;
+    if (n->in[i]->kind != HN_TENSOR) {
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on sequences, optionals or maps is not implemented", n->op_type);
+      goto done;
+    }
+    in[i] = &n->in[i]->desc;
+    value[i] = known(inf, n->in[i]);
+  }
+  uint32_t types = n->op->types;
+  if (types && n->n_in && in[0] && in[0]->dtype != HONE_DTYPE_NONE && !(types & HONE_TYPES(in[0]->dtype))) {
+    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type, hone_dtype_name(in[0]->dtype));
+    goto done;
+  }
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (!n->out[i]) continue;
+    old[i] = n->out[i]->desc;
+    n->out[i]->desc = (hone_tensor_desc){.rank = -1};
+    out[i] = &n->out[i]->desc;
+  }
+  status = infer_bodies(n, inf, error);
+  if (status != HONE_OK) goto done;
+  hone_infer io = {n, n->n_in, n->n_out, in, value, out};
+  status = n->op->infer ? n->op->infer(&io, error) : HONE_OK;
+  if (status != HONE_OK) goto done;
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (!out[i]) continue;
+    if (out[i]->dtype == HONE_DTYPE_NONE) out[i]->dtype = old[i].dtype;
+    if (old[i].dtype != HONE_DTYPE_NONE && out[i]->dtype != old[i].dtype) {
+      status = hn_fail(error, HONE_ERROR_INPUT, "output '%.100s' is declared as %s but %s makes %s", n->out[i]->name,
+                       hone_dtype_name(old[i].dtype), n->op_type, hone_dtype_name(out[i]->dtype));
+      goto done;
+    }
+    for (int32_t k = 0; k < out[i]->rank; k++)
+      if (out[i]->dim[k] >= 0 && out[i]->rank > HONE_MAX_RANK) status = HONE_ERROR_INTERNAL;
+    if (hone_desc_known(out[i])) {
+      if (hone_desc_bytes(out[i]) < 0) {
+        char text[128];
+        status = hn_fail(error, HONE_ERROR_INPUT, "output '%.100s' would be too large: %s", n->out[i]->name,
+                         hone_desc_format(out[i], text, sizeof text));
+        goto done;
+      }
+      hone_desc_set_layout(out[i], HONE_LAYOUT_ROW_MAJOR, 0);
+    }
+  }
+  fold_aside(n, inf);
+done:
+  if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
+  hn_arena_free(&temp);
+  return status;
+}
+
+static hone_status infer_graph(hn_graph *g, inference *inf, hone_error *error) {
+  for (hone_node *n = g->first; n; n = n->next) {
+    hone_status status = infer_node(n, inf, error);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+hone_status hn_model_infer(hn_model *m, hone_error *error) {
+  inference inf = {.budget = {.deadline_ns = hn_now_ns() + 20000000000u, .max_bytes = 256u << 20}};
+  inf.value = hn_calloc(m->next_value_id, sizeof *inf.value);
+  if (!inf.value) return hn_fail_memory(error, m->next_value_id * sizeof *inf.value, "shape inference");
+  hone_status status = infer_graph(m->graph, &inf, error);
+  hn_free((void *)inf.value);
+  hn_arena_free(&inf.arena);
+  return status;
+}
