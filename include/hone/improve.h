@@ -23,7 +23,7 @@ typedef struct hone_verify_options {
   void *progress_arg;
 } hone_verify_options;
 
-typedef struct hone_verification {
+typedef struct hone_verify_result {
   hone_verdict verdict;
   uint32_t inputs;             /* compared */
   double max_abs, max_rel;     /* max_rel: relative to the output's range */
@@ -31,11 +31,11 @@ typedef struct hone_verification {
   char reason[256];            /* why different or mistrusted */
   char first_different_node[128]; /* "" when same */
   char reference[64];          /* what the reference side ran: "scalar reference", "avx2 tier"... */
-} hone_verification;
+} hone_verify_result;
 
 /* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random inputs plus
  * edge values. */
-HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options, hone_verification *out,
+HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options, hone_verify_result *out,
                                  hone_error *error);
 
 /* Measured peaks of this machine. GFLOP/s and GB/s; 0: not measured. */
@@ -48,14 +48,6 @@ typedef struct hone_roofs {
 
 /* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless `again`. */
 HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
-
-typedef struct hone_stats {
-  uint32_t n;
-  double mean, p50, p95, min, max, cv;
-} hone_stats;
-
-/* Sorts samples (in place) and summarises them; p95 is the smallest sample that 95 % do not exceed. */
-HONE_API void hone_stats_of(double *samples, uint32_t n, hone_stats *out);
 
 #ifdef __cplusplus
 }

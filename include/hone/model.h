@@ -48,17 +48,17 @@ typedef struct hone_binding {
 } hone_binding;
 
 /* One binding that was chosen because the caller gave none; for display. */
-typedef struct hone_bound {
+typedef struct hone_bound_shape {
   const char *input;
   hone_tensor_desc desc; /* the full shape used */
   bool chosen;           /* true: hone chose a default for at least one dimension */
-} hone_bound;
+} hone_bound_shape;
 
 /* Fixes all input shapes: the caller's first, then defaults (batch dimension 0: `batch` or 1; image height and width: 224;
  * other unknown: 128). The result is a new model with inferred shapes; bound[] (may be NULL) needs
  * hone_model_inputs(model) entries. */
 HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
-                                     hone_model **out, hone_bound *bound, hone_error *error);
+                                     hone_model **out, hone_bound_shape *bound, hone_error *error);
 
 /* ---- static analysis */
 typedef struct hone_node_info {

@@ -51,7 +51,7 @@ HONE_API const char *hone_plan_output_name(const hone_plan *plan, uint32_t i);
 /* Row-major descriptors; an output's dimensions may be unknown (< 0) until it has run. */
 HONE_API const hone_tensor_desc *hone_plan_input_desc(const hone_plan *plan, uint32_t i);
 HONE_API const hone_tensor_desc *hone_plan_output_desc(const hone_plan *plan, uint32_t i);
-HONE_API const hone_bound *hone_plan_bound(const hone_plan *plan, uint32_t i); /* shape chosen for input i */
+HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan, uint32_t i); /* shape chosen for input i */
 
 /* What the plan executes, for reports. Views cost nothing and are not steps. */
 typedef struct hone_step_info {
