@@ -82,8 +82,8 @@ typedef struct hone_span {
 /* One record, written in the steady state: no allocation, no lock, no strings to copy. */
 typedef struct hone_span_record {
   int64_t start_ns, end_ns;
-  const char
-      *name;      /* must outlive the conversion (static text or the plan's strings); NULL: the step's name */
+  /* Must outlive the conversion (static text or the plan's strings); NULL: the step's name. */
+  const char *name;
   uint64_t bytes; /* 0: as the step says */
   int32_t step, iteration;
   int16_t lane;

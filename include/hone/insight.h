@@ -16,27 +16,27 @@ extern "C" {
 /* ---- profile: facts -> tables ---- */
 
 /* Order statistics of samples; p50 and p95 are linear interpolations between sorted samples. */
-typedef struct hone_stats {
+typedef struct hone_sample_stats {
   size_t count;
   double mean, min, max, p50, p95;
   double stddev; /* of the sample, n - 1 */
   double cv;     /* stddev / mean; 0 when there are fewer than two samples */
-} hone_stats;
+} hone_sample_stats;
 
 /* What limits a step. */
-#define HONE_BOUNDS(X)                                                                                       \
+#define HONE_LIMITS(X)                                                                                       \
   X(UNKNOWN, "unknown") /* no roof was measured, or neither FLOPs nor bytes are known */                     \
   X(COMPUTE, "compute")                                                                                      \
   X(MEMORY, "memory")                                                                                        \
   X(LATENCY, "latency") /* far below both roofs: waiting, overhead, too little work */
 
-typedef enum hone_bound {
-#define X(id, word) HONE_BOUND_##id,
-  HONE_BOUNDS(X)
+typedef enum hone_limit {
+#define X(id, word) HONE_LIMIT_##id,
+  HONE_LIMITS(X)
 #undef X
-} hone_bound;
+} hone_limit;
 
-HONE_API const char *hone_bound_name(hone_bound bound);
+HONE_API const char *hone_limit_name(hone_limit bound);
 
 /* A row of the layer table: one step, summed over its spans of one iteration. Times in milliseconds. */
 typedef struct hone_layer {
@@ -46,7 +46,7 @@ typedef struct hone_layer {
   double time_ms;           /* mean exclusive wall time an iteration */
   double pct;               /* of the wall */
   double calls;             /* mean executions an iteration */
-  hone_stats stats;         /* over iterations */
+  hone_sample_stats stats;  /* over iterations */
   double flops, bytes;      /* an iteration; 0: not known */
   double gflops, gbs;       /* achieved */
   double intensity;         /* FLOP per byte; 0: not known */
@@ -54,8 +54,8 @@ typedef struct hone_layer {
   double memory_pct;        /* of the bandwidth roof of the level it fits into */
   double roof_pct;          /* the larger of the two: how close to the roofline */
   const char *memory_level; /* that level; NULL: no roof */
-  hone_bound bound;         /* by utilisation */
-  hone_bound ridge;         /* by intensity against the ridge point */
+  hone_limit bound;         /* by utilisation */
+  hone_limit ridge;         /* by intensity against the ridge point */
   double bound_confidence;  /* 0..1 */
   const char *const *onnx_nodes;
   size_t onnx_node_count;
@@ -103,7 +103,7 @@ typedef struct hone_profile_options {
 typedef struct hone_profile {
   const hone_facts *facts; /* borrowed: must outlive the profile */
   size_t iterations;       /* complete ones */
-  hone_stats wall;         /* outer clock where there is one, else first to last time stamp */
+  hone_sample_stats wall;  /* outer clock where there is one, else first to last time stamp */
   const double *walls_ms;  /* the raw samples, `wall.count` of them */
   hone_closure closure;
   hone_stages stages;
@@ -124,7 +124,7 @@ HONE_API hone_status hone_profile_create(const hone_facts *facts, const hone_pro
 HONE_API void hone_profile_destroy(hone_profile *profile);
 
 /* Statistics of `count` samples in any order; all zero for none. Returns false when out of memory. */
-HONE_API bool hone_stats_compute(const double *samples, size_t count, hone_stats *stats);
+HONE_API bool hone_stats_compute(const double *samples, size_t count, hone_sample_stats *stats);
 
 /* ---- diagnose: profile -> findings ---- */
 
@@ -139,9 +139,42 @@ typedef struct hone_evidence {
   const char *source; /* where it was measured: "spans between time stamps" */
 } hone_evidence;
 
+/* What a finding is about, and so what is compared before and after to measure its gain. */
+#define HONE_QUANTITIES(X)                                                                                   \
+  X(NODES, "nodes") /* exclusive time of the ONNX nodes it names */                                          \
+  X(WALL, "wall")                                                                                            \
+  X(GAPS, "gaps")                                                                                            \
+  X(REFORMATS, "reformats")                                                                                  \
+  X(PRE, "pre")                                                                                              \
+  X(POST, "post")                                                                                            \
+  X(H2D, "h2d")
+
+typedef enum hone_quantity {
+#define X(id, word) HONE_QUANTITY_##id,
+  HONE_QUANTITIES(X)
+#undef X
+} hone_quantity;
+
+HONE_API const char *hone_quantity_name(hone_quantity quantity);
+
+/* Who can remove it. */
+#define HONE_REMEDIES(X)                                                                                     \
+  X(OPTIMIZER, "optimizer") /* hone optimize does, without further choices */                                \
+  X(SETTING, "setting")     /* another option of the run: threads, shape, precision */                       \
+  X(USER, "user")           /* the model, its surroundings or the machine must change */
+
+typedef enum hone_remedy {
+#define X(id, word) HONE_REMEDY_##id,
+  HONE_REMEDIES(X)
+#undef X
+} hone_remedy;
+
+HONE_API const char *hone_remedy_name(hone_remedy remedy);
+
 typedef struct hone_finding {
-  const char *
-      id; /* name of the rule, and of the thing where a rule fires more than once: "outlier_operator:conv1" */
+  /* The rule's name, and after a colon the thing where a rule fires more than once: "outlier_operator:conv1".
+   */
+  const char *id;
   const char *title; /* one line */
   hone_severity severity;
   bool structural;     /* changes the graph, plan or set-up; ranks before micro-optimisation */
@@ -153,10 +186,12 @@ typedef struct hone_finding {
   size_t command_count;
   const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
   size_t node_count;
+  hone_quantity quantity;
+  hone_remedy remedy;
   double p; /* share of the wall it concerns, 0..1 */
   double s; /* expected speed-up of that share */
-  const char
-      *s_basis; /* where s comes from: "measured", "roofline", "table: source, device" and the reasoning */
+  /* Where s comes from: "measured: ...", "roofline: ..." or "table: source, device". */
+  const char *s_basis;
   double predicted_gain_pct;  /* (1/((1-P)+P/S) - 1) * 100: end-to-end speed-up */
   double predicted_saved_pct; /* P*(1-1/S) * 100: share of the wall that goes */
   double confidence;          /* 0..1 */
@@ -189,6 +224,11 @@ HONE_API void hone_findings_destroy(hone_findings *findings);
 HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_profile *before,
                                            const hone_profile *after, hone_error *error);
 
+/* Predicted end-to-end gain in percent of applying every finding with this remedy. Findings that speak of the
+ * same nodes are not counted twice: each node is saved once, by the finding that saves most of it. 0 when
+ * there are none. */
+HONE_API double hone_findings_predict(const hone_findings *findings, hone_remedy remedy);
+
 /* End-to-end speed-up by Amdahl: 1/((1-p)+p/s). p in 0..1, s > 0. */
 HONE_API double hone_amdahl(double p, double s);
 
@@ -217,22 +257,22 @@ enum {
 };
 
 /* Outcome of comparing the optimised with the reference answers. */
-typedef struct hone_verification {
+typedef struct hone_report_verdict {
   const char *verdict; /* "same", "different", "mistrusted" */
   int64_t inputs;      /* how many inputs were compared */
   double max_abs, max_rel;
   double tolerance;
   const char *first_different_node; /* NULL: none */
   const char *note;                 /* NULL: none */
-} hone_verification;
+} hone_report_verdict;
 
 typedef struct hone_report_input {
-  const char *title;                     /* NULL: the model's name */
-  const hone_profile *baseline;          /* the only profile, or the one before */
-  const hone_profile *optimized;         /* NULL: no before/after */
-  const hone_findings *findings;         /* NULL: none asked for */
-  const hone_verification *verification; /* NULL: not verified */
-  bool has_prediction;                   /* the next is set: predicted gain of everything that was applied */
+  const char *title;                       /* NULL: the model's name */
+  const hone_profile *baseline;            /* the only profile, or the one before */
+  const hone_profile *optimized;           /* NULL: no before/after */
+  const hone_findings *findings;           /* NULL: none asked for */
+  const hone_report_verdict *verification; /* NULL: not verified */
+  bool has_prediction; /* the next is set: predicted gain of everything that was applied */
   double predicted_gain_pct;
   /* text only */
   unsigned sections; /* 0: all */

@@ -8,11 +8,11 @@
 
 static const char *const bound_names[] = {
 #define X(id, word) word,
-    HONE_BOUNDS(X)
+    HONE_LIMITS(X)
 #undef X
 };
 
-const char *hone_bound_name(hone_bound bound) {
+const char *hone_limit_name(hone_limit bound) {
   return (unsigned)bound < sizeof bound_names / sizeof *bound_names ? bound_names[bound] : "?";
 }
 
@@ -88,14 +88,14 @@ static void classify(hone_layer *l) {
   double top = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   if (top <= 0) {
     l->bound = l->ridge;
-    l->bound_confidence = l->ridge == HONE_BOUND_UNKNOWN ? 0 : 0.3;
+    l->bound_confidence = l->ridge == HONE_LIMIT_UNKNOWN ? 0 : 0.3;
     return;
   }
-  l->bound = l->compute_pct >= l->memory_pct ? HONE_BOUND_COMPUTE : HONE_BOUND_MEMORY;
+  l->bound = l->compute_pct >= l->memory_pct ? HONE_LIMIT_COMPUTE : HONE_LIMIT_MEMORY;
   if (top > AT_ROOF)
     l->bound_confidence = l->bound == l->ridge ? 0.95 : 0.8;
   else if (top < FAR_BELOW) {
-    l->bound = HONE_BOUND_LATENCY;
+    l->bound = HONE_LIMIT_LATENCY;
     l->bound_confidence = 0.7;
   } else
     l->bound_confidence = 0.4;
@@ -121,6 +121,6 @@ void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   }
   l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   if (compute && memory && l->bytes > 0)
-    l->ridge = l->intensity > compute->gflops / memory->gbs ? HONE_BOUND_COMPUTE : HONE_BOUND_MEMORY;
+    l->ridge = l->intensity > compute->gflops / memory->gbs ? HONE_LIMIT_COMPUTE : HONE_LIMIT_MEMORY;
   classify(l);
 }

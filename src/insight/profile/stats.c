@@ -19,8 +19,8 @@ static double quantile(const double *sorted, size_t n, double q) {
   return sorted[i] + (position - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
-bool hone_stats_compute(const double *samples, size_t count, hone_stats *stats) {
-  *stats = (hone_stats){0};
+bool hone_stats_compute(const double *samples, size_t count, hone_sample_stats *stats) {
+  *stats = (hone_sample_stats){0};
   if (!count) return true;
   double *sorted = hn_malloc(count * sizeof *sorted);
   if (!sorted) return false;

@@ -1,0 +1,51 @@
+#include "insight/diagnose/channels.h"
+
+static bool picked(const hn_diagnosis *d, const hone_layer *l, hn_channel_test *test) {
+  const hone_step_fact *step = hn_step(d, l);
+  return hn_is_conv(l) && step && step->channels_in > 0 && step->channels_out > 0 && test(d, step);
+}
+
+hn_channels hn_channels_gather(hn_diagnosis *d, hn_channel_test *test) {
+  hn_channels c = {0};
+  double others_ms = 0;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (!hn_is_conv(l) || l->roof_pct <= 0) continue;
+    if (!picked(d, l, test)) {
+      others_ms += l->time_ms;
+      c.others_roof_pct += l->roof_pct * l->time_ms;
+      continue;
+    }
+    c.count++;
+    c.ms += l->time_ms;
+    c.roof_pct += l->roof_pct * l->time_ms;
+    if (!c.worst || l->time_ms > c.worst->time_ms) c.worst = l;
+  }
+  if (c.ms > 0) c.roof_pct /= c.ms;
+  if (others_ms > 0) c.others_roof_pct /= others_ms;
+  return c;
+}
+
+bool hn_channels_matter(const hn_diagnosis *d, const hn_channels *c) {
+  return c->count && hn_share(d, c->ms) >= d->t->channel_share && c->roof_pct < c->others_roof_pct;
+}
+
+void hn_channels_finish(hn_diagnosis *d, hone_finding *f, const hn_channels *c, hn_channel_test *test) {
+  const hone_step_fact *step = hn_step(d, c->worst);
+  f->subject = c->worst->name;
+  f->quantity = HONE_QUANTITY_NODES;
+  f->remedy = HONE_REMEDY_USER;
+  hn_finding_evidence(d, "share", hn_share(d, c->ms), "%", "exclusive wall time of the spans");
+  hn_finding_evidence(d, "input channels of the slowest", step->channels_in, "", c->worst->name);
+  hn_finding_evidence(d, "output channels of the slowest", step->channels_out, "", c->worst->name);
+  hn_finding_evidence(d, "their share of the roofline", c->roof_pct, "%", "measured roofs of this machine");
+  hn_finding_evidence(d, "other convolutions' share", c->others_roof_pct, "%",
+                      "measured roofs of this machine");
+  hn_finding_command(d, "hone profile %s --filter '%s'", d->model, c->worst->name);
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (picked(d, &d->p->layers[i], test)) hn_finding_layer(d, &d->p->layers[i]);
+  hn_finding_gain(
+      d, c->ms / d->p->closure.wall_ms, c->others_roof_pct / c->roof_pct,
+      "measured: they reach the share of the roofline that this network's other convolutions reach", 0.35);
+  hn_finding_end(d);
+}

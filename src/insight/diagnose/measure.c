@@ -1,0 +1,151 @@
+/* After the change: what did each finding really bring? And before it: what do all of them promise together?
+ */
+#include "insight/diagnose/rule.h"
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Milliseconds of one ONNX node before and after. */
+typedef struct node_time {
+  double before, after;
+  double saved; /* by the findings counted so far, for hone_findings_predict */
+} node_time;
+
+typedef struct node_times {
+  hn_arena arena;
+  hn_map by_name;
+} node_times;
+
+static node_time *at(node_times *t, const char *name) {
+  node_time *n = hn_map_get(&t->by_name, name);
+  if (n) return n;
+  n = HN_NEW(&t->arena, node_time);
+  return n && hn_map_set(&t->by_name, name, n) ? n : NULL;
+}
+
+static size_t names_of(const hone_layer *l, const char *const **names) {
+  *names = l->onnx_node_count ? l->onnx_nodes : &l->name;
+  return l->onnx_node_count ? l->onnx_node_count : 1;
+}
+
+/* A step that runs several nodes is divided evenly among them. */
+static bool add_before(node_times *t, const hone_profile *p) {
+  for (size_t i = 0; i < p->layer_count; i++) {
+    const char *const *names;
+    size_t n = names_of(&p->layers[i], &names);
+    for (size_t k = 0; k < n; k++) {
+      node_time *node = at(t, names[k]);
+      if (!node) return false;
+      node->before += p->layers[i].time_ms / (double)n;
+    }
+  }
+  return true;
+}
+
+/* A fused step is divided among its nodes as their times were before; the parts of a convolution with a fused
+ * ReLU would otherwise look equally slow. */
+static bool add_after(node_times *t, const hone_profile *p) {
+  for (size_t i = 0; i < p->layer_count; i++) {
+    const char *const *names;
+    size_t n = names_of(&p->layers[i], &names);
+    double before = 0;
+    for (size_t k = 0; k < n; k++) {
+      node_time *node = at(t, names[k]);
+      if (!node) return false;
+      before += node->before;
+    }
+    for (size_t k = 0; k < n; k++) {
+      node_time *node = at(t, names[k]);
+      node->after += p->layers[i].time_ms * (before > 0 ? node->before / before : 1 / (double)n);
+    }
+  }
+  return true;
+}
+
+static void free_times(node_times *t) {
+  hn_map_free(&t->by_name);
+  hn_arena_free(&t->arena);
+}
+
+static double reformats(const hone_profile *p) {
+  double ms = 0;
+  for (size_t i = 0; i < p->layer_count; i++)
+    if (hn_is_reformat(p->facts, &p->layers[i]) || hn_is_transpose(&p->layers[i])) ms += p->layers[i].time_ms;
+  return ms;
+}
+
+static double quantity(const hone_profile *p, hone_quantity which) {
+  switch (which) {
+  case HONE_QUANTITY_GAPS: return p->closure.gaps_ms;
+  case HONE_QUANTITY_REFORMATS: return reformats(p);
+  case HONE_QUANTITY_PRE: return p->stages.pre_ms;
+  case HONE_QUANTITY_POST: return p->stages.post_ms;
+  case HONE_QUANTITY_H2D: return p->stages.h2d_ms;
+  default: return p->closure.wall_ms;
+  }
+}
+
+/* Distinct nodes only: a finding may name a node once per layer that executes it. */
+static double saved_on_nodes(const node_times *t, const hone_finding *f, hn_map *seen) {
+  double ms = 0;
+  for (size_t i = 0; i < f->node_count; i++) {
+    const node_time *n = hn_map_get(&t->by_name, f->nodes[i]);
+    if (!n || hn_map_has(seen, f->nodes[i]) || !hn_map_set(seen, f->nodes[i], (void *)n)) continue;
+    ms += n->before - n->after;
+  }
+  return ms;
+}
+
+hone_status hone_findings_measure(hone_findings *findings, const hone_profile *before,
+                                  const hone_profile *after, hone_error *error) {
+  node_times times = {0};
+  hone_status status = HONE_OK;
+  double wall = before->closure.wall_ms;
+  if (!add_before(&times, before) || !add_after(&times, after)) {
+    status = hn_fail_memory(error, times.arena.used, "comparing two profiles");
+    goto done;
+  }
+  for (size_t i = 0; i < findings->count && wall > 0; i++) {
+    hone_finding *f = (hone_finding *)&findings->items[i];
+    double saved_ms;
+    if (f->quantity == HONE_QUANTITY_NODES) {
+      hn_map seen = {0};
+      saved_ms = saved_on_nodes(&times, f, &seen);
+      hn_map_free(&seen);
+    } else
+      saved_ms = quantity(before, f->quantity) - quantity(after, f->quantity);
+    double share = saved_ms / wall;
+    f->measured = true;
+    f->measured_saved_pct = 100 * share;
+    f->measured_gain_pct = share < 1 ? 100 * (1 / (1 - share) - 1) : 0;
+  }
+done:
+  free_times(&times);
+  return status;
+}
+
+double hone_findings_predict(const hone_findings *findings, hone_remedy remedy) {
+  /* Without the profile a node's own share is not known, so a finding's saving is spread evenly over its
+   * nodes, and a node that several findings save counts once, with the largest saving. */
+  node_times times = {0};
+  double saved = 0, on_nodes = 0;
+  for (size_t i = 0; i < findings->count; i++) {
+    const hone_finding *f = &findings->items[i];
+    if (f->remedy != remedy) continue;
+    if (!f->node_count) saved += f->predicted_saved_pct / 100;
+    for (size_t k = 0; k < f->node_count; k++) {
+      node_time *n = at(&times, f->nodes[k]);
+      double part = f->predicted_saved_pct / 100 / (double)f->node_count;
+      if (!n || part <= n->saved) continue;
+      on_nodes += part - n->saved;
+      n->saved = part;
+    }
+  }
+  free_times(&times);
+  saved += on_nodes;
+  if (saved > 0.95) saved = 0.95;
+  return 100 * (1 / (1 - saved) - 1);
+}

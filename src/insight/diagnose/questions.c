@@ -1,0 +1,64 @@
+/* What several rules ask about a layer. */
+#include "insight/diagnose/rule.h"
+
+#include "insight/profile/bound.h"
+
+#include <string.h>
+#include <strings.h>
+
+double hn_share(const hn_diagnosis *d, double ms) {
+  double wall = d->p->closure.wall_ms;
+  return wall > 0 ? 100 * ms / wall : 0;
+}
+
+const hone_step_fact *hn_step(const hn_diagnosis *d, const hone_layer *layer) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(d->facts, &n);
+  return layer->step >= 0 && (size_t)layer->step < n ? &steps[layer->step] : NULL;
+}
+
+static bool one_of(const char *type, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strcasecmp(type, names[i]) == 0) return true;
+  return false;
+}
+#define ONE_OF(type, ...)                                                                                    \
+  one_of(type, (const char *const[]){__VA_ARGS__},                                                           \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+bool hn_is_conv(const hone_layer *l) {
+  return ONE_OF(l->type, "Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Convolution",
+                "DepthwiseConv", "FusedConv", "CaskConvolution");
+}
+
+bool hn_is_matrix(const hone_layer *l) {
+  return hn_is_conv(l) || ONE_OF(l->type, "Gemm", "MatMul", "QLinearMatMul", "MatMulInteger", "FusedMatMul",
+                                 "FusedGemm", "FullyConnected", "Attention");
+}
+
+bool hn_is_elementwise(const hone_layer *l) {
+  return ONE_OF(l->type, "BatchNormalization", "Relu", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu",
+                "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "Gelu", "Erf", "Mish", "Softplus", "Swish",
+                "Silu", "Add", "Mul", "Sub", "Div", "Max", "Min", "Sum", "Neg", "Abs", "Sqrt", "Exp", "Pow",
+                "Identity", "Cast", "Where");
+}
+
+bool hn_is_transpose(const hone_layer *l) { return ONE_OF(l->type, "Transpose", "Permute"); }
+
+bool hn_is_reformat(const hone_facts *facts, const hone_layer *l) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(facts, &n);
+  bool by_step = l->step >= 0 && (size_t)l->step < n && steps[l->step].is_reformat;
+  return l->kind == HONE_SPAN_REFORMAT || by_step || ONE_OF(l->type, "Reformat", "Reorder");
+}
+
+double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) {
+  const hone_step_fact *step = hn_step(d, l);
+  const hone_roof *compute = hn_roof_compute(d->facts, step ? step->dtype : NULL);
+  const hone_roof *memory = hn_roof_memory(d->facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
+  double ms = 0;
+  if (compute && l->flops > 0) ms = l->flops / compute->gflops / 1e6;
+  if (memory && l->bytes > 0 && l->bytes / memory->gbs / 1e6 > ms) ms = l->bytes / memory->gbs / 1e6;
+  ms *= 100 / percent;
+  return ms > 0 && ms < l->time_ms ? ms : l->time_ms;
+}

@@ -1,0 +1,56 @@
+/* Time goes to changing layouts inside the network; once at each edge is enough. */
+#include "insight/diagnose/rule.h"
+
+/* A Transpose between convolutions is a layout change that the exporter wrote down; in a network without
+ * convolutions (attention) it is part of the arithmetic. */
+static bool converts(const hn_diagnosis *d, const hone_layer *l, bool transposes) {
+  return hn_is_reformat(d->facts, l) || (transposes && hn_is_transpose(l));
+}
+
+static bool has_convolutions(const hn_diagnosis *d) {
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (hn_is_conv(&d->p->layers[i])) return true;
+  return false;
+}
+
+static void run(hn_diagnosis *d) {
+  double ms = 0, bytes = 0, edges_ms = 0;
+  size_t count = 0;
+  bool transposes = has_convolutions(d);
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (!converts(d, l, transposes)) continue;
+    bool edge = i == 0 || i + 1 == d->p->layer_count;
+    ms += l->time_ms;
+    bytes += l->bytes;
+    if (edge)
+      edges_ms += l->time_ms;
+    else
+      count++;
+  }
+  double share = hn_share(d, ms - edges_ms);
+  if (!count || share <= d->t->reformat_share) return;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  f->title = hn_say(d, "%zu layout conversions inside the network take %.0f %% of the time", count, share);
+  f->structural = true;
+  f->subject = hn_say(d, "%zu conversions", count);
+  f->quantity = HONE_QUANTITY_REFORMATS;
+  f->remedy = HONE_REMEDY_OPTIMIZER;
+  f->cause =
+      "Neighbouring steps want different layouts or number formats, so tensors are rewritten between them "
+      "without any arithmetic. One layout for the whole network needs a conversion at its edges only.";
+  hn_finding_evidence(d, "conversions", ms, "ms", "exclusive wall time of the spans");
+  hn_finding_evidence(d, "of it inside the network", ms - edges_ms, "ms",
+                      "all but the first and the last step");
+  hn_finding_evidence(d, "moved", bytes / 1e6, "MB", "shapes of the steps, read + written");
+  hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
+  hn_finding_command(d, "hone optimize %s --explain", d->model);
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (converts(d, &d->p->layers[i], transposes)) hn_finding_layer(d, &d->p->layers[i]);
+  /* Removing them is the aim; 20 stands for "all of them" where no edge conversion remains. */
+  double s = edges_ms > ms / 20 ? ms / edges_ms : 20;
+  hn_finding_gain(d, ms / d->p->closure.wall_ms, s, "measured: only the conversions at the edges stay", 0.6);
+  hn_finding_end(d);
+}
+
+const struct hn_rule hn_rule_layout_conversions = {"layout_conversions", run};

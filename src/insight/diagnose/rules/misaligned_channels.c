@@ -1,0 +1,22 @@
+/* Convolutions whose channel counts are no multiple of the vector: every row ends in a remainder. */
+#include "insight/diagnose/channels.h"
+
+static bool is_misaligned(const hn_diagnosis *d, const hone_step_fact *step) {
+  int32_t multiple = d->t->channel_multiple >= 1 ? (int32_t)d->t->channel_multiple : 1;
+  return step->channels_in >= d->t->small_channels &&
+         (step->channels_in % multiple != 0 || step->channels_out % multiple != 0);
+}
+
+static void run(hn_diagnosis *d) {
+  hn_channels c = hn_channels_gather(d, is_misaligned);
+  if (!hn_channels_matter(d, &c)) return;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  f->title = hn_say(d, "%zu convolutions with channels that are no multiple of %.0f take %.0f %% of the time",
+                    c.count, d->t->channel_multiple, hn_share(d, c.ms));
+  f->cause = "Each row of channels ends in a partly filled vector. A multiple of the vector width in the "
+             "model (58 -> "
+             "64, 255 -> 256) costs a few weights and saves the remainders.";
+  hn_channels_finish(d, f, &c, is_misaligned);
+}
+
+const struct hn_rule hn_rule_misaligned_channels = {"misaligned_channels", run};

@@ -1,0 +1,20 @@
+/* Convolutions with so few input channels that vectors and tiles stay half empty. */
+#include "insight/diagnose/channels.h"
+
+static bool is_small(const hn_diagnosis *d, const hone_step_fact *step) {
+  return step->channels_in < d->t->small_channels;
+}
+
+static void run(hn_diagnosis *d) {
+  hn_channels c = hn_channels_gather(d, is_small);
+  if (!hn_channels_matter(d, &c)) return;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  f->title = hn_say(d, "%zu convolutions with under %.0f input channels take %.0f %% of the time", c.count,
+                    d->t->small_channels, hn_share(d, c.ms));
+  f->cause = "So few channels do not fill a vector or a tile, so the same arithmetic takes more "
+             "instructions. Padding "
+             "the input once, a kernel for few channels, or (for the first layer) space-to-depth fills them.";
+  hn_channels_finish(d, f, &c, is_small);
+}
+
+const struct hn_rule hn_rule_small_channels = {"small_channels", run};

@@ -1,0 +1,176 @@
+/* Operators that could ride along in another one's loop run on their own: each reads and writes a whole
+ * tensor. Near misses of the optimiser name the patterns. A profile without them (level 0, another tool) is
+ * searched for elementwise operators that directly follow a convolution or matrix product. */
+#include "insight/diagnose/rule.h"
+
+#include "insight/profile/bound.h"
+
+#include <string.h>
+
+typedef struct group {
+  double whole_ms, extra_ms; /* all layers of the patterns; all but the heaviest of each */
+  double bytes_saved;
+  size_t patterns;
+  const char *reason;
+} group;
+
+/* The layer that executes a node; NULL: none does. */
+static const hone_layer *layer_of_node(const hn_diagnosis *d, int32_t node) {
+  size_t n;
+  const hone_node_fact *nodes = hone_facts_nodes(d->facts, &n);
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (nodes[node].step >= 0 && d->p->layers[i].step == nodes[node].step) return &d->p->layers[i];
+  return NULL;
+}
+
+/* Adds the layers of one near miss to the group, each once, and to the finding under way. */
+static void add_miss(hn_diagnosis *d, const hone_near_miss *miss, bool *taken, group *g) {
+  double heaviest = 0, sum = 0;
+  size_t fresh = 0;
+  for (size_t i = 0; i < miss->node_count; i++) {
+    const hone_layer *l = layer_of_node(d, miss->nodes[i]);
+    if (!l || taken[l - d->p->layers]) continue;
+    taken[l - d->p->layers] = true;
+    fresh++;
+    sum += l->time_ms;
+    if (l->time_ms > heaviest) heaviest = l->time_ms;
+    hn_finding_layer(d, l);
+  }
+  if (!fresh) return;
+  g->whole_ms += sum;
+  /* The pattern's anchor stays. When an earlier pattern took it, what is left here goes as a whole. */
+  g->extra_ms += fresh == miss->node_count ? sum - heaviest : sum;
+  g->bytes_saved += (double)miss->bytes_saved;
+  g->patterns++;
+  if (!g->reason) g->reason = miss->reason;
+}
+
+/* Milliseconds that fusing keeps from the extra operators: what they still read (a residual's other input).
+ */
+static double remaining_ms(const hn_diagnosis *d, const group *g, double extra_bytes) {
+  const hone_roof *dram = hn_roof_dram(d->facts);
+  if (!dram || g->bytes_saved <= 0 || extra_bytes <= g->bytes_saved) return g->extra_ms / 20;
+  double ms = (extra_bytes - g->bytes_saved) / dram->gbs / 1e6;
+  return ms < g->extra_ms / 2 ? ms : g->extra_ms / 2;
+}
+
+static void finish(hn_diagnosis *d, hone_finding *f, const group *g, double extra_bytes, double confidence) {
+  double left = remaining_ms(d, g, extra_bytes);
+  f->structural = true;
+  f->quantity = HONE_QUANTITY_NODES;
+  hn_finding_evidence(d, "patterns", (double)g->patterns, "", "near misses of the optimiser");
+  hn_finding_evidence(d, "time of their operators", g->whole_ms, "ms", "exclusive wall time of the spans");
+  hn_finding_evidence(d, "time that fusion removes", g->extra_ms - left, "ms",
+                      "all but the heaviest operator of each");
+  if (g->bytes_saved > 0)
+    hn_finding_evidence(d, "bytes saved", g->bytes_saved / 1e6, "MB", "shapes of the tensors");
+  hn_finding_gain(
+      d, g->whole_ms / d->p->closure.wall_ms, g->whole_ms / (g->whole_ms - g->extra_ms + left),
+      "measured: times of the operators that disappear; what they still read priced at the DRAM roof",
+      confidence);
+  hn_finding_end(d);
+}
+
+static bool can_be_enabled(const hn_diagnosis *d, const hone_near_miss *miss) {
+  return miss->enable_level > hone_facts_get_meta(d->facts)->opt_level;
+}
+
+/* One finding for all near misses of a pass that a higher level applies, one for those that no level does. */
+static void from_pass(hn_diagnosis *d, const hone_near_miss *misses, size_t n, const char *pass,
+                      bool enable) {
+  bool *taken = HN_NEW_ARRAY(d->arena, bool, d->p->layer_count + 1);
+  if (!taken) {
+    d->failed = true;
+    return;
+  }
+  group g = {0};
+  int32_t level = 0;
+  hone_finding *f = hn_finding_begin(d, hn_say(d, "%s%s", pass, enable ? "" : ":refused"));
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(misses[i].pass ? misses[i].pass : "", pass) || can_be_enabled(d, &misses[i]) != enable)
+      continue;
+    if (misses[i].enable_level > level) level = misses[i].enable_level;
+    add_miss(d, &misses[i], taken, &g);
+  }
+  if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
+  f->title = enable ? hn_say(d, "%zu patterns of '%s' are not fused", g.patterns, pass)
+                    : hn_say(d, "'%s' is refused in %zu places", pass, g.patterns);
+  f->subject = pass;
+  f->remedy = enable ? HONE_REMEDY_OPTIMIZER : HONE_REMEDY_USER;
+  f->cause =
+      enable
+          ? hn_say(d,
+                   "This plan was built at a level that does not apply '%s' (level %d does), so its "
+                   "operators each pass over memory.",
+                   pass, level)
+          : hn_say(d, "The pattern almost matches, but: %s.", g.reason ? g.reason : "no reason was recorded");
+  if (enable) hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
+  hn_finding_command(d, "hone optimize %s --explain", d->model);
+  finish(d, f, &g, 0, enable ? 0.8 : 0.3);
+}
+
+static void from_near_misses(hn_diagnosis *d, const hone_near_miss *misses, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const char *pass = misses[i].pass ? misses[i].pass : "";
+    bool seen = false;
+    for (size_t k = 0; k < i && !seen; k++)
+      seen = strcmp(misses[k].pass ? misses[k].pass : "", pass) == 0 &&
+             can_be_enabled(d, &misses[k]) == can_be_enabled(d, &misses[i]);
+    if (!seen) from_pass(d, misses, n, pass, can_be_enabled(d, &misses[i]));
+  }
+}
+
+/* Without near misses: chains "product, elementwise, elementwise..." in the order of execution. */
+static void from_order(hn_diagnosis *d) {
+  group g = {0};
+  double extra_bytes = 0;
+  bool in_chain = false, counted = false;
+  const hone_layer *anchor = NULL;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (hn_is_matrix(l)) {
+      in_chain = true;
+      counted = false;
+      anchor = l;
+      continue;
+    }
+    if (!hn_is_elementwise(l)) in_chain = false;
+    if (!in_chain) continue;
+    if (!counted) {
+      g.patterns++;
+      g.whole_ms += anchor->time_ms;
+      hn_finding_layer(d, anchor);
+      counted = true;
+    }
+    g.whole_ms += l->time_ms;
+    g.extra_ms += l->time_ms;
+    extra_bytes += l->bytes;
+    /* A unary operator's read and write both go; a binary one still reads its other input: two thirds of its
+     * bytes. */
+    g.bytes_saved += l->bytes * 2 / 3;
+    hn_finding_layer(d, l);
+  }
+  if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
+  f->title = hn_say(d, "%zu chains of elementwise operators are not fused", g.patterns);
+  f->subject = "elementwise operators after convolutions and matrix products";
+  f->remedy = HONE_REMEDY_OPTIMIZER;
+  f->cause =
+      "Each of these operators reads and writes a whole tensor to do almost no arithmetic; in the producer's "
+      "loop the values are still in registers.";
+  hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
+  hn_finding_command(d, "hone optimize %s --explain", d->model);
+  finish(d, f, &g, extra_bytes, 0.6);
+}
+
+static void run(hn_diagnosis *d) {
+  size_t n;
+  const hone_near_miss *misses = hone_facts_near_misses(d->facts, &n);
+  bool enabled_by_a_level = false;
+  for (size_t i = 0; i < n; i++) enabled_by_a_level = enabled_by_a_level || can_be_enabled(d, &misses[i]);
+  if (n) from_near_misses(d, misses, n);
+  double level = hone_facts_get_meta(d->facts)->opt_level;
+  if (!enabled_by_a_level && level < 2) from_order(d);
+}
+
+const struct hn_rule hn_rule_unfused_pattern = {"unfused_pattern", run};
