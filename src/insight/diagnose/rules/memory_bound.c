@@ -2,7 +2,7 @@
 #include "insight/diagnose/rule.h"
 
 static bool waits_for_memory(const hn_diagnosis *d, const hone_layer *l) {
-  return l->bound == HONE_BOUND_MEMORY && l->bound_confidence >= 0.5 && !hn_is_reformat(d->facts, l);
+  return l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 && !hn_is_reformat(d->facts, l);
 }
 
 static void run(hn_diagnosis *d) {

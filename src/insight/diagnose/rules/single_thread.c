@@ -34,7 +34,7 @@ static void run(hn_diagnosis *d) {
   double parallel_ms = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    parallel_ms += l->time_ms / (l->bound == HONE_BOUND_MEMORY && memory > 1 ? memory : scaling);
+    parallel_ms += l->time_ms / (l->bound == HONE_LIMIT_MEMORY && memory > 1 ? memory : scaling);
   }
   if (work_ms <= 0 || parallel_ms <= 0) return;
   hone_finding *f = hn_finding_begin(d, NULL);
