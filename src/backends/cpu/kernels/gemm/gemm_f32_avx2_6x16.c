@@ -1,6 +1,6 @@
 #include "backends/cpu/kernels/gemm/gemm.h"
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec_avx2.h"
+#include "backends/cpu/kernels/vec/vec.h"
 
 /* 12 accumulators, 2 vectors of B, 1 broadcast of A: 15 of 16 registers. */
 #define MR 6
@@ -11,5 +11,5 @@
 #define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #include "backends/cpu/kernels/gemm/gemm_table.inc"
 
-static const hn_gemm_ops ops = {MR, NV * VW, VW, tile};
+static const hn_gemm_ops ops = {MR, NV * VEC_W, VEC_W, tile};
 const struct hn_kernel hn_kernel_gemm_f32_avx2_6x16 = {"gemm_f32_avx2_6x16", "gemm", "f32", HN_ISA_AVX2, &ops};
