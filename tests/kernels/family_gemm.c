@@ -170,7 +170,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
     hn_gemm_pack_b(o, w + i * s->cout, oc, 1, (size_t)k, (size_t)s->cout, 0, (size_t)s->cout, packed + (size_t)i * psize);
   hn_epilogue e = {.flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f, .bias = bias, .residual = r, .residual_view = g.out};
   if (s->post) e.n_post = 2, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}}, e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
-  hn_conv_args args = {&g, o, runs, x, packed, y, &e, scratch};
+  hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, serial, NULL);
   tile_case f = {.flags = s->flags};
   size_t index = 0;
@@ -269,7 +269,7 @@ static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, in
   for (size_t i = 0; i < nw; i++) p[i] = (float)(i % 11) * 0.1f - 0.5f;
   for (int64_t i = 0; i < cout; i++) bias[i] = 0.5f;
   hn_epilogue e = {.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = 0, .hi = INFINITY, .bias = bias};
-  bench_arg b = {{&g, o, runs, x, p, y, &e, scratch}};
+  bench_arg b = {{&g, o, runs, x, p, 0, y, &e, scratch}};
   double t = ck_time(bench_call, &b);
   free(mem);
   return t;

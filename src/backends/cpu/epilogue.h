@@ -40,7 +40,7 @@ typedef struct hn_post {
   hn_view view;   /* of the tensor */
 } hn_post;
 
-#define HN_MAX_POST 6
+#define HN_MAX_POST 7 /* a step's epilogue and the anchor's own bias */
 
 typedef struct hn_epilogue {
   uint32_t flags;

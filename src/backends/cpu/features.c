@@ -1,5 +1,6 @@
 #include "backends/cpu/features.h"
 
+#include <hone/plugin.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,13 @@ hn_isa hn_isa_parse(const char *name) {
   for (int i = 0; i < HN_ISA_COUNT; i++)
     if (!strcmp(name, isa_names[i])) return (hn_isa)i;
   return HN_ISA_COUNT;
+}
+
+hn_isa hn_isa_of(uint32_t bits) {
+  if (!(bits & HONE_ISA_AVX2)) return HN_ISA_SCALAR;
+  if (!(bits & HONE_ISA_AVX512)) return HN_ISA_AVX2;
+  if (!(bits & HONE_ISA_AVX512VNNI)) return HN_ISA_AVX512;
+  return bits & HONE_ISA_AVX512BF16 ? HN_ISA_AVX512BF16 : HN_ISA_AVX512VNNI;
 }
 
 static hn_cpu_info info;

@@ -4,6 +4,7 @@
 #define HN_BACKENDS_CPU_FEATURES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "backends/cpu/kernel.h"
 
@@ -19,6 +20,8 @@ typedef struct hn_cpu_info {
 const hn_cpu_info *hn_cpu(void);
 
 const char *hn_isa_name(hn_isa isa);
+/* The tier that hone_machine.isa's HONE_ISA_* bits stand for. */
+hn_isa hn_isa_of(uint32_t machine_isa);
 /* The tier of that name, or HN_ISA_COUNT. */
 hn_isa hn_isa_parse(const char *name);
 

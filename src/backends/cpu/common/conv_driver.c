@@ -190,7 +190,7 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t
   for (int64_t n = n0; n < n1; n += o->nr) {
     int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
     t.n = (uint32_t)min64(n1 - n, o->nr);
-    t.b = w + n * c->k + k0 * width;
+    t.b = w + (n - a->w_column) * c->k + k0 * width;
     t.c = y + n;
     if (last && e->bias) t.bias = e->bias + g0 + n;
     if (last && residual) t.residual = residual + n;

@@ -54,6 +54,7 @@ typedef struct hn_conv_args {
   const hn_gemm_ops *ops;
   const hn_tap_run *runs; /* [n_runs] */
   const float *x, *w;
+  int64_t w_column; /* the column whose panel w starts with (one group only); 0: all weights are there */
   float *y;
   const hn_epilogue *epilogue;
   float *scratch; /* threads * hn_conv_scratch */

@@ -1,5 +1,6 @@
 #include "backends/cpu/kernels/gemm/gemm.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -33,4 +34,34 @@ void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_
     if (sn == 1) pack_rows(b + c, sk, k, live, w, dst + c * k);
     else pack_strided(b + (ptrdiff_t)c * sn, sk, sn, k, live, w, dst + c * k);
   }
+}
+
+void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap, int64_t cin,
+                          const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst) {
+  size_t n = (size_t)cout, k = (size_t)(n_taps * cin);
+  for (size_t c = 0; c < n; c += o->nr) {
+    size_t width = hn_gemm_panel_width(o, n, c), live = n - c < width ? n - c : width;
+    float *panel = dst + c * k;
+    if (live < width) memset(panel, 0, width * k * sizeof *panel);
+    /* Source runs along ci and taps, destination along columns: walk the source, it is the longer stride. */
+    for (size_t j = 0; j < live; j++) {
+      const float *column = w + (int64_t)(c + j) * s_co;
+      float *d = panel + j;
+      for (int64_t t = 0; t < n_taps; t++) {
+        const float *tap = column + (tap_list ? tap_list[t] : t) * s_tap;
+        for (int64_t i = 0; i < cin; i++, d += width) *d = tap[i * s_ci];
+      }
+    }
+  }
+}
+
+const hn_gemm_ops *hn_gemm_find(hn_isa isa) {
+  static const hn_gemm_ops *_Atomic found[HN_ISA_COUNT];
+  if ((unsigned)isa >= HN_ISA_COUNT) return NULL;
+  const hn_gemm_ops *o = atomic_load_explicit(&found[isa], memory_order_relaxed);
+  if (o) return o;
+  const struct hn_kernel *k = hn_kernel_find("gemm", "f32", isa);
+  o = k ? k->ops : NULL;
+  atomic_store_explicit(&found[isa], o, memory_order_relaxed);
+  return o;
 }

@@ -53,4 +53,12 @@ static inline size_t hn_gemm_packed_size(const hn_gemm_ops *o, size_t n, size_t 
 void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n, size_t n0,
                     size_t n1, float *dst);
 
+/* Packs convolution weights: element (tap, ci, co) is w[co * s_co + ci * s_ci + tap * s_tap]; row order of the packed
+ * matrix is tap by tap, ci fastest.  tap_list (NULL: all) names the n_taps source taps to take. */
+void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap, int64_t cin,
+                          const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst);
+
+/* The gemm kernel of the best tier <= isa; cheap enough for every run. */
+const hn_gemm_ops *hn_gemm_find(hn_isa isa);
+
 #endif

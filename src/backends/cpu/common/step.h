@@ -1,0 +1,44 @@
+/* From hone_step to what the drivers want: views of tensors, the epilogue, refusals with a reason.  Shared by the
+ * tactics that stand on the gemm and depthwise drivers. */
+#ifndef HN_CPU_COMMON_STEP_H
+#define HN_CPU_COMMON_STEP_H
+
+#include <hone/plugin.h>
+
+#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernel.h"
+
+/* Writes the reason (why may be NULL) and returns false. */
+bool hn_refuse(hone_reason *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A channels-last f32 tensor of rank 3 to 5 (or any layout whose memory looks like it): spatial sizes with leading
+ * ones, pixel distance, and whether the pixels of an image are evenly spaced.  False: channels are not contiguous. */
+typedef struct hn_pixels {
+  int64_t batch, channels, size[3];
+  hn_view view;
+  bool even; /* row = width * pixel and slice = height * row */
+} hn_pixels;
+bool hn_pixels_of(const hone_tensor_desc *d, hn_pixels *out);
+
+/* Whether input i of the step is there. */
+static inline bool hn_step_has(const hone_step *s, uint32_t i) {
+  return i < s->n_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
+}
+
+/* Checks that every input and output of the anchor is f32 with known dimensions. */
+bool hn_step_is_f32(const hone_step *s, hone_reason *why);
+
+/* Checks the step's epilogue; `matrix` says that rows of the output are those of a row-major matrix. */
+bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reason *why);
+
+/* Builds the epilogue for one run.  bias: the anchor's own (NULL: none).  in: the run's inputs. */
+void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
+                      hn_epilogue *out);
+
+/* Moves the tensors of an epilogue by an offset of the output's elements (one image, one matrix of a batch). */
+void hn_epilogue_shift(hn_epilogue *e, int64_t floats);
+
+/* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */
+double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency);
+
+#endif

@@ -1,0 +1,119 @@
+/* Conv of one to three dimensions, any kernel, stride, dilation, padding and groups, as tiles of a matrix product:
+ * weights packed at plan time, a 1x1 convolution reads the activation as it lies, others gather a tile's input rows. */
+#include <string.h>
+
+#include "backends/cpu/common/conv_attr.h"
+#include "backends/cpu/common/conv_driver.h"
+#include "backends/cpu/common/step.h"
+#include "backends/cpu/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+typedef struct blob_head {
+  hn_conv conv;
+  hn_isa isa;
+  int64_t runs_at, weights_at, bytes;
+} blob_head;
+
+static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+  hn_conv_attr a;
+  if (!hn_conv_attr_of(s, &a, why)) return false;
+  memset(h, 0, sizeof *h);
+  h->isa = hn_isa_of(m->isa);
+  if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
+  if (!o) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(h->isa));
+  hn_conv *c = &h->conv;
+  c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
+  c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->in_k = 1;
+  c->out = a.y.view;
+  for (int i = 0; i < 3; i++) c->in[i] = a.x.size[i], c->grid[i] = a.y.size[i], c->stride[i] = a.stride[i];
+  /* Neighbouring taps are one run of memory when pixels follow each other without a gap. */
+  bool merge = c->in_pitch == c->cin && a.dilation[2] == 1;
+  int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
+  c->k = taps * c->cin;
+  hn_conv_plan(c, o, m->threads, m->l1, m->l2);
+  h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
+  h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);
+  h->bytes = h->weights_at + (int64_t)(hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k) * (size_t)c->groups * 4);
+  return true;
+}
+
+static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+  blob_head h;
+  return describe(s, m, &h, why);
+}
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  blob_head h;
+  if (!describe(s, m, &h, NULL)) return 1e9;
+  const hn_gemm_ops *o = hn_gemm_find(h.isa);
+  double columns = (double)hn_gemm_packed_size(o, (size_t)h.conv.cout, 1);
+  double waste = columns > 0 ? (double)h.conv.cout / columns : 1;
+  double gather = h.conv.direct ? 1 : 1 / (1 + 8.0 / columns);
+  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * gather);
+}
+
+static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
+  n->blob_bytes = (size_t)h.bytes;
+  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads;
+  return HONE_OK;
+}
+
+static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  hn_conv_attr a;
+  if (!describe(s, m, &h, &why) || !hn_conv_attr_of(s, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
+  const hn_gemm_ops *o = hn_gemm_find(h.isa);
+  unsigned char *base = blob;
+  memcpy(base, &h, sizeof h);
+  hn_tap_run *run = (hn_tap_run *)(void *)(base + h.runs_at);
+  bool merge = h.conv.n_runs < a.kernel[0] * a.kernel[1] * a.kernel[2] || a.kernel[2] == 1;
+  for (int64_t z = 0; z < a.kernel[0]; z++)
+    for (int64_t y = 0; y < a.kernel[1]; y++)
+      for (int64_t x = 0; x < (merge ? 1 : a.kernel[2]); x++)
+        *run++ = (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
+                              (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
+  float *w = (float *)(void *)(base + h.weights_at);
+  int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  for (int64_t g = 0; g < a.groups; g++)
+    hn_gemm_pack_weights(o, (const float *)s->input[1].constant + g * a.cout * a.cin * taps, a.cin * taps, taps, 1, a.cin,
+                         NULL, taps, a.cout, w + g * (int64_t)hn_gemm_packed_size(o, (size_t)a.cout, (size_t)h.conv.k));
+  return HONE_OK;
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  (void)error;
+  const blob_head *h = r->blob;
+  const unsigned char *base = r->blob;
+  const hone_step *s = r->step;
+  hn_epilogue e;
+  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
+  hn_conv_args a = {.conv = &h->conv,
+                    .ops = hn_gemm_find(h->isa),
+                    .runs = (const hn_tap_run *)(const void *)(base + h->runs_at),
+                    .x = r->in[0],
+                    .w = (const float *)(const void *)(base + h->weights_at),
+                    .y = r->out[0],
+                    .epilogue = &e,
+                    .scratch = r->workspace};
+  hn_conv_exec(&a, r->parallel, r->pool);
+  return HONE_OK;
+}
+
+const struct hone_tactic_desc hn_tactic_conv_gemm = {HONE_DESC_HEAD(hone_tactic_desc),
+                                                     .name = "conv_gemm",
+                                                     .device = "cpu",
+                                                     .anchor = "Conv",
+                                                     .version = 1,
+                                                     .accepts = accepts,
+                                                     .cost = cost,
+                                                     .need = need,
+                                                     .prepack = prepack,
+                                                     .run = run};
