@@ -1,0 +1,90 @@
+/* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last. */
+#include <string.h>
+
+#include "backends/cpu/common/conv_attr.h"
+#include "backends/cpu/common/depthwise_driver.h"
+#include "backends/cpu/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+typedef struct blob_head {
+  hn_depthwise d;
+  hn_isa isa;
+  int64_t weights_at, bytes;
+} blob_head;
+
+static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+  hn_conv_attr a;
+  if (!hn_conv_attr_of(s, &a, why)) return false;
+  if (a.cin != 1 || a.cout != 1) return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin, (long long)a.cout);
+  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1) return hn_refuse(why, "three spatial dimensions");
+  memset(h, 0, sizeof *h);
+  h->isa = hn_isa_of(m->isa);
+  if (!hn_depthwise_find(h->isa)) return hn_refuse(why, "no depthwise kernel for %s", hn_isa_name(h->isa));
+  if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
+  hn_depthwise *d = &h->d;
+  d->batch = a.x.batch, d->channels = a.groups;
+  for (int i = 0; i < 2; i++) {
+    d->in[i] = a.x.size[i + 1], d->out[i] = a.y.size[i + 1], d->kernel[i] = a.kernel[i + 1];
+    d->stride[i] = a.stride[i + 1], d->dilation[i] = a.dilation[i + 1], d->pad[i] = a.pad[i + 1];
+  }
+  d->in_batch = a.x.view.batch, d->in_row = a.x.view.row, d->in_pixel = a.x.view.pixel;
+  d->y = a.y.view;
+  d->w_tap = (int64_t)hn_round_up((size_t)d->channels, 16);
+  hn_depthwise_plan(d, m->threads, m->l1);
+  h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
+  h->bytes = h->weights_at + (int64_t)hn_depthwise_packed_size(d) * 4;
+  return true;
+}
+
+static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+  blob_head h;
+  return describe(s, m, &h, why);
+}
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.3);
+}
+
+static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
+  n->blob_bytes = (size_t)h.bytes;
+  n->workspace_bytes = 0;
+  return HONE_OK;
+}
+
+static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
+  unsigned char *base = blob;
+  memcpy(base, &h, sizeof h);
+  hn_depthwise_pack(&h.d, s->input[1].constant, (float *)(void *)(base + h.weights_at));
+  return HONE_OK;
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  (void)error;
+  const blob_head *h = r->blob;
+  const unsigned char *base = r->blob;
+  const hone_step *s = r->step;
+  hn_epilogue e;
+  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
+  hn_depthwise_args a = {&h->d, hn_depthwise_find(h->isa), r->in[0],
+                         (const float *)(const void *)(base + h->weights_at), r->out[0], &e};
+  hn_depthwise_exec(&a, r->parallel, r->pool);
+  return HONE_OK;
+}
+
+const struct hone_tactic_desc hn_tactic_depthwise_rows = {HONE_DESC_HEAD(hone_tactic_desc),
+                                                          .name = "depthwise_rows",
+                                                          .device = "cpu",
+                                                          .anchor = "Conv",
+                                                          .version = 1,
+                                                          .accepts = accepts,
+                                                          .cost = cost,
+                                                          .need = need,
+                                                          .prepack = prepack,
+                                                          .run = run};
