@@ -1,0 +1,108 @@
+/* Bulk conversions and checks (bulk.h). */
+#include "model/ops/common/bulk.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3") /* the loops below are worth vectorising */
+#endif
+
+#define LOAD(T, expr)                                                                                        \
+  {                                                                                                          \
+    const T *p = (const T *)t->data + at;                                                                    \
+    for (int64_t i = 0; i < n; i++) dst[i] = expr;                                                           \
+    return;                                                                                                  \
+  }
+
+#define LOAD_ALL(R)                                                                                          \
+  switch (t->desc.dtype) {                                                                                   \
+  case HONE_DTYPE_F32: LOAD(float, (R)p[i])                                                                  \
+  case HONE_DTYPE_F64: LOAD(double, (R)p[i])                                                                 \
+  case HONE_DTYPE_F16: LOAD(uint16_t, (R)hn_f16_to_f32(p[i]))                                                \
+  case HONE_DTYPE_BF16: LOAD(uint16_t, (R)hn_bf16_to_f32(p[i]))                                              \
+  case HONE_DTYPE_U8: LOAD(uint8_t, (R)p[i])                                                                 \
+  case HONE_DTYPE_I8: LOAD(int8_t, (R)p[i])                                                                  \
+  case HONE_DTYPE_I32: LOAD(int32_t, (R)p[i])                                                                \
+  default:                                                                                                   \
+    for (int64_t i = 0; i < n; i++) dst[i] = (R)hn_get_f64(t, at + i);                                       \
+  }
+
+void hn_load_f64(double *dst, const hone_tensor *t, int64_t at, int64_t n) { LOAD_ALL(double) }
+void hn_load_f32(float *dst, const hone_tensor *t, int64_t at, int64_t n) { LOAD_ALL(float) }
+
+void hn_store_f64(hone_tensor *t, int64_t at, const double *src, int64_t n) {
+  switch (t->desc.dtype) {
+  case HONE_DTYPE_F32: {
+    float *p = (float *)t->data + at;
+    for (int64_t i = 0; i < n; i++) p[i] = (float)src[i];
+    return;
+  }
+  case HONE_DTYPE_F64: memcpy((double *)t->data + at, src, (size_t)n * sizeof(double)); return;
+  default:
+    for (int64_t i = 0; i < n; i++) hn_set_f64(t, at + i, src[i]);
+  }
+}
+
+void *hn_scratch(hone_call *call, int64_t n, size_t size, hone_error *error) {
+  size_t bytes = 0;
+  void *p = NULL;
+  if (n >= 0 && !__builtin_mul_overflow((size_t)(n ? n : 1), size, &bytes)) p = call->scratch(call, bytes);
+  if (!p) hn_fail_memory(error, bytes, hone_node_op(call->node));
+  return p;
+}
+
+const double *hn_all_f64(hone_call *call, const hone_tensor *t, hone_error *error) {
+  if (t->desc.dtype == HONE_DTYPE_F64) return t->data;
+  int64_t n = hn_count(t);
+  double *p = hn_scratch(call, n, sizeof *p, error);
+  if (p) hn_load_f64(p, t, 0, n);
+  return p;
+}
+
+const float *hn_all_f32(hone_call *call, const hone_tensor *t, hone_error *error) {
+  if (t->desc.dtype == HONE_DTYPE_F32) return t->data;
+  int64_t n = hn_count(t);
+  float *p = hn_scratch(call, n, sizeof *p, error);
+  if (p) hn_load_f32(p, t, 0, n);
+  return p;
+}
+
+hone_status hn_infer_same_dtype(const hone_infer *io, uint32_t i, uint32_t j, hone_error *error) {
+  if (!hn_has_input(io, i) || !hn_has_input(io, j)) return HONE_OK;
+  hone_dtype a = io->input[i]->dtype, b = io->input[j]->dtype;
+  if (a == b || a == HONE_DTYPE_NONE || b == HONE_DTYPE_NONE) return HONE_OK;
+  return hn_op_bad(io->node, error, "input %u is %s, input %u is %s", i, hone_dtype_name(a), j,
+                   hone_dtype_name(b));
+}
+
+hone_status hn_infer_dtype_in(const hone_infer *io, uint32_t i, uint32_t types, hone_error *error) {
+  if (!hn_has_input(io, i)) return HONE_OK;
+  hone_dtype d = io->input[i]->dtype;
+  if (d == HONE_DTYPE_NONE || (types & HONE_TYPES(d))) return HONE_OK;
+  return hn_op_bad(io->node, error, "input %u has dtype %s", i, hone_dtype_name(d));
+}
+
+hone_status hn_infer_vector(const hone_infer *io, uint32_t i, int64_t length, hone_error *error) {
+  if (!hn_has_input(io, i) || io->input[i]->rank < 0) return HONE_OK;
+  const hone_tensor_desc *d = io->input[i];
+  if (d->rank != 1) return hn_op_bad(io->node, error, "input %u has rank %d, expected 1", i, d->rank);
+  if (length >= 0 && d->dim[0] >= 0 && d->dim[0] != length)
+    return hn_op_bad(io->node, error, "input %u has %lld elements, expected %lld", i, (long long)d->dim[0],
+                     (long long)length);
+  return HONE_OK;
+}
+
+void hn_cost_macs(hone_cost *cost, double macs) {
+  cost->macs = macs > 0 ? macs : 0;
+  cost->flops = 2 * cost->macs;
+  cost->bytes = -1;
+}
+
+void hn_cost_flops(hone_cost *cost, double flops) {
+  cost->macs = 0;
+  cost->flops = flops > 0 ? flops : 0;
+  cost->bytes = -1;
+}
+
+double hn_known_count(const hone_tensor_desc *desc) {
+  int64_t n = hone_desc_count(desc);
+  return n > 0 ? (double)n : 0;
+}
