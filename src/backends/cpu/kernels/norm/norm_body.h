@@ -9,13 +9,6 @@
 /* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small. */
 #define BLOCK 4096
 
-/* Lanes past k of v become 0 (a partial load does that by itself, arithmetic on it may not). */
-static inline vf keep(vf v, size_t k) {
-  float t[VEC_W];
-  v_storen(t, v, k);
-  return v_loadn(t, k);
-}
-
 /* Sum of f(x) in blocks; f sees the vector x and the constant m. */
 #define BLOCK_SUM(nm, f)                                                                                       \
   static double nm(const float *p, size_t n, float mean) {                                                     \
@@ -33,7 +26,7 @@ static inline vf keep(vf v, size_t k) {
         s3 = f(s3, v_load(p + i + 3 * VEC_W));                                                                 \
       }                                                                                                        \
       for (; i + VEC_W <= len; i += VEC_W) s0 = f(s0, v_load(p + i));                                          \
-      if (i < len) s1 = v_add(s1, keep(f(v_zero(), v_loadn(p + i, len - i)), len - i));                        \
+      if (i < len) s1 = v_sel(v_first(len - i), f(s1, v_loadn(p + i, len - i)), s1);                        \
       total += (double)v_hsum(v_add(v_add(s0, s1), v_add(s2, s3)));                                            \
       p += len;                                                                                                \
       n -= len;                                                                                                \

@@ -22,17 +22,9 @@ static inline double fold_mul(double a, double b) { return a * b; }
 static inline double fold_max(double a, double b) { return a != a || a > b ? a : b; }
 static inline double fold_min(double a, double b) { return a != a || a < b ? a : b; }
 
-/* The lanes of one vector folded into one number. */
-static inline float lanes(vf v, double (*fold)(double, double)) {
-  float t[VEC_W];
-  v_store(t, v);
-  double r = (double)t[0];
-  for (int i = 1; i < VEC_W; i++) r = fold(r, (double)t[i]);
-  return (float)r;
-}
-
-/* nm: suffix; init: neutral element; join: combines two partial results; fold: the same for two doubles. */
-#define REDUCTION(nm, init, join, fold)                                                                        \
+/* nm: suffix; init: neutral element; join: combines two partial results; fold: the same for two doubles;
+ * lanes: for the lanes of one vector. */
+#define REDUCTION(nm, init, join, fold, lanes)                                                                        \
   static float row_##nm(const float *x, size_t n) {                                                            \
     double total = (double)(init);                                                                             \
     while (n > 0) {                                                                                            \
@@ -47,12 +39,10 @@ static inline float lanes(vf v, double (*fold)(double, double)) {
       }                                                                                                        \
       for (; i + VEC_W <= len; i += VEC_W) s0 = step_##nm(s0, v_load(x + i));                                  \
       if (i < len) {                                                                                           \
-        float t[VEC_W];                                                                                        \
-        v_store(t, s1);                                                                                        \
-        v_storen(t, step_##nm(s1, v_loadn(x + i, len - i)), len - i);                                          \
-        if (!HN_FAULT("reduce_row_tail")) s1 = v_load(t);                                                      \
+        const vf t = step_##nm(s1, v_loadn(x + i, len - i));                                                   \
+        if (!HN_FAULT("reduce_row_tail")) s1 = v_sel(v_first(len - i), t, s1);                                 \
       }                                                                                                        \
-      total = fold(total, (double)lanes(join(join(s0, s1), join(s2, s3)), fold));                              \
+      total = fold(total, (double)lanes(join(join(s0, s1), join(s2, s3))));                              \
       x += len;                                                                                                \
       n -= len;                                                                                                \
     }                                                                                                          \
@@ -92,12 +82,12 @@ static inline float lanes(vf v, double (*fold)(double, double)) {
     }                                                                                                          \
   }
 
-REDUCTION(sum, 0.0f, v_add, fold_add)
-REDUCTION(abs, 0.0f, v_add, fold_add)
-REDUCTION(square, 0.0f, v_add, fold_add)
-REDUCTION(prod, 1.0f, v_mul, fold_mul)
-REDUCTION(max, -__builtin_inff(), v_max, fold_max)
-REDUCTION(min, __builtin_inff(), v_min, fold_min)
+REDUCTION(sum, 0.0f, v_add, fold_add, v_hsum)
+REDUCTION(abs, 0.0f, v_add, fold_add, v_hsum)
+REDUCTION(square, 0.0f, v_add, fold_add, v_hsum)
+REDUCTION(prod, 1.0f, v_mul, fold_mul, v_hprod)
+REDUCTION(max, -__builtin_inff(), v_max, fold_max, v_hmax)
+REDUCTION(min, __builtin_inff(), v_min, fold_min, v_hmin)
 
 static const struct hn_reduce_ops table = {
     .row = {[HN_REDUCE_SUM] = row_sum,

@@ -9,36 +9,26 @@
 /* t = scale x + mask into dst (skipped when there is nothing to do); returns the maximum. */
 static float scaled_max(float *dst, const float *src, size_t n, float scale, const float *mask) {
   const vf s = v_set1(scale), lowest = v_set1(-__builtin_inff());
-  vf m0 = lowest;
+  vf m0 = lowest, m1 = lowest;
   size_t i = 0;
   if (!mask && scale == 1.0f) {
-    vf m1 = lowest;
     for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
       m0 = v_max(m0, v_load(src + i));
       m1 = v_max(m1, v_load(src + i + VEC_W));
     }
-    m0 = v_max(m0, m1);
-    for (; i + VEC_W <= n; i += VEC_W) m0 = v_max(m0, v_load(src + i));
-  } else if (!mask) {
-    for (; i + VEC_W <= n; i += VEC_W) {
-      const vf t = v_mul(v_load(src + i), s);
-      v_store(dst + i, t);
-      m0 = v_max(m0, t);
+    for (; i < n; i += VEC_W) {
+      const size_t k = n - i < VEC_W ? n - i : VEC_W;
+      m0 = v_max(m0, v_sel(v_first(k), v_loadn(src + i, k), lowest));
     }
   } else {
-    for (; i + VEC_W <= n; i += VEC_W) {
-      const vf t = v_fma(v_load(src + i), s, v_load(mask + i));
-      v_store(dst + i, t);
-      m0 = v_max(m0, t);
+    for (; i < n; i += VEC_W) {
+      const size_t k = n - i < VEC_W ? n - i : VEC_W;
+      const vf x = v_loadn(src + i, k), t = mask ? v_fma(x, s, v_loadn(mask + i, k)) : v_mul(x, s);
+      v_storen(dst + i, t, k);
+      m0 = v_max(m0, v_sel(v_first(k), t, lowest));
     }
   }
-  float m = v_hmax(m0);
-  for (; i < n; i++) { /* fewer than a vector */
-    float t = src[i];
-    if (mask || scale != 1.0f) dst[i] = t = mask ? t * scale + mask[i] : t * scale;
-    m = m != m || m > t ? m : t;
-  }
-  return m;
+  return v_hmax(v_max(m0, m1));
 }
 
 static void row(float *dst, const float *src, size_t n, float scale, const float *mask, bool log) {
@@ -62,10 +52,7 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
     const vf e = v_exp_nonpos(v_sub(v_loadn(src + i, k), m));
     if (!log) v_storen(dst + i, e, k);
-    float part[VEC_W];
-    v_store(part, e);
-    for (size_t j = k; j < VEC_W; j++) part[j] = 0.0f;
-    if (!(HN_FAULT("softmax_tail_sum") && k < VEC_W)) s0 = v_add(s0, v_load(part));
+    if (!(HN_FAULT("softmax_tail_sum") && k < VEC_W)) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
     i += k;
   }
   const float sum = v_hsum(s0);

@@ -71,24 +71,24 @@ static inline vf v_split_exponent(vf x, vf *e) {
   return _mm256_castsi256_ps(bits);
 }
 
-static inline float v_hsum(vf a) {
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-}
+/* The lanes below n, as a mask. */
+static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }
+
+/* The lanes folded in halves: 8, 4, 2, 1. */
+#define VEC_FOLD(a, op)                                                                                        \
+  __m128 s = op##_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));                                  \
+  s = op##_ps(s, _mm_movehl_ps(s, s));                                                                         \
+  return _mm_cvtss_f32(op##_ss(s, _mm_movehdup_ps(s)))
+static inline float v_hsum(vf a) { VEC_FOLD(a, _mm_add); }
+static inline float v_hprod(vf a) { VEC_FOLD(a, _mm_mul); }
 static inline float v_hmax(vf a) {
-  float t[8], r;
-  _mm256_storeu_ps(t, a);
-  r = t[0];
-  for (int i = 1; i < 8; i++) r = r != r || r > t[i] ? r : t[i];
-  return r;
+  if (_mm256_movemask_ps(v_unord(a))) return __builtin_nanf("");
+  VEC_FOLD(a, _mm_max);
 }
 static inline float v_hmin(vf a) {
-  float t[8], r;
-  _mm256_storeu_ps(t, a);
-  r = t[0];
-  for (int i = 1; i < 8; i++) r = r != r || r < t[i] ? r : t[i];
-  return r;
+  if (_mm256_movemask_ps(v_unord(a))) return __builtin_nanf("");
+  VEC_FOLD(a, _mm_min);
 }
+#undef VEC_FOLD
 
 #endif

@@ -59,20 +59,12 @@ static inline vf v_split_exponent(vf x, vf *e) {
   return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
 }
 
+/* The lanes below n, as a mask. */
+static inline vm v_first(size_t n) { return v_lanes_below(n); }
+
 static inline float v_hsum(vf a) { return _mm512_reduce_add_ps(a); }
-static inline float v_hmax(vf a) {
-  float t[16], r;
-  _mm512_storeu_ps(t, a);
-  r = t[0];
-  for (int i = 1; i < 16; i++) r = r != r || r > t[i] ? r : t[i];
-  return r;
-}
-static inline float v_hmin(vf a) {
-  float t[16], r;
-  _mm512_storeu_ps(t, a);
-  r = t[0];
-  for (int i = 1; i < 16; i++) r = r != r || r < t[i] ? r : t[i];
-  return r;
-}
+static inline float v_hprod(vf a) { return _mm512_reduce_mul_ps(a); }
+static inline float v_hmax(vf a) { return v_unord(a) ? __builtin_nanf("") : _mm512_reduce_max_ps(a); }
+static inline float v_hmin(vf a) { return v_unord(a) ? __builtin_nanf("") : _mm512_reduce_min_ps(a); }
 
 #endif

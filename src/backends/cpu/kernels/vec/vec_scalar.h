@@ -32,7 +32,7 @@ static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; }
 static inline vf v_fnma(vf a, vf b, vf c) { return c - a * b; }
 static inline vf v_max(vf a, vf b) { return a != a ? a : a > b ? a : b; }
 static inline vf v_min(vf a, vf b) { return a != a ? a : a < b ? a : b; }
-/* v_relu_max(lo, x): x when x is NaN; lo must be a number. One instruction in the vector tiers. */
+/* x when x is NaN; the other operand must be a number. One instruction in the vector tiers. */
 static inline vf v_max_number(vf lo, vf x) { return lo > x ? lo : x; }
 static inline vf v_min_number(vf hi, vf x) { return hi < x ? hi : x; }
 static inline vf v_neg(vf a) { return -a; }
@@ -49,7 +49,11 @@ static inline vm v_eq(vf a, vf b) { return a == b; }
 static inline vm v_ne(vf a, vf b) { return a != b; }
 static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
 
+/* The lanes below n, as a mask. */
+static inline vm v_first(size_t n) { return n > 0; }
+
 static inline float v_hsum(vf a) { return a; }
+static inline float v_hprod(vf a) { return a; }
 static inline float v_hmax(vf a) { return a; }
 static inline float v_hmin(vf a) { return a; }
 
