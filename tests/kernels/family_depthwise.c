@@ -18,7 +18,7 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
 }
 
-static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1) {
+static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1, size_t l2) {
   hn_depthwise d = {.batch = s->batch, .channels = s->channels};
   for (int i = 0; i < 2; i++) {
     d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i], d.dilation[i] = s->dilation[i];
@@ -29,7 +29,7 @@ static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1) {
   int64_t p = s->channels + s->extra_out;
   d.y = (hn_view){d.out[0] * d.out[1] * p, d.out[0] * d.out[1] * p, d.out[1] * p, p};
   d.w_tap = (s->channels + 15) / 16 * 16;
-  hn_depthwise_plan(&d, threads, l1);
+  hn_depthwise_plan(&d, threads, l1, l2);
   return d;
 }
 
@@ -38,7 +38,7 @@ static void negate(float *x, size_t n, const float *p) {
 }
 
 static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum ck_fill fill, size_t l1) {
-  hn_depthwise d = describe(s, 2, l1);
+  hn_depthwise d = describe(s, 2, l1, 1u << 14);
   ck_case(c, "depthwise n%lld c%lld %lldx%lld k%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u post=%d fill=%s", (long long)s->batch,
           (long long)s->channels, (long long)s->in[0], (long long)s->in[1], (long long)s->kernel[0], (long long)s->kernel[1],
           (long long)s->stride[1], (long long)s->dilation[1], (long long)s->pad[1], (long long)s->extra_in, (long long)s->extra_out,
@@ -112,7 +112,7 @@ static void check(ck *c, const struct hn_kernel *k) {
 static void bench_call(void *p) { hn_depthwise_exec(p, serial, NULL); }
 
 static double bench_one(const struct hn_kernel *k, const shape *s) {
-  hn_depthwise d = describe(s, 1, hn_cpu()->l1d);
+  hn_depthwise d = describe(s, 1, hn_cpu()->l1d, hn_cpu()->l2);
   size_t nx = (size_t)d.in_batch, ny = (size_t)d.y.batch, nw = hn_depthwise_packed_size(&d);
   float *mem = aligned_alloc(4096, ((nx + ny + nw + (size_t)d.w_tap) * 4 + 4096) / 4096 * 4096);
   if (!mem) exit(6);

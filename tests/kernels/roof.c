@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FMA_STEP(r) __asm__ volatile(OP : "+v"(r) : : "xmm14", "xmm15");
+#define FMA_STEP(r) __asm__ volatile(OP : "+v"(r) : "v"(zero)); /* zeros: denormals would be slow */
 #define EACH(X) X(r0) X(r1) X(r2) X(r3) X(r4) X(r5) X(r6) X(r7) X(r8) X(r9) X(r10) X(r11)
 typedef float v16 __attribute__((vector_size(64)));
 typedef float v8 __attribute__((vector_size(32)));
@@ -17,18 +17,18 @@ enum { CHAINS = 12, STEPS = 200000 };
          r8 = zero, r9 = zero, r10 = zero, r11 = zero;                                                                 \
     for (int i = 0; i < STEPS; i++) { EACH(FMA_STEP) }                                                                 \
   }
-#define OP "vfmadd231ps %%zmm14, %%zmm15, %0"
+#define OP "vfmadd231ps %1, %1, %0"
 DEFINE_CHAIN(chain512, "avx512f", v16)
 #undef OP
-#define OP "vfmadd231ps %%ymm14, %%ymm15, %0"
+#define OP "vfmadd231ps %1, %1, %0"
 DEFINE_CHAIN(chain256, "avx2,fma", v8)
 #undef OP
 
 /* Scalar tier: a multiply and an add are two instructions; count them as the fused pair's two operations. */
 __attribute__((noinline)) static void chain1(void) {
-  float r[CHAINS] = {0};
+  float r[CHAINS] = {0}, zero = 0;
   for (int i = 0; i < STEPS; i++)
-    for (int j = 0; j < CHAINS; j++) __asm__ volatile("mulss %%xmm15, %0\n\taddss %%xmm15, %0" : "+x"(r[j]) : : "xmm15");
+    for (int j = 0; j < CHAINS; j++) __asm__ volatile("mulss %1, %0\n\taddss %1, %0" : "+x"(r[j]) : "x"(zero));
 }
 
 double ck_peak_flops(hn_isa isa) {

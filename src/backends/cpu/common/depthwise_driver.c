@@ -16,12 +16,13 @@ const hn_depthwise_ops *hn_depthwise_find(hn_isa isa) {
   return o;
 }
 
-void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1) {
-  /* A slab's input rows of one output row and the output row fill about two thirds of L1. */
+void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) {
+  /* A slab's input rows of one output row and the output row fill about two thirds of L1.  An image beyond L2 is better
+   * streamed in one go, in the order in which it lies in memory. */
   int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
   int64_t slab = (int64_t)(l1 * 2 / 3 / 4) / (pixels > 0 ? pixels : 1) / 16 * 16;
   if (slab < 16) slab = 16;
-  if (slab > d->w_tap) slab = d->w_tap;
+  if (slab > d->w_tap || d->in_batch * 4 > (int64_t)l2) slab = d->w_tap;
   d->slab = slab;
   d->slabs = slab ? (d->channels + slab - 1) / slab : 0;
   double work = 2.0 * (double)(d->batch * d->out[0] * d->out[1] * d->channels * d->kernel[0] * d->kernel[1]);

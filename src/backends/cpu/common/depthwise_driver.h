@@ -17,7 +17,7 @@ typedef struct hn_depthwise {
   int64_t row_blocks, slab_tasks; /* tasks: batch * row_blocks * slab_tasks */
 } hn_depthwise;
 
-void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1);
+void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2);
 
 /* Packed weights: [kernel rows * taps][w_tap], zeros past the channels.  w: [channels][kernel rows * taps]. */
 size_t hn_depthwise_packed_size(const hn_depthwise *d);

@@ -31,7 +31,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   d->in_batch = a.x.view.batch, d->in_row = a.x.view.row, d->in_pixel = a.x.view.pixel;
   d->y = a.y.view;
   d->w_tap = (int64_t)hn_round_up((size_t)d->channels, 16);
-  hn_depthwise_plan(d, m->threads, m->l1);
+  hn_depthwise_plan(d, m->threads, m->l1, m->l2);
   h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->bytes = h->weights_at + (int64_t)hn_depthwise_packed_size(d) * 4;
   return true;
