@@ -6,6 +6,7 @@
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/features.h"
 #include "check.h"
+#include "gemm_matmul.h"
 
 typedef struct tile_case {
   uint32_t m, n;
@@ -231,6 +232,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   const hn_gemm_ops *o = k->ops;
   check_tiles(c, o);
   check_pack(c, o);
+  ck_matmul(c, k->isa);
   for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases && !ck_failed(c); i++)
     for (int fill = 0; fill < CK_FILLS; fill++) {
       check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 48u << 10, 1u << 20);

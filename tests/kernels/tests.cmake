@@ -1,6 +1,30 @@
 # check_kernels: the harness, the measured roofs, and one adapter for every family in families.def.
 hone_def_names(families tests/kernels/families.def FAMILY)
-list(TRANSFORM families REPLACE "(.+)" "family_\\1.c")
-hone_test_tool(check_kernels check_kernels.c check.c roof.c ${families})
+list(TRANSFORM families REPLACE "(.+)" "family_\\1.c" OUTPUT_VARIABLE adapters)
+hone_test_tool(check_kernels check_kernels.c check.c roof.c gemm_matmul.c ${adapters})
 target_include_directories(check_kernels PRIVATE ${HONE_TEST_FOLDER})
 hone_ctest(check_kernels check_kernels)
+
+# Every fault compiled into a kernel, or into a driver that the adapters run, must be noticed by the family's adapter.
+# The names come from the sources themselves.
+function(hone_kernel_faults family)
+  foreach(source ${ARGN})
+    file(READ ${source} text)
+    string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
+    list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
+    foreach(fault ${faults})
+      hone_ctest(check_kernels_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
+        $<TARGET_FILE:check_kernels> --filter ${family} --expect-failure)
+    endforeach()
+  endforeach()
+endfunction()
+if(HONE_FAULTS)
+  set(cpu ${CMAKE_SOURCE_DIR}/src/backends/cpu)
+  foreach(family ${families})
+    file(GLOB sources CONFIGURE_DEPENDS ${cpu}/kernels/${family}/*)
+    hone_kernel_faults(${family} ${sources})
+  endforeach()
+  hone_kernel_faults(gemm ${cpu}/common/gemm_pack.c ${cpu}/common/conv_driver.c ${cpu}/common/matmul_driver.c
+    ${cpu}/common/epilogue.c)
+  hone_kernel_faults(depthwise ${cpu}/common/depthwise_driver.c)
+endif()

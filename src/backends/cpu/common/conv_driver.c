@@ -126,6 +126,7 @@ static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x,
       int64_t live0 = x0 < 0 ? -x0 * c->cin : 0;
       int64_t live1 = x0 + t->taps > c->in[2] ? (c->in[2] - x0) * c->cin : length;
       if (HN_FAULT("conv_right_padding")) live1 = length;
+      if (HN_FAULT("conv_left_padding")) live0 = 0;
       int64_t a = lo - begin, b = hi - begin;
       int64_t from = a > live0 ? a : live0, to = b < live1 ? b : live1;
       if (to <= from) zero_floats(d, b - a);
@@ -183,7 +184,7 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t
     t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
     t.ldr = e->residual_view.pixel;
   }
-  int64_t g0 = group * c->cout;
+  int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
   const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
   const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);

@@ -34,7 +34,7 @@ size_t hn_matmul_packed(const hn_matmul *p) {
 size_t hn_matmul_workspace(const hn_matmul *p, uint32_t threads) { return (size_t)p->thread_floats * threads; }
 
 static void scale(float *x, size_t n, float alpha) {
-  if (alpha == 1.0f) return;
+  if (alpha == 1.0f || HN_FAULT("matmul_alpha")) return;
   for (size_t i = 0; i < n; i++) x[i] *= alpha;
 }
 
