@@ -1,0 +1,7 @@
+/* GreaterOrEqual: a >= b. */
+#include "model/ops/common/elementwise.h"
+
+HN_BINARY_COMPARE_LOOPS(x >= y)
+static const hn_binary_loops loops = HN_BINARY_NUMBER_TABLE;
+
+HN_BINARY_OP(greater_or_equal, "GreaterOrEqual", 12, HN_TYPES_NUMBER, hn_infer_compare);

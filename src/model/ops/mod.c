@@ -1,0 +1,52 @@
+/* Mod: the remainder with the divisor's sign (fmod 0, integers only), or with the dividend's as C's fmod (fmod 1). */
+#include "model/ops/common/elementwise.h"
+
+#define REMAINDER(suffix, type, remainder)                                                                   \
+  static bool loop_##suffix(const void *pa, int64_t sa, const void *pb, int64_t sb, void *pc, int64_t n) {   \
+    const type *a = pa, *b = pb;                                                                             \
+    type *c = pc;                                                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const type x = a[i * sa], y = b[i * sb];                                                               \
+      if (y == 0) return false;                                                                              \
+      c[i] = (type)(remainder);                                                                              \
+    }                                                                                                        \
+    return true;                                                                                             \
+  }
+/* Division by -1 is kept from the hardware: it traps for the lowest integer. */
+#define FLOORED (y == -1 ? 0 : x % y != 0 && (x % y < 0) != (y < 0) ? x % y + y : x % y)
+#define TRUNCATED (y == -1 ? 0 : x % y)
+REMAINDER(i8, int8_t, FLOORED)
+REMAINDER(i16, int16_t, FLOORED)
+REMAINDER(i32, int32_t, FLOORED)
+REMAINDER(i64, int64_t, FLOORED)
+REMAINDER(u8, uint8_t, x % y)
+REMAINDER(u16, uint16_t, x % y)
+REMAINDER(u32, uint32_t, x % y)
+REMAINDER(u64, uint64_t, x % y)
+REMAINDER(c8, int8_t, TRUNCATED)
+REMAINDER(c16, int16_t, TRUNCATED)
+REMAINDER(c32, int32_t, TRUNCATED)
+REMAINDER(c64, int64_t, TRUNCATED)
+HN_BINARY_FLOAT_LOOPS(fmod(x, y))
+
+static const hn_binary_loops floored = {.of = {HN_INT_LOOP_ENTRIES}};
+static const hn_binary_loops truncated = {
+    .of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, [HONE_DTYPE_I8] = loop_c8,
+           [HONE_DTYPE_I16] = loop_c16, [HONE_DTYPE_I32] = loop_c32, [HONE_DTYPE_I64] = loop_c64,
+           [HONE_DTYPE_U8] = loop_u8, [HONE_DTYPE_U16] = loop_u16, [HONE_DTYPE_U32] = loop_u32,
+           [HONE_DTYPE_U64] = loop_u64}};
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_binary_run(call, hone_node_int(call->node, "fmod", 0) ? &truncated : &floored, error);
+}
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  if (hone_dtype_is_float(io->input[0]->dtype) && !hone_node_int(io->node, "fmod", 0))
+    return hn_op_bad(io->node, error, "floats need fmod = 1");
+  return hn_infer_binary(io, error);
+}
+
+static const hone_attr_desc attrs[] = {{.name = "fmod", .type = HONE_ATTR_INT}, {0}};
+
+HN_OP(mod) = {HN_OP_HEAD, .op_type = "Mod", .since = 10, HN_BINARY_ARITY, .types = HN_TYPES_NUMBER, .attrs = attrs,
+              .infer = infer, .reference = reference};

@@ -1,0 +1,62 @@
+/* Pow: a to the power of b. The exponent may have another dtype (opset 12 on); the result has the base's. Integers by
+ * repeated squaring modulo 2^bits; a negative exponent of an integer truncates towards zero. */
+#include "model/ops/common/elementwise.h"
+
+static int64_t pow_i64(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+  uint64_t r = 1, b = (uint64_t)base;
+  for (; exponent; exponent >>= 1, b *= b)
+    if (exponent & 1) r *= b;
+  return (int64_t)r;
+}
+
+HN_BINARY_LOOP(f32, float, float, float, powf(x, y))
+HN_BINARY_LOOP(f64, double, double, double, (pow)(x, y))
+HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, pow_i64(x, y))
+HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, pow_i64(x, y))
+static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64,
+                                             [HONE_DTYPE_I32] = loop_i32, [HONE_DTYPE_I64] = loop_i64}};
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  const hone_tensor_desc *a = io->input[0], *b = io->input[1];
+  if (hone_node_opset(io->node) < 12) return hn_infer_binary(io, error);
+  if (b->dtype == HONE_DTYPE_STRING || b->dtype == HONE_DTYPE_BOOL)
+    return hn_op_bad(io->node, error, "exponent is %s", hone_dtype_name(b->dtype));
+  hone_tensor_desc out = *a;
+  hone_status status = hn_broadcast_dims(&out, b, error);
+  if (!status) hn_infer_set(io, 0, a->dtype, out.rank, out.dim);
+  return status;
+}
+
+/* Both operands in f64 (floats, or a fractional exponent) or i64 (integers), element by element. */
+static hone_status mixed(hone_call *call, hone_error *error) {
+  const hone_tensor *a = call->input[0], *b = call->input[1];
+  hone_tensor *c = call->output[0];
+  bool whole = !hone_dtype_is_float(a->desc.dtype) && !hone_dtype_is_float(b->desc.dtype);
+  const hone_tensor *operands[2] = {a, b};
+  hn_iter it;
+  hn_iter_init(&it, &c->desc, operands, 2);
+  for (int64_t i = 0; i < it.count; i++, hn_iter_next(&it)) {
+    if (i % HN_STOP_EVERY == 0) {
+      hone_status status = hn_call_check(call, error);
+      if (status) return status;
+    }
+    if (whole) {
+      int64_t exponent = hn_get_i64(b, it.at[1]);
+      bool huge = b->desc.dtype == HONE_DTYPE_U64 && exponent < 0; /* beyond 2^63: the same power modulo 2^63 cycles */
+      hn_set_i64(c, i, pow_i64(hn_get_i64(a, it.at[0]), huge ? (exponent & INT64_MAX) : exponent));
+    } else hn_set_f64(c, i, (pow)(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
+  }
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  if (call->input[0]->desc.dtype != call->input[1]->desc.dtype) return mixed(call, error);
+  return hn_binary_run(call, &loops, error);
+}
+
+static const hone_attr_desc attrs[] = {HN_LEGACY_BROADCAST, {0}};
+
+HN_OP(pow) = {HN_OP_HEAD, .op_type = "Pow", .since = 1, HN_BINARY_ARITY,
+              .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), .attrs = attrs,
+              .infer = infer, .reference = reference};

@@ -1,0 +1,4 @@
+/* Sigmoid: 1 / (1 + exp(-x)). */
+#include "model/ops/common/elementwise.h"
+
+HN_UNARY_OP(sigmoid, "Sigmoid", 1, (T)1 / ((T)1 + exp(-v)));

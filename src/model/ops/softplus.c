@@ -1,0 +1,4 @@
+/* Softplus: log(1 + exp(x)), written so that large x do not overflow. */
+#include "model/ops/common/elementwise.h"
+
+HN_UNARY_OP(softplus, "Softplus", 1, fmax(v, (T)0) + log1p(exp(-fabs(v))));

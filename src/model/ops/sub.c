@@ -1,0 +1,8 @@
+/* Sub: a - b; integers wrap. */
+#include "model/ops/common/elementwise.h"
+
+HN_BINARY_FLOAT_LOOPS(x - y)
+HN_BINARY_WRAP_LOOPS(x - y)
+static const hn_binary_loops loops = HN_BINARY_WRAP_TABLE;
+
+HN_BINARY_OP(sub, "Sub", 1, HN_TYPES_NUMBER, hn_infer_binary);
