@@ -47,12 +47,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
     case HONE_DTYPE_F16:
     case HONE_DTYPE_BF16: {
       float b[BLOCK];
-      hn_load_f32(b, call->input[0]->data, t, i, m);
+      hn_read_f32(b, call->input[0]->data, t, i, m);
       for (int64_t j = 0; j < m; j++) {
         float v = b[j] < (float)lo ? (float)lo : b[j];
         b[j] = v > (float)hi ? (float)hi : v;
       }
-      hn_store_f32(call->output[0]->data, t, i, b, m);
+      hn_write_f32(call->output[0]->data, t, i, b, m);
       break;
     }
     case HONE_DTYPE_I8: CLIP_INT(int8_t, INT8_MIN, INT8_MAX) break;

@@ -12,7 +12,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status status = hn_variadic_run(call, &sums, error);
   if (status) return status;
   double count[1];
-  hn_store_f64(count, y->desc.dtype, 0, &(double){call->n_inputs}, 1);
+  hn_write_f64(count, y->desc.dtype, 0, &(double){call->n_inputs}, 1);
   hone_tensor_desc one = hone_desc(y->desc.dtype, 0, NULL);
   hn_binary_loop over = y->desc.dtype == HONE_DTYPE_F64 ? loop_over_f64 : loop_over_f32;
   return hn_binary_apply(call, over, &y->desc, y->data, &one, count, y, error);

@@ -1,44 +1,15 @@
 /* Bulk conversions and checks (bulk.h). */
 #include "model/ops/common/bulk.h"
+#include "model/ops/common/convert.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3") /* the loops below are worth vectorising */
-#endif
-
-#define LOAD(T, expr)                                                                                        \
-  {                                                                                                          \
-    const T *p = (const T *)t->data + at;                                                                    \
-    for (int64_t i = 0; i < n; i++) dst[i] = expr;                                                           \
-    return;                                                                                                  \
-  }
-
-#define LOAD_ALL(R)                                                                                          \
-  switch (t->desc.dtype) {                                                                                   \
-  case HONE_DTYPE_F32: LOAD(float, (R)p[i])                                                                  \
-  case HONE_DTYPE_F64: LOAD(double, (R)p[i])                                                                 \
-  case HONE_DTYPE_F16: LOAD(uint16_t, (R)hn_f16_to_f32(p[i]))                                                \
-  case HONE_DTYPE_BF16: LOAD(uint16_t, (R)hn_bf16_to_f32(p[i]))                                              \
-  case HONE_DTYPE_U8: LOAD(uint8_t, (R)p[i])                                                                 \
-  case HONE_DTYPE_I8: LOAD(int8_t, (R)p[i])                                                                  \
-  case HONE_DTYPE_I32: LOAD(int32_t, (R)p[i])                                                                \
-  default:                                                                                                   \
-    for (int64_t i = 0; i < n; i++) dst[i] = (R)hn_get_f64(t, at + i);                                       \
-  }
-
-void hn_load_f64(double *dst, const hone_tensor *t, int64_t at, int64_t n) { LOAD_ALL(double) }
-void hn_load_f32(float *dst, const hone_tensor *t, int64_t at, int64_t n) { LOAD_ALL(float) }
-
+void hn_load_f64(double *dst, const hone_tensor *t, int64_t at, int64_t n) {
+  hn_read_f64(dst, t->data, t->desc.dtype, at, n);
+}
+void hn_load_f32(float *dst, const hone_tensor *t, int64_t at, int64_t n) {
+  hn_read_f32(dst, t->data, t->desc.dtype, at, n);
+}
 void hn_store_f64(hone_tensor *t, int64_t at, const double *src, int64_t n) {
-  switch (t->desc.dtype) {
-  case HONE_DTYPE_F32: {
-    float *p = (float *)t->data + at;
-    for (int64_t i = 0; i < n; i++) p[i] = (float)src[i];
-    return;
-  }
-  case HONE_DTYPE_F64: memcpy((double *)t->data + at, src, (size_t)n * sizeof(double)); return;
-  default:
-    for (int64_t i = 0; i < n; i++) hn_set_f64(t, at + i, src[i]);
-  }
+  hn_write_f64(t->data, t->desc.dtype, at, src, n);
 }
 
 void *hn_scratch(hone_call *call, int64_t n, size_t size, hone_error *error) {

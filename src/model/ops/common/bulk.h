@@ -8,7 +8,7 @@
 /* dst[0..n) = elements at..at+n of t. */
 void hn_load_f64(double *dst, const hone_tensor *t, int64_t at, int64_t n);
 void hn_load_f32(float *dst, const hone_tensor *t, int64_t at, int64_t n);
-/* Elements at..at+n of t = src, with the rounding of hn_set_f64. */
+/* Elements at..at+n of t = src, rounded as in hn_write_f64. */
 void hn_store_f64(hone_tensor *t, int64_t at, const double *src, int64_t n);
 
 /* Scratch for n elements of `size` bytes; NULL with *error filled (HONE_ERROR_MEMORY) when n * size is too large or

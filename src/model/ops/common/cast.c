@@ -46,14 +46,14 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
       if (status) return status;
     }
     if (by == BY_F32) {
-      hn_load_f32(b.f, x->data, x->desc.dtype, i, m);
-      hn_store_f32(y->data, y->desc.dtype, i, b.f, m);
+      hn_read_f32(b.f, x->data, x->desc.dtype, i, m);
+      hn_write_f32(y->data, y->desc.dtype, i, b.f, m);
     } else if (by == BY_F64) {
-      hn_load_f64(b.d, x->data, x->desc.dtype, i, m);
-      hn_store_f64(y->data, y->desc.dtype, i, b.d, m);
+      hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
+      hn_write_f64(y->data, y->desc.dtype, i, b.d, m);
     } else {
-      hn_load_i64(b.i, x->data, x->desc.dtype, i, m);
-      hn_store_i64(y->data, y->desc.dtype, i, b.i, m);
+      hn_read_i64(b.i, x->data, x->desc.dtype, i, m);
+      hn_write_i64(y->data, y->desc.dtype, i, b.i, m);
     }
   }
   return HONE_OK;

@@ -22,13 +22,13 @@
   case HONE_DTYPE_F64: EACH(half(((const double *)src)[first + i]));                                         \
   default: break
 
-void hn_load_f32(float *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
+void hn_read_f32(float *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
   switch (dtype) { LOAD_CASES(float, (float)); }
 }
-void hn_load_f64(double *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
+void hn_read_f64(double *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
   switch (dtype) { LOAD_CASES(double, (double)); }
 }
-void hn_load_i64(int64_t *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
+void hn_read_i64(int64_t *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
   switch (dtype) { LOAD_CASES(int64_t, hn_trunc_i64); }
 }
 
@@ -62,14 +62,14 @@ static inline uint64_t clamp_u64(double v, uint64_t hi) {
   case HONE_DTYPE_F64: EACH(double, src[i]);                                                                 \
   default: break
 
-void hn_store_f32(void *dst, hone_dtype dtype, int64_t first, const float *src, int64_t n) {
+void hn_write_f32(void *dst, hone_dtype dtype, int64_t first, const float *src, int64_t n) {
   switch (dtype) { STORE_CASES; }
 }
-void hn_store_f64(void *dst, hone_dtype dtype, int64_t first, const double *src, int64_t n) {
+void hn_write_f64(void *dst, hone_dtype dtype, int64_t first, const double *src, int64_t n) {
   switch (dtype) { STORE_CASES; }
 }
 
-void hn_store_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src, int64_t n) {
+void hn_write_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src, int64_t n) {
   switch (dtype) {
   case HONE_DTYPE_U8:
   case HONE_DTYPE_I8: EACH(uint8_t, (uint64_t)src[i]);
@@ -91,12 +91,4 @@ void hn_store_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src
 hone_status hn_call_check(hone_call *call, hone_error *error) {
   if (!call->stopped(call)) return HONE_OK;
   return hn_fail(error, HONE_ERROR_CANCELLED, "%s was stopped", hone_node_op(call->node));
-}
-
-hone_status hn_scratch(hone_call *call, int64_t count, size_t size, void **out, hone_error *error) {
-  size_t bytes;
-  *out = NULL;
-  if (count >= 0 && !__builtin_mul_overflow((size_t)count, size, &bytes)) *out = call->scratch(call, bytes);
-  if (*out) return HONE_OK;
-  return hn_fail_memory(error, (unsigned long long)count * size, hone_node_op(call->node));
 }

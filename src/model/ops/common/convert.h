@@ -1,19 +1,19 @@
-/* Conversion of runs of elements between a tensor's dtype and the types that references compute in. Element offsets
+/* Conversion of runs of elements in memory between a dtype and the types that references compute in. Element offsets
  * and counts are in elements; strings are not numbers and are left alone. */
 #ifndef HN_MODEL_OPS_CONVERT_H
 #define HN_MODEL_OPS_CONVERT_H
 
 #include "model/ops/common/op.h"
 
-void hn_load_f32(float *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
-void hn_load_f64(double *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
+void hn_read_f32(float *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
+void hn_read_f64(double *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
 /* Any integer or bool (u64 as its bits); floats truncate towards zero and saturate, NaN gives 0. */
-void hn_load_i64(int64_t *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
+void hn_read_i64(int64_t *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n);
 /* Floats round to nearest even; integers truncate towards zero and saturate (NaN gives 0); bool is v != 0. */
-void hn_store_f32(void *dst, hone_dtype dtype, int64_t first, const float *src, int64_t n);
-void hn_store_f64(void *dst, hone_dtype dtype, int64_t first, const double *src, int64_t n);
+void hn_write_f32(void *dst, hone_dtype dtype, int64_t first, const float *src, int64_t n);
+void hn_write_f64(void *dst, hone_dtype dtype, int64_t first, const double *src, int64_t n);
 /* Integers wrap modulo 2^bits; floats round; bool is v != 0. */
-void hn_store_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src, int64_t n);
+void hn_write_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src, int64_t n);
 
 /* Truncation that is defined for every value: saturates, NaN gives 0. */
 static inline int64_t hn_trunc_i64(double v) {
@@ -36,7 +36,5 @@ static inline void *hn_at_mut(hone_tensor *t, int64_t i) {
 /* HONE_ERROR_CANCELLED when the run was stopped; long loops ask once per HN_STOP_EVERY elements or so. */
 #define HN_STOP_EVERY (1 << 16)
 hone_status hn_call_check(hone_call *call, hone_error *error);
-/* call->scratch of count elements of size bytes; an error instead of NULL, also on overflow. */
-hone_status hn_scratch(hone_call *call, int64_t count, size_t size, void **out, hone_error *error);
 
 #endif

@@ -36,10 +36,10 @@ hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double 
     for (int64_t j = i; j < end; j += BLOCK) {
       float in[BLOCK], out[BLOCK];
       int64_t m = end - j < BLOCK ? end - j : BLOCK;
-      hn_load_f32(in, x->data, t, j, m);
+      hn_read_f32(in, x->data, t, j, m);
       if (is_half(r)) {
         loop(in, out, m, param);
-        hn_store_f32(y->data, r, j, out, m);
+        hn_write_f32(y->data, r, j, out, m);
       } else loop(in, hn_at_mut(y, j), m, param);
     }
   }
@@ -128,11 +128,11 @@ static bool run_half(hn_binary_loop loop, hone_dtype t, const void *a, int64_t s
   float x[BLOCK], y[BLOCK], z[BLOCK];
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t m = n - i < BLOCK ? n - i : BLOCK;
-    hn_load_f32(x, a, t, sa ? i : 0, sa ? m : 1);
-    hn_load_f32(y, b, t, sb ? i : 0, sb ? m : 1);
+    hn_read_f32(x, a, t, sa ? i : 0, sa ? m : 1);
+    hn_read_f32(y, b, t, sb ? i : 0, sb ? m : 1);
     if (is_half(r)) {
       if (!loop(x, sa, y, sb, z, m)) return false;
-      hn_store_f32(c, r, at + i, z, m);
+      hn_write_f32(c, r, at + i, z, m);
     } else if (!loop(x, sa, y, sb, (char *)c + (size_t)(at + i) * hone_dtype_size(r), m)) return false;
   }
   return true;

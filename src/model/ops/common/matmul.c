@@ -1,5 +1,6 @@
 /* Matrix products of references. */
 #include "model/ops/common/matmul.h"
+#include "model/ops/common/bulk.h"
 
 enum { TILE = 32, ROWS = 4, CHUNK = 256 };
 
@@ -67,15 +68,14 @@ static hone_status densify(hone_call *call, hone_dtype dtype, hn_matrix x, int64
                            hone_error *error) {
   bool half = dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16;
   int64_t count;
-  void *copy;
   if (!half && (x.col == 1 || cols == 1) && (x.row == cols || rows == 1)) {
     *out = x.data;
     return HONE_OK;
   }
   size_t size = half ? 4 : hone_dtype_size(dtype);
   if (__builtin_mul_overflow(rows, cols, &count)) count = -1;
-  hone_status status = hn_scratch(call, count, size, &copy, error);
-  if (status) return status;
+  void *copy = hn_scratch(call, count, size, error);
+  if (!copy) return HONE_ERROR_MEMORY;
   *out = copy;
   const int64_t block = 16; /* squares, so that both sides stay in cache */
   for (int64_t i0 = 0; i0 < rows; i0 += block)
@@ -83,7 +83,7 @@ static hone_status densify(hone_call *call, hone_dtype dtype, hn_matrix x, int64
       for (int64_t i = i0; i < rows && i < i0 + block; i++)
         for (int64_t j = j0; j < cols && j < j0 + block; j++) {
           int64_t from = i * x.row + j * x.col, to = i * cols + j;
-          if (half) hn_load_f32((float *)copy + to, x.data, dtype, from, 1);
+          if (half) hn_read_f32((float *)copy + to, x.data, dtype, from, 1);
           else if (size == 8) ((uint64_t *)copy)[to] = ((const uint64_t *)x.data)[from];
           else ((uint32_t *)copy)[to] = ((const uint32_t *)x.data)[from];
         }
@@ -112,10 +112,10 @@ hone_status hn_matmul(hone_call *call, hone_dtype dtype, int64_t m, int64_t n, i
   case HONE_DTYPE_U64: return dense_w64(call, m, n, k, da, db, c, error);
   case HONE_DTYPE_F16:
   case HONE_DTYPE_BF16: {
-    void *wide;
-    status = hn_scratch(call, m * n, sizeof(float), &wide, error);
-    if (!status) status = dense_f32(call, m, n, k, da, db, wide, error);
-    if (!status) hn_store_f32(c, dtype, 0, wide, m * n);
+    float *wide = hn_scratch(call, m * n, sizeof *wide, error);
+    if (!wide) return HONE_ERROR_MEMORY;
+    status = dense_f32(call, m, n, k, da, db, wide, error);
+    if (!status) hn_write_f32(c, dtype, 0, wide, m * n);
     return status;
   }
   default: return hn_op_refuse(call->node, error, "dtype %s", hone_dtype_name(dtype));

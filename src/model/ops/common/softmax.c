@@ -1,5 +1,6 @@
 /* Functions of rows along an axis. */
 #include "model/ops/common/softmax.h"
+#include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
 
 const hone_attr_desc hn_rows_attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
@@ -43,9 +44,9 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
   void *packed = NULL, *row = NULL;
   bool direct = inner == 1 && (wide || d->dtype == HONE_DTYPE_F32);
   if (!direct) {
-    status = hn_scratch(call, n, 8, &packed, error);
-    if (!status) status = hn_scratch(call, n, 8, &row, error);
-    if (status) return status;
+    packed = hn_scratch(call, n, 8, error);
+    row = packed ? hn_scratch(call, n, 8, error) : NULL;
+    if (!row) return HONE_ERROR_MEMORY;
   }
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
@@ -65,9 +66,9 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
       hn_move(packed, &one, from, &step, &n, 1, size);
       if (wide) f64(packed, packed, n);
       else {
-        hn_load_f32(row, packed, d->dtype, 0, n);
+        hn_read_f32(row, packed, d->dtype, 0, n);
         f32(row, row, n);
-        hn_store_f32(packed, d->dtype, 0, row, n);
+        hn_write_f32(packed, d->dtype, 0, row, n);
       }
       hn_move(to, &step, packed, &one, &n, 1, size);
     }
