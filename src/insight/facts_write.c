@@ -36,7 +36,8 @@ static void write_meta(hn_str *o, const hone_facts_meta *m) {
   hn_json_line(o);
 }
 
-static void write_memory(hn_str *o, const hone_memory_facts *m) {
+void hn_facts_write_memory(hn_str *o, const hone_facts *f) {
+  const hone_memory_facts *m = hone_facts_get_memory(f);
   hn_json_open(o, "memory", '{');
   hn_json_uint(o, "predicted_peak_bytes", m->predicted_peak);
   hn_json_uint(o, "actual_peak_bytes", m->actual_peak);
@@ -59,7 +60,7 @@ static void write_notes(hn_str *o, const char *key, const char *text_key, const 
   hn_json_line(o);
 }
 
-static void write_roofs(hn_str *o, const hone_facts *f) {
+void hn_facts_write_roofs(hn_str *o, const hone_facts *f) {
   size_t n;
   const hone_roof *roofs = hone_facts_roofs(f, &n);
   hn_json_open(o, "roofs", '[');
@@ -246,12 +247,12 @@ void hn_facts_write_members(hn_str *o, const hone_facts *f) {
   hn_json_int(o, "version", HONE_FACTS_VERSION);
   hn_json_line(o);
   write_meta(o, hone_facts_get_meta(f));
-  write_memory(o, hone_facts_get_memory(f));
+  hn_facts_write_memory(o, f);
   const hone_note *versions = hone_facts_versions(f, &n);
   write_notes(o, "versions", "version", versions, n);
   const hone_note *unmeasured = hone_facts_unmeasured(f, &n);
   write_notes(o, "not_measured", "why", unmeasured, n);
-  write_roofs(o, f);
+  hn_facts_write_roofs(o, f);
   write_graph(o, f);
   const hone_span *spans = hone_facts_spans(f, &n);
   write_lanes(o, f);

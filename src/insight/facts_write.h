@@ -8,5 +8,8 @@
 #include <hone/facts.h>
 
 void hn_facts_write_members(hn_str *out, const hone_facts *facts);
+/* Single members, for reports. */
+void hn_facts_write_roofs(hn_str *out, const hone_facts *facts);
+void hn_facts_write_memory(hn_str *out, const hone_facts *facts);
 
 #endif

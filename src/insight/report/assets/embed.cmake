@@ -1,0 +1,13 @@
+# cmake -DFILES=a;b -DOUTPUT=x.c -P embed.cmake: writes the files as hn_assets (src/insight/report/assets.h).
+set(arrays "#include \"insight/report/assets.h\"\n\n")
+set(table "const hn_asset hn_assets[] = {\n")
+set(n 0)
+foreach(file ${FILES})
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  get_filename_component(name ${file} NAME)
+  string(APPEND arrays "static const unsigned char asset${n}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}\", (const char *)asset${n}, sizeof asset${n} - 1},\n")
+  math(EXPR n "${n} + 1")
+endforeach()
+file(WRITE ${OUTPUT} "${arrays}\n${table}};\nconst size_t hn_asset_count = ${n};\n")

@@ -1,0 +1,38 @@
+'use strict';
+/* Findings: what, why, evidence, command, predicted and measured gain. */
+hone.panel({
+  id: 'findings', title: 'Findings',
+  sub: (report) => (report.findings.length ? `${report.findings.length} found, largest predicted gain first; changes of structure before fine tuning.` : ''),
+  render(body, report) {
+    if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, 'Nothing worth doing was found.'));
+    const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));
+    report.findings.forEach((finding) => body.append(this.card(finding, most)));
+  },
+  card(f, most) {
+    const { el } = hone;
+    const text = el('div', {},
+      el('h3', {}, el('span', { class: 'tag ' + f.severity }, f.severity), f.title),
+      el('p', { class: 'cause' }, f.cause),
+      el('div', { class: 'evidence num' }, f.evidence.map((e) => el('span', { class: 'chip', title: e.source }, e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : '')))),
+      f.commands.map((command) => this.command(command)));
+    const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
+    const gain = el('div', { class: 'gain num', title: f.s_basis },
+      'predicted, end to end', el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),
+      f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, 'measured ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
+      el('div', {}, `${hone.percent(100 * f.p)} of the time, \u00d7${hone.number(f.s, 1)} faster`),
+      el('div', { class: 'muted' }, f.s_basis));
+    const nodes = new Set(f.nodes);
+    return el('article', { class: 'finding ' + f.severity, tabindex: 0,
+      onpointerenter: () => hone.light(nodes), onfocusin: () => hone.light(nodes),
+      onpointerleave: () => hone.light(null), onfocusout: () => hone.light(null) }, text, gain);
+  },
+  command(text) {
+    const { el } = hone;
+    const button = el('button', { type: 'button', 'aria-label': 'Copy the command', onclick: async () => {
+      try { await navigator.clipboard.writeText(text); button.textContent = 'copied'; } catch (error) { getSelection().selectAllChildren(code); }
+      setTimeout(() => { button.textContent = 'copy'; }, 1500);
+    } }, 'copy');
+    const code = el('code', {}, text);
+    return el('div', { class: 'cmd' }, code, button);
+  },
+});

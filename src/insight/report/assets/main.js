@@ -1,0 +1,104 @@
+'use strict';
+/* Reads the data, builds the page. A panel that fails says so and leaves the others alone. */
+hone.theme = {
+  names: { auto: 'Theme: auto', light: 'Theme: light', dark: 'Theme: dark' },
+  get() {
+    const asked = /[#&]theme=(light|dark)/.exec(location.hash);
+    if (asked) return asked[1];
+    try { return localStorage.getItem('hone-theme') || 'auto'; } catch (error) { return 'auto'; }
+  },
+  set(name) {
+    if (name === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    try { localStorage.setItem('hone-theme', name); } catch (error) { /* a file page may not store */ }
+    hone.redraws.forEach((redraw) => redraw());
+  },
+  button() {
+    let now = this.get();
+    const button = hone.el('button', { class: 'theme', type: 'button', onclick: () => {
+      now = { auto: 'light', light: 'dark', dark: 'auto' }[now];
+      button.textContent = this.names[now];
+      this.set(now);
+    } }, this.names[now]);
+    this.set(now);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => hone.redraws.forEach((redraw) => redraw()));
+    return button;
+  },
+};
+
+hone.brand = () => {
+  /* A blade on a stone. */
+  const mark = hone.svg('svg', { width: 26, height: 26, viewBox: '0 0 26 26', 'aria-hidden': 'true' });
+  const blade = hone.svg('path', { d: 'M3 16.5 20.5 3.5c1 4-1.2 8.6-5.5 11.4z' }), stone = hone.svg('rect', { x: 3, y: 19, width: 20, height: 3.6, rx: 1.8 });
+  blade.style.fill = 'var(--accent)';
+  stone.style.fill = 'var(--ink3)';
+  mark.append(blade, stone);
+  return hone.el('div', { class: 'brand' }, mark, 'hone');
+};
+
+hone.section = (panel, report) => {
+  const { el } = hone;
+  const tools = el('div', { class: 'tools' }), body = el('div', { class: 'body' });
+  const sub = typeof panel.sub === 'function' ? panel.sub(report) : panel.sub;
+  const section = el('section', { class: 'panel', id: panel.id, 'aria-label': panel.title },
+    el('div', { class: 'head' }, el('h2', {}, panel.title), el('div', { class: 'sub' }, sub || ''), tools), body);
+  section.start = () => {
+    try {
+      panel.render(body, report, tools);
+    } catch (error) {
+      body.replaceChildren(el('p', { class: 'empty bad' }, 'This panel could not be drawn: ' + error.message));
+      console.error(panel.id + ': ' + error.message);
+    }
+  };
+  return section;
+};
+
+hone.footer = (report) => {
+  const { el } = hone;
+  const now = report.optimized || report.baseline, s = now.sampling, rows = [];
+  const add = (name, value) => { if (value !== null && value !== undefined && value !== '') rows.push(el('div', {}, el('dt', {}, name), el('dd', { class: 'num' }, value))); };
+  add('measured runs', `${s.iterations}${s.interrupted ? ' (interrupted)' : ''} after ${s.warmups} warm-ups`);
+  add('seed of the inputs', s.seed);
+  add('one time stamp costs', s.timer_overhead_ns ? hone.number(s.timer_overhead_ns, 0) + ' ns' : null);
+  add('outer clock', s.outer_clock);
+  add('spans lost', s.dropped_spans || null);
+  add('ONNX nodes, executed steps', now.graph.onnx_nodes ? `${now.graph.onnx_nodes} \u2192 ${now.graph.steps}` : null);
+  add('load time', now.load_ms ? hone.ms(now.load_ms) : null);
+  add('system', report.machine.os);
+  add('options', report.flags);
+  for (const [name, version] of Object.entries(report.versions)) add(name, version);
+  add('temperature', report.temperature_c_range ? report.temperature_c_range.join(' to ') + ' \u00b0C' : 'not measured');
+  for (const missing of report.not_measured) add(missing.what, 'not measured: ' + missing.why);
+  return el('section', { class: 'panel', id: 'run' }, el('div', { class: 'head' }, el('h2', {}, 'How this was measured')), el('dl', { class: 'facts', style: { margin: 0 } }, rows));
+};
+
+hone.main = () => {
+  const { el } = hone;
+  const app = document.getElementById('app');
+  let report;
+  try {
+    report = JSON.parse(document.getElementById('report-data').textContent);
+  } catch (error) {
+    app.append(el('p', { class: 'empty bad' }, 'The data of this report is damaged: ' + error.message));
+    console.error(error.message);
+    return;
+  }
+  document.title = report.title + ' \u2013 hone';
+  hone.assignColors(report);
+  app.append(el('header', {}, hone.brand(), el('span', { class: 'grow' }), hone.theme.button()), ...hone.overview(report));
+  const sections = [];
+  let pair = null;
+  for (const panel of hone.panels) {
+    if (panel.when && !panel.when(report)) continue;
+    const section = hone.section(panel, report);
+    sections.push(section);
+    if (!panel.pair) pair = null;
+    else if (!pair) app.append(pair = el('div', { class: 'grid2' }));
+    (pair || app).append(section);
+  }
+  app.append(hone.footer(report), el('footer', {}, `Made by ${report.tool || 'hone'} ${report.tool_version || ''}. This file is complete: it loads nothing.`));
+  /* Charts need their width, so they draw when everything stands in the page. */
+  sections.forEach((section) => section.start());
+  document.documentElement.dataset.ready = 'yes';
+};
+hone.main();

@@ -1,0 +1,76 @@
+/* The layer table as comma-separated values (RFC 4180), in order of execution. */
+#include "insight/report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Text that a spreadsheet would run as a formula gets an apostrophe in front. */
+static void field(hn_str *o, const char *text) {
+  if (!text) text = "";
+  bool formula = *text && strchr("=+-@\t\r", *text);
+  if (!formula && !strpbrk(text, ",\"\r\n")) {
+    hn_str_puts(o, text);
+    return;
+  }
+  hn_str_putc(o, '"');
+  if (formula) hn_str_putc(o, '\'');
+  for (; *text; text++) {
+    if (*text == '"') hn_str_putc(o, '"');
+    hn_str_putc(o, *text);
+  }
+  hn_str_putc(o, '"');
+}
+
+static void nodes(hn_str *o, const hone_layer *l) {
+  hn_str joined = {0};
+  for (size_t i = 0; i < l->onnx_node_count; i++) {
+    if (i) hn_str_putc(&joined, ' ');
+    hn_str_puts(&joined, l->onnx_nodes[i]);
+  }
+  if (joined.failed) o->failed = true;
+  field(o, joined.ptr);
+  hn_str_free(&joined);
+}
+
+/* With a comma in front and a decimal point whatever the locale says. */
+static void number(hn_str *o, double value, int decimals) {
+  char text[400];
+  snprintf(text, sizeof text, "%.*f", decimals, value);
+  char *comma = strchr(text, ',');
+  if (comma) *comma = '.';
+  hn_str_putc(o, ',');
+  hn_str_puts(o, text);
+}
+
+hone_status hn_report_csv(const hone_report_input *in, hn_str *o, hone_error *error) {
+  (void)error;
+  const hone_profile *p = hn_report_current(in);
+  hn_str_puts(
+      o, "name,type,kind,tactic,time_ms,pct,calls,p50_ms,p95_ms,min_ms,cv,flops,bytes,intensity,gflops,gbs,"
+         "roof_pct,memory_level,bound,onnx_nodes\r\n");
+  for (size_t i = 0; i < p->layer_count; i++) {
+    const hone_layer *l = &p->layers[i];
+    field(o, l->name);
+    hn_str_putc(o, ',');
+    field(o, l->type);
+    hn_str_printf(o, ",%s,", hone_span_kind_name(l->kind));
+    field(o, l->tactic);
+    number(o, l->time_ms, 6);
+    number(o, l->pct, 3);
+    number(o, l->calls, 3);
+    number(o, l->stats.p50, 6);
+    number(o, l->stats.p95, 6);
+    number(o, l->stats.min, 6);
+    number(o, l->stats.cv, 4);
+    number(o, l->flops, 0);
+    number(o, l->bytes, 0);
+    number(o, l->intensity, 4);
+    number(o, l->gflops, 3);
+    number(o, l->gbs, 3);
+    number(o, l->roof_pct, 2);
+    hn_str_printf(o, ",%s,%s,", l->memory_level ? l->memory_level : "", hone_limit_name(l->bound));
+    nodes(o, l);
+    hn_str_puts(o, "\r\n");
+  }
+  return HONE_OK;
+}

@@ -1,0 +1,38 @@
+/* The writers, and the pieces of JSON that several of them share. Each writer fills a text buffer; report.c
+ * hands it on. */
+#ifndef HN_INSIGHT_REPORT_H
+#define HN_INSIGHT_REPORT_H
+
+#include "base/str.h"
+
+#include <hone/insight.h>
+
+typedef hone_status hn_report_writer(const hone_report_input *in, hn_str *out, hone_error *error);
+
+hn_report_writer hn_report_text, hn_report_json, hn_report_csv, hn_report_trace, hn_report_html,
+    hn_report_profile_json, hn_report_findings_json;
+
+/* The profile that describes the product as it is now: the optimised one where there is one. */
+const hone_profile *hn_report_current(const hone_report_input *in);
+/* Measured speed-up of the median wall: before / after; 0 without an optimised profile. */
+double hn_report_speedup(const hone_report_input *in);
+/* The iteration whose wall is nearest to the median: what a timeline should show. */
+int32_t hn_report_typical_iteration(const hone_profile *p);
+/* Peak memory in bytes and where it comes from; 0: not measured. */
+uint64_t hn_report_memory_peak(const hone_profile *p, const char **source);
+/* A counter's value; false when it was not measured. */
+bool hn_report_counter(const hone_profile *p, const char *name, double *value);
+const char *hn_report_title(const hone_report_input *in);
+
+/* ---- members.c: shared JSON members ---- */
+
+void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s);
+void hn_members_closure(hn_str *o, const hone_profile *p);
+void hn_members_layers(hn_str *o, const hone_profile *p);
+/* wall_ms, latency_ms, samples_ms, closure, stages, throughput, types, layers. */
+void hn_members_derived(hn_str *o, const hone_profile *p);
+void hn_members_findings(hn_str *o, const hone_findings *findings);
+/* The whole report as an object; `page` adds what only the HTML page draws (spans, memory samples). */
+void hn_members_report(hn_str *o, const hone_report_input *in, bool page);
+
+#endif
