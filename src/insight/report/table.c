@@ -64,8 +64,13 @@ void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format
   va_start(ap, format);
   vsnprintf(small, sizeof small, format, ap);
   va_end(ap);
+  /* A line break is the caller's when the format ends with it; any other came with a name and is harmful. */
+  size_t n = strlen(small), end = strlen(format);
+  bool line = end && format[end - 1] == '\n' && n && n + 1 < sizeof small;
+  if (line) small[n - 1] = 0;
   tame(small);
   colored(o, look, color, small, strlen(small));
+  if (line) hn_str_putc(o, '\n');
 }
 
 void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {
@@ -92,22 +97,28 @@ void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, co
     return;
   }
   tame(copy);
+  hn_str line = {0};
   int at = indent;
-  spaces(o, indent);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+  for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest));) {
     int n = columns_of(word);
-    if (at > indent && at + 1 + n > look->width) {
-      hn_str_putc(o, '\n');
+    if (line.len && at + 1 + n > look->width) {
       spaces(o, indent);
+      colored(o, look, color, line.ptr, line.len);
+      hn_str_putc(o, '\n');
+      hn_str_clear(&line);
       at = indent;
-    } else if (at > indent) {
-      hn_str_putc(o, ' ');
+    } else if (line.len) {
+      hn_str_putc(&line, ' ');
       at++;
     }
-    colored(o, look, color, word, strlen(word));
+    hn_str_puts(&line, word);
     at += n;
   }
+  spaces(o, indent);
+  if (line.len) colored(o, look, color, line.ptr, line.len);
   hn_str_putc(o, '\n');
+  if (line.failed) o->failed = true;
+  hn_str_free(&line);
   hn_free(copy);
 }
 

@@ -56,8 +56,8 @@ static void layer_row(hn_table *t, const hone_layer *l) {
 }
 
 static void layer_columns(hn_table *t) {
-  hn_table_column(t, "layer", true, 12, 0);
-  hn_table_column(t, "type", true, 4, 0);
+  hn_table_column(t, "layer", true, 28, 0);
+  hn_table_column(t, "type", true, 6, 0);
   hn_table_column(t, "ms", false, 0, 0);
   hn_table_column(t, "%", false, 0, 0);
   hn_table_column(t, "calls", false, 0, 8);

@@ -31,7 +31,7 @@ static void run(hn_diagnosis *d) {
   double share = hn_share(d, ms - edges_ms);
   if (!count || share <= d->t->reformat_share) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "%zu layout conversions inside the network take %.0f %% of the time", count, share);
+  f->title = hn_say(d, "Layout conversions inside the network (%zu) take %.0f %% of the time", count, share);
   f->structural = true;
   f->subject = hn_say(d, "%zu conversions", count);
   f->quantity = HONE_QUANTITY_REFORMATS;

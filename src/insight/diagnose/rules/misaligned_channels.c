@@ -11,8 +11,9 @@ static void run(hn_diagnosis *d) {
   hn_channels c = hn_channels_gather(d, is_misaligned);
   if (!hn_channels_matter(d, &c)) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "%zu convolutions with channels that are no multiple of %.0f take %.0f %% of the time",
-                    c.count, d->t->channel_multiple, hn_share(d, c.ms));
+  f->title =
+      hn_say(d, "Convolutions with channels that are no multiple of %.0f (%zu) take %.0f %% of the time",
+             d->t->channel_multiple, c.count, hn_share(d, c.ms));
   f->cause = "Each row of channels ends in a partly filled vector. A multiple of the vector width in the "
              "model (58 -> "
              "64, 255 -> 256) costs a few weights and saves the remainders.";

@@ -34,7 +34,7 @@ static void run(hn_diagnosis *d) {
   if (!count || share < d->t->reference_share) return;
   const char *tactic = NULL, *reason = first_reason(d, slowest, &tactic);
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "%zu steps on the scalar reference take %.0f %% of the time", count, share);
+  f->title = hn_say(d, "Steps on the scalar reference (%zu) take %.0f %% of the time", count, share);
   f->structural = true;
   f->subject = slowest->name;
   f->quantity = HONE_QUANTITY_NODES;

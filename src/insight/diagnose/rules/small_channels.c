@@ -9,8 +9,8 @@ static void run(hn_diagnosis *d) {
   hn_channels c = hn_channels_gather(d, is_small);
   if (!hn_channels_matter(d, &c)) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "%zu convolutions with under %.0f input channels take %.0f %% of the time", c.count,
-                    d->t->small_channels, hn_share(d, c.ms));
+  f->title = hn_say(d, "Convolutions with under %.0f input channels (%zu) take %.0f %% of the time",
+                    d->t->small_channels, c.count, hn_share(d, c.ms));
   f->cause = "So few channels do not fill a vector or a tile, so the same arithmetic takes more "
              "instructions. Padding "
              "the input once, a kernel for few channels, or (for the first layer) space-to-depth fills them.";

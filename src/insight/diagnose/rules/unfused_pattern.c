@@ -93,8 +93,9 @@ static void from_pass(hn_diagnosis *d, const hone_near_miss *misses, size_t n, c
     add_miss(d, &misses[i], taken, &g);
   }
   if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
-  f->title = enable ? hn_say(d, "%zu patterns of '%s' are not fused", g.patterns, pass)
-                    : hn_say(d, "'%s' is refused in %zu places", pass, g.patterns);
+  f->title =
+      enable ? hn_say(d, "'%s' is not applied in %zu place%s", pass, g.patterns, g.patterns == 1 ? "" : "s")
+             : hn_say(d, "'%s' is refused in %zu place%s", pass, g.patterns, g.patterns == 1 ? "" : "s");
   f->subject = pass;
   f->remedy = enable ? HONE_REMEDY_OPTIMIZER : HONE_REMEDY_USER;
   f->cause =
@@ -152,7 +153,7 @@ static void from_order(hn_diagnosis *d) {
     hn_finding_layer(d, l);
   }
   if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
-  f->title = hn_say(d, "%zu chains of elementwise operators are not fused", g.patterns);
+  f->title = hn_say(d, "Chains of elementwise operators (%zu) are not fused", g.patterns);
   f->subject = "elementwise operators after convolutions and matrix products";
   f->remedy = HONE_REMEDY_OPTIMIZER;
   f->cause =
