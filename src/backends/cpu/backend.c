@@ -1,0 +1,123 @@
+/* The CPU as a backend: host memory, a thread pool, steps run to their end. */
+#include "backends/cpu/backend.h"
+
+#include "backends/cpu/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/os.h"
+#include "base/pool.h"
+
+#include <string.h>
+
+#define TACTIC(name) extern const hone_tactic_desc hn_tactic_##name;
+#include "backends/cpu/tactics.def"
+#undef TACTIC
+
+static const hone_tactic_desc *const tactics[] = {
+#define TACTIC(name) &hn_tactic_##name,
+#include "backends/cpu/tactics.def"
+#undef TACTIC
+    NULL,
+};
+
+struct hn_device {
+  hone_machine machine;
+  hn_pool *pool;
+};
+
+static uint32_t isa_bits(hn_isa isa) {
+  uint32_t bits = 0;
+  if (isa >= HN_ISA_AVX2) bits |= HONE_ISA_AVX2;
+  if (isa >= HN_ISA_AVX512) bits |= HONE_ISA_AVX512;
+  if (isa >= HN_ISA_AVX512VNNI) bits |= HONE_ISA_AVX512VNNI;
+  if (isa >= HN_ISA_AVX512BF16) bits |= HONE_ISA_AVX512BF16;
+  return bits;
+}
+
+static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out, hone_error *error) {
+  *out = NULL;
+  if (index != 0) return hn_fail(error, HONE_ERROR_MISSING, "there is only one CPU device, cpu:0");
+  const hn_cpu_info *cpu = hn_cpu();
+  hn_isa tier = cpu->isa;
+  if (isa) {
+    tier = hn_isa_parse(isa);
+    if (tier == HN_ISA_COUNT) {
+      hn_fail(error, HONE_ERROR_USAGE, "unknown instruction set '%s'", isa);
+      hn_error_expected(error, "scalar, avx2, avx512, avx512vnni or avx512bf16");
+      return HONE_ERROR_USAGE;
+    }
+    if (tier > cpu->isa) return hn_fail(error, HONE_ERROR_MISSING, "this processor (or HONE_CPU) offers %s, not %s", hn_isa_name(cpu->isa), isa);
+  }
+  hn_device *d = hn_calloc(1, sizeof *d);
+  if (!d) return hn_fail_memory(error, sizeof *d, "the CPU device");
+  if (!threads) threads = hn_cpu_count();
+  hone_status status = hn_pool_create(threads, &d->pool, error);
+  if (status != HONE_OK) {
+    hn_free(d);
+    return status;
+  }
+  /* Defaults for cost models; only ratios between tactics matter, so typical figures do. */
+  double lanes = tier >= HN_ISA_AVX512 ? 16 : tier >= HN_ISA_AVX2 ? 8 : 1;
+  d->machine = (hone_machine){.device = "cpu", .isa = isa_bits(tier), .threads = threads,
+                              .peak_flops = threads * 3.0e9 * lanes * 2 * 2, .dram_bytes = 25e9, .cache_bytes = threads * 40e9,
+                              .l1 = cpu->l1d, .l2 = cpu->l2, .l3 = cpu->l3};
+  *out = d;
+  return HONE_OK;
+}
+
+static void cpu_close(hn_device *d) {
+  if (!d) return;
+  hn_pool_destroy(d->pool);
+  hn_free(d);
+}
+
+static const hone_machine *cpu_machine(const hn_device *d) { return &d->machine; }
+
+static const hone_tactic_desc *const *cpu_tactics(size_t *count) {
+  *count = sizeof tactics / sizeof *tactics - 1;
+  return tactics;
+}
+
+static void *cpu_alloc(hn_device *d, size_t bytes) {
+  (void)d;
+  return hn_aligned(bytes >= 4096 ? 4096 : HN_MEM_ALIGN, bytes);
+}
+
+static void cpu_free(hn_device *d, void *p) {
+  (void)d;
+  hn_free(p);
+}
+
+static hone_status cpu_copy(hn_device *d, void *to, const void *from, size_t bytes, hone_error *error) {
+  (void)d;
+  (void)error;
+  if (bytes) memcpy(to, from, bytes);
+  return HONE_OK;
+}
+
+static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run, hone_error *error) {
+  run->threads = d->machine.threads;
+  run->parallel = hn_pool_parallel;
+  run->pool = d->pool;
+  return tactic->run(run, error);
+}
+
+static hone_status cpu_sync(hn_device *d, hone_error *error) {
+  (void)d;
+  (void)error;
+  return HONE_OK;
+}
+
+const hn_backend hn_backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .machine = cpu_machine,
+    .tactics = cpu_tactics,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .copy = cpu_copy,
+    .launch = cpu_launch,
+    .sync = cpu_sync,
+    .asynchronous = false,
+};

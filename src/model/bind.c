@@ -1,0 +1,133 @@
+#include "model/bind.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_IMAGE = 224, DEFAULT_LENGTH = 128 };
+
+/* Is the input a picture? Rank 4 floats or bytes with 1, 3 or 4 channels; *first is the first spatial dimension. */
+static bool picture(const hone_tensor_desc *d, int32_t *first) {
+  if (d->rank != 4) return false;
+  int64_t c1 = d->dim[1], c3 = d->dim[3];
+  *first = c3 == 1 || c3 == 3 || c3 == 4 ? 1 : 2;
+  return *first == 1 || c1 == 1 || c1 == 3 || c1 == 4 || c1 < 0;
+}
+
+static int64_t default_dim(const hone_tensor_desc *d, int32_t i, int64_t batch) {
+  int32_t first;
+  if (i == 0) return batch > 0 ? batch : 1;
+  if (picture(d, &first)) return i >= first && i < first + 2 ? DEFAULT_IMAGE : 3;
+  return DEFAULT_LENGTH;
+}
+
+static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_t *symbol_value, hone_error *error) {
+  hone_tensor_desc *d = &v->desc;
+  char have[128];
+  hone_desc_format(d, have, sizeof have);
+  if (d->rank >= 0 && d->rank != b->rank) {
+    hn_fail(error, HONE_ERROR_USAGE, "--shape gives input '%s' %d dimensions", v->name, b->rank);
+    hn_error_expected(error, "%d, as in %s", d->rank, have);
+    return HONE_ERROR_USAGE;
+  }
+  if (d->rank < 0) {
+    d->rank = b->rank;
+    for (int32_t i = 0; i < b->rank; i++) d->dim[i] = HONE_DIM_UNKNOWN;
+  }
+  for (int32_t i = 0; i < b->rank; i++) {
+    if (b->dim[i] < 0) return hn_fail(error, HONE_ERROR_USAGE, "--shape of input '%s' has the dimension %lld", v->name, (long long)b->dim[i]);
+    if (d->dim[i] >= 0 && d->dim[i] != b->dim[i]) {
+      hn_fail(error, HONE_ERROR_USAGE, "dimension %d of input '%s' is fixed to %lld by the model", i, v->name, (long long)d->dim[i]);
+      hn_error_got(error, "%lld", (long long)b->dim[i]);
+      return HONE_ERROR_USAGE;
+    }
+    if (d->dim[i] <= -2) {
+      int64_t *known = &symbol_value[-2 - d->dim[i]];
+      if (*known >= 0 && *known != b->dim[i]) {
+        hn_fail(error, HONE_ERROR_USAGE, "dimension '%s' is given two values", hn_model_symbol_name(m, d->dim[i]));
+        hn_error_got(error, "%lld and %lld", (long long)*known, (long long)b->dim[i]);
+        return HONE_ERROR_USAGE;
+      }
+      *known = b->dim[i];
+    }
+    d->dim[i] = b->dim[i];
+  }
+  return HONE_OK;
+}
+
+hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch, hn_model **out,
+                          hone_bound_shape *bound, hone_error *error) {
+  hn_model *m = NULL;
+  int64_t *symbol = NULL;
+  hone_status status = hn_model_clone(model, &m, error);
+  if (status != HONE_OK) goto done;
+  symbol = hn_malloc((m->symbols.len + 1) * sizeof *symbol);
+  if (!symbol) {
+    status = hn_fail_memory(error, m->symbols.len * sizeof *symbol, "binding shapes");
+    goto done;
+  }
+  for (size_t i = 0; i < m->symbols.len; i++) symbol[i] = -1;
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    const hone_binding *b = &bindings[k];
+    if (b->symbol) {
+      size_t s = 0;
+      while (s < m->symbols.len && strcmp(m->symbols.ptr[s], b->symbol) != 0) s++;
+      if (s == m->symbols.len && !b->input)
+        status = hn_fail(error, HONE_ERROR_USAGE, "the model has no input and no symbolic dimension named '%s'", b->symbol);
+      else if (s < m->symbols.len)
+        symbol[s] = b->dim[0];
+      continue;
+    }
+    hn_value *v = hn_map_get(&m->graph->by_name, b->input);
+    if (!v || !v->is_input)
+      status = hn_fail(error, HONE_ERROR_USAGE, "the model has no input named '%s'", b->input);
+    else
+      status = apply(m, v, b, symbol, error);
+  }
+  if (status != HONE_OK) goto done;
+  uint32_t at = 0;
+  for (size_t i = 0; i < m->graph->inputs.len; i++) {
+    hn_value *v = m->graph->inputs.ptr[i];
+    if (v->constant) continue;
+    bool chosen = false;
+    if (v->kind != HN_TENSOR) {
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is not a tensor (sequence, optional or map)", v->name);
+      goto done;
+    }
+    if (v->desc.rank < 0) {
+      status = hn_fail(error, HONE_ERROR_USAGE, "input '%s' has no declared rank", v->name);
+      hn_error_hint(error, "give its shape: --shape %.100s=1x3x224x224", v->name);
+      goto done;
+    }
+    hone_tensor_desc declared = v->desc;
+    for (int32_t k = 0; k < v->desc.rank; k++) {
+      int64_t *d = &v->desc.dim[k];
+      if (*d >= 0) continue;
+      if (*d <= -2 && symbol[-2 - *d] >= 0) {
+        *d = symbol[-2 - *d];
+        continue;
+      }
+      int64_t value = default_dim(&declared, k, batch);
+      if (*d <= -2) symbol[-2 - *d] = value; /* the same symbol is the same size everywhere */
+      *d = value;
+      chosen = true;
+    }
+    v->desc = hone_desc(v->desc.dtype, v->desc.rank, v->desc.dim);
+    if (hone_desc_bytes(&v->desc) < 0) {
+      char text[128];
+      status = hn_fail(error, HONE_ERROR_USAGE, "input '%s' would be too large: %s", v->name, hone_desc_format(&v->desc, text, sizeof text));
+      goto done;
+    }
+    if (bound) bound[at] = (hone_bound_shape){hn_value_find(model->graph, v->name)->name, v->desc, chosen};
+    at++;
+  }
+  status = hn_model_infer(m, error);
+done:
+  hn_free(symbol);
+  if (status == HONE_OK)
+    *out = m;
+  else
+    hn_model_destroy(m);
+  return status;
+}

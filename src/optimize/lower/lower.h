@@ -1,0 +1,84 @@
+/* Lowering: from the graph to steps. Inside of optimize/lower only.
+ *
+ *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
+ *   fuse.c       gives anchors their epilogues and grows pointwise groups
+ *   pointwise.c  turns a group into a register program
+ *   layout.c     which operators may work on channels-last tensors
+ *   lower.c      emits the steps: layouts, reformats, views, tactics
+ */
+#ifndef HN_OPTIMIZE_LOWER_LOWER_H
+#define HN_OPTIMIZE_LOWER_LOWER_H
+
+#include "optimize/plan/plan.h"
+
+typedef enum hn_unit_kind {
+  HN_UNIT_NODE,      /* anchor or anything else: one node */
+  HN_UNIT_POINTWISE, /* one function of its operands; may be swallowed by a group or an epilogue */
+  HN_UNIT_VIEW,      /* same elements in the same row-major order */
+  HN_UNIT_PATTERN    /* several nodes matched by a pattern with an anchor of its own */
+} hn_unit_kind;
+
+enum { HN_UNIT_OPERANDS = 8 };
+
+typedef struct hn_unit hn_unit;
+struct hn_unit {
+  hn_unit_kind kind;
+  const char *anchor;     /* operator type or pattern name */
+  const hone_node *node;  /* root node (its output is the unit's) */
+  uint32_t n_in;
+  hn_value *const *in;    /* operands */
+  hn_value *out;          /* first output; the node may have more */
+  uint32_t n_nodes;
+  const hone_node **nodes; /* all nodes it stands for, root included */
+  /* POINTWISE: */
+  hone_pw_op op;
+  float alpha, beta;
+  bool chain;    /* variadic (Sum, Max of many): op is applied from left to right; then times alpha for Mean */
+  /* fusion: */
+  hn_unit *into; /* the unit that swallowed this one, or NULL */
+  uint32_t n_absorbed;   /* anchors: units of the epilogue, in order; pointwise roots: the group's units, root last */
+  hn_unit **absorbed;
+  uint32_t order;        /* place of the root node in the graph */
+};
+
+typedef struct hn_lowering {
+  hn_plan *plan;
+  hn_arena *temp;
+  HN_VEC(hn_unit *) units; /* in order of their root nodes */
+  hn_unit **by_value;      /* value id -> unit that makes it */
+  uint32_t **slot_of;      /* value id -> slot per layout (row-major, channels-last), HN_NO_SLOT where there is none */
+} hn_lowering;
+
+/* units.c */
+hone_status hn_lower_units(hn_lowering *l, hone_error *error);
+/* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none. operands gets
+ * the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
+bool hn_pointwise_of(const hone_node *node, hn_unit *unit);
+/* A constant with one f32 value. */
+bool hn_scalar_constant(const hn_value *value, float *out);
+
+/* match.c: replaces what patterns.def describes by single units (level 2) */
+hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
+
+/* fuse.c */
+hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */
+hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
+bool hn_fusable_anchor(const hn_unit *unit);
+
+/* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs too many
+ * registers or operands. n_in, in: the group's external operands. */
+bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in, uint32_t max_in,
+                          hone_pw_program *program);
+
+/* layout.c */
+typedef struct hn_layout_rule {
+  const char *anchor;
+  bool wants;      /* faster channels-last: its neighbours should be too */
+  bool first_only; /* only input 0 is laid out; the others (weights, scales) stay row-major */
+} hn_layout_rule;
+const hn_layout_rule *hn_layout_rule_of(const char *anchor); /* NULL: row-major only */
+
+/* True when the tensor's bytes are the same in both layouts. */
+bool hn_layout_free(const hone_tensor_desc *desc);
+
+#endif

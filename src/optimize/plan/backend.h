@@ -1,0 +1,36 @@
+/* The one vtable between plans and devices. Nothing above it knows AVX or CUDA. */
+#ifndef HN_OPTIMIZE_PLAN_BACKEND_H
+#define HN_OPTIMIZE_PLAN_BACKEND_H
+
+#include <hone/plugin.h>
+
+typedef struct hn_device hn_device; /* an opened device; the backend's own */
+
+typedef struct hn_backend {
+  const char *name; /* "cpu", "cuda" */
+
+  /* Opens a device. threads 0: as many as there are processors. isa NULL: the best. Names what is missing
+   * (HONE_ERROR_MISSING). */
+  hone_status (*open)(uint32_t index, uint32_t threads, const char *isa, hn_device **out, hone_error *error);
+  void (*close)(hn_device *device);
+  const hone_machine *(*machine)(const hn_device *device);
+
+  /* Tactics in the order of the list; the reference tactic is not among them: every operator has it. */
+  const hone_tactic_desc *const *(*tactics)(size_t *count);
+
+  /* Device memory, 64-byte aligned; NULL when there is none left. */
+  void *(*alloc)(hn_device *device, size_t bytes);
+  void (*free)(hn_device *device, void *p);
+  /* Between host and device memory (either may be either where the device shares the host's memory). In order on the
+   * device's queue. */
+  hone_status (*copy)(hn_device *device, void *to, const void *from, size_t bytes, hone_error *error);
+
+  /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in. */
+  hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run, hone_error *error);
+  /* Waits until everything that was launched is done. */
+  hone_status (*sync)(hn_device *device, hone_error *error);
+  /* True when launch returns before the work is done: spans then come from events, and segments may be captured. */
+  bool asynchronous;
+} hn_backend;
+
+#endif

@@ -1,0 +1,115 @@
+/* Where the arena's tensors lie.
+ *
+ * A slot's bytes must stay from the step that makes it to the last step that reads it or one of its views. Steps run in
+ * order on one queue, so step numbers are the happens-before order. Slots are placed largest first, each at the lowest
+ * offset that is free during its whole life (the usual greedy heuristic, within a few per cent of the largest sum of live
+ * tensors for real networks). A pointwise step may write over an input of the same size that dies there. */
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+static void read_at(hn_plan *p, uint32_t slot, uint32_t step) {
+  if (slot == HN_NO_SLOT) return;
+  hn_slot *r = &p->slots.ptr[hn_slot_root(p, slot)];
+  if (step > r->last) r->last = step;
+}
+
+typedef struct order_entry {
+  uint64_t bytes;
+  uint32_t slot;
+} order_entry;
+
+static int larger_first(const void *a, const void *b) {
+  const order_entry *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static int by_offset(const void *a, const void *b) {
+  const hn_slot *x = *(hn_slot *const *)a, *y = *(hn_slot *const *)b;
+  return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an element of every
+ * operand before it writes that element of the result, and both have the same layout. */
+static void in_place(hn_plan *p) {
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    if (s->kind != HN_STEP_TACTIC || !s->desc.program || s->desc.n_outputs != 1) continue;
+    hn_slot *out = &p->slots.ptr[s->out[0]];
+    if (out->place != HN_PLACE_ARENA) continue;
+    for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+      if (s->in[i] == HN_NO_SLOT) continue;
+      uint32_t root = hn_slot_root(p, s->in[i]);
+      hn_slot *in = &p->slots.ptr[root];
+      bool same = in->place == HN_PLACE_ARENA && in->last == k && in->desc.dtype == out->desc.dtype && in->bytes == out->bytes &&
+                  p->slots.ptr[s->in[i]].desc.layout == out->desc.layout &&
+                  hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
+      if (!same) continue;
+      out->alias = root;
+      in->last = out->last;
+      break;
+    }
+  }
+}
+
+hone_status hn_plan_place(hn_plan *p, hone_error *error) {
+  hone_status status = HONE_OK;
+  order_entry *order = NULL;
+  hn_slot **placed = NULL, **live = NULL;
+  for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (s->out[i] != HN_NO_SLOT) p->slots.ptr[s->out[i]].first = p->slots.ptr[s->out[i]].last = k;
+  }
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) read_at(p, s->in[i], k);
+    if (s->need.workspace_bytes > p->workspace_bytes) p->workspace_bytes = s->need.workspace_bytes;
+  }
+  for (uint32_t i = 0; i < p->n_outputs; i++) read_at(p, p->output_slot[i], UINT32_MAX);
+  in_place(p);
+
+  size_t n = 0;
+  order = hn_malloc(p->slots.len * sizeof *order);
+  placed = hn_malloc(p->slots.len * sizeof *placed);
+  live = hn_malloc(p->slots.len * sizeof *live);
+  if (!order || !placed || !live) {
+    status = hn_fail_memory(error, p->slots.len * sizeof *order, "the memory plan");
+    goto done;
+  }
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
+    order[n++] = (order_entry){s->bytes, i};
+    p->naive_bytes += s->bytes;
+  }
+  qsort(order, n, sizeof *order, larger_first);
+  for (size_t k = 0; k < n; k++) {
+    hn_slot *s = &p->slots.ptr[order[k].slot];
+    uint64_t size = (s->bytes + ALIGN - 1) / ALIGN * ALIGN, at = 0;
+    size_t m = 0;
+    for (size_t j = 0; j < k; j++)
+      if (placed[j]->first <= s->last && s->first <= placed[j]->last) live[m++] = placed[j];
+    qsort(live, m, sizeof *live, by_offset);
+    for (size_t j = 0; j < m; j++) {
+      if (live[j]->offset >= at && live[j]->offset - at >= size) break;
+      uint64_t end = live[j]->offset + (live[j]->bytes + ALIGN - 1) / ALIGN * ALIGN;
+      if (end > at) at = end;
+    }
+    s->offset = at;
+    placed[k] = s;
+    if (at + size > p->arena_bytes) p->arena_bytes = at + size;
+  }
+done:
+  hn_free(order);
+  hn_free(placed);
+  hn_free(live);
+  return status;
+}

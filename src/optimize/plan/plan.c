@@ -1,0 +1,186 @@
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+#include "model/ir/eval.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ tactics */
+
+/* Masks as HONE_TACTICS has them: "conv_*,-*_avx512". Without a positive glob everything is allowed. */
+static bool allowed(const hn_plan *p, const char *name) {
+  bool positive = false, hit = false;
+  for (uint32_t i = 0; i < p->n_masks; i++) {
+    const char *m = p->masks[i];
+    if (*m == '-') {
+      if (fnmatch(m + 1, name, 0) == 0) return false;
+    } else {
+      positive = true;
+      hit |= fnmatch(m, name, 0) == 0;
+    }
+  }
+  return !positive || hit;
+}
+
+static hone_status read_masks(hn_plan *p, const char *text, hone_error *error) {
+  if (!text || !*text) return HONE_OK;
+  uint32_t n = 1;
+  for (const char *c = text; *c; c++) n += *c == ',';
+  p->masks = HN_NEW_ARRAY(&p->arena, const char *, n);
+  if (!p->masks) return hn_fail_memory(error, n, "tactic masks");
+  while (*text) {
+    size_t len = strcspn(text, ",");
+    if (len && !(p->masks[p->n_masks++] = hn_arena_strndup(&p->arena, text, len))) return hn_fail_memory(error, len, "tactic masks");
+    text += len + (text[len] == ',');
+  }
+  return HONE_OK;
+}
+
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted, hn_str *why) {
+  size_t n;
+  const hone_tactic_desc *const *list = p->backend->tactics(&n), *best = NULL;
+  double least = 0;
+  for (size_t i = 0; i < n; i++) {
+    const hone_tactic_desc *t = list[i];
+    hone_reason reason = {""};
+    if (strcmp(t->anchor, step->anchor) != 0) continue;
+    if (!allowed(p, t->name))
+      snprintf(reason.text, sizeof reason.text, "switched off by HONE_TACTICS");
+    else if (t->accepts(step, &p->machine, &reason)) {
+      double cost = t->cost ? t->cost(step, &p->machine) : 1e30;
+      if (!best || cost < least) {
+        best = t;
+        least = cost;
+      }
+      continue;
+    }
+    if (why) hn_str_printf(why, "%s: %s\n", t->name, reason.text);
+  }
+  if (predicted) *predicted = least;
+  return best;
+}
+
+/* ------------------------------------------------------------------ packing */
+
+hone_status hn_plan_prepack(hn_plan *p, hone_error *error) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (!s->tactic) continue;
+    if (s->tactic->need) {
+      hone_status status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+      if (status != HONE_OK) return status;
+    }
+    s->blob_offset = total;
+    total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
+  }
+  p->blob_bytes = total;
+  if (!total) return HONE_OK;
+  p->blob = p->backend->alloc(p->device, total);
+  if (!p->blob) return hn_fail_memory(error, total, "packed weights");
+  for (size_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (!s->tactic || !s->need.blob_bytes) continue;
+    void *blob = (char *)p->blob + s->blob_offset;
+    s->blob = blob;
+    if (!s->tactic->prepack) continue;
+    hone_status status = s->tactic->prepack(&s->desc, &p->machine, blob, error);
+    if (status != HONE_OK) {
+      hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
+      return status;
+    }
+  }
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ provenance */
+
+static const char *step_fate(const hn_step *s, uint32_t origin) {
+  return s->n_origin && s->origin[0] == origin ? "executed" : "fused";
+}
+
+static hone_status provenance(hn_plan *p, hone_error *error) {
+  size_t n = p->model->source.len;
+  p->node_step = HN_NEW_ARRAY(&p->arena, int32_t, n);
+  p->node_fate = HN_NEW_ARRAY(&p->arena, const char *, n);
+  if (!p->node_step || !p->node_fate) return hn_fail_memory(error, n, "provenance");
+  for (size_t i = 0; i < n; i++) {
+    p->node_step[i] = -1;
+    p->node_fate[i] = "folded";
+  }
+  for (const hone_node *node = p->model->graph->first; node; node = node->next)
+    for (uint32_t j = 0; j < node->n_origin; j++)
+      if (node->origin[j] < n) p->node_fate[node->origin[j]] = "view"; /* what no step owns below */
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t j = 0; j < s->n_origin; j++) {
+      if (s->origin[j] >= n || p->node_step[s->origin[j]] >= 0) continue;
+      p->node_step[s->origin[j]] = (int32_t)k;
+      p->node_fate[s->origin[j]] = step_fate(s, s->origin[j]);
+    }
+  }
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ building */
+
+/* Constant nodes of the main graph become constants, at every level: they are no work. */
+static hone_status absorb_constants(hn_model *m, hone_error *error) {
+  for (hone_node *n = m->graph->first, *next; n; n = next) {
+    next = n->next;
+    if (strcmp(n->op_type, "Constant") != 0 || n->domain[0] || n->n_out != 1 || !n->out[0] || n->out[0]->is_output) continue;
+    hone_tensor result = {0}, *out = &result;
+    hone_status status = hn_eval_node(n, NULL, &out, &m->arena, NULL, error);
+    if (status != HONE_OK) return status;
+    hn_value *v = n->out[0];
+    int64_t bytes = hone_desc_bytes(&result.desc);
+    hone_tensor *t = HN_NEW(&m->arena, hone_tensor);
+    void *data = hn_arena_aligned(&m->arena, (size_t)bytes, HN_MEM_ALIGN);
+    if (t && data) {
+      if (bytes) memcpy(data, result.data, (size_t)bytes);
+      *t = (hone_tensor){result.desc, data};
+    }
+    hn_free(result.data);
+    if (!t || !data) return hn_fail_memory(error, (unsigned long long)bytes, "a constant");
+    hn_node_remove(n);
+    hn_value_set_constant(v, t);
+  }
+  return HONE_OK;
+}
+
+hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
+  *out = NULL;
+  hone_status status;
+  hn_plan *p = hn_calloc(1, sizeof *p);
+  if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
+  p->model = hn_model_retain(r->model);
+  p->backend = r->backend;
+  p->device = r->device;
+  p->machine = *r->backend->machine(r->device);
+  p->level = r->level;
+  p->reference = r->reference;
+  if ((status = read_masks(p, r->tactics, error)) != HONE_OK) goto done;
+  if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
+  if ((status = hn_lower(p, error)) != HONE_OK) goto done;
+  if ((status = hn_plan_prepack(p, error)) != HONE_OK) goto done;
+  if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
+  status = provenance(p, error);
+done:
+  if (status == HONE_OK)
+    *out = p;
+  else
+    hn_plan_free(p);
+  return status;
+}
+
+void hn_plan_free(hn_plan *p) {
+  if (!p) return;
+  if (p->blob) p->backend->free(p->device, p->blob);
+  hn_vec_free(&p->slots);
+  hn_vec_free(&p->steps);
+  hn_model_destroy(p->model);
+  hn_arena_free(&p->arena);
+  hn_free(p);
+}

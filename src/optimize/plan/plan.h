@@ -1,0 +1,104 @@
+/* The plan: steps, where their tensors lie, what runs them. Built by lowering and planning, immutable afterwards, shared by
+ * contexts. */
+#ifndef HN_OPTIMIZE_PLAN_PLAN_H
+#define HN_OPTIMIZE_PLAN_PLAN_H
+
+#include "model/ir/graph.h"
+#include "optimize/plan/backend.h"
+
+#define HN_NO_SLOT 0xffffffffu
+
+typedef enum hn_place {
+  HN_PLACE_ARENA, /* at `offset` of the context's arena */
+  HN_PLACE_INPUT, /* the caller's memory for plan input `input` */
+  HN_PLACE_CONST, /* `constant`: the model's or the plan's memory */
+  HN_PLACE_HEAP   /* made at run time: dimensions or bytes are known only then */
+} hn_place;
+
+/* A tensor in memory: one graph value in one layout. */
+typedef struct hn_slot {
+  hone_tensor_desc desc;
+  const hn_value *value;
+  hn_place place;
+  uint32_t alias; /* slot whose bytes these are (a view), or HN_NO_SLOT; place is then the root's */
+  uint32_t input;
+  const void *constant;
+  uint64_t offset, bytes;
+  uint32_t first, last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
+} hn_slot;
+
+typedef enum hn_step_kind {
+  HN_STEP_TACTIC,  /* a backend's tactic */
+  HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
+  HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
+  HN_STEP_VIEW     /* a Reshape-like operator whose dimensions are known only at run time */
+} hn_step_kind;
+
+typedef struct hn_step {
+  hone_step desc; /* what tactics see */
+  hn_step_kind kind;
+  uint32_t *in, *out;       /* slots; HN_NO_SLOT: left out */
+  uint32_t n_captured;      /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
+  const hone_node *node;    /* anchor or NULL */
+  uint32_t n_nodes;
+  const hone_node **nodes;  /* the graph nodes that the step replaced */
+  uint32_t n_origin;
+  const uint32_t *origin;   /* model->source indices */
+  const hone_tactic_desc *tactic; /* NULL for REF, CONTROL, VIEW */
+  hone_tactic_need need;
+  const void *blob;
+  uint64_t blob_offset;
+  double predicted_s;
+  const char *what;    /* "Conv + bias + Add + Relu" */
+  const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
+} hn_step;
+
+typedef struct hn_plan {
+  hn_arena arena; /* everything of the plan that is not the blob */
+  hn_model *model; /* optimised, bound; retained */
+  const hn_backend *backend;
+  hn_device *device;
+  hone_machine machine;
+  int level;
+  bool reference;
+  HN_VEC(hn_slot) slots;
+  HN_VEC(hn_step) steps;
+  uint32_t n_inputs, n_outputs;
+  const hn_value **inputs, **outputs;
+  uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
+  uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
+  void *blob;
+  int32_t *node_step;      /* by source node: executing step or -1 */
+  const char **node_fate;  /* by source node */
+  const char **masks;      /* tactic globs */
+  uint32_t n_masks;
+} hn_plan;
+
+typedef struct hn_plan_request {
+  const hn_backend *backend;
+  hn_device *device;
+  hn_model *model; /* bound and optimised; the plan retains it */
+  int level;       /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
+  bool reference;
+  const char *tactics; /* globs or NULL */
+  bool explain_fused;
+} hn_plan_request;
+
+/* Lowers, chooses tactics, plans memory, packs constants. */
+hone_status hn_plan_build(const hn_plan_request *request, hn_plan **out, hone_error *error);
+void hn_plan_free(hn_plan *plan);
+
+/* Parts of hn_plan_build, in order. */
+hone_status hn_lower(hn_plan *plan, hone_error *error);        /* optimize/lower: fills slots and steps with tactics */
+hone_status hn_plan_place(hn_plan *plan, hone_error *error);   /* memory.c: lifetimes and offsets */
+hone_status hn_plan_prepack(hn_plan *plan, hone_error *error); /* plan.c: blob */
+
+/* Best tactic for a step (lowest predicted time) or NULL; lists refusals in *why (may be NULL). */
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted, hn_str *why);
+
+static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
+  while (p->slots.ptr[s].alias != HN_NO_SLOT) s = p->slots.ptr[s].alias;
+  return s;
+}
+
+#endif
