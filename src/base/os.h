@@ -9,6 +9,9 @@
 
 /* Monotonic nanoseconds. */
 uint64_t hn_now_ns(void);
+/* Nanoseconds of another clock (not adjusted by NTP), for outer walls that check the first. */
+uint64_t hn_now_raw_ns(void);
+void hn_sleep_ms(unsigned ms);
 
 /* A read-only view of a regular file. */
 typedef struct hn_file {

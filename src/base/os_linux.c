@@ -21,6 +21,17 @@ uint64_t hn_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t hn_now_raw_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void hn_sleep_ms(unsigned ms) {
+  struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+  nanosleep(&t, NULL);
+}
+
 /* Opens `path` below `folder` without following links; walks component by component, so that it works on every
  * kernel. */
 static int open_beneath(const char *folder, const char *path) {

@@ -86,6 +86,7 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {
     hn_slot *s = &p->slots.ptr[i];
+    p->has_heap |= s->place == HN_PLACE_HEAP;
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
     order[n++] = (order_entry){s->bytes, i};
     p->naive_bytes += s->bytes;

@@ -61,6 +61,7 @@ typedef struct hn_plan {
   hone_machine machine;
   int level;
   bool reference;
+  bool has_heap; /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
   HN_VEC(hn_step) steps;
   uint32_t n_inputs, n_outputs;

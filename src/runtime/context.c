@@ -1,0 +1,326 @@
+#include "runtime/context.h"
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "runtime/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct hn_context {
+  const hn_plan *plan;
+  void *arena, *workspace;
+  hone_tensor *tensor;       /* by slot; data of arena slots is fixed */
+  const void **in;           /* scratch for the widest step */
+  void **out;
+  const hone_tensor **tin;
+  hone_tensor **tout;
+  const hone_tensor *const *given; /* inputs of the run in progress */
+  hn_arena keep;             /* bytes of string elements; until the next run */
+  void *scratch;             /* of references: one block, grown between runs */
+  size_t scratch_size, scratch_used, scratch_wanted;
+  hn_arena overflow;         /* scratch that did not fit this time */
+  hn_budget budget;
+  uint64_t heap_peak;
+  uint64_t touched;
+  _Atomic bool cancel;
+  hn_recorder recorder;
+};
+
+/* ------------------------------------------------------------------ life */
+
+hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
+  *out = NULL;
+  hone_status status = HONE_OK;
+  hn_context *c = hn_calloc(1, sizeof *c);
+  if (!c) return hn_fail_memory(error, sizeof *c, "a context");
+  c->plan = p;
+  uint32_t widest = 1;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    if (s->desc.n_inputs + s->n_captured > widest) widest = s->desc.n_inputs + s->n_captured;
+    if (s->desc.n_outputs > widest) widest = s->desc.n_outputs;
+  }
+  c->in = hn_calloc(widest, sizeof *c->in);
+  c->out = hn_calloc(widest, sizeof *c->out);
+  c->tin = hn_calloc(widest, sizeof *c->tin);
+  c->tout = hn_calloc(widest, sizeof *c->tout);
+  c->tensor = hn_calloc(p->slots.len, sizeof *c->tensor);
+  if (p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
+  if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, p->workspace_bytes);
+  if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || (p->arena_bytes && !c->arena) ||
+      (p->workspace_bytes && !c->workspace)) {
+    status = hn_fail_memory(error, p->arena_bytes + p->workspace_bytes, "a context's activations");
+    hn_error_hint(error, "use a smaller batch or shape");
+    goto done;
+  }
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
+    c->tensor[i].desc = s->desc;
+    if (root->place == HN_PLACE_ARENA)
+      c->tensor[i].data = (char *)c->arena + root->offset;
+    else if (root->place == HN_PLACE_CONST)
+      c->tensor[i].data = (void *)s->constant;
+  }
+done:
+  if (status == HONE_OK)
+    *out = c;
+  else
+    hn_context_destroy(c);
+  return status;
+}
+
+static void drop_heap(hn_context *c, uint32_t slot) {
+  hone_tensor *t = &c->tensor[slot];
+  if (!t->data) return;
+  int64_t bytes = hone_desc_bytes(&t->desc);
+  if (bytes > 0 && (uint64_t)bytes <= c->budget.bytes) c->budget.bytes -= (uint64_t)bytes;
+  hn_free(t->data);
+  t->data = NULL;
+}
+
+static void drop_all_heap(hn_context *c) {
+  for (uint32_t i = 0; i < c->plan->slots.len; i++)
+    if (c->plan->slots.ptr[i].place == HN_PLACE_HEAP && c->plan->slots.ptr[i].alias == HN_NO_SLOT) drop_heap(c, i);
+}
+
+void hn_context_destroy(hn_context *c) {
+  if (!c) return;
+  if (c->tensor) drop_all_heap(c);
+  hn_recorder_free(&c->recorder);
+  if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
+  if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
+  hn_arena_free(&c->keep);
+  hn_arena_free(&c->overflow);
+  hn_free(c->scratch);
+  hn_free((void *)c->in);
+  hn_free(c->out);
+  hn_free((void *)c->tin);
+  hn_free(c->tout);
+  hn_free(c->tensor);
+  hn_free(c);
+}
+
+/* ------------------------------------------------------------------ references as steps */
+
+static hone_status keep_static(hone_call *call, uint32_t i, const hone_tensor_desc *desc, hone_error *error) {
+  if (i >= call->n_outputs || !call->output[i] || hone_desc_same_dims(&call->output[i]->desc, desc)) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_INTERNAL, "%s makes another shape than it announced", hone_node_op(call->node));
+}
+
+static void *step_scratch(hone_call *call, size_t bytes) {
+  hn_context *c = call->impl;
+  size_t at = hn_round_up(c->scratch_used, HN_MEM_ALIGN);
+  c->scratch_wanted = hn_round_up(c->scratch_wanted, HN_MEM_ALIGN) + bytes;
+  if (bytes <= c->scratch_size && at <= c->scratch_size - bytes) {
+    c->scratch_used = at + bytes;
+    return (char *)c->scratch + at;
+  }
+  return hn_arena_aligned(&c->overflow, bytes, HN_MEM_ALIGN);
+}
+
+static void *step_keep(hone_call *call, size_t bytes) { return hn_arena_aligned(&((hn_context *)call->impl)->keep, bytes, HN_MEM_ALIGN); }
+
+static bool step_stopped(hone_call *call) {
+  hn_context *c = call->impl;
+  return atomic_load_explicit(&c->cancel, memory_order_relaxed) || (c->budget.deadline_ns && hn_now_ns() > c->budget.deadline_ns);
+}
+
+/* After a step: the scratch block grows once to what was wanted, so that the next run does not allocate. */
+static void settle_scratch(hn_context *c) {
+  c->scratch_used = 0;
+  if (c->scratch_wanted > c->scratch_size) {
+    hn_free(c->scratch);
+    c->scratch_size = 0;
+    c->scratch = hn_aligned(HN_MEM_ALIGN, c->scratch_wanted);
+    if (c->scratch) c->scratch_size = c->scratch_wanted;
+  }
+  c->scratch_wanted = 0;
+  if (c->overflow.head) hn_arena_free(&c->overflow);
+}
+
+static const hone_tensor *scope_find(void *self, const hn_value *v) {
+  hn_context *c = self;
+  const hn_step *s = &c->plan->steps.ptr[c->recorder.step];
+  for (uint32_t i = 0; i < s->n_captured; i++) {
+    uint32_t slot = s->in[s->desc.n_inputs + i];
+    if (c->plan->slots.ptr[slot].value == v) return &c->tensor[slot];
+  }
+  return NULL;
+}
+
+/* A layout change that no tactic took: element by element. */
+static void generic_reformat(const hone_tensor *from, const hone_tensor *to) {
+  size_t size = hone_dtype_size(from->desc.dtype);
+  int64_t n = hone_desc_count(&from->desc), index[HONE_MAX_RANK] = {0}, a = 0, b = 0;
+  for (int64_t i = 0; i < n; i++) {
+    memcpy((char *)to->data + (size_t)b * size, (const char *)from->data + (size_t)a * size, size);
+    for (int32_t d = from->desc.rank - 1; d >= 0; d--) {
+      a += from->desc.stride[d];
+      b += to->desc.stride[d];
+      if (++index[d] < from->desc.dim[d]) break;
+      a -= from->desc.stride[d] * from->desc.dim[d];
+      b -= to->desc.stride[d] * to->desc.dim[d];
+      index[d] = 0;
+    }
+  }
+}
+
+static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *error) {
+  if (!s->desc.node) {
+    generic_reformat(c->tin[0], c->tout[0]);
+    return HONE_OK;
+  }
+  bool heap = s->kind == HN_STEP_CONTROL;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+    heap |= s->out[i] != HN_NO_SLOT && c->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP;
+  if (s->kind == HN_STEP_CONTROL) {
+    hn_scope scope = {NULL, scope_find, c};
+    return hn_eval_control(s->desc.node, c->tin, c->tout, &scope, &c->keep, &c->budget, error);
+  }
+  if (heap) {
+    /* The reference allocates; results that have a place in the arena are copied there. */
+    hone_tensor made[16] = {0}, *out[16] = {0};
+    if (s->desc.n_outputs > 16) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "more than 16 outputs of unknown shape");
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = c->tout[i] ? &made[i] : NULL;
+    hone_status status = hn_eval_node(s->desc.node, c->tin, out, &c->keep, &c->budget, error);
+    for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_outputs; i++) {
+      if (!out[i]) continue;
+      if (c->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP) {
+        *c->tout[i] = made[i];
+      } else {
+        int64_t bytes = hone_desc_bytes(&made[i].desc);
+        if (bytes > hone_desc_bytes(&c->tout[i]->desc)) bytes = hone_desc_bytes(&c->tout[i]->desc);
+        if (bytes > 0) memcpy(c->tout[i]->data, made[i].data, (size_t)bytes);
+        c->budget.bytes -= (uint64_t)(bytes > 0 ? bytes : 0);
+        hn_free(made[i].data);
+      }
+    }
+    return status;
+  }
+  hone_call call = {.node = s->desc.node, .n_inputs = s->desc.n_inputs, .n_outputs = s->desc.n_outputs, .input = c->tin,
+                    .output = c->tout, .alloc_output = keep_static, .scratch = step_scratch, .scratch_keep = step_keep,
+                    .stopped = step_stopped, .impl = c};
+  hone_status status = s->node->op->reference(&call, error);
+  settle_scratch(c);
+  return status;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void *data_of(const hn_context *c, uint32_t slot) {
+  uint32_t root = hn_slot_root(c->plan, slot);
+  const hn_slot *r = &c->plan->slots.ptr[root];
+  if (r->place == HN_PLACE_INPUT) return c->given[r->input]->data;
+  if (r->place == HN_PLACE_HEAP) return c->tensor[root].data;
+  return c->tensor[slot].data;
+}
+
+static void resolve(hn_context *c, const hn_step *s) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
+    uint32_t slot = s->in[i];
+    c->tin[i] = NULL;
+    c->in[i] = NULL;
+    if (slot == HN_NO_SLOT) continue;
+    hn_place place = p->slots.ptr[hn_slot_root(p, slot)].place;
+    if (place == HN_PLACE_INPUT || place == HN_PLACE_HEAP) c->tensor[slot].data = data_of(c, slot);
+    c->tin[i] = &c->tensor[slot];
+    c->in[i] = c->tensor[slot].data;
+  }
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+    c->tout[i] = s->out[i] == HN_NO_SLOT ? NULL : &c->tensor[s->out[i]];
+    c->out[i] = c->tout[i] ? c->tout[i]->data : NULL;
+  }
+}
+
+/* Frees what nobody reads after step k, and keeps count of the arena's high-water mark. */
+static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+    if (s->out[i] == HN_NO_SLOT) continue;
+    const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->out[i])];
+    if (r->place == HN_PLACE_ARENA && r->offset + r->bytes > c->touched) c->touched = r->offset + r->bytes;
+  }
+  if (c->budget.bytes > c->heap_peak) c->heap_peak = c->budget.bytes;
+  if (!p->has_heap) return;
+  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured + s->desc.n_outputs; i++) {
+    uint32_t slot = i < s->desc.n_inputs + s->n_captured ? s->in[i] : s->out[i - s->desc.n_inputs - s->n_captured];
+    if (slot == HN_NO_SLOT) continue;
+    uint32_t root = hn_slot_root(p, slot);
+    if (p->slots.ptr[root].place == HN_PLACE_HEAP && p->slots.ptr[root].last == k) drop_heap(c, root);
+  }
+}
+
+static hone_status run_steps(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    hone_status status = hn_budget_check(&c->budget, error);
+    if (status != HONE_OK) return status;
+    resolve(c, s);
+    c->recorder.step = k;
+    hn_recorder_begin(&c->recorder);
+    if (s->kind == HN_STEP_TACTIC) {
+      hone_step_run run = {.step = &s->desc, .in = c->in, .out = c->out, .blob = s->blob, .workspace = c->workspace};
+      status = p->backend->launch(p->device, s->tactic, &run, error);
+    } else
+      status = run_reference(c, s, error);
+    hn_recorder_end(&c->recorder, s);
+    if (status != HONE_OK) {
+      if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
+      return status;
+    }
+    after_step(c, s, k);
+    if (HN_FAULT("sleep_between_steps")) hn_sleep_ms(2);
+  }
+  return p->backend->sync(p->device, error);
+}
+
+hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits, hone_error *error) {
+  uint64_t outer = c->recorder.facts ? hn_now_raw_ns() : 0;
+  drop_all_heap(c);
+  hn_arena_free(&c->keep);
+  c->given = in;
+  c->heap_peak = c->touched = 0;
+  c->budget = (hn_budget){.cancel = &c->cancel};
+  if (limits) {
+    if (limits->max_seconds > 0) c->budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);
+    c->budget.max_bytes = limits->max_bytes;
+    c->budget.max_nodes = limits->max_nodes;
+  }
+  /* A model may ask for any amount at run time: stop before the system does. */
+  if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = hn_memory_available() / 4 * 3;
+  if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
+  hn_recorder_run_begin(&c->recorder);
+  hone_status status = run_steps(c, error);
+  hn_recorder_run_end(&c->recorder, status == HONE_OK);
+  for (uint32_t i = 0; status == HONE_OK && i < c->plan->n_outputs; i++) {
+    uint32_t slot = c->plan->output_slot[i], root = hn_slot_root(c->plan, slot);
+    c->tensor[slot].data = data_of(c, slot);
+    if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root) c->tensor[slot].desc.device = 0;
+  }
+  atomic_store(&c->cancel, false);
+  if (c->recorder.facts) hn_recorder_wall(&c->recorder, hn_now_raw_ns() - outer);
+  return status;
+}
+
+const hone_tensor *hn_context_output(const hn_context *c, uint32_t i) {
+  return i < c->plan->n_outputs ? &c->tensor[c->plan->output_slot[i]] : NULL;
+}
+
+void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
+uint64_t hn_context_peak(const hn_context *c) { return c->touched + c->heap_peak; }
+
+hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+  hn_recorder_free(&c->recorder);
+  return facts ? hn_recorder_init(&c->recorder, facts, c->plan, max_runs, error) : HONE_OK;
+}
+
+hone_status hn_context_record_end(hn_context *c, hone_error *error) {
+  if (!c->recorder.facts) return hn_fail(error, HONE_ERROR_USAGE, "nothing is being recorded");
+  hone_status status = hn_recorder_finish(&c->recorder, c->plan, hn_context_peak(c), error);
+  hn_recorder_free(&c->recorder);
+  return status;
+}

@@ -1,0 +1,162 @@
+#include "runtime/record.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, uint32_t max_runs, hone_error *error) {
+  *r = (hn_recorder){.max_runs = max_runs ? max_runs : 1};
+  hone_status status = hone_span_buffer_init(&r->spans, (size_t)r->max_runs * (p->steps.len + 1), error);
+  if (status != HONE_OK) return status;
+  r->wall = hn_calloc(r->max_runs, sizeof *r->wall);
+  if (!r->wall) {
+    hn_recorder_free(r);
+    return hn_fail_memory(error, r->max_runs * sizeof *r->wall, "recording");
+  }
+  r->facts = facts;
+  return HONE_OK;
+}
+
+void hn_recorder_free(hn_recorder *r) {
+  hone_span_buffer_free(&r->spans);
+  hn_free(r->wall);
+  *r = (hn_recorder){0};
+}
+
+static double timer_overhead(void) {
+  enum { N = 1000 };
+  uint64_t t = hn_now_ns();
+  for (int i = 0; i < N; i++) (void)hn_now_ns();
+  return (double)(hn_now_ns() - t) / N;
+}
+
+static const char *layout_word(const hone_tensor_desc *d) { return d->layout == HONE_LAYOUT_CHANNELS_LAST ? "channels-last" : "row-major"; }
+
+static const char *shape_text(hn_arena *a, const hone_step_tensor *t, uint32_t n) {
+  hn_str s = {0};
+  for (uint32_t i = 0; i < n; i++) {
+    if (t[i].desc.dtype == HONE_DTYPE_NONE) continue;
+    if (s.len) hn_str_putc(&s, ' ');
+    for (int32_t k = 0; k < t[i].desc.rank; k++) {
+      if (t[i].desc.dim[k] < 0)
+        hn_str_printf(&s, "%s?", k ? "x" : "");
+      else
+        hn_str_printf(&s, "%s%lld", k ? "x" : "", (long long)t[i].desc.dim[k]);
+    }
+    if (t[i].desc.rank == 0) hn_str_puts(&s, "scalar");
+  }
+  const char *text = hn_arena_strdup(a, s.ptr ? s.ptr : "");
+  hn_str_free(&s);
+  return text;
+}
+
+static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative **out) {
+  size_t n = 0;
+  for (const char *c = s->refused; *c; c++) n += *c == '\n';
+  hone_alternative *list = HN_NEW_ARRAY(a, hone_alternative, n);
+  *out = list;
+  if (!list) return 0;
+  size_t k = 0;
+  for (const char *line = s->refused; *line && k < n;) {
+    size_t len = strcspn(line, "\n"), name = strcspn(line, ":");
+    if (name < len)
+      list[k++] = (hone_alternative){hn_arena_strndup(a, line, name), hn_arena_strndup(a, line + name + 2, len - name > 2 ? len - name - 2 : 0), -1};
+    line += len + (line[len] == '\n');
+  }
+  return k;
+}
+
+static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
+  const hone_step *d = &s->desc;
+  double weights = 0;
+  for (uint32_t i = 0; i < d->n_inputs; i++)
+    if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
+  const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL, *out = d->n_outputs ? &d->output[0].desc : NULL;
+  bool product = strcmp(d->anchor, "Conv") == 0 || strcmp(d->anchor, "ConvTranspose") == 0;
+  hone_step_fact f = {
+      .name = d->name,
+      .op_type = d->anchor,
+      .tactic = s->tactic ? s->tactic->name : s->kind == HN_STEP_CONTROL ? "interpreted" : "ref",
+      .epilogue = s->what,
+      .dtype = out ? hone_dtype_name(out->dtype) : "",
+      .shape_in = shape_text(a, d->input, d->n_inputs < 3 ? d->n_inputs : 3),
+      .shape_out = shape_text(a, d->output, d->n_outputs < 3 ? d->n_outputs : 3),
+      .layout = out ? layout_word(out) : "",
+      .flops = (uint64_t)d->cost.flops,
+      .bytes = (uint64_t)(d->cost.bytes > 0 ? d->cost.bytes : 0),
+      .weight_bytes = (uint64_t)weights,
+      .is_reference = !s->tactic && s->kind != HN_STEP_CONTROL,
+      .is_reformat = !d->node && !d->program,
+      .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
+      .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
+      .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
+  };
+  int32_t *nodes = HN_NEW_ARRAY(a, int32_t, s->n_origin);
+  for (uint32_t i = 0; nodes && i < s->n_origin; i++) nodes[i] = (int32_t)s->origin[i];
+  f.nodes = nodes;
+  f.node_count = nodes ? s->n_origin : 0;
+  f.alternative_count = alternatives(a, s, &f.alternatives);
+  hone_facts_add_step(facts, &f);
+}
+
+static hone_node_fate fate_of(const char *word) {
+  for (int i = 0; i < HONE_NODE_FATE_COUNT; i++)
+    if (strcmp(hone_node_fate_name((hone_node_fate)i), word) == 0) return (hone_node_fate)i;
+  return HONE_NODE_UNKNOWN;
+}
+
+/* Planned bytes alive during each step of the first recorded run, beside its time stamps. */
+static void memory_over_time(hn_recorder *r, const hn_plan *p) {
+  uint64_t rss = hn_rss_bytes();
+  for (size_t i = 0; i < r->spans.count && r->spans.records[i].iteration == 0; i++) {
+    const hone_span_record *span = &r->spans.records[i];
+    if (span->step < 0) continue;
+    uint64_t live = 0;
+    for (size_t s = 0; s < p->slots.len; s++) {
+      const hn_slot *slot = &p->slots.ptr[s];
+      if (slot->alias == HN_NO_SLOT && slot->place == HN_PLACE_ARENA && slot->first <= (uint32_t)span->step && (uint32_t)span->step <= slot->last)
+        live += slot->bytes;
+    }
+    hone_facts_add_memory_sample(r->facts, &(hone_memory_sample){span->start_ns, live, rss});
+  }
+}
+
+hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual_peak, hone_error *error) {
+  hn_arena temp = {0};
+  hone_facts *facts = r->facts;
+  hone_facts_meta meta = *hone_facts_get_meta(facts);
+  meta.tool = "hone";
+  meta.tool_version = HONE_VERSION_STRING;
+  meta.backend = p->backend->name;
+  char cpu[128];
+  hn_cpu_name(cpu, sizeof cpu);
+  if (!meta.device) meta.device = cpu;
+  uint32_t isa = p->machine.isa;
+  meta.isa = isa & HONE_ISA_AVX512BF16 ? "avx512bf16" : isa & HONE_ISA_AVX512VNNI ? "avx512vnni" : isa & HONE_ISA_AVX512 ? "avx512" : isa & HONE_ISA_AVX2 ? "avx2" : "scalar";
+  if (!meta.model) meta.model = p->model->path;
+  if (!meta.precision) meta.precision = "f32";
+  meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
+  meta.inner_clock = "CLOCK_MONOTONIC at the edges of each step";
+  meta.threads = p->machine.threads;
+  meta.cores = hn_cpu_count();
+  meta.opt_level = p->reference ? 0 : p->level;
+  meta.runs = r->runs;
+  meta.streams = 1;
+  meta.timer_overhead_ns = timer_overhead();
+  if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
+  hone_facts_set_meta(facts, &meta);
+  for (size_t i = 0; i < p->steps.len; i++) add_step(facts, &temp, &p->steps.ptr[i]);
+  for (size_t i = 0; i < p->model->source.len; i++) {
+    hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type, fate_of(p->node_fate[i]), p->node_step[i], NULL};
+    hone_facts_add_node(facts, &n);
+  }
+  memory_over_time(r, p);
+  hone_facts_set_memory(facts, &(hone_memory_facts){.predicted_peak = p->arena_bytes, .actual_peak = actual_peak, .naive_sum = p->naive_bytes,
+                                                    .weights = p->blob_bytes + p->constant_bytes, .rss_peak = hn_rss_peak_bytes()});
+  hone_facts_name_lane(facts, 0, p->backend->name);
+  for (uint32_t i = 0; i < r->runs; i++) hone_facts_add_wall(facts, (int32_t)i, r->wall[i]);
+  hone_facts_add_buffer(facts, &r->spans);
+  hn_arena_free(&temp);
+  return hone_facts_check(facts, error);
+}

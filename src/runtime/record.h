@@ -1,0 +1,52 @@
+/* Span capture of a context: time stamps around steps, and their conversion to facts. */
+#ifndef HN_RUNTIME_RECORD_H
+#define HN_RUNTIME_RECORD_H
+
+#include "base/os.h"
+#include "optimize/plan/plan.h"
+
+#include <hone/facts.h>
+
+typedef struct hn_recorder {
+  hone_facts *facts; /* NULL: not recording */
+  hone_span_buffer spans;
+  int64_t *wall; /* [max_runs] */
+  uint32_t max_runs, runs;
+  uint32_t step; /* that is being run, recording or not */
+  int64_t step_start, run_start, run_last;
+} hn_recorder;
+
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *plan, uint32_t max_runs, hone_error *error);
+void hn_recorder_free(hn_recorder *r);
+hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *plan, uint64_t actual_peak, hone_error *error);
+
+static inline bool hn_recording(const hn_recorder *r) { return r->facts && r->runs < r->max_runs; }
+
+static inline void hn_recorder_run_begin(hn_recorder *r) {
+  if (hn_recording(r)) r->run_start = r->run_last = (int64_t)hn_now_ns();
+}
+
+static inline void hn_recorder_begin(hn_recorder *r) {
+  if (hn_recording(r)) r->step_start = (int64_t)hn_now_ns();
+}
+
+static inline void hn_recorder_end(hn_recorder *r, const hn_step *s) {
+  if (!hn_recording(r)) return;
+  r->run_last = (int64_t)hn_now_ns();
+  bool reformat = s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
+  hone_span_kind kind = reformat ? HONE_SPAN_REFORMAT : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST : HONE_SPAN_KERNEL;
+  hone_span_push(&r->spans, kind, 0, (int)r->runs, (int)r->step, r->step_start, r->run_last, 0, NULL);
+}
+
+static inline void hn_recorder_run_end(hn_recorder *r, bool complete) {
+  if (hn_recording(r) && complete)
+    hone_span_push(&r->spans, HONE_SPAN_RUN, 0, (int)r->runs, -1, r->run_start, r->run_last, 0, NULL);
+}
+
+/* Wall time of the whole call by the outer clock; ends the iteration. */
+static inline void hn_recorder_wall(hn_recorder *r, uint64_t ns) {
+  if (!hn_recording(r)) return;
+  r->wall[r->runs++] = (int64_t)ns;
+}
+
+#endif
