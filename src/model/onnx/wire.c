@@ -5,24 +5,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "graph.node[3].attribute[0]". A message knows only its parent and its first byte: its index is counted by reading
- * the parent again, which costs nothing as long as nothing fails. */
+/* A second reader of the same message whose errors go nowhere. */
+static hn_pb again(const hn_pb *m, hn_pb_source *scratch) {
+  *scratch = (hn_pb_source){.name = "", .data = m->source->data, .size = m->source->size};
+  hn_pb copy = *m;
+  copy.source = scratch;
+  hn_pb_rewind(&copy);
+  return copy;
+}
+
+/* "graph.node[3]'conv1'.attribute[0]'pads'". A message knows only its parent and its first byte: its index is counted
+ * by reading the parent again, which costs nothing as long as nothing fails. */
 static size_t path(const hn_pb *m, char *buf, size_t size) {
   if (!m->as || !m->parent) return 0;
   size_t n = path(m->parent, buf, size);
   if (n + 1 < size) n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "." : "", m->as->name);
   if (m->as->form == HN_PB_MANY && n + 1 < size) {
-    hn_pb_source scratch = *m->source;
-    hone_error ignored = {0};
-    scratch.status = HONE_OK;
-    scratch.error = &ignored;
-    hn_pb again = *m->parent;
-    again.source = &scratch;
-    hn_pb_rewind(&again);
+    hn_pb_source scratch;
+    hn_pb parent = again(m->parent, &scratch), self;
     size_t index = 0;
-    for (hn_pb_field f; hn_pb_next(&again, &f) && f.ptr != m->start;)
+    for (hn_pb_field f; hn_pb_next(&parent, &f) && f.ptr != m->start;)
       if (f.desc == m->as) index++;
     n += (size_t)snprintf(buf + n, size - n, "[%zu]", index);
+    self = again(m, &scratch);
+    for (hn_pb_field f; hn_pb_next(&self, &f);) {
+      if (strcmp(f.desc->name, "name") != 0 || !hn_utf8_valid(f.ptr, f.len) || n + 1 >= size) continue;
+      if (f.len) n += (size_t)snprintf(buf + n, size - n, "'%.*s'", f.len < 64 ? (int)f.len : 64, (const char *)f.ptr);
+      break;
+    }
   }
   return n < size ? n : size - 1;
 }
