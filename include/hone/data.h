@@ -21,10 +21,12 @@ typedef struct hone_image_options {
   bool bgr;
 } hone_image_options;
 
-/* Reads a file for an input described by `want` (dtype and dims; unknown dims take the file's). Arrays are converted to
- * want's dtype when no value is lost, else refused; pictures are decoded, resized (bilinear) and normalised to want's
- * NCHW (or NHWC when dim 3 is 1 or 3) shape. `member`: entry of a .npz; NULL: the input's name is tried first, then the only
- * one. */
+/* Reads a file for an input described by `want` (dtype NONE and unknown dims take the file's). The kind of file is found
+ * by its first bytes (.pb by its name). Arrays are converted to want's dtype when no value is lost (rounding between
+ * floating-point types is allowed, overflow is not), else refused. Pictures are decoded, resized (bilinear, with the filter
+ * widened when shrinking) and normalised to want's NCHW (or NHWC when the last dim is 1 or 3) shape; u8 inputs get plain
+ * bytes; a batch gets copies. `member`: entry of a .npz, usually the input's name; "in:" + member and the only entry serve
+ * too. HONE_ERROR_INPUT names the file. */
 HONE_API hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
                                     const hone_image_options *image, hone_data *out, hone_error *error);
 /* Seeded random values that a model can digest: floats standard normal; integers by the input's name and use (masks all

@@ -122,7 +122,9 @@ hone_status hn_file_write(const char *path, const void *data, size_t size, hone_
   if (snprintf(tmp, sizeof tmp, "%s.tmp%ld", path, (long)getpid()) >= (int)sizeof tmp)
     return hn_fail(error, HONE_ERROR_USAGE, "path too long");
   hone_status status = HONE_OK;
-  int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  struct stat st; /* a device or pipe is written to, never replaced by a file */
+  bool in_place = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+  int fd = open(in_place ? path : tmp, O_WRONLY | (in_place ? 0 : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
   const char *p = data, *doing = "create";
   int failed = fd < 0;
   for (size_t left = size; !failed && left;) {
@@ -139,9 +141,9 @@ hone_status hn_file_write(const char *path, const void *data, size_t size, hone_
   }
   int e = errno;
   if (fd >= 0 && close(fd) != 0 && !failed) failed = 1, e = errno;
-  if (!failed && rename(tmp, path) != 0) failed = 1, e = errno, doing = "rename";
+  if (!failed && !in_place && rename(tmp, path) != 0) failed = 1, e = errno, doing = "rename";
   if (failed) {
-    if (fd >= 0) unlink(tmp);
+    if (fd >= 0 && !in_place) unlink(tmp);
     status = hn_fail(error, HONE_ERROR_IO, "cannot %s: %s", doing, strerror(e));
     hn_error_where(error, "%s", path);
     if (e == ENOENT) hn_error_hint(error, "the folder does not exist");

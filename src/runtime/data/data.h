@@ -1,0 +1,43 @@
+/* Files of tensors and pictures: what the readers of this folder share. */
+#ifndef HN_RUNTIME_DATA_H
+#define HN_RUNTIME_DATA_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/os.h"
+
+#include <hone/data.h>
+
+/* A block of bytes being read, and what to call it in messages. */
+typedef struct hn_bytes {
+  const uint8_t *data;
+  size_t size;
+} hn_bytes;
+
+/* One .npy image -> a row-major tensor of its own dtype in the arena. */
+hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_error *error);
+
+/* The wanted entry of a .npz (see hone_data_load), inflated into the arena. `limit`: most bytes it may have. */
+hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy, hone_error *error);
+
+/* 8-bit RGB, row by row. */
+typedef struct hn_picture {
+  int64_t width, height;
+  uint8_t *rgb;
+} hn_picture;
+
+hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
+hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
+/* Refuses sizes that no honest picture has, before anything is allocated for them. */
+hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out, hone_error *error);
+
+/* Resizes and normalises a picture into a tensor of the wanted shape and dtype. */
+hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want, const hone_image_options *options,
+                              hn_arena *arena, hone_tensor *out, hone_error *error);
+
+/* The same values as another dtype: exact, or rounded between floating-point types; anything else that would be lost is
+ * an error. */
+hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out, hone_error *error);
+
+#endif

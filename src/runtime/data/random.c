@@ -1,0 +1,122 @@
+/* Seeded random inputs that a model can digest, and the ranges that its integers must keep. */
+#include "runtime/data/data.h"
+
+#include "base/rng.h"
+#include "model/ir/graph.h"
+#include "model/ops/common/op.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- which rows may be asked for */
+
+enum { WALK_NODES = 4096 };
+
+/* Node types through which an index keeps its value. */
+static bool passes_index(const char *op) {
+  static const char *const through[] = {"Cast",  "Identity",  "Reshape", "Unsqueeze", "Squeeze", "Flatten",
+                                        "Slice", "Transpose", "Expand",  "Concat",    "Split",   "Gather"};
+  for (size_t i = 0; i < sizeof through / sizeof *through; i++)
+    if (strcmp(op, through[i]) == 0) return true;
+  return false;
+}
+
+/* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */
+static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
+  int64_t best = 0;
+  for (size_t u = 0; u < v->users.len && *budget > 0; u++) {
+    const hone_node *n = v->users.ptr[u].node;
+    uint32_t index = v->users.ptr[u].index;
+    int64_t found = 0;
+    --*budget;
+    if (!n) continue;
+    bool gather = strcmp(n->op_type, "Gather") == 0;
+    if (gather && index == 1 && n->in[0]) {
+      const hone_tensor_desc *table = &n->in[0]->desc;
+      int64_t axis = hone_node_int(n, "axis", 0);
+      if (axis < 0) axis += table->rank;
+      if (table->rank > 0 && axis >= 0 && axis < table->rank && table->dim[axis] > 0) found = table->dim[axis];
+    } else if (index == 0 && depth < 32 && n->n_out && passes_index(n->op_type)) {
+      for (uint32_t o = 0; o < n->n_out; o++) {
+        int64_t f = n->out[o] ? smallest_table(n->out[o], budget, depth + 1) : 0;
+        if (f && (!found || f < found)) found = f;
+      }
+    }
+    if (found && (!best || found < best)) best = found;
+  }
+  return best;
+}
+
+int64_t hone_model_input_bound(const hone_model *model, uint32_t i) {
+  hone_port port;
+  if (!hone_model_input(model, i, &port)) return 0;
+  const hn_value *v = hn_value_find(model->graph, port.name);
+  int budget = WALK_NODES;
+  return v ? smallest_table(v, &budget, 0) : 0;
+}
+
+/* ---- values */
+
+static bool contains(const char *name, const char *word) {
+  size_t n = strlen(word);
+  for (; name && *name; name++)
+    if (strncasecmp(name, word, n) == 0) return true;
+  return false;
+}
+
+static hone_status fill_strings(hone_string *s, int64_t count, hn_rng *r, hn_arena *arena, hone_error *error) {
+  for (int64_t i = 0; i < count; i++) {
+    char *text = hn_arena_printf(arena, "s%u", (unsigned)hn_rng_below(r, 1000));
+    if (!text) return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for random strings");
+    s[i] = (hone_string){text, strlen(text)};
+  }
+  return HONE_OK;
+}
+
+hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below, uint64_t seed, hone_data *out,
+                             hone_error *error) {
+  if (!desc || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_data_random: desc and out may not be NULL");
+  *out = (hone_data){0};
+  hone_tensor_desc d = hone_desc(desc->dtype, desc->rank, desc->dim);
+  int64_t count = hone_desc_count(&d), bytes = hone_desc_bytes(&d);
+  if (count < 0 || bytes < 0) {
+    char text[128];
+    hn_fail(error, HONE_ERROR_USAGE, "random values need a known shape");
+    hn_error_got(error, "%s %s", name ? name : "", hone_desc_format(desc, text, sizeof text));
+    return HONE_ERROR_USAGE;
+  }
+  hn_arena *arena = hn_calloc(1, sizeof *arena);
+  void *data = arena ? hn_arena_aligned(arena, bytes ? (size_t)bytes : 1, HN_MEM_ALIGN) : NULL;
+  *out = (hone_data){{d, data}, arena};
+  if (!data) {
+    hone_data_free(out);
+    return hn_fail_memory(error, (uint64_t)bytes, "random inputs");
+  }
+  uint64_t name_hash = name ? hn_hash(name, strlen(name), 0) : 0;
+  hn_rng r = {seed * 0x9e3779b97f4a7c15u ^ name_hash};
+  bool ones = contains(name, "mask"), zeros = contains(name, "token_type") || contains(name, "segment");
+  hone_tensor *t = &out->tensor;
+  if (d.dtype == HONE_DTYPE_STRING) {
+    hone_status status = fill_strings(data, count, &r, arena, error);
+    if (status != HONE_OK) hone_data_free(out);
+    return status;
+  }
+  if (d.dtype == HONE_DTYPE_F32) {
+    for (int64_t i = 0; i < count; i++) ((float *)data)[i] = hn_rng_normal(&r);
+  } else if (hone_dtype_is_float(d.dtype)) {
+    for (int64_t i = 0; i < count; i++) hn_set_f64(t, i, hn_rng_normal(&r));
+  } else {
+    int64_t n = d.dtype == HONE_DTYPE_BOOL ? 2 : below > 0 ? below : d.dtype == HONE_DTYPE_U8 ? 256 : 100;
+    for (int64_t i = 0; i < count; i++) hn_set_i64(t, i, ones ? 1 : zeros ? 0 : (int64_t)hn_rng_below(&r, (uint64_t)n));
+  }
+  return HONE_OK;
+}
+
+void hone_data_free(hone_data *data) {
+  if (!data) return;
+  if (data->impl) {
+    hn_arena_free(data->impl);
+    hn_free(data->impl);
+  }
+  *data = (hone_data){0};
+}
