@@ -1,0 +1,43 @@
+# The front door. Everything real happens in cmake, ctest and tools/.
+#   make        build/hone and build/onnx_conformance
+#   make demo   the main job on a real network
+#   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
+BUILD := build
+
+.PHONY: all demo test test-gpu bench bench-peers fuzz fmt lint deps deps-test docs clean
+
+all: deps
+	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	cmake --build $(BUILD)
+
+deps:
+	@sh tools/install_packages.sh build
+deps-test:
+	@sh tools/install_packages.sh build test
+
+demo: all
+	@mkdir -p $(BUILD)/demo
+	$(BUILD)/hone zoo resnet50 --batch 1 -o $(BUILD)/demo/resnet50.onnx
+	cd $(BUILD)/demo && ../hone resnet50.onnx
+
+test: deps-test
+	@sh tools/test.sh
+
+fuzz: deps-test
+	@sh tools/fuzz.sh 600
+
+lint: deps-test
+	@sh tools/lint.sh
+
+fmt:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+bench: all
+	$(BUILD)/check_kernels --bench
+
+docs: all
+	$(BUILD)/hone_operators >docs/operators.md
+
+clean:
+	rm -rf build build-*

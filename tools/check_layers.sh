@@ -1,0 +1,23 @@
+#!/bin/sh
+# Data flows one way: base <- model <- optimize <- backends <- runtime <- improve <- api <- cli. insight stands on base
+# alone, cpu and cuda never see each other, cli and plugins use public headers only, and only model/onnx knows protobuf.
+# Prints every #include that breaks this; exit 1 when there is one.
+set -eu
+cd "$(dirname "$0")/.."
+git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | grep -E '^(src|cli|plugins|include)/' | xargs awk '
+BEGIN { n = split("base model optimize backends runtime improve api", order, " "); for (i = 1; i <= n; i++) rank[order[i]] = i }
+function layer(path,   p) { p = path; sub(/\/.*/, "", p); return p }
+FNR == 1 { file = FILENAME; top = file; sub(/\/.*/, "", top); inner = file; sub(/^src\//, "", inner); mine = layer(inner) }
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+  inc = $0; sub(/^[^"]*"/, "", inc); sub(/".*/, "", inc); theirs = layer(inc); why = ""
+  if (top == "include") why = "public headers include <hone/...> only"
+  else if (top != "src") { if (inc ~ /\// && (theirs in rank || theirs == "insight")) why = top " may include public headers only" }
+  else if (theirs == "insight" && mine != "insight" && mine != "api") why = "nobody below api calls insight"
+  else if (mine == "insight" && theirs != "insight" && theirs != "base") why = "insight stands on base alone"
+  else if (mine in rank && theirs in rank && rank[theirs] > rank[mine]) why = mine " is below " theirs
+  else if (inner ~ /^backends\/cpu\// && inc ~ /^backends\/cuda\//) why = "cpu may not see cuda"
+  else if (inner ~ /^backends\/cuda\// && inc ~ /^backends\/cpu\//) why = "cuda may not see cpu"
+  else if (inc ~ /^model\/onnx\/(wire|schema|load)/ && inner !~ /^model\/onnx\//) why = "only model/onnx knows protobuf"
+  if (why != "") { printf "%s:%d: \"%s\": %s\n", file, FNR, inc, why; bad = 1 }
+}
+END { exit bad }'

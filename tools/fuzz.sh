@@ -1,0 +1,33 @@
+#!/bin/sh
+# Fuzzes every target for SECONDS (argument 1) under ASan + UBSan, as many at once as there are processors. Prints one line a
+# target; exit 1 when one found something. Inputs that fail are left in build-fuzz/found/.
+set -u
+cd "$(dirname "$0")/.."
+seconds=${1:-120}
+cmake --preset fuzz >/dev/null || exit 1
+cmake --build build-fuzz --target fuzz_targets >build-fuzz/build.log 2>&1 || { tail -30 build-fuzz/build.log; exit 1; }
+mkdir -p build-fuzz/found
+one() {
+  name=$(basename "$1")
+  corpus=build-fuzz/corpus/$name
+  mkdir -p "$corpus"
+  [ -x build-fuzz/fuzz_seeds ] && build-fuzz/fuzz_seeds "$name" "$corpus" >/dev/null 2>&1
+  if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+      -artifact_prefix="build-fuzz/found/$name-" "$corpus" >"build-fuzz/$name.log" 2>&1; then
+    echo "fuzz $name: ok, $(grep -o 'number_of_executed_units: [0-9]*' "build-fuzz/$name.log" | grep -o '[0-9]*$') inputs"
+  else
+    echo "fuzz $name: FAILED, see build-fuzz/$name.log"
+    grep -E 'ERROR|SUMMARY|runtime error' "build-fuzz/$name.log" | head -3
+  fi
+}
+running=0
+: >build-fuzz/results
+for t in build-fuzz/fuzz/*; do
+  [ -x "$t" ] || continue
+  one "$t" "$seconds" >>build-fuzz/results &
+  running=$((running + 1))
+  if [ "$running" -ge "$(nproc)" ]; then wait; running=0; fi
+done
+wait
+cat build-fuzz/results
+! grep -q FAILED build-fuzz/results
