@@ -6,7 +6,7 @@ hone.panel({
   sub: (report) => {
     const v = report.verification;
     if (!v) return 'Answers were not compared.';
-    return `Answers are ${v.verdict}: ${v.inputs} inputs, largest relative difference ${v.max_rel.toExponential(1)}, allowed ${v.tolerance.toExponential(0)}.`;
+    return `Answers: ${v.verdict}, on ${v.inputs} inputs; largest relative difference ${v.max_rel.toExponential(1)}, allowed ${v.tolerance.toExponential(0)}.`;
   },
   render(body, report) {
     const { el } = hone;
@@ -19,11 +19,11 @@ hone.panel({
       ['Bytes moved', a.bytes, b.bytes, hone.bytes, true],
       ['Activations at peak', a.memory.actual_peak_bytes, b.memory.actual_peak_bytes, hone.bytes, true],
     ].filter((row) => row[1] > 0 && row[2] > 0);
-    const pairs = el('div', { class: 'pairs num' }, rows.map((row) => this.pair(...row)));
+    const pairs = el('div', { class: 'pairs num' }, rows.map((row) => this.bars(...row)));
     const right = el('div', {}, el('div', { class: 'caption' }, 'Every measured run'), this.samples(a, b), this.prediction(report));
     body.append(el('div', { class: 'twocol' }, pairs, right));
   },
-  pair(label, before, after, format, lessIsBetter) {
+  bars(label, before, after, format, lessIsBetter) {
     const { el } = hone;
     const most = Math.max(before, after), change = 100 * (after / before - 1);
     const better = Math.abs(change) < 0.5 ? '' : (change < 0) === lessIsBetter ? 'good' : 'bad';
@@ -50,7 +50,7 @@ hone.panel({
       }, new Array(bins).fill(0));
       const series = [[counts(a), 'var(--before)', 'before', a], [counts(b), 'var(--accent)', 'after', b]];
       const top = Math.max(...series.flatMap((s) => s[0]));
-      hone.ticks(low, high, width / 90).forEach((t) => hone.gridX(svg, x(t), 18, bottom, hone.number(t, high - low < 2 ? 2 : high - low < 20 ? 1 : 0)));
+      hone.ticks(low, high, width / 90).forEach((t) => hone.gridX(svg, x(t), 18, bottom, hone.number(t, high - low < 2 ? 2 : high - low < 20 ? 1 : 0), x(t) > right - 16 ? 'end' : x(t) < left + 16 ? 'start' : 'middle'));
       const w = (right - left) / bins;
       for (const [values, color, name, p] of series) {
         values.forEach((v, i) => {

@@ -26,9 +26,9 @@ hone.decades = (low, high) => {
 hone.chart = (width, height, label) => hone.svg('svg', { class: 'chart', viewBox: `0 0 ${width} ${height}`, height, role: 'img', 'aria-label': label });
 
 /* A labelled grid line. */
-hone.gridX = (svg, x, top, bottom, label) => svg.append(
+hone.gridX = (svg, x, top, bottom, label, anchor) => svg.append(
   hone.svg('line', { class: 'axis', x1: x, x2: x, y1: top, y2: bottom }),
-  hone.svg('text', { x, y: bottom + 16, 'text-anchor': 'middle' }, label));
+  hone.svg('text', { x, y: bottom + 16, 'text-anchor': anchor || 'middle' }, label));
 hone.gridY = (svg, y, left, right, label) => svg.append(
   hone.svg('line', { class: 'axis', x1: left, x2: right, y1: y, y2: y }),
   hone.svg('text', { x: left - 8, y: y + 4, 'text-anchor': 'end' }, label));

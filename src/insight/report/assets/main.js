@@ -92,7 +92,7 @@ hone.main = () => {
     if (panel.when && !panel.when(report)) continue;
     const section = hone.section(panel, report);
     sections.push(section);
-    if (!panel.pair) pair = null;
+    if (!panel.half) pair = null;
     else if (!pair) app.append(pair = el('div', { class: 'grid2' }));
     (pair || app).append(section);
   }

@@ -1,7 +1,7 @@
 'use strict';
 /* Memory over time: what the plan holds live and what the system says is resident. */
 hone.panel({
-  id: 'memory', title: 'Memory over time', pair: true,
+  id: 'memory', title: 'Memory over time', half: true,
   sub: (report) => {
     const m = (report.optimized || report.baseline).memory;
     return m.predicted_peak_bytes ? `Activations: ${hone.bytes(m.predicted_peak_bytes)} planned, ${m.actual_peak_bytes ? hone.bytes(m.actual_peak_bytes) + ' used' : 'use not measured'}; ${m.naive_sum_bytes ? hone.bytes(m.naive_sum_bytes) + ' without reuse; ' : ''}weights ${hone.bytes(m.weight_bytes)}.` : '';

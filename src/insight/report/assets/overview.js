@@ -46,10 +46,19 @@ hone.panel({
       part('gaps and residual', c.gaps_ms + Math.max(0, c.residual_ms), 'var(--soft)', []);
       body.append(label ? el('div', { class: 'stackrow' }, el('span', {}, label), bar) : bar);
     }
-    const now = report.optimized || report.baseline;
-    body.append(el('div', { class: 'legend num' }, now.types.slice(0, 10).map((t) => el('span', {},
-      el('i', { class: 'dot', style: { background: hone.color(t.type) } }), t.type, el('b', {}, hone.percent(t.pct, 1))))));
+    body.append(this.legend(profiles));
     for (const [label, p] of profiles) body.append(this.line(label, p));
+  },
+  /* Each type that has a colour of its own, its share in each profile, and the rest as one. */
+  legend(profiles) {
+    const { el } = hone;
+    const share = (p, has) => p.types.filter((t) => has(t.type)).reduce((sum, t) => sum + t.pct, 0);
+    const entry = (name, color, has) => {
+      const shares = profiles.map(([, p]) => share(p, has));
+      return shares.some((s) => s >= 0.05) ? el('span', {}, el('i', { class: 'dot', style: { background: color } }), name, el('b', {}, shares.map((s) => hone.percent(s, 1)).join(' \u2192 '))) : null;
+    };
+    return el('div', { class: 'legend num' }, [...hone.colorOf.keys()].map((type) => entry(type, hone.color(type), (t) => t === type)),
+      entry('other', 'var(--c7)', (t) => !hone.colorOf.has(t)));
   },
   line(label, p) {
     const { el } = hone;

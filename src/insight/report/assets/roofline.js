@@ -1,7 +1,7 @@
 'use strict';
 /* Roofline: achieved speed over arithmetic intensity, under the roofs measured on this machine. */
 hone.panel({
-  id: 'roofline', title: 'Roofline', pair: true,
+  id: 'roofline', title: 'Roofline', half: true,
   sub: 'Each dot is a step, its area the time it takes; lines are measured on this machine.',
   render(body, report) {
     const { el } = hone;

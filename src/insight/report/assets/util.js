@@ -32,7 +32,7 @@ hone.number = (value, digits) => {
   if (value === null || value === undefined || !isFinite(value)) return '\u2013';
   if (digits === undefined) {
     const size = Math.abs(value);
-    digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : size === 0 ? 0 : 4;
+    digits = Number.isInteger(value) ? 0 : size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : size === 0 ? 0 : 4;
   }
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 };
@@ -81,7 +81,8 @@ hone.hover = (node, lines) => {
   return node;
 };
 
-/* A panel: id, title, sub (text or function), render(body, report, tools). Not shown when `when` says no. */
+/* A panel: id, title, sub (text or function), render(body, report, tools). Not shown when `when` says no. Neighbours with
+   `half` share a row. */
 hone.panel = (panel) => hone.panels.push(panel);
 
 /* Buttons of which one is pressed. */
