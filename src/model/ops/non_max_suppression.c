@@ -1,0 +1,129 @@
+/* NonMaxSuppression: of each class of each image, the best boxes that do not overlap a better one too much. Equal scores
+ * go to the lower index. */
+#include "model/ops/common/bulk.h"
+
+#include <stdlib.h>
+
+enum { BOXES, SCORES, MAX_BOXES, IOU_THRESHOLD, SCORE_THRESHOLD };
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  const hone_tensor_desc *b = io->input[BOXES], *s = io->input[SCORES];
+  const int64_t dims[] = {HONE_DIM_UNKNOWN, 3};
+  hone_status st = hn_infer_dtype_in(io, SCORES, HONE_TYPES(HONE_DTYPE_F32), error);
+  if (!st) st = hn_infer_dtype_in(io, MAX_BOXES, HONE_TYPES(HONE_DTYPE_I64), error);
+  if (!st) st = hn_infer_dtype_in(io, IOU_THRESHOLD, HONE_TYPES(HONE_DTYPE_F32), error);
+  if (!st) st = hn_infer_dtype_in(io, SCORE_THRESHOLD, HONE_TYPES(HONE_DTYPE_F32), error);
+  if (st) return st;
+  int64_t format = hone_node_int(io->node, "center_point_box", 0);
+  if (format != 0 && format != 1) return hn_op_bad(io->node, error, "center_point_box is %lld", (long long)format);
+  if (b->rank >= 0 && (b->rank != 3 || (b->dim[2] >= 0 && b->dim[2] != 4)))
+    return hn_op_bad(io->node, error, "boxes are not [batches, boxes, 4]");
+  if (s->rank >= 0 && s->rank != 3) return hn_op_bad(io->node, error, "scores have rank %d, expected 3", (int)s->rank);
+  if (b->rank == 3 && s->rank == 3)
+    for (int32_t d = 0; d < 2; d++) {
+      int64_t n = b->dim[d], m = s->dim[d ? 2 : 0];
+      if (n >= 0 && m >= 0 && n != m)
+        return hn_op_bad(io->node, error, "boxes and scores have %lld and %lld %s", (long long)n, (long long)m,
+                         d ? "boxes" : "batches");
+    }
+  hn_infer_set(io, 0, HONE_DTYPE_I64, 2, dims);
+  return HONE_OK;
+}
+
+typedef struct candidate {
+  float score;
+  int64_t index;
+} candidate;
+
+static int by_score(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  if (x->score != y->score) return x->score > y->score ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Corners in order: least y, least x, greatest y, greatest x. */
+static void corners(const float *box, bool center, float *c) {
+  float y0 = box[0], x0 = box[1], y1 = box[2], x1 = box[3];
+  if (center) {
+    y0 = box[1] - box[3] / 2;
+    y1 = box[1] + box[3] / 2;
+    x0 = box[0] - box[2] / 2;
+    x1 = box[0] + box[2] / 2;
+  }
+  c[0] = fminf(y0, y1);
+  c[1] = fminf(x0, x1);
+  c[2] = fmaxf(y0, y1);
+  c[3] = fmaxf(x0, x1);
+}
+
+static bool overlaps(const float *a, const float *b, float threshold) {
+  float height = fminf(a[2], b[2]) - fmaxf(a[0], b[0]), width = fminf(a[3], b[3]) - fmaxf(a[1], b[1]);
+  if (!(height > 0 && width > 0)) return false;
+  float area_a = (a[2] - a[0]) * (a[3] - a[1]), area_b = (b[2] - b[0]) * (b[3] - b[1]);
+  float both = height * width, either = area_a + area_b - both;
+  return area_a > 0 && area_b > 0 && either > 0 && both / either > threshold;
+}
+
+/* Chooses boxes of one class; writes their indices to kept[] in order of score and returns their number. */
+static int64_t suppress(hone_call *call, const candidate *c, int64_t n, const float *corner, int64_t most, float iou,
+                        int64_t *kept) {
+  int64_t chosen = 0;
+  for (int64_t i = 0; i < n && chosen < most; i++) {
+    bool free_place = true;
+    if ((i & 255) == 0 && call->stopped(call)) return -1;
+    for (int64_t k = 0; free_place && k < chosen; k++)
+      free_place = !overlaps(corner + 4 * c[i].index, corner + 4 * kept[k], iou);
+    if (free_place) kept[chosen++] = c[i].index;
+  }
+  return chosen;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const float *boxes = call->input[BOXES]->data, *scores = call->input[SCORES]->data;
+  const hone_tensor_desc *sd = &call->input[SCORES]->desc;
+  int64_t batches = sd->dim[0], classes = sd->dim[1], n = sd->dim[2], found = 0;
+  for (uint32_t i = MAX_BOXES; i <= SCORE_THRESHOLD; i++)
+    if (hn_call_has(call, i) && hn_count(call->input[i]) != 1)
+      return hn_op_bad(call->node, error, "input %u is not one value", i);
+  int64_t most = hn_call_has(call, MAX_BOXES) ? hn_get_i64(call->input[MAX_BOXES], 0) : 0;
+  float iou = hn_call_has(call, IOU_THRESHOLD) ? *(const float *)call->input[IOU_THRESHOLD]->data : 0;
+  bool limited = hn_call_has(call, SCORE_THRESHOLD);
+  float least = limited ? *(const float *)call->input[SCORE_THRESHOLD]->data : 0;
+  bool center = hone_node_int(call->node, "center_point_box", 0) == 1;
+  if (!(iou >= 0 && iou <= 1)) return hn_op_bad(call->node, error, "iou_threshold is %g", (double)iou);
+  most = hn_min_i64(hn_max_i64(most, 0), n);
+  candidate *c = hn_scratch(call, n, sizeof *c, error);
+  float *corner = c ? hn_scratch(call, n, 4 * sizeof *corner, error) : NULL;
+  int64_t *kept = corner ? hn_scratch(call, n, sizeof *kept, error) : NULL;
+  int64_t *out = kept ? hn_scratch(call, batches * classes * most, 3 * sizeof *out, error) : NULL;
+  if (!out) return HONE_ERROR_MEMORY;
+  for (int64_t b = 0; b < batches && most; b++) {
+    for (int64_t i = 0; i < n; i++) corners(boxes + (b * n + i) * 4, center, corner + 4 * i);
+    for (int64_t k = 0; k < classes; k++) {
+      const float *s = scores + (b * classes + k) * n;
+      int64_t m = 0;
+      for (int64_t i = 0; i < n; i++)
+        if (limited ? s[i] > least : !isnan(s[i])) c[m++] = (candidate){s[i], i};
+      qsort(c, (size_t)m, sizeof *c, by_score);
+      int64_t chosen = suppress(call, c, m, corner, most, iou, kept);
+      if (chosen < 0) return HONE_ERROR_CANCELLED;
+      for (int64_t i = 0; i < chosen; i++, found++) {
+        out[3 * found] = b;
+        out[3 * found + 1] = k;
+        out[3 * found + 2] = kept[i];
+      }
+    }
+  }
+  const int64_t dims[] = {found, 3};
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_I64, 2, dims);
+  hone_status s = call->alloc_output(call, 0, &d, error);
+  if (!s && call->output[0]) hn_copy_elements(call->output[0]->data, out, 3 * found, HONE_DTYPE_I64);
+  return s;
+}
+
+static const hone_attr_desc attrs[] = {{"center_point_box", HONE_ATTR_INT, false, 0, 0}, {0}};
+
+HN_OP(non_max_suppression) = {HN_OP_HEAD, .op_type = "NonMaxSuppression", .since = 10,
+                              .flags = HONE_OP_DATA_DEPENDENT, .min_inputs = 2, .max_inputs = 5, .min_outputs = 1,
+                              .max_outputs = 1, .types = HONE_TYPES(HONE_DTYPE_F32), .attrs = attrs, .infer = infer,
+                              .reference = reference};
