@@ -1,0 +1,238 @@
+/* check_pointwise: random pointwise programs over random broadcasts and layouts through the pointwise tactic, against an
+ * interpreter that walks the output element by element. Only exactly rounded instructions are used, so results must be
+ * equal bit for bit; the functions themselves are proven by check_kernels.
+ *
+ * usage: check_pointwise [--expect-failure] */
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "backends/cpu/common/nest.h"
+#include "backends/cpu/features.h"
+
+#include <hone/plugin.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const struct hone_tactic_desc hn_tactic_pointwise;
+
+enum { MAX_IN = 4, MAX_OUT = 2, MAX_INSTR = 40, THREADS = 3, CANARY = 64 };
+
+typedef struct program_case {
+  hone_step_tensor in[MAX_IN], out[MAX_OUT];
+  void *data[MAX_IN];
+  unsigned char *result[MAX_OUT]; /* CANARY bytes in */
+  uint32_t n_in, n_out;
+  hone_pw_instr instr[MAX_INSTR];
+  hone_pw_program program;
+  bool in_place; /* output 0 is input 0 */
+} program_case;
+
+static hn_rng rng;
+static hn_pool *pool;
+static int failures;
+
+static uint64_t below(uint64_t n) { return hn_rng_below(&rng, n); }
+
+static void set_layout(hone_tensor_desc *d, int layout) {
+  if (layout && d->rank >= 3)
+    hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST, layout == 2 ? d->dim[1] + 1 : 0);
+  else
+    hone_desc_set_layout(d, HONE_LAYOUT_ROW_MAJOR, 0);
+}
+
+static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_desc *y, int layout, bool full) {
+  static const uint8_t drop[] = {0, 0, 0, 1, 2, 3};
+  int64_t dim[HONE_MAX_RANK];
+  int32_t lead = full ? 0 : drop[below(6)];
+  if (lead > y->rank) lead = y->rank;
+  for (int32_t i = lead; i < y->rank; i++) dim[i - lead] = !full && below(3) == 0 ? 1 : y->dim[i];
+  t->desc = hone_desc(!full && below(5) == 0 ? HONE_DTYPE_BOOL : HONE_DTYPE_F32, y->rank - lead, dim);
+  set_layout(&t->desc, t->desc.rank == y->rank ? layout : 0);
+  const size_t bytes = (size_t)hone_desc_bytes(&t->desc);
+  *data = hn_aligned(64, bytes + 1);
+  if (t->desc.dtype == HONE_DTYPE_BOOL)
+    for (size_t i = 0; i < bytes; i++) ((uint8_t *)*data)[i] = (uint8_t)below(2);
+  else
+    for (size_t i = 0; i < bytes / 4; i++) ((float *)*data)[i] = (float)((double)below(2001) - 1000) / 64.0f;
+}
+
+static void random_program(program_case *c) {
+  static const uint8_t ops[] = {HONE_PW_ADD, HONE_PW_SUB, HONE_PW_MUL, HONE_PW_MIN, HONE_PW_MAX, HONE_PW_LT, HONE_PW_WHERE,
+                                HONE_PW_NEG, HONE_PW_ABS, HONE_PW_RELU, HONE_PW_CLIP, HONE_PW_PRELU, HONE_PW_NOT, HONE_PW_FLOOR};
+  uint32_t n = 0;
+  uint8_t live = 0; /* registers 0..live-1 hold values */
+  for (uint8_t i = 0; i < c->n_in; i++) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = live++, .a = i};
+  if (below(2)) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = live++, .alpha = 1.5f};
+  for (uint64_t k = 1 + below(8); k > 0; k--) {
+    const uint8_t dst = live < HONE_PW_REGISTERS && below(3) ? live : (uint8_t)below(live);
+    c->instr[n++] = (hone_pw_instr){.op = ops[below(sizeof ops)], .dst = dst, .a = (uint8_t)below(live), .b = (uint8_t)below(live),
+                                    .c = (uint8_t)below(live), .alpha = -2.0f, .beta = 3.0f};
+    if (dst == live) live++;
+  }
+  const uint8_t last = c->instr[n - 1].dst;
+  if (c->n_out > 1) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 1, .a = (uint8_t)below(live)};
+  c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = below(4) ? last : (uint8_t)below(live)};
+  c->program = (hone_pw_program){n, c->instr};
+}
+
+static float apply(const hone_pw_instr *t, float x, float y, float z) {
+  switch (t->op) {
+  case HONE_PW_ADD: return x + y;
+  case HONE_PW_SUB: return x - y;
+  case HONE_PW_MUL: return x * y;
+  case HONE_PW_MIN: return x < y ? x : y;
+  case HONE_PW_MAX: return x > y ? x : y;
+  case HONE_PW_LT: return x < y ? 1.0f : 0.0f;
+  case HONE_PW_WHERE: return x != 0 ? y : z;
+  case HONE_PW_NEG: return -x;
+  case HONE_PW_ABS: return fabsf(x);
+  case HONE_PW_RELU: return x > 0 ? x : 0;
+  case HONE_PW_CLIP: return fminf(fmaxf(x, t->alpha), t->beta);
+  case HONE_PW_PRELU: return x < 0 ? x * y : x;
+  case HONE_PW_NOT: return x == 0 ? 1.0f : 0.0f;
+  default: return floorf(x);
+  }
+}
+
+/* Offset of the element of d that belongs to output element i (row-major count). */
+static int64_t place(const hone_tensor_desc *d, const hone_tensor_desc *y, int64_t i) {
+  int64_t at = 0;
+  for (int32_t k = y->rank - 1; k >= 0; k--) {
+    const int32_t own = k - (y->rank - d->rank);
+    if (own >= 0 && d->dim[own] != 1) at += i % y->dim[k] * d->stride[own];
+    i /= y->dim[k];
+  }
+  return at;
+}
+
+/* All outputs of element i; inputs from `data`. */
+static void interpret(const program_case *c, int64_t i, float out[MAX_OUT]) {
+  const hone_tensor_desc *y = &c->out[0].desc;
+  float r[HONE_PW_REGISTERS] = {0};
+  for (uint32_t k = 0; k < c->program.n_instr; k++) {
+    const hone_pw_instr *t = &c->instr[k];
+    if (t->op == HONE_PW_LOAD) {
+      const hone_tensor_desc *d = &c->in[t->a].desc;
+      const int64_t at = place(d, y, i);
+      r[t->dst] = d->dtype == HONE_DTYPE_BOOL ? (float)((uint8_t *)c->data[t->a])[at] : ((float *)c->data[t->a])[at];
+    } else if (t->op == HONE_PW_CONST) {
+      r[t->dst] = t->alpha;
+    } else if (t->op == HONE_PW_STORE) {
+      out[t->dst] = r[t->a];
+    } else {
+      r[t->dst] = apply(t, r[t->a], r[t->b], r[t->c]);
+    }
+  }
+}
+
+static void describe(const program_case *c, char *text, size_t size) {
+  char one[64];
+  size_t n = (size_t)snprintf(text, size, "%u instructions%s:", c->program.n_instr, c->in_place ? ", in place" : "");
+  for (uint32_t i = 0; i < c->n_in; i++) n += (size_t)snprintf(text + n, size - n, " %s", hone_desc_format(&c->in[i].desc, one, sizeof one));
+  for (uint32_t i = 0; i < c->n_out; i++) snprintf(text + n, size - n, " -> %s", hone_desc_format(&c->out[i].desc, one, sizeof one));
+}
+
+static void check(const program_case *c, uint32_t isa) {
+  const hone_step step = {.struct_size = sizeof step, .abi = HONE_PLUGIN_ABI, .anchor = "Pointwise", .name = "program", .n_inputs = c->n_in,
+                          .n_anchor_inputs = c->n_in, .input = c->in, .n_outputs = c->n_out, .output = c->out, .program = &c->program};
+  const hone_machine m = {.device = "cpu", .isa = isa, .threads = THREADS, .peak_flops = 1e11, .cache_bytes = 1e11};
+  const struct hone_tactic_desc *t = &hn_tactic_pointwise;
+  hone_reason why = {""};
+  hone_error error = {0};
+  hone_tactic_need need = {0};
+  char text[600];
+  describe(c, text, sizeof text);
+  if (!t->accepts(&step, &m, &why) || t->need(&step, &m, &need, &error)) {
+    printf("FAIL %s: %s%s\n", text, why.text, error.what);
+    failures++;
+    return;
+  }
+  void *blob = hn_aligned(64, need.blob_bytes + 64), *workspace = hn_aligned(64, need.workspace_bytes + 64), *out[MAX_OUT], *copy = NULL;
+  const void *in[MAX_IN];
+  for (uint32_t i = 0; i < c->n_in; i++) in[i] = c->data[i];
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    memset(c->result[i], 0xc5, (size_t)hone_desc_bytes(&c->out[i].desc) + 2 * CANARY);
+    out[i] = c->result[i] + CANARY;
+  }
+  if (c->in_place) {
+    copy = hn_aligned(64, (size_t)hone_desc_bytes(&c->in[0].desc) + 1);
+    memcpy(copy, c->data[0], (size_t)hone_desc_bytes(&c->in[0].desc));
+    in[0] = copy, out[0] = copy;
+  }
+  if (t->prepack(&step, &m, blob, &error)) printf("FAIL %s: %s\n", text, error.what), failures++;
+  const hone_step_run run = {.step = &step, .in = in, .out = out, .blob = blob, .workspace = workspace, .threads = THREADS,
+                             .parallel = hn_pool_parallel, .pool = pool};
+  t->run(&run, &error);
+  const int64_t count = hone_desc_count(&c->out[0].desc);
+  bool wrong = false;
+  for (int64_t i = 0; i < count && !wrong; i++) {
+    float want[MAX_OUT];
+    interpret(c, i, want);
+    for (uint32_t k = 0; k < c->n_out && !wrong; k++) {
+      const hone_tensor_desc *d = &c->out[k].desc;
+      const int64_t at = place(d, d, i);
+      const bool same = d->dtype == HONE_DTYPE_BOOL ? ((uint8_t *)out[k])[at] == (want[k] != 0) : ((float *)out[k])[at] == want[k];
+      if (!same) printf("FAIL %s (isa %x): output %u, element %lld\n", text, isa, k, (long long)i), wrong = true;
+    }
+  }
+  for (uint32_t k = 0; k < c->n_out; k++) {
+    const size_t bytes = (size_t)hone_desc_bytes(&c->out[k].desc);
+    for (size_t b = 0; b < CANARY; b++)
+      if (c->result[k][b] != 0xc5 || c->result[k][CANARY + bytes + b] != 0xc5) {
+        printf("FAIL %s: wrote outside output %u\n", text, k), wrong = true;
+        break;
+      }
+  }
+  failures += wrong;
+  hn_free(blob), hn_free(workspace), hn_free(copy);
+}
+
+static void make_case(program_case *c, int round) {
+  static const int64_t sizes[] = {1, 2, 3, 7, 16, 24, 33, 64, 100};
+  int64_t dim[HONE_MAX_RANK];
+  memset(c, 0, sizeof *c);
+  const int32_t rank = (int32_t)below(6);
+  for (int32_t i = 0; i < rank; i++) dim[i] = sizes[below(rank > 3 ? 6 : 9)];
+  if (round % 17 == 0 && rank > 0) dim[below((uint64_t)rank)] = 0;
+  if (round % 11 == 0 && rank > 0) dim[rank - 1] = 1500 + (int64_t)below(4000);
+  const int layout = (int)below(3);
+  c->n_in = 1 + (uint32_t)below(MAX_IN), c->n_out = 1 + (uint32_t)(below(4) == 0);
+  const hone_tensor_desc y = hone_desc(HONE_DTYPE_F32, rank, dim);
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    c->out[i].desc = hone_desc(i == 0 && below(6) == 0 ? HONE_DTYPE_BOOL : HONE_DTYPE_F32, rank, dim);
+    set_layout(&c->out[i].desc, layout);
+    c->result[i] = hn_aligned(64, (size_t)hone_desc_bytes(&c->out[i].desc) + 2 * CANARY);
+  }
+  for (uint32_t i = 0; i < c->n_in; i++)
+    random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2));
+  random_program(c);
+  c->in_place = c->n_out == 1 && c->out[0].desc.dtype == HONE_DTYPE_F32 && c->in[0].desc.dtype == HONE_DTYPE_F32 &&
+                hone_desc_same_dims(&c->in[0].desc, &y) && c->in[0].desc.layout == c->out[0].desc.layout &&
+                c->in[0].desc.channel_pitch == c->out[0].desc.channel_pitch;
+}
+
+int main(int argc, char **argv) {
+  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512};
+  const bool expect_failure = argc > 1 && !strcmp(argv[1], "--expect-failure");
+  static program_case c;
+  int places = 0;
+  rng.state = 11;
+  if (hn_pool_create(THREADS, &pool, NULL)) return 6;
+  for (int round = 0; round < 600; round++) {
+    make_case(&c, round);
+    const bool in_place = c.in_place;
+    for (size_t k = 0; k < sizeof tiers / sizeof *tiers; k++)
+      for (int p = 0; p <= in_place; p++) {
+        c.in_place = p;
+        places += p;
+        if (hn_isa_of(tiers[k]) <= hn_cpu()->isa) check(&c, tiers[k]);
+      }
+    for (uint32_t i = 0; i < c.n_in; i++) hn_free(c.data[i]);
+    for (uint32_t i = 0; i < c.n_out; i++) hn_free(c.result[i]);
+  }
+  hn_pool_destroy(pool);
+  printf("600 programs, %d runs in place, %d failures\n", places, failures);
+  return expect_failure ? failures == 0 : failures > 0;
+}
