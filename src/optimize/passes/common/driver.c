@@ -1,0 +1,252 @@
+/* Runs the passes to a fixed point. */
+#include "optimize/passes/common/pass.h"
+#include "optimize/passes/common/verify.h"
+
+#include <fnmatch.h>
+
+#define PASS(name) extern const struct hn_pass hn_pass_##name;
+#include "optimize/passes/passes.def"
+#undef PASS
+
+static const hn_pass *const passes[] = {
+#define PASS(name) &hn_pass_##name,
+#include "optimize/passes/passes.def"
+#undef PASS
+};
+enum { N_PASSES = sizeof passes / sizeof *passes, MAX_ROUNDS = 16, MAX_PATTERNS = 8 };
+
+uint32_t hn_pass_count(void) { return N_PASSES; }
+const char *hn_pass_name(uint32_t i) { return i < N_PASSES ? passes[i]->name : NULL; }
+int hn_pass_level(uint32_t i) { return i < N_PASSES ? passes[i]->level : -1; }
+const char *hn_pass_about(uint32_t i) { return i < N_PASSES ? passes[i]->about : NULL; }
+
+/* Whether a pass runs, by level and by the list of globs: with positive globs only what they name runs. */
+static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
+  bool on = p->level <= o->level, any_positive = false, named = false;
+  for (const char *at = o->passes; at && *at;) {
+    size_t len = strcspn(at, ",");
+    char glob[96];
+    bool negative = *at == '-';
+    snprintf(glob, sizeof glob, "%.*s", (int)(len - negative), at + negative);
+    bool fits = fnmatch(glob, p->name, 0) == 0;
+    if (negative) {
+      if (fits) return false;
+    } else if (len) {
+      any_positive = true;
+      named |= fits && (on || strcmp(glob, p->name) == 0);
+    }
+    at += len + (at[len] == ',');
+  }
+  return any_positive ? named : on;
+}
+
+/* ------------------------------------------------------------------ one pass over one graph */
+
+typedef HN_VEC(hone_node *) node_list;
+
+/* Runs the pass at one place with a record prepared for the nodes, since a hit takes them out of the graph. */
+static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, uint32_t n, const hone_match *m, hone_node *at) {
+  uint32_t before = ctx->graph->n_nodes;
+  hn_pass_report *r = ctx->report;
+  size_t record = r->records.len;
+  bool changed = ctx->changed;
+  hn_pass_record_add(ctx, true, nodes, n, "-");
+  ctx->changed = changed;
+  ctx->why.text[0] = 0;
+  hn_pass_result result = m ? ctx->pass->match(ctx, m) : ctx->pass->visit(ctx, at);
+  if (record >= r->records.len) { /* the record itself found no memory */
+    ctx->changed |= result == HN_PASS_HIT;
+    return result;
+  }
+  hn_pass_record *k = &r->records.ptr[record];
+  if (result == HN_PASS_NONE || result == HN_PASS_FAIL) {
+    r->records.len--;
+    return result;
+  }
+  char *text = hn_arena_strdup(&r->arena, ctx->why.text);
+  k->reason = text ? text : "";
+  k->hit = result == HN_PASS_HIT;
+  k->nodes_after = k->nodes_before - before + ctx->graph->n_nodes;
+  ctx->changed |= k->hit;
+  return result;
+}
+
+static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns, hone_node *node) {
+  hone_match m, near;
+  hone_reason why, near_why = {""};
+  bool have_near = false;
+  for (uint32_t i = 0; i < n_patterns; i++) {
+    hn_match_result found = hn_pattern_match(&patterns[i], node, &m, &why);
+    if (found == HN_MATCH_YES) {
+      hn_pass_result result = recorded(ctx, m.node, patterns[i].n_lines, &m, NULL);
+      if (result != HN_PASS_NONE) return result;
+    } else if (found == HN_MATCH_NEAR && !have_near) {
+      have_near = true;
+      near = m;
+      near_why = why;
+    }
+  }
+  if (!have_near) return HN_PASS_NONE;
+  hn_pass_record_add(ctx, false, near.node, near.pattern->n_lines, "%s", near_why.text);
+  return HN_PASS_MISS;
+}
+
+static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns, hn_graph *g) {
+  const hn_pass *p = ctx->pass;
+  ctx->graph = g;
+  if (p->run) {
+    if (p->run(ctx) == HN_PASS_FAIL) return ctx->status;
+  } else {
+    node_list nodes = {0};
+    bool ok = true;
+    for (hone_node *n = g->first; n && ok; n = n->next) ok = hn_vec_push(&nodes, n);
+    if (!ok) hn_pass_memory(ctx);
+    for (size_t i = 0; i < nodes.len && ctx->status == HONE_OK; i++) {
+      hone_node *n = nodes.ptr[i];
+      if (!hn_is_linked(n)) continue;
+      if (p->visit)
+        recorded(ctx, &n, 1, NULL, n);
+      else
+        match_at(ctx, patterns, n_patterns, n);
+    }
+    hn_vec_free(&nodes);
+  }
+  for (hone_node *n = g->first; n && ctx->status == HONE_OK; n = n->next)
+    for (uint32_t i = 0; i < n->n_attr && ctx->status == HONE_OK; i++)
+      if (n->attr[i].type == HONE_ATTR_GRAPH) run_graph(ctx, patterns, n_patterns, n->attr[i].g);
+  ctx->graph = g;
+  return ctx->status;
+}
+
+static hone_status run_pass(hn_pass_context *ctx) {
+  hn_pattern *patterns = NULL;
+  uint32_t n = 0;
+  if (ctx->pass->patterns) {
+    patterns = HN_NEW_ARRAY(ctx->scratch, hn_pattern, MAX_PATTERNS);
+    if (!patterns) return hn_pass_memory(ctx), ctx->status;
+    for (; ctx->pass->patterns[n] && n < MAX_PATTERNS; n++) {
+      ctx->status = hn_pattern_compile(ctx->pass->name, ctx->pass->patterns[n], ctx->scratch, &patterns[n], ctx->error);
+      if (ctx->status != HONE_OK) return ctx->status;
+    }
+  }
+  return run_graph(ctx, patterns, n, ctx->model->graph);
+}
+
+/* ------------------------------------------------------------------ all passes */
+
+/* Outputs of a nested graph that are values of the graphs around it: an Identity of its own keeps edits local. */
+static bool own_outputs(hn_graph *g) {
+  for (size_t i = 0; g->parent && i < g->outputs.len; i++) {
+    hn_value *v = g->outputs.ptr[i];
+    if (v->graph == g && v->producer) continue;
+    hn_value *copy = hn_value_create(g, NULL);
+    if (!copy) return false;
+    copy->desc = v->desc;
+    copy->kind = v->kind;
+    hone_node *n = hn_node_create(g, NULL, "Identity", "", NULL, &v, 1, &copy, 1);
+    if (!n) return false;
+    n->op = hn_op_find("", "Identity", n->opset, NULL);
+    g->outputs.ptr[i] = copy;
+    copy->is_output = true;
+    bool still = false;
+    for (size_t k = 0; k < v->graph->outputs.len; k++) still |= v->graph->outputs.ptr[k] == v;
+    v->is_output = still;
+  }
+  for (hone_node *n = g->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->n_attr; i++)
+      if (n->attr[i].type == HONE_ATTR_GRAPH && !own_outputs(n->attr[i].g)) return false;
+  return true;
+}
+
+static uint32_t count_nodes(const hn_graph *g) {
+  uint32_t n = g->n_nodes;
+  for (const hone_node *k = g->first; k; k = k->next)
+    for (uint32_t i = 0; i < k->n_attr; i++)
+      if (k->attr[i].type == HONE_ATTR_GRAPH) n += count_nodes(k->attr[i].g);
+  return n;
+}
+
+/* Near misses of earlier rounds may have become hits; those of the last round say what is left. */
+static void drop_near_misses(hn_pass_report *r) {
+  size_t k = 0;
+  for (size_t i = 0; i < r->records.len; i++)
+    if (r->records.ptr[i].hit) r->records.ptr[k++] = r->records.ptr[i];
+  r->records.len = k;
+}
+
+static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
+#ifdef NDEBUG
+  bool check = ctx->options->check_each;
+#else
+  bool check = true;
+#endif
+  hone_status status = check ? hn_model_check(ctx->model, ctx->error) : HONE_OK;
+  if (status == HONE_OK) status = hn_model_resolve(ctx->model, ctx->error);
+  if (status == HONE_OK) status = hn_model_infer(ctx->model, ctx->error);
+  if (status == HONE_OK && v) {
+    status = hn_verifier_compare(v, ctx->model, ctx->error);
+    ctx->report->verified++;
+  }
+  if (status != HONE_OK) {
+    hn_error_where(ctx->error, "after pass %s", ctx->pass->name);
+    if (status != HONE_ERROR_MEMORY && status != HONE_ERROR_CANCELLED && status != HONE_ERROR_BUDGET) {
+      status = HONE_ERROR_INTERNAL;
+      if (ctx->error) ctx->error->status = status;
+    }
+  }
+  return status;
+}
+
+hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report, hone_error *error) {
+  hn_optimize_options o = options ? *options : (hn_optimize_options){.level = 2};
+  hn_pass_report own = {0};
+  hn_arena scratch = {0};
+  hn_verifier *verifier = NULL;
+  hn_pass_report *r = report ? report : &own;
+  hn_pass_context ctx = {.model = model, .graph = model->graph, .options = &o, .scratch = &scratch, .error = error, .report = r};
+  ctx.fold.deadline_ns = hn_now_ns() + (uint64_t)((o.fold_seconds > 0 ? o.fold_seconds : 20) * 1e9);
+  ctx.fold.cancel = o.cancel;
+  if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)256 << 20;
+  if (!o.fold_bytes) o.fold_bytes = (uint64_t)1 << 30;
+  hone_status status = HONE_OK;
+  r->nodes_before = count_nodes(model->graph);
+  bool any = false;
+  for (uint32_t i = 0; i < N_PASSES; i++)
+    if (enabled(passes[i], &o)) {
+      any = true;
+      if (!hn_vec_push(&r->totals, (hn_pass_total){.pass = passes[i]->name, .level = passes[i]->level}))
+        status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the passes' report");
+    }
+  if (any && status == HONE_OK && !own_outputs(model->graph))
+    status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the optimizer");
+  if (any && status == HONE_OK && o.verify_each) status = hn_verifier_create(model, o.verify_seed, o.cancel, &verifier, error);
+  bool changed = any;
+  while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
+    changed = false;
+    r->rounds++;
+    drop_near_misses(r);
+    for (uint32_t i = 0, t = 0; i < N_PASSES && status == HONE_OK; i++) {
+      if (!enabled(passes[i], &o)) continue;
+      if (o.cancel && atomic_load(o.cancel)) {
+        status = hn_fail(error, HONE_ERROR_CANCELLED, "the optimizer was cancelled");
+        break;
+      }
+      uint64_t start = hn_now_ns();
+      size_t first = r->records.len;
+      ctx.pass = passes[i];
+      ctx.changed = false;
+      status = run_pass(&ctx);
+      hn_arena_free(&scratch);
+      if (status == HONE_OK && ctx.changed) status = after_pass(&ctx, verifier);
+      changed |= ctx.changed;
+      for (size_t k = first; k < r->records.len; k++) r->totals.ptr[t].hits += r->records.ptr[k].hit;
+      r->totals.ptr[t++].seconds += (double)(hn_now_ns() - start) * 1e-9;
+    }
+  }
+  r->fixed_point = !changed;
+  r->nodes_after = count_nodes(model->graph);
+  hn_verifier_destroy(verifier);
+  hn_arena_free(&scratch);
+  hn_pass_report_free(&own);
+  return status;
+}

@@ -1,0 +1,156 @@
+/* What passes read and edit graphs with (pass.h). */
+#include "optimize/passes/common/pass.h"
+
+#include <math.h>
+
+hn_pass_result hn_pass_memory(hn_pass_context *ctx) {
+  if (ctx->status == HONE_OK)
+    ctx->status = hn_fail(ctx->error, HONE_ERROR_MEMORY, "cannot allocate memory for pass %s", ctx->pass->name);
+  return HN_PASS_FAIL;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+int64_t hn_known_ints(const hn_value *v, int64_t *out, int64_t max) {
+  const hone_tensor *t = hn_known(v);
+  if (!t || t->desc.rank > 1 || (t->desc.dtype != HONE_DTYPE_I64 && t->desc.dtype != HONE_DTYPE_I32)) return -1;
+  int64_t n = hn_count(t);
+  if (n > max) return -1;
+  for (int64_t i = 0; i < n; i++) out[i] = hn_get_i64(t, i);
+  return n;
+}
+
+int64_t hn_node_ints_or_input(const hone_node *n, const char *attr, uint32_t input, int64_t *out, int64_t max, bool *absent) {
+  size_t count;
+  const int64_t *list = hone_node_ints(n, attr, &count);
+  *absent = false;
+  if (hone_node_has(n, attr)) {
+    if ((int64_t)count > max) return -1;
+    for (size_t i = 0; i < count; i++) out[i] = list[i];
+    return (int64_t)count;
+  }
+  if (hn_in(n, input)) return hn_known_ints(n->in[input], out, max);
+  *absent = true;
+  return 0;
+}
+
+bool hn_same_shape(const hone_tensor_desc *a, const hone_tensor_desc *b) {
+  if (a->rank < 0 || a->rank != b->rank) return false;
+  for (int32_t i = 0; i < a->rank; i++)
+    if (a->dim[i] == HONE_DIM_UNKNOWN || a->dim[i] != b->dim[i]) return false;
+  return true;
+}
+
+bool hn_broadcasts_into(const hone_tensor_desc *c, const hone_tensor_desc *v) {
+  if (c->rank < 0 || v->rank < 0 || c->rank > v->rank) return false;
+  for (int32_t i = 1; i <= c->rank; i++) {
+    int64_t dc = c->dim[c->rank - i], dv = v->dim[v->rank - i];
+    if (dc != 1 && (dc == HONE_DIM_UNKNOWN || dc != dv)) return false;
+  }
+  return true;
+}
+
+bool hn_channel_values(const hn_value *c, int32_t rank, int32_t axis, int64_t n, double *out) {
+  const hone_tensor *t = hn_known(c);
+  if (!t || t->desc.rank > rank || !hone_dtype_is_float(t->desc.dtype)) return false;
+  int64_t count = hn_count(t);
+  for (int32_t i = 0; i < t->desc.rank; i++) {
+    int32_t at = i + rank - t->desc.rank; /* place in the larger tensor */
+    if (t->desc.dim[i] != 1 && (at != axis || t->desc.dim[i] != n)) return false;
+  }
+  for (int64_t i = 0; i < n; i++) out[i] = hn_get_f64(t, count == 1 ? 0 : i);
+  return true;
+}
+
+bool hn_has_op(const hn_pass_context *ctx, const char *op) {
+  return hn_op_find("", op, hn_model_opset(ctx->model, ""), NULL) != NULL;
+}
+
+bool hn_known_finite(const hn_value *v) {
+  const hone_tensor *t = hn_known(v);
+  return t && hone_dtype_is_float(t->desc.dtype) && hn_all_finite(t);
+}
+
+/* ------------------------------------------------------------------ building */
+
+/* "stem_hone", with a number where that is taken: short, and stable from run to run. */
+static hn_value *fresh_value(hn_pass_context *ctx, const char *stem) {
+  char name[160];
+  snprintf(name, sizeof name, "%.120s_%s", stem, ctx->pass->name);
+  for (unsigned i = 2; hn_value_find(ctx->graph, name) && i < 1000; i++)
+    snprintf(name, sizeof name, "%.120s_%s_%u", stem, ctx->pass->name, i);
+  hn_value *v = hn_value_create(ctx->graph, hn_value_find(ctx->graph, name) ? NULL : name);
+  if (!v) hn_pass_memory(ctx);
+  return v;
+}
+
+hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const void *data) {
+  int64_t bytes = hone_desc_bytes(desc);
+  hone_tensor *t = bytes < 0 ? NULL : HN_NEW(&ctx->model->arena, hone_tensor);
+  void *copy = t ? hn_arena_aligned(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
+  hn_value *v = copy ? fresh_value(ctx, stem) : NULL;
+  if (!v) return hn_pass_memory(ctx), NULL;
+  if (bytes) memcpy(copy, data, (size_t)bytes);
+  t->desc = *desc;
+  hone_desc_set_layout(&t->desc, HONE_LAYOUT_ROW_MAJOR, 0);
+  t->data = copy;
+  hn_value_set_constant(v, t);
+  return v;
+}
+
+hn_value *hn_make_ints(hn_pass_context *ctx, const char *stem, const int64_t *v, int64_t n) {
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_I64, 1, &n);
+  return hn_make_constant(ctx, stem, &d, v);
+}
+
+hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const double *v) {
+  if (desc->dtype == HONE_DTYPE_F64) return hn_make_constant(ctx, stem, desc, v);
+  int64_t n = hone_desc_count(desc);
+  float *data = HN_NEW_ARRAY(ctx->scratch, float, n > 0 ? n : 1);
+  if (!data) return hn_pass_memory(ctx), NULL;
+  for (int64_t i = 0; i < n; i++) data[i] = (float)v[i];
+  return hn_make_constant(ctx, stem, desc, data);
+}
+
+hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in, uint32_t n_in,
+                        const hone_tensor_desc *like) {
+  hn_value *out = fresh_value(ctx, before && before->n_out && before->out[0] ? before->out[0]->name : op);
+  if (!out) return NULL;
+  if (like) out->desc = *like;
+  hone_node *n = hn_node_create(ctx->graph, before, op, "", NULL, in, n_in, &out, 1);
+  if (!n) return hn_pass_memory(ctx), NULL;
+  n->op = hn_op_find("", op, n->opset, NULL);
+  return n;
+}
+
+bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from) {
+  return hn_node_inherit(node, from) || (hn_pass_memory(ctx), false);
+}
+
+bool hn_set_input(hn_pass_context *ctx, hone_node *node, uint32_t i, hn_value *v) {
+  while (node->n_in < i)
+    if (!hn_node_set_input(node, node->n_in, NULL)) return hn_pass_memory(ctx), false;
+  return hn_node_set_input(node, i, v) || (hn_pass_memory(ctx), false);
+}
+
+bool hn_can_replace(const hn_value *old, const hn_value *with) {
+  if (old == with) return false;
+  if (!old->is_output) return true;
+  return !with->is_output && !with->is_input && !old->is_input && with->graph == old->graph;
+}
+
+bool hn_replace(hn_pass_context *ctx, hn_value *old, hn_value *with) {
+  return hn_value_replace(old, with) || (hn_pass_memory(ctx), false);
+}
+
+void hn_remove_unread(hone_node *n, int depth) {
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i] && hn_value_needed(n->out[i])) return;
+  if (!hn_is_linked(n)) return;
+  hone_node *producers[8];
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n->n_in && depth > 0; i++)
+    if (n->in[i] && n->in[i]->producer && n->in[i]->producer->graph == n->graph && k < 8) producers[k++] = n->in[i]->producer;
+  hn_node_remove(n);
+  while (k > 0) hn_remove_unread(producers[--k], depth - 1);
+}

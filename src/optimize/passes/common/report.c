@@ -1,0 +1,118 @@
+/* The record of what passes did (optimize.h). */
+#include "optimize/passes/common/pass.h"
+
+#include <jansson.h>
+
+static void say(hn_pass_context *ctx, const char *format, va_list args) {
+  vsnprintf(ctx->why.text, sizeof ctx->why.text, format, args);
+}
+
+hn_pass_result hn_pass_hit(hn_pass_context *ctx, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  return HN_PASS_HIT;
+}
+
+hn_pass_result hn_pass_miss(hn_pass_context *ctx, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  return HN_PASS_MISS;
+}
+
+static uint32_t count_graph(const hn_graph *g) {
+  uint32_t n = g->n_nodes;
+  for (const hone_node *k = g->first; k; k = k->next)
+    for (uint32_t i = 0; i < k->n_attr; i++)
+      if (k->attr[i].type == HONE_ATTR_GRAPH) n += count_graph(k->attr[i].g);
+  return n;
+}
+
+void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n, const char *format, ...) {
+  ctx->changed |= hit;
+  hn_pass_report *r = ctx->report;
+  char reason[240];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(reason, sizeof reason, format, args);
+  va_end(args);
+  hn_str names = {0};
+  uint32_t n_origin = 0, shown = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!nodes[i]) continue;
+    n_origin += nodes[i]->n_origin;
+    if (shown++ < 12) hn_str_printf(&names, "%s%s", shown > 1 ? ", " : "", nodes[i]->name);
+  }
+  if (shown > 12) hn_str_printf(&names, " and %u more", shown - 12);
+  uint32_t *origin = HN_NEW_ARRAY(&r->arena, uint32_t, n_origin ? n_origin : 1), k = 0;
+  hn_pass_record rec = {.pass = ctx->pass->name, .level = ctx->pass->level, .hit = hit, .origin = origin};
+  for (uint32_t i = 0; i < n && origin; i++)
+    for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
+      bool known = false;
+      for (uint32_t q = 0; q < k && !known; q++) known = origin[q] == nodes[i]->origin[j];
+      if (!known) origin[k++] = nodes[i]->origin[j];
+    }
+  rec.n_origin = k;
+  rec.nodes = hn_arena_strdup(&r->arena, names.ptr ? names.ptr : "");
+  rec.reason = hn_arena_strdup(&r->arena, reason);
+  rec.nodes_before = rec.nodes_after = count_graph(ctx->model->graph);
+  /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
+  if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
+  hn_str_free(&names);
+}
+
+void hn_pass_report_free(hn_pass_report *r) {
+  hn_vec_free(&r->records);
+  hn_vec_free(&r->totals);
+  hn_arena_free(&r->arena);
+  *r = (hn_pass_report){0};
+}
+
+bool hn_pass_report_text(const hn_pass_report *r, hn_str *out) {
+  for (int hit = 1; hit >= 0; hit--)
+    for (size_t i = 0; i < r->records.len; i++) {
+      const hn_pass_record *k = &r->records.ptr[i];
+      if (k->hit == (hit == 1)) hn_str_printf(out, "%s %s: %s [%s]\n", hit ? "hit " : "near", k->pass, k->reason, k->nodes);
+    }
+  hn_str_printf(out, "nodes %u -> %u in %u rounds\n", r->nodes_before, r->nodes_after, r->rounds);
+  return !out->failed;
+}
+
+bool hn_pass_report_json(const hn_pass_report *r, hn_str *out) {
+  json_t *records = json_array(), *totals = json_array();
+  for (size_t i = 0; i < r->records.len; i++) {
+    const hn_pass_record *k = &r->records.ptr[i];
+    json_t *origin = json_array();
+    for (uint32_t j = 0; j < k->n_origin; j++) json_array_append_new(origin, json_integer(k->origin[j]));
+    json_array_append_new(records, json_pack("{s:s, s:i, s:s, s:o?, s:o?, s:o, s:i, s:i}", "pass", k->pass, "level", k->level,
+                                             "kind", k->hit ? "hit" : "near_miss", "nodes", json_string_nocheck(k->nodes),
+                                             "reason", json_string_nocheck(k->reason), "source_nodes", origin, "nodes_before",
+                                             (int)k->nodes_before, "nodes_after", (int)k->nodes_after));
+  }
+  for (size_t i = 0; i < r->totals.len; i++) {
+    const hn_pass_total *t = &r->totals.ptr[i];
+    json_array_append_new(totals, json_pack("{s:s, s:i, s:I, s:f}", "pass", t->pass, "level", t->level, "hits",
+                                            (json_int_t)t->hits, "ms", t->seconds * 1e3));
+  }
+  json_t *root = json_pack("{s:i, s:i, s:i, s:b, s:i, s:o, s:o}", "nodes_before", (int)r->nodes_before, "nodes_after",
+                           (int)r->nodes_after, "rounds", (int)r->rounds, "fixed_point", r->fixed_point, "verified",
+                           (int)r->verified, "passes", totals, "records", records);
+  char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+  if (text) hn_str_puts(out, text);
+  bool ok = text && !out->failed;
+  free(text);
+  json_decref(root);
+  return ok;
+}
+
+const hn_pass_record *hn_pass_report_fate(const hn_pass_report *r, uint32_t source) {
+  for (size_t i = r->records.len; i-- > 0;) {
+    const hn_pass_record *k = &r->records.ptr[i];
+    for (uint32_t j = 0; k->hit && j < k->n_origin; j++)
+      if (k->origin[j] == source) return k;
+  }
+  return NULL;
+}

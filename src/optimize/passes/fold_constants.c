@@ -1,0 +1,80 @@
+/* f(constants)  ->  constant
+ *
+ * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow, quantisation
+ * (an engine wants to see it), graph outputs, results beyond the budgets, and results much larger than what they are made
+ * of unless they are small: a weight that ConstantOfShape makes is wanted, a broadcast table is not. */
+#include "optimize/passes/common/pass.h"
+
+enum { GROWTH_FREE = 16 << 20 };
+
+static bool wanted(const hone_node *n) {
+  static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
+  if (!n->op || !n->op->reference || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) return false;
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    if (strcmp(n->op_type, never[i]) == 0) return false;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && !hn_known(n->in[i])) return false;
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i] && (n->out[i]->is_output || n->out[i]->kind != HN_TENSOR)) return false;
+  for (uint32_t i = 0; i < n->n_attr; i++)
+    if (n->attr[i].type == HONE_ATTR_GRAPH) return false;
+  return true;
+}
+
+static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
+  if (!wanted(n)) return HN_PASS_NONE;
+  int64_t in_bytes = 0, out_bytes = 0;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i]) in_bytes += hone_desc_bytes(&n->in[i]->constant->desc);
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    int64_t b = n->out[i] ? hone_desc_bytes(&n->out[i]->desc) : 0;
+    if (b > 0) out_bytes += b;
+  }
+  const hn_optimize_options *o = ctx->options;
+  if ((uint64_t)out_bytes > o->fold_tensor_bytes)
+    return hn_pass_miss(ctx, "the result has %lld bytes, more than the limit of %llu", (long long)out_bytes,
+                        (unsigned long long)o->fold_tensor_bytes);
+  if (out_bytes > GROWTH_FREE && out_bytes / 4 > in_bytes && strcmp(n->op_type, "ConstantOfShape") != 0)
+    return hn_pass_miss(ctx, "the result has %lld bytes, the inputs %lld", (long long)out_bytes, (long long)in_bytes);
+  if (ctx->folded + (uint64_t)out_bytes > o->fold_bytes)
+    return hn_pass_miss(ctx, "the budget of %llu bytes for folded constants is spent", (unsigned long long)o->fold_bytes);
+  if (n->n_in > 64 || n->n_out > 16) return HN_PASS_NONE;
+  const hone_tensor *in[64];
+  hone_tensor result[16] = {{.data = NULL}}, *out[16];
+  for (uint32_t i = 0; i < n->n_in; i++) in[i] = n->in[i] ? n->in[i]->constant : NULL;
+  for (uint32_t i = 0; i < n->n_out; i++) out[i] = n->out[i] ? &result[i] : NULL;
+  hn_pass_result answer = HN_PASS_HIT;
+  hone_error local = {0};
+  hone_status status = hn_eval_node(n, in, out, &ctx->model->arena, &ctx->fold, &local);
+  if (status == HONE_ERROR_CANCELLED) {
+    ctx->status = status;
+    if (ctx->error) *ctx->error = local;
+    answer = HN_PASS_FAIL;
+  } else if (status != HONE_OK)
+    answer = hn_pass_miss(ctx, "%.140s", local.what);
+  hone_tensor *made[16] = {NULL};
+  for (uint32_t i = 0; i < n->n_out && answer == HN_PASS_HIT; i++) {
+    if (!out[i]) continue;
+    int64_t bytes = hone_desc_bytes(&result[i].desc);
+    made[i] = HN_NEW(&ctx->model->arena, hone_tensor);
+    void *data = made[i] && bytes >= 0 ? hn_arena_aligned(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
+    if (!data) {
+      answer = hn_pass_memory(ctx);
+      break;
+    }
+    if (bytes) memcpy(data, result[i].data, (size_t)bytes);
+    made[i]->desc = result[i].desc;
+    made[i]->data = data;
+    ctx->folded += (uint64_t)bytes;
+  }
+  if (answer == HN_PASS_HIT) {
+    for (uint32_t i = 0; i < n->n_out; i++)
+      if (made[i]) hn_value_set_constant(n->out[i], made[i]);
+    hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
+    hn_node_remove(n);
+  }
+  for (uint32_t i = 0; i < n->n_out; i++) hn_free(result[i].data);
+  return answer;
+}
+
+HN_PASS(fold_constants) = {.name = "fold_constants", .level = 1, .about = "f(constants) -> constant", .visit = visit};
