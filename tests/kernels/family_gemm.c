@@ -162,6 +162,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
       for (int64_t u = 0; u < (merge ? 1 : s->kernel[2]); u++)
         runs[g.n_runs++] = (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
                                         (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
+  g.shifted = s->pad[0] || s->pad[1] || s->pad[2];
   hn_conv_plan(&g, o, 2, l1, l2);
   size_t psize = hn_gemm_packed_size(o, (size_t)s->cout, (size_t)k);
   float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64), *scratch = aligned_alloc(64, (hn_conv_scratch(&g, o) * 8 + 63) / 64 * 64);
@@ -223,6 +224,7 @@ static const conv_case conv_cases[] = {
     {1, 1, 24, 65, {1, 1, 50}, {1, 1, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 2}, {0, 0, 2}, 0, 0, HN_EPI_BIAS | HN_EPI_LEAKY | HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER, false},
     {1, 1, 64, 97, {1, 6, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, true},
     {1, 1, 4, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 4, 4}, 0, 0, 0, false},
+    {1, 1, 6, 20, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, -1, -1}, 0, 0, 0, false},
     {0, 1, 4, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
     {1, 1, 0, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
     {1, 1, 300, 40, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 212, 0, HN_EPI_BIAS, false},

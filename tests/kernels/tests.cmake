@@ -28,3 +28,6 @@ if(HONE_FAULTS)
     ${cpu}/common/epilogue.c)
   hone_kernel_faults(depthwise ${cpu}/common/depthwise_driver.c)
 endif()
+
+hone_test_tool(check_tactics check_tactics.c)
+hone_ctest(check_tactics check_tactics)

@@ -51,7 +51,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool flat = row && slice && image;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
-  c->direct = one_tap && same_grid && c->in_k == 1 && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
   c->tiles_per_line = div_up(c->line, o->mr);
   c->tiles = c->tiles_per_line * c->lines;
   c->n_panels = div_up(c->cout, o->nr);

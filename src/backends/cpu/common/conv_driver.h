@@ -31,6 +31,7 @@ typedef struct hn_conv {
   int64_t in_k;                 /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
   hn_view out;                  /* where grid position (n, z, y, x) goes */
   int64_t n_runs, k;            /* k = cin * all taps */
+  int64_t shifted;              /* some tap does not lie at offset 0 */
   /* the plan, set by hn_conv_plan */
   int64_t direct;               /* input pixels are the rows of A as they lie */
   int64_t copy;                 /* direct, but rows are copied first, because their distance aliases in L1 */

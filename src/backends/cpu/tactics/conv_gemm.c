@@ -33,6 +33,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
   c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
   c->k = taps * c->cin;
+  c->shifted = a.pad[0] || a.pad[1] || a.pad[2];
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);

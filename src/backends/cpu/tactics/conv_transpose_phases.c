@@ -64,6 +64,9 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
       c->in[d] = a->x.size[d], c->stride[d] = 1;
       c->grid[d] = p.at[d] < a->y.size[d] ? (a->y.size[d] - p.at[d] + a->stride[d] - 1) / a->stride[d] : 0;
       c->n_runs *= live_taps(a, d, p.at[d]);
+      int64_t tap = 0, offset = 0;
+      live_tap(a, d, p.at[d], 0, &tap, &offset);
+      if (offset) c->shifted = 1;
     }
     c->k = c->n_runs * c->cin;
     hn_conv_plan(c, o, m->threads, m->l1, m->l2);
