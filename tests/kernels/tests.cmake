@@ -29,5 +29,5 @@ if(HONE_FAULTS)
   hone_kernel_faults(depthwise ${cpu}/common/depthwise_driver.c)
 endif()
 
-hone_test_tool(check_tactics check_tactics.c)
-hone_ctest(check_tactics check_tactics)
+hone_test_tool(check_products check_products.c)
+hone_ctest(check_products check_products)

@@ -1,7 +1,7 @@
-/* check_tactics: random Conv, ConvTranspose, Gemm and MatMul steps through every CPU tactic that accepts them, for
+/* check_products: random Conv, ConvTranspose, Gemm and MatMul steps through every CPU tactic that accepts them, for
  * every instruction tier of this machine and several thread counts, against the operators' scalar references.
  *
- * usage: check_tactics [CASES]      exit 0: all agree; 1: a tactic is wrong, or never accepted anything */
+ * usage: check_products [CASES]      exit 0: all agree; 1: a tactic is wrong, or never accepted anything */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
