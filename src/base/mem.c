@@ -13,6 +13,10 @@ static int refused(void) {
 }
 
 void hn_mem_fail_after(uint64_t n) { atomic_store(&fail_at, n ? atomic_load(&count) + n : 0); }
+bool hn_mem_failed(void) {
+  uint64_t at = atomic_load(&fail_at);
+  return at && atomic_load(&count) >= at;
+}
 uint64_t hn_mem_count(void) { return atomic_load(&count); }
 
 void *hn_malloc(size_t size) { return refused() ? NULL : malloc(size ? size : 1); }

@@ -2,6 +2,7 @@
 #ifndef HN_BASE_MEM_H
 #define HN_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,8 @@ void hn_free(void *p);
 
 /* Tests: the n-th allocation from now (1 is the next) fails once; 0 switches it off. */
 void hn_mem_fail_after(uint64_t n);
+/* True when the allocation that hn_mem_fail_after named was reached. */
+bool hn_mem_failed(void);
 /* Allocations made so far in this process. */
 uint64_t hn_mem_count(void);
 

@@ -26,6 +26,16 @@ void hn_file_unmap(hn_file *file);
 
 /* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never half. */
 hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error);
+/* The same piece by piece: open, write any number of times, then commit (renames) or abandon (nothing is left). After a
+ * failed write only abandon is allowed; commit abandons by itself when it fails. */
+typedef struct hn_writer {
+  int fd;
+  char *path, *temp;
+} hn_writer;
+hone_status hn_writer_open(const char *path, hn_writer *out, hone_error *error);
+hone_status hn_writer_write(hn_writer *writer, const void *data, size_t size, hone_error *error);
+hone_status hn_writer_commit(hn_writer *writer, hone_error *error);
+void hn_writer_abandon(hn_writer *writer);
 /* Creates a folder and its parents (mode 0777 & ~umask). */
 hone_status hn_mkdirs(const char *path, hone_error *error);
 /* Folder for caches ("$XDG_CACHE_HOME/hone" or "$HOME/.cache/hone") into buf; false when there is none. */

@@ -1,6 +1,7 @@
 #include "base/os.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -117,38 +118,71 @@ void hn_file_unmap(hn_file *file) {
   *file = (hn_file){0};
 }
 
-hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error) {
-  char tmp[4096];
-  if (snprintf(tmp, sizeof tmp, "%s.tmp%ld", path, (long)getpid()) >= (int)sizeof tmp)
-    return hn_fail(error, HONE_ERROR_USAGE, "path too long");
+static hone_status writer_failed(const hn_writer *w, const char *doing, int e, hone_error *error) {
+  hone_status status = hn_fail(error, HONE_ERROR_IO, "cannot %s: %s", doing, strerror(e));
+  hn_error_where(error, "%s", w->path);
+  if (e == ENOENT) hn_error_hint(error, "the folder does not exist");
+  if (e == ENOSPC) hn_error_hint(error, "free some disk space; nothing was left behind");
+  return status;
+}
+
+hone_status hn_writer_open(const char *path, hn_writer *w, hone_error *error) {
+  *w = (hn_writer){.fd = -1};
+  size_t n = strlen(path) + 32;
+  w->path = hn_strdup(path);
+  w->temp = hn_malloc(n);
   hone_status status = HONE_OK;
-  struct stat st; /* a device or pipe is written to, never replaced by a file */
-  bool in_place = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-  int fd = open(in_place ? path : tmp, O_WRONLY | (in_place ? 0 : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
-  const char *p = data, *doing = "create";
-  int failed = fd < 0;
-  for (size_t left = size; !failed && left;) {
-    doing = "write";
-    ssize_t n = write(fd, p, left);
+  if (!w->path || !w->temp) {
+    status = hn_fail_memory(error, n, "a file name");
+  } else {
+    snprintf(w->temp, n, "%s.tmp%ld", path, (long)getpid());
+    w->fd = open(w->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (w->fd < 0) status = writer_failed(w, "create", errno, error);
+  }
+  if (status != HONE_OK) hn_writer_abandon(w);
+  return status;
+}
+
+hone_status hn_writer_write(hn_writer *w, const void *data, size_t size, hone_error *error) {
+  for (const char *p = data; size;) {
+    ssize_t n = write(w->fd, p, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      failed = 1;
-      if (n == 0) errno = ENOSPC;
-    } else {
-      p += n;
-      left -= (size_t)n;
-    }
+    if (n <= 0) return writer_failed(w, "write", n == 0 ? ENOSPC : errno, error);
+    p += n;
+    size -= (size_t)n;
   }
-  int e = errno;
-  if (fd >= 0 && close(fd) != 0 && !failed) failed = 1, e = errno;
-  if (!failed && !in_place && rename(tmp, path) != 0) failed = 1, e = errno, doing = "rename";
-  if (failed) {
-    if (fd >= 0 && !in_place) unlink(tmp);
-    status = hn_fail(error, HONE_ERROR_IO, "cannot %s: %s", doing, strerror(e));
-    hn_error_where(error, "%s", path);
-    if (e == ENOENT) hn_error_hint(error, "the folder does not exist");
-    if (e == ENOSPC) hn_error_hint(error, "free some disk space; nothing was left behind");
+  return HONE_OK;
+}
+
+void hn_writer_abandon(hn_writer *w) {
+  if (w->fd >= 0) {
+    close(w->fd);
+    unlink(w->temp);
   }
+  hn_free(w->path);
+  hn_free(w->temp);
+  *w = (hn_writer){.fd = -1};
+}
+
+hone_status hn_writer_commit(hn_writer *w, hone_error *error) {
+  hone_status status = HONE_OK;
+  if (close(w->fd) != 0)
+    status = writer_failed(w, "write", errno, error);
+  else if (rename(w->temp, w->path) != 0)
+    status = writer_failed(w, "rename", errno, error);
+  if (status != HONE_OK) unlink(w->temp);
+  w->fd = -1;
+  hn_writer_abandon(w);
+  return status;
+}
+
+hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error) {
+  hn_writer w;
+  hone_status status = hn_writer_open(path, &w, error);
+  if (status != HONE_OK) return status;
+  status = hn_writer_write(&w, data, size, error);
+  if (status == HONE_OK) return hn_writer_commit(&w, error);
+  hn_writer_abandon(&w);
   return status;
 }
 

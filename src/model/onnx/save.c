@@ -1,0 +1,226 @@
+/* Writing ONNX. Protobuf wants the length of a message before its bytes, so each message is a function that is run twice:
+ * once to count, once to write. Weights go from where they lie straight into the file. */
+#include "model/onnx/onnx.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+enum { BUFFER = 1 << 16 };
+
+typedef struct sink {
+  uint64_t count;
+  hn_writer *file; /* NULL: count only */
+  uint8_t *buffer;
+  size_t used;
+  hone_status status;
+  hone_error *error;
+} sink;
+
+static void flush(sink *s) {
+  if (s->status == HONE_OK && s->used) s->status = hn_writer_write(s->file, s->buffer, s->used, s->error);
+  s->used = 0;
+}
+
+static void put(sink *s, const void *data, size_t size) {
+  s->count += size;
+  if (!s->file || s->status != HONE_OK || !size) return;
+  if (size > BUFFER - s->used) flush(s);
+  if (size >= BUFFER) {
+    if (s->status == HONE_OK) s->status = hn_writer_write(s->file, data, size, s->error);
+    return;
+  }
+  memcpy(s->buffer + s->used, data, size);
+  s->used += size;
+}
+
+static void varint(sink *s, uint64_t v) {
+  uint8_t b[10];
+  size_t n = 0;
+  for (; v >= 0x80; v >>= 7) b[n++] = (uint8_t)(v | 0x80);
+  b[n++] = (uint8_t)v;
+  put(s, b, n);
+}
+
+static void number(sink *s, uint32_t field, int64_t v) {
+  varint(s, field << 3);
+  varint(s, (uint64_t)v);
+}
+
+static void bytes(sink *s, uint32_t field, const void *data, size_t size) {
+  varint(s, field << 3 | 2);
+  varint(s, size);
+  put(s, data, size);
+}
+
+static void text(sink *s, uint32_t field, const char *t) { bytes(s, field, t, strlen(t)); }
+
+static void real(sink *s, uint32_t field, float f) {
+  varint(s, field << 3 | 5);
+  put(s, &f, 4);
+}
+
+typedef void (*message)(sink *s, const void *what, const hn_model *m);
+
+static void nested(sink *s, uint32_t field, message f, const void *what, const hn_model *m) {
+  sink counter = {.error = NULL};
+  f(&counter, what, m);
+  varint(s, field << 3 | 2);
+  varint(s, counter.count);
+  f(s, what, m);
+}
+
+/* ------------------------------------------------------------------ messages, with the field numbers of onnx.proto */
+
+typedef struct named_tensor {
+  const char *name; /* NULL: none */
+  const hone_tensor *tensor;
+} named_tensor;
+
+static void tensor_message(sink *s, const void *what, const hn_model *m) {
+  (void)m;
+  const named_tensor *n = what;
+  const hone_tensor *t = n->tensor;
+  for (int32_t i = 0; i < t->desc.rank; i++) number(s, 1, t->desc.dim[i]);
+  number(s, 2, t->desc.dtype);
+  int64_t count = hone_desc_count(&t->desc);
+  if (t->desc.dtype == HONE_DTYPE_STRING)
+    for (int64_t i = 0; i < count; i++) bytes(s, 6, ((const hone_string *)t->data)[i].ptr, ((const hone_string *)t->data)[i].len);
+  if (n->name) text(s, 8, n->name);
+  if (t->desc.dtype != HONE_DTYPE_STRING) bytes(s, 9, t->data, (size_t)count * hone_dtype_size(t->desc.dtype));
+}
+
+static void dim_message(sink *s, const void *what, const hn_model *m) {
+  int64_t d = *(const int64_t *)what;
+  const char *symbol = hn_model_symbol_name(m, d);
+  if (d >= 0)
+    number(s, 1, d);
+  else if (symbol)
+    text(s, 2, symbol);
+}
+
+static void shape_message(sink *s, const void *what, const hn_model *m) {
+  const hone_tensor_desc *d = what;
+  for (int32_t i = 0; i < d->rank; i++) nested(s, 1, dim_message, &d->dim[i], m);
+}
+
+static void tensor_type_message(sink *s, const void *what, const hn_model *m) {
+  const hone_tensor_desc *d = what;
+  number(s, 1, d->dtype);
+  if (d->rank >= 0) nested(s, 2, shape_message, d, m);
+}
+
+static void type_message(sink *s, const void *what, const hn_model *m) { nested(s, 1, tensor_type_message, what, m); }
+
+static void value_message(sink *s, const void *what, const hn_model *m) {
+  const hn_value *v = what;
+  text(s, 1, v->name);
+  if (v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE) nested(s, 2, type_message, &v->desc, m);
+}
+
+static void graph_message(sink *s, const void *what, const hn_model *m);
+
+static void attribute_message(sink *s, const void *what, const hn_model *m) {
+  const hn_attr *a = what;
+  text(s, 1, a->name);
+  switch (a->type) {
+  case HONE_ATTR_FLOAT: real(s, 2, a->f); break;
+  case HONE_ATTR_INT: number(s, 3, a->i); break;
+  case HONE_ATTR_STRING: bytes(s, 4, a->s.ptr, a->s.len); break;
+  case HONE_ATTR_TENSOR: nested(s, 5, tensor_message, &(named_tensor){NULL, a->t}, m); break;
+  case HONE_ATTR_GRAPH: nested(s, 6, graph_message, a->g, m); break;
+  case HONE_ATTR_FLOATS:
+    for (size_t i = 0; i < a->list.n; i++) real(s, 7, ((const float *)a->list.ptr)[i]);
+    break;
+  case HONE_ATTR_INTS:
+    for (size_t i = 0; i < a->list.n; i++) number(s, 8, ((const int64_t *)a->list.ptr)[i]);
+    break;
+  case HONE_ATTR_STRINGS:
+    for (size_t i = 0; i < a->list.n; i++) bytes(s, 9, ((const hone_string *)a->list.ptr)[i].ptr, ((const hone_string *)a->list.ptr)[i].len);
+    break;
+  default: break;
+  }
+  number(s, 20, a->type);
+}
+
+static void node_message(sink *s, const void *what, const hn_model *m) {
+  const hone_node *n = what;
+  uint32_t n_in = n->n_in, n_out = n->n_out;
+  while (n_in && !n->in[n_in - 1]) n_in--;
+  while (n_out && !n->out[n_out - 1]) n_out--;
+  for (uint32_t i = 0; i < n_in; i++) text(s, 1, n->in[i] ? n->in[i]->name : "");
+  for (uint32_t i = 0; i < n_out; i++) text(s, 2, n->out[i] ? n->out[i]->name : "");
+  text(s, 3, n->name);
+  text(s, 4, n->op_type);
+  for (uint32_t i = 0; i < n->n_attr; i++) nested(s, 5, attribute_message, &n->attr[i], m);
+  if (n->domain[0]) text(s, 7, n->domain);
+}
+
+/* Constants that somebody reads are initializers. */
+static bool is_initializer(const hn_value *v) { return v->constant && !v->producer && (hn_value_needed(v) || v->is_input); }
+
+static void graph_message(sink *s, const void *what, const hn_model *m) {
+  const hn_graph *g = what;
+  for (const hone_node *n = g->first; n; n = n->next) nested(s, 1, node_message, n, m);
+  text(s, 2, g->name);
+  for (size_t i = 0; i < g->values.len; i++) {
+    const hn_value *v = g->values.ptr[i];
+    if (is_initializer(v)) nested(s, 5, tensor_message, &(named_tensor){v->name, v->constant}, m);
+  }
+  for (size_t i = 0; i < g->inputs.len; i++) nested(s, 11, value_message, g->inputs.ptr[i], m);
+  for (size_t i = 0; i < g->outputs.len; i++) nested(s, 12, value_message, g->outputs.ptr[i], m);
+  for (size_t i = 0; i < g->values.len; i++) {
+    const hn_value *v = g->values.ptr[i];
+    if (v->producer && !v->is_output && v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE && v->desc.rank >= 0)
+      nested(s, 13, value_message, v, m);
+  }
+}
+
+static void opset_message(sink *s, const void *what, const hn_model *m) {
+  (void)m;
+  const hn_opset *o = what;
+  if (o->domain[0]) text(s, 1, o->domain);
+  number(s, 2, o->version);
+}
+
+static void model_message(sink *s, const void *what, const hn_model *m) {
+  (void)what;
+  number(s, 1, m->ir_version);
+  text(s, 2, m->producer && *m->producer ? m->producer : "hone");
+  nested(s, 7, graph_message, m->graph, m);
+  for (size_t i = 0; i < m->opsets.len; i++) nested(s, 8, opset_message, &m->opsets.ptr[i], m);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static hone_status write_file(message f, const void *what, const hn_model *m, const char *path, hone_error *error) {
+  sink counter = {.error = NULL};
+  f(&counter, what, m);
+  if (counter.count > INT32_MAX) {
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model has %llu bytes, an ONNX file can hold 2147483647", (unsigned long long)counter.count);
+    hn_error_where(error, "%s", path);
+    return HONE_ERROR_UNSUPPORTED;
+  }
+  hn_writer file;
+  hone_status status = hn_writer_open(path, &file, error);
+  if (status != HONE_OK) return status;
+  sink s = {.file = &file, .buffer = hn_malloc(BUFFER), .error = error};
+  if (!s.buffer)
+    s.status = hn_fail_memory(error, BUFFER, "writing a model");
+  else {
+    f(&s, what, m);
+    flush(&s);
+  }
+  hn_free(s.buffer);
+  if (s.status == HONE_OK) return hn_writer_commit(&file, error);
+  hn_writer_abandon(&file);
+  return s.status;
+}
+
+hone_status hn_onnx_save(const hn_model *model, const char *path, hone_error *error) {
+  return write_file(model_message, NULL, model, path, error);
+}
+
+hone_status hn_onnx_save_tensor(const hone_tensor *tensor, const char *name, const char *path, hone_error *error) {
+  return write_file(tensor_message, &(named_tensor){name, tensor}, NULL, path, error);
+}

@@ -1,0 +1,197 @@
+/* The ground: allocation, text, maps, half floats, files, thread pool. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/half.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/os.h"
+#include "base/pool.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#include <hone/tensor.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void arena_gives_zeroed_aligned_memory(void **state) {
+  (void)state;
+  hn_arena a = {0};
+  for (size_t size = 0; size < 5000; size += 37) {
+    unsigned char *p = hn_arena_aligned(&a, size, 64);
+    assert_non_null(p);
+    assert_int_equal((uintptr_t)p % 64, 0);
+    for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
+    memset(p, 0xff, size);
+  }
+  assert_null(hn_arena_array(&a, SIZE_MAX / 4, 8));
+  hn_arena_free(&a);
+  hn_arena small = {.limit = 100};
+  assert_non_null(hn_arena_alloc(&small, 60));
+  assert_null(hn_arena_alloc(&small, 60));
+  hn_arena_free(&small);
+}
+
+static void map_finds_what_was_stored(void **state) {
+  (void)state;
+  hn_map m = {0};
+  char keys[2000][8];
+  for (int i = 0; i < 2000; i++) {
+    snprintf(keys[i], sizeof keys[i], "k%d", i);
+    assert_true(hn_map_set(&m, keys[i], &keys[i]));
+  }
+  for (int i = 0; i < 2000; i++) assert_ptr_equal(hn_map_get(&m, keys[i]), &keys[i]);
+  assert_null(hn_map_get(&m, "absent"));
+  hn_map_free(&m);
+}
+
+static void half_conversions_are_exact(void **state) {
+  (void)state;
+  for (uint32_t h = 0; h < 0x10000; h++) {
+    float f = hn_f16_to_f32((uint16_t)h);
+    if (isnan(f))
+      assert_true(isnan(hn_f16_to_f32(hn_f32_to_f16(f))));
+    else
+      assert_int_equal(hn_f32_to_f16(f), h);
+    float b = hn_bf16_to_f32((uint16_t)h);
+    if (!isnan(b)) assert_int_equal(hn_f32_to_bf16(b), h);
+  }
+  assert_int_equal(hn_f32_to_f16(65520.0f), 0x7c00);  /* ties to infinity */
+  assert_int_equal(hn_f32_to_f16(65519.996f), 0x7bff);
+  assert_int_equal(hn_f32_to_f16(0x1p-25f), 0);       /* half of the least subnormal: to even */
+  assert_int_equal(hn_f32_to_f16(0x1.8p-25f), 1);
+  assert_int_equal(hn_f32_to_f16(1.0f + 0x1p-11f), 0x3c00);
+  assert_int_equal(hn_f32_to_f16(1.0f + 0x1.8p-10f), 0x3c02);
+}
+
+static void descriptors_count_and_lay_out(void **state) {
+  (void)state;
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){2, 3, 5, 7});
+  assert_int_equal(hone_desc_count(&d), 210);
+  assert_int_equal(d.stride[0], 105);
+  hone_desc_set_layout(&d, HONE_LAYOUT_CHANNELS_LAST, 4);
+  assert_int_equal(d.stride[1], 1);
+  assert_int_equal(d.stride[3], 4);
+  assert_int_equal(d.stride[2], 28);
+  assert_int_equal(d.stride[0], 140);
+  assert_int_equal(hone_desc_bytes(&d), 2 * 35 * 4 * 4);
+  hone_tensor_desc huge = hone_desc(HONE_DTYPE_F32, 3, (const int64_t[]){INT64_MAX, 2, 2});
+  assert_int_equal(hone_desc_count(&huge), -1);
+  hone_tensor_desc none = hone_desc(HONE_DTYPE_F32, 3, (const int64_t[]){INT64_MAX, 0, INT64_MAX});
+  assert_int_equal(hone_desc_count(&none), 0);
+}
+
+static void errors_are_one_line(void **state) {
+  (void)state;
+  hone_error e = {0};
+  hn_fail(&e, HONE_ERROR_INPUT, "bad\nthing");
+  hn_error_where(&e, "node 'x'");
+  hn_error_where(&e, "m.onnx");
+  hn_error_expected(&e, "a");
+  hn_error_got(&e, "b");
+  hn_error_hint(&e, "do c");
+  char line[512];
+  hone_error_format(&e, line, sizeof line);
+  assert_string_equal(line, "m.onnx: node 'x': bad thing; expected a, got b (do c)");
+}
+
+static void external_files_stay_below_their_folder(void **state) {
+  (void)state;
+  char dir[] = "/tmp/hone-base-XXXXXX", path[128], link[128];
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/data.bin", dir);
+  assert_int_equal(hn_file_write(path, "abc", 3, NULL), HONE_OK);
+  hn_file f;
+  assert_int_equal(hn_file_map("data.bin", dir, &f, NULL), HONE_OK);
+  assert_int_equal(f.size, 3);
+  hn_file_unmap(&f);
+  assert_int_equal(hn_file_map("/etc/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("../etc/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
+  snprintf(link, sizeof link, "%s/sym", dir);
+  assert_int_equal(symlink("/etc/passwd", link), 0);
+  assert_int_equal(hn_file_map("sym", dir, &f, NULL), HONE_ERROR_INPUT);
+  unlink(link);
+  snprintf(link, sizeof link, "%s/folder", dir);
+  assert_int_equal(symlink("/etc", link), 0);
+  assert_int_equal(hn_file_map("folder/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
+  unlink(link);
+  snprintf(link, sizeof link, "%s/hard", dir);
+  if (linkat(0, path, 0, link, 0) == 0) {
+    assert_int_equal(hn_file_map("hard", dir, &f, NULL), HONE_ERROR_INPUT);
+    unlink(link);
+  }
+  snprintf(link, sizeof link, "%s/pipe", dir);
+  assert_int_equal(mkfifo(link, 0600), 0);
+  assert_int_equal(hn_file_map("pipe", dir, &f, NULL), HONE_ERROR_INPUT);
+  unlink(link);
+  unlink(path);
+  rmdir(dir);
+}
+
+static void a_failed_write_leaves_nothing(void **state) {
+  (void)state;
+  hone_error e = {0};
+  assert_int_equal(hn_file_write("/nonexistent-folder/x", "a", 1, &e), HONE_ERROR_IO);
+  assert_non_null(strstr(e.hint, "folder"));
+}
+
+typedef struct sum_job {
+  _Atomic int64_t sum;
+  _Atomic int calls[1000];
+} sum_job;
+
+static void add_task(void *arg, int64_t task, uint32_t thread) {
+  sum_job *j = arg;
+  assert_true(thread < 3);
+  atomic_fetch_add(&j->sum, task);
+  atomic_fetch_add(&j->calls[task], 1);
+}
+
+static void nested(void *arg, int64_t task, uint32_t thread) {
+  (void)thread;
+  if (task < 2) hn_pool_parallel(((void **)arg)[0], 10, add_task, ((void **)arg)[1]);
+}
+
+static void pool_runs_every_task_once(void **state) {
+  (void)state;
+  hn_pool *p;
+  assert_int_equal(hn_pool_create(3, &p, NULL), HONE_OK);
+  static sum_job j;
+  for (int round = 0; round < 3000; round++) {
+    int64_t n = round % 1000;
+    atomic_store(&j.sum, 0);
+    hn_pool_parallel(p, n, add_task, &j);
+    assert_int_equal(atomic_load(&j.sum), n * (n - 1) / 2);
+    if (round % 500 == 0) usleep(500); /* lets the workers fall asleep */
+  }
+  memset(&j, 0, sizeof j);
+  void *args[2] = {p, &j};
+  hn_pool_parallel(p, 4, nested, args);
+  assert_int_equal(atomic_load(&j.sum), 90);
+  hn_pool_destroy(p);
+  assert_int_equal(hn_pool_create(0, &p, NULL), HONE_ERROR_USAGE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+      cmocka_unit_test(map_finds_what_was_stored),
+      cmocka_unit_test(half_conversions_are_exact),
+      cmocka_unit_test(descriptors_count_and_lay_out),
+      cmocka_unit_test(errors_are_one_line),
+      cmocka_unit_test(external_files_stay_below_their_folder),
+      cmocka_unit_test(a_failed_write_leaves_nothing),
+      cmocka_unit_test(pool_runs_every_task_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

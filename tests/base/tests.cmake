@@ -1,0 +1,1 @@
+hone_test(test_base test_base.c)
