@@ -1,0 +1,260 @@
+/* Public engine, plan and context functions: arguments are checked here and nowhere below. */
+#include <hone/session.h>
+
+#include "backends/cpu/backend.h"
+#include "api/api.h"
+#include "base/error.h"
+#include "model/bind.h"
+#include "optimize/passes/optimize.h"
+#include "optimize/plan/plan.h"
+#include "runtime/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hone_engine {
+  const hn_backend *backend;
+  hn_device *device;
+  char *tactics;
+};
+
+struct hone_plan {
+  hone_engine *engine;
+  hn_plan *plan;
+  hn_model *source;          /* as it was loaded: names of bound shapes are borrowed from it */
+  hone_bound_shape *bound;   /* by plan input */
+  hone_rewrites rewrites;
+};
+
+struct hone_context {
+  hone_plan *plan;
+  hn_context *context;
+  const hone_tensor **in; /* by plan input */
+  hone_facts *facts;      /* being recorded into, or NULL */
+};
+
+/* ------------------------------------------------------------------ engines */
+
+static const hn_backend *const backends[] = {&hn_backend_cpu};
+
+hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, hone_error *error) {
+  static const hone_engine_options none = {0};
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_engine_create needs a place for the result");
+  *out = NULL;
+  if (!o) o = &none;
+  const char *name = o->device ? o->device : "cpu";
+  size_t len = strcspn(name, ":");
+  uint32_t index = name[len] ? (uint32_t)strtoul(name + len + 1, NULL, 10) : 0;
+  const hn_backend *backend = NULL;
+  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+    if (strlen(backends[i]->name) == len && strncmp(backends[i]->name, name, len) == 0) backend = backends[i];
+  if (!backend && strncmp(name, "cuda", 4) == 0)
+    return hn_fail(error, HONE_ERROR_MISSING, "device cuda is not available: this build of hone has no CUDA backend");
+  if (!backend) {
+    hn_fail(error, HONE_ERROR_USAGE, "unknown device '%.64s'", name);
+    hn_error_expected(error, "cpu or cuda");
+    return HONE_ERROR_USAGE;
+  }
+  hone_engine *e = hn_calloc(1, sizeof *e);
+  if (!e) return hn_fail_memory(error, sizeof *e, "the engine");
+  e->backend = backend;
+  const char *masks = o->tactics ? o->tactics : getenv("HONE_TACTICS");
+  hone_status status = HONE_OK;
+  if (masks && !(e->tactics = hn_strdup(masks))) status = hn_fail_memory(error, strlen(masks), "the engine");
+  if (status == HONE_OK) status = backend->open(index, o->threads, o->isa, &e->device, error);
+  if (status == HONE_OK)
+    *out = e;
+  else
+    hone_engine_destroy(e);
+  return status;
+}
+
+void hone_engine_destroy(hone_engine *e) {
+  if (!e) return;
+  if (e->device) e->backend->close(e->device);
+  hn_free(e->tactics);
+  hn_free(e);
+}
+
+const hone_machine *hone_engine_machine(const hone_engine *e) { return e ? e->backend->machine(e->device) : NULL; }
+
+/* ------------------------------------------------------------------ plans */
+
+hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o, hone_plan **out, hone_error *error) {
+  static const hone_plan_options defaults = {.level = -1};
+  if (!engine || !model || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create needs an engine, a model and a place for the result");
+  *out = NULL;
+  if (!o) o = &defaults;
+  int level = o->level < 0 ? 2 : o->level;
+  if (level > 3) return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", o->level);
+  if (o->precision && strcmp(o->precision, "f32") != 0) {
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", o->precision, engine->backend->name);
+    hn_error_expected(error, "f32");
+    return HONE_ERROR_UNSUPPORTED;
+  }
+  if (o->n_bindings && !o->bindings) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
+  hone_status status;
+  hn_model *bound = NULL;
+  hn_pass_report report = {0};
+  hone_plan *p = hn_calloc(1, sizeof *p);
+  if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
+  p->engine = engine;
+  p->source = hn_model_retain(model);
+  p->bound = hn_calloc(model->graph->inputs.len, sizeof *p->bound);
+  if (!p->bound) {
+    status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
+    goto done;
+  }
+  status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
+  if (status != HONE_OK) goto done;
+  if (!o->reference && level > 0) {
+    hn_optimize_options options = {.level = level, .passes = o->passes, .fold_seconds = o->fold_seconds};
+    status = hn_optimize(bound, &options, &report, error);
+    if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
+    if (status != HONE_OK) goto done;
+  }
+  hn_plan_request request = {.backend = engine->backend, .device = engine->device, .model = bound, .level = level,
+                             .reference = o->reference, .tactics = engine->tactics};
+  status = hn_plan_build(&request, &p->plan, error);
+done:
+  hn_pass_report_free(&report);
+  hn_model_destroy(bound);
+  if (status == HONE_OK)
+    *out = p;
+  else {
+    if (model->path[0] && error && !strstr(error->where, model->path)) hn_error_where(error, "%s", model->path);
+    hone_plan_destroy(p);
+  }
+  return status;
+}
+
+void hone_plan_destroy(hone_plan *p) {
+  if (!p) return;
+  hn_plan_free(p->plan);
+  hn_free(p->bound);
+  hone_rewrites_free(&p->rewrites);
+  hn_model_destroy(p->source);
+  hn_free(p);
+}
+
+uint32_t hone_plan_inputs(const hone_plan *p) { return p->plan->n_inputs; }
+uint32_t hone_plan_outputs(const hone_plan *p) { return p->plan->n_outputs; }
+const char *hone_plan_input_name(const hone_plan *p, uint32_t i) { return i < p->plan->n_inputs ? p->plan->inputs[i]->name : NULL; }
+const char *hone_plan_output_name(const hone_plan *p, uint32_t i) { return i < p->plan->n_outputs ? p->plan->outputs[i]->name : NULL; }
+const hone_tensor_desc *hone_plan_input_desc(const hone_plan *p, uint32_t i) {
+  return i < p->plan->n_inputs ? &p->plan->inputs[i]->desc : NULL;
+}
+const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
+  return i < p->plan->n_outputs ? &p->plan->outputs[i]->desc : NULL;
+}
+const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) { return i < p->plan->n_inputs ? &p->bound[i] : NULL; }
+const hone_rewrites *hone_plan_rewrites(const hone_plan *p) { return &p->rewrites; }
+const hone_model *hone_plan_model(const hone_plan *p) { return p->plan->model; }
+
+uint32_t hone_plan_steps(const hone_plan *p) { return (uint32_t)p->plan->steps.len; }
+
+bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
+  if (i >= p->plan->steps.len) return false;
+  const hn_step *s = &p->plan->steps.ptr[i];
+  *info = (hone_step_info){.name = s->desc.name, .op_type = s->desc.anchor,
+                           .tactic = s->tactic ? s->tactic->name : s->kind == HN_STEP_CONTROL ? "interpreted" : "ref",
+                           .flops = s->desc.cost.flops, .bytes = s->desc.cost.bytes, .predicted_s = s->predicted_s,
+                           .n_nodes = s->n_origin, .nodes = s->origin, .refused = s->refused};
+  snprintf(info->what, sizeof info->what, "%s", s->what);
+  if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE) hone_desc_format(&s->desc.output[0].desc, info->shape, sizeof info->shape);
+  return true;
+}
+
+uint32_t hone_plan_source_nodes(const hone_plan *p) { return (uint32_t)p->plan->model->source.len; }
+
+bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, const char **op_type, int32_t *step, const char **fate) {
+  if (i >= p->plan->model->source.len) return false;
+  if (name) *name = p->plan->model->source.ptr[i].name;
+  if (op_type) *op_type = p->plan->model->source.ptr[i].op_type;
+  if (step) *step = p->plan->node_step[i];
+  if (fate) *fate = p->plan->node_fate[i];
+  return true;
+}
+
+void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, uint64_t *workspace) {
+  if (arena) *arena = p->plan->arena_bytes;
+  if (constants) *constants = p->plan->blob_bytes + p->plan->constant_bytes;
+  if (workspace) *workspace = p->plan->workspace_bytes;
+}
+
+/* ------------------------------------------------------------------ contexts */
+
+hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
+  if (!plan || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
+  *out = NULL;
+  hone_context *c = hn_calloc(1, sizeof *c);
+  if (!c) return hn_fail_memory(error, sizeof *c, "a context");
+  c->plan = plan;
+  c->in = hn_calloc(plan->plan->n_inputs, sizeof *c->in);
+  hone_status status = c->in ? hn_context_create(plan->plan, &c->context, error) : hn_fail_memory(error, plan->plan->n_inputs, "a context");
+  if (status == HONE_OK)
+    *out = c;
+  else
+    hone_context_destroy(c);
+  return status;
+}
+
+void hone_context_destroy(hone_context *c) {
+  if (!c) return;
+  hn_context_destroy(c->context);
+  hn_free((void *)c->in);
+  hn_free(c);
+}
+
+hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o, hone_error *error) {
+  if (!c || (!in && c->plan->plan->n_inputs)) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
+  const hn_plan *p = c->plan->plan;
+  for (uint32_t i = 0; i < p->n_inputs; i++) {
+    const hone_tensor_desc *want = &p->inputs[i]->desc;
+    if (!in[i] || (!in[i]->data && hone_desc_count(want) != 0)) {
+      hn_fail(error, HONE_ERROR_USAGE, "input '%s' was not given", p->inputs[i]->name);
+      return HONE_ERROR_USAGE;
+    }
+    if (in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want) || in[i]->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
+      char expected[128], got[128];
+      hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan", p->inputs[i]->name);
+      hn_error_expected(error, "%s", hone_desc_format(want, expected, sizeof expected));
+      hn_error_got(error, "%s", hone_desc_format(&in[i]->desc, got, sizeof got));
+      return HONE_ERROR_USAGE;
+    }
+    c->in[i] = in[i];
+  }
+  hn_run_limits limits = {0};
+  if (o) limits = (hn_run_limits){o->max_seconds, o->max_bytes, o->max_nodes};
+  return hn_context_run(c->context, c->in, o ? &limits : NULL, error);
+}
+
+const hone_tensor *hone_context_output(const hone_context *c, uint32_t i) { return c ? hn_context_output(c->context, i) : NULL; }
+
+void hone_context_cancel(hone_context *c) {
+  if (c) hn_context_cancel(c->context);
+}
+
+uint64_t hone_context_peak(const hone_context *c) { return c ? hn_context_peak(c->context) : 0; }
+
+hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record needs a context");
+  c->facts = facts;
+  return hn_context_record(c->context, facts, max_runs, error);
+}
+
+/* What the passes did not do, for the rules that look for unfused patterns. */
+static void add_near_misses(const hone_plan *p, hone_facts *facts) {
+  for (uint32_t i = 0; i < p->rewrites.n; i++) {
+    const hone_rewrite *w = &p->rewrites.record[i];
+    if (!w->hit) hone_facts_add_near_miss(facts, &(hone_near_miss){.pass = w->pass, .reason = w->reason, .enable_level = -1});
+  }
+}
+
+hone_status hone_context_record_end(hone_context *c, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record_end needs a context");
+  if (c->facts) add_near_misses(c->plan, c->facts);
+  c->facts = NULL;
+  return hn_context_record_end(c->context, error);
+}

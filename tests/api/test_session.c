@@ -1,0 +1,363 @@
+/* Engine, plan and context as a program uses them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+#include "model/ir/graph.h"
+
+#include <hone/facts.h>
+#include <hone/session.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static hn_model *begin(void) {
+  hn_model *m = hn_model_create(NULL);
+  assert_non_null(m);
+  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
+  return m;
+}
+
+static hn_value *input(hn_model *m, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims) {
+  hn_value *v = hn_value_create(m->graph, name);
+  v->desc = hone_desc(dtype, rank, dims);
+  assert_true(hn_graph_add_input(m->graph, v));
+  return v;
+}
+
+static hn_value *op(hn_model *m, const char *type, hn_value *const *in, uint32_t n) {
+  hn_value *out = hn_value_create(m->graph, NULL);
+  hone_node *node = hn_node_create(m->graph, NULL, type, NULL, NULL, in, n, &out, 1);
+  assert_non_null(node);
+  uint32_t origin = (uint32_t)m->source.len;
+  assert_true(hn_vec_push(&m->source, (hn_source_node){node->name, node->op_type}));
+  assert_true(hn_node_set_origin(node, &origin, 1));
+  return out;
+}
+
+static void finish(hn_model *m, hn_value *out) {
+  hone_error e = {0};
+  assert_true(hn_graph_add_output(m->graph, out));
+  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+}
+
+static hn_value *weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned seed) {
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, rank, dims);
+  int64_t n = hone_desc_count(&d);
+  float *w = malloc((size_t)n * sizeof *w);
+  for (int64_t i = 0; i < n; i++) w[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
+  hn_value *v = hn_value_constant(m->graph, NULL, &d, w, true);
+  free(w);
+  return v;
+}
+
+/* x -> Conv -> BatchNormalization -> (+ x) -> Relu -> MaxPool -> Conv -> Flatten -> Gemm: every kind of step. */
+static hn_model *small_net(void) {
+  hn_model *m = begin();
+  hn_value *x = input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11});
+  hn_value *c = op(m, "Conv", (hn_value *[]){x, weights(m, 4, (const int64_t[]){5, 5, 3, 3}, 1)}, 2);
+  assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
+  float one[5] = {1, 1.5f, 0.5f, 2, 1};
+  int64_t five = 5;
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 1, &five);
+  hn_value *g = hn_value_constant(m->graph, NULL, &d, one, true), *b = weights(m, 1, &five, 7);
+  c = op(m, "BatchNormalization", (hn_value *[]){c, g, b, b, g}, 5);
+  c = op(m, "Add", (hn_value *[]){c, x}, 2);
+  c = op(m, "Relu", &c, 1);
+  c = op(m, "MaxPool", &c, 1);
+  assert_true(hn_node_set_ints(c->producer, "kernel_shape", (const int64_t[]){2, 2}, 2));
+  assert_true(hn_node_set_ints(c->producer, "strides", (const int64_t[]){2, 2}, 2));
+  c = op(m, "Conv", (hn_value *[]){c, weights(m, 4, (const int64_t[]){8, 5, 1, 1}, 3)}, 2);
+  c = op(m, "Sigmoid", &c, 1);
+  c = op(m, "Flatten", &c, 1);
+  c = op(m, "Gemm", (hn_value *[]){c, weights(m, 2, (const int64_t[]){160, 3}, 4)}, 2);
+  finish(m, c);
+  return m;
+}
+
+typedef struct session {
+  hn_model *model;
+  hone_engine *engine;
+  hone_plan *plan;
+  hone_context *context;
+} session;
+
+static session open_session(hn_model *m, int level, bool reference, uint32_t threads) {
+  session s = {.model = m};
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = threads}, &s.engine, &e), HONE_OK);
+  if (hone_plan_create(s.engine, m, &(hone_plan_options){.level = level, .reference = reference}, &s.plan, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
+  assert_int_equal(hone_context_create(s.plan, &s.context, &e), HONE_OK);
+  return s;
+}
+
+static void close_session(session *s) {
+  hone_context_destroy(s->context);
+  hone_plan_destroy(s->plan);
+  hone_engine_destroy(s->engine);
+  hone_model_release(s->model);
+}
+
+static void fill(float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) x[i] = (float)((i * 37) % 101) / 50.0f - 1.0f;
+}
+
+static void all_levels_agree_with_the_reference(void **state) {
+  (void)state;
+  float x[495], want[3];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  for (int level = -1; level <= 2; level++) {
+    session s = open_session(small_net(), level < 0 ? 0 : level, level < 0, 2);
+    hone_error e = {0};
+    assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+    const float *y = hone_context_output(s.context, 0)->data;
+    for (int i = 0; i < 3; i++) {
+      if (level < 0) want[i] = y[i];
+      assert_true(fabsf(y[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i])));
+    }
+    close_session(&s);
+  }
+}
+
+static void fusion_owns_its_nodes(void **state) {
+  (void)state;
+  session s = open_session(small_net(), 2, false, 1);
+  uint32_t n = hone_plan_source_nodes(s.plan), executed = 0;
+  assert_int_equal(n, 9);
+  for (uint32_t i = 0; i < n; i++) {
+    const char *name, *op_type, *fate;
+    int32_t step;
+    assert_true(hone_plan_source_node(s.plan, i, &name, &op_type, &step, &fate));
+    executed += step >= 0;
+  }
+  assert_true(executed >= 7); /* all but the Flatten, which is a view */
+  bool fused = false;
+  for (uint32_t i = 0; i < hone_plan_steps(s.plan); i++) {
+    hone_step_info info;
+    assert_true(hone_plan_step(s.plan, i, &info));
+    fused |= strcmp(info.op_type, "Conv") == 0 && strstr(info.what, "Add") && strstr(info.what, "Relu");
+  }
+  assert_true(fused);
+  close_session(&s);
+}
+
+static void the_steady_state_allocates_nothing(void **state) {
+  (void)state;
+  for (int level = 0; level <= 2; level++) {
+    session s = open_session(small_net(), level, false, 2);
+    float x[495];
+    fill(x, 495);
+    hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+    const hone_tensor *inputs[] = {&in};
+    for (int i = 0; i < 2; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, NULL), HONE_OK);
+    uint64_t before = hn_mem_count();
+    for (int i = 0; i < 20; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, NULL), HONE_OK);
+    assert_int_equal(hn_mem_count(), before);
+    close_session(&s);
+  }
+}
+
+typedef struct job {
+  session *s;
+  float want[3];
+  int wrong;
+} job;
+
+static void *many_runs(void *arg) {
+  job *j = arg;
+  hone_context *c;
+  if (hone_context_create(j->s->plan, &c, NULL) != HONE_OK) return j->wrong++, NULL;
+  float x[495];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  for (int i = 0; i < 50; i++) {
+    if (hone_context_run(c, inputs, NULL, NULL) != HONE_OK || memcmp(hone_context_output(c, 0)->data, j->want, sizeof j->want)) j->wrong++;
+  }
+  hone_context_destroy(c);
+  return NULL;
+}
+
+static void several_contexts_share_a_plan(void **state) {
+  (void)state;
+  session s = open_session(small_net(), 2, false, 2);
+  job j[4];
+  pthread_t t[4];
+  float x[495];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, NULL), HONE_OK);
+  for (int i = 0; i < 4; i++) {
+    j[i] = (job){.s = &s};
+    memcpy(j[i].want, hone_context_output(s.context, 0)->data, sizeof j[i].want);
+    assert_int_equal(pthread_create(&t[i], NULL, many_runs, &j[i]), 0);
+  }
+  for (int i = 0; i < 4; i++) {
+    pthread_join(t[i], NULL);
+    assert_int_equal(j[i].wrong, 0);
+  }
+  close_session(&s);
+}
+
+static void wrong_inputs_are_refused(void **state) {
+  (void)state;
+  session s = open_session(small_net(), 2, false, 1);
+  float x[495];
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 11, 9}), x};
+  const hone_tensor *inputs[] = {&in};
+  hone_error e = {0};
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_USAGE);
+  assert_string_equal(e.expected, "f32[1x5x9x11]");
+  inputs[0] = NULL;
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_USAGE);
+  hone_plan *p;
+  hone_binding b = {.input = "nope", .rank = 1, .dim = {1}};
+  assert_int_equal(hone_plan_create(s.engine, s.model, &(hone_plan_options){.level = 2, .bindings = &b, .n_bindings = 1}, &p, &e), HONE_ERROR_USAGE);
+  close_session(&s);
+}
+
+/* Loop of `trips` that counts up: data decides how long it runs. */
+static hn_model *counting_loop(int64_t trips) {
+  hn_model *m = begin();
+  hn_value *start = input(m, "start", HONE_DTYPE_F32, 1, (const int64_t[]){4});
+  int64_t none = 0;
+  hone_tensor_desc scalar = hone_desc(HONE_DTYPE_I64, 0, &none);
+  hn_value *count = hn_value_constant(m->graph, "trips", &scalar, &trips, true);
+  hn_graph *body = hn_graph_create(m, m->graph, "body");
+  hn_value *i = hn_value_create(body, "i"), *c = hn_value_create(body, "c"), *x = hn_value_create(body, "state");
+  hn_graph_add_input(body, i);
+  hn_graph_add_input(body, c);
+  hn_graph_add_input(body, x);
+  hn_value *go = hn_value_create(body, "go"), *next = hn_value_create(body, "next");
+  assert_non_null(hn_node_create(body, NULL, "Identity", NULL, NULL, &c, 1, &go, 1));
+  assert_non_null(hn_node_create(body, NULL, "Add", NULL, NULL, (hn_value *[]){x, start}, 2, &next, 1));
+  hn_graph_add_output(body, go);
+  hn_graph_add_output(body, next);
+  hn_value *y = op(m, "Loop", (hn_value *[]){count, NULL, start}, 3);
+  assert_true(hn_node_set_graph(y->producer, "body", body));
+  finish(m, y);
+  return m;
+}
+
+static void loops_run_and_stop(void **state) {
+  (void)state;
+  float x[4] = {1, 2, 3, 4};
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
+  const hone_tensor *inputs[] = {&in};
+  hone_error e = {0};
+  session s = open_session(counting_loop(9), 2, false, 1);
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+  assert_true(((const float *)hone_context_output(s.context, 0)->data)[3] == 40.0f);
+  close_session(&s);
+  s = open_session(counting_loop((int64_t)1 << 62), 2, false, 1);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_seconds = 0.05}, &e), HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 1000}, &e), HONE_ERROR_BUDGET);
+  hone_context_cancel(s.context);
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_CANCELLED);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e), HONE_ERROR_BUDGET);
+  close_session(&s);
+}
+
+static double closure(hone_facts *f, double *wall, double *steps, double *run) {
+  size_t n;
+  const hone_span *span = hone_facts_spans(f, &n);
+  *wall = *steps = *run = 0;
+  for (size_t i = 0; i < n; i++) {
+    double ms = (double)(span[i].end_ns - span[i].start_ns) * 1e-6;
+    *(span[i].kind == HONE_SPAN_RUN ? run : steps) += ms;
+  }
+  const hone_wall *w = hone_facts_walls(f, &n);
+  for (size_t i = 0; i < n; i++) *wall += (double)w[i].wall_ns * 1e-6;
+  return *wall - *run;
+}
+
+static void gaps_and_residuals_are_told_apart(void **state) {
+  (void)state;
+  float x[495];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  static const char *const faults[] = {NULL, "sleep_between_steps", "sleep_uninstrumented"};
+  for (int k = 0; k < 3; k++) {
+#ifndef HN_FAULTS
+    if (k) break;
+#endif
+    session s = open_session(small_net(), 2, false, 1);
+    hone_facts *f = hone_facts_create();
+    hone_error e = {0};
+    hn_fault_set(faults[k]);
+    assert_int_equal(hone_context_record(s.context, f, 3, &e), HONE_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+    hn_fault_set(NULL);
+    if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
+    double wall, steps, run, residual = closure(f, &wall, &steps, &run);
+    size_t n;
+    hone_facts_steps(f, &n);
+    assert_int_equal(n, hone_plan_steps(s.plan));
+    double gaps = run - steps;
+    if (k == 1) assert_true(gaps > 3 * 2.0 * (double)(n - 1) * 0.9 && residual < 3 * 5.0);
+    if (k == 2) assert_true(residual > 3 * 19.0 && gaps < 3 * 5.0);
+    hone_facts_destroy(f);
+    close_session(&s);
+  }
+}
+
+/* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the sanitizers watch). */
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  float x[495];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  hn_model *m = small_net();
+  hone_status last = HONE_ERROR_MEMORY;
+  uint64_t failures = 0;
+  for (uint64_t n = 1; last != HONE_OK && n < 20000; n += n < 400 ? 1 : 7) {
+    hone_engine *engine = NULL;
+    hone_plan *plan = NULL;
+    hone_context *context = NULL;
+    hone_error e = {0};
+    hn_mem_fail_after(n);
+    last = hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, &e);
+    if (last == HONE_OK) last = hone_plan_create(engine, m, NULL, &plan, &e);
+    if (last == HONE_OK) last = hone_context_create(plan, &context, &e);
+    if (last == HONE_OK) last = hone_context_run(context, inputs, NULL, &e);
+    bool reached = hn_mem_failed();
+    hn_mem_fail_after(0);
+    if (last != HONE_OK) {
+      assert_int_equal(last, HONE_ERROR_MEMORY);
+      failures++;
+    }
+    hone_context_destroy(context);
+    hone_plan_destroy(plan);
+    hone_engine_destroy(engine);
+    if (last == HONE_OK && reached) last = HONE_ERROR_MEMORY; /* an optional allocation: go on */
+    if (!reached) break;
+  }
+  assert_true(failures > 50);
+  hone_model_release(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_levels_agree_with_the_reference),
+      cmocka_unit_test(fusion_owns_its_nodes),
+      cmocka_unit_test(the_steady_state_allocates_nothing),
+      cmocka_unit_test(several_contexts_share_a_plan),
+      cmocka_unit_test(wrong_inputs_are_refused),
+      cmocka_unit_test(loops_run_and_stop),
+      cmocka_unit_test(gaps_and_residuals_are_told_apart),
+      cmocka_unit_test(every_allocation_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+hone_test(test_session test_session.c)
