@@ -91,7 +91,8 @@ static void find_taps(const options *o, float g, int64_t n, taps *t) {
   double lo = o->align ? 0 : -0.5, hi = o->align ? (double)n - 1 : (double)n - 0.5;
   if (isnan(x)) x = -100; /* outside, whatever the padding makes of that */
   if (x < lo || x > hi) {
-    if (o->pad == BORDER) x = x < 0 ? 0 : (double)n - 1;
+    /* Cubic weights keep the true place; its taps are moved to the border one by one. */
+    if (o->pad == BORDER && o->mode != CUBIC) x = x < 0 ? 0 : (double)n - 1;
     if (o->pad == REFLECTION) x = isinf(x) ? lo : reflect(x, lo, hi);
   }
   double base = floor(x), f = x - base;

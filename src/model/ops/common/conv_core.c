@@ -1,10 +1,6 @@
 /* Convolution by definition (conv_core.h). */
 #include "model/ops/common/conv_core.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3") /* whole models run through these loops */
-#endif
-
 /* Output columns whose sums are kept at once: with four filters they stay in the first-level cache. */
 #define ROW_CHUNK 512
 

@@ -23,14 +23,18 @@ static float source(const hn_resize *r, int32_t d, int64_t o) {
 
 static int64_t clamp_index(double i, int64_t n) { return !(i > 0) ? 0 : i >= (double)n ? n - 1 : (int64_t)i; }
 
-static double nearest_of(const hn_resize *r, float x) {
+/* A coordinate that misses the middle of two elements by rounding alone counts as a tie. */
+static bool is_tie(float x) { return fabs((double)x - floor(x) - 0.5) <= 1e-6 * fmax(1, fabs((double)x)); }
+
+static double nearest_of(const hn_resize *r, int32_t d, float x) {
   switch (r->nearest) {
   case HN_NEAREST_FLOOR: return floor(x);
   case HN_NEAREST_CEIL: return ceil(x);
-  case HN_NEAREST_ROUND_PREFER_CEIL: return floor((double)x + 0.5);
+  case HN_NEAREST_ROUND_PREFER_CEIL: return is_tie(x) ? ceil(x) : floor((double)x + 0.5);
+  case HN_NEAREST_UNNAMED: return r->scale[d] < 1 ? ceil(x) : floor(x);
   case HN_NEAREST_ROUND_PREFER_FLOOR: break;
   }
-  return ceil((double)x - 0.5);
+  return is_tie(x) ? floor(x) : ceil((double)x - 0.5);
 }
 
 static double kernel_linear(double x) { return fabs(x) < 1 ? 1 - fabs(x) : 0; }
@@ -62,7 +66,7 @@ void hn_resample_fill(const hn_resize *r, int32_t d, hn_resample_axis *t) {
     int64_t *index = t->index + o * t->taps;
     float *weight = t->weight + o * t->taps;
     if (r->mode == HN_RESIZE_NEAREST) {
-      *index = clamp_index(nearest_of(r, x), r->in[d]);
+      *index = clamp_index(nearest_of(r, d, x), r->in[d]);
       *weight = 1;
       t->identity = t->identity && *index == o && !t->outside[o];
       continue;

@@ -19,7 +19,8 @@ typedef enum {
   HN_NEAREST_ROUND_PREFER_FLOOR,
   HN_NEAREST_ROUND_PREFER_CEIL,
   HN_NEAREST_FLOOR,
-  HN_NEAREST_CEIL
+  HN_NEAREST_CEIL,
+  HN_NEAREST_UNNAMED /* before opset 11: down when enlarging, up when reducing */
 } hn_resize_nearest;
 
 /* What a Resize or Upsample node means, for any opset. */

@@ -20,15 +20,15 @@ static hone_status read_attributes(hn_resize *r, const hone_node *node, hone_err
   int m = choice(mode, modes);
   if (m < 0) return hn_op_bad(node, error, "mode is \"%s\"", mode);
   r->mode = m == 3 ? HN_RESIZE_LINEAR : (hn_resize_mode)m;
-  /* Before opset 11 coordinates are scaled about the corner and nearest rounds down. */
+  /* Before opset 11 coordinates are scaled about the corner. */
   bool old = hone_node_opset(node) < 11;
   const char *coord = hone_node_string(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  const char *nearest = hone_node_string(node, "nearest_mode", old ? "floor" : "round_prefer_floor");
+  const char *nearest = hone_node_string(node, "nearest_mode", "round_prefer_floor");
   int c = choice(coord, coords), n = choice(nearest, nearests);
   if (c < 0) return hn_op_bad(node, error, "coordinate_transformation_mode is \"%s\"", coord);
   if (n < 0) return hn_op_bad(node, error, "nearest_mode is \"%s\"", nearest);
   r->coord = (hn_resize_coord)c;
-  r->nearest = (hn_resize_nearest)n;
+  r->nearest = old ? HN_NEAREST_UNNAMED : (hn_resize_nearest)n;
   r->cubic_a = hone_node_float(node, "cubic_coeff_a", -0.75f);
   r->extrapolation = hone_node_float(node, "extrapolation_value", 0);
   r->exclude_outside = hone_node_int(node, "exclude_outside", 0) != 0;
@@ -268,7 +268,15 @@ static hone_status interpolate(hone_call *call, const hn_resize *r, const hn_res
     dim[d] = r->out[d];
     now = next;
   }
-  hn_store_f64(y, 0, now, hn_count(y));
+  if (hone_dtype_is_float(y->desc.dtype)) {
+    hn_store_f64(y, 0, now, hn_count(y));
+    return HONE_OK;
+  }
+  /* Integers are truncated, after f32 has rounded away what the weights lack to one: 174.9999999 is 175. */
+  for (int64_t i = 0, n = hn_count(y); i < n; i++) {
+    double v = (float)now[i];
+    hn_store_f64(y, i, &v, 1);
+  }
   return HONE_OK;
 }
 
