@@ -203,6 +203,10 @@ static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *er
                     .output = c->tout, .alloc_output = keep_static, .scratch = step_scratch, .scratch_keep = step_keep,
                     .stopped = step_stopped, .impl = c};
   hone_status status = s->node->op->reference(&call, error);
+  if (status == HONE_ERROR_CANCELLED) { /* by the user, or by the clock? */
+    hone_status why = hn_budget_check(&c->budget, error);
+    if (why != HONE_OK) status = why;
+  }
   settle_scratch(c);
   return status;
 }

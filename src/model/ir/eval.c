@@ -111,6 +111,11 @@ hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_
       status = alloc_output(&call, i, &d, error);
     }
   if (status == HONE_OK) status = n->op->reference(&call, error);
+  /* A reference that was told to stop does not know whether a user or the clock said so. */
+  if (status == HONE_ERROR_CANCELLED) {
+    hone_status why = hn_budget_check(budget, error);
+    if (why != HONE_OK) status = why;
+  }
   for (uint32_t i = 0; i < n->n_out && status == HONE_OK; i++)
     if (out[i] && !out[i]->data)
       status = hn_fail(error, HONE_ERROR_INTERNAL, "%s did not make its output %u", n->op_type, i);
