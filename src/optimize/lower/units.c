@@ -125,7 +125,6 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
   const hn_graph *g = l->plan->model->graph;
   uint32_t order = 0;
   for (hone_node *n = g->first; n; n = n->next, order++) {
-    if (strcmp(n->op_type, "Constant") == 0) continue; /* their outputs are constants */
     hn_unit *u = HN_NEW(l->temp, hn_unit);
     const hone_node **self = HN_NEW(l->temp, const hone_node *);
     if (!u || !self || !hn_vec_push(&l->units, u)) return hn_fail_memory(error, sizeof *u, "lowering");
