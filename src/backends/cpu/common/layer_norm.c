@@ -2,6 +2,7 @@
 
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
+#include "base/fault.h"
 
 static int64_t row_length(const hone_step *step) {
   const hone_tensor_desc *x = &step->input[0].desc;
@@ -81,7 +82,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     struct hn_norm_row r = j->row;
     const size_t at = (size_t)i * r.n;
     r.x += at, r.y += at;
-    if (r.residual) r.residual += at;
+    if (r.residual && !HN_FAULT("layer_norm_residual_row")) r.residual += at;
+    if (HN_FAULT("layer_norm_shift") && i > 0) r.beta = NULL;
     if (r.h) r.h += at;
     j->ops->row(&r);
     if (j->mean) j->mean[i] = r.mean;

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
+#include "base/fault.h"
 
 /* Strides of y along x's dimensions, 0 where reduced. */
 static bool strides_of_result(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *y_stride, hone_reason *why) {
@@ -130,7 +131,7 @@ typedef struct job {
 
 static void finish(const hn_reduction *r, float *y, int64_t n) {
   const struct hn_pw_ops *pw = hn_pw_find(r->isa);
-  const float count = (float)r->length;
+  const float count = (float)(r->length + (HN_FAULT("reduction_mean_count") ? 1 : 0));
   switch (r->finish) {
   case HN_FINISH_MEAN: pw->fn[HONE_PW_DIV](y, y, &count, NULL, (size_t)n, 2, NULL); break;
   case HN_FINISH_SQRT: pw->act[HONE_PW_SQRT](y, (size_t)n, NULL); break;

@@ -5,6 +5,7 @@
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/resize/resize.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "model/ops/common/resample.h"
 
@@ -160,7 +161,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     const int64_t image = row / h->y.height, oy = row % h->y.height;
     const float *x = (const float *)j->run->in[0] + image * h->x.image;
     float *y = (float *)j->run->out[0] + image * h->y.image + oy * h->y.row;
-    const float *src = x + rows.first[oy] * h->x.row;
+    const float *src = x + rows.first[HN_FAULT("resize_source_row") && oy > 0 ? oy - 1 : oy] * h->x.row;
     if (!h->linear) {
       ops->pick_row(y, h->y.pixel, src, h->x.pixel, (size_t)h->x.channels, (size_t)h->y.width, columns.first);
       continue;

@@ -5,6 +5,7 @@
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/softmax/softmax.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 bool hn_softmax_of(const hone_step *step, const hone_machine *machine, hn_reduction *r, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
@@ -56,6 +57,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   (void)thread;
   for (end = end < j->tasks ? end : j->tasks; i < end; i++) {
     const int32_t inner = r->columns ? 2 : 1;
+    if (HN_FAULT("softmax_last_row") && i + 1 == j->tasks) continue;
     const int64_t row = i / chunks, at = i % chunks * r->chunk;
     const float *x = j->x + hn_nest_offset(&r->nest, 0, row, inner) + at;
     float *y = j->y + hn_nest_offset(&r->nest, 1, row, inner) + at;

@@ -4,6 +4,7 @@
 #include "backends/cpu/common/moves.h"
 #include "backends/cpu/common/step.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 typedef struct shape {
   int64_t outer, axis, indices, bytes; /* bytes of one gathered block */
@@ -60,7 +61,7 @@ typedef struct job {
 
 static int64_t index_at(const job *j, int64_t i) {
   const int64_t v = j->g.wide ? ((const int64_t *)j->run->in[1])[i] : ((const int32_t *)j->run->in[1])[i];
-  return v < 0 ? v + j->g.axis : v;
+  return v < 0 ? v + j->g.axis - (HN_FAULT("gather_negative_index") ? 1 : 0) : v;
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {

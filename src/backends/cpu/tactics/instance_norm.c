@@ -6,6 +6,7 @@
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 typedef struct blob_head {
   hn_isa isa;
@@ -65,7 +66,7 @@ static void plane_task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
   const struct hn_norm_ops *ops = hn_norm_find(h->isa);
-  const int64_t c = index % h->channels, at = index * h->pixels;
+  const int64_t c = HN_FAULT("instance_norm_channel") ? 0 : index % h->channels, at = index * h->pixels;
   float mean, var;
   (void)thread;
   ops->stats((const float *)r->in[0] + at, (size_t)h->pixels, &mean, &var);

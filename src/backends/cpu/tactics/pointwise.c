@@ -12,6 +12,7 @@
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
 
@@ -296,7 +297,7 @@ static void compute(state *t, const hone_pw_instr *ins, bool direct) {
     x[k] = t->value[source[k]];
     uniform |= (unsigned)t->uniform[source[k]] << k;
   }
-  const bool one = uniform == (1u << arity) - 1u && !direct;
+  const bool one = uniform == (1u << arity) - 1u && (!direct || HN_FAULT("pointwise_uniform_result"));
   float *dst = one ? &t->scalars[ins->dst] : t->registers + (int64_t)ins->dst * TILE;
   if (direct) dst = (float *)(uintptr_t)operand_at(t, (int32_t)h->direct_out);
   t->j->ops->fn[ins->op](dst, x[0], x[1], x[2], one ? 1 : (size_t)t->n, uniform, p);
@@ -327,7 +328,7 @@ static void expand_row_vectors(state *t) {
   const blob_head *h = t->j->h;
   for (int32_t k = (int32_t)h->n_out; k < h->nest.n; k++) {
     const operand *o = &h->operand[k];
-    if (o->access != ROW_VECTOR) continue;
+    if (o->access != ROW_VECTOR || (HN_FAULT("pointwise_row_vector") && o->slot > 0)) continue;
     for (int64_t r = 0; r < h->tile_rows; r++)
       gather(t->slots + (int64_t)o->slot * TILE + r * h->row, operand_base(t, k), 1, h->row, o->element);
   }
@@ -350,6 +351,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       t.first_row = tile / h->per_row;
       t.at = tile % h->per_row * TILE;
       t.n = h->row - t.at < TILE ? h->row - t.at : TILE;
+      if (HN_FAULT("pointwise_last_tile") && t.at > 0) t.n = TILE / 2 < t.n ? TILE / 2 : t.n;
     }
     run_tile(&t);
   }
