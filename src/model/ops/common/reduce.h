@@ -1,0 +1,42 @@
+/* Reductions over any set of axes: an operator states what it does with one run of numbers. */
+#ifndef HN_MODEL_OPS_REDUCE_H
+#define HN_MODEL_OPS_REDUCE_H
+
+#include "model/ops/common/convert.h"
+
+typedef struct hn_reduction {
+  int16_t moved;                            /* opset from which on axes are input 1 */
+  float (*f32)(const float *x, int64_t n);  /* n > 0; serves the 16-bit floats too */
+  double (*f64)(const double *x, int64_t n);
+  int64_t (*i64)(const int64_t *x, int64_t n);   /* serves all integers but u64; the result wraps */
+  uint64_t (*u64)(const uint64_t *x, int64_t n);
+  double empty; /* the result for n = 0; infinities become the dtype's limits */
+} hn_reduction;
+
+hone_status hn_reduce_infer(const hone_infer *io, const hn_reduction *r, hone_error *error);
+hone_status hn_reduce_run(hone_call *call, const hn_reduction *r, hone_error *error);
+/* One operation an input element. */
+void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
+
+#define HN_TYPES_REDUCE                                                                                      \
+  (HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_U32) |   \
+   HONE_TYPES(HONE_DTYPE_U64))
+
+/* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input. */
+#define HN_REDUCE_OP(unit, type, move, dtypes)                                                               \
+  static hone_status infer(const hone_infer *io, hone_error *error) {                                        \
+    return hn_reduce_infer(io, &reduction, error);                                                           \
+  }                                                                                                          \
+  static hone_status reference(hone_call *call, hone_error *error) {                                         \
+    return hn_reduce_run(call, &reduction, error);                                                           \
+  }                                                                                                          \
+  static const hone_attr_desc attrs[] = {                                                                    \
+      {.name = "axes", .type = HONE_ATTR_INTS, .until = move - 1},                                           \
+      {.name = "keepdims", .type = HONE_ATTR_INT},                                                           \
+      {.name = "noop_with_empty_axes", .type = HONE_ATTR_INT, .since = move},                                \
+      {0}};                                                                                                  \
+  HN_OP(unit) = {HN_OP_HEAD, .op_type = type, .since = 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, \
+                 .max_outputs = 1, .types = dtypes, .attrs = attrs, .infer = infer, .cost = hn_reduce_cost,  \
+                 .reference = reference}
+
+#endif
