@@ -4,8 +4,8 @@
 #define FLOATS(name, T)                                                                                      \
   static T name(const T *x, int64_t n) {                                                                     \
     double sum = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) sum += fabs((double)x[i]);                                                               \
-    return (T)(sum);                                                                                          \
+    for (int64_t i = 0; i < n; i++) sum += fabs((double)x[i]);                                               \
+    return (T)(sum);                                                                                         \
   }
 FLOATS(f32, float)
 FLOATS(f64, double)

@@ -4,8 +4,8 @@
 #define FLOATS(name, T)                                                                                      \
   static T name(const T *x, int64_t n) {                                                                     \
     double sum = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                             \
-    return (T)(log(sum));                                                                                          \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                     \
+    return (T)(log(sum));                                                                                    \
   }
 FLOATS(f32, float)
 FLOATS(f64, double)
@@ -13,8 +13,8 @@ FLOATS(f64, double)
 #define INTEGERS(name, T, LIMIT)                                                                             \
   static T name(const T *x, int64_t n) {                                                                     \
     double sum = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                             \
-    return LIMIT(log(sum));                                                                                        \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                     \
+    return LIMIT(log(sum));                                                                                  \
   }
 INTEGERS(i64, int64_t, hn_trunc_i64)
 INTEGERS(u64, uint64_t, hn_trunc_u64)

@@ -1,11 +1,12 @@
-/* ReduceMean: the mean over axes; of integers it truncates towards zero. Floats accumulate in f64, integers modulo 2^64. */
+/* ReduceMean: the mean over axes; of integers it truncates towards zero. Floats accumulate in f64, integers
+ * modulo 2^64. */
 #include "model/ops/common/reduce.h"
 
 #define FLOATS(name, T)                                                                                      \
   static T name(const T *x, int64_t n) {                                                                     \
     double sum = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                             \
-    return (T)(sum / (double)n);                                                                                          \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                     \
+    return (T)(sum / (double)n);                                                                             \
   }
 FLOATS(f32, float)
 FLOATS(f64, double)

@@ -4,7 +4,7 @@
 #define FLOATS(name, T)                                                                                      \
   static T name(const T *x, int64_t n) {                                                                     \
     T best = x[0];                                                                                           \
-    for (int64_t i = 1; i < n; i++) best = x[i] < best || x[i] != x[i] ? x[i] : best;                         \
+    for (int64_t i = 1; i < n; i++) best = x[i] < best || x[i] != x[i] ? x[i] : best;                        \
     return best;                                                                                             \
   }
 FLOATS(f32, float)
@@ -13,7 +13,7 @@ FLOATS(f64, double)
 #define INTEGERS(name, T)                                                                                    \
   static T name(const T *x, int64_t n) {                                                                     \
     T best = x[0];                                                                                           \
-    for (int64_t i = 1; i < n; i++) best = x[i] < best ? x[i] : best;                                         \
+    for (int64_t i = 1; i < n; i++) best = x[i] < best ? x[i] : best;                                        \
     return best;                                                                                             \
   }
 INTEGERS(i64, int64_t)
@@ -22,4 +22,5 @@ INTEGERS(u64, uint64_t)
 static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = INFINITY};
 
-HN_REDUCE_OP(reduce_min, "ReduceMin", 18, (HN_TYPES_REDUCE | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8) | HN_TYPES_BOOL));
+HN_REDUCE_OP(reduce_min, "ReduceMin", 18,
+             (HN_TYPES_REDUCE | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8) | HN_TYPES_BOOL));

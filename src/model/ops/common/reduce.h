@@ -23,7 +23,7 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
    HONE_TYPES(HONE_DTYPE_U64))
 
 /* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input. */
-#define HN_REDUCE_OP(unit, type, move, dtypes)                                                               \
+#define HN_REDUCE_OP(unit, op, move, dtypes)                                                               \
   static hone_status infer(const hone_infer *io, hone_error *error) {                                        \
     return hn_reduce_infer(io, &reduction, error);                                                           \
   }                                                                                                          \
@@ -35,7 +35,7 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
       {.name = "keepdims", .type = HONE_ATTR_INT},                                                           \
       {.name = "noop_with_empty_axes", .type = HONE_ATTR_INT, .since = move},                                \
       {0}};                                                                                                  \
-  HN_OP(unit) = {HN_OP_HEAD, .op_type = type, .since = 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, \
+  HN_OP(unit) = {HN_OP_HEAD, .op_type = op,   .since = 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, \
                  .max_outputs = 1, .types = dtypes, .attrs = attrs, .infer = infer, .cost = hn_reduce_cost,  \
                  .reference = reference}
 
