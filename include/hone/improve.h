@@ -43,7 +43,8 @@ typedef struct hone_roofs {
   char cpu[128];
   uint32_t threads;
   double f32_gflops, bf16_gflops, int8_gops;
-  double l1_gbs, l2_gbs, l3_gbs, dram_gbs;
+  double l1_gbs, l2_gbs, l3_gbs, dram_gbs; /* reading */
+  uint64_t l1_bytes, l2_bytes, l3_bytes;   /* capacity of one cache; 0: the system does not say */
 } hone_roofs;
 
 /* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless `again`. */

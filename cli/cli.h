@@ -1,0 +1,190 @@
+/* The command line: what every command shares. Public headers of the library only. */
+#ifndef HONE_CLI_H
+#define HONE_CLI_H
+
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
+
+/* ---- options: one table a command drives parsing and help */
+
+typedef enum cli_kind {
+  CLI_FLAG,   /* bool */
+  CLI_COUNT,  /* int64_t, 0 or more */
+  CLI_LEVEL,  /* int64_t, 0..3 */
+  CLI_NUMBER, /* double, 0 or more */
+  CLI_TEXT,   /* const char * */
+  CLI_LIST    /* cli_list: may be given again */
+} cli_kind;
+
+typedef struct cli_list {
+  const char **item;
+  size_t n;
+} cli_list;
+
+typedef struct cli_option {
+  char letter;      /* 0: none */
+  const char *name; /* NULL ends the table */
+  cli_kind kind;
+  size_t field;      /* offset in cli_args */
+  const char *value; /* what help calls it */
+  const char *help;
+} cli_option;
+
+/* All options of all commands; a command sees those in its table. */
+typedef struct cli_args {
+  bool help, json, verbose, explain, verify_passes, again;
+  int64_t threads, batch, level, runs, warmup, seed, count, size, rows;
+  double max_seconds, width, tolerance;
+  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes;
+  cli_list shapes, inputs;
+  cli_list rest; /* arguments that are no options */
+} cli_args;
+
+#define CLI_FIELD(name) offsetof(cli_args, name)
+#define CLI_END {0, NULL, CLI_FLAG, 0, NULL, NULL}
+#define CLI_OPT_HELP {'h', "help", CLI_FLAG, CLI_FIELD(help), NULL, "show this help"}
+#define CLI_OPT_JSON {0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print one JSON document instead of text"}
+#define CLI_OPT_VERBOSE {'v', "verbose", CLI_FLAG, CLI_FIELD(verbose), NULL, "say more on standard error"}
+/* Options of everything that loads a model and fixes its shapes. */
+#define CLI_OPT_SHAPES                                                                                       \
+  {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"},         \
+      {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS", "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"}
+/* Options of everything that also runs it. */
+#define CLI_OPT_RUN                                                                                          \
+  {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
+      {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},                           \
+      {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32", "arithmetic"},                                 \
+      {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
+      {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},                             \
+      {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"}
+
+typedef struct cli_command {
+  const char *name, *arguments, *summary;
+  const char *details; /* paragraphs for the help; NULL */
+  const cli_option *options;
+  size_t min_rest, max_rest;
+  int (*run)(const cli_args *args); /* the exit code */
+} cli_command;
+
+extern const cli_command *const cli_commands[]; /* ends with NULL */
+
+/* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free. */
+int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args);
+void cli_args_free(cli_args *args);
+void cli_print_help(const cli_command *command);
+void cli_print_overview(FILE *out);
+const cli_command *cli_find(const char *name);
+/* The candidate that is likely to be meant, or NULL. */
+const char *cli_nearest(const char *word, const char *const *candidates, size_t n);
+const char *cli_nearest_command(const char *word);
+
+/* ---- talking */
+
+/* Prints "hone: error: ..." on standard error and returns the exit code that belongs to the error's status. */
+int cli_report(const hone_error *error);
+/* The same for the command's own errors. */
+int cli_error(hone_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "hone: ..." on standard error. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool cli_colors(FILE *stream); /* a terminal that wants colours */
+bool cli_unicode(void);        /* the locale is UTF-8 */
+int cli_columns(void);         /* of standard output; 100 when it is no terminal */
+
+/* A line on standard error that shows how far long work is; nothing when that is no terminal. */
+void cli_progress(const char *what, uint64_t done, uint64_t total);
+void cli_progress_end(void);
+
+/* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it. */
+int cli_print_json(json_t *document);
+/* Real number that JSON can carry (NaN and infinities become null). */
+json_t *cli_real(double v);
+/* Flushes standard output; exit code 0 or 6. */
+int cli_flush(void);
+/* "8.18 G" with three digits. */
+const char *cli_si(double v, char buf[16]);
+/* "48.2 MiB". */
+const char *cli_mib(double bytes, char buf[24]);
+
+/* ---- files that appear whole or not at all */
+
+typedef struct cli_file {
+  FILE *stream;
+  char path[4096], temporary[4096]; /* temporary "": written in place (a device or pipe) */
+} cli_file;
+
+hone_status cli_file_open(cli_file *file, const char *path, hone_error *error);
+/* A hone_sink whose user is a cli_file. */
+hone_status cli_file_sink(void *file, const char *data, size_t length, hone_error *error);
+/* Closes and puts the file in its place. */
+hone_status cli_file_commit(cli_file *file, hone_error *error);
+void cli_file_abort(cli_file *file); /* after any error; no-op when closed */
+hone_status cli_file_json(const char *path, json_t *document, hone_error *error); /* releases document */
+hone_status cli_make_folder(const char *path, hone_error *error);
+/* A report of insight into a file. */
+hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format, hone_error *error);
+/* A report of insight to standard output. */
+int cli_print_report(const hone_report_input *input, hone_report_format format);
+
+/* ---- interrupts: Ctrl-C ends what runs; the exit code is then 130 and nothing half-written stays */
+
+void cli_signals(void);
+bool cli_interrupted(void);
+/* The context that Ctrl-C cancels; NULL: none, then Ctrl-C ends the process at once unless cli_hold is on. */
+void cli_cancellable(hone_context *context);
+/* While held (files are being written), Ctrl-C is only noted. Nests. */
+void cli_hold(bool on);
+
+/* ---- models and sessions */
+
+/* "resnet50" of "models/resnet50.onnx". */
+const char *cli_base_name(const char *path, char *buf, size_t size);
+/* Loads a file, or builds "zoo:NAME". */
+hone_status cli_load(const cli_args *args, const char *path, hone_model **out, hone_error *error);
+/* --shape values as bindings of this model; free(*out). */
+hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n, hone_error *error);
+json_t *cli_desc_json(const hone_tensor_desc *desc); /* {"dtype","shape"} members */
+/* Notes on standard error the shapes that hone chose. */
+void cli_note_bound(const hone_bound_shape *bound, uint32_t n);
+
+/* A model ready to run with inputs. */
+typedef struct cli_session {
+  hone_model *model;
+  hone_engine *engine;
+  hone_plan *plan;
+  hone_context *context;
+  hone_binding *bindings;
+  uint32_t n_bindings;
+  uint32_t n_inputs;
+  hone_data *data;           /* [n_inputs] */
+  const hone_tensor **feeds; /* [n_inputs] for hone_context_run */
+  double load_ms;            /* start to ready context */
+} cli_session;
+
+/* Everything from the file to a ready context with its inputs. `level` overrides --level when >= 0. */
+hone_status cli_session_open(cli_session *session, const cli_args *args, const char *path, hone_error *error);
+/* Plans the open session's model again at another level (the inputs stay). */
+hone_status cli_session_replan(cli_session *session, const cli_args *args, int level, hone_error *error);
+void cli_session_close(cli_session *session);
+hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);
+const char *cli_device_name(const cli_args *args);
+hone_status cli_check_device(const cli_args *args, hone_error *error);
+uint32_t cli_threads(const cli_session *session, const cli_args *args);
+double cli_now_ms(void);
+double cli_rss_peak_bytes(void);
+double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
+
+/* Runs `warmup` + `runs` times with recording and builds facts and profile. */
+typedef struct cli_profile {
+  hone_facts *facts;
+  hone_profile *profile;
+} cli_profile;
+hone_status cli_profile_make(cli_session *session, const cli_args *args, const char *path, int level, uint32_t warmup,
+                             uint32_t runs, double seconds, const char *what, cli_profile *out, hone_error *error);
+void cli_profile_free(cli_profile *profile);
+
+json_t *cli_verification_json(const hone_verify_result *result);
+const char *cli_verdict_name(hone_verdict verdict);
+int cli_verdict_exit(hone_verdict verdict);
+
+#endif

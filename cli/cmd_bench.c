@@ -1,0 +1,100 @@
+/* hone bench: how long one inference takes. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+
+enum { WARMUPS = 5, RUNS = 50 };
+
+/* Rows of input 0: what a throughput counts. */
+static int64_t batch_of(const cli_session *s) {
+  const hone_tensor_desc *d = hone_plan_inputs(s->plan) ? hone_plan_input_desc(s->plan, 0) : NULL;
+  return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
+}
+
+static json_t *document(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t, uint32_t warmups,
+                        const double *samples) {
+  uint64_t arena = 0, constants = 0, workspace = 0;
+  hone_plan_memory(s->plan, &arena, &constants, &workspace);
+  json_t *raw = json_array();
+  for (size_t i = 0; i < t->count; i++) json_array_append_new(raw, cli_real(samples[i]));
+  json_t *latency = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "median", cli_real(t->p50), "mean", cli_real(t->mean), "p50",
+                              cli_real(t->p50), "p95", cli_real(t->p95), "min", cli_real(t->min), "max", cli_real(t->max), "cv",
+                              cli_real(t->cv));
+  json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes", (json_int_t)constants,
+                             "workspace_bytes", (json_int_t)workspace, "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
+  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:o}", "latency_ms", latency,
+                   "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean), "memory_peak_mb",
+                   cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
+                   (json_int_t)cli_threads(s, args), "batch", (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups",
+                   (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device", cli_device_name(args),
+                   "level", args->level < 0 ? 2 : (int)args->level, "precision", "f32", "version", hone_version(), "memory", memory,
+                   "samples_ms", raw);
+}
+
+static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t, uint32_t warmups) {
+  char rss[24];
+  printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args), (long long)batch_of(s));
+  printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean, t->p95, t->min, t->cv,
+         t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
+  printf("throughput  %.1f a second\n", 1e3 * (double)batch_of(s) / t->mean);
+  printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
+  printf("load        %.1f ms\n", s->load_ms);
+  printf("runs        %zu after %u warm-ups\n", t->count, warmups);
+  return cli_flush();
+}
+
+/* Runs until the count or the time is reached; *done counts the samples. */
+static hone_status measure(cli_session *s, const cli_args *args, double *samples, uint32_t warmups, uint32_t runs, uint32_t *done,
+                           hone_error *error) {
+  double start = cli_now_ms();
+  hone_status status = HONE_OK;
+  *done = 0;
+  for (uint32_t i = 0; i < warmups + runs && status == HONE_OK; i++) {
+    if (*done && cli_remaining(start, args->max_seconds) <= 0) break; /* what was measured counts */
+    double t = cli_now_ms();
+    status = cli_session_run(s, args, error);
+    t = cli_now_ms() - t;
+    if (status == HONE_OK && i >= warmups) samples[(*done)++] = t;
+    cli_progress("bench", i + 1, warmups + runs);
+  }
+  cli_progress_end();
+  return status;
+}
+
+static int run(const cli_args *args) {
+  const char *path = args->rest.item[0];
+  uint32_t warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS, runs = args->runs > 0 ? (uint32_t)args->runs : RUNS;
+  uint32_t done = 0;
+  cli_session s = {0};
+  hone_error error = {0};
+  hone_sample_stats stats;
+  int code = 0;
+  double *samples = calloc(runs, sizeof *samples);
+  hone_status status = samples ? cli_session_open(&s, args, path, &error) : HONE_ERROR_MEMORY;
+  if (status == HONE_OK) status = measure(&s, args, samples, warmups, runs, &done, &error);
+  if (!samples)
+    code = cli_error(HONE_ERROR_MEMORY, "out of memory for %u samples", runs);
+  else if (status != HONE_OK)
+    code = cli_report(&error);
+  else if (!hone_stats_compute(samples, done, &stats))
+    code = cli_error(HONE_ERROR_MEMORY, "out of memory");
+  else if (args->json)
+    code = cli_print_json(document(args, &s, path, &stats, warmups, samples));
+  else
+    code = text(args, &s, path, &stats, warmups);
+  free(samples);
+  cli_session_close(&s);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (50)"},
+    {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input file (seeded random)"},
+    CLI_OPT_RUN,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_bench = {
+    "bench", "MODEL", "measure latency, throughput and memory",
+    "--max-seconds ends measuring early, with the runs that finished. memory_peak_mb is the peak resident set in MiB.", options, 1, 1, run};

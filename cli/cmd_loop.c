@@ -1,0 +1,165 @@
+/* hone MODEL: measure, explain, change, prove, measure again, report. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARMUPS = 3, RUNS = 30 };
+#define PROFILE_SECONDS 6.0 /* for each of the two profiles */
+#define VERIFY_SECONDS 12.0
+
+typedef struct loop {
+  const cli_args *args;
+  const char *path, *folder;
+  cli_session session;
+  cli_profile before, after;
+  hone_findings *findings;
+  hone_model *optimized;
+  hone_rewrites rewrites;
+  hone_verify_result verdict;
+  double predicted_pct;
+} loop;
+
+static void step(const loop *l, const char *text) {
+  if (l->args->verbose) cli_note("%s", text);
+  cli_progress(text, 0, 0);
+}
+
+static void print_inspection(const loop *l) {
+  hone_inspection in;
+  if (l->args->json || hone_model_inspect(hone_plan_model(l->session.plan), &in, NULL) != HONE_OK) return;
+  char a[16], b[16], c[24], d[16];
+  cli_progress_end();
+  printf("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path, in.n_nodes, cli_si(in.flops, a),
+         cli_si(in.params, b), cli_si(in.bytes, d), cli_mib(in.peak_memory_bytes, c));
+  hone_inspection_free(&in);
+}
+
+static bool verify_progress(void *arg, uint32_t done, uint32_t total) {
+  (void)arg;
+  cli_progress("verify", done, total);
+  return !cli_interrupted();
+}
+
+static hone_status prove(loop *l, hone_error *error) {
+  const cli_args *a = l->args;
+  hone_verify_options o = {.inputs = (uint32_t)a->count, .seed = (uint64_t)a->seed, .max_seconds = VERIFY_SECONDS,
+                           .threads = (uint32_t)a->threads, .batch = a->batch, .bindings = l->session.bindings,
+                           .n_bindings = l->session.n_bindings, .progress = verify_progress};
+  cli_cancellable(NULL);
+  cli_hold(true);
+  hone_status status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
+  cli_hold(false);
+  cli_progress_end();
+  return status;
+}
+
+/* The loop itself, up to the files. */
+static hone_status work(loop *l, hone_error *error) {
+  const cli_args *a = l->args;
+  cli_args base = *a;
+  base.level = 0;
+  int level = a->level < 0 ? 2 : (int)a->level;
+  step(l, "load");
+  hone_status status = cli_session_open(&l->session, &base, l->path, error);
+  if (status != HONE_OK) return status;
+  print_inspection(l);
+  step(l, "profile before");
+  status = cli_profile_make(&l->session, a, l->path, 0, WARMUPS, RUNS, PROFILE_SECONDS, "profile before", &l->before, error);
+  if (status == HONE_OK) status = hone_diagnose(l->before.profile, NULL, &l->findings, error);
+  if (status != HONE_OK) return status;
+  l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
+  step(l, "optimize");
+  hone_optimize_options o = {.level = level, .passes = a->passes};
+  status = hone_model_optimize(l->session.model, &o, &l->optimized, &l->rewrites, error);
+  if (status == HONE_OK) status = prove(l, error);
+  if (status != HONE_OK) return status;
+  step(l, "profile after");
+  status = cli_session_replan(&l->session, a, level, error);
+  if (status == HONE_OK)
+    status = cli_profile_make(&l->session, a, l->path, level, WARMUPS, RUNS, PROFILE_SECONDS, "profile after", &l->after, error);
+  if (status == HONE_OK) status = hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
+  return status;
+}
+
+static hone_report_input report_input(const loop *l, hone_report_verdict *verdict) {
+  const hone_verify_result *r = &l->verdict;
+  *verdict = (hone_report_verdict){.verdict = cli_verdict_name(r->verdict), .inputs = r->inputs, .max_abs = r->max_abs,
+                                   .max_rel = r->max_rel, .tolerance = r->tolerance,
+                                   .first_different_node = r->first_different_node[0] ? r->first_different_node : NULL,
+                                   .note = r->reason[0] ? r->reason : r->reference};
+  return (hone_report_input){.baseline = l->before.profile, .optimized = l->after.profile, .findings = l->findings,
+                             .verification = verdict, .has_prediction = true, .predicted_gain_pct = l->predicted_pct,
+                             .sections = HONE_SECTION_ALL & ~HONE_SECTION_LAYERS, .width = cli_columns(),
+                             .colors = cli_colors(stdout), .unicode = cli_unicode()};
+}
+
+static hone_status write_files(const loop *l, const hone_report_input *in, hone_error *error) {
+  static const struct {
+    const char *name;
+    hone_report_format format;
+  } files[] = {{"report.html", HONE_REPORT_HTML}, {"report.json", HONE_REPORT_JSON}, {"trace.json", HONE_REPORT_TRACE}};
+  char path[4096 + 32];
+  hone_status status = cli_make_folder(l->folder, error);
+  for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++) {
+    snprintf(path, sizeof path, "%s/%s", l->folder, files[i].name);
+    status = cli_file_report(path, in, files[i].format, error);
+  }
+  if (status != HONE_OK) return status;
+  snprintf(path, sizeof path, "%s/optimized.onnx", l->folder);
+  return hone_model_save(l->optimized, path, error);
+}
+
+static int run(const cli_args *args) {
+  loop l = {.args = args, .path = args->rest.item[0], .folder = args->output_dir ? args->output_dir : "hone-report"};
+  hone_error error = {0};
+  hone_report_verdict verdict;
+  double start = cli_now_ms();
+  hone_status status = work(&l, &error);
+  int code = 0;
+  cli_cancellable(NULL);
+  if (status == HONE_OK && cli_interrupted()) {
+    snprintf(error.what, sizeof error.what, "interrupted");
+    status = error.status = HONE_ERROR_CANCELLED;
+  }
+  hone_report_input in = {0};
+  if (status == HONE_OK) {
+    in = report_input(&l, &verdict);
+    cli_hold(true);
+    status = write_files(&l, &in, &error);
+    cli_hold(false);
+  }
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else {
+    code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
+    if (!args->json)
+      printf("\n%s/: report.html report.json trace.json optimized.onnx   (%.1f s)\n", l.folder, (cli_now_ms() - start) / 1e3);
+    if (code == 0) code = cli_flush();
+    if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
+  }
+  hone_rewrites_free(&l.rewrites);
+  hone_model_release(l.optimized);
+  hone_findings_destroy(l.findings);
+  cli_profile_free(&l.before);
+  cli_profile_free(&l.after);
+  cli_session_close(&l.session);
+  return code;
+}
+
+static const cli_option options[] = {
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
+    {0, "inputs", CLI_COUNT, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input file (seeded random)"},
+    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS", "graph passes to use; -GLOB leaves out (all of the level)"},
+    CLI_OPT_RUN,
+    CLI_OPT_VERBOSE,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_loop = {
+    "loop", "MODEL", "the whole loop: measure, explain, change, prove, report",
+    "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, rewrites it,\n"
+    "proves that the answers are the same, and measures again. Writes DIR/report.html, report.json, trace.json and\n"
+    "optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
+    options, 1, 1, run};

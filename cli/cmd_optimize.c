@@ -1,0 +1,98 @@
+/* hone optimize: rewrite the graph and write it back as ONNX. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+enum { LEVEL = 2 };
+
+static json_t *document(const cli_args *args, const hone_rewrites *r) {
+  json_t *records = json_array();
+  uint32_t hits = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const hone_rewrite *w = &r->record[i];
+    hits += w->hit;
+    json_array_append_new(records, json_pack("{s:s, s:b, s:s, s:s}", "pass", w->pass, "hit", w->hit, "nodes", w->nodes, "reason", w->reason));
+  }
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "model", args->rest.item[0], "level",
+                   args->level < 0 ? LEVEL : (int)args->level, "nodes_before", (int)r->nodes_before, "nodes_after",
+                   (int)r->nodes_after, "hits", (int)hits, "near_misses", (int)(r->n - hits), "output",
+                   args->output ? json_string(args->output) : json_null(), "rewrites", records);
+}
+
+static void explain(const hone_rewrites *r, bool hits) {
+  printf("\n%s\n", hits ? "rewrites:" : "near misses:");
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const hone_rewrite *w = &r->record[i];
+    if (w->hit != hits) continue;
+    printf("  %-28s %-40.40s %s\n", w->pass, w->nodes, w->reason);
+    n++;
+  }
+  if (!n) printf("  none\n");
+}
+
+static void text(const cli_args *args, const hone_rewrites *r) {
+  const char *passes[128];
+  uint32_t counts[128], n = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (!r->record[i].hit) continue;
+    uint32_t k = 0;
+    while (k < n && strcmp(passes[k], r->record[i].pass) != 0) k++;
+    if (k == 128) continue;
+    if (k == n) passes[n] = r->record[i].pass, counts[n++] = 0;
+    counts[k]++;
+  }
+  printf("%u nodes -> %u nodes\n", r->nodes_before, r->nodes_after);
+  for (uint32_t k = 0; k < n; k++) printf("  %-28s %u times\n", passes[k], counts[k]);
+  if (args->explain) {
+    explain(r, true);
+    explain(r, false);
+  }
+  if (args->output) printf("%swritten to %s\n", args->explain ? "\n" : "", args->output);
+}
+
+static int run(const cli_args *args) {
+  if (!args->output && !args->explain && !args->json)
+    return cli_error(HONE_ERROR_USAGE, "hone optimize: say where to write the model (-o FILE) or ask for --explain");
+  hone_model *model = NULL, *out = NULL;
+  hone_rewrites rewrites = {0};
+  hone_error error = {0};
+  int code = 0;
+  hone_optimize_options o = {.level = args->level < 0 ? LEVEL : (int)args->level, .verify_passes = args->verify_passes,
+                             .passes = args->passes, .max_seconds = args->max_seconds};
+  hone_status status = cli_load(args, args->rest.item[0], &model, &error);
+  if (status == HONE_OK) status = hone_model_optimize(model, &o, &out, &rewrites, &error);
+  if (status == HONE_OK && args->output) {
+    cli_hold(true);
+    status = hone_model_save(out, args->output, &error);
+    cli_hold(false);
+  }
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else if (cli_interrupted()) {
+    code = 130;
+  } else if (args->json) {
+    code = cli_print_json(document(args, &rewrites));
+  } else {
+    text(args, &rewrites);
+    code = cli_flush();
+  }
+  hone_rewrites_free(&rewrites);
+  hone_model_release(out);
+  hone_model_release(model);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the rewritten model"},
+    {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
+    {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list every rewrite, and every near miss with its reason"},
+    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS", "passes to use, comma-separated; -GLOB leaves out (all)"},
+    {0, "verify-passes", CLI_FLAG, CLI_FIELD(verify_passes), NULL, "prove equal answers after every pass"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "budget of constant folding (20)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_optimize = {
+    "optimize", "MODEL -o FILE", "rewrite the graph and write it back",
+    "The result is plain ONNX without private operators: other engines take it, and it gives the same answers.", options, 1, 1, run};

@@ -1,0 +1,62 @@
+/* hone profile: where the time goes. */
+#include "cli/cli.h"
+
+enum { WARMUPS = 3, RUNS = 30 };
+
+static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {
+  const struct {
+    const char *path;
+    hone_report_format format;
+  } files[] = {{args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}, {args->html, HONE_REPORT_HTML}, {args->output, HONE_REPORT_PROFILE_JSON}};
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
+    if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);
+  return status;
+}
+
+static int run(const cli_args *args) {
+  const char *path = args->rest.item[0];
+  cli_session s = {0};
+  cli_profile p = {0};
+  hone_findings *findings = NULL;
+  hone_error error = {0};
+  int code = 0;
+  hone_status status = cli_session_open(&s, args, path, &error);
+  if (status == HONE_OK)
+    status = cli_profile_make(&s, args, path, args->level < 0 ? 2 : (int)args->level, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
+                              args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, "profile", &p, &error);
+  if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
+  hone_report_input in = {.baseline = p.profile, .findings = findings, .width = cli_columns(), .colors = cli_colors(stdout),
+                          .unicode = cli_unicode(), .max_layers = (size_t)args->rows,
+                          .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 | HONE_SECTION_TYPES | HONE_SECTION_CLOSURE};
+  cli_cancellable(NULL);
+  if (status == HONE_OK) status = write_files(args, &in, &error);
+  if (status != HONE_OK)
+    code = cli_report(&error);
+  else
+    code = cli_print_report(&in, args->json ? HONE_REPORT_PROFILE_JSON : HONE_REPORT_TEXT);
+  hone_findings_destroy(findings);
+  cli_profile_free(&p);
+  cli_session_close(&s);
+  return code;
+}
+
+static const cli_option options[] = {
+    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "only layers of this operator type or name"},
+    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (30)"},
+    {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
+    {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N layers (all)"},
+    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the profile as JSON (facts v1)"},
+    {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},
+    {0, "csv", CLI_TEXT, CLI_FIELD(csv), "FILE", "write the layer table as CSV"},
+    {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "write a self-contained page"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input file (seeded random)"},
+    CLI_OPT_RUN,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_profile = {
+    "profile", "MODEL", "measure every layer and show where the time goes",
+    "Layers are timed inside whole runs of the very plan that bench measures. The closure line adds layers, gaps and copies\n"
+    "up to the wall time of an independent clock and shows what is missing.",
+    options, 1, 1, run};

@@ -1,0 +1,160 @@
+/* hone run: one inference on given or random inputs. */
+#include "cli/cli.h"
+#include "cli/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "boxes/1" -> "boxes_1": every character outside A-Za-z0-9._- becomes _. A name that is taken gets a number. */
+static void file_name(const char *output, json_t *taken, char *buf, size_t size) {
+  static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  char clean[200];
+  snprintf(clean, sizeof clean, "%s", output);
+  for (char *p = clean; *p; p++)
+    if (!strchr(good, *p)) *p = '_';
+  snprintf(buf, size, "%s.npy", clean);
+  for (int k = 2; json_object_get(taken, buf); k++) snprintf(buf, size, "%s_%d.npy", clean, k);
+  json_object_set_new(taken, buf, json_true());
+}
+
+static hone_status save_outputs(const cli_session *s, const char *folder, hone_error *error) {
+  json_t *list = json_array(), *taken = json_object();
+  hone_status status = cli_make_folder(folder, error);
+  for (uint32_t i = 0; status == HONE_OK && i < hone_plan_outputs(s->plan); i++) {
+    const hone_tensor *t = hone_context_output(s->context, i);
+    char name[256], path[4096 + 260];
+    file_name(hone_plan_output_name(s->plan, i), taken, name, sizeof name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    cli_hold(true);
+    status = hone_data_save_npy(t, path, error);
+    cli_hold(false);
+    if (status == HONE_OK && cli_interrupted()) status = error->status = HONE_ERROR_CANCELLED;
+    json_t *o = cli_desc_json(&t->desc);
+    json_object_set_new(o, "name", json_string(hone_plan_output_name(s->plan, i)));
+    json_object_set_new(o, "file", json_string(name));
+    json_array_append_new(list, o);
+  }
+  if (status == HONE_OK) {
+    char path[4096 + 16];
+    snprintf(path, sizeof path, "%s/outputs.json", folder);
+    status = cli_file_json(path, json_pack("{s:O}", "outputs", list), error);
+  }
+  json_decref(taken);
+  json_decref(list);
+  return status;
+}
+
+/* Range and mean of the finite numbers of an output. */
+typedef struct summary {
+  double min, max, mean;
+  int64_t bad; /* NaN or infinite */
+  bool known;
+} summary;
+
+static summary summarise(const hone_tensor *t) {
+  summary s = {INFINITY, -INFINITY, 0, 0, false};
+  int64_t n = hone_desc_count(&t->desc), good = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double v;
+    switch (t->desc.dtype) {
+    case HONE_DTYPE_F32: v = ((const float *)t->data)[i]; break;
+    case HONE_DTYPE_F64: v = ((const double *)t->data)[i]; break;
+    case HONE_DTYPE_I64: v = (double)((const int64_t *)t->data)[i]; break;
+    case HONE_DTYPE_I32: v = ((const int32_t *)t->data)[i]; break;
+    case HONE_DTYPE_U8:
+    case HONE_DTYPE_BOOL: v = ((const uint8_t *)t->data)[i]; break;
+    default: return s;
+    }
+    if (!isfinite(v)) {
+      s.bad++;
+      continue;
+    }
+    if (v < s.min) s.min = v;
+    if (v > s.max) s.max = v;
+    s.mean += v;
+    good++;
+  }
+  s.known = good > 0;
+  if (good) s.mean /= (double)good;
+  return s;
+}
+
+static json_t *document(const cli_session *s, double ms, json_t *top5) {
+  json_t *outputs = json_array();
+  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++) {
+    const hone_tensor *t = hone_context_output(s->context, i);
+    summary u = summarise(t);
+    json_t *o = cli_desc_json(&t->desc);
+    json_object_set_new(o, "name", json_string(hone_plan_output_name(s->plan, i)));
+    json_object_set_new(o, "min", u.known ? cli_real(u.min) : json_null());
+    json_object_set_new(o, "max", u.known ? cli_real(u.max) : json_null());
+    json_object_set_new(o, "mean", u.known ? cli_real(u.mean) : json_null());
+    json_object_set_new(o, "not_finite", json_integer(u.bad));
+    json_array_append_new(outputs, o);
+  }
+  json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms", cli_real(s->load_ms));
+  if (top5) json_object_set(doc, "top5", top5);
+  return doc;
+}
+
+static void text(const cli_session *s, double ms) {
+  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++) {
+    const hone_tensor *t = hone_context_output(s->context, i);
+    summary u = summarise(t);
+    char d[128];
+    printf("%-24s %-24s", hone_plan_output_name(s->plan, i), hone_desc_format(&t->desc, d, sizeof d));
+    if (u.known) printf(" min %.6g  max %.6g  mean %.6g", u.min, u.max, u.mean);
+    if (u.bad) printf("  %lld not finite", (long long)u.bad);
+    putchar('\n');
+  }
+  printf("\nload %.1f ms, run %.2f ms\n", s->load_ms, ms);
+}
+
+static int run(const cli_args *args) {
+  cli_session s = {0};
+  cli_labels labels = {0};
+  hone_error error = {0};
+  json_t *top5 = NULL;
+  int code = 0;
+  hone_status status = HONE_OK;
+  if (args->labels) status = cli_labels_read(args->labels, &labels, &error);
+  if (status == HONE_OK) status = cli_session_open(&s, args, args->rest.item[0], &error);
+  double start = cli_now_ms();
+  if (status == HONE_OK) status = cli_session_run(&s, args, &error);
+  double ms = cli_now_ms() - start;
+  if (status == HONE_OK && args->output_dir) {
+    cli_cancellable(NULL);
+    status = save_outputs(&s, args->output_dir, &error);
+  }
+  for (uint32_t i = 0; status == HONE_OK && labels.n && !top5 && i < hone_plan_outputs(s.plan); i++)
+    top5 = cli_labels_top5(&labels, hone_context_output(s.context, i));
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else if (args->json) {
+    code = cli_print_json(document(&s, ms, top5));
+  } else {
+    text(&s, ms);
+    if (top5) cli_labels_print(top5);
+    if (labels.n && !top5) cli_note("--labels: no output holds class scores");
+    code = cli_flush();
+  }
+  json_decref(top5);
+  cli_labels_free(&labels);
+  cli_session_close(&s);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input: .npy, .npz, .pb, .jpg or .png (seeded random)"},
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "write every output as DIR/<name>.npy, and DIR/outputs.json"},
+    {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE", "print the five most likely classes; one label a line"},
+    CLI_OPT_RUN,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_run = {
+    "run", "MODEL [--input NAME=FILE]...", "run a model once",
+    "Inputs without a file are random but seeded; integers respect embedding tables, masks are ones. Pictures are resized\n"
+    "and normalised as for ImageNet. In file names every character of an output's name outside A-Za-z0-9._- becomes _.",
+    options, 1, 1, run};

@@ -1,0 +1,86 @@
+/* hone verify A [B]: are the answers still right? */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+
+const char *cli_verdict_name(hone_verdict verdict) {
+  return verdict == HONE_VERDICT_SAME ? "same" : verdict == HONE_VERDICT_DIFFERENT ? "different" : "mistrusted";
+}
+
+int cli_verdict_exit(hone_verdict verdict) {
+  return verdict == HONE_VERDICT_SAME ? 0 : verdict == HONE_VERDICT_DIFFERENT ? 1 : 5;
+}
+
+json_t *cli_verification_json(const hone_verify_result *r) {
+  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o}", "verdict", cli_verdict_name(r->verdict), "max_abs",
+                   cli_real(r->max_abs), "max_rel", cli_real(r->max_rel), "tolerance", cli_real(r->tolerance), "inputs",
+                   (int)r->inputs, "reference", r->reference, "reason", r->reason, "first_different_node",
+                   r->first_different_node[0] ? json_string(r->first_different_node) : json_null());
+}
+
+static bool progress(void *arg, uint32_t done, uint32_t total) {
+  (void)arg;
+  cli_progress("verify", done, total);
+  return !cli_interrupted();
+}
+
+static int text(const hone_verify_result *r) {
+  bool color = cli_colors(stdout);
+  const char *paint = !color ? "" : r->verdict == HONE_VERDICT_SAME ? "\033[32m" : "\033[31m";
+  printf("%s%s%s  on %u random inputs: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n", paint,
+         cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs, r->max_abs, r->max_rel, r->tolerance);
+  printf("reference: %s\n", r->reference);
+  if (r->reason[0]) printf("reason: %s\n", r->reason);
+  if (r->first_different_node[0]) printf("first different node: %s\n", r->first_different_node);
+  return cli_flush();
+}
+
+static int run(const cli_args *args) {
+  hone_model *a = NULL, *b = NULL;
+  hone_binding *bindings = NULL;
+  hone_error error = {0};
+  hone_verify_result result;
+  uint32_t n = 0;
+  int code = 0;
+  hone_status status = cli_check_device(args, &error);
+  if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &a, &error);
+  if (status == HONE_OK && args->rest.n > 1) status = cli_load(args, args->rest.item[1], &b, &error);
+  if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
+  if (status == HONE_OK) {
+    hone_verify_options o = {.inputs = (uint32_t)args->count, .seed = (uint64_t)args->seed, .tolerance = args->tolerance,
+                             .max_seconds = args->max_seconds, .threads = (uint32_t)args->threads, .batch = args->batch,
+                             .bindings = bindings, .n_bindings = n, .progress = progress};
+    cli_hold(true); /* Ctrl-C ends it through the progress function */
+    status = hone_verify(a, b, &o, &result, &error);
+    cli_hold(false);
+    cli_progress_end();
+  }
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else {
+    code = args->json ? cli_print_json(cli_verification_json(&result)) : text(&result);
+    if (code == 0) code = cli_verdict_exit(result.verdict);
+  }
+  free(bindings);
+  hone_model_release(b);
+  hone_model_release(a);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'n', "inputs", CLI_COUNT, CLI_FIELD(count), "N", "random inputs (100 for small networks, fewer for large ones)"},
+    {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X", "largest difference relative to an output's range (by dtype)"},
+    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    CLI_OPT_SHAPES,
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
+    {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "use fewer inputs when this is spent (30)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_verify = {
+    "verify", "A [B]", "prove that answers are right",
+    "Compares model B (or A itself) as hone runs it with the reference side of A: the operators' scalar definitions, or an\n"
+    "independent instruction tier for large networks. Exit code 0: same, 1: different, 5: mistrusted (the outputs say too\n"
+    "little: constant, zero or not finite).",
+    options, 1, 2, run};

@@ -1,0 +1,11 @@
+/* hone version */
+#include "cli/cli.h"
+
+static int run(const cli_args *args) {
+  if (args->json) return cli_print_json(json_pack("{s:s, s:i}", "version", hone_version(), "plugin_abi", (int)HONE_PLUGIN_ABI));
+  printf("hone %s\n", hone_version());
+  return cli_flush();
+}
+
+static const cli_option options[] = {CLI_OPT_HELP, CLI_OPT_JSON, CLI_END};
+const cli_command cli_cmd_version = {"version", "", "print the version", NULL, options, 0, 0, run};

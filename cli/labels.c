@@ -1,0 +1,100 @@
+/* Top-5 of a classifier's output with the names of a label file. */
+#include "cli/labels.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+hone_status cli_labels_read(const char *path, cli_labels *out, hone_error *error) {
+  *out = (cli_labels){0};
+  FILE *f = fopen(path, "r");
+  char *line = NULL;
+  size_t cap = 0;
+  hone_status status = f ? HONE_OK : HONE_ERROR_INPUT;
+  if (!f) {
+    *error = (hone_error){.status = HONE_ERROR_INPUT};
+    snprintf(error->what, sizeof error->what, "cannot read labels: %s", strerror(errno));
+    snprintf(error->where, sizeof error->where, "%s", path);
+  }
+  for (ssize_t n; f && status == HONE_OK && (n = getline(&line, &cap, f)) >= 0;) {
+    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
+    char **p = realloc(out->name, (out->n + 1) * sizeof *p);
+    if (p) out->name = p;
+    if (!p || out->n >= 1000000 || !(p[out->n] = strdup(line))) {
+      *error = (hone_error){.status = HONE_ERROR_INPUT, .what = "too many labels"};
+      status = HONE_ERROR_INPUT;
+    } else {
+      out->n++;
+    }
+  }
+  if (f) fclose(f);
+  free(line);
+  if (status != HONE_OK) cli_labels_free(out);
+  return status;
+}
+
+void cli_labels_free(cli_labels *labels) {
+  for (size_t i = 0; i < labels->n; i++) free(labels->name[i]);
+  free(labels->name);
+  *labels = (cli_labels){0};
+}
+
+/* Label files often start with "background", which the network has no output for. */
+static const char *label_of(const cli_labels *labels, int64_t i, int64_t classes) {
+  size_t k = (size_t)i + (labels->n == (size_t)classes + 1 ? 1 : 0);
+  return k < labels->n ? labels->name[k] : "?";
+}
+
+/* Turns scores into probabilities unless they already are. */
+static void probabilities(float *p, int64_t n) {
+  double sum = 0, most = -INFINITY;
+  bool already = true;
+  for (int64_t i = 0; i < n; i++) {
+    sum += p[i];
+    already = already && p[i] >= 0 && p[i] <= 1;
+    if (p[i] > most) most = p[i];
+  }
+  if (already && fabs(sum - 1) < 1e-2) return;
+  sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += exp(p[i] - most);
+  for (int64_t i = 0; i < n; i++) p[i] = (float)(exp(p[i] - most) / sum);
+}
+
+json_t *cli_labels_top5(const cli_labels *labels, const hone_tensor *scores) {
+  const hone_tensor_desc *d = &scores->desc;
+  int64_t count = hone_desc_count(d), classes = 1;
+  for (int32_t k = 1; k < d->rank; k++) classes *= d->dim[k];
+  if (d->rank == 1) classes = d->dim[0];
+  if (d->dtype != HONE_DTYPE_F32 || classes < 2 || count < classes) return NULL;
+  float *p = malloc((size_t)classes * sizeof *p);
+  json_t *rows = json_array();
+  for (int64_t r = 0; p && r < count / classes; r++) {
+    memcpy(p, (const float *)scores->data + r * classes, (size_t)classes * sizeof *p);
+    probabilities(p, classes);
+    json_t *row = json_array();
+    for (int k = 0; k < 5 && k < classes; k++) {
+      int64_t best = 0;
+      for (int64_t i = 1; i < classes; i++)
+        if (!(p[best] >= p[i])) best = i;
+      json_array_append_new(row, json_pack("{s:I, s:s, s:o}", "class", (json_int_t)best, "label", label_of(labels, best, classes),
+                                           "probability", cli_real(p[best])));
+      p[best] = -1;
+    }
+    json_array_append_new(rows, row);
+  }
+  free(p);
+  return rows;
+}
+
+void cli_labels_print(const json_t *rows) {
+  size_t r, k;
+  json_t *row, *hit;
+  json_array_foreach(rows, r, row) {
+    if (json_array_size(rows) > 1) printf("picture %zu\n", r);
+    json_array_foreach(row, k, hit)
+      printf("%zu. %-40s %6.2f %%  (class %lld)\n", k + 1, json_string_value(json_object_get(hit, "label")),
+             100 * json_real_value(json_object_get(hit, "probability")),
+             (long long)json_integer_value(json_object_get(hit, "class")));
+  }
+}

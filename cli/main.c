@@ -1,0 +1,71 @@
+/* hone: finds the command and runs it. */
+#include "cli/cli.h"
+
+#include <locale.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define COMMAND(name) extern const cli_command cli_cmd_##name;
+#include "cli/commands.def"
+#undef COMMAND
+
+const cli_command *const cli_commands[] = {
+#define COMMAND(name) &cli_cmd_##name,
+#include "cli/commands.def"
+#undef COMMAND
+    NULL};
+
+/* `hone MODEL.onnx` is short for `hone loop MODEL.onnx`. */
+static bool looks_like_model(const char *word) {
+  size_t n = strlen(word);
+  struct stat st;
+  if (word[0] == '-') return false;
+  return strncmp(word, "zoo:", 4) == 0 || (n > 5 && strcmp(word + n - 5, ".onnx") == 0) || strchr(word, '/') ||
+         stat(word, &st) == 0;
+}
+
+static int dispatch(int argc, char **argv) {
+  if (argc < 2) {
+    cli_print_overview(stderr);
+    return 2;
+  }
+  const char *word = argv[1];
+  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    cli_print_overview(stdout);
+    return cli_flush();
+  }
+  if (strcmp(word, "--version") == 0) word = "version";
+  int first = 2;
+  const cli_command *command = cli_find(word);
+  if (!command) {
+    bool model = false; /* options may stand before the model */
+    for (int i = 1; i < argc && !model; i++) model = (i == 1 || word[0] == '-') && looks_like_model(argv[i]);
+    if (model) {
+      command = cli_find("loop");
+      first = 1;
+    }
+  }
+  if (!command) {
+    const char *near = cli_nearest_command(word);
+    return near ? cli_error(HONE_ERROR_USAGE, "unknown command '%s'; did you mean '%s'?", word, near)
+                : cli_error(HONE_ERROR_USAGE, "unknown command '%s' (hone help lists them)", word);
+  }
+  cli_args args;
+  int code = cli_parse(command, argc - first, argv + first, &args);
+  if (code == 0 && args.help) {
+    cli_print_help(command);
+    code = cli_flush();
+  } else if (code == 0) {
+    code = command->run(&args);
+  }
+  cli_args_free(&args);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  setlocale(LC_CTYPE, "");
+  cli_signals();
+  int code = dispatch(argc, argv);
+  cli_progress_end();
+  return code;
+}

@@ -1,0 +1,213 @@
+/* From a file and options to a context that is ready to run, with its inputs. */
+#include "cli/cli.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+double cli_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+double cli_rss_peak_bytes(void) {
+  struct rusage u;
+  return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_maxrss * 1024 : 0;
+}
+
+double cli_remaining(double start_ms, double max_seconds) {
+  return max_seconds > 0 ? max_seconds - (cli_now_ms() - start_ms) / 1e3 : 1e9;
+}
+
+const char *cli_device_name(const cli_args *args) { return args->device ? args->device : "cpu"; }
+
+static hone_status fail(hone_error *error, hone_status status, const char *what) {
+  *error = (hone_error){.status = status};
+  snprintf(error->what, sizeof error->what, "%s", what);
+  return status;
+}
+
+hone_status cli_check_device(const cli_args *args, hone_error *error) {
+  if (args->precision && strcmp(args->precision, "f32") != 0) {
+    fail(error, HONE_ERROR_USAGE, "precision is not available");
+    snprintf(error->got, sizeof error->got, "%.80s", args->precision);
+    snprintf(error->expected, sizeof error->expected, "f32");
+    return HONE_ERROR_USAGE;
+  }
+  const char *device = cli_device_name(args);
+  if (strcmp(device, "cpu") == 0) return HONE_OK;
+  if (strcmp(device, "cuda") != 0) {
+    fail(error, HONE_ERROR_USAGE, "unknown device");
+    snprintf(error->got, sizeof error->got, "%.80s", device);
+    snprintf(error->expected, sizeof error->expected, "cpu or cuda");
+    return HONE_ERROR_USAGE;
+  }
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  fail(error, HONE_ERROR_MISSING, driver ? "device cuda: this build of hone has no CUDA backend"
+                                         : "device cuda: NVIDIA's driver library libcuda.so.1 is not on this machine");
+  snprintf(error->hint, sizeof error->hint, "--device cpu works");
+  if (driver) dlclose(driver);
+  return HONE_ERROR_MISSING;
+}
+
+/* NAME=FILE of --input for this input; NULL: none. An argument without "=" belongs to the only input. */
+static const char *file_of(const cli_args *args, const char *name, bool only) {
+  size_t len = strlen(name);
+  for (size_t i = 0; i < args->inputs.n; i++) {
+    const char *text = args->inputs.item[i];
+    if (strncmp(text, name, len) == 0 && text[len] == '=') return text + len + 1;
+    if (only && !strchr(text, '=')) return text;
+  }
+  return NULL;
+}
+
+/* Every --input must name an input of the model. */
+static hone_status check_input_names(const cli_args *args, const hone_model *model, hone_error *error) {
+  uint32_t n = hone_model_inputs(model);
+  for (size_t k = 0; k < args->inputs.n; k++) {
+    const char *text = args->inputs.item[k], *names[32];
+    size_t n_names = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < n && !found; i++) {
+      hone_port port;
+      if (!hone_model_input(model, i, &port)) continue;
+      size_t len = strlen(port.name);
+      found = (strncmp(text, port.name, len) == 0 && text[len] == '=') || (n == 1 && !strchr(text, '='));
+      if (n_names < 32) names[n_names++] = port.name;
+    }
+    if (found) continue;
+    char name[200];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    fail(error, HONE_ERROR_USAGE, "");
+    snprintf(error->what, sizeof error->what, strchr(text, '=') ? "--input: the model has no input '%s'" : "--input wants NAME=FILE, got '%s'", name);
+    const char *near = cli_nearest(name, names, n_names);
+    if (near || n_names) snprintf(error->hint, sizeof error->hint, near ? "did you mean '%s'?" : "its first input is '%s'", near ? near : names[0]);
+    return HONE_ERROR_USAGE;
+  }
+  return HONE_OK;
+}
+
+/* What an input looks like after --shape, before defaults. */
+static void apply_bindings(const cli_session *s, const hone_port *port, hone_tensor_desc *want) {
+  *want = port->desc;
+  for (uint32_t b = 0; b < s->n_bindings; b++) {
+    const hone_binding *bind = &s->bindings[b];
+    if (bind->input && strcmp(bind->input, port->name) == 0) *want = hone_desc(want->dtype, bind->rank, bind->dim);
+    for (int32_t k = 0; bind->symbol && k < want->rank; k++)
+      if (port->symbol[k] && strcmp(port->symbol[k], bind->symbol) == 0) want->dim[k] = bind->dim[0];
+  }
+}
+
+/* Reads the files that were given; their shapes settle what the model leaves open. */
+static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error *error) {
+  hone_binding *more = realloc(s->bindings, (s->n_bindings + s->n_inputs + 1) * sizeof *more);
+  if (!more) return fail(error, HONE_ERROR_MEMORY, "out of memory");
+  s->bindings = more;
+  uint32_t given = s->n_bindings;
+  for (uint32_t i = 0; i < s->n_inputs; i++) {
+    hone_port port;
+    hone_tensor_desc want;
+    hone_model_input(s->model, i, &port);
+    const char *file = file_of(args, port.name, s->n_inputs == 1);
+    if (!file) continue;
+    cli_session view = *s;
+    view.n_bindings = given;
+    apply_bindings(&view, &port, &want);
+    hone_status status = hone_data_load(file, port.name, &want, NULL, &s->data[i], error);
+    if (status != HONE_OK) return status;
+    hone_binding *b = &s->bindings[s->n_bindings++];
+    *b = (hone_binding){.input = port.name, .rank = s->data[i].tensor.desc.rank};
+    memcpy(b->dim, s->data[i].tensor.desc.dim, sizeof b->dim);
+  }
+  return HONE_OK;
+}
+
+/* Plan inputs are the model's inputs by name; fills what no file gave with random values. */
+static hone_status make_feeds(cli_session *s, const cli_args *args, hone_error *error) {
+  uint32_t n = hone_plan_inputs(s->plan);
+  free(s->feeds);
+  s->feeds = calloc(n + 1, sizeof *s->feeds);
+  if (!s->feeds) return fail(error, HONE_ERROR_MEMORY, "out of memory");
+  for (uint32_t p = 0; p < n; p++) {
+    for (uint32_t i = 0; i < s->n_inputs; i++) {
+      hone_port port;
+      hone_model_input(s->model, i, &port);
+      if (strcmp(port.name, hone_plan_input_name(s->plan, p)) != 0) continue;
+      if (!s->data[i].impl && port.optional) continue; /* its initializer serves */
+      if (!s->data[i].impl) {
+        uint64_t seed = args->seed ? (uint64_t)args->seed : 1;
+        hone_status status = hone_data_random(port.name, hone_plan_input_desc(s->plan, p), hone_model_input_bound(s->model, i),
+                                              seed, &s->data[i], error);
+        if (status != HONE_OK) return status;
+      }
+      s->feeds[p] = &s->data[i].tensor;
+    }
+  }
+  return HONE_OK;
+}
+
+hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
+  cli_cancellable(NULL);
+  hone_context_destroy(s->context);
+  s->context = NULL;
+  hone_plan_destroy(s->plan);
+  s->plan = NULL;
+  hone_plan_options o = {.level = level, .precision = args->precision, .bindings = s->bindings, .n_bindings = s->n_bindings,
+                         .batch = args->batch, .passes = args->passes,
+                         .fold_seconds = args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
+  hone_status status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
+  if (status == HONE_OK) status = make_feeds(s, args, error);
+  if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
+  if (status == HONE_OK) cli_cancellable(s->context);
+  return status;
+}
+
+hone_status cli_session_open(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
+  *s = (cli_session){0};
+  double start = cli_now_ms();
+  hone_status status = cli_check_device(args, error);
+  if (status == HONE_OK) status = cli_load(args, path, &s->model, error);
+  if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);
+  if (status == HONE_OK) status = check_input_names(args, s->model, error);
+  if (status != HONE_OK) return status;
+  s->n_inputs = hone_model_inputs(s->model);
+  s->data = calloc(s->n_inputs + 1, sizeof *s->data);
+  if (!s->data) return fail(error, HONE_ERROR_MEMORY, "out of memory");
+  status = load_inputs(s, args, error);
+  if (status != HONE_OK) return status;
+  hone_engine_options o = {.device = cli_device_name(args), .threads = (uint32_t)args->threads};
+  status = hone_engine_create(&o, &s->engine, error);
+  if (status == HONE_OK) status = cli_session_replan(s, args, (int)args->level, error);
+  s->load_ms = cli_now_ms() - start;
+  for (uint32_t i = 0; status == HONE_OK && i < hone_plan_inputs(s->plan); i++) {
+    const hone_bound_shape *b = hone_plan_bound(s->plan, i);
+    if (b) cli_note_bound(b, 1);
+  }
+  return status;
+}
+
+void cli_session_close(cli_session *s) {
+  cli_cancellable(NULL);
+  hone_context_destroy(s->context);
+  hone_plan_destroy(s->plan);
+  hone_engine_destroy(s->engine);
+  for (uint32_t i = 0; s->data && i < s->n_inputs; i++) hone_data_free(&s->data[i]);
+  free(s->data);
+  free(s->feeds);
+  free(s->bindings);
+  hone_model_release(s->model);
+  *s = (cli_session){0};
+}
+
+hone_status cli_session_run(cli_session *s, const cli_args *args, hone_error *error) {
+  hone_run_options o = {.max_seconds = args->max_seconds};
+  return hone_context_run(s->context, s->feeds, &o, error);
+}
+
+uint32_t cli_threads(const cli_session *s, const cli_args *args) {
+  const hone_machine *m = hone_engine_machine(s->engine);
+  return m ? m->threads : (uint32_t)args->threads;
+}
