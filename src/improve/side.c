@@ -1,0 +1,57 @@
+#include "improve/side.h"
+
+#include "backends/cpu/backend.h"
+#include "base/error.h"
+#include "model/bind.h"
+#include "optimize/passes/optimize.h"
+
+#include <string.h>
+
+hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out, hone_error *error) {
+  *out = (hn_side){0};
+  hn_model *bound = NULL;
+  hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
+  if (status != HONE_OK) goto done;
+  if (!o->reference && o->level > 0) {
+    status = hn_optimize(bound, &(hn_optimize_options){.level = o->level}, NULL, error);
+    if (status != HONE_OK) goto done;
+  }
+  status = hn_backend_cpu.open(0, o->threads, o->isa, &out->device, error);
+  if (status != HONE_OK) goto done;
+  hn_plan_request request = {.backend = &hn_backend_cpu, .device = out->device, .model = bound, .level = o->level, .reference = o->reference};
+  status = hn_plan_build(&request, &out->plan, error);
+  if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
+done:
+  hn_model_destroy(bound);
+  if (status != HONE_OK) hn_side_close(out);
+  return status;
+}
+
+void hn_side_close(hn_side *s) {
+  if (s->context) hn_context_destroy(s->context);
+  if (s->plan) hn_plan_free(s->plan);
+  if (s->device) hn_backend_cpu.close(s->device);
+  *s = (hn_side){0};
+}
+
+hone_status hn_side_run(hn_side *s, const hn_feed *feeds, uint32_t n, hone_error *error) {
+  uint32_t wanted = s->plan->n_inputs;
+  const hone_tensor **in = hn_calloc(wanted ? wanted : 1, sizeof *in);
+  if (!in) return hn_fail_memory(error, wanted * sizeof *in, "inputs");
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < wanted && status == HONE_OK; i++) {
+    for (uint32_t k = 0; k < n; k++)
+      if (strcmp(feeds[k].name, s->plan->inputs[i]->name) == 0) in[i] = &feeds[k].data.tensor;
+    if (!in[i] && i < n) in[i] = &feeds[i].data.tensor;
+    const hone_tensor_desc *want = &s->plan->inputs[i]->desc;
+    if (!in[i] || in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want)) {
+      char a[128], b[128];
+      status = hn_fail(error, HONE_ERROR_INPUT, "the two models do not take the same inputs: '%s'", s->plan->inputs[i]->name);
+      hn_error_expected(error, "%s", in[i] ? hone_desc_format(&in[i]->desc, a, sizeof a) : "no such input");
+      hn_error_got(error, "%s", hone_desc_format(want, b, sizeof b));
+    }
+  }
+  if (status == HONE_OK) status = hn_context_run(s->context, in, NULL, error);
+  hn_free((void *)in);
+  return status;
+}

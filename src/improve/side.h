@@ -1,0 +1,43 @@
+/* One side of a comparison: a model planned for one engine, run on given inputs. Inside of improve only. */
+#ifndef HN_IMPROVE_SIDE_H
+#define HN_IMPROVE_SIDE_H
+
+#include "optimize/plan/plan.h"
+#include "runtime/context.h"
+
+#include <hone/improve.h>
+
+typedef struct hn_side_options {
+  const char *isa;       /* NULL: the best tier */
+  int level;             /* of passes and lowering */
+  bool reference;        /* scalar references only */
+  uint32_t threads;
+  const hone_binding *bindings;
+  uint32_t n_bindings;
+  int64_t batch;
+} hn_side_options;
+
+typedef struct hn_side {
+  hn_device *device;
+  hn_plan *plan;
+  hn_context *context;
+} hn_side;
+
+hone_status hn_side_open(hn_model *model, const hn_side_options *options, hn_side *out, hone_error *error);
+void hn_side_close(hn_side *side);
+
+/* A set of inputs by name, shared by both sides. */
+typedef struct hn_feed {
+  const char *name;
+  hone_data data;
+} hn_feed;
+/* Inputs are found by name; those of a side that has other names are taken in order. */
+hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_error *error);
+
+/* The first value of `test` in execution order that differs from the like-named value of `reference` and from which on
+ * nothing agrees again (values that a pass renamed do agree again). Writes "node 'x' (Conv)" into buf; "" when every value
+ * agrees. Both sides have just run on the same inputs; they are run again. */
+hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n, double tolerance, char *buf,
+                             size_t size, hone_error *error);
+
+#endif
