@@ -5,6 +5,7 @@
 #include "optimize/plan/plan.h"
 #include "runtime/context.h"
 
+#include <hone/data.h>
 #include <hone/improve.h>
 
 typedef struct hn_side_options {

@@ -26,6 +26,8 @@ struct hn_context {
   uint64_t touched;
   _Atomic bool cancel;
   hn_recorder recorder;
+  hn_step_watch watch;
+  void *watch_arg;
 };
 
 /* ------------------------------------------------------------------ life */
@@ -276,6 +278,7 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
       if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
       return status;
     }
+    if (c->watch) c->watch(c->watch_arg, s, c->tout);
     after_step(c, s, k);
     if (HN_FAULT("sleep_between_steps")) hn_sleep_ms(2);
   }
@@ -315,6 +318,11 @@ const hone_tensor *hn_context_output(const hn_context *c, uint32_t i) {
 }
 
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
+void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg) {
+  c->watch = watch;
+  c->watch_arg = arg;
+}
+
 uint64_t hn_context_peak(const hn_context *c) { return c->touched + c->heap_peak; }
 
 hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {

@@ -27,4 +27,8 @@ hone_status hn_context_record(hn_context *context, hone_facts *facts, uint32_t m
 /* Moves what was recorded into the facts: spans, walls, step, node and memory tables, metadata of the plan. */
 hone_status hn_context_record_end(hn_context *context, hone_error *error);
 
+/* Called after each step of the following runs with its outputs (entries may be NULL); NULL: nobody. */
+typedef void (*hn_step_watch)(void *arg, const hn_step *step, hone_tensor *const *out);
+void hn_context_watch(hn_context *context, hn_step_watch watch, void *arg);
+
 #endif

@@ -47,10 +47,16 @@ static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
   return best;
 }
 
+/* Input i in the public order: those without an initializer come first. */
+static const hn_value *input_at(const hn_graph *g, uint32_t i) {
+  for (int optional = 0; optional < 2; optional++)
+    for (size_t k = 0; k < g->inputs.len; k++)
+      if ((g->inputs.ptr[k]->constant != NULL) == optional && i-- == 0) return g->inputs.ptr[k];
+  return NULL;
+}
+
 int64_t hone_model_input_bound(const hone_model *model, uint32_t i) {
-  hone_port port;
-  if (!hone_model_input(model, i, &port)) return 0;
-  const hn_value *v = hn_value_find(model->graph, port.name);
+  const hn_value *v = model ? input_at(model->graph, i) : NULL;
   int budget = WALK_NODES;
   return v ? smallest_table(v, &budget, 0) : 0;
 }
