@@ -62,13 +62,23 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   int64_t blocks = div_up(c->k, kc);
   c->kc = blocks ? div_up(c->k, blocks) : 1;
   plan_tasks(c, o, threads, l2);
-  /* When all weights of a task fit in L2, finish a tile at a time (C stays in L1); else pass over the K blocks with
-   * as many tiles as keep their part of C in L2. */
-  int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr;
-  if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) c->block_tiles = 1;
-  else {
+  int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr, tiles = div_up(c->tiles, c->m_tasks);
+  if (tiles * o->mr <= 1024) {
+    /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of weights, each
+     * met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks are wider, because every
+     * block gathers again. */
+    c->block_tiles = tiles;
+    c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 8)) / (c->kc * 4) / o->nr * o->nr;
+    if (c->block_columns < o->nr) c->block_columns = o->nr;
+  } else if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
+    /* All weights of a task stay in L2: finish a tile at a time, so that C stays in L1. */
+    c->block_tiles = 1;
+    c->block_columns = columns;
+  } else {
     c->block_tiles = (int64_t)(l2 / 4) / (columns * 4 * o->mr);
     if (c->block_tiles < 8) c->block_tiles = 8;
+    c->block_columns = (int64_t)(l2 / 2) / (c->kc * 4) / o->nr * o->nr;
+    if (c->block_columns < o->nr) c->block_columns = o->nr;
   }
 }
 
@@ -160,9 +170,30 @@ static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, 
   return ld;
 }
 
-/* One tile of pixels, one K block, columns [n0, n1). */
-static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t k0, int64_t n0, int64_t n1,
-                     bool prefetch_first, bool prefetch_second, float *scratch) {
+/* A block of weights: rows from k0 on (kc of them), columns [n0, n1). */
+typedef struct block {
+  int64_t k0, n0, n1;
+} block;
+
+/* The part of the next block that a tile pulls into L2: slice `index` of `count` of every panel. */
+typedef struct ahead {
+  const block *next; /* NULL: none */
+  int64_t index, count;
+} ahead;
+
+static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel, hn_gemm_tile *t) {
+  const hn_conv *c = a->conv;
+  int64_t n = f->next->n0 + panel * a->ops->nr, rows = min64(c->kc, c->k - f->next->k0);
+  if (n >= f->next->n1) return;
+  int64_t width = (int64_t)hn_gemm_panel_width(a->ops, (size_t)c->cout, (size_t)n);
+  const float *p = w + (n - a->w_column) * c->k + f->next->k0 * width;
+  t->prefetch = p + rows * width * f->index / f->count;
+  t->prefetch_end = p + rows * width * (f->index + 1) / f->count;
+}
+
+/* One tile of pixels over one block of weights. */
+static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f, float *scratch) {
+  int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
@@ -195,10 +226,8 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t
     t.c = y + n;
     if (last && e->bias) t.bias = e->bias + g0 + n;
     if (last && residual) t.residual = residual + n;
-    /* While the last tiles of a block run, pull the same panel's next K block into L2, half by each. */
-    t.prefetch = NULL;
-    if (prefetch_first) t.prefetch = t.b + (k1 - k0) * width;
-    if (prefetch_second) t.prefetch = t.b + (k1 - k0) * width + (k1 - k0) * width / 2;
+    t.prefetch = t.prefetch_end = NULL;
+    if (f->next) set_prefetch(a, w, f, (n - n0) / o->nr, &t);
     o->tile(&t);
   }
   if (last && e->n_post)
@@ -206,17 +235,32 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, int64_t
       hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
 }
 
+/* Walks the blocks of weights: K innermost, then columns. */
+static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
+  b->k0 += c->kc;
+  if (b->k0 < c->k) return true;
+  b->k0 = 0;
+  b->n0 = b->n1;
+  b->n1 = min64(b->n0 + c->block_columns, n_end);
+  return b->n0 < n_end;
+}
+
 void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
                    float *scratch) {
   const hn_conv *c = a->conv;
-  /* The columns of one pass: their weights of one K block stay in L2. */
   for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles) {
     int64_t b1 = min64(b0 + c->block_tiles, t1);
-    for (int64_t k0 = 0; k0 == 0 || k0 < c->k; k0 += c->kc) {
-      bool more = k0 + c->kc < c->k && c->block_tiles > 1;
-      if (HN_FAULT("conv_skip_last_k_block") && k0 > 0 && k0 + c->kc >= c->k) break;
-      for (int64_t t = b0; t < b1; t++)
-        tile_row(a, group, t, k0, n0, n1, more && t == b1 - 2, more && t == b1 - 1, scratch);
+    block b = {0, n0, min64(n0 + c->block_columns, n1)};
+    for (bool more = true; more;) {
+      block next = b;
+      more = next_block(c, n1, &next);
+      if (HN_FAULT("conv_skip_last_k_block") && b.k0 > 0 && b.k0 + c->kc >= c->k) {
+        b = next;
+        continue;
+      }
+      ahead f = {more && c->block_tiles > 1 ? &next : NULL, 0, b1 - b0};
+      for (int64_t t = b0; t < b1; t++, f.index++) tile_row(a, group, t, &b, &f, scratch);
+      b = next;
     }
   }
 }

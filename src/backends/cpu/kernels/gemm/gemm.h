@@ -26,7 +26,7 @@ typedef struct hn_gemm_tile {
   const float *bias;    /* n values */
   const float *residual;
   ptrdiff_t ldr;
-  const float *prefetch; /* NULL, or memory that will be needed soon: k cache lines are pulled into L2 */
+  const float *prefetch, *prefetch_end; /* weights needed soon (NULL: none): at most two cache lines a k step are pulled into L2 */
 } hn_gemm_tile;
 
 typedef struct hn_gemm_ops {
