@@ -112,7 +112,7 @@ static const int32_t *copy_indices(hone_facts *f, const int32_t *indices, size_t
 
 void hone_facts_set_meta(hone_facts *f, const hone_facts_meta *meta) {
   f->meta = *meta;
-  f->meta.dropped_spans += f->dropped;
+  if (f->meta.dropped_spans < f->dropped) f->meta.dropped_spans = f->dropped;
 #define X(field) f->meta.field = intern(f, meta->field);
   HONE_META_TEXTS(X)
 #undef X

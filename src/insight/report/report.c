@@ -81,5 +81,7 @@ bool hn_report_counter(const hone_profile *p, const char *name, double *value) {
 
 const char *hn_report_title(const hone_report_input *in) {
   const char *model = hone_facts_get_meta(in->baseline->facts)->model;
-  return in->title ? in->title : model ? model : "profile";
+  const char *slash = model ? strrchr(model, '/') : NULL;
+  if (in->title) return in->title;
+  return slash && slash[1] ? slash + 1 : model ? model : "profile";
 }

@@ -28,11 +28,11 @@ hone.panel({
   },
   row(l, most) {
     const { el } = hone;
-    const detail = () => [l.name, [l.type, l.epilogue].filter(Boolean).join(' + '), l.tactic ? 'tactic ' + l.tactic : 'no tactic recorded', [l.shape_in, l.shape_out].filter(Boolean).join(' \u2192 '),
+    const detail = () => [l.name, hone.what(l), l.tactic ? 'tactic ' + l.tactic : 'no tactic recorded', [l.shape_in, l.shape_out].filter(Boolean).join(' \u2192 '),
       `p50 ${hone.ms(l.p50_ms)}, p95 ${hone.ms(l.p95_ms)}, min ${hone.ms(l.min_ms)}, CV ${hone.number(l.cv, 3)}`,
       l.gflops > 0 || l.gbs > 0 ? `${hone.number(l.gflops)} GFLOP/s, ${hone.number(l.gbs)} GB/s` : '', l.onnx_nodes.length ? 'from ' + l.onnx_nodes.join(', ') : ''].filter(Boolean);
     const row = el('div', { class: 'layer' },
-      el('div', { class: 'name' }, el('div', {}, l.name), el('div', { class: 'type' }, [l.type, l.epilogue].filter(Boolean).join(' + '))),
+      el('div', { class: 'name' }, el('div', {}, l.name), el('div', { class: 'type' }, hone.what(l))),
       el('div', { class: 'bar' }, el('i', { style: { width: 100 * l.time_ms / most + '%', background: hone.color(l.type) } }),
         l.p95_ms > 0 ? el('u', { style: { left: `calc(${100 * l.p95_ms / most}% - 1px)` } }) : null),
       el('div', { class: 'r' }, hone.ms(l.time_ms)), el('div', { class: 'r muted' }, hone.percent(l.pct, 1)),

@@ -49,6 +49,9 @@ hone.count = (value) => hone.scaled(value, 1000, ['', 'k', 'M', 'G', 'T', 'P']).
 hone.percent = (value, digits) => hone.number(value, digits === undefined ? (Math.abs(value) >= 10 ? 0 : 1) : digits) + ' %';
 hone.signed = (value) => (value >= 0 ? '+' : '\u2212') + hone.percent(Math.abs(value), 1);
 
+/* What a step does: its type with everything that was fused into it, however the plan words it. */
+hone.what = (l) => (!l.epilogue ? l.type : l.epilogue.startsWith(l.type) ? l.epilogue : l.type + ' + ' + l.epilogue);
+
 hone.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /* Colours by operator type: the slowest types of the report get their own, the rest share one. */

@@ -1,0 +1,135 @@
+#include "rules/fixture.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The machine of the fixtures: 100 GFLOP/s and 20 GB/s with two threads, half of the arithmetic with one. */
+enum { GFLOPS = 100, DRAM = 20 };
+
+fixture_layer *fixture_add(fixture *f, const char *name, const char *type, double ms) {
+  assert_true(f->count < FIXTURE_LAYERS);
+  fixture_layer *l = &f->layers[f->count++];
+  *l = (fixture_layer){.name = name, .type = type, .ms = ms};
+  return l;
+}
+
+fixture fixture_healthy(void) {
+  static const char *const names[] = {"conv0", "conv1", "conv2", "conv3", "conv4"};
+  fixture f = {.runs = 20, .gap_ms = 0.01, .outside_ms = 0.01, .near_miss_level = -2};
+  f.meta.model = "m.onnx";
+  f.meta.threads = f.meta.cores = 2;
+  f.meta.opt_level = 2;
+  f.meta.batch = 1;
+  for (int i = 0; i < 5; i++) {
+    fixture_layer *l = fixture_add(&f, names[i], "Conv", 2);
+    l->gflop = 0.88 * GFLOPS * 2e-3;
+    l->mb = 4;
+    l->cin = l->cout = 64;
+  }
+  fixture_layer *pool = fixture_add(&f, "pool", "MaxPool", 0.3);
+  pool->mb = 0.8 * DRAM * 0.3;
+  fixture_layer *product = fixture_add(&f, "fc", "Gemm", 0.5);
+  product->gflop = 0.01;
+  product->mb = 0.9 * DRAM * 0.5;
+  product->weights_mb = product->mb * 0.95;
+  return f;
+}
+
+static void add_tables(fixture *f) {
+  hone_facts_set_meta(f->facts, &f->meta);
+  const hone_roof roofs[] = {
+      {"f32", 1, GFLOPS / 2, 0, 0}, {"f32", 2, GFLOPS, 0, 0}, {"DRAM", 1, 0, 15, 0}, {"DRAM", 2, 0, DRAM, 0}};
+  for (int i = 0; i < 4 && !f->no_roofs; i++) hone_facts_add_roof(f->facts, &roofs[i]);
+  for (int i = 0; i < f->count; i++) {
+    const fixture_layer *l = &f->layers[i];
+    int32_t node =
+        hone_facts_add_node(f->facts, &(hone_node_fact){.name = l->name, .op_type = l->type, .step = i});
+    hone_step_fact step = {.name = l->name,
+                           .op_type = l->type,
+                           .tactic = "some",
+                           .dtype = "f32",
+                           .anchor_node = node,
+                           .nodes = &node,
+                           .node_count = 1};
+    step.flops = (uint64_t)(l->gflop * 1e9);
+    step.bytes = (uint64_t)(l->mb * 1e6);
+    step.weight_bytes = (uint64_t)(l->weights_mb * 1e6);
+    step.is_reference = l->reference;
+    step.is_reformat = l->reformat;
+    step.channels_in = l->cin;
+    step.channels_out = l->cout;
+    hone_alternative refused = {"fast_one", l->reason, -1};
+    step.alternatives = &refused;
+    step.alternative_count = l->reason != NULL;
+    hone_facts_add_step(f->facts, &step);
+  }
+  if (f->near_miss_level > -2) {
+    int32_t nodes[] = {0, 1};
+    hone_near_miss miss = {.pass = "fuse_it",
+                           .reason = "two consumers",
+                           .nodes = nodes,
+                           .node_count = 2,
+                           .bytes_saved = 1000,
+                           .enable_level = f->near_miss_level};
+    hone_facts_add_near_miss(f->facts, &miss);
+  }
+}
+
+static void add_span(fixture *f, hone_span_kind kind, int run, int step, int64_t *t, double ms) {
+  int64_t end = *t + (int64_t)(ms * 1e6);
+  hone_span span = {.start_ns = *t, .end_ns = end, .kind = kind, .iteration = run, .step = step};
+  if (ms > 0) hone_facts_add_span(f->facts, &span);
+  *t = end;
+}
+
+static void add_run(fixture *f, int run, int64_t *t) {
+  add_span(f, HONE_SPAN_PRE, run, -1, t, f->pre_ms);
+  add_span(f, HONE_SPAN_COPY_H2D, run, -1, t, f->h2d_ms);
+  int64_t start = *t;
+  for (int i = 0; i < f->count; i++) {
+    const fixture_layer *l = &f->layers[i];
+    *t += (int64_t)(1e6 * (f->gap_ms + (i == 2 ? f->one_gap_ms : 0)));
+    add_span(f, l->kind ? l->kind : HONE_SPAN_KERNEL, run, i, t,
+             l->ms * (l->jitter > 0 && run % 5 == 4 ? l->jitter : 1));
+  }
+  hone_span whole = {.start_ns = start, .end_ns = *t, .kind = HONE_SPAN_RUN, .iteration = run, .step = -1};
+  hone_facts_add_span(f->facts, &whole);
+  hone_facts_add_wall(f->facts, run, *t - start + (int64_t)(f->outside_ms * 1e6));
+  add_span(f, HONE_SPAN_POST, run, -1, t, f->post_ms);
+}
+
+void fixture_diagnose(fixture *f) {
+  hone_error error = {0};
+  f->facts = hone_facts_create();
+  assert_non_null(f->facts);
+  add_tables(f);
+  int64_t t = 1000000;
+  for (int run = 0; run < f->runs; run++) add_run(f, run, &t);
+  assert_int_equal(hone_profile_create(f->facts, NULL, &f->profile, &error), HONE_OK);
+  assert_int_equal(hone_diagnose(f->profile, NULL, &f->findings, &error), HONE_OK);
+}
+
+void fixture_free(fixture *f) {
+  hone_findings_destroy(f->findings);
+  hone_profile_destroy(f->profile);
+  hone_facts_destroy(f->facts);
+}
+
+const hone_finding *fixture_finding(const fixture *f, const char *rule) {
+  size_t n = strlen(rule);
+  for (size_t i = 0; i < f->findings->count; i++) {
+    const char *id = f->findings->items[i].id;
+    if (strncmp(id, rule, n) == 0 && (id[n] == 0 || id[n] == ':')) return &f->findings->items[i];
+  }
+  return NULL;
+}
+
+double fixture_evidence(const hone_finding *finding, const char *name) {
+  for (size_t i = 0; i < finding->evidence_count; i++)
+    if (strcmp(finding->evidence[i].name, name) == 0) return finding->evidence[i].value;
+  return NAN;
+}

@@ -1,0 +1,47 @@
+/* Small profiles for rules: a healthy network to start from, a few strokes to make it ill. */
+#ifndef TESTS_RULES_FIXTURE_H
+#define TESTS_RULES_FIXTURE_H
+
+#include <hone/insight.h>
+
+enum { FIXTURE_LAYERS = 40 };
+
+typedef struct fixture_layer {
+  const char *name, *type;
+  double ms;
+  double gflop, mb; /* of one execution */
+  hone_span_kind kind;
+  bool reference, reformat;
+  int cin, cout;
+  double weights_mb;
+  double jitter;      /* every 5th run takes this much longer, as a factor; 0: steady */
+  const char *reason; /* why a fast tactic refused */
+} fixture_layer;
+
+typedef struct fixture {
+  fixture_layer layers[FIXTURE_LAYERS];
+  int count;
+  hone_facts_meta meta;
+  int runs;
+  double gap_ms;                  /* between any two steps */
+  double one_gap_ms;              /* before the third step */
+  double outside_ms;              /* seen by the outer clock only */
+  double pre_ms, post_ms, h2d_ms; /* outside the run */
+  bool no_roofs;
+  int near_miss_level; /* > -2: one near miss over layers 0 and 1, enabled at this level */
+  hone_facts *facts;
+  hone_profile *profile;
+  hone_findings *findings;
+} fixture;
+
+/* Five convolutions near their roof, a pooling and a product, two threads of two; nothing to say about it. */
+fixture fixture_healthy(void);
+fixture_layer *fixture_add(fixture *f, const char *name, const char *type, double ms);
+/* Builds the facts, profiles and diagnoses them. Fails the test on any error. */
+void fixture_diagnose(fixture *f);
+void fixture_free(fixture *f);
+/* The first finding of a rule (id is "rule" or "rule:..."); NULL: it kept quiet. */
+const hone_finding *fixture_finding(const fixture *f, const char *rule);
+double fixture_evidence(const hone_finding *finding, const char *name); /* NAN: none of that name */
+
+#endif

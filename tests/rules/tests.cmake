@@ -1,0 +1,1 @@
+hone_test(test_rules test_rules.c fixture.c)
