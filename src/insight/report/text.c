@@ -104,12 +104,14 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
   for (size_t i = 0; i < p->type_count && i < 12; i++)
     if (strlen(p->types[i].type) > widest) widest = strlen(p->types[i].type);
   if (widest > 28) widest = 28;
+  int room = look->width - (int)widest - 34; /* what the figures before the bar leave */
+  room = room < 0 ? 0 : room > 30 ? 30 : room;
   for (size_t i = 0; i < p->type_count && i < 12; i++) {
     const hone_type_share *t = &p->types[i];
     hn_str_puts(o, "  ");
     hn_paint(o, look, HN_PLAIN, "%-*.28s", (int)widest, t->type);
     hn_str_printf(o, "  %5.1f %%  %9.3f ms  %4zu  ", t->pct, t->time_ms, t->layers);
-    hn_bar(o, look, t->pct / 100, look->width > 80 ? 30 : 12);
+    hn_bar(o, look, t->pct / 100, room);
     hn_str_putc(o, '\n');
   }
 }

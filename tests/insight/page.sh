@@ -1,0 +1,55 @@
+#!/bin/sh
+# page.sh INSIGHT_SAMPLE: opens the report page in a headless browser and checks what a reader would see.
+set -u
+sample=$1
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+  echo "SKIP: no chromium on this machine"
+  exit 0
+}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+"$sample" "$dir" >/dev/null || { echo "the sample reports could not be written"; exit 1; }
+bad=0
+fail() { echo "FAIL: $*"; bad=1; }
+
+# open NAME URL SIZE: the page after its scripts ran, and everything it said to the console.
+open_page() {
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+    --user-data-dir="$dir/profile" --window-size="$3" --virtual-time-budget=4000 --enable-logging=stderr --v=0 --dump-dom \
+    "$2" >"$dir/$1.dom" 2>"$dir/$1.log"
+  [ -s "$dir/$1.dom" ] || fail "$1: the browser gave nothing back"
+  grep CONSOLE "$dir/$1.log" && fail "$1: the console is not silent"
+  grep -q 'data-ready="yes"' "$dir/$1.dom" || fail "$1: the page did not finish"
+}
+
+
+check_common() {
+  for id in breakdown findings timeline layers roofline memory run; do
+    grep -q "class=\"panel\" id=\"$id\"" "$dir/$1.dom" || fail "$1: panel $id is missing"
+  done
+  grep -q 'class="empty bad"' "$dir/$1.dom" && fail "$1: a panel could not be drawn"
+  drawn=$(grep -o 'data-drawn="[0-9]*"' "$dir/$1.dom" | tr -dc 0-9)
+  [ "${drawn:-0}" -ge "$2" ] || fail "$1: the timeline drew ${drawn:-no} spans, not $2"
+  points=$(grep -o 'class="point"' "$dir/$1.dom" | wc -l)
+  [ "$points" -ge 50 ] || fail "$1: the roofline has $points points"
+  [ "$(grep -o 'class="roof"' "$dir/$1.dom" | wc -l)" -ge 4 ] || fail "$1: roofs are missing"
+  [ "$(grep -o 'class="layer"' "$dir/$1.dom" | wc -l)" -ge 15 ] || fail "$1: layer bars are missing"
+  grep -q 'class="peak"' "$dir/$1.dom" || fail "$1: the memory chart is empty"
+  # The hostile name stands there as text: escaped by the serialiser, never as an element.
+  grep -q '&lt;script&gt;alert(1)&lt;/script&gt;' "$dir/$1.dom" || fail "$1: the hostile name is not shown as text"
+  tags=$(grep -o '<script' "$dir/$1.dom" | wc -l)
+  [ "$tags" -eq 2 ] || fail "$1: $tags script elements instead of 2"
+}
+
+open_page wide "file://$dir/report.html#theme=light" 1280,2000
+check_common wide 200
+grep -q 'id="before-after"' "$dir/wide.dom" || fail "before and after is missing"
+[ "$(grep -o 'class="finding ' "$dir/wide.dom" | wc -l)" -ge 2 ] || fail "findings are missing"
+open_page narrow "file://$dir/report.html#theme=dark" 390,2000
+check_common narrow 200
+grep -q 'data-theme="dark"' "$dir/narrow.dom" || fail "the dark theme was not taken"
+open_page single "file://$dir/single.html" 1280,2000
+check_common single 50
+grep -q 'id="before-after"' "$dir/single.dom" && fail "a single profile shows a before and after"
+[ $bad -eq 0 ] && echo "the page renders: wide, narrow, single"
+exit $bad
