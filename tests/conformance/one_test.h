@@ -11,7 +11,6 @@ typedef enum verdict { PASSED = 0, REFUSED = 1, WRONG = 2, VERDICTS = 3 } verdic
 typedef hone_status engine_fn(hn_model *model, const char *path, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
                               double seconds, hone_error *error);
 
-engine_fn run_plan; /* the public session API at its defaults */
 engine_fn run_eval; /* scalar references, one node after the other */
 
 /* Runs the test in `folder` and says why it did not pass in reason. */

@@ -23,7 +23,7 @@ typedef HN_VEC(char *) names;
 static const struct {
   const char *name;
   engine_fn *run;
-} engines[] = {{"plan", run_plan}, {"eval", run_eval}}; /* the first is the default */
+} engines[] = {{"eval", run_eval}};
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
