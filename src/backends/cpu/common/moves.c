@@ -161,6 +161,17 @@ static void elements(unsigned char *dst, int64_t dst_step, const unsigned char *
   }
 }
 
+/* A short run without a call; memcpy of a constant size is one or two instructions. */
+static inline void copy_run(unsigned char *dst, const unsigned char *src, int64_t bytes) {
+  switch (bytes) {
+  case 4: memcpy(dst, src, 4); break;
+  case 8: memcpy(dst, src, 8); break;
+  case 16: memcpy(dst, src, 16); break;
+  case 32: memcpy(dst, src, 32); break;
+  default: memcpy(dst, src, (size_t)bytes); break;
+  }
+}
+
 /* Chunk [at, at + n) of the split dimension, at one place of the outer dimensions. */
 static void piece(const job *j, unsigned char *dst, const unsigned char *src, int64_t at, int64_t n) {
   const hn_move *m = j->m;
@@ -168,7 +179,7 @@ static void piece(const job *j, unsigned char *dst, const unsigned char *src, in
   const int32_t last = m->nest.rank - 1;
   const unsigned log_size = e == 1 ? 0 : e == 2 ? 1 : e == 4 ? 2 : 3;
   switch (m->kind) {
-  case HN_MOVE_BLOCKS: memcpy(dst + at * e, src + at * e, (size_t)(n * e)); break;
+  case HN_MOVE_BLOCKS: copy_run(dst + at * e, src + at * e, n * e); break;
   case HN_MOVE_FILL: fill(dst + at * e, src, n, m->element); break;
   case HN_MOVE_MATRIX:
     j->ops->matrix[log_size](dst + at * ds[last - 1] * e, ds[last - 1], src + at * e, ss[last], (size_t)m->nest.dim[last], (size_t)n);
@@ -193,14 +204,22 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const bool two = m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE || m->kind == HN_MOVE_DEINTERLEAVE;
   const int32_t inner = two ? 2 : 1, last = m->nest.rank - 1;
   const int64_t split = m->nest.dim[m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE ? last - 1 : last];
-  int64_t i = index * j->per_task, end = i + j->per_task;
+  const int32_t next = last - inner; /* the innermost of the outer dimensions */
+  int64_t i = index * j->per_task, end = i + j->per_task, left = 0;
+  unsigned char *dst = j->dst;
+  const unsigned char *src = j->src;
   (void)thread;
   for (end = end < m->tasks ? end : m->tasks; i < end; i++) {
     const int64_t row = i / m->chunks, at = i % m->chunks * m->chunk;
     const int64_t n = split - at < m->chunk ? split - at : m->chunk;
-    if (HN_FAULT("move_last_chunk") && m->chunks > 1 && at + n == split) continue;
-    piece(j, j->dst + hn_nest_offset(&m->nest, 0, row, inner) * m->element,
-          j->src + hn_nest_offset(&m->nest, 1, row, inner) * m->element, at, n);
+    if (left == 0 || m->chunks > 1) { /* offsets by division once for each pass over the next dimension */
+      dst = j->dst + hn_nest_offset(&m->nest, 0, row, inner) * m->element;
+      src = j->src + hn_nest_offset(&m->nest, 1, row, inner) * m->element;
+      left = next >= 0 ? m->nest.dim[next] - row % m->nest.dim[next] : 1;
+    }
+    if (!(HN_FAULT("move_last_chunk") && m->chunks > 1 && at + n == split)) piece(j, dst, src, at, n);
+    left--;
+    if (next >= 0) dst += m->nest.stride[0][next] * m->element, src += m->nest.stride[1][next] * m->element;
   }
 }
 

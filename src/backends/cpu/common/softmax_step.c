@@ -4,6 +4,7 @@
 
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/softmax/softmax.h"
+#include "backends/cpu/kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "base/fault.h"
 
@@ -48,6 +49,24 @@ typedef struct job {
   int64_t per_task, tasks;
 } job;
 
+/* Rows shorter than a vector: a block of them is turned, so that the lanes hold different rows. */
+enum { NARROW = 16, NARROW_ROWS = 64 };
+
+static bool is_narrow(const hn_reduction *r) {
+  return !r->columns && r->length <= NARROW && r->nest.rank <= 2 && r->outer > 1 && r->nest.stride[0][0] == r->length &&
+         r->nest.stride[1][0] == r->length;
+}
+
+static void narrow_rows(const job *j, int64_t row, int64_t rows) {
+  const hn_reduction *r = j->r;
+  const hn_transpose_fn turn = hn_transpose_find(r->isa)->matrix[2];
+  float block[NARROW * NARROW_ROWS];
+  const ptrdiff_t n = (ptrdiff_t)r->length;
+  turn(block, NARROW_ROWS, j->x + row * n, n, (size_t)rows, (size_t)n);
+  hn_softmax_find(r->isa)->columns(block, block, (size_t)n, (size_t)rows, NARROW_ROWS, j->log);
+  turn(j->y + row * n, n, block, NARROW_ROWS, (size_t)n, (size_t)rows);
+}
+
 static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_reduction *r = j->r;
@@ -55,6 +74,10 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const int64_t chunks = r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1;
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
+  if (is_narrow(r)) {
+    for (end = end < j->tasks ? end : j->tasks; i < end; i += NARROW_ROWS) narrow_rows(j, i, end - i < NARROW_ROWS ? end - i : NARROW_ROWS);
+    return;
+  }
   for (end = end < j->tasks ? end : j->tasks; i < end; i++) {
     const int32_t inner = r->columns ? 2 : 1;
     if (HN_FAULT("softmax_last_row") && i + 1 == j->tasks) continue;
@@ -74,6 +97,7 @@ hone_status hn_softmax_run(const hone_step_run *run, hone_error *error, bool log
   job j = {r, run->in[0], run->out[0], log, 1, r->outer * (r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1)};
   (void)error;
   j.per_task = 8192 / (r->length * (r->columns ? r->chunk : 1) + 16) + 1;
+  if (is_narrow(r)) j.per_task = 16 * NARROW_ROWS;
   const int64_t tasks = (j.tasks + j.per_task - 1) / j.per_task;
   if (tasks == 1)
     task(&j, 0, 0);
