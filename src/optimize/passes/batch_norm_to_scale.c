@@ -10,6 +10,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   int64_t channels = hn_affine_of_batch_norm(ctx, n, &k, &d);
   if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   if (channels < 0) return HN_PASS_MISS;
+  if (n->opset < 7) return hn_pass_miss(ctx, "Mul and Add of opset %d do not broadcast by themselves", (int)n->opset);
   if (x->desc.rank < 2 || !hn_foldable_float(x->desc.dtype)) return hn_pass_miss(ctx, "the rank of '%.80s' is not known", x->name);
   if (x->desc.dtype != n->in[1]->desc.dtype) return hn_pass_miss(ctx, "the parameters have another type than the data");
   int64_t dim[HONE_MAX_RANK] = {channels};
