@@ -50,7 +50,7 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
       memcpy(before + i * s->n, y + i * ldc, s->n * sizeof(float));
     }
   hn_gemm_pack_b(o, b, (ptrdiff_t)s->n, 1, k, s->n, 0, s->n, packed);
-  hn_gemm_tile t = {.a = a, .lda = (ptrdiff_t)lda, .b = packed, .c = y, .ldc = (ptrdiff_t)ldc, .k = k, .m = s->m, .n = s->n,
+  hn_gemm_tile t = {.a = a, .lda = (ptrdiff_t)lda, .b = packed, .c = y, .ldc = (ptrdiff_t)ldc, .k = k, .segment = k, .m = s->m, .n = s->n,
                     .accumulate = s->accumulate, .flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f,
                     .bias = bias, .residual = r, .ldr = (ptrdiff_t)ldr};
   o->tile(&t);
@@ -163,6 +163,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
         runs[g.n_runs++] = (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
                                         (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
   g.shifted = s->pad[0] || s->pad[1] || s->pad[2];
+  if (merge && s->kernel[0] == 1) g.run_step = s->dilation[1] * s->in[2] * ip;
   hn_conv_plan(&g, o, 2, l1, l2);
   size_t psize = hn_gemm_packed_size(o, (size_t)s->cout, (size_t)k);
   float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64), *scratch = aligned_alloc(64, (hn_conv_scratch(&g, o) * 8 + 63) / 64 * 64);
@@ -225,6 +226,7 @@ static const conv_case conv_cases[] = {
     {1, 1, 64, 97, {1, 6, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, true},
     {1, 1, 4, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 4, 4}, 0, 0, 0, false},
     {1, 1, 6, 20, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, -1, -1}, 0, 0, 0, false},
+    {1, 1, 3, 37, {1, 9, 80}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, {0, 1, 2}, {0, 1, 2}, 0, 0, HN_EPI_BIAS, false},
     {0, 1, 4, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
     {1, 1, 0, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
     {1, 1, 300, 40, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 212, 0, HN_EPI_BIAS, false},
@@ -264,6 +266,7 @@ static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, in
                .in_pitch = cin, .in_batch = h * w * cin, .in_k = 1, .out = {oh * ow * cout, oh * ow * cout, ow * cout, cout}, .n_runs = kh, .k = kh * kw * cin};
   hn_tap_run runs[16];
   for (int64_t i = 0; i < kh; i++) runs[i] = (hn_tap_run){0, (int32_t)(i - kh / 2), (int32_t)(-(kh / 2)), (uint32_t)kw};
+  g.run_step = w * cin;
   hn_conv_plan(&g, o, 1, cpu->l1d, cpu->l2);
   size_t nx = (size_t)(h * w * cin), ny = (size_t)(oh * ow * cout), nw = hn_gemm_packed_size(o, (size_t)cout, (size_t)g.k);
   float *mem = aligned_alloc(4096, ((nx + ny + nw + hn_conv_scratch(&g, o) + (size_t)cout) * 4 + 5 * 4096) / 4096 * 4096);

@@ -49,6 +49,9 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
   bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
   bool flat = row && slice && image;
+  /* A short K is read in one go, run by run, without gathering: tiles must not leave their line for that. */
+  c->strided = c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= 2 * o->mr;
+  if (c->strided) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
   c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
@@ -170,6 +173,14 @@ static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, 
   return ld;
 }
 
+/* Whether all taps of the m grid positions from p on (of one line) lie inside the image. */
+static bool inside(const hn_conv *c, const hn_tap_run *runs, const position *p, int64_t m) {
+  const hn_tap_run *first = runs, *last = runs + c->n_runs - 1;
+  int64_t z = p->z * c->stride[0], y = p->y * c->stride[1], x = p->x * c->stride[2];
+  return z + first->dz >= 0 && z + last->dz < c->in[0] && y + first->dy >= 0 && y + last->dy < c->in[1] &&
+         x + first->dx >= 0 && x + (m - 1) * c->stride[2] + first->dx + (int64_t)first->taps <= c->in[2];
+}
+
 /* A block of weights: rows from k0 on (kc of them), columns [n0, n1). */
 typedef struct block {
   int64_t k0, n0, n1;
@@ -202,10 +213,17 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
   int64_t k1 = min64(k0 + c->kc, c->k);
   position p = locate(c, line, m0);
   const float *x = a->x + group * c->cin * c->in_k;
-  hn_gemm_tile t = {.k = (size_t)(k1 - k0), .m = (uint32_t)(m1 - m0), .ldc = c->out.pixel, .accumulate = k0 > 0};
+  hn_gemm_tile t = {.k = (size_t)(k1 - k0), .m = (uint32_t)(m1 - m0), .ldc = c->out.pixel, .accumulate = k0 > 0, .segment = (size_t)(k1 - k0)};
   if (c->direct && !c->copy) {
     t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
     t.lda = c->in_pitch;
+  } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
+    const hn_tap_run *r = a->runs;
+    t.a = x + p.n * c->in_batch + (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
+                                   p.x * c->stride[2] + r->dx) * c->in_pitch;
+    t.lda = c->stride[2] * c->in_pitch;
+    t.segment = (size_t)(r->taps * c->cin);
+    t.skip = c->run_step - (ptrdiff_t)t.segment;
   } else {
     t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
     t.a = scratch;
@@ -215,6 +233,8 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
     t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
     t.ldr = e->residual_view.pixel;
   }
+  /* Where more is read than written; else the stores are what the memory system is busy with. */
+  bool dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
   int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
   const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
@@ -228,6 +248,12 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
     if (last && residual) t.residual = residual + n;
     t.prefetch = t.prefetch_end = NULL;
     if (f->next) set_prefetch(a, w, f, (n - n0) / o->nr, &t);
+    else if (dense) {
+      /* A contiguous activation: this panel's share of the rows that the tile after next will read. */
+      int64_t floats = (m1 - m0) * c->k, share = div_up(floats * o->nr, n1 - n0), at = (n - n0) / o->nr * share;
+      t.prefetch = t.a + 2 * floats + at;
+      t.prefetch_end = tile + 3 < c->tiles ? t.prefetch + share : NULL;
+    }
     o->tile(&t);
   }
   if (last && e->n_post)

@@ -34,6 +34,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
   c->k = taps * c->cin;
   c->shifted = a.pad[0] || a.pad[1] || a.pad[2];
+  if (merge && (a.kernel[0] == 1 || a.kernel[1] == 1)) /* runs are rows, or slices, at one distance */
+    c->run_step = (a.kernel[1] > 1 ? a.dilation[1] : a.dilation[0] * c->in[1]) * c->in[2] * c->in_pitch;
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);
