@@ -283,8 +283,17 @@ HONE_API const hone_node *hone_match_node(const hone_match *match, uint32_t k);
 /* Value bound to a %name of the pattern: descriptor, and constant bytes (or NULL). False: no such name or unbound. */
 HONE_API bool hone_match_value(const hone_match *match, const char *name, hone_tensor_desc *desc, const void **constant);
 
+/* Takes the attributes of the operator that a pattern makes. */
+typedef struct hone_attr_sink {
+  void *self;
+  void (*set_int)(void *self, const char *name, int64_t value);
+  void (*set_float)(void *self, const char *name, float value);
+  void (*set_string)(void *self, const char *name, const char *value);
+} hone_attr_sink;
+
 /* A fused pattern: a small graph in text, one node a line ("%y = Sigmoid(%x)"), that lowering replaces by one step.
- * The last line is the root; every inner value must have no other reader. */
+ * The last line is the root; every inner value must have no other reader. Several spellings of the same function stand
+ * in one text, separated by lines "or". */
 typedef struct hone_pattern_desc {
   uint32_t struct_size, abi;
   const char *name;    /* anchor name of the step that it makes ("Gelu", "YoloDecode") */
@@ -295,6 +304,9 @@ typedef struct hone_pattern_desc {
   /* When the fused form is one pointwise function of its first input: that function and its immediates. Lowering can
    * then place it in epilogues and pointwise programs. NULL: a step of its own with anchor `name`. */
   bool (*pointwise)(const hone_match *match, hone_pw_op *op, float *alpha, float *beta);
+  /* Attributes of the operator `name` of which the step is one execution; NULL: none. The operator must be known to hone
+   * (built-in or plugin) at its newest opset: its reference is what the step falls back to. */
+  void (*attrs)(const hone_match *match, const hone_attr_sink *sink);
 } hone_pattern_desc;
 
 #ifdef __cplusplus

@@ -165,7 +165,7 @@ void hn_lex_next(hn_lex *lex) {
     lex->at += 2;
   } else if (digit(c) || ((c == '-' || c == '+') && (digit(c1) || c1 == '.' || c1 == 'i')) || (c == '.' && digit(c1)))
     number(lex);
-  else if (c && strchr("(){}[],=:/*?#|", c)) {
+  else if (c && strchr("(){}[],=:/*?!#|", c)) {
     t->kind = HN_TOKEN_PUNCT;
     t->punct = c;
     lex->at++;

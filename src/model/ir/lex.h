@@ -15,7 +15,7 @@ typedef enum hn_token_kind {
   HN_TOKEN_NUMBER, /* 3, -0.5, 1e-5, inf, nan */
   HN_TOKEN_STRING, /* "text" with \" \\ \n \t \r \xHH */
   HN_TOKEN_ARROW,  /* -> */
-  HN_TOKEN_PUNCT   /* one of ( ) { } [ ] , = : / * ? # | */
+  HN_TOKEN_PUNCT   /* one of ( ) { } [ ] , = : / * ? ! # | */
 } hn_token_kind;
 
 typedef struct hn_token {

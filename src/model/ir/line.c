@@ -329,6 +329,9 @@ static bool operand(hn_lex *lex, hn_operand *o, hn_model *symbols, uint64_t *bud
   if (hn_lex_accept(lex, '?')) {
     o->optional = true;
     if (lex->token.kind != HN_TOKEN_VALUE) return hn_lex_fail(lex, "a %%name must follow '?'"), false;
+  } else if (hn_lex_accept(lex, '!')) {
+    o->constant = true;
+    if (lex->token.kind != HN_TOKEN_VALUE) return hn_lex_fail(lex, "a %%name must follow '!'"), false;
   }
   if (lex->token.kind == HN_TOKEN_VALUE) {
     o->kind = HN_OPERAND_VALUE;

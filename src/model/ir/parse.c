@@ -69,7 +69,7 @@ static hn_graph *read_graph(void *arg, hn_lex *lex);
 static hn_value *operand_value(parser *p, const hn_operand *o) {
   hn_value *v = NULL;
   if (o->kind == HN_OPERAND_VALUE) {
-    if (o->optional) return hn_lex_fail(&p->lex, "'?' has a meaning in patterns only"), NULL;
+    if (o->optional || o->constant) return hn_lex_fail(&p->lex, "'?' and '!' have a meaning in patterns only"), NULL;
     v = hn_value_find(p->graph, o->name);
     if (!v) hn_lex_fail(&p->lex, "'%%%.80s' is read before it is made", o->name);
     return v;

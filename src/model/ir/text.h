@@ -48,6 +48,7 @@ typedef enum hn_operand_kind { HN_OPERAND_NONE = 0, HN_OPERAND_VALUE, HN_OPERAND
 typedef struct hn_operand {
   hn_operand_kind kind;
   bool optional;       /* ?%b */
+  bool constant;       /* !%w */
   const char *name;    /* VALUE */
   double number;       /* NUMBER: a literal or an expression of literals: 1/6, sqrt(2/pi) */
   const char *spelled; /* NUMBER: as it was written */

@@ -19,13 +19,18 @@ bool hn_fusable_anchor(const hn_unit *u) {
   return false;
 }
 
-/* The only unit that reads v, or NULL. */
+/* The only unit that reads v, or NULL. A unit of several nodes may read it in more than one of them. */
 static hn_unit *only_reader(const hn_lowering *l, const hn_value *v) {
-  if (!hn_value_single_use(v)) return NULL;
-  const hone_node *n = v->users.ptr[0].node;
-  if (n->graph != v->graph || !n->n_out || !n->out[0]) return NULL;
-  hn_unit *u = l->by_value[n->out[0]->id];
-  return u && !u->into ? u : NULL;
+  hn_unit *only = NULL;
+  for (size_t i = 0; i < v->users.len && !v->is_output; i++) {
+    const hone_node *n = v->users.ptr[i].node;
+    if (n->graph != v->graph || !n->n_out || !n->out[0]) return NULL;
+    hn_unit *u = l->by_value[n->out[0]->id];
+    if (!u || u->into || (only && only != u)) return NULL;
+    only = u;
+  }
+  /* x + x reads x twice as itself: its operand is the value, not a part of it. */
+  return only && (only->n_nodes > 1 || v->users.len == 1) ? only : NULL;
 }
 
 static bool absorb(hn_lowering *l, hn_unit *into, hn_unit *u) {

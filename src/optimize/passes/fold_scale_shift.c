@@ -8,7 +8,6 @@
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   hone_node *conv = m->node[0], *op = m->node[1];
   hn_value *c = hn_match_get(m, "c"), *y = conv->out[0];
-  if (!hn_known(c)) return HN_PASS_NONE; /* a residual or a gate, not a constant */
   int64_t n = hn_affine_channels(ctx, conv);
   if (n < 0) return HN_PASS_MISS;
   int32_t rank = conv->in[1]->constant->desc.rank;
@@ -32,6 +31,6 @@ HN_PASS(fold_scale_shift) = {
     .name = "fold_scale_shift",
     .level = 1,
     .about = "(Wx + b) * k + d -> (kW)x + (kb + d)",
-    .patterns = HN_PATTERNS("%t = Conv|ConvTranspose|Gemm(%x, %w, ?%b)\n%y = Add|Mul|Sub|Div(%t, %c)"),
+    .patterns = HN_PATTERNS("%t = Conv|ConvTranspose|Gemm(%x, %w, ?%b)\n%y = Add|Mul|Sub|Div(%t, !%c)"),
     .match = match,
 };

@@ -48,6 +48,21 @@ hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *are
   return lex.status;
 }
 
+hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out, uint32_t max,
+                                   uint32_t *count, hone_error *error) {
+  *count = 0;
+  while (text) {
+    const char *cut = strstr(text, "\nor\n");
+    char *part = hn_arena_strndup(arena, text, cut ? (size_t)(cut - text) : strlen(text));
+    if (!part) return hn_fail_memory(error, strlen(text), "a pattern");
+    if (*count == max) return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", name, max);
+    hone_status status = hn_pattern_compile(name, part, arena, &out[(*count)++], error);
+    if (status != HONE_OK) return status;
+    text = cut ? cut + 4 : NULL;
+  }
+  return HONE_OK;
+}
+
 /* ------------------------------------------------------------------ matching */
 
 bool hn_same_number(double a, double b) { return a == b || fabs(a - b) <= 1e-6 * fabs(b); }
@@ -230,6 +245,7 @@ static bool solve(search *s, state *st) {
   }
   case HN_OPERAND_VALUE: {
     int name = find_name(s->p, o->name);
+    if (o->constant && (!g.value->constant || g.value->is_input)) return false;
     if (st->m.bound[name]) return st->m.value[name] == g.value && solve(s, st);
     int line = s->p->made_by[name];
     if (line < 0) {

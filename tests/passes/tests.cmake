@@ -1,0 +1,1 @@
+hone_test_tool(passes_tool passes_tool.c)
