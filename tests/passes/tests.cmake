@@ -1,1 +1,2 @@
 hone_test_tool(passes_tool passes_tool.c)
+hone_test_tool(steps_tool steps_tool.c)
