@@ -6,7 +6,7 @@ hone.panel({
   sub: (report) => {
     const v = report.verification;
     if (!v) return 'Answers were not compared.';
-    return `Answers: ${v.verdict}, on ${v.inputs} inputs; largest relative difference ${v.max_rel.toExponential(1)}, allowed ${v.tolerance.toExponential(0)}.`;
+    return `Answers: ${v.verdict}, on ${v.inputs} inputs; largest relative difference ${hone.tiny(v.max_rel)}, allowed ${hone.tiny(v.tolerance)}.`;
   },
   render(body, report) {
     const { el } = hone;

@@ -20,7 +20,7 @@ hone.panel({
       'predicted, end to end', el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),
       f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, 'measured ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
       el('div', {}, `${hone.percent(100 * f.p)} of the time, \u00d7${hone.number(f.s, 1)} faster`),
-      el('div', { class: 'muted' }, f.s_basis));
+      el('div', { class: 'muted' }, 'Basis: ' + f.s_basis));
     const nodes = new Set(f.nodes);
     return el('article', { class: 'finding ' + f.severity, tabindex: 0,
       onpointerenter: () => hone.light(nodes), onfocusin: () => hone.light(nodes),
@@ -32,7 +32,8 @@ hone.panel({
       try { await navigator.clipboard.writeText(text); button.textContent = 'copied'; } catch (error) { getSelection().selectAllChildren(code); }
       setTimeout(() => { button.textContent = 'copy'; }, 1500);
     } }, 'copy');
-    const code = el('code', {}, text);
+    /* Words stay whole: a break after the hyphens of an option would read as another command. */
+    const code = el('code', {}, text.split(' ').map((word, i) => el('span', {}, (i ? ' ' : '') + word)));
     return el('div', { class: 'cmd' }, code, button);
   },
 });

@@ -4,34 +4,42 @@ hone.panel({
   id: 'memory', title: 'Memory over time', half: true,
   sub: (report) => {
     const m = (report.optimized || report.baseline).memory;
-    return m.predicted_peak_bytes ? `Activations: ${hone.bytes(m.predicted_peak_bytes)} planned, ${m.actual_peak_bytes ? hone.bytes(m.actual_peak_bytes) + ' used' : 'use not measured'}; ${m.naive_sum_bytes ? hone.bytes(m.naive_sum_bytes) + ' without reuse; ' : ''}weights ${hone.bytes(m.weight_bytes)}.` : '';
+    return m.predicted_peak_bytes ? `Activations: ${hone.bytes(m.predicted_peak_bytes)} planned, ${m.actual_peak_bytes ? hone.bytes(m.actual_peak_bytes) + ' used' : 'use not measured'}; ${m.naive_sum_bytes ? hone.bytes(m.naive_sum_bytes) + ' without reuse; ' : ''}weights ${hone.bytes(m.weight_bytes)}${m.rss_peak_bytes ? ', resident at most ' + hone.bytes(m.rss_peak_bytes) : ''}.` : '';
   },
   render(body, report) {
     const { el } = hone;
-    const series = [];
+    const series = [], resident = [];
     const both = Boolean(report.optimized);
     for (const [profile, name, color] of [[report.baseline, both ? 'before' : 'planned', both ? 'var(--before)' : 'var(--accent)'], [report.optimized, 'after', 'var(--accent)']]) {
       if (!profile || !profile.memory_samples.length) continue;
       series.push({ name, color, points: profile.memory_samples.map((s) => [s.t_us / 1000, s.planned]), area: true });
-      const rss = profile.memory_samples.filter((s) => s.rss);
-      if (rss.length > 1 && (profile === report.optimized || !both)) series.push({ name: 'resident', color: 'var(--c1)', points: rss.map((s) => [s.t_us / 1000, s.rss]), area: false });
+      /* Weights and code dwarf the activations, so what is resident gets a scale of its own; if it does not move, the
+         figure above says all. */
+      const rss = profile.memory_samples.filter((s) => s.rss).map((s) => [s.t_us / 1000, s.rss]);
+      const values = rss.map((p) => p[1]);
+      if (rss.length > 1 && Math.max(...values) > 1.005 * Math.min(...values)) resident.push({ name: both ? 'resident, ' + name : 'resident', color: both && profile === report.baseline ? 'var(--before)' : 'var(--c1)', points: rss, area: false });
     }
     if (!series.length) {
       body.append(el('p', { class: 'empty' }, 'Memory was not sampled in this run.'));
       return;
     }
     const holder = el('div', {});
-    body.append(holder, el('div', { style: { marginTop: '10px' } }, series.map((s) => el('span', { class: 'key' },
+    body.append(holder, el('div', { style: { marginTop: '10px' } }, series.concat(resident).map((s) => el('span', { class: 'key' },
       el('i', { class: 'dot', style: { background: s.color } }), s.area && both ? 'planned, ' + s.name : s.name))));
-    hone.drawn(holder, (width) => holder.replaceChildren(this.draw(width, series)));
+    hone.drawn(holder, (width) => {
+      const height = Math.max(300, Math.min(400, Math.round(width * 0.72))), strip = resident.length ? 104 : 0;
+      holder.replaceChildren(this.draw(width, height - strip, series, 0));
+      if (strip) holder.append(this.draw(width, strip, resident, Math.min(...resident.flatMap((s) => s.points.map((p) => p[1])))));
+    });
   },
-  draw(width, series) {
-    const height = Math.max(300, Math.min(400, Math.round(width * 0.72))), left = 64, right = width - 8, top = 14, bottom = height - 38;
+  draw(width, height, series, least) {
+    const left = 64, right = width - 8, top = 10, bottom = height - 30;
     const svg = hone.chart(width, height, 'Memory over time');
-    const end = Math.max(1e-6, ...series.map((s) => s.points[s.points.length - 1][0])), most = 1.06 * Math.max(1, ...series.flatMap((s) => s.points.map((p) => p[1])));
-    const x = hone.linear(0, end, left, right), y = hone.linear(0, most, bottom, top);
+    const end = Math.max(1e-6, ...series.map((s) => s.points[s.points.length - 1][0])), high = Math.max(1, ...series.flatMap((s) => s.points.map((p) => p[1])));
+    const low = least ? least - (high - least) * 0.2 : 0, most = high + (high - low) * 0.06;
+    const x = hone.linear(0, end, left, right), y = hone.linear(low, most, bottom, top);
     const unit = 1024 ** Math.max(0, Math.min(4, Math.floor(Math.log(most) / Math.log(1024))));
-    for (const t of hone.ticks(0, most / unit, 5)) hone.gridY(svg, y(t * unit), left, right, hone.bytes(t * unit));
+    for (const t of hone.ticks(low / unit, most / unit, (bottom - top) / 36)) hone.gridY(svg, y(t * unit), left, right, hone.bytes(t * unit));
     for (const t of hone.ticks(0, end, width / 90)) svg.append(hone.svg('text', { x: x(t), y: bottom + 16, 'text-anchor': t === 0 ? 'start' : 'middle' }, hone.number(t, end < 5 ? 2 : 0) + ' ms'));
     for (const s of series) {
       /* The plan changes in steps, between which nothing moves. */

@@ -24,7 +24,7 @@ hone.overview = (report) => {
   kpis.append(card('Arithmetic', hone.number(now.gflops), 'GFLOP/s', hone.count(now.flops) + 'FLOP a run'));
   kpis.append(card('Peak memory', ...(report.memory_peak_mb === null ? ['\u2013', ''] : [hone.number(report.memory_peak_mb), 'MiB']), report.memory_peak_source));
   const verdict = report.verification;
-  if (verdict) kpis.append(card('Answers', verdict.verdict, '', verdict.inputs + ' inputs, off by ' + verdict.max_rel.toExponential(1)));
+  if (verdict) kpis.append(card('Answers', verdict.verdict, '', verdict.inputs + ' inputs, off by ' + hone.tiny(verdict.max_rel)));
   else kpis.append(card('Spread', hone.number(now.latency_ms.cv, 3), 'CV', now.latency_ms.count + ' runs'));
   return [hero, kpis];
 };

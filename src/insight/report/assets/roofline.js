@@ -46,13 +46,13 @@ hone.panel({
     svg.append(hone.svg('text', { x: right, y: height - 4, 'text-anchor': 'end' }, 'FLOP per byte'), hone.svg('text', { x: left + 5, y: top + 2 }, 'GFLOP/s'));
     const clip = hone.svg('clipPath', { id: 'roofclip' }, hone.svg('rect', { x: left, y: top, width: right - left, height: bottom - top }));
     const lines = hone.svg('g', { 'clip-path': 'url(#roofclip)' }), labels = hone.svg('g', {});
-    svg.append(clip, lines, labels);
+    svg.append(clip, lines);
     const peak = shownCompute.length ? shownCompute[shownCompute.length - 1].gflops : y1;
-    memory.forEach((roof) => {
+    memory.forEach((roof, i) => {
       const corner = peak / roof.gbs;
       lines.append(hone.svg('path', { class: 'roof', d: `M${x(x0)},${y(x0 * roof.gbs)}L${x(corner)},${y(peak)}` }));
       /* The label sits on the slope, where the line enters the picture. */
-      const enter = Math.max(x0, y0 / roof.gbs), at = 10 ** (Math.log10(enter) + 0.18 * (Math.log10(corner) - Math.log10(enter)));
+      const enter = Math.max(x0, y0 / roof.gbs), at = 10 ** (Math.log10(enter) + [0.62, 0.36, 0.1, 0.3][i % 4] * (Math.log10(corner) - Math.log10(enter)));
       const angle = Math.atan2(y(at * 2 * roof.gbs) - y(at * roof.gbs), x(at * 2) - x(at)) * 180 / Math.PI;
       labels.append(hone.svg('text', { class: 'rooflabel', x: 0, y: -4, transform: `translate(${x(at)},${y(at * roof.gbs)}) rotate(${angle})` }, `${roof.name} ${hone.number(roof.gbs, 0)} GB/s`));
     });
@@ -71,6 +71,8 @@ hone.panel({
     };
     old.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, true));
     points.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, false));
+    labels.style.pointerEvents = 'none';
+    svg.append(labels);
     return svg;
   },
 });

@@ -47,6 +47,7 @@ hone.ms = (ms) => (ms < 1 ? hone.number(ms * 1000, ms < 0.01 ? 2 : ms < 0.1 ? 1 
 hone.bytes = (bytes) => hone.scaled(bytes, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']).join(' ');
 hone.count = (value) => hone.scaled(value, 1000, ['', 'k', 'M', 'G', 'T', 'P']).join(' ').trim();
 hone.percent = (value, digits) => hone.number(value, digits === undefined ? (Math.abs(value) >= 10 ? 0 : 1) : digits) + ' %';
+hone.tiny = (value) => (value === 0 ? '0' : value.toExponential(1).replace('-', '\u2212').replace('+', ''));
 hone.signed = (value) => (value >= 0 ? '+' : '\u2212') + hone.percent(Math.abs(value), 1);
 
 /* What a step does: its type with everything that was fused into it, however the plan words it. */
