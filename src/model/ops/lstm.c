@@ -12,7 +12,7 @@ static void step(const hn_rnn *r, double *gates, double *h, double *c, double *w
     double forget = coupled ? 1 - in : hn_rnn_activate(r, 0, work[2 * n + i] + (p ? p[2 * n + i] * c[i] : 0));
     c[i] = forget * c[i] + in * hn_rnn_activate(r, 1, work[3 * n + i]);
     double out = hn_rnn_activate(r, 0, work[n + i] + (p ? p[n + i] * c[i] : 0));
-    h[i] = out * hn_rnn_activate(r, 2, c[i]);
+    h[i] = out * hn_rnn_apply(r, 2, c[i]); /* clip bounds what enters the gates, not the cell */
   }
 }
 

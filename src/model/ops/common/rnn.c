@@ -28,7 +28,8 @@ static const struct {
 /* exp may overflow: both forms stay within its range. */
 static double sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 
-static double apply(const hn_activation *a, double x) {
+double hn_rnn_apply(const hn_rnn *r, int32_t which, double x) {
+  const hn_activation *a = &r->f[which];
   switch (a->kind) {
   case HN_ACT_RELU: return x > 0 ? x : x == x ? 0 : x;
   case HN_ACT_TANH: return tanh(x);
@@ -47,7 +48,7 @@ static double apply(const hn_activation *a, double x) {
 
 double hn_rnn_activate(const hn_rnn *r, int32_t which, double x) {
   if (r->clip > 0) x = x > r->clip ? r->clip : x < -r->clip ? -r->clip : x;
-  return apply(&r->f[which], x);
+  return hn_rnn_apply(r, which, x);
 }
 
 static bool is_name(hone_string s, const char *name) {

@@ -53,6 +53,7 @@ struct hn_rnn {
   const double *rec_bias, *peepholes;  /* [gates * hidden], [3 * hidden]; NULL: zero */
 };
 
+double hn_rnn_apply(const hn_rnn *r, int32_t which, double x); /* activation `which` */
 double hn_rnn_activate(const hn_rnn *r, int32_t which, double x); /* clips, then applies activation `which` */
 /* out[i] += sum of rows[i][0..n) * v for i < rows_n */
 void hn_rnn_add_product(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n);
