@@ -147,6 +147,7 @@ int64_t hn_get_i64(const hone_tensor *t, int64_t i) {
   case HONE_DTYPE_U32: return ((const uint32_t *)t->data)[i];
   case HONE_DTYPE_U64: return (int64_t)((const uint64_t *)t->data)[i];
   default: {
+    if (!hone_dtype_is_float(t->desc.dtype)) return 0; /* strings are no numbers */
     double v = hn_get_f64(t, i);
     if (!(v > -0x1p63)) return INT64_MIN;
     return v >= 0x1p63 ? INT64_MAX : (int64_t)v;

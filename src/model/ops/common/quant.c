@@ -19,7 +19,8 @@ hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const ho
   if (s) return s;
   *map = (hn_quant_map){.kind = HN_PER_TENSOR, .outer = 1, .axis = 1, .inner = n, .block = 1, .blocks = 1};
   if (block < 0) return hn_op_bad(node, error, "block_size is %lld", (long long)block);
-  if (x->rank < 0 || scale->rank < 0 || hone_desc_count(scale) == 1 || scale->rank == 0) return HONE_OK;
+  /* One value is a scale for all, whatever the axis; an unknown number of them may turn out to be one. */
+  if (x->rank < 0 || hone_desc_count(scale) < 0 || hone_desc_count(scale) == 1) return HONE_OK;
   if (block == 0 && scale->rank != 1) return hn_op_bad(node, error, "scale has rank %d", (int)scale->rank);
   if (block > 0 && scale->rank != x->rank)
     return hn_op_bad(node, error, "scale has rank %d, a blocked one needs rank %d", (int)scale->rank, (int)x->rank);

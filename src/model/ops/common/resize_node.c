@@ -182,6 +182,10 @@ hone_status hn_resize_infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   hn_resize r = {.rank = x->rank};
   bool known;
+  for (uint32_t i = 1; i < io->n_inputs; i++) {
+    hone_status s = hn_infer_dtype_in(io, i, i == 3 ? HONE_TYPES(HONE_DTYPE_I64) : HN_TYPES_FLOAT, error);
+    if (s) return s;
+  }
   if (x->rank >= 0) {
     hone_status s = hn_resize_init(&r, io->node, io->input, io->value, io->n_inputs, &known, error);
     if (s) return s;

@@ -1,0 +1,169 @@
+/* Every operator of ops.def on random nodes: random shapes (empty ones, scalars), dtypes, values and attributes, sane and
+ * absurd ones. Nothing may crash, hang or claim an internal error, and what inference promises must be what comes out.
+ * Run it under the sanitizer presets. Usage: test_ops_random [nodes per operator] [operator]. */
+#include "ops/op_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECONDS = 5 };
+
+static uint64_t state;
+
+static uint32_t random_below(uint32_t n) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((state >> 33) % n);
+}
+
+static int64_t random_int(void) {
+  static const int64_t absurd[] = {INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, 1LL << 40, -(1LL << 40), 65536, -7, 100};
+  uint32_t r = random_below(16);
+  if (r == 0) return absurd[random_below(sizeof absurd / sizeof *absurd)];
+  return r < 3 ? -(int64_t)random_below(3) : (int64_t)random_below(4);
+}
+
+static double random_real(void) {
+  static const double special[] = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 1e-40, 0, -0.0};
+  uint32_t r = random_below(24);
+  if (r == 0) return special[random_below(sizeof special / sizeof *special)];
+  return r < 8 ? (double)random_below(6) : (double)random_below(2000) / 400 - 2.5;
+}
+
+/* Words that operators know, so that random nodes get past the first check. */
+static const char *random_word(void) {
+  static const char *const words[] = {
+      "linear", "nearest", "cubic", "bilinear", "constant", "reflect", "edge", "wrap", "zeros", "border", "reflection",
+      "SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "floor", "ceil", "round_prefer_ceil", "align_corners", "asymmetric",
+      "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric", "bidirectional", "reverse",
+      "forward", "DCR", "CRD", "avg", "max", "not_larger", "not_smaller", "add", "mul", "none", "tanh", "LEFT", "RIGHT",
+      "sum", "mean", "bij,bjk->bik", "ii->i", "Tanh", "Relu", "", "x"};
+  return words[random_below(sizeof words / sizeof *words)];
+}
+
+static void random_attr(op_case *c, const hone_attr_desc *a) {
+  int64_t ints[6];
+  float floats[6];
+  hone_string strings[6];
+  size_t n = random_below(6);
+  for (size_t i = 0; i < 6; i++) {
+    const char *word = random_word();
+    ints[i] = random_int();
+    floats[i] = (float)random_real();
+    strings[i] = (hone_string){word, strlen(word)};
+  }
+  switch (a->type) {
+  case HONE_ATTR_INT: hn_node_set_int(c->node, a->name, ints[0]); break;
+  case HONE_ATTR_INTS: hn_node_set_ints(c->node, a->name, ints, n); break;
+  case HONE_ATTR_FLOAT: hn_node_set_float(c->node, a->name, floats[0]); break;
+  case HONE_ATTR_FLOATS: hn_node_set_floats(c->node, a->name, floats, n); break;
+  case HONE_ATTR_STRING: hn_node_set_string(c->node, a->name, strings[0].ptr, strings[0].len); break;
+  case HONE_ATTR_STRINGS: hn_node_set_strings(c->node, a->name, strings, n); break;
+  default: break;
+  }
+}
+
+static hone_dtype random_dtype(uint32_t types) {
+  for (int tries = 0; tries < 64; tries++) {
+    hone_dtype d = (hone_dtype)(1 + random_below(HONE_DTYPE_COUNT - 1));
+    if (d != HONE_DTYPE_C64 && d != HONE_DTYPE_C128 && (!types || types & HONE_TYPES(d))) return d;
+  }
+  return HONE_DTYPE_F32;
+}
+
+static void random_input(op_case *c, hone_dtype dtype, int rank, const int64_t *like) {
+  static const hone_string words[] = {{"a", 1}, {"", 0}, {"1.5", 3}};
+  char dims[64] = "";
+  double values[4096];
+  size_t at = 0, count = 1;
+  for (int i = 0; i < rank; i++) {
+    int64_t d = like && random_below(4) ? like[i] : random_below(12) ? 1 + random_below(4) : 0;
+    at += (size_t)snprintf(dims + at, sizeof dims - at, "%s%lld", i ? "x" : "", (long long)d);
+    count *= (size_t)d;
+  }
+  if (count > sizeof values / sizeof *values) return op_skip(c);
+  for (size_t i = 0; i < count; i++)
+    values[i] = hone_dtype_is_float(dtype) ? random_real() : (double)random_int();
+  hone_tensor *t = op_in(c, dtype == HONE_DTYPE_STRING ? HONE_DTYPE_BOOL : dtype, dims, values, 0);
+  if (dtype != HONE_DTYPE_STRING) return;
+  t->desc.dtype = HONE_DTYPE_STRING;
+  t->data = realloc(t->data, count * sizeof(hone_string) + 1);
+  for (size_t i = 0; i < count; i++) ((hone_string *)t->data)[i] = words[random_below(3)];
+}
+
+static void random_inputs(op_case *c, const hone_op_desc *op) {
+  uint32_t most = op->max_inputs < 6 ? op->max_inputs : 6, n = op->min_inputs;
+  if (most > n) n += random_below(most - n + 1);
+  hone_dtype first = random_dtype(op->types);
+  int rank = (int)random_below(6);
+  for (uint32_t i = 0; i < n; i++) {
+    const int64_t *like = i && c->given[0] ? c->in[0].desc.dim : NULL;
+    uint32_t r = random_below(8);
+    if (i >= op->min_inputs && r == 0)
+      op_skip(c);
+    else if (i == 0 || r < 4)
+      random_input(c, first, rank, like);
+    else if (r < 6) /* sizes, axes and repeats come as vectors of i64 */
+      random_input(c, HONE_DTYPE_I64, (int)random_below(2), NULL);
+    else
+      random_input(c, random_below(2) ? first : random_dtype(0), (int)random_below(5), NULL);
+  }
+}
+
+static void build(op_case *c, const hone_op_desc *op, uint64_t seed, uint32_t *n_out) {
+  state = seed;
+  int32_t newest = op->until ? op->until : 24;
+  op_begin(c, op->op_type, op->since + (int32_t)random_below((uint32_t)(newest - op->since + 1)));
+  random_inputs(c, op);
+  for (const hone_attr_desc *a = op->attrs; a && a->name; a++)
+    if (a->required || random_below(3) == 0) random_attr(c, a);
+  uint32_t most = op->max_outputs < 5 ? op->max_outputs : 5;
+  *n_out = op->min_outputs + (most > op->min_outputs ? random_below(most - op->min_outputs + 1) : 0);
+}
+
+static void fail(const hone_op_desc *op, uint64_t seed, const char *what, const op_case *c) {
+  fprintf(stderr, "%s (seed %llu): %s: %s\n", op->op_type, (unsigned long long)seed, what, c->error.what);
+  abort();
+}
+
+/* True when the node ran. */
+static bool one(const hone_op_desc *op, uint64_t seed) {
+  op_case run, infer;
+  uint32_t n_out;
+  build(&run, op, seed, &n_out);
+  uint64_t start = hn_now_ns();
+  hone_status s = op_run(&run, n_out);
+  if (s == HONE_ERROR_INTERNAL) fail(op, seed, "internal error", &run);
+  if (s != HONE_OK && !run.error.what[0]) fail(op, seed, "an error without words", &run);
+  if (hn_now_ns() - start > SECONDS * 1000000000ull) fail(op, seed, "took too long", &run);
+  /* Knowing less must not contradict the result. */
+  build(&infer, op, seed, &n_out);
+  uint32_t hide = random_below(256), rank = random_below(256), known = random_below(256);
+  hone_status t = op_infer(&infer, n_out, hide, rank, known);
+  if (t == HONE_ERROR_INTERNAL) fail(op, seed, "internal error in inference", &infer);
+  if (s == HONE_OK && t != HONE_OK) fail(op, seed, "inference refuses what runs", &infer);
+  for (uint32_t i = 0; s == HONE_OK && i < n_out; i++) {
+    const hone_tensor_desc *is = &run.out[i].desc, *said = &infer.out[i].desc;
+    bool fits = said->dtype == HONE_DTYPE_NONE || said->dtype == is->dtype;
+    fits = fits && (said->rank < 0 || said->rank == is->rank);
+    for (int32_t d = 0; fits && d < said->rank; d++) fits = said->dim[d] < 0 || said->dim[d] == is->dim[d];
+    if (!fits) fail(op, seed, "inference promised another shape or dtype", &infer);
+  }
+  op_end(&run);
+  op_end(&infer);
+  return s == HONE_OK;
+}
+
+int main(int argc, char **argv) {
+  uint64_t nodes = argc > 1 ? strtoull(argv[1], NULL, 10) : 300;
+  size_t n;
+  const hone_op_desc *const *ops = hn_op_list(&n);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t ran = 0;
+    if ((ops[i]->flags & HONE_OP_CONTROL) || (argc > 2 && strcmp(argv[2], ops[i]->op_type))) continue;
+    for (uint64_t k = 0; k < nodes; k++) ran += one(ops[i], k * 7919 + 1);
+    printf("%-28s %llu of %llu nodes ran\n", ops[i]->op_type, (unsigned long long)ran, (unsigned long long)nodes);
+  }
+  return 0;
+}
