@@ -71,6 +71,19 @@ static inline vf v_split_exponent(vf x, vf *e) {
   return _mm256_castsi256_ps(bits);
 }
 
+/* Bytes as numbers, and numbers of [-128, 255] as the low bytes of their integers. */
+static inline vf v_load_i8(const void *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
+}
+static inline vf v_load_u8(const void *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p)));
+}
+static inline void v_store_8(void *p, vf v) {
+  const __m256i low = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(255));
+  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storel_epi64(p, _mm_packus_epi16(words, words));
+}
+
 /* The lanes below n, as a mask. */
 static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }
 

@@ -49,6 +49,11 @@ static inline vm v_eq(vf a, vf b) { return a == b; }
 static inline vm v_ne(vf a, vf b) { return a != b; }
 static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
 
+/* Bytes as numbers, and numbers of [-128, 255] as the low bytes of their integers. */
+static inline vf v_load_i8(const void *p) { return (float)*(const int8_t *)p; }
+static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
+static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
+
 /* The lanes below n, as a mask. */
 static inline vm v_first(size_t n) { return n > 0; }
 

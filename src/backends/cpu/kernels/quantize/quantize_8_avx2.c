@@ -1,0 +1,5 @@
+/* Quantisation to and from 8 bits, avx2 tier. */
+#include "backends/cpu/kernels/quantize/quantize_body.h"
+
+const struct hn_kernel hn_kernel_quantize_8_avx2 = {
+    .name = "quantize_8_avx2", .family = "quantize", .role = "f32_8", .isa = HN_ISA_AVX2, .ops = &table};

@@ -1,0 +1,74 @@
+/* Adapter of the 8-bit quantisation kernels: integers must be exact; a dequantised value carries one rounding, that of the
+ * product (the difference of two small integers is exact). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/quantize/quantize.h"
+#include "check.h"
+
+static int code_of(float x, float scale, float zero, bool is_signed) {
+  const float q = rintf(x / scale) + zero, lo = is_signed ? -128 : 0, hi = is_signed ? 127 : 255;
+  return !(q > lo) ? (int)lo : q > hi ? (int)hi : (int)q;
+}
+
+static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum ck_fill fill, bool vectors, bool is_signed) {
+  const size_t params = vectors ? n : 1, words = (n + 3) / 4;
+  float *x = ck_alloc(c, n, n % 3), *scale = ck_alloc(c, params, 1), *zero = ck_alloc(c, params, 0), *y = ck_alloc(c, n, n % 2);
+  /* The end lies at the guard page. */
+  unsigned char *q = (unsigned char *)(ck_alloc(c, words, 0) + words) - n;
+  ck_fill(c, x, n, fill);
+  for (size_t i = 0; i < params; i++) {
+    scale[i] = 0.001f * (float)(1 + ck_random(c) % 40);
+    zero[i] = (float)(ck_random(c) % 256) - (is_signed ? 128.0f : 0.0f);
+  }
+  if (n > 2 && fill == CK_RANDOM) x[1] = 2.5f * scale[vectors ? 1 : 0]; /* a tie, as far as f32 has it */
+  ck_case(c, "n=%zu fill=%s vectors=%d signed=%d", n, ck_fill_name(fill), vectors, is_signed);
+  ops->quantize(q, x, n, scale, zero, vectors, is_signed);
+  for (size_t i = 0; i < n; i++)
+    ck_same(c, i, is_signed ? (float)((int8_t *)q)[i] : (float)q[i], (float)code_of(x[i], scale[vectors ? i : 0], zero[vectors ? i : 0], is_signed));
+  ops->dequantize(y, q, n, scale, zero, vectors, is_signed);
+  for (size_t i = 0; i < n; i++) {
+    const double code = is_signed ? (double)((int8_t *)q)[i] : (double)q[i];
+    const double want = (code - (double)zero[vectors ? i : 0]) * (double)scale[vectors ? i : 0];
+    ck_near(c, i, y[i], want, CK_EPS * fabs(want));
+  }
+  ck_release_all(c);
+}
+
+static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (int fill = 0; fill < CK_FILLS; fill++)
+      for (int form = 0; form < 4; form++) check_case(c, k->ops, lengths[l], fill, form & 1, form >> 1);
+}
+
+struct job {
+  const struct hn_quantize_ops *ops;
+  float *x;
+  unsigned char *q;
+  bool back;
+};
+static void run_job(void *arg) {
+  static const float scale = 0.02f, zero = 3;
+  struct job *j = arg;
+  if (j->back)
+    j->ops->dequantize(j->x, j->q, 4096, &scale, &zero, false, false);
+  else
+    j->ops->quantize(j->q, j->x, 4096, &scale, &zero, false, false);
+}
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  const struct hn_kernel *scalar = hn_kernel_find("quantize", "f32_8", HN_ISA_SCALAR);
+  struct job j = {NULL, ck_alloc(c, 4096, 0), (unsigned char *)ck_alloc(c, 1024, 0), false};
+  ck_fill(c, j.x, 4096, CK_RANDOM);
+  for (int back = 0; back < 2; back++) {
+    j.back = back, j.ops = k->ops;
+    const double t = ck_time(run_job, &j);
+    j.ops = scalar->ops;
+    const double ts = k == scalar ? 0 : ck_time(run_job, &j);
+    ck_bench_line(c, back ? "dequantize 4096" : "quantize 4096", t, 3 * 4096.0, 5 * 4096.0, ts);
+  }
+}
+
+const ck_family ck_family_quantize = {"quantize", check, bench};
