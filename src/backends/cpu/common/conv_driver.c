@@ -15,27 +15,26 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every n task
  * all input rows of its tiles: among the divisions that keep the threads equally busy, take the one that reads least. */
-static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l2) {
+static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
   /* Several tasks a thread even out disturbances; below ~0.1 ms a task the hand-over would show. */
   else if (flop > 8e7 * threads) want = 2 * (int64_t)threads;
   if (flop * (double)c->groups < 4e5) want = 1;
-  double weights = (double)c->k * (double)c->cout, input = (double)c->batch * (double)c->in[0] *
-                   (double)c->in[1] * (double)c->in[2] * (double)c->cin;
+  /* In cycles of one thread: 32 multiply-adds a cycle, 5 bytes a cycle for weights from L3 or memory, 8 for the input
+   * (part of it is in L2), 8 floats a cycle for gathering rows. */
+  double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
+  double weights = (double)c->k * (double)c->cout * 4 / 5;
+  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) / 2 + (c->direct ? 0 : pixels * (double)c->k / 8);
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
   for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
-    int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1;
-    int64_t tasks = m * n;
-    /* time of the busiest thread in tiles, and the traffic */
-    double span = (double)div_up(tasks, threads) * (double)(div_up(c->tiles, m) * div_up(c->n_panels, n));
-    double ideal = (double)c->tiles * (double)c->n_panels / (threads < tasks ? threads : (double)tasks);
-    double block = weights / (double)n * 4;
-    double traffic = weights * (double)m * (block > (double)l2 / 2 ? 2.0 : 1.0) + input * (double)n;
-    double score = span / ideal * (double)want / (double)min64(tasks, want) * (1.0 + 8 * traffic / (flop / 2 + 1));
-    if (best == 0 || score < best * 0.999) best = score, c->m_tasks = m, c->n_tasks = n;
+    int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1, tasks = m * n;
+    int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n), all = c->tiles * c->n_panels;
+    double share = all ? (double)busiest / (double)all : 1; /* of the work, done by the busiest thread */
+    double cycles = compute * share + (weights * (double)m + rows * (double)n) / (threads < tasks ? threads : (double)tasks);
+    if (best == 0 || cycles < best * 0.999) best = cycles, c->m_tasks = m, c->n_tasks = n;
   }
 }
 
@@ -64,7 +63,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   if (kc < 64) kc = 64;
   int64_t blocks = div_up(c->k, kc);
   c->kc = blocks ? div_up(c->k, blocks) : 1;
-  plan_tasks(c, o, threads, l2);
+  plan_tasks(c, o, threads);
   int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr, tiles = div_up(c->tiles, c->m_tasks);
   if (tiles * o->mr <= 1024) {
     /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of weights, each
