@@ -95,16 +95,19 @@ static hone_status follow(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_node
 
 /* ------------------------------------------------------------------ values */
 
+/* Lists are decoded where they stay: they may be as large as the file. */
 static hone_status load_list(hn_pb *m, const proto *p, hone_node *node, const char *name) {
   size_t size = p->type == HONE_ATTR_FLOATS ? sizeof(float) : p->type == HONE_ATTR_INTS ? sizeof(int64_t) : sizeof(hone_string);
-  uint8_t *list = hn_malloc(p->count * size), *at = list;
+  hn_arena *arena = &node->graph->model->arena;
+  uint8_t *list = p->count > SIZE_MAX / size ? NULL : hn_arena_alloc(arena, p->count * size), *at = list;
   if (!list) return hn_pb_no_memory(m);
   hn_pb_rewind(m);
   for (hn_pb_field f; hn_pb_next(m, &f);) {
     if (f.number != value_field[p->type]) continue;
     size_t n = 1;
     if (p->type == HONE_ATTR_STRINGS) {
-      hone_string s = {(const char *)f.ptr, f.len};
+      hone_string s = {f.len ? hn_arena_strndup(arena, (const char *)f.ptr, f.len) : "", f.len};
+      if (!s.ptr) return hn_pb_no_memory(m);
       memcpy(at, &s, sizeof s);
     } else {
       n = hn_pb_count(m, &f);
@@ -115,11 +118,14 @@ static hone_status load_list(hn_pb *m, const proto *p, hone_node *node, const ch
     }
     at += n * size;
   }
-  bool ok = p->type == HONE_ATTR_FLOATS ? hn_node_set_floats(node, name, (float *)(void *)list, p->count)
-            : p->type == HONE_ATTR_INTS ? hn_node_set_ints(node, name, (int64_t *)(void *)list, p->count)
-                                        : hn_node_set_strings(node, name, (hone_string *)(void *)list, p->count);
-  hn_free(list);
-  return ok ? HONE_OK : hn_pb_no_memory(m);
+  bool ok = p->type == HONE_ATTR_FLOATS ? hn_node_set_floats(node, name, NULL, 0)
+            : p->type == HONE_ATTR_INTS ? hn_node_set_ints(node, name, NULL, 0)
+                                        : hn_node_set_strings(node, name, NULL, 0);
+  hn_attr *attr = ok ? (hn_attr *)hn_node_attr(node, name) : NULL;
+  if (!attr) return hn_pb_no_memory(m);
+  attr->list.n = p->count;
+  attr->list.ptr = list;
+  return HONE_OK;
 }
 
 static hone_status load_graph(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_node *node, const hn_onnx_scope *scope,

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { MOST_ATTRIBUTES = 1024 }; /* looked up one after the other; operators have fewer than 30 */
+enum {
+  MOST_ATTRIBUTES = 1024, /* looked up one after the other; operators have fewer than 30 */
+  MOST_OPERANDS = 1 << 16
+};
 
 typedef HN_VEC(hn_value *) value_list;
 
@@ -53,6 +56,8 @@ static hone_status read_node(hn_pb *m, const hn_onnx_scope *scope, hn_arena *are
       break;
     default: break;
     }
+    if (status == HONE_OK && p->in.len + p->out.len > MOST_OPERANDS)
+      status = hn_pb_fail(m, HONE_ERROR_INPUT, "the node has more than %d inputs and outputs", MOST_OPERANDS);
     if (text && !(*text = hn_pb_name(m, &f, arena))) *text = "";
   }
   if (status == HONE_OK) status = m->source->status;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A second reader of the same message whose errors go nowhere. */
+/* A second reader of the same message; it has nowhere to tell errors. */
 static hn_pb again(const hn_pb *m, hn_pb_source *scratch) {
   *scratch = (hn_pb_source){.name = "", .data = m->source->data, .size = m->source->size};
   hn_pb copy = *m;
@@ -41,6 +41,7 @@ static void vfail(const hn_pb *m, const uint8_t *at, hone_status status, const c
   hn_pb_source *s = m->source;
   if (s->status != HONE_OK) return;
   s->status = status;
+  if (!s->error) return; /* also ends the second reading of a broken message, below */
   char text[sizeof s->error->what], place[192];
   vsnprintf(text, sizeof text, what, ap);
   hn_fail(s->error, status, "%s", text);
