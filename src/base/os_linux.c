@@ -135,8 +135,12 @@ hone_status hn_writer_open(const char *path, hn_writer *w, hone_error *error) {
   if (!w->path || !w->temp) {
     status = hn_fail_memory(error, n, "a file name");
   } else {
-    snprintf(w->temp, n, "%s.tmp%ld", path, (long)getpid());
-    w->fd = open(w->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* A device or pipe is written to, never replaced by a file: then temp stays "". */
+    struct stat st;
+    bool in_place = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    w->temp[0] = 0;
+    if (!in_place) snprintf(w->temp, n, "%s.tmp%ld", path, (long)getpid());
+    w->fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : open(w->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (w->fd < 0) status = writer_failed(w, "create", errno, error);
   }
   if (status != HONE_OK) hn_writer_abandon(w);
@@ -157,7 +161,7 @@ hone_status hn_writer_write(hn_writer *w, const void *data, size_t size, hone_er
 void hn_writer_abandon(hn_writer *w) {
   if (w->fd >= 0) {
     close(w->fd);
-    unlink(w->temp);
+    if (w->temp[0]) unlink(w->temp);
   }
   hn_free(w->path);
   hn_free(w->temp);
@@ -168,9 +172,9 @@ hone_status hn_writer_commit(hn_writer *w, hone_error *error) {
   hone_status status = HONE_OK;
   if (close(w->fd) != 0)
     status = writer_failed(w, "write", errno, error);
-  else if (rename(w->temp, w->path) != 0)
+  else if (w->temp[0] && rename(w->temp, w->path) != 0)
     status = writer_failed(w, "rename", errno, error);
-  if (status != HONE_OK) unlink(w->temp);
+  if (status != HONE_OK && w->temp[0]) unlink(w->temp);
   w->fd = -1;
   hn_writer_abandon(w);
   return status;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { INPUTS = 100, EDGES = 3, EDGES_FROM = 8 };
-#define REFERENCE_FLOPS 3e8 /* what scalar references do in a second, about; only decides who the reference is */
+#define REFERENCE_FLOPS 4e9 /* what scalar references do in a second, about; only decides who the reference is */
 
 typedef struct job {
   const hone_verify_options *o;
@@ -57,7 +57,7 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   hone_status status = hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
   hn_isa isa = hn_cpu()->isa;
-  j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 10;
+  j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 4;
   hn_side_options ref = best;
   ref.level = 0;
   ref.reference = j->by_scalar;

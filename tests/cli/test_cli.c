@@ -1,0 +1,369 @@
+/* The command as its users see it: exit codes, one-line errors, JSON fields, files, interrupts. */
+#include "cli/process.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hone/hone.h>
+
+static char folder[] = "/tmp/hone-cli-XXXXXX";
+static char tiny[64], bert[64]; /* models in the folder */
+
+#define RUN(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
+#define INTERRUPT(ms, ...) process_run(folder, ms, (const char *const[]){__VA_ARGS__, NULL})
+
+static int setup(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  setenv("XDG_CACHE_HOME", folder, 1);
+  snprintf(tiny, sizeof tiny, "%s/tiny.onnx", folder);
+  snprintf(bert, sizeof bert, "zoo:bert_base");
+  process p = RUN("zoo", "mobilenetv2", "-o", tiny, "--width", "0.1", "--size", "32");
+  int code = p.code;
+  if (code) fprintf(stderr, "%s", p.err);
+  process_free(&p);
+  return code;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  return system(command);
+}
+
+static void write_text(const char *name, const char *text) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+static bool exists(const char *name) {
+  char path[256];
+  struct stat st;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return stat(path, &st) == 0;
+}
+
+/* No temporary file was left anywhere below the folder. */
+static void assert_no_leftovers(void) {
+  char command[160];
+  snprintf(command, sizeof command, "test -z \"$(find '%s' -name '*.tmp*')\"", folder);
+  assert_int_equal(system(command), 0);
+}
+
+/* Exit code, and one line on standard error that starts as every error does and holds `words`. */
+static void expect_error(process p, int code, const char *words) {
+  if (p.code != code || strncmp(p.err, "hone: error: ", 13) != 0 || count_lines(p.err) != 1 || !strstr(p.err, words))
+    fail_msg("exit %d (wanted %d), '%s' (wanted '%s')", p.code, code, p.err, words);
+  assert_string_equal(p.out, "");
+  process_free(&p);
+}
+
+static void test_help(void **state) {
+  (void)state;
+  static const char *const commands[] = {"loop", "inspect", "run", "profile", "bench", "verify", "optimize", "device", "zoo", "help", "version"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    process a = RUN(commands[i], "--help"), b = RUN("help", commands[i]);
+    assert_int_equal(a.code, 0);
+    assert_non_null(strstr(a.out, "usage: hone "));
+    assert_non_null(strstr(a.out, "--help"));
+    assert_string_equal(a.out, b.out);
+    process_free(&a);
+    process_free(&b);
+  }
+  process p = RUN("help");
+  assert_int_equal(p.code, 0);
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) assert_non_null(strstr(p.out, commands[i]));
+  process_free(&p);
+}
+
+static void test_usage_errors(void **state) {
+  (void)state;
+  expect_error(RUN("benhc", tiny), 2, "did you mean 'bench'?");
+  expect_error(RUN("frobnicate"), 2, "unknown command 'frobnicate'");
+  expect_error(RUN("bench", tiny, "--thread", "2"), 2, "did you mean '--threads'?");
+  expect_error(RUN("bench", tiny, "-t", "two"), 2, "--threads wants a whole number");
+  expect_error(RUN("bench", tiny, "-t"), 2, "--threads wants a value");
+  expect_error(RUN("bench", tiny, "--level", "4"), 2, "--level wants a whole number from 0 to 3");
+  expect_error(RUN("bench", tiny, "--json=yes"), 2, "takes no value");
+  expect_error(RUN("bench"), 2, "missing argument");
+  expect_error(RUN("bench", tiny, "more"), 2, "unexpected argument 'more'");
+  expect_error(RUN("run", tiny, "--precision", "f8"), 2, "precision");
+  expect_error(RUN("run", tiny, "--device", "tpu"), 2, "unknown device");
+  expect_error(RUN("run", tiny, "--shape", "input"), 2, "--shape wants");
+  expect_error(RUN("run", tiny, "--shape", "inputt=1x3x32x32"), 2, "did you mean 'input'?");
+  expect_error(RUN("run", tiny, "--input", "x=a.npy"), 2, "no input 'x'");
+  expect_error(RUN("zoo", "resnet5"), 2, "did you mean 'resnet50'?");
+  expect_error(RUN("zoo", "resnet50"), 2, "-o");
+  expect_error(RUN("zoo", "resnet50", "-o", "x.onnx", "--size", "33"), 2, "multiple of 32");
+  expect_error(RUN("optimize", tiny), 2, "-o");
+}
+
+static void test_bad_input(void **state) {
+  (void)state;
+  write_text("page.onnx", "<!DOCTYPE html><html></html>");
+  write_text("bad.npy", "\x93NUMPY garbage");
+  write_text("bad.jpg", "\xff\xd8\xff\xe0 garbage");
+  expect_error(RUN("inspect", "page.onnx"), 3, "page.onnx");
+  expect_error(RUN("inspect", "missing.onnx"), 3, "missing.onnx");
+  expect_error(RUN("missing.onnx"), 3, "missing.onnx");
+  expect_error(RUN("run", tiny, "--input", "input=missing.npy"), 3, "missing.npy");
+  expect_error(RUN("run", tiny, "--input", "input=bad.npy"), 3, "bad.npy");
+  expect_error(RUN("run", tiny, "--input", "input=bad.jpg"), 3, "bad.jpg");
+  expect_error(RUN("run", tiny, "--input", "input=page.onnx"), 3, "page.onnx");
+  expect_error(RUN("run", tiny, "--labels", "missing.txt"), 3, "missing.txt");
+}
+
+static void test_other_exit_codes(void **state) {
+  (void)state;
+  expect_error(RUN("run", tiny, "--device", "cuda"), 4, "cuda");
+  expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "/dev/full"), 6, "No space left");
+  expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "no/such/folder/m.onnx"), 6, "no/such/folder");
+  expect_error(RUN("run", "zoo:bert_base", "--max-seconds", "0.000001"), 6, "");
+  expect_error(RUN("profile", tiny, "-n", "2", "--csv", "/dev/full"), 6, "No space left");
+  struct stat st;
+  assert_int_equal(stat("/dev/full", &st), 0);
+  assert_true(S_ISCHR(st.st_mode)); /* still the device */
+  assert_no_leftovers();
+}
+
+static void test_full_stdout(void **state) {
+  (void)state;
+  char command[300];
+  snprintf(command, sizeof command, "'%s' inspect '%s' --json >/dev/full 2>/dev/null", HONE_BINARY, tiny);
+  assert_int_equal(WEXITSTATUS(system(command)), 6);
+}
+
+static double number(const json_t *doc, const char *a, const char *b) {
+  const json_t *v = json_object_get(doc, a);
+  if (b) v = json_object_get(v, b);
+  if (!json_is_number(v)) fail_msg("%s.%s is not a number", a, b ? b : "");
+  return json_number_value(v);
+}
+
+static void test_inspect_json(void **state) {
+  (void)state;
+  process p = RUN("inspect", tiny, "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  static const char *const totals[] = {"flops", "macs", "params", "bytes", "peak_memory_bytes"};
+  for (size_t i = 0; i < 5; i++) assert_true(number(doc, "totals", totals[i]) > 0);
+  assert_int_equal(json_array_size(json_object_get(doc, "nodes")), 152);
+  const json_t *input = json_array_get(json_object_get(doc, "inputs"), 0);
+  assert_string_equal(json_string_value(json_object_get(input, "name")), "input");
+  assert_true(json_is_true(json_object_get(input, "chosen"))); /* the batch is symbolic */
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_bench_json(void **state) {
+  (void)state;
+  process p = RUN("bench", tiny, "-t", "1", "-b", "2", "-n", "7", "-w", "3", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  static const char *const latency[] = {"median", "mean", "p50", "p95", "min"};
+  for (size_t i = 0; i < 5; i++) assert_true(number(doc, "latency_ms", latency[i]) > 0);
+  number(doc, "latency_ms", "cv");
+  assert_true(number(doc, "throughput_fps", NULL) > 0);
+  assert_true(number(doc, "memory_peak_mb", NULL) > 0);
+  assert_true(number(doc, "load_ms", NULL) > 0);
+  assert_int_equal(number(doc, "threads", NULL), 1);
+  assert_int_equal(number(doc, "batch", NULL), 2);
+  assert_int_equal(number(doc, "runs", NULL), 7);
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_verify_json(void **state) {
+  (void)state;
+  process p = RUN("verify", tiny, "-n", "3", "--json");
+  json_t *doc = process_json(&p);
+  assert_string_equal(json_string_value(json_object_get(doc, "verdict")), "same");
+  assert_int_equal(p.code, 0);
+  assert_int_equal(number(doc, "inputs", NULL), 3);
+  number(doc, "max_abs", NULL);
+  number(doc, "max_rel", NULL);
+  assert_true(json_is_null(json_object_get(doc, "first_different_node")));
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_verify_different(void **state) {
+  (void)state;
+  process p = RUN("zoo", "mobilenetv2", "-o", "other.onnx", "--width", "0.1", "--size", "32", "--seed", "2");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = RUN("verify", tiny, "other.onnx", "-n", "3", "--json");
+  json_t *doc = process_json(&p);
+  assert_int_equal(p.code, 1);
+  assert_string_equal(json_string_value(json_object_get(doc, "verdict")), "different");
+  assert_string_equal(json_string_value(json_object_get(doc, "first_different_node")), "Conv_3");
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_optimize(void **state) {
+  (void)state;
+  process p = RUN("optimize", tiny, "-o", "opt.onnx", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  assert_true(number(doc, "nodes_after", NULL) < number(doc, "nodes_before", NULL));
+  assert_true(json_array_size(json_object_get(doc, "rewrites")) > 0);
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("optimize", tiny, "--explain");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "near misses:"));
+  process_free(&p);
+  p = RUN("verify", tiny, "opt.onnx", "-n", "2");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+}
+
+static void test_profile_json(void **state) {
+  (void)state;
+  process p = RUN("profile", tiny, "-n", "5", "--json", "--trace", "t.json", "--csv", "l.csv", "--html", "p.html");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  assert_true(number(doc, "wall_ms", NULL) > 0);
+  number(doc, "closure", "residual_pct");
+  assert_true(json_array_size(json_object_get(doc, "layers")) > 10);
+  assert_true(json_array_size(json_object_get(doc, "spans")) > 10);
+  const json_t *layer = json_array_get(json_object_get(doc, "layers"), 0);
+  static const char *const fields[] = {"name", "type", "time_ms", "pct", "calls", "p50_ms", "p95_ms", "cv", "gflops", "gbs", "roof_pct", "bound", "onnx_nodes"};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (!json_object_get(layer, fields[i])) fail_msg("layers[0].%s is missing", fields[i]);
+  json_decref(doc);
+  process_free(&p);
+  assert_true(exists("t.json") && exists("l.csv") && exists("p.html"));
+}
+
+static void test_loop(void **state) {
+  (void)state;
+  process p = RUN(tiny, "--inputs", "2");
+  if (p.code != 0) fail_msg("exit %d: %s", p.code, p.err);
+  assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") && exists("hone-report/trace.json") &&
+              exists("hone-report/optimized.onnx"));
+  process_free(&p);
+  p = RUN(tiny, "--inputs", "2", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  static const char *const seeds[] = {"commit", "model", "batch", "avg_latency_ms", "p95_latency_ms", "throughput_fps", "h2d_ms_ratio",
+                                      "post_ms_ratio", "memory_peak_mb", "temperature_c_range", "profiling_date"};
+  for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
+    if (!json_object_get(doc, seeds[i])) fail_msg("report.json lacks %s", seeds[i]);
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_run_files(void **state) {
+  (void)state;
+  process p = RUN("run", tiny, "--output-dir", "outs/a", "--seed", "5");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  assert_true(exists("outs/a/output.npy") && exists("outs/a/outputs.json"));
+  p = RUN("run", "zoo:yolov3", "--shape", "input=1x3x32x32", "--output-dir", "outs/b", "--json");
+  assert_int_equal(p.code, 0);
+  assert_true(exists("outs/b/head0.npy") && exists("outs/b/head1.npy") && exists("outs/b/head2.npy"));
+  json_t *doc = process_json(&p);
+  assert_int_equal(json_array_size(json_object_get(doc, "outputs")), 3);
+  json_decref(doc);
+  process_free(&p);
+  /* the same seed gives the same answer, whatever the threads */
+  p = RUN("run", tiny, "--output-dir", "outs/c", "--seed", "5", "-t", "1");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  char command[200];
+  snprintf(command, sizeof command, "cmp '%s/outs/a/output.npy' '%s/outs/c/output.npy'", folder, folder);
+  assert_int_equal(system(command), 0);
+  /* an output fed back as an input of the right shape */
+  expect_error(RUN("run", tiny, "--input", "input=outs/a/output.npy"), 3, "shape");
+}
+
+static void test_symbols(void **state) {
+  (void)state;
+  process p = RUN("inspect", tiny, "--shape", "N=4", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  const json_t *input = json_array_get(json_object_get(doc, "inputs"), 0);
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(input, "shape"), 0)), 4);
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_labels(void **state) {
+  (void)state;
+  char path[256];
+  snprintf(path, sizeof path, "%s/labels.txt", folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  for (int i = 0; i < 1001; i++) fprintf(f, "class %d\n", i - 1); /* the first is the background */
+  fclose(f);
+  process p = RUN("run", tiny, "--labels", "labels.txt", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  const json_t *row = json_array_get(json_object_get(doc, "top5"), 0);
+  assert_int_equal(json_array_size(row), 5);
+  char want[32];
+  snprintf(want, sizeof want, "class %lld", (long long)json_integer_value(json_object_get(json_array_get(row, 0), "class")));
+  assert_string_equal(json_string_value(json_object_get(json_array_get(row, 0), "label")), want);
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_interrupt(void **state) {
+  (void)state;
+  process p = INTERRUPT(1200, "bench", tiny, "-n", "1000000");
+  assert_int_equal(p.code, 130);
+  assert_string_equal(p.out, "");
+  process_free(&p);
+  p = INTERRUPT(300, "zoo:yolov3", "--output-dir", "cut");
+  assert_int_equal(p.code, 130);
+  process_free(&p);
+  assert_false(exists("cut/report.json"));
+  p = INTERRUPT(1500, "verify", "zoo:yolov3", "-n", "1000", "--max-seconds", "100");
+  assert_int_equal(p.code, 130);
+  process_free(&p);
+  assert_no_leftovers();
+}
+
+static void test_device_and_version(void **state) {
+  (void)state;
+  process p = RUN("device", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  assert_int_equal(json_array_size(json_object_get(doc, "roofs")), 7);
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("version", "--json");
+  doc = process_json(&p);
+  assert_string_equal(json_string_value(json_object_get(doc, "version")), HONE_VERSION_STRING);
+  json_decref(doc);
+  process_free(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_errors), cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_other_exit_codes), cmocka_unit_test(test_full_stdout), cmocka_unit_test(test_inspect_json),
+      cmocka_unit_test(test_bench_json),    cmocka_unit_test(test_verify_json),  cmocka_unit_test(test_verify_different),
+      cmocka_unit_test(test_optimize),      cmocka_unit_test(test_profile_json), cmocka_unit_test(test_loop),
+      cmocka_unit_test(test_run_files),     cmocka_unit_test(test_symbols),      cmocka_unit_test(test_labels),
+      cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_device_and_version),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

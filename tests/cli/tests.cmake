@@ -1,0 +1,6 @@
+hone_test(test_cli test_cli.c process.c)
+target_link_libraries(test_cli PRIVATE PkgConfig::JANSSON)
+target_compile_definitions(test_cli PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+add_dependencies(test_cli hone_cli)
+hone_test(test_data test_data.c)
+hone_test(test_verify test_verify.c)
