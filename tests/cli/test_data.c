@@ -257,7 +257,7 @@ static void test_picture(void **state) {
   assert_int_equal(d.tensor.desc.dim[3], 4);
   hone_data_free(&d);
   expect_refusal(hone_desc(HONE_DTYPE_F32, 2, (int64_t[]){1, 10}), "does not fit");
-  for (size_t cut = 8; cut < n; cut += 7) {
+  for (size_t cut = 8; cut < n - 20; cut += 7) { /* the end mark may be missing, pixels may not */
     put(png, cut);
     assert_int_not_equal(load(hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){1, 3, 8, 8}), &d, &e), HONE_OK);
   }
