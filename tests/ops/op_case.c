@@ -173,6 +173,7 @@ void op_end(op_case *c) {
   hn_model_destroy(c->model);
 }
 
+void op_set(hone_tensor *t, int64_t i, double v) { hn_set_f64(t, i, v); }
 double op_get(const hone_tensor *t, int64_t i) { return hn_get_f64(t, i); }
 
 void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values, double tolerance) {

@@ -33,6 +33,7 @@ hone_status op_run(op_case *c, uint32_t n_out);
 hone_status op_infer(op_case *c, uint32_t n_out, uint32_t hide_dims, uint32_t hide_rank, uint32_t known);
 void op_end(op_case *c);
 
+void op_set(hone_tensor *t, int64_t i, double v);
 double op_get(const hone_tensor *t, int64_t i);
 /* Asserts that output i has dims (text) and values (NULL: dims alone) within an absolute tolerance. */
 void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values, double tolerance);

@@ -36,6 +36,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   }
   hn_infer_set(io, 0, x->dtype, x->rank, x->dim);
   if (opset < 14) return HONE_OK;
+  if (io->n_outputs > 3) return hn_op_bad(io->node, error, "%u outputs, at most 3", io->n_outputs);
   if (io->n_outputs > 1 && !training(io->node))
     for (uint32_t i = 1; i < io->n_outputs; i++)
       if (io->output[i]) return hn_op_bad(io->node, error, "output %u exists only with training_mode", i);

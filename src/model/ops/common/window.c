@@ -61,8 +61,8 @@ static hone_status read_common(hn_window *w, const hone_node *node, const hone_t
   if (x->rank > 2 + HN_MAX_SPATIAL)
     return hn_op_refuse(node, error, "%d spatial dimensions (at most %d)", (int)x->rank - 2, HN_MAX_SPATIAL);
   w->n = x->rank - 2;
-  if (!kernel && !hone_node_has(node, "kernel_shape")) return hn_op_bad(node, error, "kernel_shape is missing");
   if ((s = read_list(node, "kernel_shape", w->kernel, w->n, 1, HONE_DIM_UNKNOWN, error))) return s;
+  if (!kernel && w->kernel[0] < 0) return hn_op_bad(node, error, "kernel_shape is missing or empty");
   if ((s = read_list(node, "strides", w->stride, w->n, 1, 1, error))) return s;
   if ((s = read_list(node, "dilations", w->dilation, w->n, 1, 1, error))) return s;
   if ((s = read_pads(w, node, mode, error))) return s;
