@@ -90,8 +90,8 @@ static hone_status read_region(const hone_call *call, const options *o, int64_t 
   g->cell_w = width / (double)o->width;
   if (!o->ratio && (g->cell_h > MAX_SAMPLES || g->cell_w > MAX_SAMPLES))
     return hn_op_bad(call->node, error, "region %lld is too large: %g x %g pixels", (long long)r, width, height);
-  g->samples_h = o->ratio ? o->ratio : (int64_t)ceil(g->cell_h);
-  g->samples_w = o->ratio ? o->ratio : (int64_t)ceil(g->cell_w);
+  g->samples_h = o->ratio ? o->ratio : (int64_t)ceil(fmax(g->cell_h, 0)); /* none where corners are exchanged */
+  g->samples_w = o->ratio ? o->ratio : (int64_t)ceil(fmax(g->cell_w, 0));
   g->image = hn_get_i64(call->input[2], r);
   if (g->image < 0 || g->image >= call->input[0]->desc.dim[0])
     return hn_op_bad(call->node, error, "batch index %lld is out of range", (long long)g->image);
