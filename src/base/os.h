@@ -47,6 +47,9 @@ uint32_t hn_cpu_count(void);
 size_t hn_cache_size(int level);
 /* "AMD EPYC 9B14" into buf. */
 void hn_cpu_name(char *buf, size_t size);
+/* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint only. */
+void hn_advise_huge(void *p, size_t size);
+
 /* Resident set of this process now and at its peak; available memory of the system. 0: not known. */
 uint64_t hn_rss_bytes(void);
 uint64_t hn_rss_peak_bytes(void);

@@ -269,6 +269,8 @@ static uint64_t proc_field(const char *path, const char *field) {
   return p ? strtoull(p + strlen(field), NULL, 10) << 10 : 0;
 }
 
+void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
+
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
 uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }
 
