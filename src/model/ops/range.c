@@ -1,0 +1,54 @@
+/* Range: start, start + delta... up to, without, limit. */
+#include "model/ops/common/convert.h"
+
+/* Number of elements; -1: too many. */
+static int64_t length(const hone_tensor *start, const hone_tensor *limit, const hone_tensor *delta) {
+  if (hone_dtype_is_float(start->desc.dtype)) {
+    double n = ceil((hn_get_f64(limit, 0) - hn_get_f64(start, 0)) / hn_get_f64(delta, 0));
+    return !(n > 0) ? 0 : n >= 0x1p62 ? -1 : (int64_t)n;
+  }
+  int64_t a = hn_get_i64(start, 0), b = hn_get_i64(limit, 0), d = hn_get_i64(delta, 0);
+  if (d > 0 ? a >= b : a <= b) return 0;
+  uint64_t span = d > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+  uint64_t step = d > 0 ? (uint64_t)d : 0u - (uint64_t)d, n = span / step + (span % step != 0);
+  return n > INT64_MAX ? -1 : (int64_t)n;
+}
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  int64_t n = HONE_DIM_UNKNOWN;
+  for (uint32_t i = 0; i < 3; i++) {
+    const hone_tensor_desc *d = io->input[i];
+    if (d->dtype && io->input[0]->dtype && d->dtype != io->input[0]->dtype)
+      return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(io->input[0]->dtype), hone_dtype_name(d->dtype));
+    if (hone_desc_known(d) && hone_desc_count(d) != 1) return hn_op_bad(io->node, error, "input %u is not a scalar", i);
+  }
+  if (io->value[2] && hn_get_f64(io->value[2], 0) == 0) return hn_op_bad(io->node, error, "delta is 0");
+  if (io->value[0] && io->value[1] && io->value[2]) {
+    n = length(io->value[0], io->value[1], io->value[2]);
+    if (n < 0) return hn_op_bad(io->node, error, "the result is too large");
+  }
+  hn_infer_set(io, 0, io->input[0]->dtype, 1, &n);
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  hone_tensor *y = call->output[0];
+  bool real = hone_dtype_is_float(y->desc.dtype);
+  double start = hn_get_f64(call->input[0], 0), delta = hn_get_f64(call->input[2], 0);
+  uint64_t first = (uint64_t)hn_get_i64(call->input[0], 0), step = (uint64_t)hn_get_i64(call->input[2], 0);
+  for (int64_t i = 0, n = hn_count(y); i < n; i++) {
+    if (i % HN_STOP_EVERY == 0) {
+      hone_status status = hn_call_check(call, error);
+      if (status) return status;
+    }
+    if (real) hn_set_f64(y, i, start + (double)i * delta);
+    else hn_set_i64(y, i, (int64_t)(first + (uint64_t)i * step));
+  }
+  return HONE_OK;
+}
+
+HN_OP(range) = {HN_OP_HEAD, .op_type = "Range", .since = 11, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,
+                .max_outputs = 1,
+                .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_I16) |
+                         HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                .infer = infer, .reference = reference};
