@@ -48,7 +48,7 @@ typedef struct hone_layer {
   double calls;             /* mean executions an iteration */
   hone_sample_stats stats;  /* over iterations */
   double flops, bytes;      /* an iteration; 0: not known */
-  double gflops, gbs;       /* achieved */
+  double gflops, gbs;       /* achieved in the median iteration */
   double intensity;         /* FLOP per byte; 0: not known */
   double compute_pct;       /* of the compute roof of its dtype; 0: not known */
   double memory_pct;        /* of the bandwidth roof of the level it fits into */
@@ -108,6 +108,7 @@ typedef struct hone_profile {
   hone_closure closure;
   hone_stages stages;
   hone_throughput throughput;
+  bool filtered;            /* layers holds only those that the filter names */
   const hone_layer *layers; /* in order of execution */
   size_t layer_count;
   const uint32_t *by_time;      /* indices of layers, slowest first */
@@ -186,6 +187,7 @@ typedef struct hone_finding {
   size_t command_count;
   const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
   size_t node_count;
+  const double *node_saved_pct; /* how predicted_saved_pct divides among the nodes */
   hone_quantity quantity;
   hone_remedy remedy;
   double p; /* share of the wall it concerns, 0..1 */

@@ -58,6 +58,7 @@ static void add_tables(fixture *f) {
     step.flops = (uint64_t)(l->gflop * 1e9);
     step.bytes = (uint64_t)(l->mb * 1e6);
     step.weight_bytes = (uint64_t)(l->weights_mb * 1e6);
+    step.shape_out = l->shape;
     step.is_reference = l->reference;
     step.is_reformat = l->reformat;
     step.channels_in = l->cin;

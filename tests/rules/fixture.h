@@ -15,6 +15,7 @@ typedef struct fixture_layer {
   int cin, cout;
   double weights_mb;
   double jitter;      /* every 5th run takes this much longer, as a factor; 0: steady */
+  const char *shape;  /* of the output; NULL: not recorded */
   const char *reason; /* why a fast tactic refused */
 } fixture_layer;
 

@@ -84,6 +84,15 @@ static void tiny_reference(fixture *f) {
   f->layers[f->count - 1].ms = 0.05;
 }
 
+static void unknown_shape(fixture *f) {
+  reference(f);
+  f->layers[f->count - 1].shape = "1x?x8";
+}
+static void known_shape(fixture *f) {
+  reference(f);
+  f->layers[f->count - 1].shape = "1x8x8";
+}
+
 static void pre(fixture *f) { f->pre_ms = 6; }
 static void little_pre(fixture *f) { f->pre_ms = 2; }
 static void post(fixture *f) { f->post_ms = 6; }
@@ -102,6 +111,7 @@ static const rule_case cases[] = {
     {"small_channels", few_channels, enough_channels},
     {"misaligned_channels", odd_channels, even_channels},
     {"reference_fallback", reference, tiny_reference},
+    {"dynamic_shapes", unknown_shape, known_shape},
     {"slow_pre", pre, little_pre},
     {"slow_post", post, little_post},
     {"h2d_bound", h2d, little_h2d},

@@ -12,14 +12,14 @@ hn_channels hn_channels_gather(hn_diagnosis *d, hn_channel_test *test) {
     const hone_layer *l = &d->p->layers[i];
     if (!hn_is_conv(l) || l->roof_pct <= 0) continue;
     if (!picked(d, l, test)) {
-      others_ms += l->time_ms;
-      c.others_roof_pct += l->roof_pct * l->time_ms;
+      others_ms += hn_typical_ms(l);
+      c.others_roof_pct += l->roof_pct * hn_typical_ms(l);
       continue;
     }
     c.count++;
-    c.ms += l->time_ms;
-    c.roof_pct += l->roof_pct * l->time_ms;
-    if (!c.worst || l->time_ms > c.worst->time_ms) c.worst = l;
+    c.ms += hn_typical_ms(l);
+    c.roof_pct += l->roof_pct * hn_typical_ms(l);
+    if (!c.worst || hn_typical_ms(l) > hn_typical_ms(c.worst)) c.worst = l;
   }
   if (c.ms > 0) c.roof_pct /= c.ms;
   if (others_ms > 0) c.others_roof_pct /= others_ms;
@@ -43,9 +43,10 @@ void hn_channels_finish(hn_diagnosis *d, hone_finding *f, const hn_channels *c, 
                       "measured roofs of this machine");
   hn_finding_command(d, "hone profile %s --filter '%s'", d->model, c->worst->name);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (picked(d, &d->p->layers[i], test)) hn_finding_layer(d, &d->p->layers[i]);
+    if (picked(d, &d->p->layers[i], test))
+      hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   hn_finding_gain(
-      d, c->ms / d->p->closure.wall_ms, c->others_roof_pct / c->roof_pct,
+      d, hn_share(d, c->ms) / 100, c->others_roof_pct / c->roof_pct,
       "measured: they reach the share of the roofline that this network's other convolutions reach", 0.35);
   hn_finding_end(d);
 }

@@ -90,7 +90,7 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
 
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
-  d->evidence.len = d->commands.len = d->nodes.len = 0;
+  d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = 0;
   return &d->current;
 }
 
@@ -108,11 +108,12 @@ void hn_finding_command(hn_diagnosis *d, const char *format, ...) {
   if (!hn_vec_push(&d->commands, hn_say(d, "%s", text))) d->failed = true;
 }
 
-void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer) {
+void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms) {
   const char *const *names = layer->onnx_node_count ? layer->onnx_nodes : &layer->name;
   size_t n = layer->onnx_node_count ? layer->onnx_node_count : 1;
   for (size_t i = 0; i < n; i++)
-    if (!hn_vec_push(&d->nodes, names[i])) d->failed = true;
+    if (!hn_vec_push(&d->nodes, names[i]) || !hn_vec_push(&d->savings, saving_ms / (double)n))
+      d->failed = true;
 }
 
 double hone_amdahl(double p, double s) { return 1 / ((1 - p) + p / s); }
@@ -134,6 +135,15 @@ static const void *keep(hn_diagnosis *d, const void *items, size_t count, size_t
   return copy;
 }
 
+/* The finding's saving, divided among its nodes as the rule said. */
+static const double *divide_saving(hn_diagnosis *d, double saved_pct) {
+  double sum = 0;
+  for (size_t i = 0; i < d->savings.len; i++) sum += d->savings.ptr[i];
+  for (size_t i = 0; i < d->savings.len; i++)
+    d->savings.ptr[i] = sum > 0 ? saved_pct * d->savings.ptr[i] / sum : saved_pct / (double)d->savings.len;
+  return keep(d, d->savings.ptr, d->savings.len, sizeof *d->savings.ptr);
+}
+
 void hn_finding_end(hn_diagnosis *d) {
   hone_finding *f = &d->current;
   if (f->predicted_gain_pct < d->t->min_gain) return;
@@ -148,6 +158,7 @@ void hn_finding_end(hn_diagnosis *d) {
   f->command_count = d->commands.len;
   f->nodes = keep(d, d->nodes.ptr, d->nodes.len, sizeof *d->nodes.ptr);
   f->node_count = d->nodes.len;
+  f->node_saved_pct = divide_saving(d, f->predicted_saved_pct);
   if (!hn_vec_push(&d->found, *f)) d->failed = true;
 }
 
@@ -164,11 +175,23 @@ static int by_rank(const void *pa, const void *pb) {
 hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *thresholds,
                           hone_findings **findings, hone_error *error) {
   *findings = NULL;
+  /* Rules compare layers with each other, so they need all of them. What findings keep of the profile's texts
+   * belongs to the facts. */
+  hone_profile *whole = NULL;
+  if (profile->filtered) {
+    hone_status status = hone_profile_create(profile->facts, NULL, &whole, error);
+    if (status) return status;
+    profile = whole;
+  }
   owned_findings *owned = hn_calloc(1, sizeof *owned);
-  if (!owned) return hn_fail_memory(error, sizeof *owned, "the findings");
+  if (!owned) {
+    hone_profile_destroy(whole);
+    return hn_fail_memory(error, sizeof *owned, "the findings");
+  }
   const char *model = hone_facts_get_meta(profile->facts)->model;
   hn_diagnosis d = {.p = profile,
                     .facts = profile->facts,
+                    .typical_wall_ms = hn_typical_wall_ms(profile),
                     .t = thresholds ? thresholds : &defaults,
                     .model = model ? model : "MODEL.onnx",
                     .arena = &owned->arena};
@@ -185,10 +208,12 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *th
     hone_findings_destroy(&owned->view);
   } else
     *findings = &owned->view;
+  hone_profile_destroy(whole);
   hn_vec_free(&d.found);
   hn_vec_free(&d.evidence);
   hn_vec_free(&d.commands);
   hn_vec_free(&d.nodes);
+  hn_vec_free(&d.savings);
   return status;
 }
 

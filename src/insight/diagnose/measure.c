@@ -11,7 +11,7 @@
 /* Milliseconds of one ONNX node before and after. */
 typedef struct node_time {
   double before, after;
-  double saved; /* by the findings counted so far, for hone_findings_predict */
+  double saved_pct; /* by the findings counted so far, for hone_findings_predict */
 } node_time;
 
 typedef struct node_times {
@@ -39,7 +39,7 @@ static bool add_before(node_times *t, const hone_profile *p) {
     for (size_t k = 0; k < n; k++) {
       node_time *node = at(t, names[k]);
       if (!node) return false;
-      node->before += p->layers[i].time_ms / (double)n;
+      node->before += hn_typical_ms(&p->layers[i]) / (double)n;
     }
   }
   return true;
@@ -59,7 +59,7 @@ static bool add_after(node_times *t, const hone_profile *p) {
     }
     for (size_t k = 0; k < n; k++) {
       node_time *node = at(t, names[k]);
-      node->after += p->layers[i].time_ms * (before > 0 ? node->before / before : 1 / (double)n);
+      node->after += hn_typical_ms(&p->layers[i]) * (before > 0 ? node->before / before : 1 / (double)n);
     }
   }
   return true;
@@ -73,7 +73,8 @@ static void free_times(node_times *t) {
 static double reformats(const hone_profile *p) {
   double ms = 0;
   for (size_t i = 0; i < p->layer_count; i++)
-    if (hn_is_reformat(p->facts, &p->layers[i]) || hn_is_transpose(&p->layers[i])) ms += p->layers[i].time_ms;
+    if (hn_is_reformat(p->facts, &p->layers[i]) || hn_is_transpose(&p->layers[i]))
+      ms += hn_typical_ms(&p->layers[i]);
   return ms;
 }
 
@@ -84,7 +85,7 @@ static double quantity(const hone_profile *p, hone_quantity which) {
   case HONE_QUANTITY_PRE: return p->stages.pre_ms;
   case HONE_QUANTITY_POST: return p->stages.post_ms;
   case HONE_QUANTITY_H2D: return p->stages.h2d_ms;
-  default: return p->closure.wall_ms;
+  default: return hn_typical_wall_ms(p);
   }
 }
 
@@ -103,7 +104,7 @@ hone_status hone_findings_measure(hone_findings *findings, const hone_profile *b
                                   const hone_profile *after, hone_error *error) {
   node_times times = {0};
   hone_status status = HONE_OK;
-  double wall = before->closure.wall_ms;
+  double wall = hn_typical_wall_ms(before);
   if (!add_before(&times, before) || !add_after(&times, after)) {
     status = hn_fail_memory(error, times.arena.used, "comparing two profiles");
     goto done;
@@ -128,24 +129,20 @@ done:
 }
 
 double hone_findings_predict(const hone_findings *findings, hone_remedy remedy) {
-  /* Without the profile a node's own share is not known, so a finding's saving is spread evenly over its
-   * nodes, and a node that several findings save counts once, with the largest saving. */
   node_times times = {0};
-  double saved = 0, on_nodes = 0;
+  double saved_pct = 0;
   for (size_t i = 0; i < findings->count; i++) {
     const hone_finding *f = &findings->items[i];
     if (f->remedy != remedy) continue;
-    if (!f->node_count) saved += f->predicted_saved_pct / 100;
+    if (!f->node_count) saved_pct += f->predicted_saved_pct;
     for (size_t k = 0; k < f->node_count; k++) {
       node_time *n = at(&times, f->nodes[k]);
-      double part = f->predicted_saved_pct / 100 / (double)f->node_count;
-      if (!n || part <= n->saved) continue;
-      on_nodes += part - n->saved;
-      n->saved = part;
+      if (!n || f->node_saved_pct[k] <= n->saved_pct) continue;
+      saved_pct += f->node_saved_pct[k] - n->saved_pct;
+      n->saved_pct = f->node_saved_pct[k];
     }
   }
   free_times(&times);
-  saved += on_nodes;
-  if (saved > 0.95) saved = 0.95;
+  double saved = saved_pct < 95 ? saved_pct / 100 : 0.95;
   return 100 * (1 / (1 - saved) - 1);
 }

@@ -7,8 +7,7 @@
 #include <strings.h>
 
 double hn_share(const hn_diagnosis *d, double ms) {
-  double wall = d->p->closure.wall_ms;
-  return wall > 0 ? 100 * ms / wall : 0;
+  return d->typical_wall_ms > 0 ? 100 * ms / d->typical_wall_ms : 0;
 }
 
 const hone_step_fact *hn_step(const hn_diagnosis *d, const hone_layer *layer) {
@@ -36,11 +35,19 @@ bool hn_is_matrix(const hone_layer *l) {
                                  "FusedGemm", "FullyConnected", "Attention");
 }
 
+bool hn_is_binary(const hone_layer *l) {
+  return ONE_OF(l->type, "Add", "Mul", "Sub", "Div", "Max", "Min", "Sum", "Pow", "Where");
+}
+
 bool hn_is_elementwise(const hone_layer *l) {
-  return ONE_OF(l->type, "BatchNormalization", "Relu", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu",
+  return hn_is_binary(l) ||
+         ONE_OF(l->type, "BatchNormalization", "Relu", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu",
                 "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "Gelu", "Erf", "Mish", "Softplus", "Swish",
-                "Silu", "Add", "Mul", "Sub", "Div", "Max", "Min", "Sum", "Neg", "Abs", "Sqrt", "Exp", "Pow",
-                "Identity", "Cast", "Where");
+                "Silu", "Neg", "Abs", "Sqrt", "Exp", "Identity", "Cast", "Pointwise");
+}
+
+bool hn_has_unknown_shape(const hone_step_fact *step) {
+  return (step->shape_out && strchr(step->shape_out, '?')) || (step->shape_in && strchr(step->shape_in, '?'));
 }
 
 bool hn_is_transpose(const hone_layer *l) { return ONE_OF(l->type, "Transpose", "Permute"); }
@@ -56,9 +63,10 @@ double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) 
   const hone_step_fact *step = hn_step(d, l);
   const hone_roof *compute = hn_roof_compute(d->facts, step ? step->dtype : NULL);
   const hone_roof *memory = hn_roof_memory(d->facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
-  double ms = 0;
+  double ms = 0, typical = hn_typical_ms(l);
   if (compute && l->flops > 0) ms = l->flops / compute->gflops / 1e6;
   if (memory && l->bytes > 0 && l->bytes / memory->gbs / 1e6 > ms) ms = l->bytes / memory->gbs / 1e6;
-  ms *= 100 / percent;
-  return ms > 0 && ms < l->time_ms ? ms : l->time_ms;
+  if (ms <= 0) return typical;
+  ms = ms * 100 / percent + l->calls * d->t->step_overhead / 1e3;
+  return ms < typical ? ms : typical;
 }

@@ -101,11 +101,19 @@ static void classify(hone_layer *l) {
     l->bound_confidence = 0.4;
 }
 
+double hn_typical_ms(const hone_layer *l) { return l->stats.p50 > 0 ? l->stats.p50 : l->time_ms; }
+
+double hn_typical_wall_ms(const hone_profile *p) {
+  double ms = p->closure.gaps_ms + (p->closure.residual_ms > 0 ? p->closure.residual_ms : 0);
+  for (size_t i = 0; i < p->layer_count; i++) ms += hn_typical_ms(&p->layers[i]);
+  return ms;
+}
+
 void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(facts, &n);
   const hone_step_fact *step = l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
-  double seconds = l->time_ms / 1e3;
+  double seconds = hn_typical_ms(l) / 1e3;
   if (seconds > 0) {
     l->gflops = l->flops / seconds / 1e9;
     l->gbs = l->bytes / seconds / 1e9;

@@ -12,8 +12,17 @@ const hone_roof *hn_roof_memory(const hone_facts *facts, const hone_step_fact *s
 /* The slowest, outermost memory level. */
 const hone_roof *hn_roof_dram(const hone_facts *facts);
 
+/* The layer's time in a typical run: the median over iterations, which an interruption by another process
+ * does not move; the mean for one that runs in the minority of iterations. */
+double hn_typical_ms(const hone_layer *layer);
+
+/* Wall of a typical run: the layers' typical times plus gaps and residual. On a quiet machine it is the
+ * median wall; on a busy one every run is interrupted somewhere, so even the median wall is longer than any
+ * run would be alone. */
+double hn_typical_wall_ms(const hone_profile *profile);
+
 /* Fills gflops, gbs, intensity, compute_pct, memory_pct, roof_pct, memory_level, bound, ridge,
- * bound_confidence from time_ms, calls, flops, bytes and step. */
+ * bound_confidence from stats, time_ms, calls, flops, bytes and step. */
 void hn_bound_layer(const hone_facts *facts, hone_layer *layer);
 
 #endif

@@ -209,6 +209,7 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
   qsort_r(order, n, sizeof *order, slower_first, layers);
   p->layers = layers;
   p->layer_count = n;
+  p->filtered = n < t->rows.len;
   p->by_time = order;
   return HONE_OK;
 }

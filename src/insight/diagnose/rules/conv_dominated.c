@@ -11,11 +11,11 @@ static void run(hn_diagnosis *d) {
     if (!hn_is_conv(l)) continue;
     double reachable = hn_roof_time(d, l, d->t->reachable_roof);
     count++;
-    conv_ms += l->time_ms;
+    conv_ms += hn_typical_ms(l);
     reachable_ms += reachable;
     flops += l->flops;
-    if (l->time_ms - reachable > worst_loss) {
-      worst_loss = l->time_ms - reachable;
+    if (hn_typical_ms(l) - reachable > worst_loss) {
+      worst_loss = hn_typical_ms(l) - reachable;
       worst = l;
     }
   }
@@ -40,9 +40,9 @@ static void run(hn_diagnosis *d) {
   hn_finding_command(d, "hone profile %s --filter Conv", d->model);
   hn_finding_command(d, "hone bench %s", d->model);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (hn_is_conv(&d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i]);
+    if (hn_is_conv(&d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   hn_finding_gain(
-      d, conv_ms / d->p->closure.wall_ms, conv_ms / reachable_ms,
+      d, hn_share(d, conv_ms) / 100, conv_ms / reachable_ms,
       hn_say(d, "roofline: every convolution at %.0f %% of its measured roof", d->t->reachable_roof), 0.4);
   hn_finding_end(d);
 }

@@ -21,10 +21,10 @@ static void run(hn_diagnosis *d) {
     const hone_layer *l = &d->p->layers[i];
     if (!converts(d, l, transposes)) continue;
     bool edge = i == 0 || i + 1 == d->p->layer_count;
-    ms += l->time_ms;
+    ms += hn_typical_ms(l);
     bytes += l->bytes;
     if (edge)
-      edges_ms += l->time_ms;
+      edges_ms += hn_typical_ms(l);
     else
       count++;
   }
@@ -46,10 +46,11 @@ static void run(hn_diagnosis *d) {
   hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
   hn_finding_command(d, "hone optimize %s --explain", d->model);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (converts(d, &d->p->layers[i], transposes)) hn_finding_layer(d, &d->p->layers[i]);
+    if (converts(d, &d->p->layers[i], transposes))
+      hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   /* Removing them is the aim; 20 stands for "all of them" where no edge conversion remains. */
   double s = edges_ms > ms / 20 ? ms / edges_ms : 20;
-  hn_finding_gain(d, ms / d->p->closure.wall_ms, s, "measured: only the conversions at the edges stay", 0.6);
+  hn_finding_gain(d, hn_share(d, ms) / 100, s, "measured: only the conversions at the edges stay", 0.6);
   hn_finding_end(d);
 }
 

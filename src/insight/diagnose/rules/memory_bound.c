@@ -12,7 +12,7 @@ static void run(hn_diagnosis *d) {
     const hone_layer *l = &d->p->layers[i];
     if (!waits_for_memory(d, l)) continue;
     const hone_step_fact *step = hn_step(d, l);
-    ms += l->time_ms;
+    ms += hn_typical_ms(l);
     bytes += l->bytes;
     weights += step ? (double)step->weight_bytes * l->calls : 0;
     count++;
@@ -38,8 +38,9 @@ static void run(hn_diagnosis *d) {
   if (by_weights) hn_finding_command(d, "hone bench %s -b 8", d->model);
   hn_finding_command(d, "hone optimize %s --explain", d->model);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (waits_for_memory(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i]);
-  hn_finding_gain(d, ms / d->p->closure.wall_ms, 2,
+    if (waits_for_memory(d, &d->p->layers[i]))
+      hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
+  hn_finding_gain(d, hn_share(d, ms) / 100, 2,
                   "roofline: at the bandwidth roof time follows bytes, and 16-bit numbers are half of them",
                   0.4);
   hn_finding_end(d);

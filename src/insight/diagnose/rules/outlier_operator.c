@@ -6,7 +6,7 @@ static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
 }
 
 static void gain(hn_diagnosis *d, double mean_ms, double usual_ms) {
-  hn_finding_gain(d, mean_ms / d->p->closure.wall_ms, usual_ms > 0 ? mean_ms / usual_ms : 1,
+  hn_finding_gain(d, mean_ms / d->p->wall.mean, usual_ms > 0 ? mean_ms / usual_ms : 1,
                   "measured: every run takes as long as the median run", 0.5);
 }
 
@@ -44,7 +44,7 @@ static void one_operator(hn_diagnosis *d, const hone_layer *l) {
   hn_finding_evidence(d, "p95", l->stats.p95, "ms", "exclusive time an iteration");
   hn_finding_evidence(d, "worst", l->stats.max, "ms", "exclusive time an iteration");
   hn_finding_command(d, "hone profile %s --filter '%s'", d->model, l->name);
-  hn_finding_layer(d, l);
+  hn_finding_layer(d, l, l->time_ms);
   gain(d, l->stats.mean, l->stats.p50);
   hn_finding_end(d);
 }

@@ -3,7 +3,7 @@
 
 static bool is_reference(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  return step && step->is_reference;
+  return step && step->is_reference && !hn_has_unknown_shape(step); /* those have a rule of their own */
 }
 
 /* Why the fast tactics refused, in their own words: the first reason of the slowest step. */
@@ -24,11 +24,11 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
     if (!is_reference(d, l)) continue;
-    ms += l->time_ms;
+    ms += hn_typical_ms(l);
     /* A plain vectorised kernel, not a tuned one: half of the roofline. */
     reachable_ms += hn_roof_time(d, l, 50);
     count++;
-    if (!slowest || l->time_ms > slowest->time_ms) slowest = l;
+    if (!slowest || hn_typical_ms(l) > hn_typical_ms(slowest)) slowest = l;
   }
   double share = hn_share(d, ms);
   if (!count || share < d->t->reference_share) return;
@@ -44,15 +44,16 @@ static void run(hn_diagnosis *d) {
           ? hn_say(d, "No fast tactic accepts them. For '%s', %s says: %s.", slowest->name, tactic, reason)
           : hn_say(d, "No fast tactic accepts them; '%s' (%s) is the slowest.", slowest->name, slowest->type);
   hn_finding_evidence(d, "reference share", share, "%", "exclusive wall time of the spans");
-  hn_finding_evidence(d, "slowest", slowest->time_ms, "ms", slowest->name);
+  hn_finding_evidence(d, "slowest", hn_typical_ms(slowest), "ms", slowest->name);
   hn_finding_evidence(d, "its share of the roofline", slowest->roof_pct, "%",
                       "measured roofs of this machine");
   hn_finding_command(d, "hone optimize %s --explain", d->model);
   hn_finding_command(d, "hone profile %s --filter %s", d->model, slowest->type);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (is_reference(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i]);
+    if (is_reference(d, &d->p->layers[i]))
+      hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   double s = reachable_ms < ms ? ms / reachable_ms : 4;
-  hn_finding_gain(d, ms / d->p->closure.wall_ms, s > 50 ? 50 : s,
+  hn_finding_gain(d, hn_share(d, ms) / 100, s > 50 ? 50 : s,
                   reachable_ms < ms
                       ? "roofline: half of the measured roof, a plain vectorised kernel"
                       : "table: one 8-lane f32 vector at half efficiency against scalar code, any x86-64",

@@ -3,7 +3,7 @@
 
 static void run(hn_diagnosis *d) {
   const hone_closure *c = &d->p->closure;
-  double share = hn_share(d, c->gaps_ms);
+  double share = c->wall_ms > 0 ? 100 * c->gaps_ms / c->wall_ms : 0;
   if (share <= d->t->idle_share) return;
   bool one_place = c->longest_gap_ms > c->gaps_ms / 2;
   double healthy = d->t->healthy_idle / 100 * (c->wall_ms - c->gaps_ms);

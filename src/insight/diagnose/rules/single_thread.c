@@ -25,7 +25,7 @@ static double measured_scaling(const hn_diagnosis *d, bool memory, const char *n
 static void run(hn_diagnosis *d) {
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
   if (m->threads != 1 || m->cores < 2) return;
-  double work_ms = d->p->closure.layers_ms + d->p->closure.reformats_ms;
+  double work_ms = 0;
   double compute = measured_scaling(d, false, "f32", m->cores),
          memory = measured_scaling(d, true, "DRAM", m->cores);
   bool measured = compute > 1;
@@ -34,7 +34,8 @@ static void run(hn_diagnosis *d) {
   double parallel_ms = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    parallel_ms += l->time_ms / (l->bound == HONE_LIMIT_MEMORY && memory > 1 ? memory : scaling);
+    work_ms += hn_typical_ms(l);
+    parallel_ms += hn_typical_ms(l) / (l->bound == HONE_LIMIT_MEMORY && memory > 1 ? memory : scaling);
   }
   if (work_ms <= 0 || parallel_ms <= 0) return;
   hone_finding *f = hn_finding_begin(d, NULL);
@@ -50,7 +51,7 @@ static void run(hn_diagnosis *d) {
   if (measured) hn_finding_evidence(d, "f32 scaling", compute, "x", "measured roofs of this machine");
   if (memory > 1) hn_finding_evidence(d, "DRAM scaling", memory, "x", "measured roofs of this machine");
   hn_finding_command(d, "hone bench %s -t %.0f", d->model, m->cores);
-  hn_finding_gain(d, work_ms / d->p->closure.wall_ms, work_ms / parallel_ms,
+  hn_finding_gain(d, hn_share(d, work_ms) / 100, work_ms / parallel_ms,
                   measured
                       ? "measured: roofs of this machine with one and with all threads"
                       : "table: 80 % parallel efficiency per processor, assumed for lack of measured roofs",

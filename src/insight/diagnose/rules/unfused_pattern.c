@@ -25,21 +25,27 @@ static const hone_layer *layer_of_node(const hn_diagnosis *d, int32_t node) {
 
 /* Adds the layers of one near miss to the group, each once, and to the finding under way. */
 static void add_miss(hn_diagnosis *d, const hone_near_miss *miss, bool *taken, group *g) {
-  double heaviest = 0, sum = 0;
+  const hone_layer *heaviest = NULL;
+  double sum = 0;
   size_t fresh = 0;
   for (size_t i = 0; i < miss->node_count; i++) {
     const hone_layer *l = layer_of_node(d, miss->nodes[i]);
     if (!l || taken[l - d->p->layers]) continue;
-    taken[l - d->p->layers] = true;
     fresh++;
-    sum += l->time_ms;
-    if (l->time_ms > heaviest) heaviest = l->time_ms;
-    hn_finding_layer(d, l);
+    sum += hn_typical_ms(l);
+    if (!heaviest || hn_typical_ms(l) > hn_typical_ms(heaviest)) heaviest = l;
   }
   if (!fresh) return;
-  g->whole_ms += sum;
   /* The pattern's anchor stays. When an earlier pattern took it, what is left here goes as a whole. */
-  g->extra_ms += fresh == miss->node_count ? sum - heaviest : sum;
+  if (fresh < miss->node_count) heaviest = NULL;
+  for (size_t i = 0; i < miss->node_count; i++) {
+    const hone_layer *l = layer_of_node(d, miss->nodes[i]);
+    if (!l || taken[l - d->p->layers]) continue;
+    taken[l - d->p->layers] = true;
+    hn_finding_layer(d, l, l == heaviest ? 0 : hn_typical_ms(l));
+  }
+  g->whole_ms += sum;
+  g->extra_ms += heaviest ? sum - hn_typical_ms(heaviest) : sum;
   g->bytes_saved += (double)miss->bytes_saved;
   g->patterns++;
   if (!g->reason) g->reason = miss->reason;
@@ -65,7 +71,7 @@ static void finish(hn_diagnosis *d, hone_finding *f, const group *g, double extr
   if (g->bytes_saved > 0)
     hn_finding_evidence(d, "bytes saved", g->bytes_saved / 1e6, "MB", "shapes of the tensors");
   hn_finding_gain(
-      d, g->whole_ms / d->p->closure.wall_ms, g->whole_ms / (g->whole_ms - g->extra_ms + left),
+      d, hn_share(d, g->whole_ms) / 100, g->whole_ms / (g->whole_ms - g->extra_ms + left),
       "measured: times of the operators that disappear; what they still read priced at the DRAM roof",
       confidence);
   hn_finding_end(d);
@@ -121,36 +127,49 @@ static void from_near_misses(hn_diagnosis *d, const hone_near_miss *misses, size
   }
 }
 
-/* Without near misses: chains "product, elementwise, elementwise..." in the order of execution. */
+/* Adds layer i, which fusion removes, to the group of chains; `kept` of its bytes are still moved afterwards.
+ */
+static void add_extra(hn_diagnosis *d, group *g, double *extra_bytes, size_t i, double kept) {
+  const hone_layer *l = &d->p->layers[i];
+  double ms = hn_typical_ms(l);
+  g->whole_ms += ms;
+  g->extra_ms += ms;
+  *extra_bytes += l->bytes;
+  g->bytes_saved += l->bytes * (1 - kept);
+  hn_finding_layer(d, l, ms);
+}
+
+/* Without near misses: chains "product, elementwise, elementwise..." in the order of execution. Conversions
+ * of layout between their links are there only because the links are separate, so they go with them. */
 static void from_order(hn_diagnosis *d) {
   group g = {0};
   double extra_bytes = 0;
-  bool in_chain = false, counted = false;
   const hone_layer *anchor = NULL;
+  size_t linked = 0; /* layers up to here belong to the chain of the anchor */
+  bool counted = false;
   hone_finding *f = hn_finding_begin(d, NULL);
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
+    if (hn_is_reformat(d->facts, l)) continue;
     if (hn_is_matrix(l)) {
-      in_chain = true;
-      counted = false;
       anchor = l;
+      linked = i + 1;
+      counted = false;
       continue;
     }
-    if (!hn_is_elementwise(l)) in_chain = false;
-    if (!in_chain) continue;
+    if (!hn_is_elementwise(l)) anchor = NULL;
+    if (!anchor) continue;
     if (!counted) {
-      g.patterns++;
-      g.whole_ms += anchor->time_ms;
-      hn_finding_layer(d, anchor);
       counted = true;
+      g.patterns++;
+      g.whole_ms += hn_typical_ms(anchor);
+      hn_finding_layer(d, anchor, 0);
     }
-    g.whole_ms += l->time_ms;
-    g.extra_ms += l->time_ms;
-    extra_bytes += l->bytes;
-    /* A unary operator's read and write both go; a binary one still reads its other input: two thirds of its
+    for (; linked < i; linked++) add_extra(d, &g, &extra_bytes, linked, 0);
+    /* A unary operator's read and write both go; a binary one still reads its other input, a third of its
      * bytes. */
-    g.bytes_saved += l->bytes * 2 / 3;
-    hn_finding_layer(d, l);
+    add_extra(d, &g, &extra_bytes, i, hn_is_binary(l) ? 1.0 / 3 : 0);
+    linked = i + 1;
   }
   if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
   f->title = hn_say(d, "Chains of elementwise operators (%zu) are not fused", g.patterns);

@@ -13,6 +13,7 @@ hone.panel({
     const a = report.baseline, b = report.optimized;
     const rows = [
       ['Median latency', a.latency_ms.median, b.latency_ms.median, hone.ms, true],
+      ['Best latency', a.latency_ms.min, b.latency_ms.min, hone.ms, true],
       ['p95 latency', a.latency_ms.p95, b.latency_ms.p95, hone.ms, true],
       ['Throughput', a.throughput.measured_fps, b.throughput.measured_fps, (v) => hone.number(v) + ' /s', false],
       ['Executed steps', a.layers.length, b.layers.length, (v) => hone.number(v, 0), true],
