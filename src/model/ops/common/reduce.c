@@ -67,6 +67,7 @@ static void apply(const hn_reduction *r, const void *run, void *wide, int64_t n,
   if (t == HONE_DTYPE_F64) ((double *)y->data)[at] = r->f64(run, n);
   else if (t == HONE_DTYPE_F32) ((float *)y->data)[at] = r->f32(run, n);
   else if (t == HONE_DTYPE_U64) ((uint64_t *)y->data)[at] = r->u64(run, n);
+  else if (t == HONE_DTYPE_I64) ((int64_t *)y->data)[at] = r->i64(run, n);
   else if (hone_dtype_is_float(t)) {
     hn_read_f32(wide, run, t, 0, n);
     float v = r->f32(wide, n);
