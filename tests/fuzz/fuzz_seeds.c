@@ -1,0 +1,57 @@
+/* fuzz_seeds TARGET FOLDER: writes starting inputs for a fuzz target, from the ONNX test data where it is installed. */
+#include "insight/sample.h"
+
+#include "model/ir/text.h"
+#include "model/onnx/onnx.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void copy(const char *from, const char *folder, size_t i) {
+  hn_file f;
+  char to[512];
+  if (hn_file_map(from, NULL, &f, NULL) != HONE_OK) return;
+  snprintf(to, sizeof to, "%s/seed%zu", folder, i);
+  if (f.size < 65536) hn_file_write(to, f.data, f.size, NULL);
+  hn_file_unmap(&f);
+}
+
+static void print_model(const char *from, const char *folder, size_t i) {
+  hn_model *m = NULL;
+  hn_str s = {0};
+  char to[512];
+  snprintf(to, sizeof to, "%s/seed%zu", folder, i);
+  if (hn_onnx_load(from, &m, NULL) == HONE_OK && hn_model_print(m, NULL, &s) && s.len < 65536) hn_file_write(to, s.ptr, s.len, NULL);
+  hn_str_free(&s);
+  hn_model_destroy(m);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return fprintf(stderr, "usage: fuzz_seeds TARGET FOLDER\n"), 2;
+  const char *target = argv[1], *folder = argv[2];
+  if (strcmp(target, "fuzz_facts") == 0) {
+    for (int level = 0; level <= 2; level += 2) {
+      char to[512], *text = NULL;
+      size_t length;
+      hone_facts *f = sample_facts(level);
+      snprintf(to, sizeof to, "%s/seed%d", folder, level);
+      if (f && hone_facts_to_json(f, &text, &length, NULL) == HONE_OK) hn_file_write(to, text, length, NULL);
+      free(text);
+      hone_facts_destroy(f);
+    }
+    return 0;
+  }
+  bool tensor = strcmp(target, "fuzz_tensor") == 0;
+  glob_t g;
+  if (glob(tensor ? "/usr/share/libonnx-testdata/data/node/*/test_data_set_0/input_0.pb" : "/usr/share/libonnx-testdata/data/node/*/model.onnx", 0, NULL, &g) != 0) return 0;
+  for (size_t i = 0; i < g.gl_pathc; i += tensor ? 7 : 2) {
+    if (strcmp(target, "fuzz_text") == 0)
+      print_model(g.gl_pathv[i], folder, i);
+    else
+      copy(g.gl_pathv[i], folder, i);
+  }
+  globfree(&g);
+  return 0;
+}
