@@ -1,8 +1,9 @@
 /* Adapter of the normalisation kernels.
  *
- * Bounds: a mean of n values, summed in blocks of at most 4096 with the block sums in double, is off by at most
- * (min(n, 4096) + 4) eps mean|x|. Let e be the error of h - mean; the variance then moves by 2 e sqrt(var) + e^2 and
- * (n + 6) eps var, which moves 1 / sqrt(var + eps) by half of that relative to var + eps. */
+ * Bounds: a mean of n values, summed in blocks of at most 4096 with the block sums in double, is off by at
+ * most (min(n, 4096) + 4) eps mean|x|. Let e be the error of h - mean; the variance then moves by 2 e
+ * sqrt(var) + e^2 and (n + 6) eps var, which moves 1 / sqrt(var + eps) by half of that relative to var + eps.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -35,7 +36,8 @@ static double known_bound(double b) { return isfinite(b) ? b : 0; }
 
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fill fill, unsigned parts, bool rms) {
+static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fill fill, unsigned parts,
+                      bool rms) {
   float *part[4] = {NULL}, *x = ck_alloc(c, n, 0), *y = ck_alloc(c, n, n % 3), *sum = NULL;
   ck_fill(c, x, n, fill);
   for (unsigned i = 0; i < 4; i++)
@@ -49,8 +51,16 @@ static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fi
     if (isfinite(sizes)) mag = fmax(mag, sizes);
   }
   const double input_err = parts & 3 ? 2 * CK_EPS * mag : 0;
-  struct hn_norm_row r = {.x = x, .residual = part[0], .bias = part[1], .gamma = part[2], .beta = part[3],
-                          .y = y, .h = sum, .n = n, .eps = 1e-5f, .rms = rms};
+  struct hn_norm_row r = {.x = x,
+                          .residual = part[0],
+                          .bias = part[1],
+                          .gamma = part[2],
+                          .beta = part[3],
+                          .y = y,
+                          .h = sum,
+                          .n = n,
+                          .eps = 1e-5f,
+                          .rms = rms};
   ck_case(c, "row n=%zu fill=%s parts=%u rms=%d", n, ck_fill_name(fill), parts, rms);
   ops->row(&r);
   if (n == 0) {
@@ -59,7 +69,8 @@ static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fi
     return;
   }
   const moments m = moments_of(h, n, smaller((double)n, 4096), input_err, rms);
-  const double total = m.var + (double)r.eps, s = 1 / sqrt(total), s_rel = 0.5 * m.var_err / total + 3 * CK_EPS;
+  const double total = m.var + (double)r.eps, s = 1 / sqrt(total),
+               s_rel = 0.5 * m.var_err / total + 3 * CK_EPS;
   ck_near(c, 0, r.mean, m.mean, m.mean_err + CK_EPS * fabs(m.mean));
   /* when the uncertainty of the variance is not small against it, first order says nothing */
   const bool known = s_rel < 0.01 || !isfinite(s_rel);
@@ -67,8 +78,10 @@ static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fi
   for (size_t i = 0; i < n; i++) {
     if (sum) ck_near(c, i, sum[i], h[i], known_bound(input_err));
     if (!known) continue;
-    const double g = part[2] ? (double)part[2][i] : 1, b = part[3] ? (double)part[3][i] : 0, z = (h[i] - m.mean) * s;
-    const double z_err = (input_err + m.mean_err + CK_EPS * (fabs(h[i]) + 2 * fabs(m.mean))) * s + fabs(z) * (1.05 * s_rel + 2 * CK_EPS);
+    const double g = part[2] ? (double)part[2][i] : 1, b = part[3] ? (double)part[3][i] : 0,
+                 z = (h[i] - m.mean) * s;
+    const double z_err = (input_err + m.mean_err + CK_EPS * (fabs(h[i]) + 2 * fabs(m.mean))) * s +
+                         fabs(z) * (1.05 * s_rel + 2 * CK_EPS);
     ck_near(c, i, y[i], z * g + b,
             known_bound(fabs(g) * z_err + 2 * CK_EPS * (fabs(z * g) + fabs(b)) + 4 * CK_TINY));
   }
@@ -77,7 +90,8 @@ static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fi
 
 static void check_columns(ck *c, const struct hn_norm_ops *ops, size_t rows, size_t cols, enum ck_fill fill) {
   const size_t ld = cols + rows % 3, total = (rows - 1) * ld + cols;
-  float *x = ck_alloc(c, total, 0), *y = ck_alloc(c, total, 0), *mean = ck_alloc(c, cols, 1), *var = ck_alloc(c, cols, 0);
+  float *x = ck_alloc(c, total, 0), *y = ck_alloc(c, total, 0), *mean = ck_alloc(c, cols, 1),
+        *var = ck_alloc(c, cols, 0);
   float *scale = ck_alloc(c, cols, 1), *shift = ck_alloc(c, cols, 2);
   ck_fill(c, x, total, fill);
   ck_fill(c, scale, cols, CK_RANDOM);
@@ -95,8 +109,10 @@ static void check_columns(ck *c, const struct hn_norm_ops *ops, size_t rows, siz
     ops->column_affine(y, (ptrdiff_t)ld, x, (ptrdiff_t)ld, rows, cols, with_mean ? mean : NULL, scale, shift);
     for (size_t i = 0; i < rows; i++)
       for (size_t j = 0; j < cols; j++) {
-        const double a = (double)x[i * ld + j], m = with_mean ? (double)mean[j] : 0, s = (double)scale[j], t = (double)shift[j];
-        ck_near(c, i * ld + j, y[i * ld + j], (a - m) * s + t, 3 * CK_EPS * (fabs((a - m) * s) + fabs(t)) + 2 * CK_TINY);
+        const double a = (double)x[i * ld + j], m = with_mean ? (double)mean[j] : 0, s = (double)scale[j],
+                     t = (double)shift[j];
+        ck_near(c, i * ld + j, y[i * ld + j], (a - m) * s + t,
+                3 * CK_EPS * (fabs((a - m) * s) + fabs(t)) + 2 * CK_TINY);
       }
   }
   ck_release_all(c);
@@ -150,11 +166,13 @@ static void run_job(void *arg) {
 static void bench(ck *c, const struct hn_kernel *k) {
   enum { N = 768, ROWS = 16 };
   const struct hn_kernel *scalar = hn_kernel_find("norm", "f32", HN_ISA_SCALAR);
-  float *x = ck_alloc(c, N * ROWS, 0), *res = ck_alloc(c, N * ROWS, 0), *y = ck_alloc(c, N * ROWS, 0), *g = ck_alloc(c, N, 0);
+  float *x = ck_alloc(c, N * ROWS, 0), *res = ck_alloc(c, N * ROWS, 0), *y = ck_alloc(c, N * ROWS, 0),
+        *g = ck_alloc(c, N, 0);
   ck_fill(c, x, N * ROWS, CK_RANDOM);
   ck_fill(c, res, N * ROWS, CK_RANDOM);
   ck_fill(c, g, N, CK_RANDOM);
-  struct job j = {k->ops, {.x = x, .residual = res, .gamma = g, .beta = g, .y = y, .n = N, .eps = 1e-5f}, ROWS};
+  struct job j = {
+      k->ops, {.x = x, .residual = res, .gamma = g, .beta = g, .y = y, .n = N, .eps = 1e-5f}, ROWS};
   const double t = ck_time(run_job, &j);
   j.ops = scalar->ops;
   const double ts = k == scalar ? 0 : ck_time(run_job, &j);

@@ -1,8 +1,8 @@
 /* Adapter of the pointwise kernels: every instruction against its formula in double, in every operand form.
  *
- * Bounds: exact operations must equal the same f32 operation; the others are allowed the number of units in the last
- * place that vec/vec_math.h states, plus the effect of rounding an inner argument where the formula has one (the
- * derivation stands beside each case). */
+ * Bounds: exact operations must equal the same f32 operation; the others are allowed the number of units in
+ * the last place that vec/vec_math.h states, plus the effect of rounding an inner argument where the formula
+ * has one (the derivation stands beside each case). */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -66,10 +66,13 @@ static answer oracle(hone_pw_op op, float a, float b, float c, float al, float b
   case HONE_PW_LEAKYRELU: return same(a < 0 ? a * al : a);
   /* expm1 and one product; an underflow of one factor is multiplied by the others */
   case HONE_PW_ELU: return near(x < 0 ? (double)al * expm1(x) : x, 2, CK_TINY * (double)al);
-  case HONE_PW_SELU: return near((double)be * (x <= 0 ? (double)al * expm1(x) : x), 2.5, CK_TINY * (double)be * (double)(al + 1));
+  case HONE_PW_SELU:
+    return near((double)be * (x <= 0 ? (double)al * expm1(x) : x), 2.5,
+                CK_TINY * (double)be * (double)(al + 1));
   /* as ELU; the rounded quotient changes expm1 by no more than itself, relatively */
   case HONE_PW_CELU:
-    return near(fmax(0, x) + fmin(0, (double)al * expm1(x / (double)al)) + (isnan(a) ? NAN : 0), 3, 2 * CK_TINY * (double)al);
+    return near(fmax(0, x) + fmin(0, (double)al * expm1(x / (double)al)) + (isnan(a) ? NAN : 0), 3,
+                2 * CK_TINY * (double)al);
   /* a product and a sum, each rounded */
   case HONE_PW_HARDSIGMOID:
     return near(isnan(a) ? NAN : clip01((double)al * x + (double)be), 0,
@@ -77,7 +80,8 @@ static answer oracle(hone_pw_op op, float a, float b, float c, float al, float b
   case HONE_PW_HARDSWISH:
     return near(isnan(a) ? NAN : x * clip01((double)al * x + (double)be), 1,
                 t * 2 * CK_EPS * (fabs((double)al * x) + fabs((double)be)) + CK_TINY);
-  /* x sigmoid(s): rounding s moves sigmoid by at most |s| eps, relatively; a denormal sigmoid is multiplied by x */
+  /* x sigmoid(s): rounding s moves sigmoid by at most |s| eps, relatively; a denormal sigmoid is multiplied
+   * by x */
   case HONE_PW_SILU: {
     const double s = (double)al * x, y = x * (1 / (1 + exp(-s)));
     return near(y, 3, fabs(y) * fabs(s) * CK_EPS + t * 3 * CK_TINY);
@@ -104,7 +108,10 @@ static answer oracle(hone_pw_op op, float a, float b, float c, float al, float b
 
 /* Immediates worth testing, by operation: at most two pairs. */
 static unsigned immediates(hone_pw_op op, float p[2][2]) {
-  static const struct { hone_pw_op op; float p[2][2]; } table[] = {
+  static const struct {
+    hone_pw_op op;
+    float p[2][2];
+  } table[] = {
       {HONE_PW_CLIP, {{0.0f, 6.0f}, {-0.5f, 0.25f}}},
       {HONE_PW_LEAKYRELU, {{0.1f, 0}, {0.01f, 0}}},
       {HONE_PW_ELU, {{1.0f, 0}, {0.7f, 0}}},
@@ -133,8 +140,8 @@ static void compare(ck *c, size_t i, float got, answer w) {
   ck_near(c, i, got, fabs(w.want) > FLT_MAX ? (double)(float)w.want : w.want, w.bound);
 }
 
-static void check_form(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, size_t n, enum ck_fill fill, unsigned uniform,
-                       const float *p) {
+static void check_form(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, size_t n, enum ck_fill fill,
+                       unsigned uniform, const float *p) {
   const size_t miss = n % 4;
   float *in[3], *out = ck_alloc(c, n, miss);
   for (int k = 0; k < 3; k++) {
@@ -144,11 +151,13 @@ static void check_form(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, size_t
   }
   if (op == HONE_PW_EQ && n > 2 && !(uniform & 3)) in[0][1] = in[1][1];
   if (op == HONE_PW_POW && uniform == 2) in[1][0] = (float[]){2.0f, -1.0f, 0.5f, 3.0f, 0.0f}[n % 5];
-  ck_case(c, "op %d n=%zu fill=%s uniform=%u alpha=%g", (int)op, n, ck_fill_name(fill), uniform, (double)p[0]);
+  ck_case(c, "op %d n=%zu fill=%s uniform=%u alpha=%g", (int)op, n, ck_fill_name(fill), uniform,
+          (double)p[0]);
   ops->fn[op](out, in[0], in[1], in[2], n, uniform, p);
   for (size_t i = 0; i < n; i++)
     compare(c, i, out[i],
-            oracle(op, in[0][uniform & 1 ? 0 : i], in[1][uniform & 2 ? 0 : i], in[2][uniform & 4 ? 0 : i], p[0], p[1]));
+            oracle(op, in[0][uniform & 1 ? 0 : i], in[1][uniform & 2 ? 0 : i], in[2][uniform & 4 ? 0 : i],
+                   p[0], p[1]));
   ck_release_all(c);
 }
 
@@ -206,12 +215,25 @@ static void run_job(void *arg) {
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
-  static const struct { hone_pw_op op; const char *name; unsigned uniform; } cases[] = {
-      {HONE_PW_ADD, "add vv", 0},         {HONE_PW_MUL, "mul vs", 2},          {HONE_PW_RELU, "relu", 0},
-      {HONE_PW_HARDSWISH, "hardswish", 0}, {HONE_PW_EXP, "exp", 0},             {HONE_PW_LOG, "log", 0},
-      {HONE_PW_SIGMOID, "sigmoid", 0},     {HONE_PW_TANH, "tanh", 0},           {HONE_PW_ERF, "erf", 0},
-      {HONE_PW_GELU_ERF, "gelu_erf", 0},   {HONE_PW_GELU_TANH, "gelu_tanh", 0}, {HONE_PW_SILU, "silu", 0},
-      {HONE_PW_SOFTPLUS, "softplus", 0},   {HONE_PW_MISH, "mish", 0},           {HONE_PW_POW, "pow vv", 0}};
+  static const struct {
+    hone_pw_op op;
+    const char *name;
+    unsigned uniform;
+  } cases[] = {{HONE_PW_ADD, "add vv", 0},
+               {HONE_PW_MUL, "mul vs", 2},
+               {HONE_PW_RELU, "relu", 0},
+               {HONE_PW_HARDSWISH, "hardswish", 0},
+               {HONE_PW_EXP, "exp", 0},
+               {HONE_PW_LOG, "log", 0},
+               {HONE_PW_SIGMOID, "sigmoid", 0},
+               {HONE_PW_TANH, "tanh", 0},
+               {HONE_PW_ERF, "erf", 0},
+               {HONE_PW_GELU_ERF, "gelu_erf", 0},
+               {HONE_PW_GELU_TANH, "gelu_tanh", 0},
+               {HONE_PW_SILU, "silu", 0},
+               {HONE_PW_SOFTPLUS, "softplus", 0},
+               {HONE_PW_MISH, "mish", 0},
+               {HONE_PW_POW, "pow vv", 0}};
   enum { N = 2048 };
   const struct hn_kernel *scalar = hn_kernel_find("pointwise", "f32", HN_ISA_SCALAR);
   float *d = ck_alloc(c, N, 0), *a = ck_alloc(c, N, 0), *b = ck_alloc(c, N, 0);

@@ -15,7 +15,8 @@ static int extent(int in, int k, int s, int d, int pb, int pe) {
 }
 
 /* What the tactic does: clip in height, one call a row. */
-static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, bool count_pad, const float *x, float *y) {
+static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, bool count_pad,
+                       const float *x, float *y) {
   for (int oy = 0; oy < m->oh; oy++) {
     const int y0 = oy * m->sh - m->pt;
     int first = -1, taps = 0, counted = 0;
@@ -49,12 +50,16 @@ static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, 
 static void check_image(ck *c, const struct hn_pool_ops *ops, image m, enum ck_fill fill, int mode) {
   m.oh = extent(m.h, m.kh, m.sh, m.dh, m.pt, m.pb);
   m.ow = extent(m.w, m.kw, m.sw, m.dw, m.pl, m.pr);
-  const size_t n_in = (size_t)m.h * m.w * m.pitch - (size_t)(m.pitch - m.c), n_out = (size_t)m.oh * m.ow * m.c;
+  const size_t n_in = (size_t)m.h * m.w * m.pitch - (size_t)(m.pitch - m.c),
+               n_out = (size_t)m.oh * m.ow * m.c;
   float *x = ck_alloc(c, n_in, 0), *y = ck_alloc(c, n_out, (size_t)m.c % 3);
   ck_fill(c, x, n_in, fill);
   ck_case(c, "%s %dx%dx%d pitch %d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d,%d,%d fill %s",
-          mode == 0 ? "max" : mode == 1 ? "average" : "average with padding", m.h, m.w, m.c, m.pitch, m.kh, m.kw, m.sh,
-          m.sw, m.dh, m.dw, m.pt, m.pl, m.pb, m.pr, ck_fill_name(fill));
+          mode == 0   ? "max"
+          : mode == 1 ? "average"
+                      : "average with padding",
+          m.h, m.w, m.c, m.pitch, m.kh, m.kw, m.sh, m.sw, m.dh, m.dw, m.pt, m.pl, m.pb, m.pr,
+          ck_fill_name(fill));
   pool_image(ops, &m, mode == 0, mode == 2, x, y);
   for (int oy = 0; oy < m.oh; oy++)
     for (int ox = 0; ox < m.ow; ox++)
@@ -85,13 +90,56 @@ static void check_image(ck *c, const struct hn_pool_ops *ops, image m, enum ck_f
 
 static void check(ck *c, const struct hn_kernel *k) {
   static const int channels[] = {1, 3, 7, 8, 9, 16, 17, 31, 64, 67, 130};
-  static const image windows[] = {
-      {.h = 5, .w = 6, .kh = 2, .kw = 2, .sh = 2, .sw = 2, .dh = 1, .dw = 1},
-      {.h = 7, .w = 7, .kh = 3, .kw = 3, .sh = 2, .sw = 2, .dh = 1, .dw = 1, .pt = 1, .pl = 1, .pb = 1, .pr = 1},
-      {.h = 6, .w = 5, .kh = 5, .kw = 5, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .pt = 2, .pl = 2, .pb = 2, .pr = 2},
-      {.h = 9, .w = 8, .kh = 2, .kw = 3, .sh = 1, .sw = 2, .dh = 2, .dw = 3, .pt = 0, .pl = 1, .pb = 1, .pr = 2},
-      {.h = 1, .w = 1, .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1},
-      {.h = 3, .w = 2, .kh = 7, .kw = 4, .sh = 3, .sw = 1, .dh = 1, .dw = 1, .pt = 6, .pl = 3, .pb = 6, .pr = 3}};
+  static const image windows[] = {{.h = 5, .w = 6, .kh = 2, .kw = 2, .sh = 2, .sw = 2, .dh = 1, .dw = 1},
+                                  {.h = 7,
+                                   .w = 7,
+                                   .kh = 3,
+                                   .kw = 3,
+                                   .sh = 2,
+                                   .sw = 2,
+                                   .dh = 1,
+                                   .dw = 1,
+                                   .pt = 1,
+                                   .pl = 1,
+                                   .pb = 1,
+                                   .pr = 1},
+                                  {.h = 6,
+                                   .w = 5,
+                                   .kh = 5,
+                                   .kw = 5,
+                                   .sh = 1,
+                                   .sw = 1,
+                                   .dh = 1,
+                                   .dw = 1,
+                                   .pt = 2,
+                                   .pl = 2,
+                                   .pb = 2,
+                                   .pr = 2},
+                                  {.h = 9,
+                                   .w = 8,
+                                   .kh = 2,
+                                   .kw = 3,
+                                   .sh = 1,
+                                   .sw = 2,
+                                   .dh = 2,
+                                   .dw = 3,
+                                   .pt = 0,
+                                   .pl = 1,
+                                   .pb = 1,
+                                   .pr = 2},
+                                  {.h = 1, .w = 1, .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1},
+                                  {.h = 3,
+                                   .w = 2,
+                                   .kh = 7,
+                                   .kw = 4,
+                                   .sh = 3,
+                                   .sw = 1,
+                                   .dh = 1,
+                                   .dw = 1,
+                                   .pt = 6,
+                                   .pl = 3,
+                                   .pb = 6,
+                                   .pr = 3}};
   for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
       for (int fill = 0; fill < CK_FILLS; fill++)
@@ -116,8 +164,26 @@ static void run_job(void *arg) {
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
-  struct job j = {k->ops, {.h = 112, .w = 112, .c = 64, .pitch = 64, .kh = 3, .kw = 3, .sh = 2, .sw = 2, .dh = 1, .dw = 1,
-                           .pt = 1, .pl = 1, .pb = 1, .pr = 1, .oh = 56, .ow = 56}, true, NULL, NULL};
+  struct job j = {k->ops,
+                  {.h = 112,
+                   .w = 112,
+                   .c = 64,
+                   .pitch = 64,
+                   .kh = 3,
+                   .kw = 3,
+                   .sh = 2,
+                   .sw = 2,
+                   .dh = 1,
+                   .dw = 1,
+                   .pt = 1,
+                   .pl = 1,
+                   .pb = 1,
+                   .pr = 1,
+                   .oh = 56,
+                   .ow = 56},
+                  true,
+                  NULL,
+                  NULL};
   const size_t n_in = 112 * 112 * 64, n_out = 56 * 56 * 64;
   const struct hn_kernel *scalar = hn_kernel_find("pool", "f32", HN_ISA_SCALAR);
   float *x = ck_alloc(c, n_in, 0);

@@ -1,5 +1,5 @@
-/* Adapter of the 8-bit quantisation kernels: integers must be exact; a dequantised value carries one rounding, that of the
- * product (the difference of two small integers is exact). */
+/* Adapter of the 8-bit quantisation kernels: integers must be exact; a dequantised value carries one
+ * rounding, that of the product (the difference of two small integers is exact). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,11 @@ static int code_of(float x, float scale, float zero, bool is_signed) {
   return !(q > lo) ? (int)lo : q > hi ? (int)hi : (int)q;
 }
 
-static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum ck_fill fill, bool vectors, bool is_signed) {
+static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum ck_fill fill, bool vectors,
+                       bool is_signed) {
   const size_t params = vectors ? n : 1, words = (n + 3) / 4;
-  float *x = ck_alloc(c, n, n % 3), *scale = ck_alloc(c, params, 1), *zero = ck_alloc(c, params, 0), *y = ck_alloc(c, n, n % 2);
+  float *x = ck_alloc(c, n, n % 3), *scale = ck_alloc(c, params, 1), *zero = ck_alloc(c, params, 0),
+        *y = ck_alloc(c, n, n % 2);
   /* The end lies at the guard page. */
   unsigned char *q = (unsigned char *)(ck_alloc(c, words, 0) + words) - n;
   ck_fill(c, x, n, fill);
@@ -26,7 +28,8 @@ static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   ck_case(c, "n=%zu fill=%s vectors=%d signed=%d", n, ck_fill_name(fill), vectors, is_signed);
   ops->quantize(q, x, n, scale, zero, vectors, is_signed);
   for (size_t i = 0; i < n; i++)
-    ck_same(c, i, is_signed ? (float)((int8_t *)q)[i] : (float)q[i], (float)code_of(x[i], scale[vectors ? i : 0], zero[vectors ? i : 0], is_signed));
+    ck_same(c, i, is_signed ? (float)((int8_t *)q)[i] : (float)q[i],
+            (float)code_of(x[i], scale[vectors ? i : 0], zero[vectors ? i : 0], is_signed));
   ops->dequantize(y, q, n, scale, zero, vectors, is_signed);
   for (size_t i = 0; i < n; i++) {
     const double code = is_signed ? (double)((int8_t *)q)[i] : (double)q[i];

@@ -1,5 +1,6 @@
-/* Adapter of the reductions. Bounds: a sum of n terms in blocks of 4096 (rows) or 256 (columns, plus the block sums) is
- * off by at most (terms of one accumulation + 4) eps sum|x|; squares carry one rounding more; products n eps. */
+/* Adapter of the reductions. Bounds: a sum of n terms in blocks of 4096 (rows) or 256 (columns, plus the
+ * block sums) is off by at most (terms of one accumulation + 4) eps sum|x|; squares carry one rounding more;
+ * products n eps. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,10 +9,14 @@
 #include "check.h"
 
 static double neutral(hn_reduce_kind kind) {
-  return kind == HN_REDUCE_PROD ? 1 : kind == HN_REDUCE_MAX ? -INFINITY : kind == HN_REDUCE_MIN ? INFINITY : 0;
+  return kind == HN_REDUCE_PROD  ? 1
+         : kind == HN_REDUCE_MAX ? -INFINITY
+         : kind == HN_REDUCE_MIN ? INFINITY
+                                 : 0;
 }
 
-static void expect(ck *c, size_t at, float got, hn_reduce_kind kind, const float *x, size_t n, size_t stride, double terms) {
+static void expect(ck *c, size_t at, float got, hn_reduce_kind kind, const float *x, size_t n, size_t stride,
+                   double terms) {
   double want = neutral(kind), mag = 0, extreme = 0, smallest = 1;
   for (size_t i = 0; i < n; i++) {
     const double v = (double)x[i * stride], a = fabs(v);
@@ -31,7 +36,8 @@ static void expect(ck *c, size_t at, float got, hn_reduce_kind kind, const float
   if (kind == HN_REDUCE_MAX || kind == HN_REDUCE_MIN) {
     ck_same(c, at, got, (float)want);
   } else if (kind == HN_REDUCE_PROD) {
-    /* A partial product may leave the range on the way, in any order: only products that cannot are compared. */
+    /* A partial product may leave the range on the way, in any order: only products that cannot are compared.
+     */
     double hi = 1, lo = 1;
     for (size_t i = 0; i < n; i++) {
       const double a = fabs((double)x[i * stride]);
@@ -71,7 +77,8 @@ static void check(ck *c, const struct hn_kernel *k) {
           ck_case(c, "columns kind=%d rows=%zu cols=%zu fill=%s", kind, rows, w, ck_fill_name(fill));
           ops->columns[kind](y, x, rows, w, (ptrdiff_t)ld);
           for (size_t j = 0; j < w; j++)
-            expect(c, j, y[j], kind, x + (total ? j : 0), rows, ld, smaller((double)rows, 256) + (double)rows / 256);
+            expect(c, j, y[j], kind, x + (total ? j : 0), rows, ld,
+                   smaller((double)rows, 256) + (double)rows / 256);
           ck_release_all(c);
         }
       if (ck_failed(c)) return;
@@ -101,7 +108,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, columns ? "sum of columns 49x2048" : "sum of 2048 rows of 49", t, 49.0 * 2048, 4.0 * 50 * 2048, ts);
+    ck_bench_line(c, columns ? "sum of columns 49x2048" : "sum of 2048 rows of 49", t, 49.0 * 2048,
+                  4.0 * 50 * 2048, ts);
   }
 }
 

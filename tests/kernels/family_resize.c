@@ -1,5 +1,5 @@
-/* Adapter of the interpolation kernels. Bound of a blend: 1 - w is rounded once, two products and a sum: 3 eps of
- * |a (1 - w)| + |b w|. Picks are exact. */
+/* Adapter of the interpolation kernels. Bound of a blend: 1 - w is rounded once, two products and a sum: 3
+ * eps of |a (1 - w)| + |b w|. Picks are exact. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,9 +13,11 @@ static void expect_blend(ck *c, size_t at, float got, float a, float b, float w)
   ck_near(c, at, got, p + q, 3 * CK_EPS * (fabs(p) + fabs(q)) + 3 * CK_TINY);
 }
 
-static void check_row(ck *c, const struct hn_resize_ops *ops, size_t channels, size_t in_w, size_t out_w, enum ck_fill fill) {
+static void check_row(ck *c, const struct hn_resize_ops *ops, size_t channels, size_t in_w, size_t out_w,
+                      enum ck_fill fill) {
   const size_t in_pitch = channels + out_w % 2, out_pitch = channels + in_w % 2;
-  const size_t n_in = (in_w - 1) * in_pitch + channels, n_out = out_w ? (out_w - 1) * out_pitch + channels : 0;
+  const size_t n_in = (in_w - 1) * in_pitch + channels,
+               n_out = out_w ? (out_w - 1) * out_pitch + channels : 0;
   float *x = ck_alloc(c, n_in, 0), *y = ck_alloc(c, n_out, 1), *z = ck_alloc(c, n_out, 0), w[MAX_WIDTH];
   int32_t left[MAX_WIDTH], right[MAX_WIDTH];
   ck_fill(c, x, n_in, fill);
@@ -79,7 +81,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
   const struct hn_kernel *scalar = hn_kernel_find("resize", "f32", HN_ISA_SCALAR);
   int32_t left[26], right[26];
   float w[26];
-  for (int i = 0; i < 26; i++) left[i] = i / 2, right[i] = i / 2 < 12 ? i / 2 + 1 : 12, w[i] = i % 2 ? 0.75f : 0.25f;
+  for (int i = 0; i < 26; i++)
+    left[i] = i / 2, right[i] = i / 2 < 12 ? i / 2 + 1 : 12, w[i] = i % 2 ? 0.75f : 0.25f;
   float *x = ck_alloc(c, 13 * 256, 0);
   ck_fill(c, x, 13 * 256, CK_RANDOM);
   for (int pick = 1; pick >= 0; pick--) {
@@ -87,7 +90,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, pick ? "nearest 13 -> 26 x256" : "linear 13 -> 26 x256", t, pick ? 0 : 3.0 * 26 * 256, 4.0 * 39 * 256, ts);
+    ck_bench_line(c, pick ? "nearest 13 -> 26 x256" : "linear 13 -> 26 x256", t, pick ? 0 : 3.0 * 26 * 256,
+                  4.0 * 39 * 256, ts);
   }
 }
 

@@ -1,15 +1,16 @@
 /* Adapter of the softmax kernels.
  *
- * Bound, relative to exp(t - max) / sum: t carries one rounding (none without scale and mask), t - max one more; both
- * move exp by their absolute size; exp 1 ulp; the sum of n terms; reciprocal and product 2 ulp. The logarithm: the two
- * subtractions and log, absolute. */
+ * Bound, relative to exp(t - max) / sum: t carries one rounding (none without scale and mask), t - max one
+ * more; both move exp by their absolute size; exp 1 ulp; the sum of n terms; reciprocal and product 2 ulp.
+ * The logarithm: the two subtractions and log, absolute. */
 #include <math.h>
 #include <stdio.h>
 
 #include "backends/cpu/kernels/softmax/softmax.h"
 #include "check.h"
 
-static void expect(ck *c, size_t at, float got, const double *t, const double *err, size_t n, size_t i, bool log_form) {
+static void expect(ck *c, size_t at, float got, const double *t, const double *err, size_t n, size_t i,
+                   bool log_form) {
   double top = -INFINITY, sum = 0, top_err = 0, worst = 0;
   for (size_t j = 0; j < n; j++) top = isnan(t[j]) || isnan(top) ? NAN : fmax(top, t[j]);
   for (size_t j = 0; j < n; j++) {
@@ -25,7 +26,8 @@ static void expect(ck *c, size_t at, float got, const double *t, const double *e
   const double own = err[i] + top_err + CK_EPS * fabs(t[i] - top);
   if (log_form) {
     const double want = t[i] - top - log(sum);
-    /* a sum whose exact value is near 1 is 1 + the small terms: log of it carries the sum's error, absolutely */
+    /* a sum whose exact value is near 1 is 1 + the small terms: log of it carries the sum's error, absolutely
+     */
     ck_near(c, at, got, want, own + sum_rel + 2 * CK_EPS * (fabs(log(sum)) + fabs(want)) + CK_TINY);
   } else {
     const double want = exp(t[i] - top) / sum;
@@ -34,8 +36,8 @@ static void expect(ck *c, size_t at, float got, const double *t, const double *e
   }
 }
 
-static void check_row(ck *c, const struct hn_softmax_ops *ops, size_t n, enum ck_fill fill, float scale, bool masked,
-                      bool log_form, bool in_place) {
+static void check_row(ck *c, const struct hn_softmax_ops *ops, size_t n, enum ck_fill fill, float scale,
+                      bool masked, bool log_form, bool in_place) {
   float *x = ck_alloc(c, n, n % 3), *y = in_place ? x : ck_alloc(c, n, n % 2), *mask = NULL;
   double t[1100], err[1100];
   ck_fill(c, x, n, fill);
@@ -47,16 +49,18 @@ static void check_row(ck *c, const struct hn_softmax_ops *ops, size_t n, enum ck
   }
   for (size_t i = 0; i < n; i++) {
     t[i] = (double)x[i] * (double)scale + (mask ? (double)mask[i] : 0.0);
-    err[i] = !masked && scale == 1.0f ? 0.0 : CK_EPS * (fabs((double)x[i] * (double)scale) + fabs(t[i])) + CK_TINY;
+    err[i] =
+        !masked && scale == 1.0f ? 0.0 : CK_EPS * (fabs((double)x[i] * (double)scale) + fabs(t[i])) + CK_TINY;
   }
-  ck_case(c, "row n=%zu fill=%s scale=%g mask=%d log=%d in place=%d", n, ck_fill_name(fill), (double)scale, masked,
-          log_form, in_place);
+  ck_case(c, "row n=%zu fill=%s scale=%g mask=%d log=%d in place=%d", n, ck_fill_name(fill), (double)scale,
+          masked, log_form, in_place);
   ops->row(y, x, n, scale, mask, log_form);
   for (size_t i = 0; i < n; i++) expect(c, i, y[i], t, err, n, i, log_form);
   ck_release_all(c);
 }
 
-static void check_columns(ck *c, const struct hn_softmax_ops *ops, size_t n, size_t cols, enum ck_fill fill, bool log_form) {
+static void check_columns(ck *c, const struct hn_softmax_ops *ops, size_t n, size_t cols, enum ck_fill fill,
+                          bool log_form) {
   const size_t ld = cols + n % 3, total = n ? (n - 1) * ld + cols : 0;
   float *x = ck_alloc(c, total, 0), *y = ck_alloc(c, total, 0);
   double t[64], err[64] = {0};
@@ -79,7 +83,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++)
       for (int form = 0; form < 12; form++)
-        check_row(c, k->ops, lengths[l], fill, form % 3 == 0 ? 1.0f : 0.125f, form % 3 == 2, form / 3 % 2, form / 6);
+        check_row(c, k->ops, lengths[l], fill, form % 3 == 0 ? 1.0f : 0.125f, form % 3 == 2, form / 3 % 2,
+                  form / 6);
   for (size_t n = 1; n < 40; n += 9)
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
       for (int fill = 0; fill < CK_FILLS; fill++)
@@ -94,7 +99,8 @@ struct job {
 };
 static void run_job(void *arg) {
   struct job *j = arg;
-  for (size_t r = 0; r < j->rows; r++) j->ops->row(j->y + r * j->n, j->x + r * j->n, j->n, 0.125f, NULL, false);
+  for (size_t r = 0; r < j->rows; r++)
+    j->ops->row(j->y + r * j->n, j->x + r * j->n, j->n, 0.125f, NULL, false);
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {

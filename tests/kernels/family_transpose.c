@@ -14,7 +14,8 @@ static void put(unsigned char *p, size_t size, uint64_t v) {
   memcpy(p, (unsigned char *)&v + (8 - size), size);
 }
 
-static void check_matrix(ck *c, const struct hn_transpose_ops *ops, unsigned log_size, size_t rows, size_t cols) {
+static void check_matrix(ck *c, const struct hn_transpose_ops *ops, unsigned log_size, size_t rows,
+                         size_t cols) {
   const size_t size = (size_t)1 << log_size, lds = cols + rows % 3, ldd = rows + cols % 3;
   const size_t n_src = rows && cols ? ((rows - 1) * lds + cols) * size : 0;
   const size_t n_dst = rows && cols ? ((cols - 1) * ldd + rows) * size : 0;

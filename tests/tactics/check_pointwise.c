@@ -1,6 +1,6 @@
-/* check_pointwise: random pointwise programs over random broadcasts and layouts through the pointwise tactic, against an
- * interpreter that walks the output element by element. Only exactly rounded instructions are used, so results must be
- * equal bit for bit; the functions themselves are proven by check_kernels.
+/* check_pointwise: random pointwise programs over random broadcasts and layouts through the pointwise tactic,
+ * against an interpreter that walks the output element by element. Only exactly rounded instructions are
+ * used, so results must be equal bit for bit; the functions themselves are proven by check_kernels.
  *
  * usage: check_pointwise [--expect-failure] */
 #include "base/mem.h"
@@ -42,7 +42,8 @@ static void set_layout(hone_tensor_desc *d, int layout) {
     hone_desc_set_layout(d, HONE_LAYOUT_ROW_MAJOR, 0);
 }
 
-static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_desc *y, int layout, bool full) {
+static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_desc *y, int layout,
+                          bool full) {
   static const uint8_t drop[] = {0, 0, 0, 1, 2, 3};
   int64_t dim[HONE_MAX_RANK];
   int32_t lead = full ? 0 : drop[below(6)];
@@ -59,16 +60,23 @@ static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_de
 }
 
 static void random_program(program_case *c) {
-  static const uint8_t ops[] = {HONE_PW_ADD, HONE_PW_SUB, HONE_PW_MUL, HONE_PW_MIN, HONE_PW_MAX, HONE_PW_LT, HONE_PW_WHERE,
-                                HONE_PW_NEG, HONE_PW_ABS, HONE_PW_RELU, HONE_PW_CLIP, HONE_PW_PRELU, HONE_PW_NOT, HONE_PW_FLOOR};
+  static const uint8_t ops[] = {HONE_PW_ADD,  HONE_PW_SUB,   HONE_PW_MUL, HONE_PW_MIN,  HONE_PW_MAX,
+                                HONE_PW_LT,   HONE_PW_WHERE, HONE_PW_NEG, HONE_PW_ABS,  HONE_PW_RELU,
+                                HONE_PW_CLIP, HONE_PW_PRELU, HONE_PW_NOT, HONE_PW_FLOOR};
   uint32_t n = 0;
   uint8_t live = 0; /* registers 0..live-1 hold values */
-  for (uint8_t i = 0; i < c->n_in; i++) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = live++, .a = i};
+  for (uint8_t i = 0; i < c->n_in; i++)
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = live++, .a = i};
   if (below(2)) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = live++, .alpha = 1.5f};
   for (uint64_t k = 1 + below(8); k > 0; k--) {
     const uint8_t dst = live < HONE_PW_REGISTERS && below(3) ? live : (uint8_t)below(live);
-    c->instr[n++] = (hone_pw_instr){.op = ops[below(sizeof ops)], .dst = dst, .a = (uint8_t)below(live), .b = (uint8_t)below(live),
-                                    .c = (uint8_t)below(live), .alpha = -2.0f, .beta = 3.0f};
+    c->instr[n++] = (hone_pw_instr){.op = ops[below(sizeof ops)],
+                                    .dst = dst,
+                                    .a = (uint8_t)below(live),
+                                    .b = (uint8_t)below(live),
+                                    .c = (uint8_t)below(live),
+                                    .alpha = -2.0f,
+                                    .beta = 3.0f};
     if (dst == live) live++;
   }
   const uint8_t last = c->instr[n - 1].dst;
@@ -116,7 +124,8 @@ static void interpret(const program_case *c, int64_t i, float out[MAX_OUT]) {
     if (t->op == HONE_PW_LOAD) {
       const hone_tensor_desc *d = &c->in[t->a].desc;
       const int64_t at = place(d, y, i);
-      r[t->dst] = d->dtype == HONE_DTYPE_BOOL ? (float)((uint8_t *)c->data[t->a])[at] : ((float *)c->data[t->a])[at];
+      r[t->dst] =
+          d->dtype == HONE_DTYPE_BOOL ? (float)((uint8_t *)c->data[t->a])[at] : ((float *)c->data[t->a])[at];
     } else if (t->op == HONE_PW_CONST) {
       r[t->dst] = t->alpha;
     } else if (t->op == HONE_PW_STORE) {
@@ -129,15 +138,27 @@ static void interpret(const program_case *c, int64_t i, float out[MAX_OUT]) {
 
 static void describe(const program_case *c, char *text, size_t size) {
   char one[64];
-  size_t n = (size_t)snprintf(text, size, "%u instructions%s:", c->program.n_instr, c->in_place ? ", in place" : "");
-  for (uint32_t i = 0; i < c->n_in; i++) n += (size_t)snprintf(text + n, size - n, " %s", hone_desc_format(&c->in[i].desc, one, sizeof one));
-  for (uint32_t i = 0; i < c->n_out; i++) snprintf(text + n, size - n, " -> %s", hone_desc_format(&c->out[i].desc, one, sizeof one));
+  size_t n =
+      (size_t)snprintf(text, size, "%u instructions%s:", c->program.n_instr, c->in_place ? ", in place" : "");
+  for (uint32_t i = 0; i < c->n_in; i++)
+    n += (size_t)snprintf(text + n, size - n, " %s", hone_desc_format(&c->in[i].desc, one, sizeof one));
+  for (uint32_t i = 0; i < c->n_out; i++)
+    snprintf(text + n, size - n, " -> %s", hone_desc_format(&c->out[i].desc, one, sizeof one));
 }
 
 static void check(const program_case *c, uint32_t isa) {
-  const hone_step step = {.struct_size = sizeof step, .abi = HONE_PLUGIN_ABI, .anchor = "Pointwise", .name = "program", .n_inputs = c->n_in,
-                          .n_anchor_inputs = c->n_in, .input = c->in, .n_outputs = c->n_out, .output = c->out, .program = &c->program};
-  const hone_machine m = {.device = "cpu", .isa = isa, .threads = THREADS, .peak_flops = 1e11, .cache_bytes = 1e11};
+  const hone_step step = {.struct_size = sizeof step,
+                          .abi = HONE_PLUGIN_ABI,
+                          .anchor = "Pointwise",
+                          .name = "program",
+                          .n_inputs = c->n_in,
+                          .n_anchor_inputs = c->n_in,
+                          .input = c->in,
+                          .n_outputs = c->n_out,
+                          .output = c->out,
+                          .program = &c->program};
+  const hone_machine m = {
+      .device = "cpu", .isa = isa, .threads = THREADS, .peak_flops = 1e11, .cache_bytes = 1e11};
   const struct hone_tactic_desc *t = &hn_tactic_pointwise;
   hone_reason why = {""};
   hone_error error = {0};
@@ -149,7 +170,8 @@ static void check(const program_case *c, uint32_t isa) {
     failures++;
     return;
   }
-  void *blob = hn_aligned(64, need.blob_bytes + 64), *workspace = hn_aligned(64, need.workspace_bytes + 64), *out[MAX_OUT], *copy = NULL;
+  void *blob = hn_aligned(64, need.blob_bytes + 64), *workspace = hn_aligned(64, need.workspace_bytes + 64),
+       *out[MAX_OUT], *copy = NULL;
   const void *in[MAX_IN];
   for (uint32_t i = 0; i < c->n_in; i++) in[i] = c->data[i];
   for (uint32_t i = 0; i < c->n_out; i++) {
@@ -162,8 +184,14 @@ static void check(const program_case *c, uint32_t isa) {
     in[0] = copy, out[0] = copy;
   }
   if (t->prepack(&step, &m, blob, &error)) printf("FAIL %s: %s\n", text, error.what), failures++;
-  const hone_step_run run = {.step = &step, .in = in, .out = out, .blob = blob, .workspace = workspace, .threads = THREADS,
-                             .parallel = hn_pool_parallel, .pool = pool};
+  const hone_step_run run = {.step = &step,
+                             .in = in,
+                             .out = out,
+                             .blob = blob,
+                             .workspace = workspace,
+                             .threads = THREADS,
+                             .parallel = hn_pool_parallel,
+                             .pool = pool};
   t->run(&run, &error);
   const int64_t count = hone_desc_count(&c->out[0].desc);
   bool wrong = false;
@@ -173,8 +201,10 @@ static void check(const program_case *c, uint32_t isa) {
     for (uint32_t k = 0; k < c->n_out && !wrong; k++) {
       const hone_tensor_desc *d = &c->out[k].desc;
       const int64_t at = place(d, d, i);
-      const bool same = d->dtype == HONE_DTYPE_BOOL ? ((uint8_t *)out[k])[at] == (want[k] != 0) : ((float *)out[k])[at] == want[k];
-      if (!same) printf("FAIL %s (isa %x): output %u, element %lld\n", text, isa, k, (long long)i), wrong = true;
+      const bool same = d->dtype == HONE_DTYPE_BOOL ? ((uint8_t *)out[k])[at] == (want[k] != 0)
+                                                    : ((float *)out[k])[at] == want[k];
+      if (!same)
+        printf("FAIL %s (isa %x): output %u, element %lld\n", text, isa, k, (long long)i), wrong = true;
     }
   }
   for (uint32_t k = 0; k < c->n_out; k++) {
@@ -212,8 +242,9 @@ static void make_case(program_case *c, int round) {
   for (uint32_t i = 0; i < c->n_in; i++)
     random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2));
   random_program(c);
-  c->in_place = c->n_out == 1 && c->out[0].desc.dtype == HONE_DTYPE_F32 && c->in[0].desc.dtype == HONE_DTYPE_F32 &&
-                hone_desc_same_dims(&c->in[0].desc, &y) && c->in[0].desc.layout == c->out[0].desc.layout &&
+  c->in_place = c->n_out == 1 && c->out[0].desc.dtype == HONE_DTYPE_F32 &&
+                c->in[0].desc.dtype == HONE_DTYPE_F32 && hone_desc_same_dims(&c->in[0].desc, &y) &&
+                c->in[0].desc.layout == c->out[0].desc.layout &&
                 c->in[0].desc.channel_pitch == c->out[0].desc.channel_pitch;
 }
 

@@ -1,16 +1,16 @@
-/* check_tactics: every case of cases.txt through every CPU tactic of its operator, in several layouts and instruction
- * tiers, against the operator's scalar reference.
+/* check_tactics: every case of cases.txt through every CPU tactic of its operator, in several layouts and
+ * instruction tiers, against the operator's scalar reference.
  *
  * usage: check_tactics CASES [--filter TEXT] [--expect-failure] [-v]
  * A case is one line:   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
  *   attribute   7 int | 0.5f float | 1,2 or 1, ints | else a string
  *   input       f32[2,3] random, i64[4]%9 random below 9, - left out; with = in front it is a constant:
  *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
- *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider pitch,
- *               m row-major in, channels-last out, n the reverse
- * A layout that is accepted without being required is checked all the same. Buffers have canaries on both sides, gaps
- * of wide pitches too. Movement operators must agree bit for bit; others within 1e-5 of the output's range, which only
- * has to tell wrong elements from right ones: the rounding bounds are proven by check_kernels. */
+ *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
+ * pitch, m row-major in, channels-last out, n the reverse A layout that is accepted without being required is
+ * checked all the same. Buffers have canaries on both sides, gaps of wide pitches too. Movement operators
+ * must agree bit for bit; others within 1e-5 of the output's range, which only has to tell wrong elements
+ * from right ones: the rounding bounds are proven by check_kernels. */
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -146,7 +146,8 @@ static void read_case(one_case *c, const char *line) {
   memset(c, 0, sizeof *c);
   snprintf(c->line, sizeof c->line, "%s", line);
   snprintf(text, sizeof text, "%s", line);
-  for (char *w = strtok_r(text, " \t\n", &save); w && n < 64; w = strtok_r(NULL, " \t\n", &save)) words[n++] = w;
+  for (char *w = strtok_r(text, " \t\n", &save); w && n < 64; w = strtok_r(NULL, " \t\n", &save))
+    words[n++] = w;
   long opset = 17;
   char *mark = strchr(words[0], '@');
   if (mark) *mark = 0, opset = strtol(mark + 1, NULL, 10);
@@ -161,7 +162,8 @@ static void read_case(one_case *c, const char *line) {
   hn_value *in[MAX_TENSORS] = {NULL}, *out[MAX_TENSORS];
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;
-    in[i] = c->constant[i] ? hn_value_constant(c->model->graph, NULL, &c->in[i].desc, c->in[i].data, true) : hn_value_create(c->model->graph, NULL);
+    in[i] = c->constant[i] ? hn_value_constant(c->model->graph, NULL, &c->in[i].desc, c->in[i].data, true)
+                           : hn_value_create(c->model->graph, NULL);
     if (c->constant[i]) continue;
     in[i]->desc = c->in[i].desc;
     hn_graph_add_input(c->model->graph, in[i]);
@@ -170,7 +172,8 @@ static void read_case(one_case *c, const char *line) {
     out[i] = hn_value_create(c->model->graph, NULL);
     hn_graph_add_output(c->model->graph, out[i]);
   }
-  if (is_skip(c)) { /* an anchor of lowering, no ONNX operator: its node is the LayerNormalization it ends in */
+  if (is_skip(
+          c)) { /* an anchor of lowering, no ONNX operator: its node is the LayerNormalization it ends in */
     hn_value *norm[3] = {in[0], in[2], in[3]};
     c->node = hn_node_create(c->model->graph, NULL, "LayerNormalization", NULL, "it", norm, 3, out, c->n_out);
   } else {
@@ -193,7 +196,8 @@ static void compute_reference(one_case *c, hn_arena *keep) {
     const int64_t n = hone_desc_count(&sum.desc), row = hone_desc_count(&c->in[2].desc);
     float *h = sum.data = hn_arena_alloc(keep, (size_t)n * sizeof *h);
     for (int64_t i = 0; i < n; i++)
-      h[i] = ((float *)c->in[0].data)[i] + ((float *)c->in[1].data)[i] + (c->present[4] ? ((float *)c->in[4].data)[i % row] : 0);
+      h[i] = ((float *)c->in[0].data)[i] + ((float *)c->in[1].data)[i] +
+             (c->present[4] ? ((float *)c->in[4].data)[i % row] : 0);
     in[0] = &sum, in[1] = &c->in[2], in[2] = &c->in[3];
   }
   for (uint32_t i = 0; i < c->n_out; i++) out[i] = &c->want[i];
@@ -238,18 +242,20 @@ static bool intact(const unsigned char *p, size_t bytes) {
 static void copy_in(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
   const size_t size = hone_dtype_size(to->dtype);
   const int64_t n = hone_desc_count(to);
-  for (int64_t i = 0; i < n; i++) memcpy(data + (size_t)offset_of(to, i) * size, (const char *)from->data + (size_t)i * size, size);
+  for (int64_t i = 0; i < n; i++)
+    memcpy(data + (size_t)offset_of(to, i) * size, (const char *)from->data + (size_t)i * size, size);
 }
 
 /* ---------------------------------------------------------------- running */
 
-static void fail(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa, const char *what) {
+static void fail(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa,
+                 const char *what) {
   printf("FAIL %s [%s, layout %c, isa %x]: %s\n", c->line, t->name, layout, isa, what);
   failures++;
 }
 
-static void compare(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa, uint32_t k,
-                    const hone_tensor_desc *d, const unsigned char *data) {
+static void compare(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa,
+                    uint32_t k, const hone_tensor_desc *d, const unsigned char *data) {
   const hone_tensor *w = &c->want[k];
   const size_t size = hone_dtype_size(d->dtype);
   const int64_t n = hone_desc_count(d);
@@ -257,7 +263,8 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
   for (int64_t i = 0; d->dtype == HONE_DTYPE_F32 && i < n; i++)
     if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
   for (int64_t i = 0; i < n; i++) {
-    const unsigned char *g = data + (size_t)offset_of(d, i) * size, *e = (unsigned char *)w->data + (size_t)i * size;
+    const unsigned char *g = data + (size_t)offset_of(d, i) * size,
+                        *e = (unsigned char *)w->data + (size_t)i * size;
     if (!memcmp(g, e, size)) continue;
     char text[128];
     if (d->dtype == HONE_DTYPE_F32) {
@@ -265,7 +272,8 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
       memcpy(&gf, g, 4), memcpy(&ef, e, 4);
       if ((isnan(gf) && isnan(ef)) || gf == ef) continue;
       if (!c->moves && fabs((double)gf - (double)ef) <= 1e-5 * range) continue;
-      snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf, (double)ef);
+      snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf,
+               (double)ef);
     } else {
       snprintf(text, sizeof text, "output %u, element %lld differs", k, (long long)i);
     }
@@ -280,21 +288,25 @@ static bool gaps_intact(const hone_tensor_desc *d, const unsigned char *data) {
   if (d->layout != HONE_LAYOUT_CHANNELS_LAST || d->channel_pitch <= d->dim[1]) return true;
   const int64_t pixels = d->dim[1] ? hone_desc_count(d) / d->dim[1] : 0;
   for (int64_t p = 0; p + 1 < pixels; p++)
-    for (size_t b = (size_t)(p * d->channel_pitch + d->dim[1]) * size; b < (size_t)((p + 1) * d->channel_pitch) * size; b++)
+    for (size_t b = (size_t)(p * d->channel_pitch + d->dim[1]) * size;
+         b < (size_t)((p + 1) * d->channel_pitch) * size; b++)
       if (data[b] != canary) return false;
   return true;
 }
 
-static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, const hone_step *step, const hone_machine *m, char layout) {
+static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, const hone_step *step,
+                       const hone_machine *m, char layout) {
   hone_error error = {0};
   hone_tactic_need need = {0};
   const void *in[MAX_TENSORS] = {NULL};
   void *out[MAX_TENSORS];
   unsigned char *buffer[2 * MAX_TENSORS] = {NULL}, *blob, *workspace;
   const double seconds = t->cost(step, m);
-  if (!(seconds > 0 && seconds < 10)) fail(c, t, layout, m->isa, "the predicted time is not between 0 and 10 s");
+  if (!(seconds > 0 && seconds < 10))
+    fail(c, t, layout, m->isa, "the predicted time is not between 0 and 10 s");
   if (t->need && t->need(step, m, &need, &error)) die(error.what, c->line);
-  blob = guarded(hn_round_up(need.blob_bytes, 64)), workspace = guarded(hn_round_up(need.workspace_bytes, 64));
+  blob = guarded(hn_round_up(need.blob_bytes, 64)),
+  workspace = guarded(hn_round_up(need.workspace_bytes, 64));
   if (t->prepack && t->prepack(step, m, blob, &error)) die(error.what, c->line);
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;
@@ -304,19 +316,29 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
     copy_in(&c->in[i], &step->input[i].desc, buffer[i]);
     in[i] = buffer[i];
   }
-  for (uint32_t i = 0; i < c->n_out; i++) out[i] = buffer[MAX_TENSORS + i] = guarded((size_t)hone_desc_bytes(&step->output[i].desc));
-  const hone_step_run run = {.step = step, .in = in, .out = out, .blob = blob, .workspace = workspace, .threads = THREADS,
-                             .parallel = hn_pool_parallel, .pool = pool};
+  for (uint32_t i = 0; i < c->n_out; i++)
+    out[i] = buffer[MAX_TENSORS + i] = guarded((size_t)hone_desc_bytes(&step->output[i].desc));
+  const hone_step_run run = {.step = step,
+                             .in = in,
+                             .out = out,
+                             .blob = blob,
+                             .workspace = workspace,
+                             .threads = THREADS,
+                             .parallel = hn_pool_parallel,
+                             .pool = pool};
   if (t->run(&run, &error)) fail(c, t, layout, m->isa, error.what);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
     compare(c, t, layout, m->isa, i, d, out[i]);
-    if (!intact(out[i], (size_t)hone_desc_bytes(d)) || !gaps_intact(d, out[i])) fail(c, t, layout, m->isa, "wrote outside its output");
+    if (!intact(out[i], (size_t)hone_desc_bytes(d)) || !gaps_intact(d, out[i]))
+      fail(c, t, layout, m->isa, "wrote outside its output");
   }
   for (uint32_t i = 0; i < c->n_in; i++)
-    if (buffer[i] && !intact(buffer[i], (size_t)hone_desc_bytes(&step->input[i].desc))) fail(c, t, layout, m->isa, "wrote around an input");
+    if (buffer[i] && !intact(buffer[i], (size_t)hone_desc_bytes(&step->input[i].desc)))
+      fail(c, t, layout, m->isa, "wrote around an input");
   if (!intact(blob, hn_round_up(need.blob_bytes, 64))) fail(c, t, layout, m->isa, "wrote around its blob");
-  if (!intact(workspace, hn_round_up(need.workspace_bytes, 64))) fail(c, t, layout, m->isa, "wrote around its workspace");
+  if (!intact(workspace, hn_round_up(need.workspace_bytes, 64)))
+    fail(c, t, layout, m->isa, "wrote around its workspace");
   for (uint32_t i = 0; i < 2 * MAX_TENSORS; i++)
     if (buffer[i]) hn_free(buffer[i] - CANARY);
   hn_free(blob - CANARY), hn_free(workspace - CANARY);
@@ -341,13 +363,28 @@ static int check_case(one_case *c) {
       out[i].desc = c->want[i].desc;
       set_layout(&out[i].desc, *l, true);
     }
-    hone_step step = {.struct_size = sizeof step, .abi = HONE_PLUGIN_ABI, .anchor = anchor, .name = "it", .node = c->node,
-                      .n_inputs = c->n_in, .n_anchor_inputs = c->n_in, .input = in, .n_outputs = c->n_out, .output = out};
+    hone_step step = {.struct_size = sizeof step,
+                      .abi = HONE_PLUGIN_ABI,
+                      .anchor = anchor,
+                      .name = "it",
+                      .node = c->node,
+                      .n_inputs = c->n_in,
+                      .n_anchor_inputs = c->n_in,
+                      .input = in,
+                      .n_outputs = c->n_out,
+                      .output = out};
     for (size_t k = 0; k < sizeof tactics / sizeof *tactics; k++) {
       if (strcmp(tactics[k]->anchor, anchor)) continue;
       for (size_t tier = 0; tier < sizeof tiers / sizeof *tiers; tier++) {
-        const hone_machine m = {.device = "cpu", .isa = tiers[tier], .threads = THREADS, .peak_flops = 1e11, .dram_bytes = 1e10,
-                                .cache_bytes = 1e11, .l1 = 32768, .l2 = 1 << 20, .l3 = 1 << 24};
+        const hone_machine m = {.device = "cpu",
+                                .isa = tiers[tier],
+                                .threads = THREADS,
+                                .peak_flops = 1e11,
+                                .dram_bytes = 1e10,
+                                .cache_bytes = 1e11,
+                                .l1 = 32768,
+                                .l2 = 1 << 20,
+                                .l3 = 1 << 24};
         if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
         if (!tactics[k]->accepts(&step, &m, &why)) continue;
         accepted++;
@@ -355,7 +392,8 @@ static int check_case(one_case *c) {
       }
     }
     runs += accepted;
-    if (verbose) printf("%s  %c: %d runs%s%s\n", c->line, *l, accepted, accepted ? "" : ", ", accepted ? "" : why.text);
+    if (verbose)
+      printf("%s  %c: %d runs%s%s\n", c->line, *l, accepted, accepted ? "" : ", ", accepted ? "" : why.text);
     if (!accepted && strchr(c->required, *l)) {
       printf("FAIL %s: layout %c is refused: %s\n", c->line, *l, why.text);
       failures++;
@@ -368,10 +406,14 @@ int main(int argc, char **argv) {
   const char *path = NULL, *filter = "";
   bool expect_failure = false;
   for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--filter") && i + 1 < argc) filter = argv[++i];
-    else if (!strcmp(argv[i], "--expect-failure")) expect_failure = true;
-    else if (!strcmp(argv[i], "-v")) verbose = true;
-    else path = argv[i];
+    if (!strcmp(argv[i], "--filter") && i + 1 < argc)
+      filter = argv[++i];
+    else if (!strcmp(argv[i], "--expect-failure"))
+      expect_failure = true;
+    else if (!strcmp(argv[i], "-v"))
+      verbose = true;
+    else
+      path = argv[i];
   }
   FILE *file = path ? fopen(path, "r") : NULL;
   if (!file) {

@@ -36,17 +36,22 @@ bool hn_layer_norm_accepts(const hone_step *step, const hn_layer_norm_roles *rol
   if (x->rank < 1 || hone_desc_count(x) == 0) return hn_refuse(why, "a scalar or empty input");
   const int64_t axis = step->node ? hone_node_int(step->node, "axis", -1) : -1;
   if (axis < -x->rank || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
-  if (!is_row_major(x) || !hone_desc_same_dims(x, &step->output[0].desc) || !is_row_major(&step->output[0].desc))
+  if (!is_row_major(x) || !hone_desc_same_dims(x, &step->output[0].desc) ||
+      !is_row_major(&step->output[0].desc))
     return hn_refuse(why, "input or output is not row-major");
   for (uint32_t i = 0; i < step->n_outputs; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    if (d->dtype != HONE_DTYPE_F32 || !is_row_major(d)) return hn_refuse(why, "output %u is not row-major f32", i);
-    if (i > 0 && i != roles->mean && i != roles->inv_std && i != roles->sum) return hn_refuse(why, "output %u is not computed", i);
+    if (d->dtype != HONE_DTYPE_F32 || !is_row_major(d))
+      return hn_refuse(why, "output %u is not row-major f32", i);
+    if (i > 0 && i != roles->mean && i != roles->inv_std && i != roles->sum)
+      return hn_refuse(why, "output %u is not computed", i);
   }
   const int64_t n = row_length(step), count = hone_desc_count(x);
-  return input_fits(step, roles->residual, "the residual", count, why) && input_fits(step, roles->bias, "the bias", n, why) &&
-         input_fits(step, roles->gamma, "the scale", n, why) && input_fits(step, roles->beta, "the shift", n, why);
+  return input_fits(step, roles->residual, "the residual", count, why) &&
+         input_fits(step, roles->bias, "the bias", n, why) &&
+         input_fits(step, roles->gamma, "the scale", n, why) &&
+         input_fits(step, roles->beta, "the shift", n, why);
 }
 
 double hn_layer_norm_cost(const hone_step *step, const hone_machine *machine) {
@@ -54,14 +59,16 @@ double hn_layer_norm_cost(const hone_step *step, const hone_machine *machine) {
   return hn_step_seconds(machine, 16 * n, 12 * n, 0.5);
 }
 
-hone_status hn_layer_norm_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error) {
+hone_status hn_layer_norm_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                               hone_error *error) {
   (void)step, (void)machine, (void)error;
   need->blob_bytes = sizeof(hn_isa);
   need->workspace_bytes = 0;
   return HONE_OK;
 }
 
-hone_status hn_layer_norm_prepack(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error) {
+hone_status hn_layer_norm_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                                  hone_error *error) {
   (void)step, (void)error;
   *(hn_isa *)blob = hn_isa_of(machine->isa);
   return HONE_OK;
@@ -96,26 +103,29 @@ static const void *input(const hone_step_run *run, uint32_t i) {
 }
 
 static void *output(const hone_step_run *run, uint32_t i) {
-  return i != HN_NO_TENSOR && i < run->step->n_outputs && run->step->output[i].desc.dtype != HONE_DTYPE_NONE ? run->out[i] : NULL;
+  return i != HN_NO_TENSOR && i < run->step->n_outputs && run->step->output[i].desc.dtype != HONE_DTYPE_NONE
+             ? run->out[i]
+             : NULL;
 }
 
 hone_status hn_layer_norm_run(const hone_step_run *run, const hn_layer_norm_roles *roles) {
   const hone_step *step = run->step;
   const int64_t n = row_length(step);
-  job j = {.ops = hn_norm_find(*(const hn_isa *)run->blob),
-           .row = {.x = run->in[0],
-                   .residual = input(run, roles->residual),
-                   .bias = input(run, roles->bias),
-                   .gamma = input(run, roles->gamma),
-                   .beta = input(run, roles->beta),
-                   .y = run->out[0],
-                   .h = output(run, roles->sum),
-                   .n = (size_t)n,
-                   .eps = step->node ? hone_node_float(step->node, "epsilon", roles->epsilon) : roles->epsilon,
-                   .rms = roles->rms},
-           .mean = output(run, roles->mean),
-           .inv_std = output(run, roles->inv_std),
-           .rows = hone_desc_count(&step->input[0].desc) / n};
+  job j = {
+      .ops = hn_norm_find(*(const hn_isa *)run->blob),
+      .row = {.x = run->in[0],
+              .residual = input(run, roles->residual),
+              .bias = input(run, roles->bias),
+              .gamma = input(run, roles->gamma),
+              .beta = input(run, roles->beta),
+              .y = run->out[0],
+              .h = output(run, roles->sum),
+              .n = (size_t)n,
+              .eps = step->node ? hone_node_float(step->node, "epsilon", roles->epsilon) : roles->epsilon,
+              .rms = roles->rms},
+      .mean = output(run, roles->mean),
+      .inv_std = output(run, roles->inv_std),
+      .rows = hone_desc_count(&step->input[0].desc) / n};
   j.per_task = 8192 / n + 1;
   const int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
   if (tasks == 1)

@@ -16,31 +16,33 @@ typedef struct hn_layer_norm_roles {
 
 bool hn_layer_norm_accepts(const hone_step *step, const hn_layer_norm_roles *roles, hone_reason *why);
 double hn_layer_norm_cost(const hone_step *step, const hone_machine *machine);
-hone_status hn_layer_norm_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error);
-hone_status hn_layer_norm_prepack(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
+hone_status hn_layer_norm_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                               hone_error *error);
+hone_status hn_layer_norm_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                                  hone_error *error);
 hone_status hn_layer_norm_run(const hone_step_run *run, const hn_layer_norm_roles *roles);
 
-/* Defines the tactic `nm` for the anchor `op`; the arguments after it are designators of hn_layer_norm_roles, which has
- * none of the tensors unless named. */
-#define HN_LAYER_NORM_TACTIC(nm, op, ...)                                                                      \
-  static const hn_layer_norm_roles roles = {__VA_ARGS__};                                                      \
-  static bool accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {                  \
-    (void)machine;                                                                                             \
-    return hn_layer_norm_accepts(step, &roles, why);                                                           \
-  }                                                                                                            \
-  static hone_status run(const hone_step_run *r, hone_error *error) {                                          \
-    (void)error;                                                                                               \
-    return hn_layer_norm_run(r, &roles);                                                                       \
-  }                                                                                                            \
-  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                            \
-                                                  .name = #nm,                                                 \
-                                                  .device = "cpu",                                             \
-                                                  .anchor = op,                                                \
-                                                  .version = 1,                                                \
-                                                  .accepts = accepts,                                          \
-                                                  .cost = hn_layer_norm_cost,                                  \
-                                                  .need = hn_layer_norm_need,                                  \
-                                                  .prepack = hn_layer_norm_prepack,                            \
+/* Defines the tactic `nm` for the anchor `op`; the arguments after it are designators of hn_layer_norm_roles,
+ * which has none of the tensors unless named. */
+#define HN_LAYER_NORM_TACTIC(nm, op, ...)                                                                    \
+  static const hn_layer_norm_roles roles = {__VA_ARGS__};                                                    \
+  static bool accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {                \
+    (void)machine;                                                                                           \
+    return hn_layer_norm_accepts(step, &roles, why);                                                         \
+  }                                                                                                          \
+  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
+    (void)error;                                                                                             \
+    return hn_layer_norm_run(r, &roles);                                                                     \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                          \
+                                                  .name = #nm,                                               \
+                                                  .device = "cpu",                                           \
+                                                  .anchor = op,                                              \
+                                                  .version = 1,                                              \
+                                                  .accepts = accepts,                                        \
+                                                  .cost = hn_layer_norm_cost,                                \
+                                                  .need = hn_layer_norm_need,                                \
+                                                  .prepack = hn_layer_norm_prepack,                          \
                                                   .run = run}
 
 #endif

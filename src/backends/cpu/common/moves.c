@@ -72,8 +72,8 @@ hn_move_side hn_move_side_of(uint32_t tensor, const hone_tensor_desc *desc) {
   return side;
 }
 
-void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim, const hn_move_side *dst,
-                  const hn_move_side *src) {
+void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim,
+                  const hn_move_side *dst, const hn_move_side *src) {
   hn_move m;
   hn_move_plan(&m, element, rank, dim, dst->stride, src->stride);
   m.in = src->tensor, m.in_at = src->at, m.out = dst->tensor, m.out_at = dst->at;
@@ -93,7 +93,9 @@ bool hn_moves_check(const hone_step *step, int32_t *element, hone_reason *why) {
   if (step->n_epilogue) return hn_refuse(why, "a move has no epilogue");
   for (uint32_t i = 0; i < step->n_outputs; i++) {
     const hone_tensor_desc *y = &step->output[i].desc;
-    if (y->dtype != x->dtype) return hn_refuse(why, "output %u is %s, the input %s", i, hone_dtype_name(y->dtype), hone_dtype_name(x->dtype));
+    if (y->dtype != x->dtype)
+      return hn_refuse(why, "output %u is %s, the input %s", i, hone_dtype_name(y->dtype),
+                       hone_dtype_name(x->dtype));
     if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of output %u are not known", i);
   }
   return hone_desc_known(x) ? true : hn_refuse(why, "dimensions of the input are not known");
@@ -103,11 +105,14 @@ double hn_moves_cost(hn_moves_build build, const hone_step *step, const hone_mac
   hn_moves_builder b = {0};
   double bytes = 0;
   if (!build(step, &b, NULL)) return 1e9;
-  for (uint32_t i = 0; i < step->n_outputs; i++) bytes += 2.0 * (double)hone_desc_bytes(&step->output[i].desc);
-  return hn_step_seconds(machine, 0, bytes, 1) + b.short_runs * 5e-9 / (machine->threads > 0 ? machine->threads : 1);
+  for (uint32_t i = 0; i < step->n_outputs; i++)
+    bytes += 2.0 * (double)hone_desc_bytes(&step->output[i].desc);
+  return hn_step_seconds(machine, 0, bytes, 1) +
+         b.short_runs * 5e-9 / (machine->threads > 0 ? machine->threads : 1);
 }
 
-hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need, hone_error *error) {
+hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need,
+                          hone_error *error) {
   hn_moves_builder b = {0};
   hone_reason why = {""};
   if (!build(step, &b, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
@@ -116,8 +121,8 @@ hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tact
   return HONE_OK;
 }
 
-hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine, void *blob,
-                             hone_error *error) {
+hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine,
+                             void *blob, hone_error *error) {
   hn_moves_builder b = {.out = blob};
   hone_reason why = {""};
   b.out->isa = hn_isa_of(machine->isa);
@@ -138,11 +143,11 @@ typedef struct job {
 static void fill(unsigned char *dst, const unsigned char *value, int64_t n, int32_t element) {
   switch (element) {
   case 1: memset(dst, *value, (size_t)n); break;
-#define FILL(type)                                                                                             \
-  do {                                                                                                         \
-    type v;                                                                                                    \
-    memcpy(&v, value, sizeof v);                                                                               \
-    for (int64_t i = 0; i < n; i++) memcpy(dst + i * (int64_t)sizeof v, &v, sizeof v);                         \
+#define FILL(type)                                                                                           \
+  do {                                                                                                       \
+    type v;                                                                                                  \
+    memcpy(&v, value, sizeof v);                                                                             \
+    for (int64_t i = 0; i < n; i++) memcpy(dst + i * (int64_t)sizeof v, &v, sizeof v);                       \
   } while (0)
   case 2: FILL(uint16_t); break;
   case 4: FILL(uint32_t); break;
@@ -150,8 +155,9 @@ static void fill(unsigned char *dst, const unsigned char *value, int64_t n, int3
   }
 }
 
-static void elements(unsigned char *dst, int64_t dst_step, const unsigned char *src, int64_t src_step, int64_t n, int32_t element) {
-#define STEP(type)                                                                                             \
+static void elements(unsigned char *dst, int64_t dst_step, const unsigned char *src, int64_t src_step,
+                     int64_t n, int32_t element) {
+#define STEP(type)                                                                                           \
   for (int64_t i = 0; i < n; i++) memcpy(dst + i * dst_step, src + i * src_step, sizeof(type))
   switch (element) {
   case 1: STEP(uint8_t); break;
@@ -182,7 +188,8 @@ static void piece(const job *j, unsigned char *dst, const unsigned char *src, in
   case HN_MOVE_BLOCKS: copy_run(dst + at * e, src + at * e, n * e); break;
   case HN_MOVE_FILL: fill(dst + at * e, src, n, m->element); break;
   case HN_MOVE_MATRIX:
-    j->ops->matrix[log_size](dst + at * ds[last - 1] * e, ds[last - 1], src + at * e, ss[last], (size_t)m->nest.dim[last], (size_t)n);
+    j->ops->matrix[log_size](dst + at * ds[last - 1] * e, ds[last - 1], src + at * e, ss[last],
+                             (size_t)m->nest.dim[last], (size_t)n);
     break;
   case HN_MOVE_INTERLEAVE: {
     const uint32_t *p = (const uint32_t *)(const void *)src + at;
@@ -191,19 +198,24 @@ static void piece(const job *j, unsigned char *dst, const unsigned char *src, in
   }
   case HN_MOVE_DEINTERLEAVE: {
     uint32_t *p = (uint32_t *)(void *)dst + at;
-    j->ops->deinterleave3(p, p + ds[last - 1], p + 2 * ds[last - 1], (const uint32_t *)(const void *)src + 3 * at, (size_t)n);
+    j->ops->deinterleave3(p, p + ds[last - 1], p + 2 * ds[last - 1],
+                          (const uint32_t *)(const void *)src + 3 * at, (size_t)n);
     break;
   }
-  default: elements(dst + at * ds[last] * e, ds[last] * e, src + at * ss[last] * e, ss[last] * e, n, m->element); break;
+  default:
+    elements(dst + at * ds[last] * e, ds[last] * e, src + at * ss[last] * e, ss[last] * e, n, m->element);
+    break;
   }
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_move *m = j->m;
-  const bool two = m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE || m->kind == HN_MOVE_DEINTERLEAVE;
+  const bool two =
+      m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE || m->kind == HN_MOVE_DEINTERLEAVE;
   const int32_t inner = two ? 2 : 1, last = m->nest.rank - 1;
-  const int64_t split = m->nest.dim[m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE ? last - 1 : last];
+  const int64_t split =
+      m->nest.dim[m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE ? last - 1 : last];
   const int32_t next = last - inner; /* the innermost of the outer dimensions */
   int64_t i = index * j->per_task, end = i + j->per_task, left = 0;
   unsigned char *dst = j->dst;

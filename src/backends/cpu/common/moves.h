@@ -1,5 +1,6 @@
-/* Moves: copies between two strided boxes of equal dimensions, any element size. Transpose, Reformat, Concat, Split,
- * Slice, Expand, Tile and Pad are lists of them. A move is planned once; running it allocates nothing. */
+/* Moves: copies between two strided boxes of equal dimensions, any element size. Transpose, Reformat, Concat,
+ * Split, Slice, Expand, Tile and Pad are lists of them. A move is planned once; running it allocates nothing.
+ */
 #ifndef HN_CPU_COMMON_MOVES_H
 #define HN_CPU_COMMON_MOVES_H
 
@@ -18,11 +19,11 @@ typedef enum hn_move_kind {
 } hn_move_kind;
 
 typedef struct hn_move {
-  int32_t kind, element;    /* bytes of an element: 1, 2, 4 or 8 */
-  uint32_t in, out;         /* indices into the step's tensors; in == HN_MOVE_ZERO: see hn_moves_fill */
-  int64_t in_at, out_at;    /* first element */
-  hn_nest nest;             /* operand 0: destination, 1: source; for MATRIX the last two dimensions are (cols, rows) */
-  int64_t chunk, chunks;    /* the split dimension is cut into chunks of this size */
+  int32_t kind, element; /* bytes of an element: 1, 2, 4 or 8 */
+  uint32_t in, out;      /* indices into the step's tensors; in == HN_MOVE_ZERO: see hn_moves_fill */
+  int64_t in_at, out_at; /* first element */
+  hn_nest nest; /* operand 0: destination, 1: source; for MATRIX the last two dimensions are (cols, rows) */
+  int64_t chunk, chunks; /* the split dimension is cut into chunks of this size */
   int64_t tasks;
 } hn_move;
 
@@ -56,47 +57,49 @@ typedef struct hn_move_side {
 
 /* Whole tensor as a side. */
 hn_move_side hn_move_side_of(uint32_t tensor, const hone_tensor_desc *desc);
-void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim, const hn_move_side *dst,
-                  const hn_move_side *src);
+void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim,
+                  const hn_move_side *dst, const hn_move_side *src);
 
-/* Checks what all moves need: dtypes of input 0 and the outputs equal and of a size that moves, dimensions known, no
- * epilogue. Sets *element. */
+/* Checks what all moves need: dtypes of input 0 and the outputs equal and of a size that moves, dimensions
+ * known, no epilogue. Sets *element. */
 bool hn_moves_check(const hone_step *step, int32_t *element, hone_reason *why);
 
 typedef bool (*hn_moves_build)(const hone_step *step, hn_moves_builder *b, hone_reason *why);
 double hn_moves_cost(hn_moves_build build, const hone_step *step, const hone_machine *machine);
-hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need, hone_error *error);
-hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
+hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need,
+                          hone_error *error);
+hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine,
+                             void *blob, hone_error *error);
 hone_status hn_moves_run(const hone_step_run *run, hone_error *error);
 
 /* Defines the tactic `nm` for the anchor `op` from the function `build` of the file. */
-#define HN_MOVES_TACTIC(nm, op)                                                                                \
-  static bool accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {                  \
-    hn_moves_builder b = {0};                                                                                  \
-    (void)machine;                                                                                             \
-    return build(step, &b, why);                                                                               \
-  }                                                                                                            \
-  static double cost(const hone_step *step, const hone_machine *machine) {                                     \
-    return hn_moves_cost(build, step, machine);                                                                \
-  }                                                                                                            \
-  static hone_status need(const hone_step *step, const hone_machine *machine, hone_tactic_need *n,             \
-                          hone_error *error) {                                                                 \
-    (void)machine;                                                                                             \
-    return hn_moves_need(build, step, n, error);                                                               \
-  }                                                                                                            \
-  static hone_status prepack(const hone_step *step, const hone_machine *machine, void *blob,                   \
-                             hone_error *error) {                                                              \
-    return hn_moves_prepack(build, step, machine, blob, error);                                                \
-  }                                                                                                            \
-  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                            \
-                                                  .name = #nm,                                                 \
-                                                  .device = "cpu",                                             \
-                                                  .anchor = op,                                                \
-                                                  .version = 1,                                                \
-                                                  .accepts = accepts,                                          \
-                                                  .cost = cost,                                                \
-                                                  .need = need,                                                \
-                                                  .prepack = prepack,                                          \
+#define HN_MOVES_TACTIC(nm, op)                                                                              \
+  static bool accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {                \
+    hn_moves_builder b = {0};                                                                                \
+    (void)machine;                                                                                           \
+    return build(step, &b, why);                                                                             \
+  }                                                                                                          \
+  static double cost(const hone_step *step, const hone_machine *machine) {                                   \
+    return hn_moves_cost(build, step, machine);                                                              \
+  }                                                                                                          \
+  static hone_status need(const hone_step *step, const hone_machine *machine, hone_tactic_need *n,           \
+                          hone_error *error) {                                                               \
+    (void)machine;                                                                                           \
+    return hn_moves_need(build, step, n, error);                                                             \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *step, const hone_machine *machine, void *blob,                 \
+                             hone_error *error) {                                                            \
+    return hn_moves_prepack(build, step, machine, blob, error);                                              \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                          \
+                                                  .name = #nm,                                               \
+                                                  .device = "cpu",                                           \
+                                                  .anchor = op,                                              \
+                                                  .version = 1,                                              \
+                                                  .accepts = accepts,                                        \
+                                                  .cost = cost,                                              \
+                                                  .need = need,                                              \
+                                                  .prepack = prepack,                                        \
                                                   .run = hn_moves_run}
 
 /* 1, 2, 4 or 8; 0 for what cannot be moved as plain bits (strings). */

@@ -1,6 +1,7 @@
-/* Loop nests over several tensors at once: the common form of everything that walks tensors element by element
- * (pointwise programs, copies, transposes). Dimensions are ordered by the first operand's strides, sizes of 1 are
- * dropped and neighbours that all operands step through evenly are merged, so most nests end with rank 1 or 2. */
+/* Loop nests over several tensors at once: the common form of everything that walks tensors element by
+ * element (pointwise programs, copies, transposes). Dimensions are ordered by the first operand's strides,
+ * sizes of 1 are dropped and neighbours that all operands step through evenly are merged, so most nests end
+ * with rank 1 or 2. */
 #ifndef HN_CPU_COMMON_NEST_H
 #define HN_CPU_COMMON_NEST_H
 
@@ -9,8 +10,8 @@
 enum { HN_NEST_RANK = 12, HN_NEST_OPERANDS = 20 };
 
 typedef struct hn_nest {
-  int32_t rank;    /* 1 at least; the last dimension is the innermost */
-  int32_t n;       /* operands */
+  int32_t rank; /* 1 at least; the last dimension is the innermost */
+  int32_t n;    /* operands */
   int64_t dim[HN_NEST_RANK];
   int64_t stride[HN_NEST_OPERANDS][HN_NEST_RANK]; /* in elements; 0: the operand is broadcast */
 } hn_nest;

@@ -8,11 +8,13 @@
 #include "base/fault.h"
 
 /* Spatial lists are filled up in front to three values. */
-static bool list3(const hone_node *node, const char *name, int32_t spatial, int64_t fill, int64_t out[3], hone_reason *why) {
+static bool list3(const hone_node *node, const char *name, int32_t spatial, int64_t fill, int64_t out[3],
+                  hone_reason *why) {
   size_t n = 0;
   const int64_t *v = hone_node_ints(node, name, &n);
   for (int32_t i = 0; i < 3; i++) out[i] = fill;
-  if (v && (int64_t)n != spatial) return hn_refuse(why, "%s has %zu values for %d dimensions", name, n, (int)spatial);
+  if (v && (int64_t)n != spatial)
+    return hn_refuse(why, "%s has %zu values for %d dimensions", name, n, (int)spatial);
   for (int32_t i = 0; v && i < spatial; i++) out[3 - spatial + i] = v[i];
   return true;
 }
@@ -25,13 +27,15 @@ static bool padding(const hone_step *step, int32_t spatial, hn_pooling *p, hone_
   memset(p->end, 0, sizeof p->end);
   if (!strncmp(mode, "SAME", 4)) {
     for (int32_t i = 0; i < 3; i++) {
-      int64_t total = (p->y.size[i] - 1) * p->stride[i] + (p->kernel[i] - 1) * p->dilation[i] + 1 - p->x.size[i];
+      int64_t total =
+          (p->y.size[i] - 1) * p->stride[i] + (p->kernel[i] - 1) * p->dilation[i] + 1 - p->x.size[i];
       if (total < 0) total = 0;
       p->begin[i] = !strcmp(mode, "SAME_LOWER") ? total - total / 2 : total / 2;
       p->end[i] = total - p->begin[i];
     }
   } else if (pads && !strcmp(mode, "NOTSET")) {
-    if ((int64_t)n != 2 * spatial) return hn_refuse(why, "pads has %zu values for %d dimensions", n, (int)spatial);
+    if ((int64_t)n != 2 * spatial)
+      return hn_refuse(why, "pads has %zu values for %d dimensions", n, (int)spatial);
     for (int32_t i = 0; i < spatial; i++) {
       p->begin[3 - spatial + i] = pads[i];
       p->end[3 - spatial + i] = pads[spatial + i];
@@ -41,44 +45,54 @@ static bool padding(const hone_step *step, int32_t spatial, hn_pooling *p, hone_
   return true;
 }
 
-bool hn_pooling_of(const hone_step *step, const hone_machine *machine, bool max, hn_pooling *p, hone_reason *why) {
+bool hn_pooling_of(const hone_step *step, const hone_machine *machine, bool max, hn_pooling *p,
+                   hone_reason *why) {
   memset(p, 0, sizeof *p);
   if (!hn_step_is_f32(step, why)) return false;
   if (step->n_epilogue) return hn_refuse(why, "pooling has no epilogue");
-  if (step->n_outputs > 1 && step->output[1].desc.dtype != HONE_DTYPE_NONE) return hn_refuse(why, "indices of the maxima are wanted");
+  if (step->n_outputs > 1 && step->output[1].desc.dtype != HONE_DTYPE_NONE)
+    return hn_refuse(why, "indices of the maxima are wanted");
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
-  if (!hn_pixels_of(x, &p->x) || !hn_pixels_of(y, &p->y)) return hn_refuse(why, "input or output is not channels-last of rank 3 to 5");
+  if (!hn_pixels_of(x, &p->x) || !hn_pixels_of(y, &p->y))
+    return hn_refuse(why, "input or output is not channels-last of rank 3 to 5");
   const int32_t spatial = x->rank - 2;
   p->isa = hn_isa_of(machine->isa);
   p->max = max;
   p->count_padding = hone_node_int(step->node, "count_include_pad", 0) != 0;
   if (!hone_node_has(step->node, "kernel_shape")) return hn_refuse(why, "kernel_shape is missing");
-  if (!list3(step->node, "kernel_shape", spatial, 1, p->kernel, why) || !list3(step->node, "strides", spatial, 1, p->stride, why) ||
+  if (!list3(step->node, "kernel_shape", spatial, 1, p->kernel, why) ||
+      !list3(step->node, "strides", spatial, 1, p->stride, why) ||
       !list3(step->node, "dilations", spatial, 1, p->dilation, why) || !padding(step, spatial, p, why))
     return false;
   for (int32_t i = 0; i < 3; i++)
-    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1) return hn_refuse(why, "kernel, stride or dilation below 1");
+    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1)
+      return hn_refuse(why, "kernel, stride or dilation below 1");
   return true;
 }
 
 double hn_pooling_cost(const hone_step *step, const hone_machine *machine, bool max) {
   hn_pooling p;
   if (!hn_pooling_of(step, machine, max, &p, NULL)) return 1e9;
-  const double taps = (double)(p.kernel[0] * p.kernel[1] * p.kernel[2]), out = (double)hone_desc_count(&step->output[0].desc);
-  const double bytes = (double)hone_desc_bytes(&step->input[0].desc) + (double)hone_desc_bytes(&step->output[0].desc);
+  const double taps = (double)(p.kernel[0] * p.kernel[1] * p.kernel[2]),
+               out = (double)hone_desc_count(&step->output[0].desc);
+  const double bytes =
+      (double)hone_desc_bytes(&step->input[0].desc) + (double)hone_desc_bytes(&step->output[0].desc);
   return hn_step_seconds(machine, 2 * taps * out, bytes, max ? 0.15 : 0.3);
 }
 
-hone_status hn_pooling_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error) {
+hone_status hn_pooling_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                            hone_error *error) {
   (void)step, (void)machine, (void)error;
   need->blob_bytes = sizeof(hn_pooling);
   need->workspace_bytes = 0;
   return HONE_OK;
 }
 
-hone_status hn_pooling_prepack(const hone_step *step, const hone_machine *machine, bool max, void *blob, hone_error *error) {
+hone_status hn_pooling_prepack(const hone_step *step, const hone_machine *machine, bool max, void *blob,
+                               hone_error *error) {
   hone_reason why = {""};
-  if (!hn_pooling_of(step, machine, max, blob, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!hn_pooling_of(step, machine, max, blob, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
   return HONE_OK;
 }
 
@@ -110,7 +124,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t row = index * j->per_task, end = row + j->per_task;
   (void)thread;
   for (end = end < j->rows ? end : j->rows; row < end; row++) {
-    const int64_t oy = row % p->y.size[1], oz = row / p->y.size[1] % p->y.size[0], n = row / p->y.size[1] / p->y.size[0];
+    const int64_t oy = row % p->y.size[1], oz = row / p->y.size[1] % p->y.size[0],
+                  n = row / p->y.size[1] / p->y.size[0];
     int64_t taps_z, taps_y, counted_z, counted_y;
     const int64_t z = clip(p, 0, oz, &taps_z, &counted_z), y = clip(p, 1, oy, &taps_y, &counted_y);
     const struct hn_pool_row r = {.src = j->x + hn_view_at(&p->x.view, n, z, y, 0),

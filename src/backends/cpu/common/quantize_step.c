@@ -8,8 +8,8 @@
 #include "base/fault.h"
 #include "model/ops/common/quant.h"
 
-/* The tensor as `rows` rows of `length` elements: row r has parameter r % channels, or element i of each row parameter i
- * when `vectors`. */
+/* The tensor as `rows` rows of `length` elements: row r has parameter r % channels, or element i of each row
+ * parameter i when `vectors`. */
 typedef struct blob_head {
   hn_isa isa;
   bool is_signed, vectors;
@@ -18,23 +18,31 @@ typedef struct blob_head {
 } blob_head;
 
 static bool is_dense(const hone_tensor_desc *d) {
-  return d->layout == HONE_LAYOUT_ROW_MAJOR || (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]);
+  return d->layout == HONE_LAYOUT_ROW_MAJOR ||
+         (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]);
 }
 
 static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_reason *why) {
-  const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc, *real = to_real ? y : x, *coded = to_real ? x : y;
+  const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc, *real = to_real ? y : x,
+                         *coded = to_real ? x : y;
   const bool shifted = step->n_anchor_inputs > 2 && hn_step_has(step, 2);
   memset(h, 0, sizeof *h);
-  if (real->dtype != HONE_DTYPE_F32) return hn_refuse(why, "the real side is %s, not f32", hone_dtype_name(real->dtype));
-  if (coded->dtype != HONE_DTYPE_U8 && coded->dtype != HONE_DTYPE_I8) return hn_refuse(why, "the quantised side is %s, not 8 bits", hone_dtype_name(coded->dtype));
+  if (real->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "the real side is %s, not f32", hone_dtype_name(real->dtype));
+  if (coded->dtype != HONE_DTYPE_U8 && coded->dtype != HONE_DTYPE_I8)
+    return hn_refuse(why, "the quantised side is %s, not 8 bits", hone_dtype_name(coded->dtype));
   if (step->n_epilogue) return hn_refuse(why, "quantisation has no epilogue");
-  if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout || !is_dense(x) || !is_dense(y))
+  if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout || !is_dense(x) ||
+      !is_dense(y))
     return hn_refuse(why, "input and output are not dense and of one layout");
-  if (!step->input[1].constant || step->input[1].desc.dtype != HONE_DTYPE_F32) return hn_refuse(why, "the scale is not constant f32");
-  if (shifted && (!step->input[2].constant || step->input[2].desc.dtype != coded->dtype)) return hn_refuse(why, "the zero point is not constant");
+  if (!step->input[1].constant || step->input[1].desc.dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "the scale is not constant f32");
+  if (shifted && (!step->input[2].constant || step->input[2].desc.dtype != coded->dtype))
+    return hn_refuse(why, "the zero point is not constant");
   hn_quant_map map;
   hone_error error = {0};
-  if (hn_quant_map_init(&map, step->node, x, &step->input[1].desc, shifted ? &step->input[2].desc : NULL, &error))
+  if (hn_quant_map_init(&map, step->node, x, &step->input[1].desc, shifted ? &step->input[2].desc : NULL,
+                        &error))
     return hn_refuse(why, "%.140s", error.what);
   if (map.kind == HN_BLOCKED) return hn_refuse(why, "blocked parameters");
   h->is_signed = coded->dtype == HONE_DTYPE_I8;
@@ -48,7 +56,8 @@ static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_rea
     h->rows = h->vectors ? map.outer : map.outer * map.axis;
     h->length = h->vectors ? map.axis : map.inner;
   } else {
-    if (map.outer != x->dim[0] || map.axis != x->dim[1]) return hn_refuse(why, "parameters along another axis than the channels");
+    if (map.outer != x->dim[0] || map.axis != x->dim[1])
+      return hn_refuse(why, "parameters along another axis than the channels");
     h->vectors = true, h->length = map.axis, h->rows = count / map.axis;
   }
   return true;
@@ -64,22 +73,27 @@ double hn_quantize_step_cost(const hone_step *step, const hone_machine *machine)
   return hn_step_seconds(machine, 16 * n, 5 * n, 0.5);
 }
 
-hone_status hn_quantize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error) {
+hone_status hn_quantize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                                  hone_error *error) {
   (void)machine, (void)error;
   need->blob_bytes = sizeof(blob_head) + 2 * sizeof(float) * (size_t)hone_desc_count(&step->input[1].desc);
   need->workspace_bytes = 0;
   return HONE_OK;
 }
 
-hone_status hn_quantize_step_prepack(const hone_step *step, const hone_machine *machine, bool to_real, void *blob, hone_error *error) {
+hone_status hn_quantize_step_prepack(const hone_step *step, const hone_machine *machine, bool to_real,
+                                     void *blob, hone_error *error) {
   blob_head *h = blob;
   hone_reason why = {""};
-  if (!describe(step, to_real, h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!describe(step, to_real, h, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
   h->isa = hn_isa_of(machine->isa);
   const void *zero = step->n_anchor_inputs > 2 && hn_step_has(step, 2) ? step->input[2].constant : NULL;
   memcpy(h->param, step->input[1].constant, (size_t)h->channels * sizeof(float));
   for (int64_t i = 0; i < h->channels; i++)
-    h->param[h->channels + i] = !zero ? 0.0f : h->is_signed ? (float)((const int8_t *)zero)[i] : (float)((const uint8_t *)zero)[i];
+    h->param[h->channels + i] = !zero          ? 0.0f
+                                : h->is_signed ? (float)((const int8_t *)zero)[i]
+                                               : (float)((const uint8_t *)zero)[i];
   return HONE_OK;
 }
 
@@ -101,9 +115,11 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     const int64_t k = h->vectors ? in_row : HN_FAULT("quantize_channel") ? 0 : row % h->channels;
     const float *scale = h->param + k, *zero = scale + h->channels;
     if (j->to_real)
-      ops->dequantize((float *)j->run->out[0] + at, (const char *)j->run->in[0] + at, n, scale, zero, h->vectors, h->is_signed);
+      ops->dequantize((float *)j->run->out[0] + at, (const char *)j->run->in[0] + at, n, scale, zero,
+                      h->vectors, h->is_signed);
     else
-      ops->quantize((char *)j->run->out[0] + at, (const float *)j->run->in[0] + at, n, scale, zero, h->vectors, h->is_signed);
+      ops->quantize((char *)j->run->out[0] + at, (const float *)j->run->in[0] + at, n, scale, zero,
+                    h->vectors, h->is_signed);
   }
 }
 

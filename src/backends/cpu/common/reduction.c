@@ -7,25 +7,28 @@
 #include "base/fault.h"
 
 /* Strides of y along x's dimensions, 0 where reduced. */
-static bool strides_of_result(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *y_stride, hone_reason *why) {
+static bool strides_of_result(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes,
+                              int64_t *y_stride, hone_reason *why) {
   /* y keeps the reduced dimensions as 1, or has dropped them. */
   int32_t at = 0;
   for (int32_t i = 0; i < x->rank; i++) {
     const bool reduced = axes >> i & 1;
-    if (!reduced && (at >= y->rank || y->dim[at] != x->dim[i])) return hn_refuse(why, "the output's dimension %d does not fit", (int)at);
+    if (!reduced && (at >= y->rank || y->dim[at] != x->dim[i]))
+      return hn_refuse(why, "the output's dimension %d does not fit", (int)at);
     y_stride[i] = reduced ? 0 : y->stride[at];
     if (!reduced || y->rank == x->rank) at++;
   }
   return true;
 }
 
-bool hn_reduction_collapse(const hone_tensor_desc *x, const int64_t *y_stride, uint32_t axes, hn_reduction *r, hone_reason *why) {
+bool hn_reduction_collapse(const hone_tensor_desc *x, const int64_t *y_stride, uint32_t axes, hn_reduction *r,
+                           hone_reason *why) {
   hn_nest *n = &r->nest;
   hn_nest_begin(n, x->rank, x->dim);
   hn_nest_add(n, x->stride);
   hn_nest_add(n, y_stride);
-  /* Which dimensions are reduced survives sorting and merging as a stride of a third operand; kept ones of y may have
-   * stride 0 by their size alone. */
+  /* Which dimensions are reduced survives sorting and merging as a stride of a third operand; kept ones of y
+   * may have stride 0 by their size alone. */
   int64_t flag[HONE_MAX_RANK];
   for (int32_t i = 0; i < x->rank; i++) flag[i] = axes >> i & 1 ? 0 : x->stride[i];
   hn_nest_add(n, flag);
@@ -46,11 +49,13 @@ bool hn_reduction_collapse(const hone_tensor_desc *x, const int64_t *y_stride, u
     n->dim[0] = 1, n->stride[0][0] = 0, n->stride[1][0] = 0;
     n->rank++, last++, reduced = 0;
   }
-  if (n->stride[0][last] != 1 && n->dim[last] > 1) return hn_refuse(why, "the input has no contiguous dimension");
+  if (n->stride[0][last] != 1 && n->dim[last] > 1)
+    return hn_refuse(why, "the input has no contiguous dimension");
   r->columns = reduced != last;
   r->length = n->dim[reduced];
   if (r->columns) {
-    if (n->stride[1][last] != 1 && n->dim[last] > 1) return hn_refuse(why, "the output has not the input's layout");
+    if (n->stride[1][last] != 1 && n->dim[last] > 1)
+      return hn_refuse(why, "the output has not the input's layout");
     for (int32_t i = reduced; i + 2 < n->rank; i++) { /* the reduced one next to the last */
       const int64_t d = n->dim[i];
       n->dim[i] = n->dim[i + 1], n->dim[i + 1] = d;
@@ -72,7 +77,8 @@ static bool axes_of(const hone_step *step, uint32_t *axes, hone_reason *why) {
   const int64_t *list = hone_node_ints(step->node, "axes", &n);
   if (!list && step->n_anchor_inputs > 1 && hn_step_has(step, 1)) {
     const hone_step_tensor *t = &step->input[1];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64) return hn_refuse(why, "the axes are not constant i64");
+    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64)
+      return hn_refuse(why, "the axes are not constant i64");
     list = t->constant, n = (size_t)hone_desc_count(&t->desc);
   }
   *axes = 0;
@@ -85,11 +91,13 @@ static bool axes_of(const hone_step *step, uint32_t *axes, hone_reason *why) {
   return true;
 }
 
-bool hn_reduction_of(const hone_step *step, const hone_machine *machine, hn_reduction_rule rule, hn_reduction *r, hone_reason *why) {
+bool hn_reduction_of(const hone_step *step, const hone_machine *machine, hn_reduction_rule rule,
+                     hn_reduction *r, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
   uint32_t axes = 0;
   memset(r, 0, sizeof *r);
-  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32) return hn_refuse(why, "input or output is not f32");
+  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "input or output is not f32");
   if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
   if (step->n_epilogue) return hn_refuse(why, "a reduction has no epilogue");
   if (rule.spatial)
@@ -101,7 +109,8 @@ bool hn_reduction_of(const hone_step *step, const hone_machine *machine, hn_redu
   r->isa = hn_isa_of(machine->isa);
   r->kind = rule.kind, r->finish = rule.finish;
   int64_t y_stride[HONE_MAX_RANK];
-  if (!strides_of_result(x, y, axes, y_stride, why) || !hn_reduction_collapse(x, y_stride, axes, r, why)) return false;
+  if (!strides_of_result(x, y, axes, y_stride, why) || !hn_reduction_collapse(x, y_stride, axes, r, why))
+    return false;
   if (r->columns) {
     /* Enough tasks for all threads, but no fewer than 64 floats each. */
     const int64_t wanted = (int64_t)machine->threads * 2 / (r->outer > 0 ? r->outer : 1) + 1;
@@ -112,10 +121,12 @@ bool hn_reduction_of(const hone_step *step, const hone_machine *machine, hn_redu
 }
 
 double hn_reduction_cost(const hone_step *step, const hone_machine *machine) {
-  return hn_step_seconds(machine, 2 * (double)hone_desc_count(&step->input[0].desc), (double)hone_desc_bytes(&step->input[0].desc), 0.3);
+  return hn_step_seconds(machine, 2 * (double)hone_desc_count(&step->input[0].desc),
+                         (double)hone_desc_bytes(&step->input[0].desc), 0.3);
 }
 
-hone_status hn_reduction_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error) {
+hone_status hn_reduction_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                              hone_error *error) {
   (void)step, (void)machine, (void)error;
   need->blob_bytes = sizeof(hn_reduction);
   need->workspace_bytes = 0;
@@ -156,11 +167,13 @@ static void row_task(void *arg, int64_t index, uint32_t thread) {
 static void column_task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_reduction *r = j->r;
-  const int64_t chunks = (r->kept + r->chunk - 1) / r->chunk, at = index % chunks * r->chunk, outer = index / chunks;
+  const int64_t chunks = (r->kept + r->chunk - 1) / r->chunk, at = index % chunks * r->chunk,
+                outer = index / chunks;
   const int64_t n = r->kept - at < r->chunk ? r->kept - at : r->chunk;
   float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 2) + at;
   (void)thread;
-  hn_reduce_find(r->isa)->columns[r->kind](y, j->x + hn_nest_offset(&r->nest, 0, outer, 2) + at, (size_t)r->length, (size_t)n,
+  hn_reduce_find(r->isa)->columns[r->kind](y, j->x + hn_nest_offset(&r->nest, 0, outer, 2) + at,
+                                           (size_t)r->length, (size_t)n,
                                            (ptrdiff_t)r->nest.stride[0][r->nest.rank - 2]);
   finish(r, y, n);
 }

@@ -46,14 +46,16 @@ static bool images_of(const hone_tensor_desc *d, images *m) {
   return true;
 }
 
-static bool describe(const hone_step *step, const hone_machine *machine, blob_head *h, hn_resize *resize, hone_reason *why) {
+static bool describe(const hone_step *step, const hone_machine *machine, blob_head *h, hn_resize *resize,
+                     hone_reason *why) {
   const hone_tensor_desc *input[4] = {NULL}, *x = &step->input[0].desc, *y = &step->output[0].desc;
   hone_tensor tensor[4];
   const hone_tensor *value[4] = {NULL};
   hone_error error = {0};
   bool known = false;
   memset(h, 0, sizeof *h);
-  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32) return hn_refuse(why, "input or output is not f32");
+  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "input or output is not f32");
   if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
   if (step->n_epilogue) return hn_refuse(why, "a resize has no epilogue");
   const uint32_t n = step->n_anchor_inputs < 4 ? step->n_anchor_inputs : 4;
@@ -63,17 +65,22 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
     input[i] = &tensor[i].desc;
     if (step->input[i].constant) value[i] = &tensor[i];
   }
-  if (hn_resize_init(resize, step->node, input, value, n, &known, &error)) return hn_refuse(why, "%.140s", error.what);
+  if (hn_resize_init(resize, step->node, input, value, n, &known, &error))
+    return hn_refuse(why, "%.140s", error.what);
   if (!known) return hn_refuse(why, "scales or sizes are not constant");
-  if (resize->mode == HN_RESIZE_CUBIC || resize->antialias) return hn_refuse(why, "only nearest and linear without antialiasing");
+  if (resize->mode == HN_RESIZE_CUBIC || resize->antialias)
+    return hn_refuse(why, "only nearest and linear without antialiasing");
   if (resize->coord == HN_COORD_TF_CROP) return hn_refuse(why, "only whole inputs");
   for (int32_t i = 0; i < x->rank; i++) {
     if (resize->out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
-    if (i + 2 < x->rank && resize->out[i] != resize->in[i]) return hn_refuse(why, "dimension %d is resized, too", (int)i);
+    if (i + 2 < x->rank && resize->out[i] != resize->in[i])
+      return hn_refuse(why, "dimension %d is resized, too", (int)i);
   }
   if (!images_of(x, &h->x) || !images_of(y, &h->y) || h->x.channels != h->y.channels)
-    return hn_refuse(why, "input and output are not both channels-last or row-major, with at most two spatial axes");
-  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && resize->out[1] != resize->in[1]) return hn_refuse(why, "channels are resized");
+    return hn_refuse(
+        why, "input and output are not both channels-last or row-major, with at most two spatial axes");
+  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && resize->out[1] != resize->in[1])
+    return hn_refuse(why, "channels are resized");
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
@@ -92,17 +99,21 @@ bool hn_resize_step_accepts(const hone_step *step, const hone_machine *machine, 
 }
 
 double hn_resize_step_cost(const hone_step *step, const hone_machine *machine) {
-  const double in = (double)hone_desc_bytes(&step->input[0].desc), out = (double)hone_desc_bytes(&step->output[0].desc);
+  const double in = (double)hone_desc_bytes(&step->input[0].desc),
+               out = (double)hone_desc_bytes(&step->output[0].desc);
   return hn_step_seconds(machine, 2 * out, in + 2 * out, 0.5);
 }
 
-hone_status hn_resize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error) {
+hone_status hn_resize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                                hone_error *error) {
   blob_head h;
   hn_resize r;
   hone_reason why = {""};
-  if (!describe(step, machine, &h, &r, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
+  if (!describe(step, machine, &h, &r, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
   need->blob_bytes = (size_t)h.bytes;
-  need->workspace_bytes = h.linear ? hn_round_up((size_t)(h.x.width * h.x.pixel) * sizeof(float), 64) * machine->threads : 0;
+  need->workspace_bytes =
+      h.linear ? hn_round_up((size_t)(h.x.width * h.x.pixel) * sizeof(float), 64) * machine->threads : 0;
   return HONE_OK;
 }
 
@@ -124,19 +135,24 @@ static void fill(const hn_resize *r, int32_t axis, unsigned char *scratch, table
   }
 }
 
-hone_status hn_resize_step_prepack(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error) {
+hone_status hn_resize_step_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                                   hone_error *error) {
   blob_head *h = blob;
   hn_resize r;
   hone_reason why = {""};
   unsigned char *base = blob;
-  if (!describe(step, machine, h, &r, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
+  if (!describe(step, machine, h, &r, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
   const int32_t rank = step->input[0].desc.rank;
   const bool plain = step->input[0].desc.layout == HONE_LAYOUT_CHANNELS_LAST && rank == 3;
   for (int32_t i = rank > 1 ? rank - 2 : rank - 1; i < rank; i++)
-    if (i >= 0 && hn_resample_taps(&r, i) > 2) return hn_fail(error, HONE_ERROR_INTERNAL, "resize: more than two taps");
+    if (i >= 0 && hn_resample_taps(&r, i) > 2)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "resize: more than two taps");
   fill(&r, rank - 1, base + h->scratch_at, table_at(base + h->columns_at, h->y.width), h->y.width);
-  fill(&r, rank > 1 && !plain ? rank - 2 : -1, base + h->scratch_at, table_at(base + h->rows_at, h->y.height), h->y.height);
-  memset(base + h->scratch_at, 0, (size_t)(h->bytes - h->scratch_at)); /* saved plans are the same in every run */
+  fill(&r, rank > 1 && !plain ? rank - 2 : -1, base + h->scratch_at, table_at(base + h->rows_at, h->y.height),
+       h->y.height);
+  memset(base + h->scratch_at, 0,
+         (size_t)(h->bytes - h->scratch_at)); /* saved plans are the same in every run */
   return HONE_OK;
 }
 
@@ -151,10 +167,12 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const blob_head *h = j->h;
   const struct hn_resize_ops *ops = hn_resize_find(h->isa);
   unsigned char *base = (unsigned char *)(uintptr_t)j->run->blob;
-  const table columns = table_at(base + h->columns_at, h->y.width), rows = table_at(base + h->rows_at, h->y.height);
+  const table columns = table_at(base + h->columns_at, h->y.width),
+              rows = table_at(base + h->rows_at, h->y.height);
   const size_t line = (size_t)(h->x.width * h->x.pixel - (h->x.pixel - h->x.channels));
-  float *blended = (float *)(void *)((unsigned char *)j->run->workspace +
-                                     (size_t)thread * hn_round_up((size_t)(h->x.width * h->x.pixel) * sizeof(float), 64));
+  float *blended =
+      (float *)(void *)((unsigned char *)j->run->workspace +
+                        (size_t)thread * hn_round_up((size_t)(h->x.width * h->x.pixel) * sizeof(float), 64));
   int64_t row = index * j->per_task, end = row + j->per_task;
   if (end > h->y.count * h->y.height) end = h->y.count * h->y.height;
   for (; row < end; row++) {
@@ -170,7 +188,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       ops->blend(blended, src, x + rows.second[oy] * h->x.row, line, rows.weight[oy]);
       src = blended;
     }
-    ops->blend_row(y, h->y.pixel, src, h->x.pixel, (size_t)h->x.channels, (size_t)h->y.width, columns.first, columns.second, columns.weight);
+    ops->blend_row(y, h->y.pixel, src, h->x.pixel, (size_t)h->x.channels, (size_t)h->y.width, columns.first,
+                   columns.second, columns.weight);
   }
 }
 

@@ -25,7 +25,8 @@ bool hn_softmax_of(const hone_step *step, const hone_machine *machine, hn_reduct
   r->isa = hn_isa_of(machine->isa);
   if (!hn_reduction_collapse(x, y->stride, axes, r, why)) return false;
   const int32_t last = r->nest.rank - 1, reduced = r->columns ? last - 1 : last;
-  if (r->nest.stride[0][reduced] != r->nest.stride[1][reduced]) return hn_refuse(why, "input and output differ in layout");
+  if (r->nest.stride[0][reduced] != r->nest.stride[1][reduced])
+    return hn_refuse(why, "input and output differ in layout");
   r->chunk = 64;
   return true;
 }
@@ -35,7 +36,8 @@ double hn_softmax_cost(const hone_step *step, const hone_machine *machine) {
   return hn_step_seconds(machine, 60 * n, 8 * n, 0.5);
 }
 
-hone_status hn_softmax_prepack(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error) {
+hone_status hn_softmax_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                               hone_error *error) {
   hone_reason why = {""};
   if (hn_softmax_of(step, machine, blob, &why)) return HONE_OK;
   return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
@@ -53,8 +55,8 @@ typedef struct job {
 enum { NARROW = 16, NARROW_ROWS = 64 };
 
 static bool is_narrow(const hn_reduction *r) {
-  return !r->columns && r->length <= NARROW && r->nest.rank <= 2 && r->outer > 1 && r->nest.stride[0][0] == r->length &&
-         r->nest.stride[1][0] == r->length;
+  return !r->columns && r->length <= NARROW && r->nest.rank <= 2 && r->outer > 1 &&
+         r->nest.stride[0][0] == r->length && r->nest.stride[1][0] == r->length;
 }
 
 static void narrow_rows(const job *j, int64_t row, int64_t rows) {
@@ -75,7 +77,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
   if (is_narrow(r)) {
-    for (end = end < j->tasks ? end : j->tasks; i < end; i += NARROW_ROWS) narrow_rows(j, i, end - i < NARROW_ROWS ? end - i : NARROW_ROWS);
+    for (end = end < j->tasks ? end : j->tasks; i < end; i += NARROW_ROWS)
+      narrow_rows(j, i, end - i < NARROW_ROWS ? end - i : NARROW_ROWS);
     return;
   }
   for (end = end < j->tasks ? end : j->tasks; i < end; i++) {
@@ -94,7 +97,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
 
 hone_status hn_softmax_run(const hone_step_run *run, hone_error *error, bool log) {
   const hn_reduction *r = run->blob;
-  job j = {r, run->in[0], run->out[0], log, 1, r->outer * (r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1)};
+  job j = {r,   run->in[0], run->out[0],
+           log, 1,          r->outer * (r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1)};
   (void)error;
   j.per_task = 8192 / (r->length * (r->columns ? r->chunk : 1) + 16) + 1;
   if (is_narrow(r)) j.per_task = 16 * NARROW_ROWS;

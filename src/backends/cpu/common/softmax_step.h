@@ -6,7 +6,8 @@
 
 bool hn_softmax_of(const hone_step *step, const hone_machine *machine, hn_reduction *r, hone_reason *why);
 double hn_softmax_cost(const hone_step *step, const hone_machine *machine);
-hone_status hn_softmax_prepack(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
+hone_status hn_softmax_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                               hone_error *error);
 hone_status hn_softmax_run(const hone_step_run *run, hone_error *error, bool log);
 
 #endif

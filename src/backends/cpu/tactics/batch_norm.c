@@ -1,5 +1,5 @@
-/* BatchNormalization that no convolution could take in (inference form, constant statistics): y = x * scale + shift with
- * one pair a channel, prepared at plan time. Row-major and channels-last. */
+/* BatchNormalization that no convolution could take in (inference form, constant statistics): y = x * scale +
+ * shift with one pair a channel, prepared at plan time. Row-major and channels-last. */
 #include <math.h>
 #include <string.h>
 
@@ -24,9 +24,11 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   memset(h, 0, sizeof *h);
   if (!hn_step_is_f32(s, why)) return false;
   if (s->n_epilogue) return hn_refuse(why, "a standalone batch normalisation has no epilogue");
-  if (s->n_outputs > 1 || hone_node_int(s->node, "training_mode", 0)) return hn_refuse(why, "only the inference form");
+  if (s->n_outputs > 1 || hone_node_int(s->node, "training_mode", 0))
+    return hn_refuse(why, "only the inference form");
   if (!hone_node_int(s->node, "spatial", 1)) return hn_refuse(why, "only one set of statistics a channel");
-  if (x->rank < 2 || !hone_desc_same_dims(x, y) || x->layout != y->layout) return hn_refuse(why, "input and output differ in dimensions or layout");
+  if (x->rank < 2 || !hone_desc_same_dims(x, y) || x->layout != y->layout)
+    return hn_refuse(why, "input and output differ in dimensions or layout");
   h->isa = hn_isa_of(m->isa);
   h->batch = x->dim[0], h->channels = x->dim[1];
   const int64_t count = hone_desc_count(x);
@@ -43,7 +45,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (x->rank == 2) { /* a row-major matrix is already channels-last */
     h->pitch_x = h->pitch_y = h->channels;
   } else {
-    if (!hn_pixels_of(x, &px) || !hn_pixels_of(y, &py) || !px.even || !py.even) return hn_refuse(why, "pixels are not evenly spaced");
+    if (!hn_pixels_of(x, &px) || !hn_pixels_of(y, &py) || !px.even || !py.even)
+      return hn_refuse(why, "pixels are not evenly spaced");
     h->pitch_x = px.view.pixel, h->pitch_y = py.view.pixel;
     if (h->batch > 1 && (px.view.batch != h->pixels * h->pitch_x || py.view.batch != h->pixels * h->pitch_y))
       return hn_refuse(why, "images are not evenly spaced");
@@ -73,7 +76,8 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   blob_head *h = blob;
   hone_reason why = {""};
   if (!describe(s, m, h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "batch_norm: %s", why.text);
-  const float *gamma = s->input[1].constant, *beta = s->input[2].constant, *mean = s->input[3].constant, *var = s->input[4].constant;
+  const float *gamma = s->input[1].constant, *beta = s->input[2].constant, *mean = s->input[3].constant,
+              *var = s->input[4].constant;
   const double eps = (double)hone_node_float(s->node, "epsilon", 1e-5f);
   for (int64_t c = 0; c < h->channels; c++) {
     const double scale = (double)gamma[c] / sqrt((double)var[c] + eps);
@@ -89,15 +93,17 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const struct hn_norm_ops *ops = hn_norm_find(h->isa);
   const float *x = r->in[0], *scale = h->pair, *shift = h->pair + h->channels;
   float *y = r->out[0];
-  const int64_t units = h->channels_last ? h->batch * h->pixels : h->batch * h->channels, begin = index * h->per_task;
+  const int64_t units = h->channels_last ? h->batch * h->pixels : h->batch * h->channels,
+                begin = index * h->per_task;
   const int64_t end = begin + h->per_task < units ? begin + h->per_task : units;
   (void)thread;
   if (h->channels_last)
-    ops->column_affine(y + begin * h->pitch_y, (ptrdiff_t)h->pitch_y, x + begin * h->pitch_x, (ptrdiff_t)h->pitch_x,
-                       (size_t)(end - begin), (size_t)h->channels, NULL, scale, shift);
+    ops->column_affine(y + begin * h->pitch_y, (ptrdiff_t)h->pitch_y, x + begin * h->pitch_x,
+                       (ptrdiff_t)h->pitch_x, (size_t)(end - begin), (size_t)h->channels, NULL, scale, shift);
   else
     for (int64_t p = begin; p < end; p++)
-      ops->affine(y + p * h->pixels, x + p * h->pixels, (size_t)h->pixels, 0.0f, scale[p % h->channels], shift[HN_FAULT("batch_norm_second_image") && p >= h->channels ? 0 : p % h->channels]);
+      ops->affine(y + p * h->pixels, x + p * h->pixels, (size_t)h->pixels, 0.0f, scale[p % h->channels],
+                  shift[HN_FAULT("batch_norm_second_image") && p >= h->channels ? 0 : p % h->channels]);
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {

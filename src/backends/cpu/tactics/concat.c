@@ -11,7 +11,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   if (axis < 0 || axis >= y->rank) return hn_refuse(why, "axis outside the rank");
   for (uint32_t i = 0; i < step->n_anchor_inputs; i++) {
     const hone_tensor_desc *x = &step->input[i].desc;
-    if (x->dtype != y->dtype || !hone_desc_known(x) || x->rank != y->rank) return hn_refuse(why, "input %u has another type or rank", i);
+    if (x->dtype != y->dtype || !hone_desc_known(x) || x->rank != y->rank)
+      return hn_refuse(why, "input %u has another type or rank", i);
     hn_move_side dst = hn_move_side_of(0, y);
     const hn_move_side src = hn_move_side_of(i, x);
     dst.at = at * y->stride[axis];

@@ -11,7 +11,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   const int32_t lead = y->rank - x->rank;
   if (lead < 0) return hn_refuse(why, "the output has fewer dimensions than the input");
   for (int32_t i = 0; i < x->rank; i++) {
-    if (x->dim[i] != 1 && x->dim[i] != y->dim[lead + i]) return hn_refuse(why, "dimension %d does not broadcast", (int)i);
+    if (x->dim[i] != 1 && x->dim[i] != y->dim[lead + i])
+      return hn_refuse(why, "dimension %d does not broadcast", (int)i);
     src.stride[lead + i] = x->dim[i] == 1 ? 0 : x->stride[i];
   }
   hn_moves_add(b, element, y->rank, y->dim, &dst, &src);

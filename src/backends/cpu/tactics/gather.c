@@ -1,4 +1,5 @@
-/* Gather of whole rows along one axis of a row-major tensor (embeddings, picked channels): block copies by index. */
+/* Gather of whole rows along one axis of a row-major tensor (embeddings, picked channels): block copies by
+ * index. */
 #include <string.h>
 
 #include "backends/cpu/common/moves.h"
@@ -11,9 +12,7 @@ typedef struct shape {
   bool wide;                           /* indices are i64 */
 } shape;
 
-static bool is_row_major(const hone_tensor_desc *d) {
-  return d->layout == HONE_LAYOUT_ROW_MAJOR;
-}
+static bool is_row_major(const hone_tensor_desc *d) { return d->layout == HONE_LAYOUT_ROW_MAJOR; }
 
 static bool describe(const hone_step *s, shape *g, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc;
@@ -21,7 +20,8 @@ static bool describe(const hone_step *s, shape *g, hone_reason *why) {
   memset(g, 0, sizeof *g);
   if (!hn_moves_check(s, &element, why)) return false;
   if (!hone_desc_known(i)) return hn_refuse(why, "dimensions of the indices are not known");
-  if (!is_row_major(x) || !is_row_major(i) || !is_row_major(&s->output[0].desc)) return hn_refuse(why, "a tensor is not row-major");
+  if (!is_row_major(x) || !is_row_major(i) || !is_row_major(&s->output[0].desc))
+    return hn_refuse(why, "a tensor is not row-major");
   int64_t axis = hone_node_int(s->node, "axis", 0);
   if (axis < 0) axis += x->rank;
   if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
@@ -30,7 +30,8 @@ static bool describe(const hone_step *s, shape *g, hone_reason *why) {
   for (int32_t d = (int32_t)axis + 1; d < x->rank; d++) g->bytes *= x->dim[d];
   g->axis = x->dim[axis], g->indices = hone_desc_count(i);
   g->wide = i->dtype == HONE_DTYPE_I64;
-  if (!g->wide && i->dtype != HONE_DTYPE_I32) return hn_refuse(why, "indices are %s", hone_dtype_name(i->dtype));
+  if (!g->wide && i->dtype != HONE_DTYPE_I32)
+    return hn_refuse(why, "indices are %s", hone_dtype_name(i->dtype));
   return true;
 }
 
@@ -44,7 +45,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   shape g;
   if (!describe(s, &g, NULL)) return 1e9;
   const double blocks = (double)(g.outer * g.indices);
-  return hn_step_seconds(m, 0, 2 * blocks * (double)g.bytes, 1) + blocks * 4e-9 / (m->threads > 0 ? m->threads : 1);
+  return hn_step_seconds(m, 0, 2 * blocks * (double)g.bytes, 1) +
+         blocks * 4e-9 / (m->threads > 0 ? m->threads : 1);
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
@@ -84,7 +86,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   for (int64_t i = 0; i < j.g.indices; i++) {
     const int64_t at = index_at(&j, i);
     if (at >= 0 && at < j.g.axis) continue;
-    hn_fail(error, HONE_ERROR_INPUT, "Gather: index %lld is outside a dimension of %lld", (long long)(at < 0 ? at - j.g.axis : at), (long long)j.g.axis);
+    hn_fail(error, HONE_ERROR_INPUT, "Gather: index %lld is outside a dimension of %lld",
+            (long long)(at < 0 ? at - j.g.axis : at), (long long)j.g.axis);
     hn_error_where(error, "node '%s'", r->step->name);
     return HONE_ERROR_INPUT;
   }

@@ -1,4 +1,5 @@
-/* InstanceNormalization: each channel of each image by its own mean and deviation; row-major and channels-last. */
+/* InstanceNormalization: each channel of each image by its own mean and deviation; row-major and
+ * channels-last. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   memset(h, 0, sizeof *h);
   if (!hn_step_is_f32(s, why)) return false;
   if (s->n_epilogue) return hn_refuse(why, "instance normalisation has no epilogue");
-  if (x->rank < 3 || hone_desc_count(x) == 0 || !hone_desc_same_dims(x, y)) return hn_refuse(why, "no image, or an empty one");
+  if (x->rank < 3 || hone_desc_count(x) == 0 || !hone_desc_same_dims(x, y))
+    return hn_refuse(why, "no image, or an empty one");
   if (x->layout != y->layout) return hn_refuse(why, "input and output differ in layout");
   h->isa = hn_isa_of(m->isa);
   h->batch = x->dim[0], h->channels = x->dim[1];
@@ -34,8 +36,10 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     return hn_refuse(why, "scale and shift have not one value a channel");
   if (x->layout == HONE_LAYOUT_ROW_MAJOR) return true;
   h->channels_last = true;
-  if (!hn_pixels_of(x, &px) || !hn_pixels_of(y, &py) || !px.even || !py.even) return hn_refuse(why, "pixels are not evenly spaced");
-  h->image_x = px.view.batch, h->pixel_x = px.view.pixel, h->image_y = py.view.batch, h->pixel_y = py.view.pixel;
+  if (!hn_pixels_of(x, &px) || !hn_pixels_of(y, &py) || !px.even || !py.even)
+    return hn_refuse(why, "pixels are not evenly spaced");
+  h->image_x = px.view.batch, h->pixel_x = px.view.pixel, h->image_y = py.view.batch,
+  h->pixel_y = py.view.pixel;
   return true;
 }
 
@@ -71,7 +75,8 @@ static void plane_task(void *arg, int64_t index, uint32_t thread) {
   (void)thread;
   ops->stats((const float *)r->in[0] + at, (size_t)h->pixels, &mean, &var);
   const float scale = ((const float *)r->in[1])[c] / sqrtf(var + h->eps);
-  ops->affine((float *)r->out[0] + at, (const float *)r->in[0] + at, (size_t)h->pixels, mean, scale, ((const float *)r->in[2])[c]);
+  ops->affine((float *)r->out[0] + at, (const float *)r->in[0] + at, (size_t)h->pixels, mean, scale,
+              ((const float *)r->in[2])[c]);
 }
 
 static void block_task(void *arg, int64_t index, uint32_t thread) {
@@ -85,8 +90,8 @@ static void block_task(void *arg, int64_t index, uint32_t thread) {
   (void)thread;
   ops->column_stats(x, (size_t)h->pixels, count, (ptrdiff_t)h->pixel_x, mean, scale);
   for (size_t i = 0; i < count; i++) scale[i] = gamma[i] / sqrtf(scale[i] + h->eps);
-  ops->column_affine((float *)r->out[0] + n * h->image_y + c, (ptrdiff_t)h->pixel_y, x, (ptrdiff_t)h->pixel_x, (size_t)h->pixels, count,
-                     mean, scale, (const float *)r->in[2] + c);
+  ops->column_affine((float *)r->out[0] + n * h->image_y + c, (ptrdiff_t)h->pixel_y, x, (ptrdiff_t)h->pixel_x,
+                     (size_t)h->pixels, count, mean, scale, (const float *)r->in[2] + c);
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {

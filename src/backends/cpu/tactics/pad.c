@@ -1,5 +1,5 @@
-/* Pad with a constant and constant widths (negative widths crop), any layout: the borders are filled, the rest is one
- * move. */
+/* Pad with a constant and constant widths (negative widths crop), any layout: the borders are filled, the
+ * rest is one move. */
 #include "backends/cpu/common/moves.h"
 #include "backends/cpu/common/step.h"
 
@@ -9,13 +9,17 @@
 static bool widths(const hone_step *step, int64_t *begin, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc;
   size_t n = 0;
-  const int64_t *pads = hone_node_ints(step->node, hone_node_has(step->node, "paddings") ? "paddings" : "pads", &n), *axes = NULL;
+  const int64_t *pads = hone_node_ints(step->node,
+                                       hone_node_has(step->node, "paddings") ? "paddings" : "pads", &n),
+                *axes = NULL;
   int64_t n_axes = x->rank;
   memset(begin, 0, HONE_MAX_RANK * sizeof *begin);
-  if (!pads && step->n_anchor_inputs > 1 && hn_step_has(step, 1)) pads = step->input[1].constant, n = (size_t)hone_desc_count(&step->input[1].desc);
+  if (!pads && step->n_anchor_inputs > 1 && hn_step_has(step, 1))
+    pads = step->input[1].constant, n = (size_t)hone_desc_count(&step->input[1].desc);
   if (!pads && n) return hn_refuse(why, "the widths are not constant");
   if (step->n_anchor_inputs > 3 && hn_step_has(step, 3)) {
-    if (step->input[3].desc.dtype != HONE_DTYPE_I64 || !step->input[3].constant) return hn_refuse(why, "the axes are not constant i64");
+    if (step->input[3].desc.dtype != HONE_DTYPE_I64 || !step->input[3].constant)
+      return hn_refuse(why, "the axes are not constant i64");
     axes = step->input[3].constant, n_axes = hone_desc_count(&step->input[3].desc);
   }
   if ((int64_t)n != 2 * n_axes) return hn_refuse(why, "%zu widths for %lld axes", n, (long long)n_axes);
@@ -46,7 +50,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   uint64_t bits;
   int32_t element;
   if (!hn_moves_check(step, &element, why)) return false;
-  if (strcmp(hone_node_string(step->node, "mode", "constant"), "constant")) return hn_refuse(why, "only constant padding");
+  if (strcmp(hone_node_string(step->node, "mode", "constant"), "constant") != 0)
+    return hn_refuse(why, "only constant padding");
   if (x->rank != y->rank || !widths(step, begin, why) || !value_bits(step, element, &bits, why)) return false;
   if (b->out) b->out->fill = bits;
   for (int32_t i = 0; i < y->rank; i++) box[i] = y->dim[i];
@@ -56,7 +61,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   for (int32_t i = 0; i < y->rank; i++) {
     const int64_t lo = begin[i] > 0 ? begin[i] : 0, crop = begin[i] < 0 ? -begin[i] : 0;
     const int64_t room = y->dim[i] - lo, keep = x->dim[i] - crop < room ? x->dim[i] - crop : room;
-    const int64_t copied = keep > 0 ? keep : 0, part[2][2] = {{0, lo < y->dim[i] ? lo : y->dim[i]}, {lo + copied, room - copied}};
+    const int64_t copied = keep > 0 ? keep : 0,
+                  part[2][2] = {{0, lo < y->dim[i] ? lo : y->dim[i]}, {lo + copied, room - copied}};
     for (int k = 0; k < 2; k++) {
       int64_t dim[HONE_MAX_RANK];
       memcpy(dim, box, sizeof dim);

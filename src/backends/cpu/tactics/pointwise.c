@@ -1,10 +1,11 @@
 /* Pointwise programs, run over tiles that stay in L1.
  *
- * Dimensions are coalesced over all tensors first. With a long innermost dimension a tile is a piece of one row; with a
- * short one it is several whole rows. Operands that lie as the output does are read in place; scalars stay scalars
- * (vector-scalar instructions); vectors along the innermost dimension are expanded once a task; anything else is
- * gathered into a register. The last result is written straight to the output. Working in place on an input of equal
- * layout is safe for programs with one output, because its last instruction reads each element before writing it. */
+ * Dimensions are coalesced over all tensors first. With a long innermost dimension a tile is a piece of one
+ * row; with a short one it is several whole rows. Operands that lie as the output does are read in place;
+ * scalars stay scalars (vector-scalar instructions); vectors along the innermost dimension are expanded once
+ * a task; anything else is gathered into a register. The last result is written straight to the output.
+ * Working in place on an input of equal layout is safe for programs with one output, because its last
+ * instruction reads each element before writing it. */
 #include <string.h>
 
 #include "backends/cpu/common/nest.h"
@@ -20,9 +21,9 @@ typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED } access;
 
 typedef struct operand {
   int32_t access;
-  int32_t slot; /* tile buffer of its own, or -1 */
+  int32_t slot;     /* tile buffer of its own, or -1 */
   uint32_t element; /* 4, or 1 for bool */
-  int64_t inner; /* stride of the innermost dimension */
+  int64_t inner;    /* stride of the innermost dimension */
 } operand;
 
 typedef struct blob_head {
@@ -32,9 +33,9 @@ typedef struct blob_head {
   uint32_t n_out, n_slots;
   int32_t direct_instr; /* the instruction that writes to output direct_out itself; -1: none */
   uint32_t direct_out;
-  int64_t row;          /* length of the innermost dimension */
-  int64_t rows;         /* number of rows */
-  int64_t tile_rows;    /* rows in a tile; 0: a tile is a piece of a row */
+  int64_t row;       /* length of the innermost dimension */
+  int64_t rows;      /* number of rows */
+  int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
   int64_t tiles, per_row;
 } blob_head;
 
@@ -47,21 +48,27 @@ static bool check_program(const hone_step *s, hone_reason *why) {
     const hone_pw_instr *t = &p->instr[i];
     const unsigned arity = hn_pw_arity(t->op);
     const bool load = t->op == HONE_PW_LOAD, store = t->op == HONE_PW_STORE;
-    if (t->op == HONE_PW_NONE || t->op >= HONE_PW_COUNT) return hn_refuse(why, "instruction %u is unknown", i);
-    if (t->dst >= (store ? s->n_outputs : HONE_PW_REGISTERS)) return hn_refuse(why, "instruction %u: bad destination", i);
+    if (t->op == HONE_PW_NONE || t->op >= HONE_PW_COUNT)
+      return hn_refuse(why, "instruction %u is unknown", i);
+    if (t->dst >= (store ? s->n_outputs : HONE_PW_REGISTERS))
+      return hn_refuse(why, "instruction %u: bad destination", i);
     if (load && t->a >= s->n_inputs) return hn_refuse(why, "instruction %u: bad input", i);
-    if ((arity > 0 && t->a >= HONE_PW_REGISTERS) || (arity > 1 && t->b >= HONE_PW_REGISTERS) || (arity > 2 && t->c >= HONE_PW_REGISTERS))
+    if ((arity > 0 && t->a >= HONE_PW_REGISTERS) || (arity > 1 && t->b >= HONE_PW_REGISTERS) ||
+        (arity > 2 && t->c >= HONE_PW_REGISTERS))
       return hn_refuse(why, "instruction %u: bad register", i);
   }
   return true;
 }
 
-static bool add_operand(blob_head *h, const hone_tensor_desc *d, const char *what, uint32_t i, hone_reason *why) {
-  if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL) return hn_refuse(why, "%s %u is %s, not f32 or bool", what, i, hone_dtype_name(d->dtype));
+static bool add_operand(blob_head *h, const hone_tensor_desc *d, const char *what, uint32_t i,
+                        hone_reason *why) {
+  if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL)
+    return hn_refuse(why, "%s %u is %s, not f32 or bool", what, i, hone_dtype_name(d->dtype));
   if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of %s %u are not known", what, i);
   if (h->nest.n >= MAX_OPERANDS) return hn_refuse(why, "more than %d tensors", (int)MAX_OPERANDS);
   h->operand[h->nest.n].element = (uint32_t)hone_dtype_size(d->dtype);
-  if (!hn_nest_add_broadcast(&h->nest, d)) return hn_refuse(why, "%s %u does not broadcast to the output", what, i);
+  if (!hn_nest_add_broadcast(&h->nest, d))
+    return hn_refuse(why, "%s %u does not broadcast to the output", what, i);
   return true;
 }
 
@@ -98,7 +105,9 @@ static void find_direct(blob_head *h, const hone_pw_program *p) {
   h->direct_instr = -1;
   if (p->n_instr < 2) return;
   const hone_pw_instr *store = &p->instr[p->n_instr - 1], *last = store - 1;
-  if (store->op != HONE_PW_STORE || last->dst != store->a || hn_pw_arity(last->op) == 0 || last->op == HONE_PW_STORE) return;
+  if (store->op != HONE_PW_STORE || last->dst != store->a || hn_pw_arity(last->op) == 0 ||
+      last->op == HONE_PW_STORE)
+    return;
   if (h->operand[store->dst].access != DIRECT) return;
   h->direct_instr = (int32_t)p->n_instr - 2;
   h->direct_out = store->dst;
@@ -171,7 +180,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   if (!describe(s, m, &h, NULL)) return 1e9;
   for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += weight(s->program->instr[i].op);
   for (int32_t k = 0; k < h.nest.n; k++) {
-    const hone_tensor_desc *d = k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
+    const hone_tensor_desc *d =
+        k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
     if (h.operand[k].access == GATHERED) per_element += 4;
   }
@@ -189,7 +199,9 @@ typedef struct job {
 } job;
 
 /* One thread's scratch: a tile for each register and each operand that needs one, and scalars. */
-static size_t scratch_floats(const blob_head *h) { return (size_t)(HONE_PW_REGISTERS + h->n_slots) * TILE + 64; }
+static size_t scratch_floats(const blob_head *h) {
+  return (size_t)(HONE_PW_REGISTERS + h->n_slots) * TILE + 64;
+}
 
 typedef struct state {
   const job *j;
@@ -264,8 +276,9 @@ static void load(state *t, const hone_pw_instr *ins) {
     } else {
       for (int64_t r = 0; r * h->row < t->n; r++)
         gather(slot + r * h->row,
-               (const char *)operand_base(t, k) + hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element, o->inner,
-               h->row, o->element);
+               (const char *)operand_base(t, k) +
+                   hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
+               o->inner, h->row, o->element);
     }
   }
   t->value[ins->dst] = slot;
@@ -278,13 +291,15 @@ static void store(state *t, const hone_pw_instr *ins) {
   const float *src = t->value[ins->a];
   const bool uniform = t->uniform[ins->a];
   if (o->access == DIRECT || h->tile_rows == 0) {
-    scatter(src, uniform, (void *)(uintptr_t)operand_at(t, k), o->access == DIRECT ? 1 : o->inner, t->n, o->element);
+    scatter(src, uniform, (void *)(uintptr_t)operand_at(t, k), o->access == DIRECT ? 1 : o->inner, t->n,
+            o->element);
     return;
   }
   for (int64_t r = 0; r * h->row < t->n; r++)
     scatter(uniform ? src : src + r * h->row, uniform,
-            (char *)(uintptr_t)operand_base(t, k) + hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element, o->inner,
-            h->row, o->element);
+            (char *)(uintptr_t)operand_base(t, k) +
+                hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
+            o->inner, h->row, o->element);
 }
 
 static void compute(state *t, const hone_pw_instr *ins, bool direct) {

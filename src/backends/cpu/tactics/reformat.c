@@ -1,4 +1,5 @@
-/* Reformat: the same elements in another layout (row-major to channels-last and back, other channel pitches). */
+/* Reformat: the same elements in another layout (row-major to channels-last and back, other channel pitches).
+ */
 #include "backends/cpu/common/moves.h"
 #include "backends/cpu/common/step.h"
 

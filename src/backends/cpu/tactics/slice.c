@@ -2,7 +2,8 @@
 #include "backends/cpu/common/moves.h"
 #include "backends/cpu/common/step.h"
 
-/* The list `name`: attribute of old opsets, or constant input `index` of i32 or i64. False: present but not constant. */
+/* The list `name`: attribute of old opsets, or constant input `index` of i32 or i64. False: present but not
+ * constant. */
 static bool list_of(const hone_step *step, const char *name, uint32_t index, int64_t *out, int32_t *n) {
   size_t count = 0;
   const int64_t *attr = hone_node_ints(step->node, name, &count);
@@ -16,7 +17,8 @@ static bool list_of(const hone_step *step, const char *name, uint32_t index, int
   if (!t->constant) return false;
   const int64_t length = hone_desc_count(&t->desc);
   for (int64_t i = 0; i < length && i < HONE_MAX_RANK; i++)
-    out[(*n)++] = t->desc.dtype == HONE_DTYPE_I32 ? ((const int32_t *)t->constant)[i] : ((const int64_t *)t->constant)[i];
+    out[(*n)++] = t->desc.dtype == HONE_DTYPE_I32 ? ((const int32_t *)t->constant)[i]
+                                                  : ((const int64_t *)t->constant)[i];
   return true;
 }
 
@@ -25,7 +27,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   int64_t starts[HONE_MAX_RANK], axes[HONE_MAX_RANK], steps[HONE_MAX_RANK];
   int32_t n, n_axes, n_steps, element;
   if (!hn_moves_check(step, &element, why)) return false;
-  if (!list_of(step, "starts", 1, starts, &n) || !list_of(step, "axes", 3, axes, &n_axes) || !list_of(step, "steps", 4, steps, &n_steps))
+  if (!list_of(step, "starts", 1, starts, &n) || !list_of(step, "axes", 3, axes, &n_axes) ||
+      !list_of(step, "steps", 4, steps, &n_steps))
     return hn_refuse(why, "starts, axes and steps must be constant");
   const hn_move_side dst = hn_move_side_of(0, y);
   hn_move_side src = hn_move_side_of(0, x);
@@ -33,7 +36,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
     int64_t axis = n_axes ? axes[i] : i;
     const int64_t by = n_steps ? steps[i] : 1;
     if (axis < 0) axis += x->rank;
-    if (axis < 0 || axis >= x->rank || by == 0) return hn_refuse(why, "axis %d or its step is out of range", (int)i);
+    if (axis < 0 || axis >= x->rank || by == 0)
+      return hn_refuse(why, "axis %d or its step is out of range", (int)i);
     const int64_t dim = x->dim[axis], last = by < 0 ? dim - 1 : dim;
     int64_t from = starts[i] < 0 ? starts[i] + dim : starts[i];
     from = from < 0 ? 0 : from > last ? last : from;

@@ -13,7 +13,8 @@ static bool build(const hone_step *step, hn_moves_builder *b, hone_reason *why) 
   for (int32_t i = 0; i < x->rank; i++) {
     const int64_t repeats = y->dim[i] / x->dim[i];
     if (rank + 2 > HN_NEST_RANK) return hn_refuse(why, "too many repeated dimensions");
-    if (repeats != 1) dim[rank] = repeats, dst.stride[rank] = y->stride[i] * x->dim[i], src.stride[rank++] = 0;
+    if (repeats != 1)
+      dim[rank] = repeats, dst.stride[rank] = y->stride[i] * x->dim[i], src.stride[rank++] = 0;
     dim[rank] = x->dim[i], dst.stride[rank] = y->stride[i], src.stride[rank++] = x->stride[i];
   }
   hn_moves_add(b, element, rank, dim, &dst, &src);

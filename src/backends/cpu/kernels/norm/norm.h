@@ -1,5 +1,5 @@
-/* Normalisation kernels. Means and variances are taken in two passes over data in cache, each with several partial
- * sums; variance is the biased one (divided by n). */
+/* Normalisation kernels. Means and variances are taken in two passes over data in cache, each with several
+ * partial sums; variance is the biased one (divided by n). */
 #ifndef HN_KERNELS_NORM_H
 #define HN_KERNELS_NORM_H
 
@@ -21,7 +21,7 @@ struct hn_norm_row {
   size_t n;
   float eps;
   bool rms;
-  float mean, inv_std;   /* results */
+  float mean, inv_std; /* results */
 };
 
 struct hn_norm_ops {
@@ -30,8 +30,8 @@ struct hn_norm_ops {
   void (*stats)(const float *x, size_t n, float *mean, float *var);
   /* y = (x - mean) * scale + shift over n contiguous elements; y may be x. */
   void (*affine)(float *y, const float *x, size_t n, float mean, float scale, float shift);
-  /* The same three along the rows of a matrix: element (r, c) at [r * ld + c]; a mean, scale, shift per column.
-   * mean == NULL: 0. */
+  /* The same three along the rows of a matrix: element (r, c) at [r * ld + c]; a mean, scale, shift per
+   * column. mean == NULL: 0. */
   void (*column_stats)(const float *x, size_t rows, size_t cols, ptrdiff_t ld, float *mean, float *var);
   void (*column_affine)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows, size_t cols,
                         const float *mean, const float *scale, const float *shift);

@@ -6,32 +6,33 @@
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/fault.h"
 
-/* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small. */
+/* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small.
+ */
 #define BLOCK 4096
 
 /* Sum of f(x) in blocks; f sees the vector x and the constant m. */
-#define BLOCK_SUM(nm, f)                                                                                       \
-  static double nm(const float *p, size_t n, float mean) {                                                     \
-    const vf m = v_set1(mean);                                                                                 \
-    double total = 0.0;                                                                                        \
-    (void)m;                                                                                                   \
-    while (n > 0) {                                                                                            \
-      const size_t len = n < BLOCK ? n : BLOCK;                                                                \
-      vf s0 = v_zero(), s1 = v_zero(), s2 = v_zero(), s3 = v_zero();                                           \
-      size_t i = 0;                                                                                            \
-      for (; i + 4 * VEC_W <= len; i += 4 * VEC_W) {                                                           \
-        s0 = f(s0, v_load(p + i));                                                                             \
-        s1 = f(s1, v_load(p + i + VEC_W));                                                                     \
-        s2 = f(s2, v_load(p + i + 2 * VEC_W));                                                                 \
-        s3 = f(s3, v_load(p + i + 3 * VEC_W));                                                                 \
-      }                                                                                                        \
-      for (; i + VEC_W <= len; i += VEC_W) s0 = f(s0, v_load(p + i));                                          \
-      if (i < len) s1 = v_sel(v_first(len - i), f(s1, v_loadn(p + i, len - i)), s1);                        \
-      total += (double)v_hsum(v_add(v_add(s0, s1), v_add(s2, s3)));                                            \
-      p += len;                                                                                                \
-      n -= len;                                                                                                \
-    }                                                                                                          \
-    return total;                                                                                              \
+#define BLOCK_SUM(nm, f)                                                                                     \
+  static double nm(const float *p, size_t n, float mean) {                                                   \
+    const vf m = v_set1(mean);                                                                               \
+    double total = 0.0;                                                                                      \
+    (void)m;                                                                                                 \
+    while (n > 0) {                                                                                          \
+      const size_t len = n < BLOCK ? n : BLOCK;                                                              \
+      vf s0 = v_zero(), s1 = v_zero(), s2 = v_zero(), s3 = v_zero();                                         \
+      size_t i = 0;                                                                                          \
+      for (; i + 4 * VEC_W <= len; i += 4 * VEC_W) {                                                         \
+        s0 = f(s0, v_load(p + i));                                                                           \
+        s1 = f(s1, v_load(p + i + VEC_W));                                                                   \
+        s2 = f(s2, v_load(p + i + 2 * VEC_W));                                                               \
+        s3 = f(s3, v_load(p + i + 3 * VEC_W));                                                               \
+      }                                                                                                      \
+      for (; i + VEC_W <= len; i += VEC_W) s0 = f(s0, v_load(p + i));                                        \
+      if (i < len) s1 = v_sel(v_first(len - i), f(s1, v_loadn(p + i, len - i)), s1);                         \
+      total += (double)v_hsum(v_add(v_add(s0, s1), v_add(s2, s3)));                                          \
+      p += len;                                                                                              \
+      n -= len;                                                                                              \
+    }                                                                                                        \
+    return total;                                                                                            \
   }
 
 #define PLAIN(s, v) v_add((s), (v))

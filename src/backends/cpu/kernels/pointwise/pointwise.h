@@ -1,9 +1,10 @@
-/* Elementwise kernels over contiguous spans: the instructions of pointwise programs and the activations of epilogues.
+/* Elementwise kernels over contiguous spans: the instructions of pointwise programs and the activations of
+ * epilogues.
  *
- * All functions are exact at +-inf, NaN and +-0 in the sense of the formula that hone_pw_op documents (silu(-inf) is
- * -inf * 0 = NaN, as it is when spelled out); NaN propagates through MIN, MAX, CLIP and RELU. Rounding: see
- * vec/vec_math.h for the elementary functions; POW is libm's. Spans may have any length and alignment; dst may be
- * the same array as an operand, but must not overlap one otherwise. */
+ * All functions are exact at +-inf, NaN and +-0 in the sense of the formula that hone_pw_op documents
+ * (silu(-inf) is -inf * 0 = NaN, as it is when spelled out); NaN propagates through MIN, MAX, CLIP and RELU.
+ * Rounding: see vec/vec_math.h for the elementary functions; POW is libm's. Spans may have any length and
+ * alignment; dst may be the same array as an operand, but must not overlap one otherwise. */
 #ifndef HN_KERNELS_POINTWISE_H
 #define HN_KERNELS_POINTWISE_H
 
@@ -12,10 +13,10 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
 
-/* dst[i] = op(a[i], b[i], c[i]) for i < n. Bit k of `uniform` says that operand k (a, b, c) is one float for all i.
- * Operands that the operation does not have are ignored. p: {alpha, beta}. */
-typedef void (*hn_pw_fn)(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,
-                         const float *p);
+/* dst[i] = op(a[i], b[i], c[i]) for i < n. Bit k of `uniform` says that operand k (a, b, c) is one float for
+ * all i. Operands that the operation does not have are ignored. p: {alpha, beta}. */
+typedef void (*hn_pw_fn)(float *dst, const float *a, const float *b, const float *c, size_t n,
+                         unsigned uniform, const float *p);
 
 struct hn_pw_ops {
   hn_pw_fn fn[HONE_PW_COUNT];   /* NULL for NONE, LOAD, STORE, CONST */
@@ -28,7 +29,8 @@ unsigned hn_pw_arity(hone_pw_op op);
 /* The best table at or below a tier. */
 const struct hn_pw_ops *hn_pw_find(hn_isa isa);
 
-/* The activation in place; NULL when op is no unary function. p: {alpha, beta}, may be NULL where it takes none. */
+/* The activation in place; NULL when op is no unary function. p: {alpha, beta}, may be NULL where it takes
+ * none. */
 hn_act_fn hn_act_find(hone_pw_op op, hn_isa isa);
 
 #endif

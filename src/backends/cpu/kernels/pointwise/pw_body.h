@@ -8,59 +8,61 @@
 
 /* A unary function over a span, as instruction (nm) and as activation in place (nm##_act). In `expr` x is the
  * operand, al and be the immediates. */
-#define UNARY(nm, params, expr)                                                                                \
-  static void nm##_span(float *dst, const float *a, size_t n, const float *p) {                                \
-    const vf al = v_set1((params) > 0 ? p[0] : 0.0f), be = v_set1((params) > 1 ? p[1] : 0.0f);                 \
-    size_t i = 0;                                                                                              \
-    (void)al, (void)be, (void)p;                                                                               \
-    for (; i + VEC_W <= n; i += VEC_W) {                                                                       \
-      const vf x = v_load(a + i);                                                                              \
-      v_store(dst + i, expr);                                                                                  \
-    }                                                                                                          \
-    if (i < n) {                                                                                               \
-      const vf x = v_loadn(a + i, n - i);                                                                      \
-      v_storen(dst + i, expr, n - i);                                                                          \
-    }                                                                                                          \
-  }                                                                                                            \
-  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,       \
-                 const float *p) {                                                                             \
-    (void)b, (void)c;                                                                                          \
-    if (uniform & 1) {                                                                                         \
-      float one;                                                                                               \
-      nm##_span(&one, a, 1, p);                                                                                \
-      fill(dst, one, n);                                                                                       \
-    } else {                                                                                                   \
-      nm##_span(dst, a, n, p);                                                                                 \
-    }                                                                                                          \
-  }                                                                                                            \
+#define UNARY(nm, params, expr)                                                                              \
+  static void nm##_span(float *dst, const float *a, size_t n, const float *p) {                              \
+    const vf al = v_set1((params) > 0 ? p[0] : 0.0f), be = v_set1((params) > 1 ? p[1] : 0.0f);               \
+    size_t i = 0;                                                                                            \
+    (void)al, (void)be, (void)p;                                                                             \
+    for (; i + VEC_W <= n; i += VEC_W) {                                                                     \
+      const vf x = v_load(a + i);                                                                            \
+      v_store(dst + i, expr);                                                                                \
+    }                                                                                                        \
+    if (i < n) {                                                                                             \
+      const vf x = v_loadn(a + i, n - i);                                                                    \
+      v_storen(dst + i, expr, n - i);                                                                        \
+    }                                                                                                        \
+  }                                                                                                          \
+  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,     \
+                 const float *p) {                                                                           \
+    (void)b, (void)c;                                                                                        \
+    if (uniform & 1) {                                                                                       \
+      float one;                                                                                             \
+      nm##_span(&one, a, 1, p);                                                                              \
+      fill(dst, one, n);                                                                                     \
+    } else {                                                                                                 \
+      nm##_span(dst, a, n, p);                                                                               \
+    }                                                                                                        \
+  }                                                                                                          \
   static void nm##_act(float *x, size_t n, const float *p) { nm##_span(x, x, n, p); }
 
-#define BINARY_LOOP(la, lan, lb, lbn, expr)                                                                    \
-  do {                                                                                                         \
-    size_t i = 0;                                                                                              \
-    for (; i + VEC_W <= n; i += VEC_W) {                                                                       \
-      const vf x = (la), y = (lb);                                                                             \
-      v_store(dst + i, expr);                                                                                  \
-    }                                                                                                          \
-    if (i < n) {                                                                                               \
-      const vf x = (lan), y = (lbn);                                                                           \
-      v_storen(dst + i, expr, n - i);                                                                          \
-    }                                                                                                          \
+#define BINARY_LOOP(la, lan, lb, lbn, expr)                                                                  \
+  do {                                                                                                       \
+    size_t i = 0;                                                                                            \
+    for (; i + VEC_W <= n; i += VEC_W) {                                                                     \
+      const vf x = (la), y = (lb);                                                                           \
+      v_store(dst + i, expr);                                                                                \
+    }                                                                                                        \
+    if (i < n) {                                                                                             \
+      const vf x = (lan), y = (lbn);                                                                         \
+      v_storen(dst + i, expr, n - i);                                                                        \
+    }                                                                                                        \
   } while (0)
 
 /* A binary function in its three useful forms: vector-vector, vector-scalar, scalar-vector. */
-#define BINARY(nm, expr)                                                                                       \
-  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,       \
-                 const float *p) {                                                                             \
-    (void)c, (void)p;                                                                                          \
-    if (n == 0) return;                                                                                        \
-    const vf ua = v_set1(*a), ub = v_set1(*b);                                                                 \
-    switch (uniform & 3) {                                                                                     \
-    case 0: BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), v_load(b + i), v_loadn(b + i, n - i), expr); break; \
-    case 1: BINARY_LOOP(ua, ua, v_load(b + i), v_loadn(b + i, n - i), expr); break;                            \
-    case 2: BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), ub, ub, expr); break;                            \
-    default: BINARY_LOOP(ua, ua, ub, ub, expr); break;                                                         \
-    }                                                                                                          \
+#define BINARY(nm, expr)                                                                                     \
+  static void nm(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,     \
+                 const float *p) {                                                                           \
+    (void)c, (void)p;                                                                                        \
+    if (n == 0) return;                                                                                      \
+    const vf ua = v_set1(*a), ub = v_set1(*b);                                                               \
+    switch (uniform & 3) {                                                                                   \
+    case 0:                                                                                                  \
+      BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), v_load(b + i), v_loadn(b + i, n - i), expr);         \
+      break;                                                                                                 \
+    case 1: BINARY_LOOP(ua, ua, v_load(b + i), v_loadn(b + i, n - i), expr); break;                          \
+    case 2: BINARY_LOOP(v_load(a + i), v_loadn(a + i, n - i), ub, ub, expr); break;                          \
+    default: BINARY_LOOP(ua, ua, ub, ub, expr); break;                                                       \
+    }                                                                                                        \
   }
 
 static void fill(float *dst, float value, size_t n) {
@@ -117,8 +119,7 @@ UNARY(clip_f, 2, v_min_number(be, v_max_number(al, x)))
 UNARY(leaky_f, 1, leaky(x, al))
 UNARY(elu_f, 1, v_sel(v_lt(x, v_zero()), v_mul(al, v_expm1(x)), x))
 UNARY(selu_f, 2, v_mul(be, v_sel(v_le(x, v_zero()), v_mul(al, v_expm1(x)), x)))
-UNARY(celu_f, 1,
-      v_add(v_max_number(v_zero(), x), v_min_number(v_zero(), v_mul(al, v_expm1(v_div(x, al))))))
+UNARY(celu_f, 1, v_add(v_max_number(v_zero(), x), v_min_number(v_zero(), v_mul(al, v_expm1(v_div(x, al))))))
 UNARY(hardsigmoid_f, 2, ramp(x, al, be))
 UNARY(hardswish_f, 2, v_mul(x, ramp(x, al, be)))
 UNARY(silu_f, 1, v_mul(x, v_sigmoid(v_mul(al, x))))
@@ -144,7 +145,8 @@ BINARY(and_f, v_sel(nonzero(x), truth(nonzero(y)), v_zero()))
 BINARY(or_f, v_sel(nonzero(x), v_set1(1.0f), truth(nonzero(y))))
 BINARY(xor_f, v_sel(nonzero(x), truth(v_eq(y, v_zero())), truth(nonzero(y))))
 
-/* Exponents that are one multiplication or one square root, exactly as powf rounds them; everything else is powf. */
+/* Exponents that are one multiplication or one square root, exactly as powf rounds them; everything else is
+ * powf. */
 static void pow_f(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,
                   const float *p) {
   (void)c, (void)p;
@@ -175,7 +177,8 @@ static void where_f(float *dst, const float *a, const float *b, const float *c, 
   }
   if (i < n) {
     const size_t m = HN_FAULT("pointwise_where_tail") ? n - i - 1 : n - i;
-    const vf x = la ? v_loadn(a + i, m) : ua, y = lb ? v_loadn(b + i, m) : ub, z = lc ? v_loadn(c + i, m) : uc;
+    const vf x = la ? v_loadn(a + i, m) : ua, y = lb ? v_loadn(b + i, m) : ub,
+             z = lc ? v_loadn(c + i, m) : uc;
     v_storen(dst + i, v_sel(nonzero(x), y, z), m);
   }
 }

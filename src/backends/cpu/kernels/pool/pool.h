@@ -6,15 +6,15 @@
 
 #include "backends/cpu/kernel.h"
 
-/* One output row. All distances are in floats. The driver clips the window in depth and height (those taps are the
- * same for the whole row); the kernel clips it in width. */
+/* One output row. All distances are in floats. The driver clips the window in depth and height (those taps
+ * are the same for the whole row); the kernel clips it in width. */
 struct hn_pool_row {
-  const float *src;       /* first valid tap row: input pixel 0 of that row */
+  const float *src;         /* first valid tap row: input pixel 0 of that row */
   ptrdiff_t taps_z, taps_y; /* valid taps in depth and height; either may be 0 */
   ptrdiff_t step_z, step_y; /* from one such tap to the next */
-  ptrdiff_t width, pitch; /* input pixels in a row; distance between them */
+  ptrdiff_t width, pitch;   /* input pixels in a row; distance between them */
   ptrdiff_t kernel, stride, dilation, pad_begin, pad_end; /* along the width, in pixels */
-  ptrdiff_t counted_zy;   /* average with counted padding: taps in depth x height that count, else 0 */
+  ptrdiff_t counted_zy; /* average with counted padding: taps in depth x height that count, else 0 */
   ptrdiff_t channels;
   float *dst;
   ptrdiff_t out_width, out_pitch;

@@ -1,5 +1,5 @@
-/* The body of pool_f32_<tier>.c. Channels are taken in blocks of four vectors that stay in registers while the window
- * is walked, so each output is written once. */
+/* The body of pool_f32_<tier>.c. Channels are taken in blocks of four vectors that stay in registers while
+ * the window is walked, so each output is written once. */
 #include "backends/cpu/kernels/pool/pool.h"
 
 #include "backends/cpu/kernels/vec/vec.h"
@@ -20,45 +20,46 @@ static ptrdiff_t clip_window(const struct hn_pool_row *r, ptrdiff_t ox, ptrdiff_
   return x0;
 }
 
-#define WALK(body)                                                                                             \
-  for (ptrdiff_t z = 0; z < r->taps_z; z++)                                                                    \
-    for (ptrdiff_t y = 0; y < r->taps_y; y++) {                                                                \
-      const float *p = base + z * r->step_z + y * r->step_y;                                                   \
-      for (ptrdiff_t x = 0; x < taps; x++, p += step_x) body                                                   \
+#define WALK(body)                                                                                           \
+  for (ptrdiff_t z = 0; z < r->taps_z; z++)                                                                  \
+    for (ptrdiff_t y = 0; y < r->taps_y; y++) {                                                              \
+      const float *p = base + z * r->step_z + y * r->step_y;                                                 \
+      for (ptrdiff_t x = 0; x < taps; x++, p += step_x) body                                                 \
     }
 
-#define POOL_PIXEL(nm, init, combine, finish)                                                                  \
-  static void nm(const struct hn_pool_row *r, const float *src, ptrdiff_t taps, ptrdiff_t step_x, float *dst, float inv) { \
-    const vf first = v_set1(init), scale = v_set1(inv);                                                        \
-    ptrdiff_t c = 0;                                                                                           \
-    (void)scale;                                                                                               \
-    for (; c + 4 * VEC_W <= r->channels; c += 4 * VEC_W) {                                                     \
-      const float *base = src + c;                                                                             \
-      vf a0 = first, a1 = first, a2 = first, a3 = first;                                                       \
-      WALK({                                                                                                   \
-        a0 = combine(a0, v_load(p));                                                                           \
-        a1 = combine(a1, v_load(p + VEC_W));                                                                   \
-        a2 = combine(a2, v_load(p + 2 * VEC_W));                                                               \
-        a3 = combine(a3, v_load(p + 3 * VEC_W));                                                               \
-      })                                                                                                       \
-      v_store(dst + c, finish(a0));                                                                            \
-      v_store(dst + c + VEC_W, finish(a1));                                                                    \
-      v_store(dst + c + 2 * VEC_W, finish(a2));                                                                \
-      v_store(dst + c + 3 * VEC_W, finish(a3));                                                                \
-    }                                                                                                          \
-    for (; c + VEC_W <= r->channels; c += VEC_W) {                                                             \
-      const float *base = src + c;                                                                             \
-      vf a0 = first;                                                                                           \
-      WALK({ a0 = combine(a0, v_load(p)); })                                                                   \
-      v_store(dst + c, finish(a0));                                                                            \
-    }                                                                                                          \
-    if (c < r->channels) {                                                                                     \
-      const size_t rest = (size_t)(r->channels - c);                                                           \
-      const float *base = src + c;                                                                             \
-      vf a0 = first;                                                                                           \
-      WALK({ a0 = combine(a0, v_loadn(p, rest)); })                                                            \
-      v_storen(dst + c, finish(a0), rest);                                                                     \
-    }                                                                                                          \
+#define POOL_PIXEL(nm, init, combine, finish)                                                                \
+  static void nm(const struct hn_pool_row *r, const float *src, ptrdiff_t taps, ptrdiff_t step_x,            \
+                 float *dst, float inv) {                                                                    \
+    const vf first = v_set1(init), scale = v_set1(inv);                                                      \
+    ptrdiff_t c = 0;                                                                                         \
+    (void)scale;                                                                                             \
+    for (; c + 4 * VEC_W <= r->channels; c += 4 * VEC_W) {                                                   \
+      const float *base = src + c;                                                                           \
+      vf a0 = first, a1 = first, a2 = first, a3 = first;                                                     \
+      WALK({                                                                                                 \
+        a0 = combine(a0, v_load(p));                                                                         \
+        a1 = combine(a1, v_load(p + VEC_W));                                                                 \
+        a2 = combine(a2, v_load(p + 2 * VEC_W));                                                             \
+        a3 = combine(a3, v_load(p + 3 * VEC_W));                                                             \
+      })                                                                                                     \
+      v_store(dst + c, finish(a0));                                                                          \
+      v_store(dst + c + VEC_W, finish(a1));                                                                  \
+      v_store(dst + c + 2 * VEC_W, finish(a2));                                                              \
+      v_store(dst + c + 3 * VEC_W, finish(a3));                                                              \
+    }                                                                                                        \
+    for (; c + VEC_W <= r->channels; c += VEC_W) {                                                           \
+      const float *base = src + c;                                                                           \
+      vf a0 = first;                                                                                         \
+      WALK({ a0 = combine(a0, v_load(p)); })                                                                 \
+      v_store(dst + c, finish(a0));                                                                          \
+    }                                                                                                        \
+    if (c < r->channels) {                                                                                   \
+      const size_t rest = (size_t)(r->channels - c);                                                         \
+      const float *base = src + c;                                                                           \
+      vf a0 = first;                                                                                         \
+      WALK({ a0 = combine(a0, v_loadn(p, rest)); })                                                          \
+      v_storen(dst + c, finish(a0), rest);                                                                   \
+    }                                                                                                        \
   }
 
 #define AS_IT_IS(a) (a)

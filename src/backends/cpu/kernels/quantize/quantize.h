@@ -8,11 +8,14 @@
 #include "backends/cpu/kernel.h"
 
 struct hn_quantize_ops {
-  /* dst[i] = saturate(round_half_even(src[i] / scale) + zero), NaN gives the lowest value. Scale and zero are vectors of
-   * n when `vectors`, else one value each; zero holds integers of dst's range. is_signed: i8, else u8. */
-  void (*quantize)(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors, bool is_signed);
+  /* dst[i] = saturate(round_half_even(src[i] / scale) + zero), NaN gives the lowest value. Scale and zero are
+   * vectors of n when `vectors`, else one value each; zero holds integers of dst's range. is_signed: i8, else
+   * u8. */
+  void (*quantize)(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
+                   bool is_signed);
   /* dst[i] = (src[i] - zero) * scale */
-  void (*dequantize)(float *dst, const void *src, size_t n, const float *scale, const float *zero, bool vectors, bool is_signed);
+  void (*dequantize)(float *dst, const void *src, size_t n, const float *scale, const float *zero,
+                     bool vectors, bool is_signed);
 };
 
 /* The best table at or below a tier. */

@@ -1,5 +1,5 @@
-/* The body of quantize_8_<tier>.c. A rest shorter than a vector goes through a padded block, so that it is computed by the
- * same instructions. */
+/* The body of quantize_8_<tier>.c. A rest shorter than a vector goes through a padded block, so that it is
+ * computed by the same instructions. */
 #include "backends/cpu/kernels/quantize/quantize.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ static inline void quantize_one(void *dst, vf x, const float *scale, const float
   v_store_8(dst, quantized(x, v_load(scale), v_load(zero), lo, hi));
 }
 
-static void quantize(void *dst_, const float *src, size_t n, const float *scale, const float *zero, bool vectors, bool is_signed) {
+static void quantize(void *dst_, const float *src, size_t n, const float *scale, const float *zero,
+                     bool vectors, bool is_signed) {
   const vf lo = v_set1(is_signed ? -128.0f : 0.0f), hi = v_set1(is_signed ? 127.0f : 255.0f);
   unsigned char *dst = dst_;
   size_t i = 0;
@@ -31,19 +32,22 @@ static void quantize(void *dst_, const float *src, size_t n, const float *scale,
   }
   if (i == n) return;
   unsigned char rest[VEC_W];
-  const vf s = vectors ? v_loadn(scale + i, n - i) : v_set1(*scale), z = vectors ? v_loadn(zero + i, n - i) : v_set1(*zero);
+  const vf s = vectors ? v_loadn(scale + i, n - i) : v_set1(*scale),
+           z = vectors ? v_loadn(zero + i, n - i) : v_set1(*zero);
   v_store_8(rest, quantized(v_loadn(src + i, n - i), s, z, lo, hi));
   memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
 }
 
-static void dequantize(float *dst, const void *src_, size_t n, const float *scale, const float *zero, bool vectors, bool is_signed) {
+static void dequantize(float *dst, const void *src_, size_t n, const float *scale, const float *zero,
+                       bool vectors, bool is_signed) {
   const unsigned char *src = src_;
   size_t i = 0;
   if (n == 0) return;
   const vf s1 = v_set1(*scale), z1 = v_set1(*zero);
   for (; i + VEC_W <= n; i += VEC_W) {
     const vf q = is_signed ? v_load_i8(src + i) : v_load_u8(src + i);
-    v_store(dst + i, vectors ? v_mul(v_sub(q, v_load(zero + i)), v_load(scale + i)) : v_mul(v_sub(q, z1), s1));
+    v_store(dst + i,
+            vectors ? v_mul(v_sub(q, v_load(zero + i)), v_load(scale + i)) : v_mul(v_sub(q, z1), s1));
   }
   if (i == n) return;
   unsigned char rest[VEC_W] = {0};

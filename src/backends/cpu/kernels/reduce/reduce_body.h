@@ -1,5 +1,5 @@
-/* The body of reduce_f32_<tier>.c. Long sums are cut into blocks whose results are added in double (rows) or in a
- * second accumulator (columns), so the error grows with the block, not with the length. */
+/* The body of reduce_f32_<tier>.c. Long sums are cut into blocks whose results are added in double (rows) or
+ * in a second accumulator (columns), so the error grows with the block, not with the length. */
 #include "backends/cpu/kernels/reduce/reduce.h"
 
 #include <math.h>
@@ -24,62 +24,62 @@ static inline double fold_min(double a, double b) { return a != a || a < b ? a :
 
 /* nm: suffix; init: neutral element; join: combines two partial results; fold: the same for two doubles;
  * lanes: for the lanes of one vector. */
-#define REDUCTION(nm, init, join, fold, lanes)                                                                        \
-  static float row_##nm(const float *x, size_t n) {                                                            \
-    double total = (double)(init);                                                                             \
-    while (n > 0) {                                                                                            \
-      const size_t len = n < ROW_BLOCK ? n : ROW_BLOCK;                                                        \
-      vf s0 = v_set1(init), s1 = s0, s2 = s0, s3 = s0;                                                         \
-      size_t i = 0;                                                                                            \
-      for (; i + 4 * VEC_W <= len; i += 4 * VEC_W) {                                                           \
-        s0 = step_##nm(s0, v_load(x + i));                                                                     \
-        s1 = step_##nm(s1, v_load(x + i + VEC_W));                                                             \
-        s2 = step_##nm(s2, v_load(x + i + 2 * VEC_W));                                                         \
-        s3 = step_##nm(s3, v_load(x + i + 3 * VEC_W));                                                         \
-      }                                                                                                        \
-      for (; i + VEC_W <= len; i += VEC_W) s0 = step_##nm(s0, v_load(x + i));                                  \
-      if (i < len) {                                                                                           \
-        const vf t = step_##nm(s1, v_loadn(x + i, len - i));                                                   \
-        if (!HN_FAULT("reduce_row_tail")) s1 = v_sel(v_first(len - i), t, s1);                                 \
-      }                                                                                                        \
-      total = fold(total, (double)lanes(join(join(s0, s1), join(s2, s3))));                              \
-      x += len;                                                                                                \
-      n -= len;                                                                                                \
-    }                                                                                                          \
-    return (float)total;                                                                                       \
-  }                                                                                                            \
-  static void columns_##nm(float *dst, const float *src, size_t rows, size_t cols, ptrdiff_t ld) {             \
-    size_t c = 0;                                                                                              \
-    for (; c + 4 * VEC_W <= cols; c += 4 * VEC_W) {                                                            \
-      vf t0 = v_set1(init), t1 = t0, t2 = t0, t3 = t0;                                                         \
-      for (size_t r0 = 0; r0 < rows; r0 += COLUMN_BLOCK) {                                                     \
-        const size_t end = rows - r0 < COLUMN_BLOCK ? rows : r0 + COLUMN_BLOCK;                                \
-        vf s0 = v_set1(init), s1 = s0, s2 = s0, s3 = s0;                                                       \
-        for (size_t r = r0; r < end; r++) {                                                                    \
-          const float *p = src + (ptrdiff_t)r * ld + c;                                                        \
-          s0 = step_##nm(s0, v_load(p));                                                                       \
-          s1 = step_##nm(s1, v_load(p + VEC_W));                                                               \
-          s2 = step_##nm(s2, v_load(p + 2 * VEC_W));                                                           \
-          s3 = step_##nm(s3, v_load(p + 3 * VEC_W));                                                           \
-        }                                                                                                      \
-        t0 = join(t0, s0), t1 = join(t1, s1), t2 = join(t2, s2), t3 = join(t3, s3);                            \
-      }                                                                                                        \
-      v_store(dst + c, t0);                                                                                    \
-      v_store(dst + c + VEC_W, t1);                                                                            \
-      v_store(dst + c + 2 * VEC_W, t2);                                                                        \
-      v_store(dst + c + 3 * VEC_W, t3);                                                                        \
-    }                                                                                                          \
-    for (; c < cols; c += VEC_W) {                                                                             \
-      const size_t k = cols - c < VEC_W ? cols - c : VEC_W;                                                    \
-      vf t = v_set1(init);                                                                                     \
-      for (size_t r0 = 0; r0 < rows; r0 += COLUMN_BLOCK) {                                                     \
-        const size_t end = rows - r0 < COLUMN_BLOCK ? rows : r0 + COLUMN_BLOCK;                                \
-        vf s = v_set1(init);                                                                                   \
-        for (size_t r = r0; r < end; r++) s = step_##nm(s, v_loadn(src + (ptrdiff_t)r * ld + c, k));           \
-        t = join(t, s);                                                                                        \
-      }                                                                                                        \
-      v_storen(dst + c, t, k);                                                                                 \
-    }                                                                                                          \
+#define REDUCTION(nm, init, join, fold, lanes)                                                               \
+  static float row_##nm(const float *x, size_t n) {                                                          \
+    double total = (double)(init);                                                                           \
+    while (n > 0) {                                                                                          \
+      const size_t len = n < ROW_BLOCK ? n : ROW_BLOCK;                                                      \
+      vf s0 = v_set1(init), s1 = s0, s2 = s0, s3 = s0;                                                       \
+      size_t i = 0;                                                                                          \
+      for (; i + 4 * VEC_W <= len; i += 4 * VEC_W) {                                                         \
+        s0 = step_##nm(s0, v_load(x + i));                                                                   \
+        s1 = step_##nm(s1, v_load(x + i + VEC_W));                                                           \
+        s2 = step_##nm(s2, v_load(x + i + 2 * VEC_W));                                                       \
+        s3 = step_##nm(s3, v_load(x + i + 3 * VEC_W));                                                       \
+      }                                                                                                      \
+      for (; i + VEC_W <= len; i += VEC_W) s0 = step_##nm(s0, v_load(x + i));                                \
+      if (i < len) {                                                                                         \
+        const vf t = step_##nm(s1, v_loadn(x + i, len - i));                                                 \
+        if (!HN_FAULT("reduce_row_tail")) s1 = v_sel(v_first(len - i), t, s1);                               \
+      }                                                                                                      \
+      total = fold(total, (double)lanes(join(join(s0, s1), join(s2, s3))));                                  \
+      x += len;                                                                                              \
+      n -= len;                                                                                              \
+    }                                                                                                        \
+    return (float)total;                                                                                     \
+  }                                                                                                          \
+  static void columns_##nm(float *dst, const float *src, size_t rows, size_t cols, ptrdiff_t ld) {           \
+    size_t c = 0;                                                                                            \
+    for (; c + 4 * VEC_W <= cols; c += 4 * VEC_W) {                                                          \
+      vf t0 = v_set1(init), t1 = t0, t2 = t0, t3 = t0;                                                       \
+      for (size_t r0 = 0; r0 < rows; r0 += COLUMN_BLOCK) {                                                   \
+        const size_t end = rows - r0 < COLUMN_BLOCK ? rows : r0 + COLUMN_BLOCK;                              \
+        vf s0 = v_set1(init), s1 = s0, s2 = s0, s3 = s0;                                                     \
+        for (size_t r = r0; r < end; r++) {                                                                  \
+          const float *p = src + (ptrdiff_t)r * ld + c;                                                      \
+          s0 = step_##nm(s0, v_load(p));                                                                     \
+          s1 = step_##nm(s1, v_load(p + VEC_W));                                                             \
+          s2 = step_##nm(s2, v_load(p + 2 * VEC_W));                                                         \
+          s3 = step_##nm(s3, v_load(p + 3 * VEC_W));                                                         \
+        }                                                                                                    \
+        t0 = join(t0, s0), t1 = join(t1, s1), t2 = join(t2, s2), t3 = join(t3, s3);                          \
+      }                                                                                                      \
+      v_store(dst + c, t0);                                                                                  \
+      v_store(dst + c + VEC_W, t1);                                                                          \
+      v_store(dst + c + 2 * VEC_W, t2);                                                                      \
+      v_store(dst + c + 3 * VEC_W, t3);                                                                      \
+    }                                                                                                        \
+    for (; c < cols; c += VEC_W) {                                                                           \
+      const size_t k = cols - c < VEC_W ? cols - c : VEC_W;                                                  \
+      vf t = v_set1(init);                                                                                   \
+      for (size_t r0 = 0; r0 < rows; r0 += COLUMN_BLOCK) {                                                   \
+        const size_t end = rows - r0 < COLUMN_BLOCK ? rows : r0 + COLUMN_BLOCK;                              \
+        vf s = v_set1(init);                                                                                 \
+        for (size_t r = r0; r < end; r++) s = step_##nm(s, v_loadn(src + (ptrdiff_t)r * ld + c, k));         \
+        t = join(t, s);                                                                                      \
+      }                                                                                                      \
+      v_storen(dst + c, t, k);                                                                               \
+    }                                                                                                        \
   }
 
 REDUCTION(sum, 0.0f, v_add, fold_add, v_hsum)

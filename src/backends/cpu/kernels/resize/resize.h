@@ -10,7 +10,8 @@
 struct hn_resize_ops {
   /* dst[i] = a[i] (1 - w) + b[i] w over n contiguous floats. */
   void (*blend)(float *dst, const float *a, const float *b, size_t n, float w);
-  /* Output pixel x, of `channels` floats, blends input pixels left[x] and right[x] of one row with weight w[x]. */
+  /* Output pixel x, of `channels` floats, blends input pixels left[x] and right[x] of one row with weight
+   * w[x]. */
   void (*blend_row)(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_t in_pitch, size_t channels,
                     size_t out_width, const int32_t *left, const int32_t *right, const float *w);
   /* Output pixel x is a copy of input pixel at[x]. */

@@ -8,8 +8,8 @@
 #include "backends/cpu/kernel.h"
 
 struct hn_softmax_ops {
-  /* One contiguous row of n elements; mask is n floats or NULL. dst may be src. A row of -inf gives NaN, as the
-   * formula does. */
+  /* One contiguous row of n elements; mask is n floats or NULL. dst may be src. A row of -inf gives NaN, as
+   * the formula does. */
   void (*row)(float *dst, const float *src, size_t n, float scale, const float *mask, bool log);
   /* `cols` neighbouring columns of length n; element (i, c) lies at [i * ld + c]. dst may be src. */
   void (*columns)(float *dst, const float *src, size_t n, size_t cols, ptrdiff_t ld, bool log);

@@ -39,7 +39,8 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
   size_t i = 0;
   /* The logarithmic form keeps t in dst: it is needed once more. */
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
-    const vf e0 = v_exp_nonpos(v_sub(v_load(src + i), m)), e1 = v_exp_nonpos(v_sub(v_load(src + i + VEC_W), m));
+    const vf e0 = v_exp_nonpos(v_sub(v_load(src + i), m)),
+             e1 = v_exp_nonpos(v_sub(v_load(src + i + VEC_W), m));
     if (!log) {
       v_store(dst + i, e0);
       v_store(dst + i + VEC_W, e1);
@@ -61,7 +62,8 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
     v_store(dst + i, log ? v_sub(v_sub(v_load(src + i), m), factor) : v_mul(v_load(dst + i), factor));
   if (i < n) {
     const size_t k = n - i;
-    v_storen(dst + i, log ? v_sub(v_sub(v_loadn(src + i, k), m), factor) : v_mul(v_loadn(dst + i, k), factor), k);
+    v_storen(dst + i, log ? v_sub(v_sub(v_loadn(src + i, k), m), factor) : v_mul(v_loadn(dst + i, k), factor),
+             k);
   }
 }
 
@@ -80,7 +82,8 @@ static void columns(float *dst, const float *src, size_t n, size_t cols, ptrdiff
     const vf factor = log ? v_log(s) : v_div(v_set1(1.0f), s);
     for (size_t i = 0; i < n; i++) {
       const ptrdiff_t at = (ptrdiff_t)i * ld;
-      v_storen(q + at, log ? v_sub(v_sub(v_loadn(p + at, k), m), factor) : v_mul(v_loadn(q + at, k), factor), k);
+      v_storen(q + at, log ? v_sub(v_sub(v_loadn(p + at, k), m), factor) : v_mul(v_loadn(q + at, k), factor),
+               k);
     }
   }
 }

@@ -1,5 +1,5 @@
-/* Moves that change the order of elements: matrix transposes of 1, 2, 4 and 8 byte elements, and the three-channel
- * interleave that the edge of an image network needs. Bits are moved, never interpreted. */
+/* Moves that change the order of elements: matrix transposes of 1, 2, 4 and 8 byte elements, and the
+ * three-channel interleave that the edge of an image network needs. Bits are moved, never interpreted. */
 #ifndef HN_KERNELS_TRANSPOSE_H
 #define HN_KERNELS_TRANSPOSE_H
 
@@ -9,7 +9,8 @@
 #include "backends/cpu/kernel.h"
 
 /* dst[c * ldd + r] = src[r * lds + c] for r < rows, c < cols; strides in elements; no overlap. */
-typedef void (*hn_transpose_fn)(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols);
+typedef void (*hn_transpose_fn)(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows,
+                                size_t cols);
 
 struct hn_transpose_ops {
   hn_transpose_fn matrix[4]; /* element size 1 << i bytes */

@@ -39,15 +39,16 @@ static inline void tile8(uint64_t *dst, ptrdiff_t ldd, const uint64_t *src, ptrd
   store(dst + 3 * ldd, _mm256_permute2x128_si256(b, d, 0x31));
 }
 
-/* Output vector j takes from each plane the pixels (8 j + lane) / 3; the plane of a lane is (8 j + lane) % 3. */
+/* Output vector j takes from each plane the pixels (8 j + lane) / 3; the plane of a lane is (8 j + lane) % 3.
+ */
 static inline void interleave_vec(uint32_t *dst, const uint32_t *pa, const uint32_t *pb, const uint32_t *pc) {
   const __m256i a = load(pa), b = load(pb), c = load(pc);
-#define PICK(j, i0, i1, i2, i3, i4, i5, i6, i7, mb, mc)                                                        \
-  do {                                                                                                         \
-    const __m256i at = _mm256_setr_epi32(i0, i1, i2, i3, i4, i5, i6, i7);                                      \
-    __m256i v = _mm256_permutevar8x32_epi32(a, at);                                                            \
-    v = _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(b, at), mb);                                         \
-    store(dst + 8 * (j), _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(c, at), mc));                       \
+#define PICK(j, i0, i1, i2, i3, i4, i5, i6, i7, mb, mc)                                                      \
+  do {                                                                                                       \
+    const __m256i at = _mm256_setr_epi32(i0, i1, i2, i3, i4, i5, i6, i7);                                    \
+    __m256i v = _mm256_permutevar8x32_epi32(a, at);                                                          \
+    v = _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(b, at), mb);                                       \
+    store(dst + 8 * (j), _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(c, at), mc));                     \
   } while (0)
   PICK(0, 0, 0, 0, 1, 1, 1, 2, 2, 0x92, 0x24);
   PICK(1, 2, 3, 3, 3, 4, 4, 4, 5, 0x24, 0x49);
@@ -58,12 +59,12 @@ static inline void interleave_vec(uint32_t *dst, const uint32_t *pa, const uint3
 /* Lane l of plane k is element 3 l + k: vector (3 l + k) / 8, lane (3 l + k) % 8. */
 static inline void deinterleave_vec(uint32_t *pa, uint32_t *pb, uint32_t *pc, const uint32_t *src) {
   const __m256i x = load(src), y = load(src + 8), z = load(src + 16);
-#define PICK(dst, i0, i1, i2, i3, i4, i5, i6, i7, my, mz)                                                      \
-  do {                                                                                                         \
-    const __m256i at = _mm256_setr_epi32(i0, i1, i2, i3, i4, i5, i6, i7);                                      \
-    __m256i v = _mm256_permutevar8x32_epi32(x, at);                                                            \
-    v = _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(y, at), my);                                         \
-    store(dst, _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(z, at), mz));                                 \
+#define PICK(dst, i0, i1, i2, i3, i4, i5, i6, i7, my, mz)                                                    \
+  do {                                                                                                       \
+    const __m256i at = _mm256_setr_epi32(i0, i1, i2, i3, i4, i5, i6, i7);                                    \
+    __m256i v = _mm256_permutevar8x32_epi32(x, at);                                                          \
+    v = _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(y, at), my);                                       \
+    store(dst, _mm256_blend_epi32(v, _mm256_permutevar8x32_epi32(z, at), mz));                               \
   } while (0)
   PICK(pa, 0, 3, 6, 1, 4, 7, 2, 5, 0x38, 0xc0);
   PICK(pb, 1, 4, 7, 2, 5, 0, 3, 6, 0x18, 0xe0);

@@ -1,19 +1,20 @@
-/* The tier-independent part of transpose_<tier>.c: blocked loops around a square tile, and the edges. A tier defines
- * before including it, for each size that it has a fast tile for:
- *   TILE4 side of the 4-byte tile, tile4(dst, ldd, src, lds); TILE8 and tile8 likewise;
- *   PLANAR3 with interleave3 and deinterleave3 for whole vectors of PLANAR3 pixels. */
+/* The tier-independent part of transpose_<tier>.c: blocked loops around a square tile, and the edges. A tier
+ * defines before including it, for each size that it has a fast tile for: TILE4 side of the 4-byte tile,
+ * tile4(dst, ldd, src, lds); TILE8 and tile8 likewise; PLANAR3 with interleave3 and deinterleave3 for whole
+ * vectors of PLANAR3 pixels. */
 #include "backends/cpu/kernels/transpose/transpose.h"
 
 #include "base/fault.h"
 
 /* Edges and small matrices: 16 source rows at a time, so that the written lines stay in L1. */
-#define PLAIN(type, nm)                                                                                        \
-  static void nm(type *dst, ptrdiff_t ldd, const type *src, ptrdiff_t lds, size_t rows, size_t cols) {         \
-    for (size_t r0 = 0; r0 < rows; r0 += 16) {                                                                 \
-      const size_t end = rows - r0 < 16 ? rows : r0 + 16;                                                      \
-      for (size_t c = 0; c < cols; c++)                                                                        \
-        for (size_t r = r0; r < end; r++) dst[(ptrdiff_t)c * ldd + (ptrdiff_t)r] = src[(ptrdiff_t)r * lds + (ptrdiff_t)c]; \
-    }                                                                                                          \
+#define PLAIN(type, nm)                                                                                      \
+  static void nm(type *dst, ptrdiff_t ldd, const type *src, ptrdiff_t lds, size_t rows, size_t cols) {       \
+    for (size_t r0 = 0; r0 < rows; r0 += 16) {                                                               \
+      const size_t end = rows - r0 < 16 ? rows : r0 + 16;                                                    \
+      for (size_t c = 0; c < cols; c++)                                                                      \
+        for (size_t r = r0; r < end; r++)                                                                    \
+          dst[(ptrdiff_t)c * ldd + (ptrdiff_t)r] = src[(ptrdiff_t)r * lds + (ptrdiff_t)c];                   \
+    }                                                                                                        \
   }
 PLAIN(uint8_t, plain1)
 PLAIN(uint16_t, plain2)
@@ -21,18 +22,18 @@ PLAIN(uint32_t, plain4)
 PLAIN(uint64_t, plain8)
 
 /* Whole tiles by `tile`, the right and lower edges by `plain`. */
-#define TILED(type, nm, side, tile, plain)                                                                     \
-  static void nm(void *dst_, ptrdiff_t ldd, const void *src_, ptrdiff_t lds, size_t rows, size_t cols) {       \
-    type *dst = dst_;                                                                                          \
-    const type *src = src_;                                                                                    \
-    const size_t whole_r = rows - rows % (side), whole_c = cols - cols % (side);                               \
-    for (size_t r = 0; r < whole_r; r += (side))                                                               \
-      for (size_t c = 0; c < whole_c; c += (side))                                                             \
-        tile(dst + (ptrdiff_t)c * ldd + (ptrdiff_t)r, ldd, src + (ptrdiff_t)r * lds + (ptrdiff_t)c, lds);      \
-    if (whole_c < cols)                                                                                        \
-      plain(dst + (ptrdiff_t)whole_c * ldd, ldd, src + whole_c, lds, rows, cols - whole_c);                    \
-    if (whole_r < rows && !HN_FAULT("transpose_edge"))                                                         \
-      plain(dst + whole_r, ldd, src + (ptrdiff_t)whole_r * lds, lds, rows - whole_r, whole_c);                 \
+#define TILED(type, nm, side, tile, plain)                                                                   \
+  static void nm(void *dst_, ptrdiff_t ldd, const void *src_, ptrdiff_t lds, size_t rows, size_t cols) {     \
+    type *dst = dst_;                                                                                        \
+    const type *src = src_;                                                                                  \
+    const size_t whole_r = rows - rows % (side), whole_c = cols - cols % (side);                             \
+    for (size_t r = 0; r < whole_r; r += (side))                                                             \
+      for (size_t c = 0; c < whole_c; c += (side))                                                           \
+        tile(dst + (ptrdiff_t)c * ldd + (ptrdiff_t)r, ldd, src + (ptrdiff_t)r * lds + (ptrdiff_t)c, lds);    \
+    if (whole_c < cols)                                                                                      \
+      plain(dst + (ptrdiff_t)whole_c * ldd, ldd, src + whole_c, lds, rows, cols - whole_c);                  \
+    if (whole_r < rows && !HN_FAULT("transpose_edge"))                                                       \
+      plain(dst + whole_r, ldd, src + (ptrdiff_t)whole_r * lds, lds, rows - whole_r, whole_c);               \
   }
 
 static void matrix1(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {

@@ -1,7 +1,7 @@
-/* One vocabulary of f32 vectors for all tiers, so that a kernel's body is written once and compiled once per tier.
- * The width follows the instruction set that the including file is compiled for (HN_VEC_SCALAR forces one lane):
- * 16 lanes with AVX-512, 8 with AVX2+FMA, else 1. The one-lane form takes its mathematics from libm, which makes
- * the scalar kernels an oracle that shares no approximation with the vector tiers.
+/* One vocabulary of f32 vectors for all tiers, so that a kernel's body is written once and compiled once per
+ * tier. The width follows the instruction set that the including file is compiled for (HN_VEC_SCALAR forces
+ * one lane): 16 lanes with AVX-512, 8 with AVX2+FMA, else 1. The one-lane form takes its mathematics from
+ * libm, which makes the scalar kernels an oracle that shares no approximation with the vector tiers.
  *
  * NaN policy: arithmetic follows IEEE; v_max and v_min return NaN when either operand is NaN.
  * Partial loads and stores touch exactly n lanes; lanes past n read as 0. */

@@ -67,7 +67,8 @@ static inline vf v_split_exponent(vf x, vf *e) {
   vi bits = _mm256_castps_si256(x);
   vi k = _mm256_sub_epi32(_mm256_srli_epi32(bits, 23), _mm256_set1_epi32(127));
   *e = v_sub(_mm256_cvtepi32_ps(k), _mm256_and_ps(tiny, v_set1(24.0f)));
-  bits = _mm256_or_si256(_mm256_and_si256(bits, _mm256_set1_epi32(0x007fffff)), _mm256_set1_epi32(0x3f800000));
+  bits =
+      _mm256_or_si256(_mm256_and_si256(bits, _mm256_set1_epi32(0x007fffff)), _mm256_set1_epi32(0x3f800000));
   return _mm256_castsi256_ps(bits);
 }
 
@@ -88,9 +89,9 @@ static inline void v_store_8(void *p, vf v) {
 static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }
 
 /* The lanes folded in halves: 8, 4, 2, 1. */
-#define VEC_FOLD(a, op)                                                                                        \
-  __m128 s = op##_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));                                  \
-  s = op##_ps(s, _mm_movehl_ps(s, s));                                                                         \
+#define VEC_FOLD(a, op)                                                                                      \
+  __m128 s = op##_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));                                \
+  s = op##_ps(s, _mm_movehl_ps(s, s));                                                                       \
   return _mm_cvtss_f32(op##_ss(s, _mm_movehdup_ps(s)))
 static inline float v_hsum(vf a) { VEC_FOLD(a, _mm_add); }
 static inline float v_hprod(vf a) { VEC_FOLD(a, _mm_mul); }

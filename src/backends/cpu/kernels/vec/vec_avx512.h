@@ -66,7 +66,9 @@ static inline vf v_load_i8(const void *p) {
 static inline vf v_load_u8(const void *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p)));
 }
-static inline void v_store_8(void *p, vf v) { _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))); }
+static inline void v_store_8(void *p, vf v) {
+  _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
+}
 
 /* The lanes below n, as a mask. */
 static inline vm v_first(size_t n) { return v_lanes_below(n); }

@@ -1,14 +1,15 @@
-/* Elementary functions over vec.h's vectors. Error bounds are against the exact value, in units in the last place of
- * the result, over every f32 input; tests/kernels measures them exhaustively in the vector tiers.
+/* Elementary functions over vec.h's vectors. Error bounds are against the exact value, in units in the last
+ * place of the result, over every f32 input; tests/kernels measures them exhaustively in the vector tiers.
  *
  *   v_exp 1   v_expm1 1.5   v_log 1   v_log1p01 (on [0, 1]) 1.5   v_tanh 2.5   v_erf 1.5   v_sigmoid 2.5
  *   v_softplus 2   v_mish 4, plus |x| 2^-149 where exp(x) is denormal
  *
- * Special values follow IEEE and C: exp(-inf) = 0, log(0) = -inf, log(x < 0) = NaN, tanh(+-inf) = +-1, sigmoid(-inf)
- * = 0, NaN in gives NaN out, odd functions keep the sign of zero. Denormal arguments and results are honoured.
+ * Special values follow IEEE and C: exp(-inf) = 0, log(0) = -inf, log(x < 0) = NaN, tanh(+-inf) = +-1,
+ * sigmoid(-inf) = 0, NaN in gives NaN out, odd functions keep the sign of zero. Denormal arguments and
+ * results are honoured.
  *
- * Method: Cody-Waite reduction and minimax polynomials; the coefficients were found with a weighted Remez exchange
- * (weights chosen so that the error is relative to the result) and rounded to f32. */
+ * Method: Cody-Waite reduction and minimax polynomials; the coefficients were found with a weighted Remez
+ * exchange (weights chosen so that the error is relative to the result) and rounded to f32. */
 #ifndef HN_VEC_MATH_H
 #define HN_VEC_MATH_H
 
