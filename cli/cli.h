@@ -159,12 +159,15 @@ typedef struct cli_session {
   hone_data *data;           /* [n_inputs] */
   const hone_tensor **feeds; /* [n_inputs] for hone_context_run */
   double load_ms;            /* start to ready context */
+  bool borrows;              /* all but plan, context and feeds belong to another session */
 } cli_session;
 
 /* Everything from the file to a ready context with its inputs. `level` overrides --level when >= 0. */
 hone_status cli_session_open(cli_session *session, const cli_args *args, const char *path, hone_error *error);
 /* Plans the open session's model again at another level (the inputs stay). */
 hone_status cli_session_replan(cli_session *session, const cli_args *args, int level, hone_error *error);
+/* A second plan beside an open session's, with the same engine and inputs; close it first. */
+hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out, hone_error *error);
 void cli_session_close(cli_session *session);
 hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);
 const char *cli_device_name(const cli_args *args);
@@ -174,13 +177,23 @@ double cli_now_ms(void);
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 
-/* Runs `warmup` + `runs` times with recording and builds facts and profile. */
+/* What was recorded of a session's runs. */
 typedef struct cli_profile {
   hone_facts *facts;
   hone_profile *profile;
 } cli_profile;
-hone_status cli_profile_make(cli_session *session, const cli_args *args, const char *path, int level, uint32_t warmup,
-                             uint32_t runs, double seconds, const char *what, cli_profile *out, hone_error *error);
+
+/* How a session is to be profiled. */
+typedef struct cli_profile_plan {
+  cli_session *session;
+  int level;
+  double rss_peak; /* bytes to report; 0: as the runtime saw it */
+} cli_profile_plan;
+
+/* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all alike.
+ * seconds > 0: fewer runs (at least 5) when they would take longer, all sessions together. */
+hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path, uint32_t warmups,
+                             uint32_t runs, double seconds, cli_profile *out, hone_error *error);
 void cli_profile_free(cli_profile *profile);
 
 json_t *cli_verification_json(const hone_verify_result *result);

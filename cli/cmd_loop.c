@@ -5,17 +5,16 @@
 #include <string.h>
 
 enum { WARMUPS = 3, RUNS = 30 };
-#define PROFILE_SECONDS 6.0 /* for each of the two profiles */
+#define PROFILE_SECONDS 12.0 /* for both profiles */
 #define VERIFY_SECONDS 12.0
 
 typedef struct loop {
   const cli_args *args;
   const char *path, *folder;
-  cli_session session;
+  cli_session session, baseline;
   cli_profile before, after;
   hone_findings *findings;
   hone_model *optimized;
-  hone_rewrites rewrites;
   hone_verify_result verdict;
   double predicted_pct;
 } loop;
@@ -46,40 +45,64 @@ static hone_status prove(loop *l, hone_error *error) {
   hone_verify_options o = {.inputs = (uint32_t)a->count, .seed = (uint64_t)a->seed, .max_seconds = VERIFY_SECONDS,
                            .threads = (uint32_t)a->threads, .batch = a->batch, .bindings = l->session.bindings,
                            .n_bindings = l->session.n_bindings, .progress = verify_progress};
-  cli_cancellable(NULL);
-  cli_hold(true);
+  cli_cancellable(NULL); /* nothing is being written: Ctrl-C may end the process */
   hone_status status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
-  cli_hold(false);
   cli_progress_end();
+  return status;
+}
+
+static int level_of(const loop *l) { return l->args->level < 0 ? 2 : (int)l->args->level; }
+
+static hone_status rewrite(loop *l, hone_error *error) {
+  hone_optimize_options o = {.level = level_of(l), .passes = l->args->passes};
+  return hone_model_optimize(l->session.model, &o, &l->optimized, NULL, error);
+}
+
+/* Peak of resident memory while this plan alone is there and runs. */
+static hone_status alone(loop *l, double *rss, hone_error *error) {
+  hone_status status = cli_session_run(&l->session, l->args, error);
+  *rss = cli_rss_peak_bytes();
+  return status;
+}
+
+/* Before and after in alternation: the second plan lives beside the first one. */
+static hone_status measure(loop *l, double rss_before, double rss_after, hone_error *error) {
+  hone_status status = cli_session_fork(&l->session, l->args, 0, &l->baseline, error);
+  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before}, {&l->session, level_of(l), rss_after}};
+  cli_profile made[2] = {0};
+  if (status == HONE_OK) status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
+  l->before = made[0];
+  l->after = made[1];
+  cli_session_close(&l->baseline);
   return status;
 }
 
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
-  const cli_args *a = l->args;
-  cli_args base = *a;
+  cli_args base = *l->args;
+  double rss_before = 0, rss_after = 0;
   base.level = 0;
-  int level = a->level < 0 ? 2 : (int)a->level;
   step(l, "load");
   hone_status status = cli_session_open(&l->session, &base, l->path, error);
   if (status != HONE_OK) return status;
   print_inspection(l);
-  step(l, "profile before");
-  status = cli_profile_make(&l->session, a, l->path, 0, WARMUPS, RUNS, PROFILE_SECONDS, "profile before", &l->before, error);
+  status = alone(l, &rss_before, error);
+  step(l, "optimize");
+  if (status == HONE_OK) status = rewrite(l, error);
+  step(l, "verify");
+  if (status == HONE_OK) status = prove(l, error);
+  if (status != HONE_OK) return status;
+  hone_model_release(l->optimized); /* made again when it is written: the memory that is measured shall not hold it */
+  l->optimized = NULL;
+  step(l, "profile");
+  status = cli_session_replan(&l->session, l->args, level_of(l), error);
+  if (status == HONE_OK) status = alone(l, &rss_after, error);
+  if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
+  step(l, "diagnose");
   if (status == HONE_OK) status = hone_diagnose(l->before.profile, NULL, &l->findings, error);
   if (status != HONE_OK) return status;
   l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
-  step(l, "optimize");
-  hone_optimize_options o = {.level = level, .passes = a->passes};
-  status = hone_model_optimize(l->session.model, &o, &l->optimized, &l->rewrites, error);
-  if (status == HONE_OK) status = prove(l, error);
-  if (status != HONE_OK) return status;
-  step(l, "profile after");
-  status = cli_session_replan(&l->session, a, level, error);
-  if (status == HONE_OK)
-    status = cli_profile_make(&l->session, a, l->path, level, WARMUPS, RUNS, PROFILE_SECONDS, "profile after", &l->after, error);
-  if (status == HONE_OK) status = hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
-  return status;
+  return hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
 }
 
 static hone_report_input report_input(const loop *l, hone_report_verdict *verdict) {
@@ -94,7 +117,7 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
                              .colors = cli_colors(stdout), .unicode = cli_unicode()};
 }
 
-static hone_status write_files(const loop *l, const hone_report_input *in, hone_error *error) {
+static hone_status write_files(loop *l, const hone_report_input *in, hone_error *error) {
   static const struct {
     const char *name;
     hone_report_format format;
@@ -107,7 +130,12 @@ static hone_status write_files(const loop *l, const hone_report_input *in, hone_
   }
   if (status != HONE_OK) return status;
   snprintf(path, sizeof path, "%s/optimized.onnx", l->folder);
-  return hone_model_save(l->optimized, path, error);
+  if (l->verdict.verdict == HONE_VERDICT_DIFFERENT) { /* a model with other answers is not handed out, an old one not left */
+    remove(path);
+    return HONE_OK;
+  }
+  status = rewrite(l, error);
+  return status == HONE_OK ? hone_model_save(l->optimized, path, error) : status;
 }
 
 static int run(const cli_args *args) {
@@ -134,11 +162,11 @@ static int run(const cli_args *args) {
   } else {
     code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
     if (!args->json)
-      printf("\n%s/: report.html report.json trace.json optimized.onnx   (%.1f s)\n", l.folder, (cli_now_ms() - start) / 1e3);
+      printf("\n%s/: report.html report.json trace.json%s   (%.1f s)\n", l.folder,
+             l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx", (cli_now_ms() - start) / 1e3);
     if (code == 0) code = cli_flush();
     if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
   }
-  hone_rewrites_free(&l.rewrites);
   hone_model_release(l.optimized);
   hone_findings_destroy(l.findings);
   cli_profile_free(&l.before);
@@ -160,6 +188,6 @@ static const cli_option options[] = {
 const cli_command cli_cmd_loop = {
     "loop", "MODEL", "the whole loop: measure, explain, change, prove, report",
     "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, rewrites it,\n"
-    "proves that the answers are the same, and measures again. Writes DIR/report.html, report.json, trace.json and\n"
+    "proves that the answers are the same, and measures both in alternation. Writes DIR/report.html, report.json, trace.json and\n"
     "optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
     options, 1, 1, run};

@@ -23,8 +23,9 @@ static int run(const cli_args *args) {
   int code = 0;
   hone_status status = cli_session_open(&s, args, path, &error);
   if (status == HONE_OK)
-    status = cli_profile_make(&s, args, path, args->level < 0 ? 2 : (int)args->level, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
-                              args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, "profile", &p, &error);
+    status = cli_profile_make(&(cli_profile_plan){.session = &s, .level = args->level < 0 ? 2 : (int)args->level}, 1, args, path,
+                              args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS, args->runs > 0 ? (uint32_t)args->runs : RUNS,
+                              args->max_seconds, &p, &error);
   if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
   hone_report_input in = {.baseline = p.profile, .findings = findings, .width = cli_columns(), .colors = cli_colors(stdout),
                           .unicode = cli_unicode(), .max_layers = (size_t)args->rows,

@@ -6,13 +6,13 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-static void add_roofs(hone_facts *facts, uint32_t threads) {
-  hone_roofs r;
+static void add_roofs(hone_facts *facts, uint32_t threads, hone_roofs *roofs) {
   hone_error error = {0};
-  if (hone_roofs_measure(threads, false, &r, &error) != HONE_OK) {
+  if (hone_roofs_measure(threads, false, roofs, &error) != HONE_OK) {
     hone_facts_add_unmeasured(facts, "machine roofs", error.what);
     return;
   }
+  const hone_roofs r = *roofs;
   const struct {
     const char *name;
     double gflops, gbs;
@@ -63,44 +63,68 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   hone_facts_set_meta(facts, &m);
 }
 
-hone_status cli_profile_make(cli_session *s, const cli_args *args, const char *path, int level, uint32_t warmups, uint32_t runs,
-                             double seconds, const char *what, cli_profile *out, hone_error *error) {
-  *out = (cli_profile){.facts = hone_facts_create()};
+enum { BLOCK = 5, FEWEST = 5 };
+
+static hone_status run_times(const cli_profile_plan *p, const cli_args *args, uint32_t times, uint32_t *done, uint32_t total,
+                             double *slowest, hone_error *error) {
   hone_status status = HONE_OK;
-  hone_roofs roofs = {0};
-  if (!out->facts) {
-    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for facts"};
-    return HONE_ERROR_MEMORY;
-  }
-  double start = cli_now_ms(), slowest = 0;
-  for (uint32_t i = 0; i < warmups && status == HONE_OK; i++) {
+  for (uint32_t i = 0; i < times && status == HONE_OK; i++) {
     double t = cli_now_ms();
-    status = cli_session_run(s, args, error);
+    status = cli_session_run(p->session, args, error);
     t = cli_now_ms() - t;
-    if (i && t > slowest) slowest = t;
-    cli_progress(what, i + 1, warmups + runs);
+    if (i && slowest && t > *slowest) *slowest = t;
+    cli_progress("profile", ++*done, total);
   }
-  /* As many runs as fit into the time, but enough for a spread. */
+  return status;
+}
+
+/* Facts of one session's recorded runs -> profile. */
+static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups, uint32_t runs,
+                          cli_profile *out, hone_error *error) {
+  hone_roofs roofs = {0};
+  uint32_t threads = cli_threads(p->session, args);
+  hone_status status = hone_context_record_end(p->session->context, error);
+  if (status != HONE_OK) return status;
+  add_roofs(out->facts, threads, &roofs);
+  add_meta(out->facts, p->session, args, path, p->level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
+  if (p->rss_peak > 0) {
+    hone_memory_facts m = *hone_facts_get_memory(out->facts);
+    m.rss_peak = (uint64_t)p->rss_peak;
+    hone_facts_set_memory(out->facts, &m);
+  }
+  return hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile, error);
+}
+
+hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path, uint32_t warmups,
+                             uint32_t runs, double seconds, cli_profile *out, hone_error *error) {
+  hone_status status = HONE_OK;
+  double start = cli_now_ms(), slowest = 0;
+  uint32_t done = 0, total = n * (warmups + runs);
+  for (uint32_t k = 0; k < n; k++) out[k] = (cli_profile){0};
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    double one = 0;
+    status = run_times(&plan[k], args, warmups, &done, total, &one, error);
+    slowest += one;
+  }
   if (status == HONE_OK && slowest > 0 && seconds > 0) {
     double fit = (seconds * 1e3 - (cli_now_ms() - start)) / slowest;
-    if (fit < runs) runs = fit < 5 ? 5 : (uint32_t)fit;
+    if (fit < runs) runs = fit < FEWEST ? FEWEST : (uint32_t)fit;
+    total = n * (warmups + runs);
   }
-  if (status == HONE_OK) status = hone_context_record(s->context, out->facts, runs, error);
-  for (uint32_t i = 0; i < runs && status == HONE_OK; i++) {
-    status = cli_session_run(s, args, error);
-    cli_progress(what, warmups + i + 1, warmups + runs);
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    out[k].facts = hone_facts_create();
+    if (!out[k].facts) {
+      *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for facts"};
+      status = HONE_ERROR_MEMORY;
+    }
+    if (status == HONE_OK) status = hone_context_record(plan[k].session->context, out[k].facts, runs, error);
   }
+  for (uint32_t i = 0; i < runs && status == HONE_OK; i += BLOCK)
+    for (uint32_t k = 0; k < n && status == HONE_OK; k++)
+      status = run_times(&plan[k], args, runs - i < BLOCK ? runs - i : BLOCK, &done, total, NULL, error);
   cli_progress_end();
-  if (status == HONE_OK) status = hone_context_record_end(s->context, error);
-  if (status == HONE_OK) {
-    uint32_t threads = cli_threads(s, args);
-    add_roofs(out->facts, threads);
-    hone_roofs_measure(threads, false, &roofs, &(hone_error){0});
-    add_meta(out->facts, s, args, path, level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
-    hone_profile_options o = {.filter = args->filter};
-    status = hone_profile_create(out->facts, &o, &out->profile, error);
-  }
-  if (status != HONE_OK) cli_profile_free(out);
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) status = finish(&plan[k], args, path, warmups, runs, &out[k], error);
+  for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -149,12 +150,22 @@ static hone_status make_feeds(cli_session *s, const cli_args *args, hone_error *
   return HONE_OK;
 }
 
+/* The peak of resident memory counts from here, so that one plan is not blamed for what ran before it. */
+static void reset_peak(void) {
+  malloc_trim(0);
+  FILE *f = fopen("/proc/self/clear_refs", "w");
+  if (!f) return; /* then the peak is that of the whole process */
+  fputs("5", f);
+  fclose(f);
+}
+
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
   cli_cancellable(NULL);
   hone_context_destroy(s->context);
   s->context = NULL;
   hone_plan_destroy(s->plan);
   s->plan = NULL;
+  reset_peak();
   hone_plan_options o = {.level = level, .precision = args->precision, .bindings = s->bindings, .n_bindings = s->n_bindings,
                          .batch = args->batch, .passes = args->passes,
                          .fold_seconds = args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
@@ -189,10 +200,24 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   return status;
 }
 
+hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out, hone_error *error) {
+  *out = *from;
+  out->plan = NULL;
+  out->context = NULL;
+  out->feeds = NULL;
+  out->borrows = true;
+  return cli_session_replan(out, args, level, error);
+}
+
 void cli_session_close(cli_session *s) {
   cli_cancellable(NULL);
   hone_context_destroy(s->context);
   hone_plan_destroy(s->plan);
+  if (s->borrows) {
+    free(s->feeds);
+    *s = (cli_session){0};
+    return;
+  }
   hone_engine_destroy(s->engine);
   for (uint32_t i = 0; s->data && i < s->n_inputs; i++) hone_data_free(&s->data[i]);
   free(s->data);
@@ -204,6 +229,8 @@ void cli_session_close(cli_session *s) {
 
 hone_status cli_session_run(cli_session *s, const cli_args *args, hone_error *error) {
   hone_run_options o = {.max_seconds = args->max_seconds};
+  cli_cancellable(s->context);
+  if (cli_interrupted()) return fail(error, HONE_ERROR_CANCELLED, "interrupted");
   return hone_context_run(s->context, s->feeds, &o, error);
 }
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INPUTS = 100, EDGES = 3, EDGES_FROM = 8 };
+enum { INPUTS = 100, FEWEST = 3, EDGES = 3, EDGES_FROM = 8 };
 #define REFERENCE_FLOPS 4e9 /* what scalar references do in a second, about; only decides who the reference is */
 
 typedef struct job {
@@ -185,7 +185,7 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   for (uint32_t k = 0; k < wanted && same; k++) {
     double spent = (double)(hn_now_ns() - start) * 1e-9;
     /* By default a large network gets fewer inputs; what the caller asked for is only cut by the time he gave. */
-    if (k && spent * (k + 1) / k > (o->inputs ? max_seconds : max_seconds / 2)) break;
+    if (k && spent * (k + 1) / k > (o->inputs || k < FEWEST ? max_seconds : max_seconds / 2)) break;
     if (o->progress && !o->progress(o->progress_arg, k, wanted)) return hn_fail(error, HONE_ERROR_CANCELLED, "verify was cancelled");
     hone_status status = compare_once(j, k, 0, &same, error);
     if (status != HONE_OK) return status;
