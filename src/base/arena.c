@@ -12,6 +12,17 @@ struct hn_arena_block {
   _Alignas(HN_MEM_ALIGN) unsigned char data[];
 };
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define SEPARATE 1 /* a block for each allocation, so that the sanitizer sees its bounds */
+#else
+#define SEPARATE 0
+#endif
+
 enum { BLOCK = 64 << 10, SMALLEST = 1 << 10 };
 
 void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
@@ -20,10 +31,10 @@ void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
   if (a->limit && (size > a->limit || a->used > a->limit - size)) return NULL;
   hn_arena_block *b = a->head;
   size_t at = b ? hn_round_up(b->used, align) : 0;
-  if (!b || at > b->size || size > b->size - at) {
+  if (!b || SEPARATE || at > b->size || size > b->size - at) {
     /* Blocks grow with the arena, so that an almost empty one stays small. */
     size_t grow = a->used < SMALLEST ? SMALLEST : a->used < BLOCK ? a->used : BLOCK;
-    size_t want = size > grow ? size : grow;
+    size_t want = size > grow || SEPARATE ? size : grow;
     hn_arena_block *fresh = hn_aligned(HN_MEM_ALIGN, sizeof *fresh + want);
     if (!fresh) return NULL;
     fresh->used = 0;
