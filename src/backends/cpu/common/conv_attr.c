@@ -15,7 +15,6 @@ static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   memset(a, 0, sizeof *a);
   if (!hn_step_is_f32(s, why)) return false;
   const hone_tensor_desc *w = &s->input[1].desc;
-  if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   if (w->layout != HONE_LAYOUT_ROW_MAJOR || w->rank != s->input[0].desc.rank)
     return hn_refuse(why, "weights are not a row-major tensor of the input's rank");
   if (!hn_pixels_of(&s->input[0].desc, &a->x)) return hn_refuse(why, "input is not channels-last of rank 3 to 5");
@@ -64,6 +63,7 @@ bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
 
 bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!common(s, a, why)) return false;
+  if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   const hone_tensor_desc *w = &s->input[1].desc;
   a->cin = w->dim[0] / a->groups;
   a->cout = w->dim[1];

@@ -10,7 +10,7 @@ typedef struct hn_conv_attr {
   int64_t kernel[3], stride[3], dilation[3], pad[3]; /* pad: at the begin of each dimension */
 } hn_conv_attr;
 
-/* Conv: x channels-last, constant weights [groups * cout, cin, kernel...].  False with a reason otherwise. */
+/* Conv: x channels-last, weights [groups * cout, cin, kernel...], constant or not.  False with a reason otherwise. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
 /* ConvTranspose: constant weights [groups * cin, cout, kernel...]. */

@@ -13,6 +13,7 @@ typedef struct blob_head {
   hn_conv conv;
   hn_isa isa;
   int64_t runs_at, weights_at, bytes;
+  int64_t dynamic, packed_floats, taps; /* dynamic: weights known at run time only, packed into the workspace then */
 } blob_head;
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
@@ -39,7 +40,10 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);
-  h->bytes = h->weights_at + (int64_t)(hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k) * (size_t)c->groups * 4);
+  h->taps = taps;
+  h->dynamic = !s->input[1].constant;
+  h->packed_floats = (int64_t)hn_round_up(hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k) * (size_t)c->groups, 16);
+  h->bytes = h->weights_at + (h->dynamic ? 0 : h->packed_floats * 4);
   return true;
 }
 
@@ -63,8 +67,28 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
-  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads;
+  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads + (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
   return HONE_OK;
+}
+
+typedef struct packing {
+  const blob_head *h;
+  const hn_gemm_ops *o;
+  const float *from;
+  float *to;
+} packing;
+
+static int64_t panels(const packing *p) { return p->h->conv.groups * p->h->conv.n_panels; }
+
+/* One panel of columns of one group: weights are [groups * cout][cin][taps]. */
+static void pack_panel(void *arg, int64_t task, uint32_t thread) {
+  (void)thread;
+  const packing *p = arg;
+  const hn_conv *c = &p->h->conv;
+  int64_t g = task / c->n_panels, n0 = task % c->n_panels * p->o->nr, taps = p->h->taps, filter = c->cin * taps;
+  int64_t n = c->cout - n0 < p->o->nr ? c->cout - n0 : p->o->nr;
+  float *to = p->to + g * (int64_t)hn_gemm_packed_size(p->o, (size_t)c->cout, (size_t)c->k) + n0 * c->k;
+  hn_gemm_pack_weights(p->o, p->from + (g * c->cout + n0) * filter, filter, taps, 1, c->cin, NULL, taps, n, to);
 }
 
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
@@ -83,11 +107,8 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
       for (int64_t x = 0; x < (merge ? 1 : a.kernel[2]); x++)
         *run++ = (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
                               (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
-  float *w = (float *)(void *)(base + h.weights_at);
-  int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
-  for (int64_t g = 0; g < a.groups; g++)
-    hn_gemm_pack_weights(o, (const float *)s->input[1].constant + g * a.cout * a.cin * taps, a.cin * taps, taps, 1, a.cin,
-                         NULL, taps, a.cout, w + g * (int64_t)hn_gemm_packed_size(o, (size_t)a.cout, (size_t)h.conv.k));
+  packing p = {&h, o, s->input[1].constant, (float *)(void *)(base + h.weights_at)};
+  for (int64_t i = 0; i < panels(&p) && !h.dynamic; i++) pack_panel(&p, i, 0);
   return HONE_OK;
 }
 
@@ -96,16 +117,25 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   const unsigned char *base = r->blob;
   const hone_step *s = r->step;
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
+  const float *w = (const float *)(const void *)(base + h->weights_at);
+  float *scratch = r->workspace;
+  if (h->dynamic) {
+    packing p = {h, o, r->in[1], scratch};
+    r->parallel(r->pool, panels(&p), pack_panel, &p);
+    w = scratch;
+    scratch += h->packed_floats;
+  }
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
   hn_conv_args a = {.conv = &h->conv,
-                    .ops = hn_gemm_find(h->isa),
+                    .ops = o,
                     .runs = (const hn_tap_run *)(const void *)(base + h->runs_at),
                     .x = r->in[0],
-                    .w = (const float *)(const void *)(base + h->weights_at),
+                    .w = w,
                     .y = r->out[0],
                     .epilogue = &e,
-                    .scratch = r->workspace};
+                    .scratch = scratch};
   hn_conv_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }
@@ -114,7 +144,7 @@ const struct hone_tactic_desc hn_tactic_conv_gemm = {HONE_DESC_HEAD(hone_tactic_
                                                      .name = "conv_gemm",
                                                      .device = "cpu",
                                                      .anchor = "Conv",
-                                                     .version = 1,
+                                                     .version = 2,
                                                      .accepts = accepts,
                                                      .cost = cost,
                                                      .need = need,

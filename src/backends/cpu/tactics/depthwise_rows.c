@@ -11,6 +11,7 @@ typedef struct blob_head {
   hn_depthwise d;
   hn_isa isa;
   int64_t weights_at, bytes;
+  int64_t dynamic; /* weights known at run time only, packed into the workspace then */
 } blob_head;
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
@@ -33,7 +34,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   d->w_tap = (int64_t)hn_round_up((size_t)d->channels, 16);
   hn_depthwise_plan(d, m->threads, m->l1, m->l2);
   h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
-  h->bytes = h->weights_at + (int64_t)hn_depthwise_packed_size(d) * 4;
+  h->dynamic = !s->input[1].constant;
+  h->bytes = h->weights_at + (h->dynamic ? 0 : (int64_t)hn_depthwise_packed_size(d) * 4);
   return true;
 }
 
@@ -51,7 +53,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
-  n->workspace_bytes = 0;
+  n->workspace_bytes = h.dynamic ? hn_depthwise_packed_size(&h.d) * 4 : 0;
   return HONE_OK;
 }
 
@@ -61,7 +63,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
-  hn_depthwise_pack(&h.d, s->input[1].constant, (float *)(void *)(base + h.weights_at));
+  if (!h.dynamic) hn_depthwise_pack(&h.d, s->input[1].constant, (float *)(void *)(base + h.weights_at));
   return HONE_OK;
 }
 
@@ -72,8 +74,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
-  hn_depthwise_args a = {&h->d, hn_depthwise_find(h->isa), r->in[0],
-                         (const float *)(const void *)(base + h->weights_at), r->out[0], &e};
+  const float *w = (const float *)(const void *)(base + h->weights_at);
+  if (h->dynamic) {
+    hn_depthwise_pack(&h->d, r->in[1], r->workspace);
+    w = r->workspace;
+  }
+  hn_depthwise_args a = {&h->d, hn_depthwise_find(h->isa), r->in[0], w, r->out[0], &e};
   hn_depthwise_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }
@@ -82,7 +88,7 @@ const struct hone_tactic_desc hn_tactic_depthwise_rows = {HONE_DESC_HEAD(hone_ta
                                                           .name = "depthwise_rows",
                                                           .device = "cpu",
                                                           .anchor = "Conv",
-                                                          .version = 1,
+                                                          .version = 2,
                                                           .accepts = accepts,
                                                           .cost = cost,
                                                           .need = need,
