@@ -205,7 +205,7 @@ typedef struct hone_finding {
 typedef struct hone_thresholds hone_thresholds;
 
 typedef struct hone_findings {
-  const hone_finding *items; /* structural first, then by predicted gain */
+  const hone_finding *items; /* structural first, then by severity, then by predicted gain */
   size_t count;
 } hone_findings;
 

@@ -261,7 +261,9 @@ static void ranked_structure_first_then_gain(void **state) {
   for (size_t i = 1; i < f.findings->count; i++) {
     const hone_finding *a = &f.findings->items[i - 1], *b = &f.findings->items[i];
     assert_true(a->structural >= b->structural);
-    if (a->structural == b->structural) assert_true(a->predicted_gain_pct >= b->predicted_gain_pct);
+    if (a->structural == b->structural) assert_true(a->severity <= b->severity);
+    if (a->structural == b->structural && a->severity == b->severity)
+      assert_true(a->predicted_gain_pct >= b->predicted_gain_pct);
   }
   fixture_free(&f);
 }

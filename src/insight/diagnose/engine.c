@@ -90,6 +90,7 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
 
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
+  d->worst = HONE_SEVERITY_HIGH;
   d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = 0;
   return &d->current;
 }
@@ -152,6 +153,7 @@ void hn_finding_end(hn_diagnosis *d) {
   f->severity = f->predicted_gain_pct >= d->t->high_gain     ? HONE_SEVERITY_HIGH
                 : f->predicted_gain_pct >= d->t->medium_gain ? HONE_SEVERITY_MEDIUM
                                                              : HONE_SEVERITY_LOW;
+  if (f->severity < d->worst) f->severity = d->worst;
   f->evidence = keep(d, d->evidence.ptr, d->evidence.len, sizeof *d->evidence.ptr);
   f->evidence_count = d->evidence.len;
   f->commands = keep(d, d->commands.ptr, d->commands.len, sizeof *d->commands.ptr);
@@ -167,6 +169,7 @@ void hn_finding_end(hn_diagnosis *d) {
 static int by_rank(const void *pa, const void *pb) {
   const hone_finding *a = pa, *b = pb;
   if (a->structural != b->structural) return a->structural ? -1 : 1;
+  if (a->severity != b->severity) return a->severity < b->severity ? -1 : 1;
   if (a->predicted_gain_pct != b->predicted_gain_pct)
     return a->predicted_gain_pct > b->predicted_gain_pct ? -1 : 1;
   return strcmp(a->id, b->id);

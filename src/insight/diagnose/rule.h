@@ -28,6 +28,7 @@ typedef struct hn_diagnosis {
   bool failed; /* out of memory: sticky */
   HN_VEC(hone_finding) found;
   hone_finding current; /* between begin and end */
+  hone_severity worst;  /* that the current finding may have; begin resets it to high */
   HN_VEC(hone_evidence) evidence;
   HN_VEC(const char *) commands;
   HN_VEC(const char *) nodes;
