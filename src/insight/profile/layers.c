@@ -102,7 +102,7 @@ static hone_status finish_stats(hn_layer_table *t, size_t iterations, hone_error
   double *values = hn_malloc((iterations + 1) * sizeof *values);
   if (!values) return hn_fail_memory(error, iterations * sizeof *values, "the layer statistics");
   hone_status status = HONE_OK;
-  qsort(t->samples.ptr, t->samples.len, sizeof *t->samples.ptr, by_layer);
+  if (t->samples.len) qsort(t->samples.ptr, t->samples.len, sizeof *t->samples.ptr, by_layer);
   size_t at = 0;
   for (size_t r = 0; r < t->rows.len && !status; r++) {
     hone_layer *row = &t->rows.ptr[r];

@@ -42,7 +42,7 @@ static hone_status gather(builder *b, hone_error *error) {
   for (size_t i = 0; i < n; i++)
     if (spans[i].iteration >= 0 && !hn_vec_push(&b->spans, &spans[i]))
       return hn_fail_memory(error, n * sizeof(void *), "the profile");
-  qsort(b->spans.ptr, b->spans.len, sizeof *b->spans.ptr, by_iteration);
+  if (b->spans.len) qsort(b->spans.ptr, b->spans.len, sizeof *b->spans.ptr, by_iteration);
   b->exclusive = hn_calloc(b->spans.len, 2 * sizeof *b->exclusive);
   return b->exclusive ? HONE_OK : hn_fail_memory(error, n * sizeof *b->exclusive, "the profile");
 }

@@ -2,6 +2,7 @@
 #include "insight/report/report.h"
 
 #include "base/error.h"
+#include "insight/profile/bound.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,13 +44,14 @@ int32_t hn_report_typical_iteration(const hone_profile *p) {
   /* Incomplete iterations have no wall in the profile, so go by the RUN spans, else by the facts' walls. */
   size_t n;
   const hone_span *spans = hone_facts_spans(p->facts, &n);
+  double typical = p->filtered ? p->wall.p50 : hn_typical_wall_ms(p);
   int32_t best = -1;
   double best_distance = INFINITY;
   for (size_t i = 0; i < n; i++) {
     if (spans[i].iteration < 0) continue;
     if (best < 0) best = spans[i].iteration;
     if (spans[i].kind != HONE_SPAN_RUN) continue;
-    double distance = fabs((double)(spans[i].end_ns - spans[i].start_ns) / 1e6 - p->wall.p50);
+    double distance = fabs((double)(spans[i].end_ns - spans[i].start_ns) / 1e6 - typical);
     if (distance < best_distance) {
       best_distance = distance;
       best = spans[i].iteration;

@@ -16,7 +16,7 @@ hn_report_writer hn_report_text, hn_report_json, hn_report_csv, hn_report_trace,
 const hone_profile *hn_report_current(const hone_report_input *in);
 /* Measured speed-up of the median wall: before / after; 0 without an optimised profile. */
 double hn_report_speedup(const hone_report_input *in);
-/* The iteration whose wall is nearest to the median: what a timeline should show. */
+/* The iteration that is nearest to a typical run without interruptions: what a timeline should show. */
 int32_t hn_report_typical_iteration(const hone_profile *p);
 /* Peak memory in bytes and where it comes from; 0: not measured. */
 uint64_t hn_report_memory_peak(const hone_profile *p, const char **source);

@@ -19,7 +19,7 @@ hone.panel({
     const layers = this.report[this.which].layers.slice();
     if (this.order === 'time') layers.sort((a, b) => b.time_ms - a.time_ms);
     const shown = this.all ? layers : layers.slice(0, 15);
-    const most = Math.max(1e-9, ...layers.map((l) => Math.max(l.time_ms, l.p95_ms)));
+    const most = Math.max(1e-9, ...layers.map((l) => Math.max(l.time_ms, Math.min(l.p95_ms, 1.25 * l.time_ms))));
     const head = el('div', { class: 'layer headrow' }, el('div', {}, 'step'), el('div', { class: 'bar' }), el('div', { class: 'r' }, 'time'), el('div', { class: 'r' }, 'share'),
       el('div', { class: 'r roofcol' }, 'of roof'), el('div', { class: 'bound', style: { background: 'none', padding: 0, color: 'inherit' } }, 'limited by'));
     this.list.replaceChildren(head, ...shown.map((layer) => this.row(layer, most)));
@@ -34,7 +34,7 @@ hone.panel({
     const row = el('div', { class: 'layer' },
       el('div', { class: 'name' }, el('div', {}, l.name), el('div', { class: 'type' }, hone.what(l))),
       el('div', { class: 'bar' }, el('i', { style: { width: 100 * l.time_ms / most + '%', background: hone.color(l.type) } }),
-        l.p95_ms > 0 ? el('u', { style: { left: `calc(${100 * l.p95_ms / most}% - 1px)` } }) : null),
+        l.p95_ms > 0 ? el('u', { style: { left: `calc(${Math.min(100, 100 * l.p95_ms / most)}% - 1px)` } }) : null),
       el('div', { class: 'r' }, hone.ms(l.time_ms)), el('div', { class: 'r muted' }, hone.percent(l.pct, 1)),
       el('div', { class: 'r roofcol muted' }, l.roof_pct > 0 ? hone.percent(l.roof_pct, 0) : '\u2013'),
       el('div', { class: 'bound' }, l.bound === 'unknown' ? '\u2013' : l.bound === 'memory' && l.memory_level ? 'memory ' + l.memory_level : l.bound));

@@ -85,7 +85,7 @@ hone.panel({
       for (const span of row.spans) {
         const a = x(span.start_us), b = x(span.start_us + span.dur_us);
         if (b < 0 || a > width) continue;
-        const name = span.kind === 'kernel' ? hone.colorName(span.type) : span.kind === 'reformat' ? '--c5' : span.kind.startsWith('copy') ? '--c6' : hone.colorName(span.type || span.kind);
+        const name = hone.colorName(span.type || span.kind);
         if (!palette.has(name)) palette.set(name, color(name));
         g.fillStyle = palette.get(name);
         const w = Math.max(0.6, b - a - (b - a > 3 ? 1 : 0));

@@ -51,7 +51,7 @@ hone.tiny = (value) => (value === 0 ? '0' : value.toExponential(1).replace('-', 
 hone.signed = (value) => (value >= 0 ? '+' : '\u2212') + hone.percent(Math.abs(value), 1);
 
 /* What a step does: its type with everything that was fused into it, however the plan words it. */
-hone.what = (l) => (!l.epilogue ? l.type : l.epilogue.startsWith(l.type) ? l.epilogue : l.type + ' + ' + l.epilogue);
+hone.what = (l) => (!l.epilogue ? l.type : l.epilogue.toLowerCase().startsWith(l.type.toLowerCase()) ? l.epilogue : l.type + ' + ' + l.epilogue);
 
 hone.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
