@@ -176,6 +176,18 @@ static verdict run_set(test *t, const char *folder, bool first, engine_fn *engin
   return PASSED;
 }
 
+/* The first random operator of the graph or its bodies, or NULL: there is no expected output to compare with. */
+static const hone_node *random_node(const hn_graph *g) {
+  for (const hone_node *n = g->first; n; n = n->next) {
+    if (n->op && (n->op->flags & HONE_OP_RANDOM)) return n;
+    for (uint32_t k = 0; k < n->n_attr; k++) {
+      const hone_node *inner = n->attr[k].type == HONE_ATTR_GRAPH ? random_node(n->attr[k].g) : NULL;
+      if (inner) return inner;
+    }
+  }
+  return NULL;
+}
+
 verdict run_test(const char *folder, engine_fn *engine, double seconds, char *reason, size_t size) {
   test t = {.reason = reason, .size = size};
   hone_error error = {0};
@@ -187,6 +199,8 @@ verdict run_test(const char *folder, engine_fn *engine, double seconds, char *re
   verdict v = check_kinds(&t);
   if (v != PASSED) return v;
   if ((status = hn_model_resolve(t.model, &error)) != HONE_OK) return failed(&t, status, &error);
+  const hone_node *dice = random_node(t.model->graph);
+  if (dice) return say(&t, REFUSED, "unsupported: %s is random, its outputs cannot be compared", dice->op_type);
   int sets = 0;
   for (;; sets++) {
     const char *set = hn_arena_printf(&t.arena, "%s/test_data_set_%d", folder, sets);
