@@ -13,7 +13,8 @@ struct hn_verifier {
   const _Atomic bool *cancel;
 };
 
-enum { ODD_SIZE = 32, MAX_SYMBOLS = 64 };
+/* Sizes for dimensions that are not fixed: the first that the model can digest. */
+static const int64_t sizes[] = {32, 64, 128, 224};
 
 /* Values in (-1, 1) for floats, 0 and 1 for the rest: indices and masks stay legal. */
 static void fill(hone_tensor *t, hn_rng *rng) {
@@ -39,7 +40,7 @@ static hone_status run(hn_verifier *v, hn_model *m, hone_tensor *out, hone_error
   return status;
 }
 
-hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *cancel, hn_verifier **out, hone_error *error) {
+static hone_status create(hn_model *m, uint64_t seed, int64_t size, const _Atomic bool *cancel, hn_verifier **out, hone_error *error) {
   *out = NULL;
   hn_verifier *v = hn_calloc(1, sizeof *v);
   if (!v) goto memory;
@@ -65,7 +66,7 @@ hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *c
     hone_tensor *t = HN_NEW(&v->arena, hone_tensor);
     int64_t dim[HONE_MAX_RANK];
     /* The first dimension is mostly a batch; the others are mostly image sides, which strides must divide. */
-    for (int32_t k = 0; k < x->desc.rank; k++) dim[k] = x->desc.dim[k] >= 0 ? x->desc.dim[k] : k ? ODD_SIZE : 1;
+    for (int32_t k = 0; k < x->desc.rank; k++) dim[k] = x->desc.dim[k] >= 0 ? x->desc.dim[k] : k ? size : 1;
     if (!t) goto memory;
     t->desc = hone_desc(x->desc.dtype, x->desc.rank, dim);
     int64_t bytes = hone_desc_bytes(&t->desc);
@@ -84,6 +85,15 @@ hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *c
 memory:
   hn_verifier_destroy(v);
   return hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to verify passes");
+}
+
+hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *cancel, hn_verifier **out, hone_error *error) {
+  hone_status status = HONE_ERROR_INTERNAL;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status != HONE_OK; i++) {
+    status = create(m, seed, sizes[i], cancel, out, error);
+    if (status == HONE_ERROR_MEMORY || status == HONE_ERROR_CANCELLED) break;
+  }
+  return status;
 }
 
 static void free_outputs(hone_tensor *t, uint32_t n) {

@@ -1,0 +1,40 @@
+/* spelled-out GELU, HardSwish, HardSigmoid, LayerNormalization, Mish...  ->  the operator
+ *
+ * Where the model's own opset has it, so that other engines recognise it too. The spellings are those of
+ * optimize/lower/patterns; at older opsets lowering fuses them without touching the graph. */
+#include "optimize/lower/patterns.h"
+#include "optimize/passes/common/pass.h"
+
+static hone_node *linked_copy(hn_pass_context *ctx, const hn_pattern_hit *h) {
+  const hone_node *op = h->node;
+  hone_node *n = hn_make_node(ctx, h->root, op->op_type, op->in, op->n_in, &h->root->out[0]->desc);
+  if (!n || !hn_node_copy_attrs(n, op)) return hn_pass_memory(ctx), NULL;
+  return hn_inherit(ctx, n, op) ? n : NULL;
+}
+
+static hn_pass_result run(hn_pass_context *ctx) {
+  hn_pattern_hits hits;
+  hn_pass_result result = HN_PASS_NONE;
+  int64_t opset = hn_model_opset(ctx->model, "");
+  ctx->status = hn_patterns_match(ctx->graph, &hits, NULL, ctx->error);
+  if (ctx->status != HONE_OK) return HN_PASS_FAIL;
+  for (size_t i = 0; i < hits.len && result != HN_PASS_FAIL; i++) {
+    const hn_pattern_hit *h = &hits.ptr[i];
+    const char *op = h->node->op_type;
+    if (!hn_has_op(ctx, op)) {
+      hn_pass_record_add(ctx, false, h->nodes, h->n_nodes, "this is %s, which opset %lld has not; lowering fuses it", op, (long long)opset);
+      continue;
+    }
+    hn_pass_record_add(ctx, true, h->nodes, h->n_nodes, "this is %s", op);
+    hone_node *n = linked_copy(ctx, h);
+    if (!n || !hn_replace(ctx, h->root->out[0], n->out[0]))
+      result = HN_PASS_FAIL;
+    else
+      hn_remove_unread(h->root, (int)h->n_nodes);
+  }
+  hn_vec_free(&hits);
+  return result;
+}
+
+HN_PASS(use_operators) = {
+    .name = "use_operators", .level = 2, .about = "spelled-out GELU, HardSwish, LayerNormalization... -> the operator of the opset", .run = run};
