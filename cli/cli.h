@@ -42,22 +42,29 @@ typedef struct cli_args {
 } cli_args;
 
 #define CLI_FIELD(name) offsetof(cli_args, name)
-#define CLI_END {0, NULL, CLI_FLAG, 0, NULL, NULL}
-#define CLI_OPT_HELP {'h', "help", CLI_FLAG, CLI_FIELD(help), NULL, "show this help"}
-#define CLI_OPT_JSON {0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print one JSON document instead of text"}
-#define CLI_OPT_VERBOSE {'v', "verbose", CLI_FLAG, CLI_FIELD(verbose), NULL, "say more on standard error"}
+#define CLI_END                                                                                              \
+  { 0, NULL, CLI_FLAG, 0, NULL, NULL }
+#define CLI_OPT_HELP                                                                                         \
+  { 'h', "help", CLI_FLAG, CLI_FIELD(help), NULL, "show this help" }
+#define CLI_OPT_JSON                                                                                         \
+  { 0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print one JSON document instead of text" }
+#define CLI_OPT_VERBOSE                                                                                      \
+  { 'v', "verbose", CLI_FLAG, CLI_FIELD(verbose), NULL, "say more on standard error" }
 /* Options of everything that loads a model and fixes its shapes. */
 #define CLI_OPT_SHAPES                                                                                       \
-  {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"},         \
-      {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS", "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"}
+  {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"}, {       \
+    0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",                                                    \
+        "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"                                       \
+  }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},                           \
       {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32", "arithmetic"},                                 \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
-      {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},                             \
-      {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"}
+      {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
+    0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
+  }
 
 typedef struct cli_command {
   const char *name, *arguments, *summary;
@@ -69,7 +76,8 @@ typedef struct cli_command {
 
 extern const cli_command *const cli_commands[]; /* ends with NULL */
 
-/* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free. */
+/* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free.
+ */
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args);
 void cli_args_free(cli_args *args);
 void cli_print_help(const cli_command *command);
@@ -81,7 +89,8 @@ const char *cli_nearest_command(const char *word);
 
 /* ---- talking */
 
-/* Prints "hone: error: ..." on standard error and returns the exit code that belongs to the error's status. */
+/* Prints "hone: error: ..." on standard error and returns the exit code that belongs to the error's status.
+ */
 int cli_report(const hone_error *error);
 /* The same for the command's own errors. */
 int cli_error(hone_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -95,7 +104,8 @@ int cli_columns(void);         /* of standard output; 100 when it is no terminal
 void cli_progress(const char *what, uint64_t done, uint64_t total);
 void cli_progress_end(void);
 
-/* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it. */
+/* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it.
+ */
 int cli_print_json(json_t *document);
 /* Real number that JSON can carry (NaN and infinities become null). */
 json_t *cli_real(double v);
@@ -122,7 +132,8 @@ void cli_file_abort(cli_file *file); /* after any error; no-op when closed */
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error); /* releases document */
 hone_status cli_make_folder(const char *path, hone_error *error);
 /* A report of insight into a file. */
-hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format, hone_error *error);
+hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format,
+                            hone_error *error);
 /* A report of insight to standard output. */
 int cli_print_report(const hone_report_input *input, hone_report_format format);
 
@@ -142,7 +153,8 @@ const char *cli_base_name(const char *path, char *buf, size_t size);
 /* Loads a file, or builds "zoo:NAME". */
 hone_status cli_load(const cli_args *args, const char *path, hone_model **out, hone_error *error);
 /* --shape values as bindings of this model; free(*out). */
-hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n, hone_error *error);
+hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n,
+                         hone_error *error);
 json_t *cli_desc_json(const hone_tensor_desc *desc); /* {"dtype","shape"} members */
 /* Notes on standard error the shapes that hone chose. */
 void cli_note_bound(const hone_bound_shape *bound, uint32_t n);
@@ -167,7 +179,8 @@ hone_status cli_session_open(cli_session *session, const cli_args *args, const c
 /* Plans the open session's model again at another level (the inputs stay). */
 hone_status cli_session_replan(cli_session *session, const cli_args *args, int level, hone_error *error);
 /* A second plan beside an open session's, with the same engine and inputs; close it first. */
-hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out, hone_error *error);
+hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
+                             hone_error *error);
 void cli_session_close(cli_session *session);
 hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);
 const char *cli_device_name(const cli_args *args);
@@ -190,10 +203,11 @@ typedef struct cli_profile_plan {
   double rss_peak; /* bytes to report; 0: as the runtime saw it */
 } cli_profile_plan;
 
-/* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all alike.
- * seconds > 0: fewer runs (at least 5) when they would take longer, all sessions together. */
-hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path, uint32_t warmups,
-                             uint32_t runs, double seconds, cli_profile *out, hone_error *error);
+/* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all
+ * alike. seconds > 0: fewer runs (at least 5) when they would take longer, all sessions together. */
+hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path,
+                             uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
+                             hone_error *error);
 void cli_profile_free(cli_profile *profile);
 
 json_t *cli_verification_json(const hone_verify_result *result);

@@ -11,31 +11,35 @@ static int64_t batch_of(const cli_session *s) {
   return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
 }
 
-static json_t *document(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t, uint32_t warmups,
-                        const double *samples) {
+static json_t *document(const cli_args *args, const cli_session *s, const char *path,
+                        const hone_sample_stats *t, uint32_t warmups, const double *samples) {
   uint64_t arena = 0, constants = 0, workspace = 0;
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
   json_t *raw = json_array();
   for (size_t i = 0; i < t->count; i++) json_array_append_new(raw, cli_real(samples[i]));
-  json_t *latency = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "median", cli_real(t->p50), "mean", cli_real(t->mean), "p50",
-                              cli_real(t->p50), "p95", cli_real(t->p95), "min", cli_real(t->min), "max", cli_real(t->max), "cv",
-                              cli_real(t->cv));
-  json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes", (json_int_t)constants,
-                             "workspace_bytes", (json_int_t)workspace, "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
-  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:o}", "latency_ms", latency,
-                   "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean), "memory_peak_mb",
-                   cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
-                   (json_int_t)cli_threads(s, args), "batch", (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups",
-                   (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device", cli_device_name(args),
-                   "level", args->level < 0 ? 2 : (int)args->level, "precision", "f32", "version", hone_version(), "memory", memory,
-                   "samples_ms", raw);
+  json_t *latency = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "median", cli_real(t->p50), "mean",
+                              cli_real(t->mean), "p50", cli_real(t->p50), "p95", cli_real(t->p95), "min",
+                              cli_real(t->min), "max", cli_real(t->max), "cv", cli_real(t->cv));
+  json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes",
+                             (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
+                             "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
+  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:o}",
+                   "latency_ms", latency, "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean),
+                   "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms",
+                   cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
+                   (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups,
+                   "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
+                   cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision", "f32",
+                   "version", hone_version(), "memory", memory, "samples_ms", raw);
 }
 
-static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t, uint32_t warmups) {
+static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
+                uint32_t warmups) {
   char rss[24];
-  printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args), (long long)batch_of(s));
-  printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean, t->p95, t->min, t->cv,
-         t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
+  printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
+         (long long)batch_of(s));
+  printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
+         t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
   printf("throughput  %.1f a second\n", 1e3 * (double)batch_of(s) / t->mean);
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
@@ -44,8 +48,8 @@ static int text(const cli_args *args, const cli_session *s, const char *path, co
 }
 
 /* Runs until the count or the time is reached; *done counts the samples. */
-static hone_status measure(cli_session *s, const cli_args *args, double *samples, uint32_t warmups, uint32_t runs, uint32_t *done,
-                           hone_error *error) {
+static hone_status measure(cli_session *s, const cli_args *args, double *samples, uint32_t warmups,
+                           uint32_t runs, uint32_t *done, hone_error *error) {
   double start = cli_now_ms();
   hone_status status = HONE_OK;
   *done = 0;
@@ -63,7 +67,8 @@ static hone_status measure(cli_session *s, const cli_args *args, double *samples
 
 static int run(const cli_args *args) {
   const char *path = args->rest.item[0];
-  uint32_t warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS, runs = args->runs > 0 ? (uint32_t)args->runs : RUNS;
+  uint32_t warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
+           runs = args->runs > 0 ? (uint32_t)args->runs : RUNS;
   uint32_t done = 0;
   cli_session s = {0};
   hone_error error = {0};
@@ -95,6 +100,12 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_bench = {
-    "bench", "MODEL", "measure latency, throughput and memory",
-    "--max-seconds ends measuring early, with the runs that finished. memory_peak_mb is the peak resident set in MiB.", options, 1, 1, run};
+const cli_command cli_cmd_bench = {"bench",
+                                   "MODEL",
+                                   "measure latency, throughput and memory",
+                                   "--max-seconds ends measuring early, with the runs that finished. "
+                                   "memory_peak_mb is the peak resident set in MiB.",
+                                   options,
+                                   1,
+                                   1,
+                                   run};

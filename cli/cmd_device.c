@@ -2,13 +2,15 @@
 #include "cli/cli.h"
 
 static json_t *level(const char *name, double value, const char *unit) {
-  return json_pack("{s:s, s:o, s:s}", "name", name, "value", value > 0 ? cli_real(value) : json_null(), "unit", unit);
+  return json_pack("{s:s, s:o, s:s}", "name", name, "value", value > 0 ? cli_real(value) : json_null(),
+                   "unit", unit);
 }
 
 static int run(const cli_args *args) {
   hone_error error = {0};
   hone_roofs r;
-  if (hone_roofs_measure((uint32_t)args->threads, args->again, &r, &error) != HONE_OK) return cli_report(&error);
+  if (hone_roofs_measure((uint32_t)args->threads, args->again, &r, &error) != HONE_OK)
+    return cli_report(&error);
   if (args->json) {
     json_t *roofs = json_array();
     json_array_append_new(roofs, level("f32", r.f32_gflops, "GFLOP/s"));
@@ -18,18 +20,25 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
     json_array_append_new(roofs, level("DRAM", r.dram_gbs, "GB/s"));
-    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o}", "device", "cpu", "name", r.cpu, "threads", (int)r.threads, "roofs",
-                                    roofs, "ridge_flop_per_byte", r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null()));
+    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o}", "device", "cpu", "name", r.cpu, "threads",
+                                    (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
+                                    r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null()));
   }
   printf("%s, %u threads\n\n", r.cpu, r.threads);
   printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
-  if (r.bf16_gflops > 0) printf("bf16 dot product   %8.0f GFLOP/s\n", r.bf16_gflops);
-  else printf("bf16 dot product   not measured: this processor has no such instructions\n");
-  if (r.int8_gops > 0) printf("int8 dot product   %8.0f GOP/s\n", r.int8_gops);
-  else printf("int8 dot product   not measured: this processor has no such instructions\n");
+  if (r.bf16_gflops > 0)
+    printf("bf16 dot product   %8.0f GFLOP/s\n", r.bf16_gflops);
+  else
+    printf("bf16 dot product   not measured: this processor has no such instructions\n");
+  if (r.int8_gops > 0)
+    printf("int8 dot product   %8.0f GOP/s\n", r.int8_gops);
+  else
+    printf("int8 dot product   not measured: this processor has no such instructions\n");
   printf("L1 read            %8.0f GB/s\nL2 read            %8.0f GB/s\n", r.l1_gbs, r.l2_gbs);
   printf("L3 read            %8.0f GB/s\nDRAM read          %8.1f GB/s\n", r.l3_gbs, r.dram_gbs);
-  if (r.dram_gbs > 0) printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n", r.f32_gflops / r.dram_gbs);
+  if (r.dram_gbs > 0)
+    printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
+           r.f32_gflops / r.dram_gbs);
   return cli_flush();
 }
 
@@ -39,5 +48,12 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_device = {"device", "", "measure the machine's peaks: FLOP/s and bandwidths", 
-    "Takes about two seconds; the result is cached by processor, thread count and version.", options, 0, 0, run};
+const cli_command cli_cmd_device = {
+    "device",
+    "",
+    "measure the machine's peaks: FLOP/s and bandwidths",
+    "Takes about two seconds; the result is cached by processor, thread count and version.",
+    options,
+    0,
+    0,
+    run};

@@ -9,8 +9,8 @@ static int run(const cli_args *args) {
   const cli_command *c = cli_find(args->rest.item[0]);
   if (!c) {
     const char *near = cli_nearest_command(args->rest.item[0]);
-    return cli_error(HONE_ERROR_USAGE, "unknown command '%s'%s%s%s", args->rest.item[0], near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : "");
+    return cli_error(HONE_ERROR_USAGE, "unknown command '%s'%s%s%s", args->rest.item[0],
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
   cli_print_help(c);
   return cli_flush();

@@ -19,54 +19,67 @@ static json_t *document(const char *path, const hone_model *model, const hone_mo
                         const hone_bound_shape *bound, const hone_inspection *in) {
   json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array();
   hone_port port;
-  for (uint32_t i = 0; hone_model_input(model, i, &port); i++) json_array_append_new(inputs, port_json(&port, &bound[i]));
-  for (uint32_t i = 0; hone_model_output(bound_model, i, &port); i++) json_array_append_new(outputs, port_json(&port, NULL));
+  for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
+    json_array_append_new(inputs, port_json(&port, &bound[i]));
+  for (uint32_t i = 0; hone_model_output(bound_model, i, &port); i++)
+    json_array_append_new(outputs, port_json(&port, NULL));
   for (uint32_t i = 0; i < in->n_nodes; i++) {
     const hone_node_info *n = &in->nodes[i];
-    json_array_append_new(nodes, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", n->name, "type",
-                                           n->op_type, "shape", n->shape, "dtype", hone_dtype_name(n->dtype), "flops",
-                                           cli_real(n->flops), "macs", cli_real(n->macs), "params", cli_real(n->params), "bytes",
-                                           cli_real(n->bytes_read + n->bytes_written), "bytes_read", cli_real(n->bytes_read),
-                                           "bytes_written", cli_real(n->bytes_written), "intensity", cli_real(n->intensity)));
+    json_array_append_new(nodes, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                                           n->name, "type", n->op_type, "shape", n->shape, "dtype",
+                                           hone_dtype_name(n->dtype), "flops", cli_real(n->flops), "macs",
+                                           cli_real(n->macs), "params", cli_real(n->params), "bytes",
+                                           cli_real(n->bytes_read + n->bytes_written), "bytes_read",
+                                           cli_real(n->bytes_read), "bytes_written",
+                                           cli_real(n->bytes_written), "intensity", cli_real(n->intensity)));
   }
-  json_t *totals = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "flops", cli_real(in->flops), "macs", cli_real(in->macs),
-                             "params", cli_real(in->params), "param_bytes", cli_real(in->param_bytes), "bytes", cli_real(in->bytes),
-                             "intensity", cli_real(in->bytes > 0 ? in->flops / in->bytes : 0), "peak_memory_bytes",
+  json_t *totals = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "flops", cli_real(in->flops), "macs",
+                             cli_real(in->macs), "params", cli_real(in->params), "param_bytes",
+                             cli_real(in->param_bytes), "bytes", cli_real(in->bytes), "intensity",
+                             cli_real(in->bytes > 0 ? in->flops / in->bytes : 0), "peak_memory_bytes",
                              cli_real(in->peak_memory_bytes), "nodes", (json_int_t)in->n_nodes);
-  return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "model", path, "ir_version", (json_int_t)hone_model_ir_version(model),
-                   "opset", (json_int_t)hone_model_opset(model), "producer", hone_model_producer(model) ? hone_model_producer(model) : "",
-                   "inputs", inputs, "outputs", outputs, "totals", totals, "nodes", nodes);
+  return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "model", path, "ir_version",
+                   (json_int_t)hone_model_ir_version(model), "opset", (json_int_t)hone_model_opset(model),
+                   "producer", hone_model_producer(model) ? hone_model_producer(model) : "", "inputs", inputs,
+                   "outputs", outputs, "totals", totals, "nodes", nodes);
 }
 
 static void ports_text(const hone_model *model, const hone_bound_shape *bound, bool inputs) {
   hone_port port;
   char text[128];
   for (uint32_t i = 0; inputs ? hone_model_input(model, i, &port) : hone_model_output(model, i, &port); i++)
-    printf("%-9s %s  %s%s\n", i ? "" : inputs ? "inputs" : "outputs", port.name,
-           hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
+    printf("%-9s %s  %s%s\n",
+           i        ? ""
+           : inputs ? "inputs"
+                    : "outputs",
+           port.name, hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
            bound && bound[i].chosen ? "  (chosen; --shape changes it)" : "");
 }
 
-static void text(const cli_args *args, const char *path, const hone_model *model, const hone_model *bound_model,
-                 const hone_bound_shape *bound, const hone_inspection *in) {
+static void text(const cli_args *args, const char *path, const hone_model *model,
+                 const hone_model *bound_model, const hone_bound_shape *bound, const hone_inspection *in) {
   char a[24], b[24], c[24], d[24];
-  printf("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path, (long long)hone_model_ir_version(model),
-         (long long)hone_model_opset(model), hone_model_producer(model) ? hone_model_producer(model) : "?", in->n_nodes);
+  printf("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
+         (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
+         hone_model_producer(model) ? hone_model_producer(model) : "?", in->n_nodes);
   ports_text(model, bound, true);
   ports_text(bound_model, NULL, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;
-  printf("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s\n", "node", "type", "output", "FLOP", "MAC", "params", "bytes", "FLOP/byte");
+  printf("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s\n", "node", "type", "output", "FLOP", "MAC", "params",
+         "bytes", "FLOP/byte");
   for (uint32_t i = 0; i < in->n_nodes && i < rows; i++) {
     const hone_node_info *n = &in->nodes[i];
-    printf("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f\n", n->name, n->op_type, n->shape, cli_si(n->flops, a),
-           cli_si(n->macs, b), cli_si(n->params, c), cli_si(n->bytes_read + n->bytes_written, d), n->intensity);
+    printf("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f\n", n->name, n->op_type, n->shape,
+           cli_si(n->flops, a), cli_si(n->macs, b), cli_si(n->params, c),
+           cli_si(n->bytes_read + n->bytes_written, d), n->intensity);
   }
   if (rows < in->n_nodes) printf("... and %u more\n", in->n_nodes - rows);
   printf("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
   printf("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_mib(in->param_bytes, b));
   printf("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
   printf("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);
-  printf("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory", cli_mib(in->peak_memory_bytes, a));
+  printf("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory",
+         cli_mib(in->peak_memory_bytes, a));
 }
 
 static int run(const cli_args *args) {
@@ -107,9 +120,18 @@ done:
 }
 
 static const cli_option options[] = {
-    CLI_OPT_SHAPES, {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N nodes (all)"}, CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
-const cli_command cli_cmd_inspect = {
-    "inspect", "MODEL", "count FLOPs, MACs, parameters, bytes and peak memory",
-    "Nothing is run. Dimensions that the model leaves open get defaults, which are shown: batch 1, image sides 224, others\n"
-    "128; --shape and --batch change them.",
-    options, 1, 1, run};
+    CLI_OPT_SHAPES,
+    {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N nodes (all)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_inspect = {"inspect",
+                                     "MODEL",
+                                     "count FLOPs, MACs, parameters, bytes and peak memory",
+                                     "Nothing is run. Dimensions that the model leaves open get defaults, "
+                                     "which are shown: batch 1, image sides 224, others\n"
+                                     "128; --shape and --batch change them.",
+                                     options,
+                                     1,
+                                     1,
+                                     run};

@@ -29,8 +29,8 @@ static void print_inspection(const loop *l) {
   if (l->args->json || hone_model_inspect(hone_plan_model(l->session.plan), &in, NULL) != HONE_OK) return;
   char a[16], b[16], c[24], d[16];
   cli_progress_end();
-  printf("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path, in.n_nodes, cli_si(in.flops, a),
-         cli_si(in.params, b), cli_si(in.bytes, d), cli_mib(in.peak_memory_bytes, c));
+  printf("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path, in.n_nodes,
+         cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d), cli_mib(in.peak_memory_bytes, c));
   hone_inspection_free(&in);
 }
 
@@ -42,9 +42,14 @@ static bool verify_progress(void *arg, uint32_t done, uint32_t total) {
 
 static hone_status prove(loop *l, hone_error *error) {
   const cli_args *a = l->args;
-  hone_verify_options o = {.inputs = (uint32_t)a->count, .seed = (uint64_t)a->seed, .max_seconds = VERIFY_SECONDS,
-                           .threads = (uint32_t)a->threads, .batch = a->batch, .bindings = l->session.bindings,
-                           .n_bindings = l->session.n_bindings, .progress = verify_progress};
+  hone_verify_options o = {.inputs = (uint32_t)a->count,
+                           .seed = (uint64_t)a->seed,
+                           .max_seconds = VERIFY_SECONDS,
+                           .threads = (uint32_t)a->threads,
+                           .batch = a->batch,
+                           .bindings = l->session.bindings,
+                           .n_bindings = l->session.n_bindings,
+                           .progress = verify_progress};
   cli_cancellable(NULL); /* nothing is being written: Ctrl-C may end the process */
   hone_status status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
   cli_progress_end();
@@ -70,7 +75,8 @@ static hone_status measure(loop *l, double rss_before, double rss_after, hone_er
   hone_status status = cli_session_fork(&l->session, l->args, 0, &l->baseline, error);
   cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before}, {&l->session, level_of(l), rss_after}};
   cli_profile made[2] = {0};
-  if (status == HONE_OK) status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
+  if (status == HONE_OK)
+    status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
   l->before = made[0];
   l->after = made[1];
   cli_session_close(&l->baseline);
@@ -92,7 +98,8 @@ static hone_status work(loop *l, hone_error *error) {
   step(l, "verify");
   if (status == HONE_OK) status = prove(l, error);
   if (status != HONE_OK) return status;
-  hone_model_release(l->optimized); /* made again when it is written: the memory that is measured shall not hold it */
+  hone_model_release(
+      l->optimized); /* made again when it is written: the memory that is measured shall not hold it */
   l->optimized = NULL;
   step(l, "profile");
   status = cli_session_replan(&l->session, l->args, level_of(l), error);
@@ -107,21 +114,33 @@ static hone_status work(loop *l, hone_error *error) {
 
 static hone_report_input report_input(const loop *l, hone_report_verdict *verdict) {
   const hone_verify_result *r = &l->verdict;
-  *verdict = (hone_report_verdict){.verdict = cli_verdict_name(r->verdict), .inputs = r->inputs, .max_abs = r->max_abs,
-                                   .max_rel = r->max_rel, .tolerance = r->tolerance,
-                                   .first_different_node = r->first_different_node[0] ? r->first_different_node : NULL,
+  *verdict = (hone_report_verdict){.verdict = cli_verdict_name(r->verdict),
+                                   .inputs = r->inputs,
+                                   .max_abs = r->max_abs,
+                                   .max_rel = r->max_rel,
+                                   .tolerance = r->tolerance,
+                                   .first_different_node =
+                                       r->first_different_node[0] ? r->first_different_node : NULL,
                                    .note = r->reason[0] ? r->reason : r->reference};
-  return (hone_report_input){.baseline = l->before.profile, .optimized = l->after.profile, .findings = l->findings,
-                             .verification = verdict, .has_prediction = true, .predicted_gain_pct = l->predicted_pct,
-                             .sections = HONE_SECTION_ALL & ~HONE_SECTION_LAYERS, .width = cli_columns(),
-                             .colors = cli_colors(stdout), .unicode = cli_unicode()};
+  return (hone_report_input){.baseline = l->before.profile,
+                             .optimized = l->after.profile,
+                             .findings = l->findings,
+                             .verification = verdict,
+                             .has_prediction = true,
+                             .predicted_gain_pct = l->predicted_pct,
+                             .sections = HONE_SECTION_ALL & ~HONE_SECTION_LAYERS,
+                             .width = cli_columns(),
+                             .colors = cli_colors(stdout),
+                             .unicode = cli_unicode()};
 }
 
 static hone_status write_files(loop *l, const hone_report_input *in, hone_error *error) {
   static const struct {
     const char *name;
     hone_report_format format;
-  } files[] = {{"report.html", HONE_REPORT_HTML}, {"report.json", HONE_REPORT_JSON}, {"trace.json", HONE_REPORT_TRACE}};
+  } files[] = {{"report.html", HONE_REPORT_HTML},
+               {"report.json", HONE_REPORT_JSON},
+               {"trace.json", HONE_REPORT_TRACE}};
   char path[4096 + 32];
   hone_status status = cli_make_folder(l->folder, error);
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++) {
@@ -130,7 +149,8 @@ static hone_status write_files(loop *l, const hone_report_input *in, hone_error 
   }
   if (status != HONE_OK) return status;
   snprintf(path, sizeof path, "%s/optimized.onnx", l->folder);
-  if (l->verdict.verdict == HONE_VERDICT_DIFFERENT) { /* a model with other answers is not handed out, an old one not left */
+  if (l->verdict.verdict ==
+      HONE_VERDICT_DIFFERENT) { /* a model with other answers is not handed out, an old one not left */
     remove(path);
     return HONE_OK;
   }
@@ -139,7 +159,9 @@ static hone_status write_files(loop *l, const hone_report_input *in, hone_error 
 }
 
 static int run(const cli_args *args) {
-  loop l = {.args = args, .path = args->rest.item[0], .folder = args->output_dir ? args->output_dir : "hone-report"};
+  loop l = {.args = args,
+            .path = args->rest.item[0],
+            .folder = args->output_dir ? args->output_dir : "hone-report"};
   hone_error error = {0};
   hone_report_verdict verdict;
   double start = cli_now_ms();
@@ -163,7 +185,8 @@ static int run(const cli_args *args) {
     code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
     if (!args->json)
       printf("\n%s/: report.html report.json trace.json%s   (%.1f s)\n", l.folder,
-             l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx", (cli_now_ms() - start) / 1e3);
+             l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx",
+             (cli_now_ms() - start) / 1e3);
     if (code == 0) code = cli_flush();
     if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
   }
@@ -179,15 +202,23 @@ static const cli_option options[] = {
     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
     {0, "inputs", CLI_COUNT, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input file (seeded random)"},
-    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS", "graph passes to use; -GLOB leaves out (all of the level)"},
+    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
+     "graph passes to use; -GLOB leaves out (all of the level)"},
     CLI_OPT_RUN,
     CLI_OPT_VERBOSE,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
 const cli_command cli_cmd_loop = {
-    "loop", "MODEL", "the whole loop: measure, explain, change, prove, report",
-    "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, rewrites it,\n"
-    "proves that the answers are the same, and measures both in alternation. Writes DIR/report.html, report.json, trace.json and\n"
+    "loop",
+    "MODEL",
+    "the whole loop: measure, explain, change, prove, report",
+    "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, "
+    "rewrites it,\n"
+    "proves that the answers are the same, and measures both in alternation. Writes DIR/report.html, "
+    "report.json, trace.json and\n"
     "optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
-    options, 1, 1, run};
+    options,
+    1,
+    1,
+    run};

@@ -11,12 +11,13 @@ static json_t *document(const cli_args *args, const hone_rewrites *r) {
   for (uint32_t i = 0; i < r->n; i++) {
     const hone_rewrite *w = &r->record[i];
     hits += w->hit;
-    json_array_append_new(records, json_pack("{s:s, s:b, s:s, s:s}", "pass", w->pass, "hit", w->hit, "nodes", w->nodes, "reason", w->reason));
+    json_array_append_new(records, json_pack("{s:s, s:b, s:s, s:s}", "pass", w->pass, "hit", w->hit, "nodes",
+                                             w->nodes, "reason", w->reason));
   }
   return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "model", args->rest.item[0], "level",
-                   args->level < 0 ? LEVEL : (int)args->level, "nodes_before", (int)r->nodes_before, "nodes_after",
-                   (int)r->nodes_after, "hits", (int)hits, "near_misses", (int)(r->n - hits), "output",
-                   args->output ? json_string(args->output) : json_null(), "rewrites", records);
+                   args->level < 0 ? LEVEL : (int)args->level, "nodes_before", (int)r->nodes_before,
+                   "nodes_after", (int)r->nodes_after, "hits", (int)hits, "near_misses", (int)(r->n - hits),
+                   "output", args->output ? json_string(args->output) : json_null(), "rewrites", records);
 }
 
 static void explain(const hone_rewrites *r, bool hits) {
@@ -53,13 +54,16 @@ static void text(const cli_args *args, const hone_rewrites *r) {
 
 static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
-    return cli_error(HONE_ERROR_USAGE, "hone optimize: say where to write the model (-o FILE) or ask for --explain");
+    return cli_error(HONE_ERROR_USAGE,
+                     "hone optimize: say where to write the model (-o FILE) or ask for --explain");
   hone_model *model = NULL, *out = NULL;
   hone_rewrites rewrites = {0};
   hone_error error = {0};
   int code = 0;
-  hone_optimize_options o = {.level = args->level < 0 ? LEVEL : (int)args->level, .verify_passes = args->verify_passes,
-                             .passes = args->passes, .max_seconds = args->max_seconds};
+  hone_optimize_options o = {.level = args->level < 0 ? LEVEL : (int)args->level,
+                             .verify_passes = args->verify_passes,
+                             .passes = args->passes,
+                             .max_seconds = args->max_seconds};
   hone_status status = cli_load(args, args->rest.item[0], &model, &error);
   if (status == HONE_OK) status = hone_model_optimize(model, &o, &out, &rewrites, &error);
   if (status == HONE_OK && args->output) {
@@ -86,13 +90,21 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the rewritten model"},
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
-    {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list every rewrite, and every near miss with its reason"},
-    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS", "passes to use, comma-separated; -GLOB leaves out (all)"},
+    {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL,
+     "list every rewrite, and every near miss with its reason"},
+    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
+     "passes to use, comma-separated; -GLOB leaves out (all)"},
     {0, "verify-passes", CLI_FLAG, CLI_FIELD(verify_passes), NULL, "prove equal answers after every pass"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "budget of constant folding (20)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_optimize = {
-    "optimize", "MODEL -o FILE", "rewrite the graph and write it back",
-    "The result is plain ONNX without private operators: other engines take it, and it gives the same answers.", options, 1, 1, run};
+const cli_command cli_cmd_optimize = {"optimize",
+                                      "MODEL -o FILE",
+                                      "rewrite the graph and write it back",
+                                      "The result is plain ONNX without private operators: other engines "
+                                      "take it, and it gives the same answers.",
+                                      options,
+                                      1,
+                                      1,
+                                      run};

@@ -7,7 +7,10 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
   const struct {
     const char *path;
     hone_report_format format;
-  } files[] = {{args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}, {args->html, HONE_REPORT_HTML}, {args->output, HONE_REPORT_PROFILE_JSON}};
+  } files[] = {{args->csv, HONE_REPORT_CSV},
+               {args->trace, HONE_REPORT_TRACE},
+               {args->html, HONE_REPORT_HTML},
+               {args->output, HONE_REPORT_PROFILE_JSON}};
   hone_status status = HONE_OK;
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
     if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);
@@ -23,13 +26,19 @@ static int run(const cli_args *args) {
   int code = 0;
   hone_status status = cli_session_open(&s, args, path, &error);
   if (status == HONE_OK)
-    status = cli_profile_make(&(cli_profile_plan){.session = &s, .level = args->level < 0 ? 2 : (int)args->level}, 1, args, path,
-                              args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS, args->runs > 0 ? (uint32_t)args->runs : RUNS,
-                              args->max_seconds, &p, &error);
+    status =
+        cli_profile_make(&(cli_profile_plan){.session = &s, .level = args->level < 0 ? 2 : (int)args->level},
+                         1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
+                         args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
   if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
-  hone_report_input in = {.baseline = p.profile, .findings = findings, .width = cli_columns(), .colors = cli_colors(stdout),
-                          .unicode = cli_unicode(), .max_layers = (size_t)args->rows,
-                          .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 | HONE_SECTION_TYPES | HONE_SECTION_CLOSURE};
+  hone_report_input in = {.baseline = p.profile,
+                          .findings = findings,
+                          .width = cli_columns(),
+                          .colors = cli_colors(stdout),
+                          .unicode = cli_unicode(),
+                          .max_layers = (size_t)args->rows,
+                          .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 |
+                                      HONE_SECTION_TYPES | HONE_SECTION_CLOSURE};
   cli_cancellable(NULL);
   if (status == HONE_OK) status = write_files(args, &in, &error);
   if (status != HONE_OK)
@@ -56,8 +65,13 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_profile = {
-    "profile", "MODEL", "measure every layer and show where the time goes",
-    "Layers are timed inside whole runs of the very plan that bench measures. The closure line adds layers, gaps and copies\n"
-    "up to the wall time of an independent clock and shows what is missing.",
-    options, 1, 1, run};
+const cli_command cli_cmd_profile = {"profile",
+                                     "MODEL",
+                                     "measure every layer and show where the time goes",
+                                     "Layers are timed inside whole runs of the very plan that bench "
+                                     "measures. The closure line adds layers, gaps and copies\n"
+                                     "up to the wall time of an independent clock and shows what is missing.",
+                                     options,
+                                     1,
+                                     1,
+                                     run};

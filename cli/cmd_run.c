@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "boxes/1" -> "boxes_1": every character outside A-Za-z0-9._- becomes _. A name that is taken gets a number. */
+/* "boxes/1" -> "boxes_1": every character outside A-Za-z0-9._- becomes _. A name that is taken gets a number.
+ */
 static void file_name(const char *output, json_t *taken, char *buf, size_t size) {
   static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   char clean[200];
@@ -93,7 +94,8 @@ static json_t *document(const cli_session *s, double ms, json_t *top5) {
     json_object_set_new(o, "not_finite", json_integer(u.bad));
     json_array_append_new(outputs, o);
   }
-  json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms", cli_real(s->load_ms));
+  json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms",
+                          cli_real(s->load_ms));
   if (top5) json_object_set(doc, "top5", top5);
   return doc;
 }
@@ -145,16 +147,24 @@ static int run(const cli_args *args) {
   return code;
 }
 
-static const cli_option options[] = {
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input: .npy, .npz, .pb, .jpg or .png (seeded random)"},
-    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "write every output as DIR/<name>.npy, and DIR/outputs.json"},
-    {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE", "print the five most likely classes; one label a line"},
-    CLI_OPT_RUN,
-    CLI_OPT_JSON,
-    CLI_OPT_HELP,
-    CLI_END};
-const cli_command cli_cmd_run = {
-    "run", "MODEL [--input NAME=FILE]...", "run a model once",
-    "Inputs without a file are random but seeded; integers respect embedding tables, masks are ones. Pictures are resized\n"
-    "and normalised as for ImageNet. In file names every character of an output's name outside A-Za-z0-9._- becomes _.",
-    options, 1, 1, run};
+static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE",
+                                      "an input: .npy, .npz, .pb, .jpg or .png (seeded random)"},
+                                     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
+                                      "write every output as DIR/<name>.npy, and DIR/outputs.json"},
+                                     {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
+                                      "print the five most likely classes; one label a line"},
+                                     CLI_OPT_RUN,
+                                     CLI_OPT_JSON,
+                                     CLI_OPT_HELP,
+                                     CLI_END};
+const cli_command cli_cmd_run = {"run",
+                                 "MODEL [--input NAME=FILE]...",
+                                 "run a model once",
+                                 "Inputs without a file are random but seeded; integers respect embedding "
+                                 "tables, masks are ones. Pictures are resized\n"
+                                 "and normalised as for ImageNet. In file names every character of an "
+                                 "output's name outside A-Za-z0-9._- becomes _.",
+                                 options,
+                                 1,
+                                 1,
+                                 run};

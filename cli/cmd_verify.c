@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 const char *cli_verdict_name(hone_verdict verdict) {
-  return verdict == HONE_VERDICT_SAME ? "same" : verdict == HONE_VERDICT_DIFFERENT ? "different" : "mistrusted";
+  return verdict == HONE_VERDICT_SAME        ? "same"
+         : verdict == HONE_VERDICT_DIFFERENT ? "different"
+                                             : "mistrusted";
 }
 
 int cli_verdict_exit(hone_verdict verdict) {
@@ -12,9 +14,10 @@ int cli_verdict_exit(hone_verdict verdict) {
 }
 
 json_t *cli_verification_json(const hone_verify_result *r) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o}", "verdict", cli_verdict_name(r->verdict), "max_abs",
-                   cli_real(r->max_abs), "max_rel", cli_real(r->max_rel), "tolerance", cli_real(r->tolerance), "inputs",
-                   (int)r->inputs, "reference", r->reference, "reason", r->reason, "first_different_node",
+  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o}", "verdict", cli_verdict_name(r->verdict),
+                   "max_abs", cli_real(r->max_abs), "max_rel", cli_real(r->max_rel), "tolerance",
+                   cli_real(r->tolerance), "inputs", (int)r->inputs, "reference", r->reference, "reason",
+                   r->reason, "first_different_node",
                    r->first_different_node[0] ? json_string(r->first_different_node) : json_null());
 }
 
@@ -27,8 +30,10 @@ static bool progress(void *arg, uint32_t done, uint32_t total) {
 static int text(const hone_verify_result *r) {
   bool color = cli_colors(stdout);
   const char *paint = !color ? "" : r->verdict == HONE_VERDICT_SAME ? "\033[32m" : "\033[31m";
-  printf("%s%s%s  on %u random inputs: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n", paint,
-         cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs, r->max_abs, r->max_rel, r->tolerance);
+  printf(
+      "%s%s%s  on %u random inputs: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
+      paint, cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs, r->max_abs, r->max_rel,
+      r->tolerance);
   printf("reference: %s\n", r->reference);
   if (r->reason[0]) printf("reason: %s\n", r->reason);
   if (r->first_different_node[0]) printf("first different node: %s\n", r->first_different_node);
@@ -47,10 +52,17 @@ static int run(const cli_args *args) {
   if (status == HONE_OK && args->rest.n > 1) status = cli_load(args, args->rest.item[1], &b, &error);
   if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
   if (status == HONE_OK) {
-    hone_verify_options o = {.inputs = (uint32_t)args->count, .seed = (uint64_t)args->seed, .tolerance = args->tolerance,
-                             .max_seconds = args->max_seconds, .threads = (uint32_t)args->threads, .batch = args->batch,
-                             .bindings = bindings, .n_bindings = n, .progress = progress};
-    status = hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
+    hone_verify_options o = {.inputs = (uint32_t)args->count,
+                             .seed = (uint64_t)args->seed,
+                             .tolerance = args->tolerance,
+                             .max_seconds = args->max_seconds,
+                             .threads = (uint32_t)args->threads,
+                             .batch = args->batch,
+                             .bindings = bindings,
+                             .n_bindings = n,
+                             .progress = progress};
+    status =
+        hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
     cli_progress_end();
   }
   if (status != HONE_OK) {
@@ -66,8 +78,10 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'n', "inputs", CLI_COUNT, CLI_FIELD(count), "N", "random inputs (100 for small networks, fewer for large ones)"},
-    {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X", "largest difference relative to an output's range (by dtype)"},
+    {'n', "inputs", CLI_COUNT, CLI_FIELD(count), "N",
+     "random inputs (100 for small networks, fewer for large ones)"},
+    {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X",
+     "largest difference relative to an output's range (by dtype)"},
     {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
@@ -76,9 +90,15 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_verify = {
-    "verify", "A [B]", "prove that answers are right",
-    "Compares model B (or A itself) as hone runs it with the reference side of A: the operators' scalar definitions, or an\n"
-    "independent instruction tier for large networks. Exit code 0: same, 1: different, 5: mistrusted (the outputs say too\n"
-    "little: constant, zero or not finite).",
-    options, 1, 2, run};
+const cli_command cli_cmd_verify = {"verify",
+                                    "A [B]",
+                                    "prove that answers are right",
+                                    "Compares model B (or A itself) as hone runs it with the reference side "
+                                    "of A: the operators' scalar definitions, or an\n"
+                                    "independent instruction tier for large networks. Exit code 0: same, 1: "
+                                    "different, 5: mistrusted (the outputs say too\n"
+                                    "little: constant, zero or not finite).",
+                                    options,
+                                    1,
+                                    2,
+                                    run};

@@ -2,7 +2,9 @@
 #include "cli/cli.h"
 
 static int run(const cli_args *args) {
-  if (args->json) return cli_print_json(json_pack("{s:s, s:i}", "version", hone_version(), "plugin_abi", (int)HONE_PLUGIN_ABI));
+  if (args->json)
+    return cli_print_json(
+        json_pack("{s:s, s:i}", "version", hone_version(), "plugin_abi", (int)HONE_PLUGIN_ABI));
   printf("hone %s\n", hone_version());
   return cli_flush();
 }

@@ -7,7 +7,8 @@ static int list(const cli_args *args) {
   json_t *all = json_array();
   for (uint32_t i = 0; i < hone_zoo_count(); i++) {
     if (args->json)
-      json_array_append_new(all, json_pack("{s:s, s:s}", "name", hone_zoo_name(i), "about", hone_zoo_about(i)));
+      json_array_append_new(all,
+                            json_pack("{s:s, s:s}", "name", hone_zoo_name(i), "about", hone_zoo_about(i)));
     else
       printf("%-12s %s\n", hone_zoo_name(i), hone_zoo_about(i));
   }
@@ -21,7 +22,8 @@ static int unknown(const char *name) {
   size_t n = 0;
   for (; n < hone_zoo_count() && n < 64; n++) names[n] = hone_zoo_name((uint32_t)n);
   const char *near = cli_nearest(name, names, n);
-  return near ? cli_error(HONE_ERROR_USAGE, "no built-in network is called '%s'; did you mean '%s'?", name, near)
+  return near ? cli_error(HONE_ERROR_USAGE, "no built-in network is called '%s'; did you mean '%s'?", name,
+                          near)
               : cli_error(HONE_ERROR_USAGE, "no built-in network is called '%s' (hone zoo lists them)", name);
 }
 
@@ -31,8 +33,10 @@ static int run(const cli_args *args) {
   bool known = false;
   for (uint32_t i = 0; i < hone_zoo_count(); i++) known = known || strcmp(hone_zoo_name(i), name) == 0;
   if (!known) return unknown(name);
-  if (!args->output) return cli_error(HONE_ERROR_USAGE, "hone zoo: say where to write the model: -o %s.onnx", name);
-  hone_zoo_options o = {.batch = args->batch, .width = args->width, .size = args->size, .seed = (uint64_t)args->seed};
+  if (!args->output)
+    return cli_error(HONE_ERROR_USAGE, "hone zoo: say where to write the model: -o %s.onnx", name);
+  hone_zoo_options o = {
+      .batch = args->batch, .width = args->width, .size = args->size, .seed = (uint64_t)args->seed};
   hone_model *model = NULL;
   hone_error error = {0};
   int code = 0;
@@ -63,8 +67,13 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_zoo = {
-    "zoo", "[NAME -o FILE]", "write a built-in network as ONNX",
-    "Without a name the networks are listed. Weights are random but seeded; batch normalisation stays separate, as\n"
-    "exporters write it.",
-    options, 0, 1, run};
+const cli_command cli_cmd_zoo = {"zoo",
+                                 "[NAME -o FILE]",
+                                 "write a built-in network as ONNX",
+                                 "Without a name the networks are listed. Weights are random but seeded; "
+                                 "batch normalisation stays separate, as\n"
+                                 "exporters write it.",
+                                 options,
+                                 0,
+                                 1,
+                                 run};

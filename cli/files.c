@@ -132,7 +132,8 @@ hone_status cli_file_json(const char *path, json_t *document, hone_error *error)
   return status;
 }
 
-hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format, hone_error *error) {
+hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format,
+                            hone_error *error) {
   cli_file file;
   hone_status status = cli_file_open(&file, path, error);
   if (status == HONE_OK) status = hone_report_write(input, format, cli_file_sink, &file, error);

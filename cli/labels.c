@@ -77,8 +77,9 @@ json_t *cli_labels_top5(const cli_labels *labels, const hone_tensor *scores) {
       int64_t best = 0;
       for (int64_t i = 1; i < classes; i++)
         if (!(p[best] >= p[i])) best = i;
-      json_array_append_new(row, json_pack("{s:I, s:s, s:o}", "class", (json_int_t)best, "label", label_of(labels, best, classes),
-                                           "probability", cli_real(p[best])));
+      json_array_append_new(row,
+                            json_pack("{s:I, s:s, s:o}", "class", (json_int_t)best, "label",
+                                      label_of(labels, best, classes), "probability", cli_real(p[best])));
       p[best] = -1;
     }
     json_array_append_new(rows, row);
@@ -93,8 +94,8 @@ void cli_labels_print(const json_t *rows) {
   json_array_foreach(rows, r, row) {
     if (json_array_size(rows) > 1) printf("picture %zu\n", r);
     json_array_foreach(row, k, hit)
-      printf("%zu. %-40s %6.2f %%  (class %lld)\n", k + 1, json_string_value(json_object_get(hit, "label")),
-             100 * json_real_value(json_object_get(hit, "probability")),
-             (long long)json_integer_value(json_object_get(hit, "class")));
+        printf("%zu. %-40s %6.2f %%  (class %lld)\n", k + 1, json_string_value(json_object_get(hit, "label")),
+               100 * json_real_value(json_object_get(hit, "probability")),
+               (long long)json_integer_value(json_object_get(hit, "class")));
   }
 }

@@ -20,8 +20,8 @@ static bool looks_like_model(const char *word) {
   size_t n = strlen(word);
   struct stat st;
   if (word[0] == '-') return false;
-  return strncmp(word, "zoo:", 4) == 0 || (n > 5 && strcmp(word + n - 5, ".onnx") == 0) || strchr(word, '/') ||
-         stat(word, &st) == 0;
+  return strncmp(word, "zoo:", 4) == 0 || (n > 5 && strcmp(word + n - 5, ".onnx") == 0) ||
+         strchr(word, '/') || stat(word, &st) == 0;
 }
 
 static int dispatch(int argc, char **argv) {

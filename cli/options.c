@@ -25,8 +25,10 @@ static int unknown_option(const cli_command *c, const char *word) {
   if (len < sizeof name) memcpy(name, word + 2, len);
   for (const cli_option *o = c->options; o->name && n < 64; o++) names[n++] = o->name;
   const char *near = cli_nearest(name, names, n);
-  return near ? cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s'; did you mean '--%s'?", c->name, word, near)
-              : cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)", c->name, word, c->name);
+  return near ? cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s'; did you mean '--%s'?", c->name,
+                          word, near)
+              : cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)",
+                          c->name, word, c->name);
 }
 
 static bool list_add(cli_list *list, const char *text) {
@@ -49,14 +51,16 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
   case CLI_LEVEL: {
     long long v = strtoll(text, &end, 10), most = o->kind == CLI_LEVEL ? 3 : 1000000000;
     if (end == text || *end || errno || v < 0 || v > most)
-      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from 0 to %lld, got '%s'", c->name, o->name, most, text);
+      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from 0 to %lld, got '%s'",
+                       c->name, o->name, most, text);
     *(int64_t *)field = v;
     return 0;
   }
   case CLI_NUMBER: {
     double v = strtod(text, &end);
     if (end == text || *end || !isfinite(v) || v < 0)
-      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a number of 0 or more, got '%s'", c->name, o->name, text);
+      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a number of 0 or more, got '%s'", c->name,
+                       o->name, text);
     *(double *)field = v;
     return 0;
   }
@@ -84,25 +88,33 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
       o = find_long(c, word + 2, len);
       if (!o) return unknown_option(c, word);
       if (word[2 + len]) value = word + 3 + len;
-      if (value && o->kind == CLI_FLAG) return cli_error(HONE_ERROR_USAGE, "hone %s: --%s takes no value", c->name, o->name);
+      if (value && o->kind == CLI_FLAG)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: --%s takes no value", c->name, o->name);
     } else {
       o = find_letter(c, word[1]);
-      if (!o) return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)", c->name, word, c->name);
+      if (!o)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)",
+                         c->name, word, c->name);
       if (word[2] && o->kind == CLI_FLAG)
-        return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (give letters one by one)", c->name, word);
+        return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (give letters one by one)", c->name,
+                         word);
       if (word[2]) value = word + 2;
     }
     if (!value && o->kind != CLI_FLAG) {
-      if (++i >= argc) return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a value (%s)", c->name, o->name, o->value);
+      if (++i >= argc)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a value (%s)", c->name, o->name, o->value);
       value = argv[i];
     }
     int code = set_value(c, o, value, args);
     if (code) return code;
   }
   if (args->help) return 0;
-  if (args->rest.n < c->min_rest) return cli_error(HONE_ERROR_USAGE, "hone %s: missing argument; usage: hone %s %s", c->name, c->name, c->arguments);
+  if (args->rest.n < c->min_rest)
+    return cli_error(HONE_ERROR_USAGE, "hone %s: missing argument; usage: hone %s %s", c->name, c->name,
+                     c->arguments);
   if (args->rest.n > c->max_rest)
-    return cli_error(HONE_ERROR_USAGE, "hone %s: unexpected argument '%s'; usage: hone %s %s", c->name, args->rest.item[c->max_rest], c->name, c->arguments);
+    return cli_error(HONE_ERROR_USAGE, "hone %s: unexpected argument '%s'; usage: hone %s %s", c->name,
+                     args->rest.item[c->max_rest], c->name, c->arguments);
   return 0;
 }
 
@@ -118,8 +130,8 @@ void cli_print_help(const cli_command *c) {
   printf("\noptions:\n");
   for (const cli_option *o = c->options; o->name; o++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ', o->letter ? ", " : "  ",
-             o->name, o->value ? " " : "", o->value ? o->value : "");
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
+             o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
     printf("  %-26s %s%s\n", left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
   }
 }
@@ -128,8 +140,10 @@ void cli_print_overview(FILE *out) {
   fprintf(out, "hone makes neural-network inference fast and explains how.\n\n"
                "usage: hone MODEL.onnx            the whole loop: measure, explain, change, prove, report\n"
                "       hone COMMAND [OPTION...]   one step of it\n\ncommands:\n");
-  for (const cli_command *const *c = cli_commands; *c; c++) fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-  fprintf(out, "\nhone COMMAND --help tells more. A model is an ONNX file or zoo:NAME (hone zoo lists those).\n");
+  for (const cli_command *const *c = cli_commands; *c; c++)
+    fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+  fprintf(out,
+          "\nhone COMMAND --help tells more. A model is an ONNX file or zoo:NAME (hone zoo lists those).\n");
 }
 
 /* Levenshtein distance, with words cut at 40 characters. */

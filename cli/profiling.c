@@ -17,16 +17,19 @@ static void add_roofs(hone_facts *facts, uint32_t threads, hone_roofs *roofs) {
     const char *name;
     double gflops, gbs;
     uint64_t capacity;
-  } rows[] = {{"f32", r.f32_gflops, 0, 0}, {"bf16", r.bf16_gflops, 0, 0}, {"int8", r.int8_gops, 0, 0},
-              {"L1", 0, r.l1_gbs, r.l1_bytes}, {"L2", 0, r.l2_gbs, r.l2_bytes}, {"L3", 0, r.l3_gbs, r.l3_bytes}, {"DRAM", 0, r.dram_gbs, 0}};
+  } rows[] = {{"f32", r.f32_gflops, 0, 0},     {"bf16", r.bf16_gflops, 0, 0},
+              {"int8", r.int8_gops, 0, 0},     {"L1", 0, r.l1_gbs, r.l1_bytes},
+              {"L2", 0, r.l2_gbs, r.l2_bytes}, {"L3", 0, r.l3_gbs, r.l3_bytes},
+              {"DRAM", 0, r.dram_gbs, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].gflops > 0 || rows[i].gbs > 0)
-      hone_facts_add_roof(facts, &(hone_roof){rows[i].name, (int32_t)r.threads, rows[i].gflops, rows[i].gbs, rows[i].capacity});
+      hone_facts_add_roof(facts, &(hone_roof){rows[i].name, (int32_t)r.threads, rows[i].gflops, rows[i].gbs,
+                                              rows[i].capacity});
 }
 
 /* Keeps what the runtime wrote and fills in what only the command knows. */
-static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path, int level, uint32_t warmups,
-                     uint32_t runs, const char *cpu) {
+static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path,
+                     int level, uint32_t warmups, uint32_t runs, const char *cpu) {
   hone_facts_meta m = *hone_facts_get_meta(facts);
   char date[32], os[200], flags[120];
   time_t now = time(NULL);
@@ -45,8 +48,11 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   if (!m.device) m.device = cpu;
   m.backend = cli_device_name(args);
   if (machine && !m.isa)
-    m.isa = machine->isa & HONE_ISA_AVX512BF16 ? "avx512bf16" : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
-            : machine->isa & HONE_ISA_AVX512 ? "avx512" : machine->isa & HONE_ISA_AVX2 ? "avx2" : "scalar";
+    m.isa = machine->isa & HONE_ISA_AVX512BF16   ? "avx512bf16"
+            : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
+            : machine->isa & HONE_ISA_AVX512     ? "avx512"
+            : machine->isa & HONE_ISA_AVX2       ? "avx2"
+                                                 : "scalar";
   m.os = os;
   if (!m.compiler) m.compiler = __VERSION__;
   if (!m.precision) m.precision = "f32";
@@ -65,8 +71,8 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
 
 enum { BLOCK = 5, FEWEST = 5 };
 
-static hone_status run_times(const cli_profile_plan *p, const cli_args *args, uint32_t times, uint32_t *done, uint32_t total,
-                             double *slowest, hone_error *error) {
+static hone_status run_times(const cli_profile_plan *p, const cli_args *args, uint32_t times, uint32_t *done,
+                             uint32_t total, double *slowest, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < times && status == HONE_OK; i++) {
     double t = cli_now_ms();
@@ -79,8 +85,8 @@ static hone_status run_times(const cli_profile_plan *p, const cli_args *args, ui
 }
 
 /* Facts of one session's recorded runs -> profile. */
-static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups, uint32_t runs,
-                          cli_profile *out, hone_error *error) {
+static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
+                          uint32_t runs, cli_profile *out, hone_error *error) {
   hone_roofs roofs = {0};
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
@@ -92,11 +98,13 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
     m.rss_peak = (uint64_t)p->rss_peak;
     hone_facts_set_memory(out->facts, &m);
   }
-  return hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile, error);
+  return hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile,
+                             error);
 }
 
-hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path, uint32_t warmups,
-                             uint32_t runs, double seconds, cli_profile *out, hone_error *error) {
+hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path,
+                             uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
+                             hone_error *error) {
   hone_status status = HONE_OK;
   double start = cli_now_ms(), slowest = 0;
   uint32_t done = 0, total = n * (warmups + runs);
@@ -123,7 +131,8 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
     for (uint32_t k = 0; k < n && status == HONE_OK; k++)
       status = run_times(&plan[k], args, runs - i < BLOCK ? runs - i : BLOCK, &done, total, NULL, error);
   cli_progress_end();
-  for (uint32_t k = 0; k < n && status == HONE_OK; k++) status = finish(&plan[k], args, path, warmups, runs, &out[k], error);
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++)
+    status = finish(&plan[k], args, path, warmups, runs, &out[k], error);
   for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }

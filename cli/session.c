@@ -47,8 +47,9 @@ hone_status cli_check_device(const cli_args *args, hone_error *error) {
     return HONE_ERROR_USAGE;
   }
   void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  fail(error, HONE_ERROR_MISSING, driver ? "device cuda: this build of hone has no CUDA backend"
-                                         : "device cuda: NVIDIA's driver library libcuda.so.1 is not on this machine");
+  fail(error, HONE_ERROR_MISSING,
+       driver ? "device cuda: this build of hone has no CUDA backend"
+              : "device cuda: NVIDIA's driver library libcuda.so.1 is not on this machine");
   snprintf(error->hint, sizeof error->hint, "--device cpu works");
   if (driver) dlclose(driver);
   return HONE_ERROR_MISSING;
@@ -83,9 +84,13 @@ static hone_status check_input_names(const cli_args *args, const hone_model *mod
     char name[200];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
     fail(error, HONE_ERROR_USAGE, "");
-    snprintf(error->what, sizeof error->what, strchr(text, '=') ? "--input: the model has no input '%s'" : "--input wants NAME=FILE, got '%s'", name);
+    snprintf(error->what, sizeof error->what,
+             strchr(text, '=') ? "--input: the model has no input '%s'" : "--input wants NAME=FILE, got '%s'",
+             name);
     const char *near = cli_nearest(name, names, n_names);
-    if (near || n_names) snprintf(error->hint, sizeof error->hint, near ? "did you mean '%s'?" : "its first input is '%s'", near ? near : names[0]);
+    if (near || n_names)
+      snprintf(error->hint, sizeof error->hint, near ? "did you mean '%s'?" : "its first input is '%s'",
+               near ? near : names[0]);
     return HONE_ERROR_USAGE;
   }
   return HONE_OK;
@@ -96,7 +101,8 @@ static void apply_bindings(const cli_session *s, const hone_port *port, hone_ten
   *want = port->desc;
   for (uint32_t b = 0; b < s->n_bindings; b++) {
     const hone_binding *bind = &s->bindings[b];
-    if (bind->input && strcmp(bind->input, port->name) == 0) *want = hone_desc(want->dtype, bind->rank, bind->dim);
+    if (bind->input && strcmp(bind->input, port->name) == 0)
+      *want = hone_desc(want->dtype, bind->rank, bind->dim);
     for (int32_t k = 0; bind->symbol && k < want->rank; k++)
       if (port->symbol[k] && strcmp(port->symbol[k], bind->symbol) == 0) want->dim[k] = bind->dim[0];
   }
@@ -140,8 +146,8 @@ static hone_status make_feeds(cli_session *s, const cli_args *args, hone_error *
       if (!s->data[i].impl && port.optional) continue; /* its initializer serves */
       if (!s->data[i].impl) {
         uint64_t seed = args->seed ? (uint64_t)args->seed : 1;
-        hone_status status = hone_data_random(port.name, hone_plan_input_desc(s->plan, p), hone_model_input_bound(s->model, i),
-                                              seed, &s->data[i], error);
+        hone_status status = hone_data_random(port.name, hone_plan_input_desc(s->plan, p),
+                                              hone_model_input_bound(s->model, i), seed, &s->data[i], error);
         if (status != HONE_OK) return status;
       }
       s->feeds[p] = &s->data[i].tensor;
@@ -166,9 +172,14 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   hone_plan_destroy(s->plan);
   s->plan = NULL;
   reset_peak();
-  hone_plan_options o = {.level = level, .precision = args->precision, .bindings = s->bindings, .n_bindings = s->n_bindings,
-                         .batch = args->batch, .passes = args->passes,
-                         .fold_seconds = args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
+  hone_plan_options o = {.level = level,
+                         .precision = args->precision,
+                         .bindings = s->bindings,
+                         .n_bindings = s->n_bindings,
+                         .batch = args->batch,
+                         .passes = args->passes,
+                         .fold_seconds =
+                             args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
   hone_status status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
@@ -200,7 +211,8 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   return status;
 }
 
-hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out, hone_error *error) {
+hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
+                             hone_error *error) {
   *out = *from;
   out->plan = NULL;
   out->context = NULL;

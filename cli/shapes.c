@@ -76,7 +76,8 @@ static hone_status bind_one(const hone_model *model, const char *text, hone_bind
   return HONE_ERROR_USAGE;
 }
 
-hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n, hone_error *error) {
+hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n,
+                         hone_error *error) {
   *out = NULL;
   *n = 0;
   if (!args->shapes.n) return HONE_OK;

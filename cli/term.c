@@ -49,7 +49,8 @@ bool cli_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
 
 int cli_columns(void) {
   struct winsize w;
-  return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 100;
+  return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col
+                                                                                              : 100;
 }
 
 void cli_progress(const char *what, uint64_t done, uint64_t total) {
@@ -61,8 +62,8 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   progress_shown = true;
   enum { WIDTH = 30 };
   int filled = total ? (int)(done * WIDTH / total) : 0;
-  fprintf(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################", WIDTH - filled, "",
-          (unsigned long long)done, (unsigned long long)total);
+  fprintf(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################",
+          WIDTH - filled, "", (unsigned long long)done, (unsigned long long)total);
   fflush(stderr);
 }
 

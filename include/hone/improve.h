@@ -8,13 +8,17 @@
 extern "C" {
 #endif
 
-typedef enum hone_verdict { HONE_VERDICT_SAME = 0, HONE_VERDICT_DIFFERENT, HONE_VERDICT_MISTRUSTED } hone_verdict;
+typedef enum hone_verdict {
+  HONE_VERDICT_SAME = 0,
+  HONE_VERDICT_DIFFERENT,
+  HONE_VERDICT_MISTRUSTED
+} hone_verdict;
 
 typedef struct hone_verify_options {
-  uint32_t inputs;      /* random inputs; 0: chosen by the cost of one reference run (100 for small nets) */
-  uint64_t seed;        /* 0: 1 */
-  double tolerance;     /* largest |a - b| relative to the reference output's range; 0: by dtype (f32 1e-4) */
-  double max_seconds;   /* 0: 30; fewer inputs are used when it is spent (at least 1) */
+  uint32_t inputs;    /* random inputs; 0: chosen by the cost of one reference run (100 for small nets) */
+  uint64_t seed;      /* 0: 1 */
+  double tolerance;   /* largest |a - b| relative to the reference output's range; 0: by dtype (f32 1e-4) */
+  double max_seconds; /* 0: 30; fewer inputs are used when it is spent (at least 1) */
   uint32_t threads;
   int64_t batch;
   const hone_binding *bindings;
@@ -25,18 +29,18 @@ typedef struct hone_verify_options {
 
 typedef struct hone_verify_result {
   hone_verdict verdict;
-  uint32_t inputs;             /* compared */
-  double max_abs, max_rel;     /* max_rel: relative to the output's range */
+  uint32_t inputs;         /* compared */
+  double max_abs, max_rel; /* max_rel: relative to the output's range */
   double tolerance;
-  char reason[256];            /* why different or mistrusted */
+  char reason[256];               /* why different or mistrusted */
   char first_different_node[128]; /* "" when same */
-  char reference[64];          /* what the reference side ran: "scalar reference", "avx2 tier"... */
+  char reference[64];             /* what the reference side ran: "scalar reference", "avx2 tier"... */
 } hone_verify_result;
 
-/* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random inputs plus
- * edge values. */
-HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options, hone_verify_result *out,
-                                 hone_error *error);
+/* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random
+ * inputs plus edge values. */
+HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options,
+                                 hone_verify_result *out, hone_error *error);
 
 /* Measured peaks of this machine. GFLOP/s and GB/s; 0: not measured. */
 typedef struct hone_roofs {
@@ -47,7 +51,8 @@ typedef struct hone_roofs {
   uint64_t l1_bytes, l2_bytes, l3_bytes;   /* capacity of one cache; 0: the system does not say */
 } hone_roofs;
 
-/* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless `again`. */
+/* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless
+ * `again`. */
 HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
 
 #ifdef __cplusplus

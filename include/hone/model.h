@@ -11,12 +11,14 @@ extern "C" {
 /* An ONNX model in memory. Immutable once loaded; may be shared between threads. Reference-counted. */
 typedef struct hone_model hone_model;
 
-/* Maps and reads an ONNX file. The model keeps the mapping (weights are not copied). HONE_ERROR_INPUT: malformed;
- * HONE_ERROR_UNSUPPORTED: operators or features outside what hone implements, all listed at once. */
+/* Maps and reads an ONNX file. The model keeps the mapping (weights are not copied). HONE_ERROR_INPUT:
+ * malformed; HONE_ERROR_UNSUPPORTED: operators or features outside what hone implements, all listed at once.
+ */
 HONE_API hone_status hone_model_load(const char *path, hone_model **out, hone_error *error);
-/* The same from memory, which must stay valid as long as the model. folder: where external data lies, or NULL. */
-HONE_API hone_status hone_model_load_memory(const void *data, size_t size, const char *folder, hone_model **out,
-                                            hone_error *error);
+/* The same from memory, which must stay valid as long as the model. folder: where external data lies, or
+ * NULL. */
+HONE_API hone_status hone_model_load_memory(const void *data, size_t size, const char *folder,
+                                            hone_model **out, hone_error *error);
 HONE_API void hone_model_release(hone_model *model);
 /* Writes valid ONNX; the file appears whole or not at all. */
 HONE_API hone_status hone_model_save(const hone_model *model, const char *path, hone_error *error);
@@ -24,9 +26,9 @@ HONE_API hone_status hone_model_save(const hone_model *model, const char *path, 
 /* A graph input or output. Strings are borrowed from the model. */
 typedef struct hone_port {
   const char *name;
-  hone_tensor_desc desc;            /* dims < 0: unknown or symbolic */
+  hone_tensor_desc desc;             /* dims < 0: unknown or symbolic */
   const char *symbol[HONE_MAX_RANK]; /* name of a symbolic dimension ("N") or NULL */
-  bool optional;                    /* an input with an initializer */
+  bool optional;                     /* an input with an initializer */
 } hone_port;
 
 HONE_API uint32_t hone_model_inputs(const hone_model *model); /* those without an initializer come first */
@@ -41,7 +43,7 @@ HONE_API uint32_t hone_model_nodes(const hone_model *model);
 
 /* Shapes for inputs whose dimensions are not fixed. */
 typedef struct hone_binding {
-  const char *input; /* name; NULL: any input that has `symbol` */
+  const char *input;  /* name; NULL: any input that has `symbol` */
   const char *symbol; /* name of a symbolic dimension to set to dim[0], or NULL */
   int32_t rank;
   int64_t dim[HONE_MAX_RANK];
@@ -54,22 +56,24 @@ typedef struct hone_bound_shape {
   bool chosen;           /* true: hone chose a default for at least one dimension */
 } hone_bound_shape;
 
-/* Fixes all input shapes: the caller's first, then defaults (batch dimension 0: `batch` or 1; image height and width: 224;
- * other unknown: 128). The result is a new model with inferred shapes; bound[] (may be NULL) needs
- * hone_model_inputs(model) entries. */
-HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
-                                     hone_model **out, hone_bound_shape *bound, hone_error *error);
+/* Fixes all input shapes: the caller's first, then defaults (batch dimension 0: `batch` or 1; image height
+ * and width: 224; other unknown: 128). The result is a new model with inferred shapes; bound[] (may be NULL)
+ * needs hone_model_inputs(model) entries. */
+HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n,
+                                     int64_t batch, hone_model **out, hone_bound_shape *bound,
+                                     hone_error *error);
 
 /* ---- static analysis */
 typedef struct hone_node_info {
   const char *name, *op_type;
-  char shape[96];        /* of output 0 */
-  hone_dtype dtype;      /* of output 0 */
+  char shape[96];                                                   /* of output 0 */
+  hone_dtype dtype;                                                 /* of output 0 */
   double flops, macs, params, bytes_read, bytes_written, intensity; /* intensity: FLOPs per byte */
 } hone_node_info;
 
 typedef struct hone_inspection {
-  double flops, macs, params, param_bytes, bytes, peak_memory_bytes; /* peak: largest sum of live tensors, weights included */
+  double flops, macs, params, param_bytes, bytes,
+      peak_memory_bytes; /* peak: largest sum of live tensors, weights included */
   uint32_t n_nodes;
   hone_node_info *nodes; /* [n_nodes], owned by the inspection */
 } hone_inspection;
@@ -80,10 +84,10 @@ HONE_API void hone_inspection_free(hone_inspection *inspection);
 
 /* ---- rewriting */
 typedef struct hone_rewrite {
-  const char *pass;   /* "fold_batch_norm" */
-  bool hit;           /* false: a near miss */
-  char nodes[256];    /* names of the nodes concerned */
-  char reason[200];   /* near miss: why it was refused; hit: what was done */
+  const char *pass; /* "fold_batch_norm" */
+  bool hit;         /* false: a near miss */
+  char nodes[256];  /* names of the nodes concerned */
+  char reason[200]; /* near miss: why it was refused; hit: what was done */
 } hone_rewrite;
 
 typedef struct hone_rewrites {
@@ -93,29 +97,30 @@ typedef struct hone_rewrites {
 } hone_rewrites;
 
 typedef struct hone_optimize_options {
-  int level;            /* 0..3 */
-  bool verify_passes;   /* prove numeric equality after every pass */
-  const char *passes;   /* comma-separated globs, "-glob" switches off; NULL: all of the level */
-  double max_seconds;   /* budget of constant folding; 0: 20 */
+  int level;          /* 0..3 */
+  bool verify_passes; /* prove numeric equality after every pass */
+  const char *passes; /* comma-separated globs, "-glob" switches off; NULL: all of the level */
+  double max_seconds; /* budget of constant folding; 0: 20 */
 } hone_optimize_options;
 
 /* Rewrites a copy of the model by graph passes alone. rewrites may be NULL. */
-HONE_API hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *options, hone_model **out,
-                                         hone_rewrites *rewrites, hone_error *error);
+HONE_API hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *options,
+                                         hone_model **out, hone_rewrites *rewrites, hone_error *error);
 HONE_API void hone_rewrites_free(hone_rewrites *rewrites);
 
 /* ---- built-in networks */
 typedef struct hone_zoo_options {
-  int64_t batch;   /* 0: symbolic "N" */
-  double width;    /* channel multiplier; 0: 1.0 */
-  int64_t size;    /* image size or sequence length; 0: the network's own */
-  uint64_t seed;   /* 0: 1 */
+  int64_t batch; /* 0: symbolic "N" */
+  double width;  /* channel multiplier; 0: 1.0 */
+  int64_t size;  /* image size or sequence length; 0: the network's own */
+  uint64_t seed; /* 0: 1 */
 } hone_zoo_options;
 
 HONE_API uint32_t hone_zoo_count(void);
 HONE_API const char *hone_zoo_name(uint32_t i);
 HONE_API const char *hone_zoo_about(uint32_t i);
-HONE_API hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, hone_model **out, hone_error *error);
+HONE_API hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, hone_model **out,
+                                    hone_error *error);
 
 #ifdef __cplusplus
 }

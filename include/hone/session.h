@@ -1,7 +1,8 @@
 /* Engine, plan, context: how a model runs.
  *
- * An engine is a device with its threads. A plan is a model compiled for an engine and fixed input shapes: immutable, and
- * shared by any number of contexts. A context is one run's memory; different contexts may run at the same time. */
+ * An engine is a device with its threads. A plan is a model compiled for an engine and fixed input shapes:
+ * immutable, and shared by any number of contexts. A context is one run's memory; different contexts may run
+ * at the same time. */
 #ifndef HONE_SESSION_H
 #define HONE_SESSION_H
 
@@ -21,10 +22,12 @@ typedef struct hone_engine_options {
   const char *device; /* NULL or "cpu" */
   uint32_t threads;   /* 0: all processors this process may use */
   const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"... */
-  const char *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
+  const char
+      *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
 } hone_engine_options;
 
-HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone_engine **out, hone_error *error);
+HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone_engine **out,
+                                        hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
 
@@ -33,15 +36,15 @@ typedef struct hone_plan_options {
   const char *precision; /* NULL or "f32" */
   const hone_binding *bindings;
   uint32_t n_bindings;
-  int64_t batch;         /* for symbolic batch dimensions; 0: 1 */
-  bool reference;        /* every step by the scalar references: the independent side of verify */
-  const char *passes;    /* as in hone_optimize_options */
-  double fold_seconds;   /* budget for constant folding; 0: 20 */
+  int64_t batch;       /* for symbolic batch dimensions; 0: 1 */
+  bool reference;      /* every step by the scalar references: the independent side of verify */
+  const char *passes;  /* as in hone_optimize_options */
+  double fold_seconds; /* budget for constant folding; 0: 20 */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
-HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *options,
-                                      hone_plan **out, hone_error *error);
+HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model,
+                                      const hone_plan_options *options, hone_plan **out, hone_error *error);
 HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
 
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
@@ -51,28 +54,31 @@ HONE_API const char *hone_plan_output_name(const hone_plan *plan, uint32_t i);
 /* Row-major descriptors; an output's dimensions may be unknown (< 0) until it has run. */
 HONE_API const hone_tensor_desc *hone_plan_input_desc(const hone_plan *plan, uint32_t i);
 HONE_API const hone_tensor_desc *hone_plan_output_desc(const hone_plan *plan, uint32_t i);
-HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan, uint32_t i); /* shape chosen for input i */
+HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan,
+                                                 uint32_t i); /* shape chosen for input i */
 
 /* What the plan executes, for reports. Views cost nothing and are not steps. */
 typedef struct hone_step_info {
   const char *name, *op_type, *tactic;
-  char what[192];      /* "Conv + bias + Add + Relu" */
-  char shape[96];      /* of output 0 */
+  char what[192]; /* "Conv + bias + Add + Relu" */
+  char shape[96]; /* of output 0 */
   double flops, bytes, predicted_s;
-  uint32_t n_nodes;    /* ONNX nodes that the step came from */
+  uint32_t n_nodes;      /* ONNX nodes that the step came from */
   const uint32_t *nodes; /* source node numbers, see hone_plan_source_node */
-  const char *refused; /* "tactic: reason" lines of the tactics that did not take it; "" when none */
+  const char *refused;   /* "tactic: reason" lines of the tactics that did not take it; "" when none */
 } hone_step_info;
 
 HONE_API uint32_t hone_plan_steps(const hone_plan *plan);
 HONE_API bool hone_plan_step(const hone_plan *plan, uint32_t i, hone_step_info *info);
 HONE_API uint32_t hone_plan_source_nodes(const hone_plan *plan);
-/* Name and type of node i of the file, and the step that executes it (-1: folded, fused away or dead; text says which). */
-HONE_API bool hone_plan_source_node(const hone_plan *plan, uint32_t i, const char **name, const char **op_type,
-                                    int32_t *step, const char **fate);
+/* Name and type of node i of the file, and the step that executes it (-1: folded, fused away or dead; text
+ * says which). */
+HONE_API bool hone_plan_source_node(const hone_plan *plan, uint32_t i, const char **name,
+                                    const char **op_type, int32_t *step, const char **fate);
 HONE_API const hone_rewrites *hone_plan_rewrites(const hone_plan *plan);
 /* Bytes: activations arena, constants that the plan keeps (packed and unpacked), largest workspace. */
-HONE_API void hone_plan_memory(const hone_plan *plan, uint64_t *arena, uint64_t *constants, uint64_t *workspace);
+HONE_API void hone_plan_memory(const hone_plan *plan, uint64_t *arena, uint64_t *constants,
+                               uint64_t *workspace);
 /* The optimised graph of the plan (bound shapes); borrowed. */
 HONE_API const hone_model *hone_plan_model(const hone_plan *plan);
 
@@ -80,16 +86,16 @@ HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, ho
 HONE_API void hone_context_destroy(hone_context *context);
 
 typedef struct hone_run_options {
-  double max_seconds;  /* 0: none */
-  uint64_t max_bytes;  /* of memory for data-dependent shapes; 0: none */
-  uint64_t max_nodes;  /* nodes executed, loop bodies included; 0: none */
+  double max_seconds; /* 0: none */
+  uint64_t max_bytes; /* of memory for data-dependent shapes; 0: none */
+  uint64_t max_nodes; /* nodes executed, loop bodies included; 0: none */
 } hone_run_options;
 
-/* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the call; NULL
- * (or a NULL data) uses the input's initializer. Afterwards hone_context_output gives the results. Allocates nothing
- * when all shapes are known. */
-HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *const *in, const hone_run_options *options,
-                                      hone_error *error);
+/* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the
+ * call; NULL (or a NULL data) uses the input's initializer. Afterwards hone_context_output gives the results.
+ * Allocates nothing when all shapes are known. */
+HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *const *in,
+                                      const hone_run_options *options, hone_error *error);
 /* Row-major host tensor, valid until the next run of this context. */
 HONE_API const hone_tensor *hone_context_output(const hone_context *context, uint32_t i);
 /* From any thread or signal handler: the run in progress (or the next one) ends with HONE_ERROR_CANCELLED. */
@@ -97,9 +103,10 @@ HONE_API void hone_context_cancel(hone_context *context);
 /* Peak bytes that the last run really used for activations. */
 HONE_API uint64_t hone_context_peak(const hone_context *context);
 
-/* Records spans of the following runs into facts (one lane, one "run" span an iteration with an outer wall clock); NULL
- * stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */
-HONE_API hone_status hone_context_record(hone_context *context, hone_facts *facts, uint32_t max_runs, hone_error *error);
+/* Records spans of the following runs into facts (one lane, one "run" span an iteration with an outer wall
+ * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */
+HONE_API hone_status hone_context_record(hone_context *context, hone_facts *facts, uint32_t max_runs,
+                                         hone_error *error);
 /* Writes what was recorded since hone_context_record into the facts (step and node tables included). */
 HONE_API hone_status hone_context_record_end(hone_context *context, hone_error *error);
 

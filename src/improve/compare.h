@@ -18,8 +18,8 @@ typedef struct hn_difference {
 /* Both row-major with equal dtype and dimensions. NaN equals NaN, infinities equal their like. */
 void hn_compare(const hone_tensor *got, const hone_tensor *reference, hn_difference *out);
 
-/* Error bound relative to the output's range for answers computed in this dtype; quantised: the graph rounds to 8 bits
- * somewhere, so a last-bit difference may become a step. Integers and bools are exact (0). */
+/* Error bound relative to the output's range for answers computed in this dtype; quantised: the graph rounds
+ * to 8 bits somewhere, so a last-bit difference may become a step. Integers and bools are exact (0). */
 double hn_verify_tolerance(hone_dtype dtype, bool quantised);
 
 #endif

@@ -1,4 +1,5 @@
-/* Finds where two sides part: every value of the reference run is kept, the other run's are compared with them by name. */
+/* Finds where two sides part: every value of the reference run is kept, the other run's are compared with
+ * them by name. */
 #include "improve/side.h"
 
 #include "base/error.h"
@@ -67,7 +68,9 @@ static const hn_value *value_of(const hn_plan *p, const hn_step *s, uint32_t i) 
   return s->out[i] == HN_NO_SLOT ? NULL : p->slots.ptr[s->out[i]].value;
 }
 
-static bool comparable(const hone_tensor *t) { return t && t->data && t->desc.dtype != HONE_DTYPE_STRING && t->desc.dtype != HONE_DTYPE_NONE; }
+static bool comparable(const hone_tensor *t) {
+  return t && t->data && t->desc.dtype != HONE_DTYPE_STRING && t->desc.dtype != HONE_DTYPE_NONE;
+}
 
 typedef struct watcher {
   search *search;
@@ -99,7 +102,9 @@ static void judge(void *arg, const hn_step *s, hone_tensor *const *out) {
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     const hn_value *v = value_of(w->plan, s, i);
     const hone_tensor *ref = v ? hn_map_get(&q->kept, v->name) : NULL;
-    if (!ref || !comparable(out[i]) || ref->desc.dtype != out[i]->desc.dtype || !hone_desc_same_dims(&ref->desc, &out[i]->desc)) continue;
+    if (!ref || !comparable(out[i]) || ref->desc.dtype != out[i]->desc.dtype ||
+        !hone_desc_same_dims(&ref->desc, &out[i]->desc))
+      continue;
     hone_tensor *t = copy_of(out[i]);
     if (!t) {
       q->failed = true;
@@ -115,7 +120,8 @@ static void judge(void *arg, const hn_step *s, hone_tensor *const *out) {
   }
 }
 
-/* Does anything that is computed from v agree with the reference? Then v only looks different: a pass moved its name. */
+/* Does anything that is computed from v agree with the reference? Then v only looks different: a pass moved
+ * its name. */
 static bool agrees_later(search *q, const hn_value *v, uint8_t *visited) {
   HN_VEC(const hn_value *) todo = {0};
   bool found = false;
@@ -138,14 +144,15 @@ static bool agrees_later(search *q, const hn_value *v, uint8_t *visited) {
   return found;
 }
 
-hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n, double tolerance, char *buf,
-                             size_t size, hone_error *error) {
+hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
+                             double tolerance, char *buf, size_t size, hone_error *error) {
   buf[0] = 0;
   search q = {.tolerance = tolerance, .test = test->plan};
   uint32_t values = test->plan->model->next_value_id;
   q.verdicts = hn_calloc(values + 1, sizeof *q.verdicts);
   uint8_t *visited = hn_calloc(values + 1, 1);
-  hone_status status = q.verdicts && visited ? HONE_OK : hn_fail_memory(error, values, "localising a difference");
+  hone_status status =
+      q.verdicts && visited ? HONE_OK : hn_fail_memory(error, values, "localising a difference");
   watcher w = {&q, reference->plan};
   if (status == HONE_OK) {
     hn_context_watch(reference->context, keep, &w);
@@ -159,8 +166,10 @@ hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *f
     hn_context_watch(test->context, NULL, NULL);
   }
   for (size_t i = 0; status == HONE_OK && i < q.order.len && !buf[0]; i++)
-    if (!agrees_later(&q, q.order.ptr[i].value, visited)) snprintf(buf, size, "%s", q.order.ptr[i].step->desc.name);
-  if (status == HONE_OK && q.failed) status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while localising a difference");
+    if (!agrees_later(&q, q.order.ptr[i].value, visited))
+      snprintf(buf, size, "%s", q.order.ptr[i].step->desc.name);
+  if (status == HONE_OK && q.failed)
+    status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while localising a difference");
   for (size_t i = 0; i < q.tensors.len; i++) drop(q.tensors.ptr[i]);
   hn_vec_free(&q.tensors);
   hn_vec_free(&q.order);

@@ -1,5 +1,5 @@
-/* Loops that do nothing but one kind of instruction, as fast as the processor can. Target attributes instead of compile
- * flags: this file must run everywhere, and only the chosen loop must match the processor. */
+/* Loops that do nothing but one kind of instruction, as fast as the processor can. Target attributes instead
+ * of compile flags: this file must run everywhere, and only the chosen loop must match the processor. */
 #include "improve/roofs.h"
 
 #include <string.h>
@@ -60,24 +60,46 @@ static uint64_t read_scalar(uint64_t rounds, const void *data, size_t bytes) {
     vec a0 = zero, a1 = zero, a2 = zero, a3 = zero, a4 = zero, a5 = zero, a6 = zero, a7 = zero, a8 = zero,   \
         a9 = zero, a10 = zero, a11 = zero;                                                                   \
     for (uint64_t r = 0; r < rounds; r++) {                                                                  \
-      op(a0); op(a1); op(a2); op(a3); op(a4); op(a5); op(a6); op(a7); op(a8); op(a9); op(a10); op(a11);      \
+      op(a0);                                                                                                \
+      op(a1);                                                                                                \
+      op(a2);                                                                                                \
+      op(a3);                                                                                                \
+      op(a4);                                                                                                \
+      op(a5);                                                                                                \
+      op(a6);                                                                                                \
+      op(a7);                                                                                                \
+      op(a8);                                                                                                \
+      op(a9);                                                                                                \
+      op(a10);                                                                                               \
+      op(a11);                                                                                               \
     }                                                                                                        \
     vec all[ACCUMULATORS] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11};                              \
     return bits_of(all, sizeof all);                                                                         \
   }
 
-#define FMA256(a) a = _mm256_fmadd_ps(a, y, x); OPAQUE(a)
-ARITHMETIC(f32_avx2, AVX2, __m256, _mm256_setzero_ps(), __m256 x = _mm256_set1_ps(1); __m256 y = _mm256_set1_ps(0.5f), FMA256)
+#define FMA256(a)                                                                                            \
+  a = _mm256_fmadd_ps(a, y, x);                                                                              \
+  OPAQUE(a)
+ARITHMETIC(f32_avx2, AVX2, __m256, _mm256_setzero_ps(), __m256 x = _mm256_set1_ps(1);
+           __m256 y = _mm256_set1_ps(0.5f), FMA256)
 
 #define OPAQUE512(x) __asm__ volatile("" : "+v"(x))
-#define FMA512(a) a = _mm512_fmadd_ps(a, y, x); OPAQUE512(a)
-ARITHMETIC(f32_avx512, AVX512, __m512, _mm512_setzero_ps(), __m512 x = _mm512_set1_ps(1); __m512 y = _mm512_set1_ps(0.5f), FMA512)
+#define FMA512(a)                                                                                            \
+  a = _mm512_fmadd_ps(a, y, x);                                                                              \
+  OPAQUE512(a)
+ARITHMETIC(f32_avx512, AVX512, __m512, _mm512_setzero_ps(), __m512 x = _mm512_set1_ps(1);
+           __m512 y = _mm512_set1_ps(0.5f), FMA512)
 
-#define DOTI8(a) a = _mm512_dpbusd_epi32(a, x, x); OPAQUE512(a)
+#define DOTI8(a)                                                                                             \
+  a = _mm512_dpbusd_epi32(a, x, x);                                                                          \
+  OPAQUE512(a)
 ARITHMETIC(int8_vnni, VNNI, __m512i, _mm512_setzero_si512(), __m512i x = _mm512_set1_epi8(1), DOTI8)
 
-#define DOTBF16(a) a = _mm512_dpbf16_ps(a, x, x); OPAQUE512(a)
-ARITHMETIC(bf16_avx512, BF16, __m512, _mm512_setzero_ps(), __m512bh x = (__m512bh)_mm512_set1_epi32(0x3f803f80), DOTBF16)
+#define DOTBF16(a)                                                                                           \
+  a = _mm512_dpbf16_ps(a, x, x);                                                                             \
+  OPAQUE512(a)
+ARITHMETIC(bf16_avx512, BF16, __m512, _mm512_setzero_ps(),
+           __m512bh x = (__m512bh)_mm512_set1_epi32(0x3f803f80), DOTBF16)
 
 /* Reads every vector once a round; eight independent sums. */
 #define READ(name, target, vec, zero, load, add, width)                                                      \

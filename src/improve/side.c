@@ -18,7 +18,11 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
   }
   status = hn_backend_cpu.open(0, o->threads, o->isa, &out->device, error);
   if (status != HONE_OK) goto done;
-  hn_plan_request request = {.backend = &hn_backend_cpu, .device = out->device, .model = bound, .level = o->level, .reference = o->reference};
+  hn_plan_request request = {.backend = &hn_backend_cpu,
+                             .device = out->device,
+                             .model = bound,
+                             .level = o->level,
+                             .reference = o->reference};
   status = hn_plan_build(&request, &out->plan, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
 done:
@@ -46,7 +50,8 @@ hone_status hn_side_run(hn_side *s, const hn_feed *feeds, uint32_t n, hone_error
     const hone_tensor_desc *want = &s->plan->inputs[i]->desc;
     if (!in[i] || in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want)) {
       char a[128], b[128];
-      status = hn_fail(error, HONE_ERROR_INPUT, "the two models do not take the same inputs: '%s'", s->plan->inputs[i]->name);
+      status = hn_fail(error, HONE_ERROR_INPUT, "the two models do not take the same inputs: '%s'",
+                       s->plan->inputs[i]->name);
       hn_error_expected(error, "%s", in[i] ? hone_desc_format(&in[i]->desc, a, sizeof a) : "no such input");
       hn_error_got(error, "%s", hone_desc_format(want, b, sizeof b));
     }

@@ -9,9 +9,9 @@
 #include <hone/improve.h>
 
 typedef struct hn_side_options {
-  const char *isa;       /* NULL: the best tier */
-  int level;             /* of passes and lowering */
-  bool reference;        /* scalar references only */
+  const char *isa; /* NULL: the best tier */
+  int level;       /* of passes and lowering */
+  bool reference;  /* scalar references only */
   uint32_t threads;
   const hone_binding *bindings;
   uint32_t n_bindings;
@@ -35,10 +35,10 @@ typedef struct hn_feed {
 /* Inputs are found by name; those of a side that has other names are taken in order. */
 hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_error *error);
 
-/* The first value of `test` in execution order that differs from the like-named value of `reference` and from which on
- * nothing agrees again (values that a pass renamed do agree again). Writes "node 'x' (Conv)" into buf; "" when every value
- * agrees. Both sides have just run on the same inputs; they are run again. */
-hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n, double tolerance, char *buf,
-                             size_t size, hone_error *error);
+/* The first value of `test` in execution order that differs from the like-named value of `reference` and from
+ * which on nothing agrees again (values that a pass renamed do agree again). Writes "node 'x' (Conv)" into
+ * buf; "" when every value agrees. Both sides have just run on the same inputs; they are run again. */
+hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
+                             double tolerance, char *buf, size_t size, hone_error *error);
 
 #endif

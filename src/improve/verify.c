@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { INPUTS = 100, FEWEST = 3, EDGES = 3, EDGES_FROM = 8 };
-#define REFERENCE_FLOPS 4e9 /* what scalar references do in a second, about; only decides who the reference is */
+#define REFERENCE_FLOPS                                                                                      \
+  4e9 /* what scalar references do in a second, about; only decides who the reference is */
 
 typedef struct job {
   const hone_verify_options *o;
@@ -28,8 +29,8 @@ typedef struct job {
   uint32_t n_feeds;
   hn_feed *feeds;
   uint32_t n_outputs;
-  double *range;        /* by output: largest range seen */
-  uint64_t *first_hash; /* by output: of the reference's first answer */
+  double *range;          /* by output: largest range seen */
+  uint64_t *first_hash;   /* by output: of the reference's first answer */
   bool *varies, *telling; /* by output: between inputs; within one answer */
   hone_verify_result *out;
 } job;
@@ -44,7 +45,9 @@ static double plan_flops(const hn_plan *p) {
 
 static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
   for (const hone_node *n = g->first; n; n = n->next) {
-    if (strstr(n->op_type, "Quantize") || strncmp(n->op_type, "QLinear", 7) == 0 || strstr(n->op_type, "Integer")) *quantised = true;
+    if (strstr(n->op_type, "Quantize") || strncmp(n->op_type, "QLinear", 7) == 0 ||
+        strstr(n->op_type, "Integer"))
+      *quantised = true;
     for (uint32_t i = 0; i < n->n_out; i++) {
       hone_dtype d = n->out[i] ? n->out[i]->desc.dtype : HONE_DTYPE_NONE;
       if (d == HONE_DTYPE_BF16 || (d == HONE_DTYPE_F16 && *narrowest != HONE_DTYPE_BF16)) *narrowest = d;
@@ -53,7 +56,11 @@ static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
 }
 
 static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
-  hn_side_options best = {.level = 2, .threads = j->o->threads, .bindings = j->o->bindings, .n_bindings = j->o->n_bindings, .batch = j->o->batch};
+  hn_side_options best = {.level = 2,
+                          .threads = j->o->threads,
+                          .bindings = j->o->bindings,
+                          .n_bindings = j->o->n_bindings,
+                          .batch = j->o->batch};
   hone_status status = hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
   hn_isa isa = hn_cpu()->isa;
@@ -62,7 +69,8 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   ref.level = 0;
   ref.reference = j->by_scalar;
   ref.isa = j->by_scalar ? NULL : isa > HN_ISA_AVX2 ? "avx2" : "scalar";
-  snprintf(j->out->reference, sizeof j->out->reference, j->by_scalar ? "scalar reference, node by node" : "%s tier, node by node", ref.isa);
+  snprintf(j->out->reference, sizeof j->out->reference,
+           j->by_scalar ? "scalar reference, node by node" : "%s tier, node by node", ref.isa);
   return hn_side_open(j->a, &ref, &j->reference, error);
 }
 
@@ -87,7 +95,8 @@ static hone_status make_feeds(job *j, uint32_t k, uint32_t edge, hone_error *err
   for (uint32_t i = 0; i < j->n_feeds; i++) {
     hone_data_free(&j->feeds[i].data);
     j->feeds[i].name = p->inputs[i]->name;
-    hone_status status = hone_data_random(p->inputs[i]->name, &p->inputs[i]->desc, hone_model_input_bound(j->a, i), seed, &j->feeds[i].data, error);
+    hone_status status = hone_data_random(p->inputs[i]->name, &p->inputs[i]->desc,
+                                          hone_model_input_bound(j->a, i), seed, &j->feeds[i].data, error);
     if (status != HONE_OK) return status;
     if (edge) put_edges(&j->feeds[i].data.tensor, edge - 1, seed + i);
   }
@@ -127,14 +136,17 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, bool edge) {
   char a[128], b[128];
   if (!got || got->desc.dtype != ref->desc.dtype || !hone_desc_same_dims(&got->desc, &ref->desc)) {
     snprintf(out->reason, sizeof out->reason, "output '%.80s' is %s instead of %s", name,
-             got ? hone_desc_format(&got->desc, a, sizeof a) : "missing", hone_desc_format(&ref->desc, b, sizeof b));
+             got ? hone_desc_format(&got->desc, a, sizeof a) : "missing",
+             hone_desc_format(&ref->desc, b, sizeof b));
     return false;
   }
   hn_difference d;
   hn_compare(got, ref, &d);
   if (!edge) note_telling(j, i, ref, &d, k);
   if (d.range > j->range[i]) j->range[i] = d.range;
-  hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype) ? j->narrowest : ref->desc.dtype;
+  hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype)
+                         ? j->narrowest
+                         : ref->desc.dtype;
   double tolerance = j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(dtype, j->quantised);
   double scale = j->range[i] > 0 ? j->range[i] : d.magnitude > 0 ? d.magnitude : 1;
   double rel = d.max_abs / scale;
@@ -145,10 +157,12 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, bool edge) {
   }
   if (!d.unlike && rel <= tolerance) return true;
   if (d.unlike)
-    snprintf(out->reason, sizeof out->reason, "output '%.80s': %lld of %lld elements are not finite (or text) on one side only; first at %lld", name,
-             (long long)d.unlike, (long long)d.count, (long long)d.where);
+    snprintf(out->reason, sizeof out->reason,
+             "output '%.80s': %lld of %lld elements are not finite (or text) on one side only; first at %lld",
+             name, (long long)d.unlike, (long long)d.count, (long long)d.where);
   else
-    snprintf(out->reason, sizeof out->reason, "output '%.80s' differs by %.3g at element %lld: %.3g of its range, tolerance %.3g", name,
+    snprintf(out->reason, sizeof out->reason,
+             "output '%.80s' differs by %.3g at element %lld: %.3g of its range, tolerance %.3g", name,
              d.max_abs, (long long)d.where, rel, tolerance);
   out->tolerance = tolerance;
   return false;
@@ -158,7 +172,8 @@ static hone_status compare_once(job *j, uint32_t k, uint32_t edge, bool *same, h
   hone_status status = make_feeds(j, k, edge, error);
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
-  for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs && *same; i++) *same = compare_output(j, i, k, edge != 0);
+  for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs && *same; i++)
+    *same = compare_output(j, i, k, edge != 0);
   return status;
 }
 
@@ -173,8 +188,9 @@ static void mistrust(job *j) {
   }
   if (telling && varies) return;
   out->verdict = HONE_VERDICT_MISTRUSTED;
-  snprintf(out->reason, sizeof out->reason, "%s", !telling ? "the outputs are mostly constant, zero or not finite: equal answers prove little"
-                                                           : "the outputs do not depend on the inputs: equal answers prove little");
+  snprintf(out->reason, sizeof out->reason, "%s",
+           !telling ? "the outputs are mostly constant, zero or not finite: equal answers prove little"
+                    : "the outputs do not depend on the inputs: equal answers prove little");
 }
 
 static hone_status run_all(job *j, double max_seconds, hone_error *error) {
@@ -184,9 +200,11 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   bool same = true;
   for (uint32_t k = 0; k < wanted && same; k++) {
     double spent = (double)(hn_now_ns() - start) * 1e-9;
-    /* By default a large network gets fewer inputs; what the caller asked for is only cut by the time he gave. */
+    /* By default a large network gets fewer inputs; what the caller asked for is only cut by the time he
+     * gave. */
     if (k && spent * (k + 1) / k > (o->inputs || k < FEWEST ? max_seconds : max_seconds / 2)) break;
-    if (o->progress && !o->progress(o->progress_arg, k, wanted)) return hn_fail(error, HONE_ERROR_CANCELLED, "verify was cancelled");
+    if (o->progress && !o->progress(o->progress_arg, k, wanted))
+      return hn_fail(error, HONE_ERROR_CANCELLED, "verify was cancelled");
     hone_status status = compare_once(j, k, 0, &same, error);
     if (status != HONE_OK) return status;
     j->out->inputs++;
@@ -200,13 +218,15 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
     return HONE_OK;
   }
   j->out->verdict = HONE_VERDICT_DIFFERENT;
-  return hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance, j->out->first_different_node,
-                          sizeof j->out->first_different_node, error);
+  return hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance,
+                          j->out->first_different_node, sizeof j->out->first_different_node, error);
 }
 
-hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options, hone_verify_result *out, hone_error *error) {
+hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options,
+                        hone_verify_result *out, hone_error *error) {
   static const hone_verify_options none = {0};
-  if (!a || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_verify needs a model and a place for the result");
+  if (!a || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_verify needs a model and a place for the result");
   *out = (hone_verify_result){.verdict = HONE_VERDICT_SAME};
   job j = {.o = options ? options : &none, .a = a, .b = b, .out = out};
   double max_seconds = j.o->max_seconds > 0 ? j.o->max_seconds : 30;

@@ -49,7 +49,8 @@ process process_run(const char *folder, int interrupt_ms, const char *const *arg
     kill(pid, SIGINT);
   }
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   process p = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
   p.out = slurp(out);
   p.err = slurp(err);

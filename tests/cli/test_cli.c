@@ -66,7 +66,8 @@ static void assert_no_leftovers(void) {
 
 /* Exit code, and one line on standard error that starts as every error does and holds `words`. */
 static void expect_error(process p, int code, const char *words) {
-  if (p.code != code || strncmp(p.err, "hone: error: ", 13) != 0 || count_lines(p.err) != 1 || !strstr(p.err, words))
+  if (p.code != code || strncmp(p.err, "hone: error: ", 13) != 0 || count_lines(p.err) != 1 ||
+      !strstr(p.err, words))
     fail_msg("exit %d (wanted %d), '%s' (wanted '%s')", p.code, code, p.err, words);
   assert_string_equal(p.out, "");
   process_free(&p);
@@ -74,7 +75,8 @@ static void expect_error(process p, int code, const char *words) {
 
 static void test_help(void **state) {
   (void)state;
-  static const char *const commands[] = {"loop", "inspect", "run", "profile", "bench", "verify", "optimize", "device", "zoo", "help", "version"};
+  static const char *const commands[] = {"loop",     "inspect", "run", "profile", "bench",  "verify",
+                                         "optimize", "device",  "zoo", "help",    "version"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     process a = RUN(commands[i], "--help"), b = RUN("help", commands[i]);
     assert_int_equal(a.code, 0);
@@ -131,7 +133,8 @@ static void test_other_exit_codes(void **state) {
   (void)state;
   expect_error(RUN("run", tiny, "--device", "cuda"), 4, "cuda");
   expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "/dev/full"), 6, "No space left");
-  expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "no/such/folder/m.onnx"), 6, "no/such/folder");
+  expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "no/such/folder/m.onnx"), 6,
+               "no/such/folder");
   expect_error(RUN("run", tiny, "--shape", "N=1", "--max-seconds", "0.0000001"), 6, "time budget");
   expect_error(RUN("profile", tiny, "-n", "2", "--shape", "N=1", "--csv", "/dev/full"), 6, "No space left");
   struct stat st;
@@ -235,7 +238,8 @@ static void test_optimize(void **state) {
 
 static void test_profile_json(void **state) {
   (void)state;
-  process p = RUN("profile", tiny, "-n", "5", "--json", "--trace", "t.json", "--csv", "l.csv", "--html", "p.html");
+  process p =
+      RUN("profile", tiny, "-n", "5", "--json", "--trace", "t.json", "--csv", "l.csv", "--html", "p.html");
   assert_int_equal(p.code, 0);
   json_t *doc = process_json(&p);
   assert_true(number(doc, "wall_ms", NULL) > 0);
@@ -243,7 +247,9 @@ static void test_profile_json(void **state) {
   assert_true(json_array_size(json_object_get(doc, "layers")) > 10);
   assert_true(json_array_size(json_object_get(doc, "spans")) > 10);
   const json_t *layer = json_array_get(json_object_get(doc, "layers"), 0);
-  static const char *const fields[] = {"name", "type", "time_ms", "pct", "calls", "p50_ms", "p95_ms", "cv", "gflops", "gbs", "roof_pct", "bound", "onnx_nodes"};
+  static const char *const fields[] = {"name",     "type",   "time_ms",   "pct",    "calls",
+                                       "p50_ms",   "p95_ms", "cv",        "gflops", "gbs",
+                                       "roof_pct", "bound",  "onnx_nodes"};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     if (!json_object_get(layer, fields[i])) fail_msg("layers[0].%s is missing", fields[i]);
   json_decref(doc);
@@ -255,14 +261,16 @@ static void test_loop(void **state) {
   (void)state;
   process p = RUN(tiny, "--inputs", "2");
   if (p.code != 0) fail_msg("exit %d: %s", p.code, p.err);
-  assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") && exists("hone-report/trace.json") &&
-              exists("hone-report/optimized.onnx"));
+  assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") &&
+              exists("hone-report/trace.json") && exists("hone-report/optimized.onnx"));
   process_free(&p);
   p = RUN(tiny, "--inputs", "2", "--json");
   assert_int_equal(p.code, 0);
   json_t *doc = process_json(&p);
-  static const char *const seeds[] = {"commit", "model", "batch", "avg_latency_ms", "p95_latency_ms", "throughput_fps", "h2d_ms_ratio",
-                                      "post_ms_ratio", "memory_peak_mb", "temperature_c_range", "profiling_date"};
+  static const char *const seeds[] = {
+      "commit",         "model",        "batch",         "avg_latency_ms", "p95_latency_ms",
+      "throughput_fps", "h2d_ms_ratio", "post_ms_ratio", "memory_peak_mb", "temperature_c_range",
+      "profiling_date"};
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
     if (!json_object_get(doc, seeds[i])) fail_msg("report.json lacks %s", seeds[i]);
   json_decref(doc);
@@ -321,7 +329,8 @@ static void test_labels(void **state) {
   const json_t *row = json_array_get(json_object_get(doc, "top5"), 0);
   assert_int_equal(json_array_size(row), 5);
   char want[32];
-  snprintf(want, sizeof want, "class %lld", (long long)json_integer_value(json_object_get(json_array_get(row, 0), "class")));
+  snprintf(want, sizeof want, "class %lld",
+           (long long)json_integer_value(json_object_get(json_array_get(row, 0), "class")));
   assert_string_equal(json_string_value(json_object_get(json_array_get(row, 0), "label")), want);
   json_decref(doc);
   process_free(&p);
@@ -360,12 +369,23 @@ static void test_device_and_version(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_errors), cmocka_unit_test(test_bad_input),
-      cmocka_unit_test(test_other_exit_codes), cmocka_unit_test(test_full_stdout), cmocka_unit_test(test_inspect_json),
-      cmocka_unit_test(test_bench_json),    cmocka_unit_test(test_verify_json),  cmocka_unit_test(test_verify_different),
-      cmocka_unit_test(test_optimize),      cmocka_unit_test(test_profile_json), cmocka_unit_test(test_loop),
-      cmocka_unit_test(test_run_files),     cmocka_unit_test(test_symbols),      cmocka_unit_test(test_labels),
-      cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_device_and_version),
+      cmocka_unit_test(test_help),
+      cmocka_unit_test(test_usage_errors),
+      cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_other_exit_codes),
+      cmocka_unit_test(test_full_stdout),
+      cmocka_unit_test(test_inspect_json),
+      cmocka_unit_test(test_bench_json),
+      cmocka_unit_test(test_verify_json),
+      cmocka_unit_test(test_verify_different),
+      cmocka_unit_test(test_optimize),
+      cmocka_unit_test(test_profile_json),
+      cmocka_unit_test(test_loop),
+      cmocka_unit_test(test_run_files),
+      cmocka_unit_test(test_symbols),
+      cmocka_unit_test(test_labels),
+      cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_device_and_version),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,6 @@
 /* Arrays and pictures as files: round trips, conversions, and files that lie. */
+#include "cli/make_files.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 #include <jpeglib.h>
@@ -65,8 +66,9 @@ static void test_npy_round_trip(void **state) {
   assert_memory_equal(d.tensor.data, v, sizeof v);
   hone_data_free(&d);
   /* every dtype that has a NumPy name, through f64 and back */
-  static const hone_dtype dtypes[] = {HONE_DTYPE_U8, HONE_DTYPE_I8, HONE_DTYPE_U16, HONE_DTYPE_I16, HONE_DTYPE_I32, HONE_DTYPE_I64,
-                                      HONE_DTYPE_U32, HONE_DTYPE_U64, HONE_DTYPE_F16, HONE_DTYPE_F64, HONE_DTYPE_BOOL};
+  static const hone_dtype dtypes[] = {HONE_DTYPE_U8,  HONE_DTYPE_I8,  HONE_DTYPE_U16, HONE_DTYPE_I16,
+                                      HONE_DTYPE_I32, HONE_DTYPE_I64, HONE_DTYPE_U32, HONE_DTYPE_U64,
+                                      HONE_DTYPE_F16, HONE_DTYPE_F64, HONE_DTYPE_BOOL};
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
     hone_data a, b;
     hone_tensor_desc want = hone_desc(dtypes[i], 1, (int64_t[]){5});
@@ -105,21 +107,12 @@ static void test_conversions(void **state) {
   assert_int_equal(load(any(HONE_DTYPE_F32), &d, &e), HONE_OK);
   assert_float_equal(((float *)d.tensor.data)[1], 2.5, 0);
   hone_data_free(&d);
-  expect_refusal(any(HONE_DTYPE_I64), "do not fit");           /* 2.5 */
+  expect_refusal(any(HONE_DTYPE_I64), "do not fit"); /* 2.5 */
   expect_refusal(hone_desc(HONE_DTYPE_F32, 1, (int64_t[]){4}), "another shape");
   v[0] = 1e300;
   assert_int_equal(hone_data_save_npy(&t, path, &e), HONE_OK);
   expect_refusal(any(HONE_DTYPE_F32), "do not fit"); /* overflow */
   expect_refusal(any(HONE_DTYPE_STRING), "do not fit");
-}
-
-static void npy_header(char *out, size_t size, const char *dict) {
-  memset(out, ' ', size);
-  memcpy(out, "\x93NUMPY\1\0", 8);
-  out[8] = (char)((size - 10) & 255);
-  out[9] = (char)((size - 10) >> 8);
-  memcpy(out + 10, dict, strlen(dict));
-  out[size - 1] = '\n';
 }
 
 static void test_lying_npy(void **state) {
@@ -163,41 +156,6 @@ static void test_fortran_and_big_endian(void **state) {
   hone_data_free(&d);
 }
 
-static void le(uint8_t *p, uint64_t v, int n) {
-  for (int i = 0; i < n; i++) p[i] = (uint8_t)(v >> (8 * i));
-}
-
-/* A zip with one entry x.npy; claimed: the uncompressed size that its directory tells. */
-static size_t make_zip(uint8_t *out, const uint8_t *npy, size_t size, bool deflated, size_t claimed) {
-  uLongf packed = compressBound(size) + 64;
-  uint8_t *body = malloc(packed);
-  z_stream z = {.next_in = (Bytef *)npy, .avail_in = (uInt)size, .next_out = body, .avail_out = (uInt)packed};
-  if (deflated) {
-    deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-    deflate(&z, Z_FINISH);
-    packed = z.total_out;
-    deflateEnd(&z);
-  } else {
-    memcpy(body, npy, packed = size);
-  }
-  uint32_t crc = (uint32_t)crc32(0, npy, (uInt)size);
-  uint8_t *p = out;
-  memset(p, 0, 30);
-  le(p, 0x04034b50, 4), le(p + 8, deflated ? 8 : 0, 2), le(p + 14, crc, 4), le(p + 18, packed, 4), le(p + 22, claimed, 4), le(p + 26, 5, 2);
-  memcpy(p + 30, "x.npy", 5);
-  memcpy(p + 35, body, packed);
-  free(body);
-  size_t dir = 35 + packed;
-  p = out + dir;
-  memset(p, 0, 46);
-  le(p, 0x02014b50, 4), le(p + 10, deflated ? 8 : 0, 2), le(p + 16, crc, 4), le(p + 20, packed, 4), le(p + 24, claimed, 4), le(p + 28, 5, 2);
-  memcpy(p + 46, "x.npy", 5);
-  p += 51;
-  memset(p, 0, 22);
-  le(p, 0x06054b50, 4), le(p + 8, 1, 2), le(p + 10, 1, 2), le(p + 12, 51, 4), le(p + 16, dir, 4);
-  return dir + 51 + 22;
-}
-
 static void test_npz(void **state) {
   (void)state;
   enum { N = 1000 };
@@ -228,7 +186,10 @@ static void test_npz(void **state) {
 }
 
 static size_t make_png(uint8_t *out, size_t room, int width, int height, const uint8_t *rgb) {
-  png_image image = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height, .format = PNG_FORMAT_RGB};
+  png_image image = {.version = PNG_IMAGE_VERSION,
+                     .width = (png_uint_32)width,
+                     .height = (png_uint_32)height,
+                     .format = PNG_FORMAT_RGB};
   png_alloc_size_t n = room;
   assert_true(png_image_write_to_memory(&image, out, &n, 0, rgb, 0, NULL));
   return n;
@@ -242,7 +203,8 @@ static void test_picture(void **state) {
   put(png, n);
   hone_data d;
   hone_error e;
-  assert_int_equal(load(hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){2, 3, 8, 8}), &d, &e), HONE_OK); /* a batch of copies */
+  assert_int_equal(load(hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){2, 3, 8, 8}), &d, &e),
+                   HONE_OK); /* a batch of copies */
   const float *v = d.tensor.data;
   for (int b = 0; b < 2; b++) {
     assert_float_equal(v[b * 192], (1 - 0.485) / 0.229, 1e-5);
@@ -250,10 +212,12 @@ static void test_picture(void **state) {
     assert_float_equal(v[b * 192 + 128 + 63], (128 / 255.0 - 0.406) / 0.225, 1e-5);
   }
   hone_data_free(&d);
-  assert_int_equal(load(hone_desc(HONE_DTYPE_U8, 4, (int64_t[]){1, 2, 2, 3}), &d, &e), HONE_OK); /* NHWC bytes */
+  assert_int_equal(load(hone_desc(HONE_DTYPE_U8, 4, (int64_t[]){1, 2, 2, 3}), &d, &e),
+                   HONE_OK); /* NHWC bytes */
   assert_memory_equal(d.tensor.data, rgb, 12);
   hone_data_free(&d);
-  assert_int_equal(load(hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){-1, 3, -1, -1}), &d, &e), HONE_OK); /* the picture's size */
+  assert_int_equal(load(hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){-1, 3, -1, -1}), &d, &e),
+                   HONE_OK); /* the picture's size */
   assert_int_equal(d.tensor.desc.dim[3], 4);
   hone_data_free(&d);
   expect_refusal(hone_desc(HONE_DTYPE_F32, 2, (int64_t[]){1, 10}), "does not fit");
@@ -297,7 +261,9 @@ static void test_random(void **state) {
   (void)state;
   hone_model *bert = NULL;
   hone_error e = {0};
-  assert_int_equal(hone_zoo_build("bert_base", &(hone_zoo_options){.batch = 1, .width = 0.09, .size = 16}, &bert, &e), HONE_OK);
+  assert_int_equal(
+      hone_zoo_build("bert_base", &(hone_zoo_options){.batch = 1, .width = 0.09, .size = 16}, &bert, &e),
+      HONE_OK);
   for (uint32_t i = 0; i < hone_model_inputs(bert); i++) {
     hone_port p;
     hone_data d;
@@ -319,9 +285,15 @@ static void test_random(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_npy_round_trip), cmocka_unit_test(test_strings),    cmocka_unit_test(test_conversions),
-      cmocka_unit_test(test_lying_npy),      cmocka_unit_test(test_npz),        cmocka_unit_test(test_fortran_and_big_endian),
-      cmocka_unit_test(test_picture),        cmocka_unit_test(test_jpeg),       cmocka_unit_test(test_random),
+      cmocka_unit_test(test_npy_round_trip),
+      cmocka_unit_test(test_strings),
+      cmocka_unit_test(test_conversions),
+      cmocka_unit_test(test_lying_npy),
+      cmocka_unit_test(test_npz),
+      cmocka_unit_test(test_fortran_and_big_endian),
+      cmocka_unit_test(test_picture),
+      cmocka_unit_test(test_jpeg),
+      cmocka_unit_test(test_random),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,5 @@
 /* fuzz_seeds TARGET FOLDER: writes starting inputs for a fuzz target, from the ONNX test data where it is installed. */
+#include "fuzz/seeds_data.h"
 #include "insight/sample.h"
 
 #include "model/ir/text.h"
@@ -41,6 +42,10 @@ int main(int argc, char **argv) {
       free(text);
       hone_facts_destroy(f);
     }
+    return 0;
+  }
+  if (strcmp(target, "fuzz_data") == 0) {
+    seeds_data(folder);
     return 0;
   }
   bool tensor = strcmp(target, "fuzz_tensor") == 0;

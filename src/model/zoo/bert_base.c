@@ -1,4 +1,5 @@
-/* BERT base as a framework exports it: LayerNorm and GELU spelled out, Linear as MatMul + Add, reshapes by constants. */
+/* BERT base as a framework exports it: LayerNorm and GELU spelled out, Linear as MatMul + Add, reshapes by
+ * constants. */
 #include "model/zoo/common/build.h"
 
 #include <math.h>

@@ -4,7 +4,8 @@
 static void build(hn_zoo *z) {
   static const struct {
     int64_t expand, channels, repeat, stride;
-  } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+  } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   hn_fmap x = hn_zoo_image(z);
   x = hn_zoo_relu6(z, hn_zoo_bn(z, hn_zoo_conv(z, x, hn_zoo_width(z, 32), 3, 2, 1, false, NULL), 1, 1));
   float moment = 0.5f;
@@ -22,7 +23,8 @@ static void build(hn_zoo *z) {
       moment = residual ? moment + 0.25f : 1;
     }
   }
-  x = hn_zoo_relu6(z, hn_zoo_bn(z, hn_zoo_conv(z, x, hn_zoo_width(z, 1280), 1, 1, 1, false, NULL), 1, moment));
+  x = hn_zoo_relu6(z,
+                   hn_zoo_bn(z, hn_zoo_conv(z, x, hn_zoo_width(z, 1280), 1, 1, 1, false, NULL), 1, moment));
   hn_zoo_classifier(z, x, 1000);
 }
 

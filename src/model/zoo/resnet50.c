@@ -6,7 +6,8 @@ static void build(hn_zoo *z) {
     int64_t planes, blocks, stride;
   } stages[] = {{64, 3, 1}, {128, 4, 2}, {256, 6, 2}, {512, 3, 2}};
   hn_fmap x = hn_zoo_image(z);
-  x = hn_zoo_unary(z, "Relu", hn_zoo_bn(z, hn_zoo_conv(z, x, hn_zoo_width(z, 64), 7, 2, 1, false, NULL), 1, 1));
+  x = hn_zoo_unary(z, "Relu",
+                   hn_zoo_bn(z, hn_zoo_conv(z, x, hn_zoo_width(z, 64), 7, 2, 1, false, NULL), 1, 1));
   x = hn_zoo_unary(z, "MaxPool", x);
   hn_zoo_int(z, "ceil_mode", 0);
   hn_zoo_ints(z, "kernel_shape", HN_INTS(3, 3));
@@ -20,8 +21,10 @@ static void build(hn_zoo *z) {
     int64_t planes = hn_zoo_width(z, stages[s].planes), wide = hn_zoo_width(z, stages[s].planes * 4);
     for (int64_t i = 0; i < stages[s].blocks; i++) {
       int64_t stride = i == 0 ? stages[s].stride : 1;
-      hn_fmap y = hn_zoo_unary(z, "Relu", hn_zoo_bn(z, hn_zoo_conv(z, x, planes, 1, 1, 1, false, NULL), 1, moment));
-      y = hn_zoo_unary(z, "Relu", hn_zoo_bn(z, hn_zoo_conv(z, y, planes, 3, stride, 1, false, NULL), 1, 0.5f));
+      hn_fmap y =
+          hn_zoo_unary(z, "Relu", hn_zoo_bn(z, hn_zoo_conv(z, x, planes, 1, 1, 1, false, NULL), 1, moment));
+      y = hn_zoo_unary(z, "Relu",
+                       hn_zoo_bn(z, hn_zoo_conv(z, y, planes, 3, stride, 1, false, NULL), 1, 0.5f));
       /* A small last gamma keeps residual sums from blowing up. */
       y = hn_zoo_bn(z, hn_zoo_conv(z, y, wide, 1, 1, 1, false, NULL), 0.5f, 0.5f);
       hn_fmap shortcut = x;

@@ -7,7 +7,8 @@ enum { HEAD = 3 * (5 + 80) }; /* three anchors a cell: box, objectness, classes 
 
 /* Convolution + batch norm + LeakyReLU. */
 static hn_fmap cbl(hn_zoo *z, hn_fmap x, int64_t c, int64_t k, int64_t stride, float gamma, float moment) {
-  x = hn_zoo_unary(z, "LeakyRelu", hn_zoo_bn(z, hn_zoo_conv(z, x, c, k, stride, 1, false, NULL), gamma, moment));
+  x = hn_zoo_unary(z, "LeakyRelu",
+                   hn_zoo_bn(z, hn_zoo_conv(z, x, c, k, stride, 1, false, NULL), gamma, moment));
   hn_zoo_float(z, "alpha", 0.1f);
   return x;
 }

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Element i as `to`'s dtype; false when its value is lost. Rounding between floating-point types is no loss, overflow is. */
+/* Element i as `to`'s dtype; false when its value is lost. Rounding between floating-point types is no loss,
+ * overflow is. */
 static bool convert_one(const hone_tensor *from, const hone_tensor *to, int64_t i, bool both_float) {
   bool wide = hone_dtype_is_signed_int(from->desc.dtype) && hone_dtype_is_signed_int(to->desc.dtype);
   if (wide) {
@@ -19,7 +20,8 @@ static bool convert_one(const hone_tensor *from, const hone_tensor *to, int64_t 
   return back == v || (isnan(v) && isnan(back)) || (both_float && isfinite(v) == isfinite(back));
 }
 
-hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out, hone_error *error) {
+hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out,
+                              hone_error *error) {
   if (from->desc.dtype == dtype) {
     *out = *from;
     return HONE_OK;
@@ -35,7 +37,8 @@ hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_aren
   bool both_float = hone_dtype_is_float(from->desc.dtype) && hone_dtype_is_float(dtype);
   for (int64_t i = 0; i < count || strings; i++)
     if (strings || !convert_one(from, out, i, both_float)) {
-      hn_fail(error, HONE_ERROR_INPUT, "values of dtype %s do not fit into the input's dtype", hone_dtype_name(from->desc.dtype));
+      hn_fail(error, HONE_ERROR_INPUT, "values of dtype %s do not fit into the input's dtype",
+              hone_dtype_name(from->desc.dtype));
       hn_error_expected(error, "%s", hone_dtype_name(dtype));
       if (!strings) hn_error_got(error, "%.9g at element %lld", hn_get_f64(from, i), (long long)i);
       return HONE_ERROR_INPUT;

@@ -18,8 +18,10 @@ typedef struct hn_bytes {
 /* One .npy image -> a row-major tensor of its own dtype in the arena. */
 hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_error *error);
 
-/* The wanted entry of a .npz (see hone_data_load), inflated into the arena. `limit`: most bytes it may have. */
-hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy, hone_error *error);
+/* The wanted entry of a .npz (see hone_data_load), inflated into the arena. `limit`: most bytes it may have.
+ */
+hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,
+                         hone_error *error);
 
 /* 8-bit RGB, row by row. */
 typedef struct hn_picture {
@@ -30,14 +32,22 @@ typedef struct hn_picture {
 hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
 hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
 /* Refuses sizes that no honest picture has, before anything is allocated for them. */
-hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out, hone_error *error);
+hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out,
+                            hone_error *error);
 
 /* Resizes and normalises a picture into a tensor of the wanted shape and dtype. */
-hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want, const hone_image_options *options,
-                              hn_arena *arena, hone_tensor *out, hone_error *error);
+hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want,
+                              const hone_image_options *options, hn_arena *arena, hone_tensor *out,
+                              hone_error *error);
 
-/* The same values as another dtype: exact, or rounded between floating-point types; anything else that would be lost is
- * an error. */
-hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out, hone_error *error);
+/* The same values as another dtype: exact, or rounded between floating-point types; anything else that would
+ * be lost is an error. */
+hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out,
+                              hone_error *error);
+
+/* A whole file of any kind that is known; path is only looked at for its ending. */
+hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, const hone_tensor_desc *want,
+                          const hone_image_options *image, hn_arena *arena, hone_tensor *out,
+                          hone_error *error);
 
 #endif

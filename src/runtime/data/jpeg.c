@@ -1,4 +1,5 @@
-/* JPEG through libjpeg. Its errors jump back here; damaged data (libjpeg would paint it grey) is an error as well. */
+/* JPEG through libjpeg. Its errors jump back here; damaged data (libjpeg would paint it grey) is an error as
+ * well. */
 #include "runtime/data/data.h"
 
 #include <setjmp.h>
@@ -41,7 +42,8 @@ static void count_scans(j_common_ptr c) {
 static void to_rgb(const uint8_t *in, uint8_t *out, int64_t width, int components) {
   for (int64_t x = 0; x < width; x++) {
     const uint8_t *p = in + x * components;
-    for (int k = 0; k < 3; k++) out[3 * x + k] = components == 1 ? p[0] : components == 3 ? p[k] : (uint8_t)(p[k] * p[3] / 255);
+    for (int k = 0; k < 3; k++)
+      out[3 * x + k] = components == 1 ? p[0] : components == 3 ? p[k] : (uint8_t)(p[k] * p[3] / 255);
   }
 }
 
@@ -67,7 +69,8 @@ hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone
   status = hn_picture_size(jpeg.image_width, jpeg.image_height, arena, out, error);
   if (status != HONE_OK) goto done;
   jpeg_start_decompress(&jpeg);
-  JSAMPARRAY row = (*jpeg.mem->alloc_sarray)((j_common_ptr)&jpeg, JPOOL_IMAGE, jpeg.output_width * (JDIMENSION)jpeg.output_components, 1);
+  JSAMPARRAY row = (*jpeg.mem->alloc_sarray)((j_common_ptr)&jpeg, JPOOL_IMAGE,
+                                             jpeg.output_width * (JDIMENSION)jpeg.output_components, 1);
   while (jpeg.output_scanline < jpeg.output_height) {
     uint8_t *to = out->rgb + (size_t)jpeg.output_scanline * 3 * (size_t)out->width;
     jpeg_read_scanlines(&jpeg, row, 1);

@@ -13,7 +13,8 @@ static uint64_t size_limit(const hone_tensor_desc *want) {
   return count >= 0 && (uint64_t)count < limit / 8 ? (uint64_t)count * 8 + 70000 : limit;
 }
 
-static hone_status check_shape(const hone_tensor_desc *have, const hone_tensor_desc *want, hone_error *error) {
+static hone_status check_shape(const hone_tensor_desc *have, const hone_tensor_desc *want,
+                               hone_error *error) {
   bool same = want->rank < 0 || want->rank == have->rank;
   for (int32_t k = 0; same && k < want->rank; k++) same = want->dim[k] < 0 || want->dim[k] == have->dim[k];
   if (same) return HONE_OK;
@@ -25,8 +26,9 @@ static hone_status check_shape(const hone_tensor_desc *have, const hone_tensor_d
   return HONE_ERROR_INPUT;
 }
 
-static hone_status read_file(const char *path, hn_bytes file, const char *member, const hone_tensor_desc *want,
-                             const hone_image_options *image, hn_arena *arena, hone_tensor *out, hone_error *error) {
+hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, const hone_tensor_desc *want,
+                          const hone_image_options *image, hn_arena *arena, hone_tensor *out,
+                          hone_error *error) {
   const uint8_t *p = file.data;
   const char *dot = strrchr(path, '.');
   bool is_png = file.size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
@@ -34,7 +36,8 @@ static hone_status read_file(const char *path, hn_bytes file, const char *member
   hone_status status;
   if (is_png || is_jpeg) {
     hn_picture picture = {0};
-    status = is_png ? hn_png_decode(file, arena, &picture, error) : hn_jpeg_decode(file, arena, &picture, error);
+    status =
+        is_png ? hn_png_decode(file, arena, &picture, error) : hn_jpeg_decode(file, arena, &picture, error);
     return status == HONE_OK ? hn_picture_tensor(&picture, want, image, arena, out, error) : status;
   }
   hone_tensor raw = {0};
@@ -57,9 +60,10 @@ static hone_status read_file(const char *path, hn_bytes file, const char *member
   return status;
 }
 
-hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want, const hone_image_options *image,
-                           hone_data *out, hone_error *error) {
-  if (!path || !want || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
+hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
+                           const hone_image_options *image, hone_data *out, hone_error *error) {
+  if (!path || !want || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
   *out = (hone_data){0};
   hn_file file = {0};
   hone_status status = hn_file_map(path, NULL, &file, error);
@@ -70,9 +74,11 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
     goto done;
   }
   out->impl = arena;
-  status = read_file(path, (hn_bytes){file.data, file.size}, member, want, image, arena, &out->tensor, error);
+  status =
+      hn_data_parse(path, (hn_bytes){file.data, file.size}, member, want, image, arena, &out->tensor, error);
   if (status != HONE_OK && error && !strstr(error->where, path)) hn_error_where(error, "%s", path);
-  /* A stored .npz entry is parsed into the arena by hn_npy_parse, so nothing points into the mapping any more. */
+  /* A stored .npz entry is parsed into the arena by hn_npy_parse, so nothing points into the mapping any
+   * more. */
 done:
   hn_file_unmap(&file);
   if (status != HONE_OK) hone_data_free(out);

@@ -10,18 +10,18 @@ static const struct {
   char code[3];
   hone_dtype dtype;
 } codes[] = {
-    {"f2", HONE_DTYPE_F16}, {"f4", HONE_DTYPE_F32}, {"f8", HONE_DTYPE_F64}, {"i1", HONE_DTYPE_I8}, {"i2", HONE_DTYPE_I16},
-    {"i4", HONE_DTYPE_I32}, {"i8", HONE_DTYPE_I64}, {"u1", HONE_DTYPE_U8},  {"u2", HONE_DTYPE_U16}, {"u4", HONE_DTYPE_U32},
-    {"u8", HONE_DTYPE_U64}, {"b1", HONE_DTYPE_BOOL},
+    {"f2", HONE_DTYPE_F16}, {"f4", HONE_DTYPE_F32}, {"f8", HONE_DTYPE_F64}, {"i1", HONE_DTYPE_I8},
+    {"i2", HONE_DTYPE_I16}, {"i4", HONE_DTYPE_I32}, {"i8", HONE_DTYPE_I64}, {"u1", HONE_DTYPE_U8},
+    {"u2", HONE_DTYPE_U16}, {"u4", HONE_DTYPE_U32}, {"u8", HONE_DTYPE_U64}, {"b1", HONE_DTYPE_BOOL},
 };
 enum { CODES = sizeof codes / sizeof *codes };
 
 /* What the header says. */
 typedef struct header {
   hone_dtype dtype;
-  char kind;     /* of strings: 'U' (UTF-32) or 'S' (bytes); else 0 */
-  size_t item;   /* bytes of one element in the file */
-  bool swap;     /* big-endian */
+  char kind;   /* of strings: 'U' (UTF-32) or 'S' (bytes); else 0 */
+  size_t item; /* bytes of one element in the file */
+  bool swap;   /* big-endian */
   bool fortran;
   hone_tensor_desc desc;
 } header;
@@ -79,11 +79,14 @@ static hone_status parse_shape(const char *p, header *h, hone_error *error) {
       v = v * 10 + (uint64_t)(*p - '0');
       if (v > (uint64_t)1 << 48) goto bad;
     }
-    if (rank == HONE_MAX_RANK) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "array has more than %d dimensions", HONE_MAX_RANK);
+    if (rank == HONE_MAX_RANK)
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "array has more than %d dimensions", HONE_MAX_RANK);
     dims[rank++] = (int64_t)v;
     p += strspn(p, "L ");
-    if (*p == ',') p++;
-    else if (*p != ')') goto bad;
+    if (*p == ',')
+      p++;
+    else if (*p != ')')
+      goto bad;
   }
   h->desc = hone_desc(h->dtype, rank, dims);
   if (hone_desc_bytes(&h->desc) < 0) goto bad;
@@ -103,13 +106,17 @@ static hone_status parse_header(hn_bytes npy, header *h, hn_bytes *body, hone_er
   size_t at = major == 1 ? 10 : 12;
   size_t len = (size_t)npy.data[8] | (size_t)npy.data[9] << 8;
   if (major >= 2) len |= (size_t)npy.data[10] << 16 | (size_t)npy.data[11] << 24;
-  if (major < 1 || major > 3) return hn_fail(error, HONE_ERROR_UNSUPPORTED, ".npy version %u is not known", major);
-  if (len > 65536 || len > npy.size - at) return hn_fail(error, HONE_ERROR_INPUT, ".npy header is cut off or too long");
+  if (major < 1 || major > 3)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, ".npy version %u is not known", major);
+  if (len > 65536 || len > npy.size - at)
+    return hn_fail(error, HONE_ERROR_INPUT, ".npy header is cut off or too long");
   char text[65537];
   memcpy(text, npy.data + at, len);
   text[len] = 0;
-  const char *descr = find_key(text, "'descr'"), *order = find_key(text, "'fortran_order'"), *shape = find_key(text, "'shape'");
-  if (!descr || !order || !shape) return hn_fail(error, HONE_ERROR_INPUT, ".npy header lacks descr, fortran_order or shape");
+  const char *descr = find_key(text, "'descr'"), *order = find_key(text, "'fortran_order'"),
+             *shape = find_key(text, "'shape'");
+  if (!descr || !order || !shape)
+    return hn_fail(error, HONE_ERROR_INPUT, ".npy header lacks descr, fortran_order or shape");
   h->fortran = strncmp(order, "True", 4) == 0;
   hone_status status = parse_descr(descr, h, error);
   if (status == HONE_OK) status = parse_shape(shape, h, error);
@@ -133,10 +140,11 @@ static size_t utf8(uint32_t c, char *out) {
   if (c < 0x80) return out[0] = (char)c, 1;
   if (c < 0x800) return out[0] = (char)(0xc0 | c >> 6), out[1] = (char)(0x80 | (c & 0x3f)), 2;
   if (c < 0x10000)
-    return out[0] = (char)(0xe0 | c >> 12), out[1] = (char)(0x80 | (c >> 6 & 0x3f)), out[2] = (char)(0x80 | (c & 0x3f)), 3;
+    return out[0] = (char)(0xe0 | c >> 12), out[1] = (char)(0x80 | (c >> 6 & 0x3f)),
+           out[2] = (char)(0x80 | (c & 0x3f)), 3;
   if (c < 0x110000)
-    return out[0] = (char)(0xf0 | c >> 18), out[1] = (char)(0x80 | (c >> 12 & 0x3f)), out[2] = (char)(0x80 | (c >> 6 & 0x3f)),
-           out[3] = (char)(0x80 | (c & 0x3f)), 4;
+    return out[0] = (char)(0xf0 | c >> 18), out[1] = (char)(0x80 | (c >> 12 & 0x3f)),
+           out[2] = (char)(0x80 | (c >> 6 & 0x3f)), out[3] = (char)(0x80 | (c & 0x3f)), 4;
   return 0;
 }
 
@@ -150,8 +158,9 @@ static bool read_string(const header *h, const uint8_t *p, hn_arena *arena, hone
     while (n && !s[n - 1]) n--;
   } else {
     for (size_t i = 0; i < h->item; i += 4) {
-      uint32_t c = h->swap ? (uint32_t)p[i] << 24 | (uint32_t)p[i + 1] << 16 | (uint32_t)p[i + 2] << 8 | p[i + 3]
-                           : (uint32_t)p[i + 3] << 24 | (uint32_t)p[i + 2] << 16 | (uint32_t)p[i + 1] << 8 | p[i];
+      uint32_t c = h->swap
+                       ? (uint32_t)p[i] << 24 | (uint32_t)p[i + 1] << 16 | (uint32_t)p[i + 2] << 8 | p[i + 3]
+                       : (uint32_t)p[i + 3] << 24 | (uint32_t)p[i + 2] << 16 | (uint32_t)p[i + 1] << 8 | p[i];
       if (!c) break;
       n += utf8(c, s + n);
     }
@@ -187,7 +196,8 @@ hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_e
   for (int64_t i = 0; i < count; i++) {
     const uint8_t *p = body.data + (size_t)(h.fortran ? fortran_index(&h.desc, i) : i) * h.item;
     if (h.kind) {
-      if (!read_string(&h, p, arena, (hone_string *)data + i)) return hn_fail_memory(error, h.item, "a string");
+      if (!read_string(&h, p, arena, (hone_string *)data + i))
+        return hn_fail_memory(error, h.item, "a string");
     } else {
       for (size_t b = 0; b < h.item; b++) data[(size_t)i * h.item + b] = p[h.swap ? h.item - 1 - b : b];
     }
@@ -218,7 +228,8 @@ static size_t decode_utf8(const hone_string *s, uint32_t *out) {
   return n;
 }
 
-static hone_status strings_body(const hone_tensor *t, int64_t count, hn_str *s, char descr[24], hone_error *error) {
+static hone_status strings_body(const hone_tensor *t, int64_t count, hn_str *s, char descr[24],
+                                hone_error *error) {
   const hone_string *v = t->data;
   size_t widest = 1;
   for (int64_t i = 0; i < count; i++) {
@@ -238,7 +249,8 @@ static hone_status strings_body(const hone_tensor *t, int64_t count, hn_str *s, 
 }
 
 hone_status hone_data_save_npy(const hone_tensor *tensor, const char *path, hone_error *error) {
-  if (!tensor || !path) return hn_fail(error, HONE_ERROR_USAGE, "hone_data_save_npy: tensor and path may not be NULL");
+  if (!tensor || !path)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_data_save_npy: tensor and path may not be NULL");
   hone_status status = HONE_OK;
   hn_arena arena = {0};
   hn_str file = {0}, body = {0};
@@ -258,19 +270,23 @@ hone_status hone_data_save_npy(const hone_tensor *tensor, const char *path, hone
     if (status != HONE_OK) goto done;
   } else {
     for (int i = 0; i < CODES; i++)
-      if (codes[i].dtype == t.desc.dtype) snprintf(descr, sizeof descr, "%c%.2s", codes[i].code[1] == '1' ? '|' : '<', codes[i].code);
+      if (codes[i].dtype == t.desc.dtype)
+        snprintf(descr, sizeof descr, "%c%.2s", codes[i].code[1] == '1' ? '|' : '<', codes[i].code);
     if (!descr[0]) {
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s cannot be written as .npy", hone_dtype_name(t.desc.dtype));
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s cannot be written as .npy",
+                       hone_dtype_name(t.desc.dtype));
       goto done;
     }
   }
   for (int32_t k = 0; k < t.desc.rank; k++) {
     size_t n = strlen(shape);
-    snprintf(shape + n, sizeof shape - n, "%lld,%s", (long long)t.desc.dim[k], k + 1 < t.desc.rank ? " " : "");
+    snprintf(shape + n, sizeof shape - n, "%lld,%s", (long long)t.desc.dim[k],
+             k + 1 < t.desc.rank ? " " : "");
   }
   strcat(shape, ")");
   char text[512];
-  int len = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+  int len =
+      snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
   int padded = (len + 1 + 10 + 63) / 64 * 64 - 10; /* magic and header end on a 64-byte boundary */
   hn_str_append(&file, "\x93NUMPY\1\0", 8);
   hn_str_putc(&file, (char)(padded & 0xff));

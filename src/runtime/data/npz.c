@@ -1,5 +1,6 @@
-/* NumPy's .npz: a zip file of .npy files, stored or deflated. Only what NumPy writes is read; every offset is checked, and
- * an entry that would grow beyond the caller's limit or deflate's largest ratio is refused before it is inflated. */
+/* NumPy's .npz: a zip file of .npy files, stored or deflated. Only what NumPy writes is read; every offset is
+ * checked, and an entry that would grow beyond the caller's limit or deflate's largest ratio is refused
+ * before it is inflated. */
 #include "runtime/data/data.h"
 
 #include <stdio.h>
@@ -30,7 +31,8 @@ static hone_status find_directory(hn_bytes zip, uint64_t *at, uint64_t *count, h
     *at = u32(zip.data + p + 16);
     if (*at == 0xffffffff && p >= 20 && u32(zip.data + p - 20) == 0x07064b50) { /* zip64 */
       uint64_t q = u64(zip.data + p - 12);
-      if (q > zip.size || zip.size - q < 56 || u32(zip.data + q) != 0x06064b50) return bad(error, "broken zip64 record");
+      if (q > zip.size || zip.size - q < 56 || u32(zip.data + q) != 0x06064b50)
+        return bad(error, "broken zip64 record");
       *count = u64(zip.data + q + 32);
       *at = u64(zip.data + q + 48);
     }
@@ -42,11 +44,16 @@ static hone_status find_directory(hn_bytes zip, uint64_t *at, uint64_t *count, h
 
 /* Reads the directory entry at *at and moves on. */
 static hone_status next_entry(hn_bytes zip, uint64_t *at, entry *e, hone_error *error) {
-  if (*at > zip.size || zip.size - *at < 46 || u32(zip.data + *at) != 0x02014b50) return bad(error, "broken directory");
+  if (*at > zip.size || zip.size - *at < 46 || u32(zip.data + *at) != 0x02014b50)
+    return bad(error, "broken directory");
   const uint8_t *p = zip.data + *at;
   size_t n = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
   if (zip.size - *at - 46 < n + extra + comment) return bad(error, "directory is cut off");
-  *e = (entry){.method = u16(p + 10), .crc = u32(p + 16), .packed = u32(p + 20), .size = u32(p + 24), .offset = u32(p + 42)};
+  *e = (entry){.method = u16(p + 10),
+               .crc = u32(p + 16),
+               .packed = u32(p + 20),
+               .size = u32(p + 24),
+               .offset = u32(p + 42)};
   size_t keep = n < sizeof e->name - 1 ? n : sizeof e->name - 1;
   memcpy(e->name, p + 46, keep);
   e->name[keep] = 0;
@@ -84,7 +91,8 @@ static hone_status inflate_entry(hn_bytes packed, uint8_t *out, size_t size, hon
   return whole ? HONE_OK : bad(error, "an entry does not inflate to its declared size");
 }
 
-static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_arena *arena, hn_bytes *npy, hone_error *error) {
+static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_arena *arena, hn_bytes *npy,
+                              hone_error *error) {
   if (e->offset > zip.size || zip.size - e->offset < 30 || u32(zip.data + e->offset) != 0x04034b50)
     return bad(error, "broken entry header");
   const uint8_t *p = zip.data + e->offset;
@@ -92,9 +100,11 @@ static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_a
   if (u16(p + 6) & 1) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "encrypted .npz entry '%.64s'", e->name);
   if (start > zip.size || zip.size - start < e->packed) return bad(error, "entry is cut off");
   if (e->method != 0 && e->method != 8)
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, ".npz entry '%.64s' uses compression method %u", e->name, e->method);
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, ".npz entry '%.64s' uses compression method %u", e->name,
+                   e->method);
   /* Deflate never does better than 1032 to 1. */
-  if (e->size > limit || (e->method == 8 && e->size / 1032 > e->packed) || (e->method == 0 && e->size != e->packed)) {
+  if (e->size > limit || (e->method == 8 && e->size / 1032 > e->packed) ||
+      (e->method == 0 && e->size != e->packed)) {
     hn_fail(error, HONE_ERROR_INPUT, ".npz entry '%.64s' claims more data than it can have", e->name);
     hn_error_got(error, "%llu bytes from %llu", (unsigned long long)e->size, (unsigned long long)e->packed);
     hn_error_expected(error, "at most %llu bytes", (unsigned long long)limit);
@@ -113,7 +123,8 @@ static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_a
   return HONE_OK;
 }
 
-hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy, hone_error *error) {
+hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,
+                         hone_error *error) {
   uint64_t first = 0, at, count = 0;
   hone_status status = find_directory(zip, &first, &count, error);
   if (status != HONE_OK) return status;
@@ -124,10 +135,10 @@ hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_ar
   for (uint64_t i = 0; i < count; i++) {
     status = next_entry(zip, &at, &e, error);
     if (status != HONE_OK) return status;
-    int r = member && strcmp(e.name, member) == 0                               ? 3
+    int r = member && strcmp(e.name, member) == 0                                     ? 3
             : member && strncmp(e.name, "in:", 3) == 0 && !strcmp(e.name + 3, member) ? 2
-            : count == 1                                                        ? 1
-                                                                                : 0;
+            : count == 1                                                              ? 1
+                                                                                      : 0;
     if (r > rank) rank = r, best = e;
     size_t n = strlen(names);
     snprintf(names + n, sizeof names - n, "%s%.40s", n ? ", " : "", e.name);

@@ -12,7 +12,8 @@ typedef struct taps {
   float *weight;
 } taps;
 
-/* Bilinear resampling by a triangle filter, which widens when it shrinks the picture, so that nothing is skipped. */
+/* Bilinear resampling by a triangle filter, which widens when it shrinks the picture, so that nothing is
+ * skipped. */
 static taps *make_taps(int64_t in, int64_t out, hn_arena *arena) {
   double ratio = (double)in / (double)out, reach = ratio > 1 ? ratio : 1;
   taps *t = HN_NEW_ARRAY(arena, taps, out);
@@ -37,7 +38,8 @@ static taps *make_taps(int64_t in, int64_t out, hn_arena *arena) {
 /* -> height x width x 3 floats in 0..255. */
 static float *resize(const hn_picture *p, int64_t width, int64_t height, hn_arena *arena) {
   taps *tx = make_taps(p->width, width, arena), *ty = make_taps(p->height, height, arena);
-  float *mid = HN_NEW_ARRAY(arena, float, p->height *width * 3), *out = HN_NEW_ARRAY(arena, float, height *width * 3);
+  float *mid = HN_NEW_ARRAY(arena, float, p->height *width * 3),
+        *out = HN_NEW_ARRAY(arena, float, height *width * 3);
   if (!tx || !ty || !mid || !out) return NULL;
   for (int64_t y = 0; y < p->height; y++)
     for (int64_t x = 0; x < width; x++)
@@ -67,8 +69,9 @@ static bool find_layout(const hone_tensor_desc *d, layout *l) {
   return first || last || d->dim[a] < 0;
 }
 
-hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want, const hone_image_options *options,
-                              hn_arena *arena, hone_tensor *out, hone_error *error) {
+hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want,
+                              const hone_image_options *options, hn_arena *arena, hone_tensor *out,
+                              hone_error *error) {
   static const hone_image_options imagenet = {
       .mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}, .scale = 1.0f / 255};
   const hone_image_options *o = options && options->custom ? options : &imagenet;
@@ -87,7 +90,8 @@ hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc 
   if (d.rank == 4 && d.dim[0] < 0) d.dim[0] = 1;
   d = hone_desc(HONE_DTYPE_F32, d.rank, d.dim);
   int64_t h = d.dim[l.h], w = d.dim[l.w], channels = d.dim[l.c], count = hone_desc_count(&d);
-  if (count < 0 || h > 65535 || w > 65535) return hn_fail(error, HONE_ERROR_INPUT, "a picture cannot be that large");
+  if (count < 0 || h > 65535 || w > 65535)
+    return hn_fail(error, HONE_ERROR_INPUT, "a picture cannot be that large");
   float *rgb = resize(picture, w, h, arena);
   float *values = hn_arena_aligned(arena, (size_t)(count ? count : 1) * sizeof(float), HN_MEM_ALIGN);
   if (!rgb || !values) return hn_fail_memory(error, (uint64_t)count * 4, "a picture's tensor");
@@ -100,7 +104,9 @@ hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc 
     int64_t c = at[l.c];
     if (channels == 1) {
       float luma = 0.299f * p[0] + 0.587f * p[1] + 0.114f * p[2];
-      values[i] = raw ? rintf(luma) : o == &imagenet ? luma * o->scale : (luma * o->scale - o->mean[0]) / o->std[0];
+      values[i] = raw              ? rintf(luma)
+                  : o == &imagenet ? luma * o->scale
+                                   : (luma * o->scale - o->mean[0]) / o->std[0];
     } else {
       float v = p[o->bgr ? 2 - c : c];
       values[i] = raw ? rintf(v) : (v * o->scale - o->mean[c]) / o->std[c];

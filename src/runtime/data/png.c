@@ -4,7 +4,8 @@
 #include <png.h>
 #include <string.h>
 
-hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out, hone_error *error) {
+hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out,
+                            hone_error *error) {
   if (!width || !height || width > 65535 || height > 65535 || width * height > 100000000u) {
     hn_fail(error, HONE_ERROR_INPUT, "picture of an impossible size");
     hn_error_got(error, "%llux%llu", (unsigned long long)width, (unsigned long long)height);

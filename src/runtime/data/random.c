@@ -24,7 +24,7 @@ static bool passes_index(const char *op) {
 /* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */
 static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
   int64_t best = 0;
-  for (size_t u = 0; u < v->users.len && *budget > 0; u++) {
+  for (size_t u = 0; u<v->users.len && * budget> 0; u++) {
     const hone_node *n = v->users.ptr[u].node;
     uint32_t index = v->users.ptr[u].index;
     int64_t found = 0;
@@ -35,7 +35,8 @@ static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
       const hone_tensor_desc *table = &n->in[0]->desc;
       int64_t axis = hone_node_int(n, "axis", 0);
       if (axis < 0) axis += table->rank;
-      if (table->rank > 0 && axis >= 0 && axis < table->rank && table->dim[axis] > 0) found = table->dim[axis];
+      if (table->rank > 0 && axis >= 0 && axis < table->rank && table->dim[axis] > 0)
+        found = table->dim[axis];
     } else if (index == 0 && depth < 32 && n->n_out && passes_index(n->op_type)) {
       for (uint32_t o = 0; o < n->n_out; o++) {
         int64_t f = n->out[o] ? smallest_table(n->out[o], budget, depth + 1) : 0;
@@ -70,7 +71,8 @@ static bool contains(const char *name, const char *word) {
   return false;
 }
 
-static hone_status fill_strings(hone_string *s, int64_t count, hn_rng *r, hn_arena *arena, hone_error *error) {
+static hone_status fill_strings(hone_string *s, int64_t count, hn_rng *r, hn_arena *arena,
+                                hone_error *error) {
   for (int64_t i = 0; i < count; i++) {
     char *text = hn_arena_printf(arena, "s%u", (unsigned)hn_rng_below(r, 1000));
     if (!text) return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for random strings");
@@ -79,9 +81,10 @@ static hone_status fill_strings(hone_string *s, int64_t count, hn_rng *r, hn_are
   return HONE_OK;
 }
 
-hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below, uint64_t seed, hone_data *out,
-                             hone_error *error) {
-  if (!desc || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_data_random: desc and out may not be NULL");
+hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below, uint64_t seed,
+                             hone_data *out, hone_error *error) {
+  if (!desc || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_data_random: desc and out may not be NULL");
   *out = (hone_data){0};
   hone_tensor_desc d = hone_desc(desc->dtype, desc->rank, desc->dim);
   int64_t count = hone_desc_count(&d), bytes = hone_desc_bytes(&d);
@@ -113,7 +116,8 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
     for (int64_t i = 0; i < count; i++) hn_set_f64(t, i, hn_rng_normal(&r));
   } else {
     int64_t n = d.dtype == HONE_DTYPE_BOOL ? 2 : below > 0 ? below : d.dtype == HONE_DTYPE_U8 ? 256 : 100;
-    for (int64_t i = 0; i < count; i++) hn_set_i64(t, i, ones ? 1 : zeros ? 0 : (int64_t)hn_rng_below(&r, (uint64_t)n));
+    for (int64_t i = 0; i < count; i++)
+      hn_set_i64(t, i, ones ? 1 : zeros ? 0 : (int64_t)hn_rng_below(&r, (uint64_t)n));
   }
   return HONE_OK;
 }

@@ -50,7 +50,8 @@ void hn_zoo_rename(hn_zoo *z, const char *name) {
 }
 
 /* A constant with uninitialised elements, which *data points to. */
-static hn_value *constant(hn_zoo *z, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims, void **data) {
+static hn_value *constant(hn_zoo *z, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims,
+                          void **data) {
   *data = NULL;
   if (z->failed) return NULL;
   char made_up[64];
@@ -74,7 +75,8 @@ hn_value *hn_zoo_tensor_f32(hn_zoo *z, const char *name, int32_t rank, const int
   return c;
 }
 
-hn_value *hn_zoo_tensor_i64(hn_zoo *z, const char *name, int32_t rank, const int64_t *dims, const int64_t *v) {
+hn_value *hn_zoo_tensor_i64(hn_zoo *z, const char *name, int32_t rank, const int64_t *dims,
+                            const int64_t *v) {
   void *p;
   hn_value *c = constant(z, name, HONE_DTYPE_I64, rank, dims, &p);
   if (c) memcpy(p, v, (size_t)hone_desc_bytes(&c->desc));

@@ -1,7 +1,8 @@
 /* What every built-in network is written with: layers as an exporter would write them, and seeded weights.
  *
- * Errors are sticky: after a failed allocation every helper returns NULL and does nothing, and hone_zoo_build reports it
- * once. Names count up over weights, tensors and nodes alike ("w_1", "conv_2", "Conv_3"), as exporters' names do. */
+ * Errors are sticky: after a failed allocation every helper returns NULL and does nothing, and hone_zoo_build
+ * reports it once. Names count up over weights, tensors and nodes alike ("w_1", "conv_2", "Conv_3"), as
+ * exporters' names do. */
 #ifndef HN_MODEL_ZOO_BUILD_H
 #define HN_MODEL_ZOO_BUILD_H
 
@@ -11,12 +12,12 @@
 typedef struct hn_zoo {
   hn_model *model;
   hn_graph *graph;
-  hone_zoo_options opt;  /* every field set: no zeros but batch, which stays 0 for symbolic */
-  int64_t batch;         /* dimension: opt.batch, or the symbol N */
-  uint64_t names;        /* given so far */
-  uint64_t tensors;      /* filled so far: each has its own random stream */
-  hone_node *node;       /* the newest, for the attribute helpers */
-  hn_value *clip[2];     /* shared bounds of ReLU6 */
+  hone_zoo_options opt; /* every field set: no zeros but batch, which stays 0 for symbolic */
+  int64_t batch;        /* dimension: opt.batch, or the symbol N */
+  uint64_t names;       /* given so far */
+  uint64_t tensors;     /* filled so far: each has its own random stream */
+  hone_node *node;      /* the newest, for the attribute helpers */
+  hn_value *clip[2];    /* shared bounds of ReLU6 */
   bool failed;
 } hn_zoo;
 
@@ -35,10 +36,12 @@ struct hn_zoo_unit {
   void (*build)(hn_zoo *z);
 };
 
-#define HN_IN(...) (hn_value *const[]){__VA_ARGS__}, (uint32_t)(sizeof((hn_value *[]){__VA_ARGS__}) / sizeof(hn_value *))
+#define HN_IN(...)                                                                                           \
+  (hn_value *const[]){__VA_ARGS__}, (uint32_t)(sizeof((hn_value *[]){__VA_ARGS__}) / sizeof(hn_value *))
 #define HN_INTS(...) (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
-/* Appends a node with one output; out NULL: a made-up name. A NULL entry of `in` is an optional input left out. */
+/* Appends a node with one output; out NULL: a made-up name. A NULL entry of `in` is an optional input left
+ * out. */
 hn_value *hn_zoo_op(hn_zoo *z, const char *op, const char *out, hn_value *const *in, uint32_t n_in);
 /* Attributes of the newest node; exporters write them in alphabetical order. */
 void hn_zoo_int(hn_zoo *z, const char *name, int64_t v);
@@ -68,8 +71,8 @@ int64_t hn_zoo_width(const hn_zoo *z, int64_t channels);
 /* Convolution with He-initialised weights and padding k / 2. The output's name is `out` or made up. */
 hn_fmap hn_zoo_conv(hn_zoo *z, hn_fmap x, int64_t cout, int64_t k, int64_t stride, int64_t groups, bool bias,
                     const char *out);
-/* Batch normalisation that knows the second moment of the convolution's input: a He-initialised convolution has twice
- * that variance, so activations keep unit scale through depth. Jittered as trained nets are. */
+/* Batch normalisation that knows the second moment of the convolution's input: a He-initialised convolution
+ * has twice that variance, so activations keep unit scale through depth. Jittered as trained nets are. */
 hn_fmap hn_zoo_bn(hn_zoo *z, hn_fmap x, float gamma, float second_moment);
 hn_fmap hn_zoo_unary(hn_zoo *z, const char *op, hn_fmap x);
 hn_fmap hn_zoo_relu6(hn_zoo *z, hn_fmap x);

@@ -22,10 +22,12 @@ const char *hone_zoo_about(uint32_t i) { return i < UNITS ? units[i]->about : NU
 static hone_status check(const struct hn_zoo_unit *unit, const hone_zoo_options *o, hone_error *error) {
   if (o->batch < 0 || o->batch > 65536)
     return hn_fail(error, HONE_ERROR_USAGE, "batch %lld is not in 0..65536", (long long)o->batch);
-  if (!(o->width >= 0.01 && o->width <= 8)) return hn_fail(error, HONE_ERROR_USAGE, "width %g is not in 0.01..8", o->width);
+  if (!(o->width >= 0.01 && o->width <= 8))
+    return hn_fail(error, HONE_ERROR_USAGE, "width %g is not in 0.01..8", o->width);
   if (o->size < unit->multiple || o->size > unit->max_size || o->size % unit->multiple)
-    return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld in %lld..%lld", unit->name,
-                   (long long)o->size, (long long)unit->multiple, (long long)unit->multiple, (long long)unit->max_size);
+    return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld in %lld..%lld",
+                   unit->name, (long long)o->size, (long long)unit->multiple, (long long)unit->multiple,
+                   (long long)unit->max_size);
   return HONE_OK;
 }
 
@@ -33,12 +35,15 @@ static hone_status check(const struct hn_zoo_unit *unit, const hone_zoo_options 
 static bool record_sources(hn_model *model) {
   for (hone_node *n = model->graph->first; n; n = n->next) {
     uint32_t index = (uint32_t)model->source.len;
-    if (!hn_vec_push(&model->source, (hn_source_node){n->name, n->op_type}) || !hn_node_set_origin(n, &index, 1)) return false;
+    if (!hn_vec_push(&model->source, (hn_source_node){n->name, n->op_type}) ||
+        !hn_node_set_origin(n, &index, 1))
+      return false;
   }
   return true;
 }
 
-hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, hone_model **out, hone_error *error) {
+hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, hone_model **out,
+                           hone_error *error) {
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_zoo_build: out is NULL");
   *out = NULL;
   const struct hn_zoo_unit *unit = NULL;
