@@ -1,5 +1,6 @@
 /* Elementary functions over vec.h's vectors. Error bounds are against the exact value, in units in the last
- * place of the result, over the whole range of f32; check_kernels samples every exponent and the bends densely.
+ * place of the result, over the whole range of f32; check_kernels samples every exponent and the bends
+ * densely.
  *
  *   v_exp 1   v_expm1 1.5   v_log 1   v_log1p01 (on [0, 1]) 1.5   v_tanh 2.5   v_erf 1.5   v_sigmoid 2.5
  *   v_softplus 2   v_mish 4, plus |x| 2^-149 where exp(x) is denormal
