@@ -1,5 +1,6 @@
 /* DFT: the discrete Fourier transform along one axis of real ([..., 1]) or complex ([..., 2]) data; onesided gives the half
  * of a real signal's spectrum that determines it, and inverse with onesided the real signal of such a half. */
+#include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/fourier.h"
@@ -35,15 +36,15 @@ static hone_status make(const hone_node *node, const hone_tensor_desc *x, const 
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_tensor_desc y = *io->input[0];
-  for (uint32_t i = 1; i < 3; i++)
-    if (hn_has_input(io, i) && hone_desc_known(io->input[i]) && hone_desc_count(io->input[i]) != 1)
-      return hn_op_bad(io->node, error, "input %u is not a scalar", i);
-  bool axis_open = hone_node_opset(io->node) >= 20 && hn_has_input(io, 2) && !io->value[2];
+  const hone_tensor *length, *axis;
+  hone_status status = hn_scalar_infer(io, 1, &length, error);
+  if (!status) status = hn_scalar_infer(io, 2, &axis, error);
+  if (status) return status;
+  bool axis_open = hone_node_opset(io->node) >= 20 && hn_has_input(io, 2) && !axis;
   if (y.rank >= 0) {
     plan p;
-    hone_status status = make(io->node, &y, hn_has_input(io, 1) ? io->value[1] : NULL, hn_has_input(io, 1),
-                              hn_has_input(io, 2) ? io->value[2] : NULL, &p, error);
-    if (status && !axis_open) return status;
+    status = make(io->node, &y, length, hn_has_input(io, 1), axis, &p, error);
+    if (status && (!axis_open || y.rank < 2)) return status;
     if (axis_open)
       for (int32_t i = 0; i < y.rank - 1; i++) y.dim[i] = HONE_DIM_UNKNOWN;
     else y.dim[p.axis] = p.out;

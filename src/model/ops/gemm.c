@@ -1,4 +1,5 @@
 /* Gemm: alpha A' B' + beta C, where A' and B' may be transposed and C broadcasts to the product. */
+#include "model/ops/common/bulk.h"
 #include "model/ops/common/matmul.h"
 #include "model/ops/common/move.h"
 
@@ -63,9 +64,15 @@ static void add_c(hone_tensor *y, const hone_tensor *c, int64_t row, int64_t col
     }
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *a = call->input[0], *b = call->input[1], *c = hn_call_has(call, 2) ? call->input[2] : NULL;
-  hone_tensor *y = call->output[0];
+/* A 16-bit float tensor widened, so that the product is rounded once, after C was added. */
+static hone_status widen(hone_call *call, const hone_tensor **t, hone_tensor *wide, hone_error *error) {
+  *wide = (hone_tensor){hone_desc(HONE_DTYPE_F32, (*t)->desc.rank, (*t)->desc.dim), (void *)hn_all_f32(call, *t, error)};
+  *t = wide;
+  return wide->data ? HONE_OK : HONE_ERROR_MEMORY;
+}
+
+static hone_status product(hone_call *call, const hone_tensor *a, const hone_tensor *b, const hone_tensor *c,
+                           hone_tensor *y, hone_error *error) {
   bool ta = hone_node_int(call->node, "transA", 0) != 0, tb = hone_node_int(call->node, "transB", 0) != 0;
   double alpha = hone_node_float(call->node, "alpha", 1), beta = hone_node_float(call->node, "beta", 1);
   int64_t k = a->desc.dim[!ta], la = a->desc.dim[1], lb = b->desc.dim[1];
@@ -78,6 +85,23 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (c && c->desc.rank == 2 && c->desc.dim[0] != 1) row = c->desc.dim[1];
   if (c || alpha != 1) add_c(y, c, row, col, alpha, beta);
   return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const hone_tensor *a = call->input[0], *b = call->input[1], *c = hn_call_has(call, 2) ? call->input[2] : NULL;
+  hone_tensor *y = call->output[0], wide[4];
+  hone_dtype t = y->desc.dtype;
+  if (t != HONE_DTYPE_F16 && t != HONE_DTYPE_BF16) return product(call, a, b, c, y, error);
+  int64_t n = hn_count(y);
+  hone_status status = widen(call, &a, &wide[0], error);
+  if (!status) status = widen(call, &b, &wide[1], error);
+  if (!status && c) status = widen(call, &c, &wide[2], error);
+  if (status) return status;
+  wide[3] = (hone_tensor){hone_desc(HONE_DTYPE_F32, 2, y->desc.dim), hn_scratch(call, n, sizeof(float), error)};
+  if (!wide[3].data) return HONE_ERROR_MEMORY;
+  status = product(call, a, b, c, &wide[3], error);
+  if (!status) hn_write_f32(y->data, t, 0, wide[3].data, n);
+  return status;
 }
 
 static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT},

@@ -1,4 +1,5 @@
 /* MelWeightMatrix: triangles, evenly spaced on the mel scale, that turn a linear spectrum into num_mel_bins bands. */
+#include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/taper.h"
@@ -8,13 +9,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t dim[2] = {HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN};
   if (!dtype) return hn_op_refuse(io->node, error, "output_datatype %lld", (long long)hone_node_int(io->node, "output_datatype", 1));
   for (uint32_t i = 0; i < 5; i++) {
-    if (hone_desc_known(io->input[i]) && hone_desc_count(io->input[i]) != 1)
-      return hn_op_bad(io->node, error, "input %u is not a scalar", i);
-    if (i < 3 && io->value[i] && hn_get_i64(io->value[i], 0) < 1)
-      return hn_op_bad(io->node, error, "input %u is %lld", i, (long long)hn_get_i64(io->value[i], 0));
+    const hone_tensor *v;
+    hone_status status = hn_scalar_infer(io, i, &v, error);
+    if (status) return status;
+    int64_t n = v && i < 3 ? hn_get_i64(v, 0) : 1;
+    if (n < 1) return hn_op_bad(io->node, error, "input %u is %lld", i, (long long)n);
+    if (v && i == 0) dim[1] = n;
+    if (v && i == 1) dim[0] = n / 2 + 1;
   }
-  if (io->value[1]) dim[0] = hn_get_i64(io->value[1], 0) / 2 + 1;
-  if (io->value[0]) dim[1] = hn_get_i64(io->value[0], 0);
   hn_infer_set(io, 0, dtype, 2, dim);
   return HONE_OK;
 }

@@ -1,23 +1,24 @@
 /* OneHot: a new axis of `depth` elements that are `off` except `on` at the index; indices outside give `off` alone. */
+#include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/move.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  const hone_tensor_desc *index = io->input[0], *depth = io->input[1], *values = io->input[2];
+  const hone_tensor_desc *index = io->input[0], *values = io->input[2];
   hone_tensor_desc y = {.dtype = values->dtype, .rank = -1};
   int64_t n = HONE_DIM_UNKNOWN;
-  if (depth->dtype == HONE_DTYPE_STRING || depth->dtype == HONE_DTYPE_BOOL)
-    return hn_op_bad(io->node, error, "depth is %s", hone_dtype_name(depth->dtype));
-  if (hone_desc_known(depth) && hone_desc_count(depth) != 1) return hn_op_bad(io->node, error, "depth is not a scalar");
+  const hone_tensor *depth;
+  hone_status status = hn_scalar_infer(io, 1, &depth, error);
+  if (status) return status;
   if (hone_desc_known(values) && hone_desc_count(values) != 2) return hn_op_bad(io->node, error, "values does not hold two elements");
-  if (io->value[1]) {
-    n = hn_get_i64(io->value[1], 0);
+  if (depth) {
+    n = hn_get_i64(depth, 0);
     if (n < 0) return hn_op_bad(io->node, error, "depth is %lld", (long long)n);
   }
   if (index->rank >= 0) {
     int32_t axis;
     if (index->rank == HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %d", index->rank + 1);
-    hone_status status = hn_axis(hone_node_int(io->node, "axis", -1), index->rank + 1, &axis, error);
+    status = hn_axis(hone_node_int(io->node, "axis", -1), index->rank + 1, &axis, error);
     if (status) return status;
     y.rank = index->rank + 1;
     for (int32_t i = 0; i < y.rank; i++) y.dim[i] = i < axis ? index->dim[i] : i == axis ? n : index->dim[i - 1];

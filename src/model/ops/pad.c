@@ -39,6 +39,16 @@ static hone_status spread(const hone_node *node, const hn_list *pads, hn_list *a
   return HONE_OK;
 }
 
+/* What negative pads leave of a dimension. */
+typedef struct extent {
+  int64_t first, dim;
+} extent;
+
+static extent left_over(int64_t dim, int64_t begin, int64_t end) {
+  int64_t from = begin < -dim ? dim : begin < 0 ? -begin : 0, cut = end < -dim ? dim : end < 0 ? -end : 0;
+  return (extent){from, from + cut < dim ? dim - from - cut : 0};
+}
+
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_tensor_desc y = *io->input[0];
   hn_list pads, axes;
@@ -63,7 +73,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       if (__builtin_add_overflow(old, begin[i], &y.dim[i]) || __builtin_add_overflow(y.dim[i], end[i], &y.dim[i]))
         return hn_op_bad(io->node, error, "the result is too large");
       if (y.dim[i] < 0) return hn_op_bad(io->node, error, "dimension %d becomes %lld", i, (long long)y.dim[i]);
-      if (mode != CONSTANT && old == 0 && y.dim[i] > 0)
+      bool nothing = begin[i] < -old || end[i] < -old || left_over(old, begin[i], end[i]).dim == 0;
+      if (mode != CONSTANT && nothing && y.dim[i] > 0)
         return hn_op_bad(io->node, error, "dimension %d has no elements to pad with", i);
     }
   } else
@@ -72,14 +83,15 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* Where the element at place i (0 is the input's first) comes from; -1: the constant. */
-static int64_t source(pad_mode mode, int64_t i, int64_t dim) {
-  if (i >= 0 && i < dim) return i;
+/* Where the element at place i of the result comes from; -1: the constant. */
+static int64_t source(pad_mode mode, int64_t i, int64_t begin, extent e) {
+  i -= begin > 0 ? begin : 0;
+  if (i >= 0 && i < e.dim) return e.first + i;
   if (mode == CONSTANT) return -1;
-  if (mode == EDGE) return i < 0 ? 0 : dim - 1;
-  int64_t period = mode == WRAP ? dim : dim > 1 ? 2 * (dim - 1) : 1, r = i % period;
+  if (mode == EDGE) return e.first + (i < 0 ? 0 : e.dim - 1);
+  int64_t period = mode == WRAP ? e.dim : e.dim > 1 ? 2 * (e.dim - 1) : 1, r = i % period;
   if (r < 0) r += period;
-  return r < dim ? r : period - r;
+  return e.first + (r < e.dim ? r : period - r);
 }
 
 /* Maximal runs of the last dimension that are copied or filled as a whole. */
@@ -116,12 +128,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
     return HONE_OK;
   }
   hn_strides(x->desc.dim, rank, from);
+  extent left[HONE_MAX_RANK];
+  for (int32_t i = 0; i < rank; i++) left[i] = left_over(x->desc.dim[i], begin[i], end[i]);
   int64_t width = y->desc.dim[last];
   run *runs = hn_scratch(call, width, sizeof *runs, error);
   if (!runs) return HONE_ERROR_MEMORY;
   int64_t n_runs = 0;
   for (int64_t j = 0; j < width; j++) {
-    int64_t s = source(mode, j - begin[last], x->desc.dim[last]);
+    int64_t s = source(mode, j, begin[last], left[last]);
     run *r = n_runs ? &runs[n_runs - 1] : NULL;
     if (r && (s < 0 ? r->from < 0 : r->from >= 0 && s == r->from + r->n)) r->n++;
     else runs[n_runs++] = (run){j, s, 1};
@@ -132,7 +146,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     int64_t at = 0;
     bool filled = false;
     for (int32_t d = 0; d < last; d++) {
-      int64_t s = source(mode, index[d] - begin[d], x->desc.dim[d]);
+      int64_t s = source(mode, index[d], begin[d], left[d]);
       filled |= s < 0;
       at += s * from[d];
     }

@@ -1,4 +1,5 @@
 /* Range: start, start + delta... up to, without, limit. */
+#include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 
 /* Number of elements; -1: too many. */
@@ -16,15 +17,17 @@ static int64_t length(const hone_tensor *start, const hone_tensor *limit, const 
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t n = HONE_DIM_UNKNOWN;
+  const hone_tensor *v[3];
   for (uint32_t i = 0; i < 3; i++) {
     const hone_tensor_desc *d = io->input[i];
     if (d->dtype && io->input[0]->dtype && d->dtype != io->input[0]->dtype)
       return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(io->input[0]->dtype), hone_dtype_name(d->dtype));
-    if (hone_desc_known(d) && hone_desc_count(d) != 1) return hn_op_bad(io->node, error, "input %u is not a scalar", i);
+    hone_status status = hn_scalar_infer(io, i, &v[i], error);
+    if (status) return status;
   }
-  if (io->value[2] && hn_get_f64(io->value[2], 0) == 0) return hn_op_bad(io->node, error, "delta is 0");
-  if (io->value[0] && io->value[1] && io->value[2]) {
-    n = length(io->value[0], io->value[1], io->value[2]);
+  if (v[2] && hn_get_f64(v[2], 0) == 0) return hn_op_bad(io->node, error, "delta is 0");
+  if (v[0] && v[1] && v[2]) {
+    n = length(v[0], v[1], v[2]);
     if (n < 0) return hn_op_bad(io->node, error, "the result is too large");
   }
   hn_infer_set(io, 0, io->input[0]->dtype, 1, &n);

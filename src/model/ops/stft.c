@@ -1,5 +1,6 @@
 /* STFT: Fourier transforms of windowed frames that start frame_step apart; signal [batch, length, 1 or 2], result [batch,
  * frames, bins, 2]. */
+#include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/fourier.h"
@@ -35,13 +36,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_status status = hn_infer_same_dtype(io, 0, 2, error);
   if (!status) status = hn_infer_vector(io, 2, -1, error);
   if (status) return status;
-  for (uint32_t i = 1; i < 4; i += 2)
-    if (hn_has_input(io, i) && hone_desc_known(io->input[i]) && hone_desc_count(io->input[i]) != 1)
-      return hn_op_bad(io->node, error, "input %u is not a scalar", i);
+  const hone_tensor *step, *length;
+  status = hn_scalar_infer(io, 1, &step, error);
+  if (!status) status = hn_scalar_infer(io, 3, &length, error);
+  if (status) return status;
   if (x->rank >= 0) {
     plan p;
-    status = make(io->node, x, io->value[1], hn_has_input(io, 2) ? io->input[2] : NULL,
-                  hn_has_input(io, 3) ? io->value[3] : NULL, hn_has_input(io, 3), &p, error);
+    status = make(io->node, x, step, hn_has_input(io, 2) ? io->input[2] : NULL, length, hn_has_input(io, 3), &p, error);
     if (status) return status;
     dim[0] = x->dim[0], dim[1] = p.frames, dim[2] = p.bins;
   }

@@ -10,7 +10,7 @@
 #define BLOCK 512
 
 /* By way of which type a conversion goes, so that nothing is rounded twice. */
-typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64 } way;
+typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, TO_U64 } way;
 
 static way way_of(hone_dtype from, hone_dtype to) {
   if (from == to) return BY_COPY;
@@ -23,6 +23,7 @@ static way way_of(hone_dtype from, hone_dtype to) {
   case HONE_DTYPE_I16:
   case HONE_DTYPE_U16:
   case HONE_DTYPE_U32: return BY_I64;
+  case HONE_DTYPE_U64: return TO_U64;
   default: return BY_F64;
   }
 }
@@ -48,6 +49,9 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
     if (by == BY_F32) {
       hn_read_f32(b.f, x->data, x->desc.dtype, i, m);
       hn_write_f32(y->data, y->desc.dtype, i, b.f, m);
+    } else if (by == TO_U64) {
+      hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
+      for (int64_t k = 0; k < m; k++) ((uint64_t *)y->data)[i + k] = b.d[k] < 0 ? (uint64_t)hn_trunc_i64(b.d[k]) : hn_trunc_u64(b.d[k]);
     } else if (by == BY_F64) {
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
       hn_write_f64(y->data, y->desc.dtype, i, b.d, m);
@@ -59,7 +63,7 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
   return HONE_OK;
 }
 
-/* The shortest decimal that reads back as the same number: digits[] and the power of ten of its first digit. */
+/* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and below 10^-4. */
 static void print_float(char *out, size_t size, double v, bool single) {
   if (v != v) {
     snprintf(out, size, "NaN");
@@ -69,10 +73,14 @@ static void print_float(char *out, size_t size, double v, bool single) {
     snprintf(out, size, v > 0 ? "INF" : "-INF");
     return;
   }
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(out, size, "%.*g", digits, v);
-    if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) return;
+  int digits = 1;
+  for (; digits < 17; digits++) {
+    snprintf(out, size, "%.*e", digits - 1, v);
+    if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) break;
   }
+  int whole = v == 0 ? 1 : (int)floor(log10(fabs(v))) + 1; /* digits before the point */
+  if (whole > digits && whole <= (single ? 8 : 17)) digits = whole;
+  snprintf(out, size, "%.*g", digits, v);
 }
 
 static hone_status to_string(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
@@ -81,7 +89,7 @@ static hone_status to_string(hone_call *call, const hone_tensor *x, hone_tensor 
     char text[40];
     if (hone_dtype_is_float(t)) print_float(text, sizeof text, hn_get_f64(x, i), t != HONE_DTYPE_F64);
     else if (t == HONE_DTYPE_U64) snprintf(text, sizeof text, "%llu", (unsigned long long)hn_get_i64(x, i));
-    else if (t == HONE_DTYPE_BOOL) snprintf(text, sizeof text, "%s", hn_get_i64(x, i) ? "True" : "False");
+    else if (t == HONE_DTYPE_BOOL) snprintf(text, sizeof text, "%s", hn_get_i64(x, i) ? "1" : "0");
     else snprintf(text, sizeof text, "%lld", (long long)hn_get_i64(x, i));
     size_t len = strlen(text);
     char *kept = call->scratch_keep(call, len + 1);

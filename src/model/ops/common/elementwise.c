@@ -1,5 +1,6 @@
 /* Drivers of the elementwise families. */
 #include "model/ops/common/elementwise.h"
+#include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
 
 #define BLOCK 256 /* elements of 16-bit floats that are widened at a time */
@@ -200,22 +201,41 @@ hone_status hn_infer_variadic(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-hone_status hn_variadic_run(hone_call *call, const hn_binary_loops *loops, hone_error *error) {
-  hone_tensor *y = call->output[0];
-  hone_dtype t = y->desc.dtype;
-  hn_binary_loop loop = loops->of[is_half(t) ? HONE_DTYPE_F32 : t];
-  if (!loop) return no_loop(call, t, error);
-  if (call->n_inputs == 1) {
-    hn_expand(y, &call->input[0]->desc, call->input[0]->data);
-    return HONE_OK;
-  }
-  const hone_tensor *first = call->input[0];
+/* All inputs into y, which has their dtype, with one loop. */
+static hone_status accumulate(hone_call *call, hn_binary_loop loop, const hone_tensor *const *x, hone_tensor *y,
+                              hone_error *error) {
+  if (call->n_inputs == 1) hn_expand(y, &x[0]->desc, x[0]->data);
   for (uint32_t i = 1; i < call->n_inputs; i++) {
-    const hone_tensor *a = i == 1 ? first : y, *b = call->input[i];
+    const hone_tensor *a = i == 1 ? x[0] : y, *b = x[i];
     hone_status status = hn_binary_apply(call, loop, &a->desc, a->data, &b->desc, b->data, y, error);
     if (status) return status;
   }
   return HONE_OK;
+}
+
+hone_status hn_variadic_run(hone_call *call, const hn_binary_loops *loops, hone_error *error) {
+  hone_tensor *y = call->output[0];
+  hone_dtype t = y->desc.dtype;
+  uint32_t n = call->n_inputs;
+  hn_binary_loop loop = loops->of[is_half(t) ? HONE_DTYPE_F32 : t];
+  if (!loop) return no_loop(call, t, error);
+  if (!is_half(t) || n < 3) return accumulate(call, loop, call->input, y, error);
+  /* 16-bit floats are rounded once, at the end. */
+  hone_tensor *wide = hn_scratch(call, n + 1, sizeof *wide, error);
+  const hone_tensor **x = wide ? hn_scratch(call, n, sizeof *x, error) : NULL;
+  if (!x) return HONE_ERROR_MEMORY;
+  for (uint32_t i = 0; i < n; i++) {
+    const hone_tensor *from = call->input[i];
+    wide[i] = (hone_tensor){hone_desc(HONE_DTYPE_F32, from->desc.rank, from->desc.dim), (void *)hn_all_f32(call, from, error)};
+    if (!wide[i].data) return HONE_ERROR_MEMORY;
+    x[i] = &wide[i];
+  }
+  int64_t count = hn_count(y);
+  wide[n] = (hone_tensor){hone_desc(HONE_DTYPE_F32, y->desc.rank, y->desc.dim), hn_scratch(call, count, sizeof(float), error)};
+  if (!wide[n].data) return HONE_ERROR_MEMORY;
+  hone_status status = accumulate(call, loop, x, &wide[n], error);
+  if (!status) hn_write_f32(y->data, t, 0, wide[n].data, count);
+  return status;
 }
 
 void hn_variadic_cost(const hone_infer *io, hone_cost *cost) {

@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+enum { BLOCK = 256 };
+
 hn_rng hn_random_start(const hone_node *node) {
   static _Atomic uint64_t calls; /* makes calls without a seed differ from each other */
   hn_rng rng = {hn_f32_bits(hone_node_float(node, "seed", 0))};
@@ -41,10 +43,13 @@ hone_status hn_random_shape(const hone_infer *io, int32_t *rank, int64_t *dim, h
 static hone_status fill(hone_call *call, double offset, double scale, double (*draw)(hn_rng *), hone_error *error) {
   hone_tensor *y = call->output[0];
   hn_rng rng = hn_random_start(call->node);
-  for (int64_t i = 0, n = hn_count(y); i < n; i++) {
+  for (int64_t i = 0, n = hn_count(y); i < n; i += BLOCK) {
     hone_status status = i % HN_STOP_EVERY == 0 ? hn_call_check(call, error) : HONE_OK;
     if (status) return status;
-    hn_set_f64(y, i, offset + scale * draw(&rng));
+    double block[BLOCK];
+    int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    for (int64_t k = 0; k < m; k++) block[k] = offset + scale * draw(&rng);
+    hn_write_f64(y->data, y->desc.dtype, i, block, m);
   }
   return HONE_OK;
 }

@@ -1,5 +1,6 @@
 /* Window functions that are sums of cosines. */
 #include "model/ops/common/taper.h"
+#include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 
 const hone_attr_desc hn_taper_attrs[] = {
@@ -14,9 +15,11 @@ hone_status hn_taper_infer(const hone_infer *io, hone_error *error) {
   int64_t n = HONE_DIM_UNKNOWN;
   hone_dtype dtype = hn_output_dtype(io->node);
   if (!dtype) return hn_op_refuse(io->node, error, "output_datatype %lld", (long long)hone_node_int(io->node, "output_datatype", 1));
-  if (hone_desc_known(io->input[0]) && hone_desc_count(io->input[0]) != 1) return hn_op_bad(io->node, error, "size is not a scalar");
-  if (io->value[0]) {
-    n = hn_get_i64(io->value[0], 0);
+  const hone_tensor *size;
+  hone_status status = hn_scalar_infer(io, 0, &size, error);
+  if (status) return status;
+  if (size) {
+    n = hn_get_i64(size, 0);
     if (n < 0) return hn_op_bad(io->node, error, "size is %lld", (long long)n);
   }
   hn_infer_set(io, 0, dtype, 1, &n);

@@ -38,7 +38,7 @@ hone_status hn_tuples_run(hone_call *call, int64_t batch, hn_tuple_visit visit, 
       for (int64_t k = 0; k < n && !status; k++) {
         int64_t index;
         status = hn_index(call->node, tuple[k], x->dim[batch + k], &index, error);
-        at += index * step[batch + k];
+        if (!status) at += index * step[batch + k];
       }
       if (!status) status = visit(call, context, place, at, slice, error);
       if (status) return status;
