@@ -281,7 +281,8 @@ static void read_table(reader *r, const json_t *root, const char *key,
 
 static hone_status check_document(const json_t *root, hone_error *error) {
   const json_t *schema = json_object_get(root, "schema");
-  if (!json_is_object(root) || !json_is_string(schema) || strcmp(json_string_value(schema), "hone facts"))
+  if (!json_is_object(root) || !json_is_string(schema) ||
+      strcmp(json_string_value(schema), "hone facts") != 0)
     return hn_fail(error, HONE_ERROR_INPUT,
                    "this JSON is no record of facts: \"schema\" is not \"hone facts\"");
   const json_t *version = json_object_get(root, "version");

@@ -93,7 +93,7 @@ static void from_pass(hn_diagnosis *d, const hone_near_miss *misses, size_t n, c
   int32_t level = 0;
   hone_finding *f = hn_finding_begin(d, hn_say(d, "%s%s", pass, enable ? "" : ":refused"));
   for (size_t i = 0; i < n; i++) {
-    if (strcmp(misses[i].pass ? misses[i].pass : "", pass) || can_be_enabled(d, &misses[i]) != enable)
+    if (strcmp(misses[i].pass ? misses[i].pass : "", pass) != 0 || can_be_enabled(d, &misses[i]) != enable)
       continue;
     if (misses[i].enable_level > level) level = misses[i].enable_level;
     add_miss(d, &misses[i], taken, &g);
