@@ -114,6 +114,9 @@ typedef struct hone_profile {
   const uint32_t *by_time;      /* indices of layers, slowest first */
   const hone_type_share *types; /* largest first */
   size_t type_count;
+  /* NULL, or in what the record contradicts itself (time that no stamp saw, spans that cross, a missing step,
+   * a speed beyond the machine's): then no figure of this profile should be trusted without a look. */
+  const char *doubt;
   double flops, bytes; /* one iteration, all steps */
   double gflops, gbs;  /* achieved by the whole */
   double ridge;        /* FLOP per byte where compute meets DRAM roof for the main dtype; 0: not known */

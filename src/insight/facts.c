@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -204,6 +205,9 @@ void hone_facts_name_lane(hone_facts *f, int32_t lane, const char *name) {
 }
 
 void hone_facts_add_wall(hone_facts *f, int32_t iteration, int64_t wall_ns) {
+  if (HN_FAULT("wall_microseconds")) wall_ns /= 1000;
+  if (HN_FAULT("wall_lost") && iteration == 0) return;
+  if (HN_FAULT("wall_same_iteration") && iteration > 0) iteration--;
   PUSH(f, walls, ((hone_wall){iteration, wall_ns}));
 }
 
@@ -229,6 +233,20 @@ void hone_facts_add_buffer(hone_facts *f, const hone_span_buffer *buffer) {
                       .step = r->step,
                       .name = r->name,
                       .bytes = r->bytes};
+    if (HN_FAULT("record_lost_step") && span.step == 1) continue;
+    if (HN_FAULT("record_lost_run") && span.kind == HONE_SPAN_RUN && span.iteration == 1) continue;
+    if (HN_FAULT("record_twice") && span.step == 2) hone_facts_add_span(f, &span);
+    if (HN_FAULT("record_next_iteration") && span.step == 2) span.iteration++;
+    if (HN_FAULT("record_late_end") && span.step == 1) span.end_ns += (span.end_ns - span.start_ns) / 2;
+    if (HN_FAULT("record_short_run") && span.kind == HONE_SPAN_RUN)
+      span.end_ns -= (span.end_ns - span.start_ns) / 10;
+    if (HN_FAULT("record_slow_clock")) {
+      span.start_ns -= span.start_ns / 8;
+      span.end_ns -= span.end_ns / 8;
+    }
+    if (HN_FAULT("record_wrong_step") && span.step == 3) span.step = 2;
+    if (HN_FAULT("record_microseconds") && span.kind != HONE_SPAN_RUN)
+      span.end_ns = span.start_ns + (span.end_ns - span.start_ns) / 1000;
     if (!hone_facts_add_span(f, &span)) return;
   }
   /* A context pushes the RUN span of an iteration after its children, so walking back meets the parent first.

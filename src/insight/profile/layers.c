@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/fault.h"
+#include "insight/profile/audit.h"
 #include "insight/profile/bound.h"
 
 #include <fnmatch.h>
@@ -50,6 +52,7 @@ static hone_layer new_row(const hone_facts *facts, const hone_span *span) {
 /* The row of a span: by step, or for spans without one by name and kind. Such spans are few in hone's own
  * runs; an importer is expected to give each of its operators a step, so a linear search is enough. */
 static ptrdiff_t find_row(hn_layer_table *t, const hone_facts *facts, const hone_span *span) {
+  if (HN_FAULT("layers_one_row") && t->rows.len) return 0;
   if (span->step >= 0 && t->row_of_step[span->step] >= 0) return t->row_of_step[span->step];
   hone_layer row = new_row(facts, span);
   if (span->step < 0)
@@ -68,6 +71,7 @@ hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone
     hone_span_kind kind = spans[i]->kind;
     if (kind == HONE_SPAN_RUN || kind == HONE_SPAN_IDLE) continue;
     /* Stages outside the run are in hone_stages; a row without time would only mislead. */
+    if (HN_FAULT("layers_lost_span") && i == 1) continue;
     if ((kind == HONE_SPAN_PRE || kind == HONE_SPAN_POST) && exclusive[i] <= 0) continue;
     ptrdiff_t r = find_row(t, facts, spans[i]);
     if (r < 0) return hn_fail_memory(error, t->rows.len * sizeof *t->rows.ptr, "the layer table");
@@ -112,7 +116,7 @@ static hone_status finish_stats(hn_layer_table *t, size_t iterations, hone_error
     while (n < iterations) values[n++] = 0;
     if (!hone_stats_compute(values, n, &row->stats))
       status = hn_fail_memory(error, n * sizeof *values, "the layer statistics");
-    row->time_ms = row->stats.mean;
+    row->time_ms = HN_FAULT("layers_median_as_mean") ? row->stats.min : row->stats.mean;
     row->calls /= (double)iterations;
     row->flops /= (double)iterations;
     row->bytes /= (double)iterations;
@@ -211,5 +215,5 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
   p->layer_count = n;
   p->filtered = n < t->rows.len;
   p->by_time = order;
-  return HONE_OK;
+  return hn_audit(p, t->rows.ptr, t->rows.len, arena, &p->doubt, error);
 }

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "insight/profile/bound.h"
@@ -112,10 +113,10 @@ static hone_status add_iteration(builder *b, const hone_span *const *spans, size
   double explained = (double)(high - low), wall = outer_wall(b->facts, spans[0]->iteration);
   if (wall >= 0) {
     b->with_outer++;
-    b->residual += wall - explained;
+    b->residual += HN_FAULT("closure_residual_hidden") ? 0 : wall - explained;
   } else
     wall = explained;
-  b->gaps += inside.gaps;
+  b->gaps += HN_FAULT("closure_longest_gap_only") ? inside.longest_gap : inside.gaps;
   b->wall += wall;
   if (inside.longest_gap > b->longest_gap) {
     b->longest_gap = inside.longest_gap;
@@ -153,10 +154,10 @@ static void finish_closure(builder *b) {
   c->has_outer_clock = b->with_outer == b->p->iterations;
   c->wall_ms = b->wall * scale;
   c->layers_ms = b->sums[HONE_SPAN_KERNEL] * scale;
-  c->reformats_ms = b->sums[HONE_SPAN_REFORMAT] * scale;
+  c->reformats_ms = HN_FAULT("closure_reformats") ? 0 : b->sums[HONE_SPAN_REFORMAT] * scale;
   c->copies_ms =
       (b->sums[HONE_SPAN_COPY] + b->sums[HONE_SPAN_COPY_H2D] + b->sums[HONE_SPAN_COPY_D2H]) * scale;
-  c->sync_ms = b->sums[HONE_SPAN_SYNC] * scale;
+  c->sync_ms = b->sums[HN_FAULT("closure_sync_is_host") ? HONE_SPAN_HOST : HONE_SPAN_SYNC] * scale;
   c->host_ms = b->sums[HONE_SPAN_HOST] * scale;
   c->pre_ms = b->sums[HONE_SPAN_PRE] * scale;
   c->post_ms = b->sums[HONE_SPAN_POST] * scale;

@@ -1,6 +1,7 @@
 #include "insight/profile/sweep.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <stdbool.h>
@@ -82,7 +83,7 @@ static void enter(sweeper *s, uint32_t i) {
   it->below = s->tops[it->lane];
   it->above = NONE;
   if (it->below != NONE) {
-    leave_top(s, it->below);
+    if (!HN_FAULT("sweep_outer_keeps_time")) leave_top(s, it->below);
     s->items[it->below].above = i;
   }
   s->tops[it->lane] = i;
@@ -105,7 +106,7 @@ static void leave(sweeper *s, uint32_t i) {
 static bool advance(sweeper *s, double dt) {
   for (int c = 0; c < CLASSES; c++)
     if (s->owners[c]) {
-      s->clock[c] += dt / (double)s->owners[c];
+      s->clock[c] += HN_FAULT("sweep_owners_do_not_share") ? dt : dt / (double)s->owners[c];
       return true;
     }
   return false;
@@ -158,11 +159,11 @@ hone_status hn_sweep_run(const hone_span *const *spans, size_t count, int64_t lo
   size_t n = fill_events(spans, count, low, high, events);
   int64_t now = low, busy_until = low; /* the last instant at which some span was active */
   for (size_t i = 0; i <= n; i++) {
-    int64_t next = i < n ? events[i].time : high;
+    int64_t next = i < n ? events[i].time : HN_FAULT("sweep_window") ? now : high;
     if (next > now) {
       if (advance(&s, (double)(next - now)))
         busy_until = next;
-      else
+      else if (!HN_FAULT("sweep_first_gap") || now > low)
         result->gaps += (double)(next - now);
       now = next;
     }

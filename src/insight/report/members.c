@@ -36,6 +36,7 @@ void hn_members_closure(hn_str *o, const hone_profile *p) {
   hn_json_num(o, "longest_gap_ms", c->longest_gap_ms);
   hn_json_text(o, "longest_gap_before", c->longest_gap_before);
   hn_json_num(o, "imbalance_ms", c->imbalance_ms);
+  hn_json_text(o, "doubt", p->doubt);
   hn_json_close(o, '}');
   hn_json_line(o);
 }

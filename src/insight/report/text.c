@@ -147,6 +147,7 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
     hn_str_putc(o, '\n');
   } else
     hn_paint(o, look, HN_DIM, "residual not measured (no outer clock)\n");
+  if (p->doubt) hn_paint(o, look, HN_RED, "  the record contradicts itself: %s\n", p->doubt);
   if (c->longest_gap_ms > 0.01 * c->wall_ms)
     hn_paint(o, look, HN_DIM, "  longest gap %.3f ms, before %s\n", c->longest_gap_ms,
              c->longest_gap_before ? c->longest_gap_before : "the end of the run");
