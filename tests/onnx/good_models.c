@@ -120,12 +120,11 @@ static pb *functions(void) {
   pb_put(leaky, HN_ONNX_FUNCTION_NODE, pb_node("Identity", "a", "tmp"));
   pb_put(leaky, HN_ONNX_FUNCTION_NODE, pb_node("Relu", "tmp", "same"));
   pb_put(leaky, HN_ONNX_FUNCTION_ATTRIBUTE_PROTO, pb_float(attr("slope", 1), HN_ONNX_ATTRIBUTE_F, 0.25f));
-  pb *outer = pb_function("f", "Outer", "p", "q r");
+  pb *outer = pb_function("f", "Outer", "p", "q p");
   pb *through = pb_text(attr("slope", 1), HN_ONNX_ATTRIBUTE_REF_ATTR_NAME, "s");
   pb *call = pb_text(node_with("Leaky", "p", "t", through), HN_ONNX_NODE_DOMAIN, "f");
   pb_put(outer, HN_ONNX_FUNCTION_NODE, call);
   pb_put(outer, HN_ONNX_FUNCTION_NODE, pb_text(pb_node("Leaky", "t", "q"), HN_ONNX_NODE_DOMAIN, "f"));
-  pb_put(outer, HN_ONNX_FUNCTION_NODE, pb_node("Identity", "p", "r"));
   pb *g = pb_graph(), *first = pb_text(node_with("Outer", "x", "m n", pb_float(attr("s", 1), HN_ONNX_ATTRIBUTE_F, 0.5f)), HN_ONNX_NODE_DOMAIN, "f");
   node(g, pb_text(first, HN_ONNX_NODE_NAME, "call"));
   node(g, pb_text(pb_text(pb_node("Outer", "m", "k"), HN_ONNX_NODE_DOMAIN, "f"), HN_ONNX_NODE_NAME, "call"));

@@ -68,8 +68,9 @@ hone_status hn_onnx_load_attr(hn_onnx_loader *l, hn_pb *m, hone_node *node, cons
 
 /* ---- load_function.c */
 hone_status hn_onnx_load_function(hn_onnx_loader *l, hn_pb *m);
-/* NULL: the model has no such function. */
-hn_onnx_function *hn_onnx_function_find(hn_onnx_loader *l, const char *domain, const char *name, const char *overload);
+/* The function that node m calls, *out; NULL: the model has no such function. */
+hone_status hn_onnx_function_find(hn_onnx_loader *l, const hn_pb *m, const char *domain, const char *name, const char *overload,
+                                  hn_onnx_function **out);
 /* Puts the function's nodes where the call stands. in and out are the call's values (NULL: left out). */
 hone_status hn_onnx_expand(hn_onnx_loader *l, hn_onnx_function *f, const hn_pb *node, const char *node_name,
                            hn_value *const *in, size_t n_in, hn_value *const *out, size_t n_out,

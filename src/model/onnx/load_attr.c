@@ -82,8 +82,11 @@ static bool find_attr(const hn_pb *m, uint32_t number, const char *name, hn_pb *
 static hone_status follow(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_node *node, const hn_onnx_scope *scope, const char *name) {
   hn_pb target;
   if (!scope->call) return hn_pb_fail(m, HONE_ERROR_INPUT, "the attribute refers to '%.80s' of a function, but is in none", p->ref);
-  if (find_attr(scope->call->node, HN_ONNX_NODE_ATTRIBUTE, p->ref, &target))
-    return hn_onnx_load_attr(l, &target, node, scope->call->scope, name, p->type);
+  if (find_attr(scope->call->node, HN_ONNX_NODE_ATTRIBUTE, p->ref, &target)) {
+    hone_status status = hn_onnx_load_attr(l, &target, node, scope->call->scope, name, p->type);
+    /* Not set: the call refers on to something that its own caller left out. */
+    if (status != HONE_OK || hn_node_attr(node, name)) return status;
+  }
   hn_pb body = scope->call->function->body;
   body.depth = m->depth;
   if (l->source.status == HONE_OK && find_attr(&body, HN_ONNX_FUNCTION_ATTRIBUTE_PROTO, p->ref, &target)) {

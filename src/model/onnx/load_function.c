@@ -30,13 +30,16 @@ static const char *key(hn_arena *arena, const char *domain, const char *name, co
   return hn_arena_printf(arena, "%s\xff%s\xff%s", domain, name, overload);
 }
 
-hn_onnx_function *hn_onnx_function_find(hn_onnx_loader *l, const char *domain, const char *name, const char *overload) {
-  if (!l->functions.len) return NULL;
+hone_status hn_onnx_function_find(hn_onnx_loader *l, const hn_pb *m, const char *domain, const char *name, const char *overload,
+                                  hn_onnx_function **out) {
+  *out = NULL;
+  if (!l->functions.len) return HONE_OK;
   hn_arena arena = {0};
   const char *k = key(&arena, domain, name, overload);
-  hn_onnx_function *f = k ? hn_map_get(&l->functions, k) : NULL;
+  hone_status status = k ? HONE_OK : hn_pb_no_memory(m);
+  if (k) *out = hn_map_get(&l->functions, k);
   hn_arena_free(&arena);
-  return f;
+  return status;
 }
 
 static hone_status read_function(hn_onnx_loader *l, hn_pb *m, hn_onnx_function *fn) {

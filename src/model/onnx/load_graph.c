@@ -252,10 +252,9 @@ static hone_status load_output(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope 
   if (!name) return l->source.status;
   if (!hn_onnx_find(scope, name, &v) || !v)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "nothing makes the output '%.80s'", name);
-  if (v->graph != scope->graph) { /* a body that hands an outer value back */
-    hn_value *mine = hn_onnx_define(l, m, scope, name);
-    if (!mine) return l->source.status;
-    if (!hn_node_create(scope->graph, NULL, "Identity", NULL, NULL, &v, 1, &mine, 1)) return hn_pb_no_memory(m);
+  if (v->graph != scope->graph) { /* a body that hands an outer value back; of the same name it would hide that value */
+    hn_value *mine = hn_value_create(scope->graph, NULL);
+    if (!mine || !hn_node_create(scope->graph, NULL, "Identity", NULL, NULL, &v, 1, &mine, 1)) return hn_pb_no_memory(m);
     v = mine;
   }
   if (hn_onnx_load_type(l, m, v) != HONE_OK) return l->source.status;

@@ -99,8 +99,9 @@ hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *
   hn_arena arena = {0};
   proto p = {.name = "", .op_type = "", .domain = "", .overload = ""};
   hone_status status = read_node(m, scope, &arena, &p);
+  hn_onnx_function *f = NULL;
+  if (status == HONE_OK) status = hn_onnx_function_find(l, m, p.domain, p.op_type, p.overload, &f);
   if (status == HONE_OK) {
-    hn_onnx_function *f = hn_onnx_function_find(l, p.domain, p.op_type, p.overload);
     if (f)
       status = hn_onnx_expand(l, f, m, *p.name ? p.name : p.op_type, p.in.ptr, p.in.len, p.out.ptr, p.out.len, scope);
     else if (*p.overload)
