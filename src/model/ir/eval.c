@@ -467,23 +467,20 @@ static hone_status slice_of(const hone_tensor *t, int64_t axis, int64_t at, hone
   return status;
 }
 
-static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
+/* How a Scan walks: lists may be NULL (axis 0, forwards). */
+typedef struct walk {
+  const hn_graph *body;
+  uint32_t n_state, n_in, n_out;
+  const int64_t *axes, *directions, *out_axes, *out_directions;
+} walk;
+
+/* One Scan without batch: in[0..n_state) are initial states, the rest is walked along its axis. */
+static hone_status walk_scan(const walk *w, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
                              hn_arena *keep, hn_budget *budget, hone_error *error) {
-  const hn_graph *g = body_of(n, "body");
-  int64_t n_scan_in = hone_node_int(n, "num_scan_inputs", 0);
-  if (!g || n_scan_in < 1 || n_scan_in > n->n_in || g->inputs.len != n->n_in || g->outputs.len != n->n_out ||
-      n->n_out < n->n_in - n_scan_in)
-    return hn_fail(error, HONE_ERROR_INPUT, "the body of Scan does not fit its inputs and outputs");
-  uint32_t n_state = n->n_in - (uint32_t)n_scan_in;
-  size_t n_axes, n_dirs, n_oaxes, n_odirs;
-  const int64_t *axes = hone_node_ints(n, "scan_input_axes", &n_axes), *dirs = hone_node_ints(n, "scan_input_directions", &n_dirs);
-  const int64_t *oaxes = hone_node_ints(n, "scan_output_axes", &n_oaxes), *odirs = hone_node_ints(n, "scan_output_directions", &n_odirs);
-  if ((axes && n_axes != (size_t)n_scan_in) || (dirs && n_dirs != (size_t)n_scan_in) ||
-      (oaxes && n_oaxes != n->n_out - n_state) || (odirs && n_odirs != n->n_out - n_state))
-    return hn_fail(error, HONE_ERROR_INPUT, "Scan's axes or directions have the wrong length");
+  uint32_t n_state = w->n_state, n_scan_in = w->n_in - w->n_state;
   int64_t trips = -1;
-  for (uint32_t i = n_state; i < n->n_in; i++) {
-    int64_t axis = axes ? axes[i - n_state] : 0;
+  for (uint32_t i = n_state; i < w->n_in; i++) {
+    int64_t axis = w->axes ? w->axes[i - n_state] : 0;
     if (!in[i] || in[i]->desc.rank < 1 || axis < -in[i]->desc.rank || axis >= in[i]->desc.rank)
       return hn_fail(error, HONE_ERROR_INPUT, "Scan input %u cannot be walked along axis %lld", i, (long long)axis);
     if (axis < 0) axis += in[i]->desc.rank;
@@ -491,10 +488,10 @@ static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, h
     trips = in[i]->desc.dim[axis];
   }
   rounds r;
-  hone_status status = rounds_begin(&r, n_state, n->n_out - n_state, g->outputs.len, error);
-  const hone_tensor **args = hn_calloc(n->n_in, sizeof *args);
-  hone_tensor *slices = hn_calloc((size_t)n_scan_in, sizeof *slices);
-  if ((!args || !slices) && status == HONE_OK) status = hn_fail_memory(error, n->n_in, "a scan");
+  hone_status status = rounds_begin(&r, n_state, w->n_out - n_state, w->n_out, error);
+  const hone_tensor **args = hn_calloc(w->n_in, sizeof *args);
+  hone_tensor *slices = hn_calloc(n_scan_in, sizeof *slices);
+  if ((!args || !slices) && status == HONE_OK) status = hn_fail_memory(error, w->n_in, "a scan");
   for (uint32_t i = 0; status == HONE_OK && i < n_state; i++) {
     if (!in[i])
       status = hn_fail(error, HONE_ERROR_INPUT, "Scan lacks the initial value of state %u", i);
@@ -505,19 +502,82 @@ static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, h
     for (uint32_t i = 0; i < n_state; i++) args[i] = &r.state[i];
     for (uint32_t i = 0; status == HONE_OK && i < n_scan_in; i++) {
       const hone_tensor *t = in[n_state + i];
-      int64_t axis = axes ? axes[i] : 0;
-      status = slice_of(t, axis < 0 ? axis + t->desc.rank : axis, dirs && dirs[i] ? trips - 1 - trip : trip, &slices[i], budget, error);
+      int64_t axis = w->axes ? w->axes[i] : 0, at = w->directions && w->directions[i] ? trips - 1 - trip : trip;
+      status = slice_of(t, axis < 0 ? axis + t->desc.rank : axis, at, &slices[i], budget, error);
       args[n_state + i] = &slices[i];
     }
-    if (status == HONE_OK) status = hn_eval_graph(g, args, r.result, scope, keep, budget, NULL, NULL, error);
+    if (status == HONE_OK) status = hn_eval_graph(w->body, args, r.result, scope, keep, budget, NULL, NULL, error);
     for (uint32_t i = 0; i < n_scan_in; i++) release(budget, &slices[i]);
     if (status == HONE_OK) status = rounds_take(&r, 0, budget, error);
   }
-  if (status == HONE_OK) status = rounds_finish(&r, out, g, 0, oaxes, odirs, budget, error);
+  if (status == HONE_OK) status = rounds_finish(&r, out, w->body, 0, w->out_axes, w->out_directions, budget, error);
   rounds_end(&r, budget);
   hn_free(args);
   hn_free(slices);
   return status;
+}
+
+/* Opset 8: in[0] may give lengths, and everything has a batch dimension in front, over which the scan is repeated. */
+static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
+                                   hn_arena *keep, hn_budget *budget, hone_error *error) {
+  hone_status status = HONE_OK;
+  int64_t batch = in[1] && in[1]->desc.rank > 0 ? in[1]->desc.dim[0] : -1;
+  hone_tensor *slices = hn_calloc(w->n_in, sizeof *slices), *made = hn_calloc(w->n_out, sizeof *made);
+  const hone_tensor **args = hn_calloc(w->n_in, sizeof *args);
+  hone_tensor **wanted = hn_calloc(w->n_out, sizeof *wanted);
+  pile *piles = hn_calloc(w->n_out, sizeof *piles);
+  if (!slices || !made || !args || !wanted || !piles) status = hn_fail_memory(error, w->n_in, "a scan");
+  for (uint32_t i = 1; status == HONE_OK && i <= w->n_in; i++)
+    if (!in[i] || in[i]->desc.rank < (i <= w->n_state ? 1 : 2) || in[i]->desc.dim[0] != batch)
+      status = hn_fail(error, HONE_ERROR_INPUT, "Scan input %u does not have the batch dimension of the others", i);
+  for (int64_t b = 0; status == HONE_OK && in[0] && b < hone_desc_count(&in[0]->desc); b++)
+    if (in[0]->desc.dtype != HONE_DTYPE_I64 || ((const int64_t *)in[0]->data)[b] != in[w->n_in]->desc.dim[1])
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "Scan (opset 8) with sequences of different lengths is not implemented");
+  for (int64_t b = 0; status == HONE_OK && b < batch; b++) {
+    for (uint32_t i = 0; status == HONE_OK && i < w->n_in; i++) {
+      status = slice_of(in[i + 1], 0, b, &slices[i], budget, error);
+      args[i] = &slices[i];
+    }
+    for (uint32_t i = 0; i < w->n_out; i++) wanted[i] = &made[i];
+    if (status == HONE_OK) status = walk_scan(w, args, wanted, scope, keep, budget, error);
+    for (uint32_t i = 0; i < w->n_in; i++) release(budget, &slices[i]);
+    for (uint32_t i = 0; i < w->n_out; i++) {
+      if (status == HONE_OK && !hn_vec_push(&piles[i], made[i])) status = hn_fail_memory(error, sizeof *made, "a scan's outputs");
+      if (status != HONE_OK) release(budget, &made[i]);
+      made[i].data = NULL;
+    }
+  }
+  for (uint32_t i = 0; status == HONE_OK && i < w->n_out; i++)
+    if (out[i]) status = stack(&piles[i], 0, false, &w->body->outputs.ptr[i]->desc, out[i], budget, error);
+  for (uint32_t i = 0; piles && i < w->n_out; i++) pile_free(&piles[i], budget);
+  hn_free(slices);
+  hn_free(made);
+  hn_free((void *)args);
+  hn_free(wanted);
+  hn_free(piles);
+  return status;
+}
+
+static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
+                             hn_arena *keep, hn_budget *budget, hone_error *error) {
+  bool batched = n->opset < 9;
+  int64_t n_scan_in = hone_node_int(n, "num_scan_inputs", 0);
+  uint32_t lead = batched ? 1 : 0, n_in = n->n_in >= lead ? n->n_in - lead : 0;
+  walk w = {.body = body_of(n, "body"), .n_in = n_in, .n_out = n->n_out};
+  if (!w.body || n_scan_in < 1 || n_scan_in > n_in || w.body->inputs.len != n_in || w.body->outputs.len != n->n_out ||
+      n->n_out < n_in - n_scan_in)
+    return hn_fail(error, HONE_ERROR_INPUT, "the body of Scan does not fit its inputs and outputs");
+  w.n_state = n_in - (uint32_t)n_scan_in;
+  size_t n_axes, n_dirs, n_oaxes, n_odirs;
+  w.axes = hone_node_ints(n, "scan_input_axes", &n_axes);
+  w.directions = hone_node_ints(n, batched ? "directions" : "scan_input_directions", &n_dirs);
+  w.out_axes = hone_node_ints(n, "scan_output_axes", &n_oaxes);
+  w.out_directions = hone_node_ints(n, "scan_output_directions", &n_odirs);
+  if ((w.axes && n_axes != (size_t)n_scan_in) || (w.directions && n_dirs != (size_t)n_scan_in) ||
+      (w.out_axes && n_oaxes != n->n_out - w.n_state) || (w.out_directions && n_odirs != n->n_out - w.n_state))
+    return hn_fail(error, HONE_ERROR_INPUT, "Scan's axes or directions have the wrong length");
+  return batched ? eval_scan_batch(&w, in, out, scope, keep, budget, error)
+                 : walk_scan(&w, in, out, scope, keep, budget, error);
 }
 
 hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,

@@ -54,6 +54,16 @@ static void fold_aside(hone_node *n, inference *inf) {
   hn_free(result.data);
 }
 
+/* Scan of opset 8 has lengths as its first input, and a batch in front of everything. */
+static bool scan_is_batched(const hone_node *n) { return n->opset < 9 && strcmp(n->op_type, "Scan") == 0; }
+
+static void drop_dim(hone_tensor_desc *d, int64_t axis) {
+  if (axis < 0) axis += d->rank;
+  if (axis < 0 || axis >= d->rank) return;
+  for (int32_t k = (int32_t)axis + 1; k < d->rank; k++) d->dim[k - 1] = d->dim[k];
+  d->rank--;
+}
+
 /* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared. */
 static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error) {
   bool loop = strcmp(n->op_type, "Loop") == 0, scan = strcmp(n->op_type, "Scan") == 0;
@@ -61,29 +71,25 @@ static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error)
     if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
     hn_graph *body = n->attr[k].g;
     uint32_t scans = scan ? (uint32_t)hone_node_int(n, "num_scan_inputs", 0) : 0;
+    uint32_t lead = scan_is_batched(n) ? 1 : 0;
     for (uint32_t i = 0; i < body->inputs.len; i++) {
       hn_value *v = body->inputs.ptr[i];
       if (loop && i < 2) {
         v->desc = hone_desc(i == 0 ? HONE_DTYPE_I64 : HONE_DTYPE_BOOL, 0, NULL);
-      } else if ((loop || scan) && i < n->n_in && n->in[i]) {
-        const hone_tensor_desc *given = &n->in[i]->desc;
-        v->kind = n->in[i]->kind;
-        if (given->dtype != HONE_DTYPE_NONE) v->desc.dtype = given->dtype;
-        bool slice = scan && scans <= n->n_in && i >= n->n_in - scans;
-        if (slice && given->rank > 0) {
+      } else if ((loop || scan) && i + lead < n->n_in && n->in[i + lead]) {
+        hone_tensor_desc given = n->in[i + lead]->desc;
+        v->kind = n->in[i + lead]->kind;
+        if (given.dtype != HONE_DTYPE_NONE) v->desc.dtype = given.dtype;
+        if (!scan || given.rank < 0) continue;
+        if (lead) drop_dim(&given, 0);
+        if (scans <= n->n_in && i + lead >= n->n_in - scans) {
           size_t na;
+          uint32_t k = i + lead - (n->n_in - scans);
           const int64_t *axes = hone_node_ints(n, "scan_input_axes", &na);
-          int64_t axis = axes && i - (n->n_in - scans) < na ? axes[i - (n->n_in - scans)] : 0;
-          if (axis < 0) axis += given->rank;
-          if (axis >= 0 && axis < given->rank) {
-            v->desc.rank = given->rank - 1;
-            for (int32_t d = 0, o = 0; d < given->rank; d++)
-              if (d != axis) v->desc.dim[o++] = given->dim[d];
-          }
-        } else if (!slice && scan) {
-          v->desc.rank = given->rank;
-          memcpy(v->desc.dim, given->dim, sizeof given->dim);
+          drop_dim(&given, axes && k < na ? axes[k] : 0);
         }
+        v->desc.rank = given.rank;
+        memcpy(v->desc.dim, given.dim, sizeof given.dim);
       }
     }
     hone_status status = infer_graph(body, inf, error);
