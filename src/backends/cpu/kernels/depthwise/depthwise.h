@@ -2,6 +2,7 @@
 #ifndef HN_KERNELS_DEPTHWISE_H
 #define HN_KERNELS_DEPTHWISE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
