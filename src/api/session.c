@@ -244,17 +244,46 @@ hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max
   return hn_context_record(c->context, facts, max_runs, error);
 }
 
-/* What the passes did not do, for the rules that look for unfused patterns. */
-static void add_near_misses(const hone_plan *p, hone_facts *facts) {
+/* Indices of the nodes in a list of names "a, b", at most `most`. */
+static uint32_t find_nodes(const hone_facts *facts, const char *names, int32_t *out, uint32_t most) {
+  size_t count;
+  const hone_node_fact *nodes = hone_facts_nodes(facts, &count);
+  uint32_t n = 0;
+  for (size_t len; *names && n < most; names += len + strspn(names + len, ", ")) {
+    len = strcspn(names, ",");
+    for (size_t i = 0; i < count; i++)
+      if (nodes[i].name && strlen(nodes[i].name) == len && strncmp(nodes[i].name, names, len) == 0) {
+        out[n++] = (int32_t)i;
+        break;
+      }
+  }
+  return n;
+}
+
+/* What the passes did, and what they did not do, for reports and for the rules that look for unfused patterns. */
+static void add_rewrites(const hone_plan *p, hone_facts *facts) {
   for (uint32_t i = 0; i < p->rewrites.n; i++) {
     const hone_rewrite *w = &p->rewrites.record[i];
-    if (!w->hit) hone_facts_add_near_miss(facts, &(hone_near_miss){.pass = w->pass, .reason = w->reason, .enable_level = -1});
+    uint64_t hits = 0;
+    bool first = true;
+    for (uint32_t k = 0; k < p->rewrites.n; k++) {
+      bool same = p->rewrites.record[k].hit && strcmp(p->rewrites.record[k].pass, w->pass) == 0;
+      if (same && k < i) first = false;
+      hits += same;
+    }
+    if (w->hit && first) hone_facts_add_pass(facts, &(hone_pass_fact){.name = w->pass, .hits = hits});
+    if (w->hit) continue;
+    int32_t nodes[16];
+    uint32_t n = find_nodes(facts, w->nodes, nodes, 16);
+    hone_facts_add_near_miss(facts, &(hone_near_miss){.pass = w->pass, .reason = w->reason, .nodes = nodes, .node_count = n, .enable_level = -1});
   }
 }
 
 hone_status hone_context_record_end(hone_context *c, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record_end needs a context");
-  if (c->facts) add_near_misses(c->plan, c->facts);
+  hone_facts *facts = c->facts;
   c->facts = NULL;
-  return hn_context_record_end(c->context, error);
+  hone_status status = hn_context_record_end(c->context, error);
+  if (status == HONE_OK && facts) add_rewrites(c->plan, facts);
+  return status;
 }
