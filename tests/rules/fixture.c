@@ -69,7 +69,7 @@ static void add_tables(fixture *f) {
     hone_facts_add_step(f->facts, &step);
   }
   if (f->near_miss_level > -2) {
-    int32_t nodes[] = {0, 1};
+    int32_t nodes[] = {0, f->count - 1};
     hone_near_miss miss = {.pass = "fuse_it",
                            .reason = "two consumers",
                            .nodes = nodes,

@@ -29,7 +29,7 @@ typedef struct fixture {
   double outside_ms;              /* seen by the outer clock only */
   double pre_ms, post_ms, h2d_ms; /* outside the run */
   bool no_roofs;
-  int near_miss_level; /* > -2: one near miss over layers 0 and 1, enabled at this level */
+  int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;
   hone_profile *profile;
   hone_findings *findings;

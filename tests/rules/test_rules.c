@@ -222,6 +222,7 @@ static void near_misses_name_pass_and_reason(void **state) {
   fixture f = fixture_healthy();
   f.meta.opt_level = 0;
   f.near_miss_level = 2;
+  fixture_add(&f, "act", "Relu", 1)->mb = 16;
   fixture_diagnose(&f);
   const hone_finding *finding = fixture_finding(&f, "unfused_pattern:fuse_it");
   assert_non_null(finding);
@@ -231,10 +232,17 @@ static void near_misses_name_pass_and_reason(void **state) {
   fixture_free(&f);
   f = fixture_healthy();
   f.near_miss_level = -1;
+  fixture_add(&f, "act", "Relu", 1)->mb = 16;
   fixture_diagnose(&f);
   finding = fixture_finding(&f, "unfused_pattern:fuse_it:refused");
   assert_non_null(finding);
   assert_non_null(strstr(finding->cause, "two consumers"));
+  fixture_free(&f);
+  /* Two products: whatever a pass wanted with them, neither disappears. */
+  f = fixture_healthy();
+  f.near_miss_level = -1;
+  fixture_diagnose(&f);
+  assert_null(fixture_finding(&f, "unfused_pattern"));
   fixture_free(&f);
 }
 

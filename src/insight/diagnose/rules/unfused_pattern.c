@@ -23,29 +23,27 @@ static const hone_layer *layer_of_node(const hn_diagnosis *d, int32_t node) {
   return NULL;
 }
 
-/* Adds the layers of one near miss to the group, each once, and to the finding under way. */
+/* Adds the layers of one near miss to the group, each once, and to the finding under way. The heaviest layer
+ * and every product stay whatever is fused into them; nodes that share a layer are fused already. */
 static void add_miss(hn_diagnosis *d, const hone_near_miss *miss, bool *taken, group *g) {
   const hone_layer *heaviest = NULL;
-  double sum = 0;
-  size_t fresh = 0;
   for (size_t i = 0; i < miss->node_count; i++) {
     const hone_layer *l = layer_of_node(d, miss->nodes[i]);
-    if (!l || taken[l - d->p->layers]) continue;
-    fresh++;
-    sum += hn_typical_ms(l);
-    if (!heaviest || hn_typical_ms(l) > hn_typical_ms(heaviest)) heaviest = l;
+    if (l && (!heaviest || hn_typical_ms(l) > hn_typical_ms(heaviest))) heaviest = l;
   }
-  if (!fresh) return;
-  /* The pattern's anchor stays. When an earlier pattern took it, what is left here goes as a whole. */
-  if (fresh < miss->node_count) heaviest = NULL;
+  bool any = false;
   for (size_t i = 0; i < miss->node_count; i++) {
     const hone_layer *l = layer_of_node(d, miss->nodes[i]);
     if (!l || taken[l - d->p->layers]) continue;
+    bool stays = l == heaviest || hn_is_matrix(l);
     taken[l - d->p->layers] = true;
-    hn_finding_layer(d, l, l == heaviest ? 0 : hn_typical_ms(l));
+    g->whole_ms += hn_typical_ms(l);
+    hn_finding_layer(d, l, stays ? 0 : hn_typical_ms(l));
+    if (stays) continue;
+    g->extra_ms += hn_typical_ms(l);
+    any = true;
   }
-  g->whole_ms += sum;
-  g->extra_ms += heaviest ? sum - hn_typical_ms(heaviest) : sum;
+  if (!any) return;
   g->bytes_saved += (double)miss->bytes_saved;
   g->patterns++;
   if (!g->reason) g->reason = miss->reason;

@@ -63,6 +63,7 @@ hone.footer = (report) => {
   add('outer clock', s.outer_clock);
   add('spans lost', s.dropped_spans || null);
   add('ONNX nodes, executed steps', now.graph.onnx_nodes ? `${now.graph.onnx_nodes} \u2192 ${now.graph.steps}` : null);
+  add('graph passes', now.graph.passes.map((p) => `${p.name} \u00d7${p.hits}`).join(', '));
   add('load time', now.load_ms ? hone.ms(now.load_ms) : null);
   add('system', report.machine.os);
   add('options', report.flags);
