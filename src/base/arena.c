@@ -25,7 +25,7 @@ struct hn_arena_block {
 
 enum { BLOCK = 64 << 10, SMALLEST = 1 << 10 };
 
-void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
+void *hn_arena_raw(hn_arena *a, size_t size, size_t align) {
   if (size > SIZE_MAX / 2) return NULL;
   if (size == 0) size = 1;
   if (a->limit && (size > a->limit || a->used > a->limit - size)) return NULL;
@@ -51,7 +51,12 @@ void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
   }
   b->used = at + size;
   a->used += size;
-  return memset(b->data + at, 0, size);
+  return b->data + at;
+}
+
+void *hn_arena_aligned(hn_arena *a, size_t size, size_t align) {
+  void *p = hn_arena_raw(a, size, align);
+  return p ? memset(p, 0, size ? size : 1) : NULL;
 }
 
 void *hn_arena_alloc(hn_arena *a, size_t size) { return hn_arena_aligned(a, size, 16); }

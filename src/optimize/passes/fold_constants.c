@@ -57,7 +57,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     if (!out[i]) continue;
     int64_t bytes = hone_desc_bytes(&result[i].desc);
     made[i] = HN_NEW(&ctx->model->arena, hone_tensor);
-    void *data = made[i] && bytes >= 0 ? hn_arena_aligned(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
+    void *data = made[i] && bytes >= 0 ? hn_arena_raw(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
     if (!data) {
       answer = hn_pass_memory(ctx);
       break;

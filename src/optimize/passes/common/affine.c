@@ -39,15 +39,54 @@ int64_t hn_affine_channels(hn_pass_context *ctx, const hone_node *n) {
   return channels;
 }
 
-/* Output channel of element i of the weights. */
-static int64_t channel_of(const hone_node *n, const hone_tensor *w, int64_t i) {
-  int64_t inner = 1;
+/* The weights as runs of `length` elements that belong to one output channel. */
+typedef struct runs {
+  int64_t length, period, rows; /* run r: channel r / rows % ... see run_channel */
+  bool transposed;
+} runs;
+
+static runs runs_of(const hone_node *n, const hone_tensor *w) {
+  int64_t inner = 1, columns = w->desc.dim[1];
   for (int32_t d = 2; d < w->desc.rank; d++) inner *= w->desc.dim[d];
-  int64_t column = (i / inner) % w->desc.dim[1], row = i / inner / w->desc.dim[1];
-  if (hn_is_op(n, "Conv")) return row;
-  if (is_gemm(n)) return hone_node_int(n, "transB", 0) ? row : column;
-  int64_t group = hone_node_int(n, "group", 1), rows = w->desc.dim[0] / (group > 0 ? group : 1);
-  return rows ? row / rows * w->desc.dim[1] + column : 0;
+  if (hn_is_op(n, "Conv") || (is_gemm(n) && hone_node_int(n, "transB", 0))) return (runs){.length = inner * columns, .period = 1};
+  int64_t group = is_gemm(n) ? 1 : hone_node_int(n, "group", 1);
+  return (runs){.length = inner, .period = columns, .rows = group > 0 ? w->desc.dim[0] / group : 0, .transposed = true};
+}
+
+/* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's channels. Gemm
+ * without transB is the same with one group. */
+static int64_t run_channel(const runs *r, int64_t run) {
+  if (!r->transposed) return run;
+  return r->rows ? run / r->period / r->rows * r->period + run % r->period : 0;
+}
+
+/* out = in * k per run; false when a finite weight would overflow. */
+static bool scale_f32(const hone_node *n, const hone_tensor *w, double alpha, const double *k, float *out) {
+  runs r = runs_of(n, w);
+  const float *in = w->data;
+  int64_t count = hn_count(w);
+  bool bad = false;
+  for (int64_t run = 0, i = 0; i < count; run++, i += r.length) {
+    double s = alpha * k[run_channel(&r, run)];
+    for (int64_t j = 0; j < r.length; j++) {
+      out[i + j] = (float)((double)in[i + j] * s);
+      bad |= !(fabsf(out[i + j]) <= 3.4028234e38f) & (fabsf(in[i + j]) <= 3.4028234e38f);
+    }
+  }
+  return !bad;
+}
+
+static bool scale_f64(const hone_node *n, const hone_tensor *w, double alpha, const double *k, double *out) {
+  runs r = runs_of(n, w);
+  const double *in = w->data;
+  int64_t count = hn_count(w);
+  bool bad = false;
+  for (int64_t run = 0, i = 0; i < count; run++, i += r.length)
+    for (int64_t j = i; j < i + r.length; j++) {
+      out[j] = in[j] * alpha * k[run_channel(&r, run)];
+      bad |= !isfinite(out[j]) && isfinite(in[j]);
+    }
+  return !bad;
 }
 
 static bool fits(double v, hone_dtype d) { return d == HONE_DTYPE_F64 ? isfinite(v) : fabs(v) <= 3.4028234e38; }
@@ -55,24 +94,21 @@ static bool fits(double v, hone_dtype d) { return d == HONE_DTYPE_F64 ? isfinite
 hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double *k, const double *d, int64_t channels) {
   const hone_tensor *w = n->in[1]->constant, *b = hn_known(hn_in(n, 2));
   hone_dtype dtype = w->desc.dtype;
-  int64_t count = hn_count(w);
   double alpha = is_gemm(n) ? hone_node_float(n, "alpha", 1) : 1, beta = is_gemm(n) ? hone_node_float(n, "beta", 1) : 1;
-  double *weights = k ? HN_NEW_ARRAY(ctx->scratch, double, count + 1) : NULL;
   double *bias = HN_NEW_ARRAY(ctx->scratch, double, channels);
-  if ((k && !weights) || !bias) return hn_pass_memory(ctx);
-  for (int64_t i = 0; k && i < count; i++) {
-    double old = hn_get_f64(w, i);
-    weights[i] = old * alpha * k[channel_of(n, w, i)];
-    /* Weights that are not finite stay so; only new overflows are refused. */
-    if (!fits(weights[i], dtype) && isfinite(old)) return hn_pass_miss(ctx, "the folded weights of '%.80s' would overflow", n->name);
-  }
+  if (!bias) return hn_pass_memory(ctx);
   for (int64_t c = 0; c < channels; c++) {
     double old = b ? beta * hn_get_f64(b, hn_count(b) == 1 ? 0 : c) : 0;
     bias[c] = old * (k ? k[c] : 1) + (d ? d[c] : 0);
     if (!fits(bias[c], dtype)) return hn_pass_miss(ctx, "the folded bias of '%.80s' would overflow", n->name);
   }
   hn_value *new_w = n->in[1], *new_b = NULL;
-  if (k && !(new_w = hn_make_floats(ctx, n->in[1]->name, &w->desc, weights))) return HN_PASS_FAIL;
+  void *data;
+  if (k) {
+    if (!(new_w = hn_make_room(ctx, n->in[1]->name, &w->desc, &data))) return HN_PASS_FAIL;
+    if (!(dtype == HONE_DTYPE_F64 ? scale_f64(n, w, alpha, k, data) : scale_f32(n, w, alpha, k, data)))
+      return hn_pass_miss(ctx, "the folded weights of '%.80s' would overflow", n->name);
+  }
   if (d || b) {
     hone_tensor_desc bd = hone_desc(dtype, 1, &channels);
     new_b = hn_make_floats(ctx, b ? n->in[2]->name : n->in[1]->name, &bd, bias);

@@ -84,17 +84,23 @@ static hn_value *fresh_value(hn_pass_context *ctx, const char *stem) {
   return v;
 }
 
-hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const void *data) {
+hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, void **data) {
   int64_t bytes = hone_desc_bytes(desc);
   hone_tensor *t = bytes < 0 ? NULL : HN_NEW(&ctx->model->arena, hone_tensor);
-  void *copy = t ? hn_arena_aligned(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
-  hn_value *v = copy ? fresh_value(ctx, stem) : NULL;
+  *data = t ? hn_arena_raw(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
+  hn_value *v = *data ? fresh_value(ctx, stem) : NULL;
   if (!v) return hn_pass_memory(ctx), NULL;
-  if (bytes) memcpy(copy, data, (size_t)bytes);
   t->desc = *desc;
   hone_desc_set_layout(&t->desc, HONE_LAYOUT_ROW_MAJOR, 0);
-  t->data = copy;
+  t->data = *data;
   hn_value_set_constant(v, t);
+  return v;
+}
+
+hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const void *data) {
+  void *copy;
+  hn_value *v = hn_make_room(ctx, stem, desc, &copy);
+  if (v && hone_desc_bytes(desc) > 0) memcpy(copy, data, (size_t)hone_desc_bytes(desc));
   return v;
 }
 

@@ -92,6 +92,8 @@ bool hn_known_finite(const hn_value *v);
 /* ---- building and editing. NULL or false: out of memory, and ctx->status says so. */
 /* A constant of this graph named like `stem`. Data is copied. */
 hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const void *data);
+/* The same with data that the caller writes: *data is not initialised. */
+hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, void **data);
 hn_value *hn_make_ints(hn_pass_context *ctx, const char *stem, const int64_t *v, int64_t n);
 /* A float constant (f32 or f64) from doubles, rounded once. */
 hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const double *v);
