@@ -1,2 +1,3 @@
 hone_test_tool(passes_tool passes_tool.c)
 hone_test_tool(steps_tool steps_tool.c)
+hone_test(check_passes check_passes.c)

@@ -324,7 +324,7 @@ static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budg
 /* ------------------------------------------------------------------ lines */
 
 static bool operand(hn_lex *lex, hn_operand *o, hn_model *symbols, uint64_t *budget) {
-  *o = (hn_operand){.kind = HN_OPERAND_NONE};
+  *o = (hn_operand){.kind = HN_OPERAND_NONE, .line = lex->token.line, .column = lex->token.column};
   if (hn_lex_accept_word(lex, "_")) return lex->status == HONE_OK;
   if (hn_lex_accept(lex, '?')) {
     o->optional = true;

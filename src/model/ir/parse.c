@@ -22,6 +22,12 @@ static bool memory(parser *p) {
   return false;
 }
 
+/* Failures found after the line was read point at the place that is wrong. */
+static void point(parser *p, int line, int column) {
+  p->lex.token.line = line;
+  p->lex.token.column = column;
+}
+
 /* A new value of this graph; a name that exists already is an error. */
 static hn_value *define(parser *p, const char *name) {
   if (hn_map_has(&p->graph->by_name, name)) return hn_lex_fail(&p->lex, "'%%%.80s' is made twice", name), NULL;
@@ -69,9 +75,14 @@ static hn_graph *read_graph(void *arg, hn_lex *lex);
 static hn_value *operand_value(parser *p, const hn_operand *o) {
   hn_value *v = NULL;
   if (o->kind == HN_OPERAND_VALUE) {
+    hn_token now = p->lex.token;
+    point(p, o->line, o->column);
     if (o->optional || o->constant) return hn_lex_fail(&p->lex, "'?' and '!' have a meaning in patterns only"), NULL;
     v = hn_value_find(p->graph, o->name);
-    if (!v) hn_lex_fail(&p->lex, "'%%%.80s' is read before it is made", o->name);
+    if (!v)
+      hn_lex_fail(&p->lex, "'%%%.80s' is read before it is made", o->name);
+    else
+      p->lex.token = now;
     return v;
   }
   v = hn_value_create(p->graph, NULL);
@@ -106,14 +117,18 @@ static bool set_attr(parser *p, hone_node *n, const hn_attr *a) {
 static bool node_line(parser *p) {
   hn_line line;
   if (hn_line_parse(&p->lex, &line, p->model, &p->bytes, read_graph, p) != HONE_OK) return false;
+  hn_token now = p->lex.token;
+  if (line.n_op != 1) point(p, line.line, line.column);
   if (line.n_op != 1) return hn_lex_fail(&p->lex, "alternatives have a meaning in patterns only"), false;
   hn_arena *a = &p->model->arena;
   hn_value **in = HN_NEW_ARRAY(a, hn_value *, line.n_in), **out = HN_NEW_ARRAY(a, hn_value *, line.n_out);
   if (!in || !out) return memory(p);
   for (uint32_t i = 0; i < line.n_in; i++)
     if (line.in[i].kind != HN_OPERAND_NONE && !(in[i] = operand_value(p, &line.in[i]))) return false;
+  point(p, line.line, line.column);
   for (uint32_t i = 0; i < line.n_out; i++)
     if (line.out[i] && !(out[i] = define(p, line.out[i]))) return false;
+  p->lex.token = now;
   hone_node *n = hn_node_create(p->graph, NULL, line.op[0], line.domain, line.name, in, line.n_in, out, line.n_out);
   if (!n) return memory(p);
   for (uint32_t i = 0; i < line.n_attr; i++)

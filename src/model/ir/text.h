@@ -47,6 +47,7 @@ typedef enum hn_operand_kind { HN_OPERAND_NONE = 0, HN_OPERAND_VALUE, HN_OPERAND
 
 typedef struct hn_operand {
   hn_operand_kind kind;
+  int line, column;
   bool optional;       /* ?%b */
   bool constant;       /* !%w */
   const char *name;    /* VALUE */

@@ -33,7 +33,8 @@ typedef HN_VEC(spelling) spelling_list;
 typedef struct candidate {
   hone_match match;
   const hone_pattern_desc *desc;
-  uint32_t order; /* of the root in the graph */
+  uint32_t order;  /* of the root in the graph */
+  const char *why; /* near misses */
 } candidate;
 
 typedef HN_VEC(candidate) candidate_list;
@@ -120,8 +121,7 @@ static int by_root(const void *pa, const void *pb) {
 
 /* Every spelling at every node. Near misses are kept apart: they count only where nothing else took the nodes. */
 static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hits, candidate_list *near, hn_arena *arena,
-                        const char ***why, hone_error *error) {
-  HN_VEC(const char *) reasons = {0};
+                        hone_error *error) {
   uint32_t order = 0;
   bool ok = true;
   for (hone_node *n = g->first; n && ok; n = n->next) {
@@ -135,13 +135,21 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
       if (r == HN_MATCH_YES) ok = hn_vec_push(hits, c);
       if (r != HN_MATCH_NEAR || missed) continue;
       missed = true;
-      const char *text = hn_arena_strdup(arena, reason.text);
-      ok = text && hn_vec_push(near, c) && hn_vec_push(&reasons, text);
+      c.why = hn_arena_strdup(arena, reason.text);
+      ok = c.why && hn_vec_push(near, c);
     }
   }
-  *why = hn_arena_memdup(arena, reasons.ptr, reasons.len * sizeof *reasons.ptr);
-  hn_vec_free(&reasons);
-  return ok && *why ? HONE_OK : hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to match patterns");
+  return ok ? HONE_OK : hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to match patterns");
+}
+
+static bool any_taken(const candidate *c, const bool *taken) {
+  for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
+    if (taken[c->match.node[k]->mark]) return true;
+  return false;
+}
+
+static void take(const candidate *c, bool *taken) {
+  for (uint32_t k = 0; k < c->match.pattern->n_lines; k++) taken[c->match.node[k]->mark] = true;
 }
 
 hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, hn_pass_report *report, hone_error *error) {
@@ -149,18 +157,15 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, hn_pass_report
   hn_arena arena = {0};
   spelling_list spellings = {0};
   candidate_list found = {0}, near = {0};
-  const char **why = NULL;
   bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
   hone_status status = taken ? compile(&arena, &spellings, error) : hn_fail_memory(error, g->n_nodes, "the patterns");
-  if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, &why, error);
+  if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
   if (status != HONE_OK) goto done;
   if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
   for (size_t i = 0; i < found.len; i++) {
     candidate *c = &found.ptr[i];
     uint32_t n = c->match.pattern->n_lines;
-    bool free = true;
-    for (uint32_t k = 0; k < n; k++) free = free && !taken[c->match.node[k]->mark];
-    hone_node *node = free ? make_operator(c) : NULL;
+    hone_node *node = any_taken(c, taken) ? NULL : make_operator(c);
     if (!node) continue;
     hn_pattern_hit hit = {.pattern = c->desc, .node = node, .root = hn_match_root(&c->match), .n_nodes = n,
                           .nodes = hn_arena_memdup(&g->model->arena, c->match.node, n * sizeof *c->match.node)};
@@ -169,11 +174,15 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, hn_pass_report
       status = hn_fail_memory(error, sizeof hit, "the patterns");
       goto done;
     }
-    for (uint32_t k = 0; k < n; k++) taken[c->match.node[k]->mark] = true;
+    take(c, taken);
     record(report, c->desc, &c->match, true, "one step");
   }
-  for (size_t i = 0; i < near.len; i++)
-    if (!taken[near.ptr[i].order]) record(report, near.ptr[i].desc, &near.ptr[i].match, false, why[i]);
+  if (near.len) qsort(near.ptr, near.len, sizeof *near.ptr, larger_first);
+  for (size_t i = 0; i < near.len; i++) {
+    if (any_taken(&near.ptr[i], taken)) continue;
+    take(&near.ptr[i], taken);
+    record(report, near.ptr[i].desc, &near.ptr[i].match, false, near.ptr[i].why);
+  }
   if (hits->len) qsort(hits->ptr, hits->len, sizeof *hits->ptr, by_root);
 done:
   for (hone_node *n = g->first; n; n = n->next) n->mark = 0;

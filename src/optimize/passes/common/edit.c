@@ -73,12 +73,16 @@ bool hn_known_finite(const hn_value *v) {
 
 /* ------------------------------------------------------------------ building */
 
-/* "stem_hone", with a number where that is taken: short, and stable from run to run. */
+/* "stem_pass", with a number where that is taken: short, and stable from run to run. A stem that this pass made already
+ * does not get longer. */
 static hn_value *fresh_value(hn_pass_context *ctx, const char *stem) {
-  char name[160];
-  snprintf(name, sizeof name, "%.120s_%s", stem, ctx->pass->name);
+  char name[200], tail[64];
+  snprintf(tail, sizeof tail, "_%.60s", ctx->pass->name);
+  const char *again = strstr(stem, tail);
+  int len = again ? (int)(again - stem) : 120;
+  snprintf(name, sizeof name, "%.*s%s", len < 120 ? len : 120, stem, tail);
   for (unsigned i = 2; hn_value_find(ctx->graph, name) && i < 1000; i++)
-    snprintf(name, sizeof name, "%.120s_%s_%u", stem, ctx->pass->name, i);
+    snprintf(name, sizeof name, "%.*s%s_%u", len < 120 ? len : 120, stem, tail, i);
   hn_value *v = hn_value_create(ctx->graph, hn_value_find(ctx->graph, name) ? NULL : name);
   if (!v) hn_pass_memory(ctx);
   return v;

@@ -1,0 +1,306 @@
+/* Runs tests/passes/cases.txt: a graph, what the passes make of it, and what they say about it.
+ *
+ *   == name
+ *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
+ *   level: 2                     (optional)
+ *   <graph>
+ *   -- after
+ *   <graph, without header>      (or "same")
+ *   -- said
+ *   hit fold_batch_norm: ...     (hits and near misses, in order)
+ *
+ * Every case is also verified numerically after each pass, checked for its invariants, and optimised a second time, which
+ * must change nothing; its text must be read back to the same text. HONE_UPDATE_GOLDEN=1 writes the file anew with what
+ * came out: look at the difference. A case whose level line is "patterns" runs the pattern matcher of lowering instead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "model/ir/text.h"
+#include "optimize/lower/patterns.h"
+#include "optimize/passes/optimize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const path = "tests/passes/cases.txt";
+
+typedef struct test_case {
+  char name[96], passes[160], level[16];
+  char *graph, *after, *said;
+} test_case;
+
+typedef HN_VEC(test_case) case_list;
+
+static char *append(char *text, const char *line) {
+  size_t n = text ? strlen(text) : 0;
+  char *more = realloc(text, n + strlen(line) + 2);
+  assert_non_null(more);
+  strcpy(more + n, line);
+  strcat(more, "\n");
+  return more;
+}
+
+static void field(char *out, size_t size, const char *line, const char *key) {
+  if (strncmp(line, key, strlen(key)) == 0) snprintf(out, size, "%s", line + strlen(key));
+}
+
+static case_list read_cases(void) {
+  case_list list = {0};
+  hone_error e = {0};
+  hn_file f;
+  if (hn_file_map(path, NULL, &f, &e) != HONE_OK) fail_msg("%s", e.what);
+  char *all = strndup((const char *)f.data, f.size), *save = NULL;
+  hn_file_unmap(&f);
+  char **section = NULL;
+  for (char *line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    test_case *c = list.len ? &list.ptr[list.len - 1] : NULL;
+    if (strncmp(line, "== ", 3) == 0) {
+      assert_true(hn_vec_push(&list, (test_case){.level = "2"}));
+      c = &list.ptr[list.len - 1];
+      snprintf(c->name, sizeof c->name, "%s", line + 3);
+      section = &c->graph;
+    } else if (!c)
+      continue; /* the head of the file */
+    else if (strcmp(line, "-- after") == 0)
+      section = &c->after;
+    else if (strcmp(line, "-- said") == 0)
+      section = &c->said;
+    else if (section == &c->graph && (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0)) {
+      field(c->passes, sizeof c->passes, line, "passes: ");
+      field(c->level, sizeof c->level, line, "level: ");
+    } else
+      *section = append(*section, line);
+  }
+  free(all);
+  return list;
+}
+
+static hn_model *parse(const char *name, const char *text) {
+  hone_error e = {0};
+  hn_model *m = NULL;
+  hone_status s = hn_model_parse(name, text, strlen(text), &m, &e);
+  if (s == HONE_OK) s = hn_model_resolve(m, &e);
+  if (s == HONE_OK) s = hn_model_infer(m, &e);
+  char line[900];
+  hone_error_format(&e, line, sizeof line);
+  if (s != HONE_OK) fail_msg("%s: %s", name, line);
+  return m;
+}
+
+static char *graph_text(const hn_model *m) {
+  hn_str s = {0};
+  assert_true(hn_graph_print(m->graph, &(hn_print_options){.max_elements = 16}, &s));
+  return s.ptr;
+}
+
+static char *said(const hn_pass_report *r) {
+  hn_str s = {0};
+  for (size_t i = 0; i < r->records.len; i++)
+    hn_str_printf(&s, "%s %s: %s\n", r->records.ptr[i].hit ? "hit" : "near", r->records.ptr[i].pass, r->records.ptr[i].reason);
+  hn_str_puts(&s, "");
+  return s.ptr ? s.ptr : strdup("");
+}
+
+/* What is printed in full is read back, and then printed the same. */
+static void round_trip(const char *name, const hn_model *m) {
+  hn_str a = {0}, b = {0};
+  hn_print_options all = {.max_elements = UINT32_MAX, .node_names = true};
+  assert_true(hn_model_print(m, &all, &a));
+  hn_model *again = parse(name, a.ptr);
+  assert_true(hn_model_print(again, &all, &b));
+  assert_string_equal(a.ptr, b.ptr);
+  hn_model_destroy(again);
+  hn_str_free(&a);
+  hn_str_free(&b);
+}
+
+static void run_optimizer(const test_case *c, char **after, char **words) {
+  hone_error e = {0};
+  hn_pass_report r = {0}, again = {0};
+  hn_model *m = parse(c->name, c->graph);
+  char *before = graph_text(m);
+  round_trip(c->name, m);
+  hn_optimize_options o = {.level = atoi(c->level), .passes = c->passes[0] ? c->passes : NULL, .verify_each = true, .check_each = true};
+  hone_status s = hn_optimize(m, &o, &r, &e);
+  char line[900];
+  hone_error_format(&e, line, sizeof line);
+  if (s != HONE_OK) fail_msg("%s: %s", c->name, line);
+  assert_true(r.fixed_point);
+  round_trip(c->name, m);
+  char *now = graph_text(m);
+  *after = strcmp(now, before) == 0 ? strdup("same\n") : strdup(now);
+  *words = said(&r);
+  s = hn_optimize(m, &o, &again, &e);
+  assert_int_equal(s, HONE_OK);
+  for (size_t i = 0; i < again.records.len; i++)
+    if (again.records.ptr[i].hit) fail_msg("%s: %s fires again: %s", c->name, again.records.ptr[i].pass, again.records.ptr[i].reason);
+  hn_str json = {0};
+  assert_true(hn_pass_report_json(&r, &json));
+  assert_non_null(strstr(json.ptr, "\"records\""));
+  hn_str_free(&json);
+  free(now);
+  free(before);
+  hn_pass_report_free(&r);
+  hn_pass_report_free(&again);
+  hn_model_destroy(m);
+}
+
+static void run_patterns(const test_case *c, char **after, char **words) {
+  hone_error e = {0};
+  hn_pass_report r = {0};
+  hn_pattern_hits hits;
+  hn_model *m = parse(c->name, c->graph);
+  assert_int_equal(hn_patterns_match(m->graph, &hits, &r, &e), HONE_OK);
+  hn_str s = {0};
+  for (size_t i = 0; i < hits.len; i++) {
+    const hn_pattern_hit *h = &hits.ptr[i];
+    hn_str_printf(&s, "%s of %u nodes:", h->node->op_type, h->n_nodes);
+    for (uint32_t k = 0; k < h->node->n_in; k++) hn_str_printf(&s, " %s", h->node->in[k] ? h->node->in[k]->name : "_");
+    hn_str_printf(&s, " -> %s%s\n", h->node->out[0]->name, h->pointwise ? ", pointwise" : "");
+  }
+  hn_str_puts(&s, hits.len ? "" : "nothing\n");
+  *after = s.ptr;
+  *words = said(&r);
+  hn_vec_free(&hits);
+  hn_pass_report_free(&r);
+  hn_model_destroy(m);
+}
+
+static void cases(void **state) {
+  (void)state;
+  case_list list = read_cases();
+  bool update = getenv("HONE_UPDATE_GOLDEN") != NULL;
+  uint32_t wrong = 0;
+  hn_str file = {0};
+  hn_str_puts(&file, "Cases of check_passes: see there for the form. HONE_UPDATE_GOLDEN=1 writes the parts after the graphs.\n");
+  assert_true(list.len >= 40);
+  for (size_t i = 0; i < list.len; i++) {
+    test_case *c = &list.ptr[i];
+    char *after = NULL, *words = NULL;
+    if (strcmp(c->level, "patterns") == 0)
+      run_patterns(c, &after, &words);
+    else
+      run_optimizer(c, &after, &words);
+    if (!update && (strcmp(after, c->after ? c->after : "") != 0 || strcmp(words, c->said ? c->said : "") != 0)) {
+      print_error("%s:\n-- expected\n%s-- said\n%s-- got\n%s-- said\n%s\n", c->name, c->after, c->said, after, words);
+      wrong++;
+    }
+    hn_str_printf(&file, "\n== %s\n", c->name);
+    if (c->passes[0]) hn_str_printf(&file, "passes: %s\n", c->passes);
+    if (strcmp(c->level, "2") != 0) hn_str_printf(&file, "level: %s\n", c->level);
+    hn_str_printf(&file, "%s-- after\n%s-- said\n%s", c->graph, after, words);
+    free(after);
+    free(words);
+    free(c->graph);
+    free(c->after);
+    free(c->said);
+  }
+  hone_error e = {0};
+  if (update) assert_int_equal(hn_file_write(path, file.ptr, file.len, &e), HONE_OK);
+  hn_str_free(&file);
+  hn_vec_free(&list);
+  assert_int_equal(wrong, 0);
+}
+
+/* Every pass is in a case in which it fires. */
+static void every_pass_fires(void **state) {
+  (void)state;
+  case_list list = read_cases();
+  for (uint32_t i = 0; i < hn_pass_count(); i++) {
+    char want[96];
+    snprintf(want, sizeof want, "hit %s:", hn_pass_name(i));
+    bool found = false;
+    for (size_t k = 0; k < list.len && !found; k++) found = list.ptr[k].said && strstr(list.ptr[k].said, want);
+    if (!found) fail_msg("no case in which %s fires", hn_pass_name(i));
+    assert_non_null(hn_pass_about(i));
+  }
+  for (size_t k = 0; k < list.len; k++) {
+    free(list.ptr[k].graph);
+    free(list.ptr[k].after);
+    free(list.ptr[k].said);
+  }
+  hn_vec_free(&list);
+}
+
+/* ------------------------------------------------------------------ the text form */
+
+static void bad_text(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *where, *what;
+  } bad[] = {
+      {"", "t:1:1", "expected 'graph', found the end of the text"},
+      {"graph g(%x: f32[2]) -> (%y) {\n  %y = Relu(%z)\n}", "t:2:13", "'%z' is read before it is made"},
+      {"graph g(%x: f32[2]) -> (%y) {\n}", "t:1:25", "nothing makes the output '%y'"},
+      {"graph g(%x: f32[2]) -> (%x) {\n  %x = Relu(%x)\n}", "t:2:3", "'%x' is made twice"},
+      {"graph g(%x: f32[2xx]) -> (%x) {}", "t:1:13", "a dimension is a number, ? or a name"},
+      {"graph g(%x: f33[2]) -> (%x) {}", "t:1:13", "expected a type such as f32[1x3], found 'f33'"},
+      {"graph g() -> (%x) {\n  const %x: f32[2] = {1, }\n}", "t:2:26", "expected a number, found '}'"},
+      {"graph g() -> (%x) {\n  const %x: f32[2] = #00\n}", "t:2:22", "the values of this constant were left out when the text was printed"},
+      {"graph g() -> (%x) {\n  const %x: f32[9999999999] = full(1)\n}", "t:2:31", "the constants are too large"},
+      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu(%x) {a=1, a=2}\n}", "t:2:26", "attribute 'a' is given twice"},
+      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu|Abs(%x)\n}", "t:2:3", "alternatives have a meaning in patterns only"},
+      {"graph g(%x: f32[1x2x3x4x5x6x7x8x9]) -> (%x) {}", "t:1:13", "more than 8 dimensions"},
+      {"graph g(%\"a) -> (%x) {}", "t:1:9", "a quoted text does not end on its line"},
+      {"graph g() -> () {} graph", "t:1:20", "unexpected 'graph' after the graph"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    hn_model *m = NULL;
+    hone_error e = {0};
+    assert_int_equal(hn_model_parse("t", bad[i].text, strlen(bad[i].text), &m, &e), HONE_ERROR_INPUT);
+    assert_null(m);
+    assert_string_equal(e.what, bad[i].what);
+    assert_string_equal(e.where, bad[i].where);
+  }
+}
+
+static void deep_text(void **state) {
+  (void)state;
+  hn_str s = {0};
+  hn_str_puts(&s, "graph g(%c: bool[]) -> () {\n");
+  for (int i = 0; i < 1000; i++) hn_str_printf(&s, "%%v%d = If(%%c) {then_branch=graph a() -> () {\n", i);
+  hn_model *m = NULL;
+  hone_error e = {0};
+  assert_int_equal(hn_model_parse("t", s.ptr, s.len, &m, &e), HONE_ERROR_INPUT);
+  assert_string_equal(e.what, "graphs are nested deeper than 16");
+  hn_str_free(&s);
+}
+
+static void all_types(void **state) {
+  (void)state;
+  const char *text =
+      "ir 9\nopset 18\nopset \"com.microsoft\" 1\n"
+      "graph \"a b\"(%x: f32[Nx3x\"x y\"x?], %\"p q\": i64[*], %z, %s: seq f32[2], %d: f16[2] = {1.5, -inf}) -> (%y: f32[N], %o) {\n"
+      "  const %a: f64[2x2] = {1, -2.5, 3.0000000000000004, nan}\n"
+      "  const %b: bool[2] = {1, 0}\n"
+      "  const %c: u64[2] = {18446744073709551615, 0}\n"
+      "  const %e: bf16[1] = {1.5}\n"
+      "  const %t: string[2] = {\"a\\\"b\", \"\\n\"}\n"
+      "  const %f: i8[3x2] = full(-7)\n"
+      "  const %n: f32[0] = {}\n"
+      "  %y, _ = com.microsoft::Thing(%x, _, %a, %b, %c, %e, %t, %f, %n) {alpha=1.0, axes=[1, -2], e=[], k=floats[0.5, 2], "
+      "mode=\"x\", names=strings[\"a\"], value=i64[2] {1, 2}}\n"
+      "  %o = If(%b) {then_branch=graph yes() -> (%u) {\n    %u = Neg(%y)\n  }}\n"
+      "}\n";
+  hn_model *m = NULL;
+  hone_error e = {0};
+  if (hn_model_parse("t", text, strlen(text), &m, &e) != HONE_OK) fail_msg("%s %s", e.where, e.what);
+  hn_str s = {0};
+  assert_true(hn_model_print(m, NULL, &s));
+  assert_string_equal(s.ptr, text);
+  assert_int_equal(hn_model_check(m, &e), HONE_OK);
+  hn_str_free(&s);
+  hn_model_destroy(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cases), cmocka_unit_test(every_pass_fires), cmocka_unit_test(bad_text),
+                                     cmocka_unit_test(deep_text), cmocka_unit_test(all_types)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
