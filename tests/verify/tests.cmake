@@ -1,0 +1,1 @@
+hone_test(test_verify_kernels test_verify_kernels.c)
