@@ -97,7 +97,7 @@ const char *cli_si(double v, char buf[16]) {
   int i = 0;
   while (fabs(v) >= 1000 && i < 5) v /= 1000, i++;
   int digits = fabs(v) >= 100 || (i == 0 && v == floor(v)) ? 0 : fabs(v) >= 10 ? 1 : 2;
-  snprintf(buf, 16, i ? "%.*f %c" : "%.*f", digits, v, prefix[i]);
+  snprintf(buf, 16, "%.*f %.*s", digits, v, i ? 1 : 0, prefix + i);
   return buf;
 }
 

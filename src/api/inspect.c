@@ -19,7 +19,8 @@ static double elements_of(const hone_tensor_desc *d) {
 
 /* Parameters are constants of floating-point type, counted once however often they are read. */
 static bool is_parameter(const hn_value *v) {
-  return v && v->constant && !v->producer && hone_dtype_is_float(v->constant->desc.dtype);
+  if (!v || !hone_dtype_is_float(v->desc.dtype)) return false;
+  return v->producer ? strcmp(v->producer->op_type, "Constant") == 0 : v->constant != NULL; /* exporters write both */
 }
 
 static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_t *counted, hone_error *error) {
@@ -42,7 +43,7 @@ static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_
     known = known && hone_desc_known(&v->desc);
     if (is_parameter(v) && !counted[v->id]) {
       counted[v->id] = 1;
-      info->params += elements_of(&v->constant->desc);
+      info->params += elements_of(&v->desc);
     }
   }
   for (uint32_t i = 0; i < n->n_out; i++) {

@@ -56,7 +56,8 @@ hone_status hn_side_run(hn_side *s, const hn_feed *feeds, uint32_t n, hone_error
       hn_error_got(error, "%s", hone_desc_format(want, b, sizeof b));
     }
   }
-  if (status == HONE_OK) status = hn_context_run(s->context, in, NULL, error);
+  hn_run_limits limits = {.max_seconds = s->max_seconds};
+  if (status == HONE_OK) status = hn_context_run(s->context, in, &limits, error);
   hn_free((void *)in);
   return status;
 }

@@ -22,6 +22,7 @@ typedef struct hn_side {
   hn_device *device;
   hn_plan *plan;
   hn_context *context;
+  double max_seconds; /* of one run; 0: none */
 } hn_side;
 
 hone_status hn_side_open(hn_model *model, const hn_side_options *options, hn_side *out, hone_error *error);
