@@ -1,5 +1,6 @@
 /* fuzz_seeds TARGET FOLDER: writes starting inputs for a fuzz target, from the ONNX test data where it is installed. */
 #include "fuzz/seeds_data.h"
+#include "fuzz/seeds_onnx.h"
 #include "insight/sample.h"
 
 #include "model/ir/text.h"
@@ -48,6 +49,7 @@ int main(int argc, char **argv) {
     seeds_data(folder);
     return 0;
   }
+  if (strcmp(target, "fuzz_onnx") == 0) seeds_onnx(folder);
   bool tensor = strcmp(target, "fuzz_tensor") == 0;
   glob_t g;
   if (glob(tensor ? "/usr/share/libonnx-testdata/data/node/*/test_data_set_0/input_0.pb" : "/usr/share/libonnx-testdata/data/node/*/model.onnx", 0, NULL, &g) != 0) return 0;
