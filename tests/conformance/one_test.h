@@ -12,6 +12,7 @@ typedef hone_status engine_fn(hn_model *model, const hone_tensor *const *inputs,
                               double seconds, hone_error *error);
 
 engine_fn run_eval; /* scalar references, one node after the other */
+engine_fn run_saved; /* the references again, on the model written to a file and read back */
 engine_fn run_plan; /* what users get: optimised at level 2, planned, run by a context */
 
 /* Runs the test in `folder` and says why it did not pass in reason. */

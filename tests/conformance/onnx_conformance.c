@@ -1,4 +1,4 @@
-/* onnx_conformance [--engine plan|eval] [--seconds S] [--at-least N] [--quiet] DIR...
+/* onnx_conformance [--engine plan|eval|saved] [--seconds S] [--at-least N] [--quiet] DIR...
  *
  * Runs every ONNX backend test below the folders and ends with "passed N, refused N, wrong N". Each test runs in a
  * process of its own, so that a crash or a hang is that test's verdict and no more. Exit status: 0; 1 when a test is
@@ -23,7 +23,7 @@ typedef HN_VEC(char *) names;
 static const struct {
   const char *name;
   engine_fn *run;
-} engines[] = {{"plan", run_plan}, {"eval", run_eval}};
+} engines[] = {{"plan", run_plan}, {"eval", run_eval}, {"saved", run_saved}};
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -96,7 +96,7 @@ static verdict run_apart(const char *folder, engine_fn *engine, double seconds, 
 }
 
 static int usage(const char *why) {
-  fprintf(stderr, "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval] [--seconds S] [--at-least N] [--quiet] DIR...\n", why);
+  fprintf(stderr, "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval|saved] [--seconds S] [--at-least N] [--quiet] DIR...\n", why);
   return 2;
 }
 

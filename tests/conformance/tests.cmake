@@ -1,5 +1,10 @@
-# The ONNX backend-test runner, and its counts on the suites of libonnx-testdata.
+# The ONNX backend-test runner, and its counts on the suites of libonnx-testdata: as users run models, by the references, and
+# by the references after a model was written and read back.
 hone_test_tool(onnx_conformance onnx_conformance.c one_test.c run_plan.c)
-hone_ctest(onnx_conformance ${CMAKE_COMMAND} -E env $<TARGET_FILE:onnx_conformance> --at-least 0
-  /usr/share/libonnx-testdata/data/node /usr/share/libonnx-testdata/data/simple
-  /usr/share/libonnx-testdata/data/pytorch-operator /usr/share/libonnx-testdata/data/pytorch-converted)
+set(suites /usr/share/libonnx-testdata/data)
+if(EXISTS ${suites})
+  foreach(engine plan eval saved)
+    hone_ctest(conformance_${engine} onnx_conformance --engine ${engine} --at-least 1000 --quiet
+      ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
+  endforeach()
+endif()

@@ -62,7 +62,16 @@ static void real(sink *s, uint32_t field, float f) {
 
 typedef void (*message)(sink *s, const void *what, const hn_model *m);
 
+/* A counting sink goes through each message once; a writing one counts every level anew, which is the depth times the
+ * small parts (weights are not looked at when they are counted). */
 static void nested(sink *s, uint32_t field, message f, const void *what, const hn_model *m) {
+  if (!s->file) {
+    uint64_t before = s->count;
+    f(s, what, m);
+    varint(s, s->count - before);
+    varint(s, field << 3 | 2);
+    return;
+  }
   sink counter = {.error = NULL};
   f(&counter, what, m);
   varint(s, field << 3 | 2);
@@ -112,10 +121,15 @@ static void tensor_type_message(sink *s, const void *what, const hn_model *m) {
 
 static void type_message(sink *s, const void *what, const hn_model *m) { nested(s, 1, tensor_type_message, what, m); }
 
+static void element_message(sink *s, const void *what, const hn_model *m) { nested(s, 1, type_message, what, m); }
+static void sequence_message(sink *s, const void *what, const hn_model *m) { nested(s, 4, element_message, what, m); }
+static void optional_message(sink *s, const void *what, const hn_model *m) { nested(s, 9, element_message, what, m); }
+
 static void value_message(sink *s, const void *what, const hn_model *m) {
   const hn_value *v = what;
+  static const message by_kind[] = {[HN_TENSOR] = type_message, [HN_SEQUENCE] = sequence_message, [HN_OPTIONAL] = optional_message};
   text(s, 1, v->name);
-  if (v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE) nested(s, 2, type_message, &v->desc, m);
+  if (v->kind != HN_MAP && v->desc.dtype != HONE_DTYPE_NONE) nested(s, 2, by_kind[v->kind], &v->desc, m);
 }
 
 static void graph_message(sink *s, const void *what, const hn_model *m);
@@ -168,6 +182,10 @@ static void graph_message(sink *s, const void *what, const hn_model *m) {
     if (is_initializer(v)) nested(s, 5, tensor_message, &(named_tensor){v->name, v->constant}, m);
   }
   for (size_t i = 0; i < g->inputs.len; i++) nested(s, 11, value_message, g->inputs.ptr[i], m);
+  for (size_t i = 0; i < g->values.len && m->ir_version < 4; i++) { /* before IR 4 every initializer is an input */
+    const hn_value *v = g->values.ptr[i];
+    if (is_initializer(v) && !v->is_input) nested(s, 11, value_message, v, m);
+  }
   for (size_t i = 0; i < g->outputs.len; i++) nested(s, 12, value_message, g->outputs.ptr[i], m);
   for (size_t i = 0; i < g->values.len; i++) {
     const hn_value *v = g->values.ptr[i];
@@ -217,7 +235,36 @@ static hone_status write_file(message f, const void *what, const hn_model *m, co
   return s.status;
 }
 
+/* What a file cannot say: a node of another opset than the model imports (inlined from a function that imports its own),
+ * unless its definition is the same in both; inputs and outputs whose type is too deep a nest for a descriptor. */
+static hone_status check_sayable(const hn_model *m, const hn_graph *g, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (const hone_node *n = g->first; n && status == HONE_OK; n = n->next) {
+    int64_t opset = hn_model_opset(m, n->domain);
+    bool same = opset == n->opset || (n->op && opset >= n->op->since && (!n->op->until || opset <= n->op->until));
+    if (!same) {
+      hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is of opset %d, the model imports %lld: one file cannot hold both", n->op_type,
+              (int)n->opset, (long long)opset);
+      hn_error_where(error, "node '%s'", n->name);
+      return HONE_ERROR_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < n->n_attr && status == HONE_OK; i++)
+      if (n->attr[i].type == HONE_ATTR_GRAPH) status = check_sayable(m, n->attr[i].g, error);
+  }
+  for (size_t i = 0; i < g->inputs.len + g->outputs.len && status == HONE_OK; i++) {
+    const hn_value *v = i < g->inputs.len ? g->inputs.ptr[i] : g->outputs.ptr[i - g->inputs.len];
+    if (v->kind != HN_TENSOR && (v->kind == HN_MAP || v->desc.dtype == HONE_DTYPE_NONE))
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "the type of '%.80s' cannot be written", v->name);
+  }
+  return status;
+}
+
 hone_status hn_onnx_save(const hn_model *model, const char *path, hone_error *error) {
+  hone_status status = check_sayable(model, model->graph, error);
+  if (status != HONE_OK) {
+    hn_error_where(error, "%s", path);
+    return status;
+  }
   return write_file(model_message, NULL, model, path, error);
 }
 
