@@ -34,9 +34,13 @@ static void sink(void *arg, int64_t n, int64_t m, int64_t at, const double *acc,
   float scale = s->x_scale * (float)hn_quant_at(s->w_scale, m) / s->y_scale;
   double bias = s->bias ? hn_get_f64(s->bias, m) : 0;
   int64_t base = (n * s->filters + m) * s->plane + at;
-  for (int64_t i = 0; i < count; i++) {
-    double q = hn_saturate((double)rintf((float)(acc[i] + bias) * scale) + s->zero, s->lo, s->hi);
-    hn_store_f64(s->y, base + i, &q, 1);
+  enum { CHUNK = 256 };
+  double q[CHUNK];
+  for (int64_t i = 0; i < count; i += CHUNK) {
+    int64_t part = hn_min_i64(CHUNK, count - i);
+    for (int64_t j = 0; j < part; j++)
+      q[j] = hn_saturate((double)rintf((float)(acc[i + j] + bias) * scale) + s->zero, s->lo, s->hi);
+    hn_store_f64(s->y, base + i, q, part);
   }
 }
 

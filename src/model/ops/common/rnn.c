@@ -235,7 +235,7 @@ static void run_sample(hone_call *call, const hn_rnn *r, const buffers *b, int64
 hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *error) {
   const hone_tensor_desc *desc[PEEPHOLES + 1] = {NULL};
   hn_rnn r;
-  buffers b = {NULL};
+  buffers b = {0};
   for (uint32_t i = 0; i < call->n_inputs && i <= PEEPHOLES; i++)
     desc[i] = call->input[i] ? &call->input[i]->desc : NULL;
   hone_status s = init(&r, call->node, kind, desc, call->n_inputs, error);
