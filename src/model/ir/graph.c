@@ -416,6 +416,7 @@ bool hn_value_replace(hn_value *old, hn_value *with) {
     for (size_t i = 0; i < g->outputs.len; i++)
       if (g->outputs.ptr[i] == old) g->outputs.ptr[i] = with;
     with->is_output = true;
+    with->declared = old->declared;
     old->is_output = false;
     return exchange_names(old, with);
   }

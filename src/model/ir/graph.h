@@ -51,6 +51,7 @@ struct hn_value {
   hone_tensor_desc desc; /* what inference knows: dtype NONE, rank -1 where nothing is known */
   hone_node *producer;
   uint32_t producer_index;
+  const hone_tensor_desc *declared; /* of graph outputs: the file's own words, for writing where inference knows less */
   const hone_tensor *constant; /* row-major bytes, when the value is known before the run */
   bool is_input;  /* of its graph; an input with a constant is an overridable initializer */
   bool is_output; /* of its graph, at least once */

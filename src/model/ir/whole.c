@@ -166,6 +166,7 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
     if (!w) goto memory;
     w->kind = v->kind;
     w->desc = v->desc;
+    w->declared = v->declared;
     w->constant = v->constant;
     map[v->id] = w;
   }

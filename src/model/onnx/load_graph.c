@@ -258,6 +258,7 @@ static hone_status load_output(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope 
     v = mine;
   }
   if (hn_onnx_load_type(l, m, v) != HONE_OK) return l->source.status;
+  if (v->desc.rank >= 0 && !(v->declared = hn_arena_memdup(&l->model->arena, &v->desc, sizeof v->desc))) return hn_pb_no_memory(m);
   return hn_graph_add_output(scope->graph, v) ? HONE_OK : hn_pb_no_memory(m);
 }
 

@@ -127,9 +127,11 @@ static void optional_message(sink *s, const void *what, const hn_model *m) { nes
 
 static void value_message(sink *s, const void *what, const hn_model *m) {
   const hn_value *v = what;
+  const hone_tensor_desc *d = &v->desc;
+  if (d->rank < 0 && v->declared && v->declared->dtype == d->dtype) d = v->declared;
   static const message by_kind[] = {[HN_TENSOR] = type_message, [HN_SEQUENCE] = sequence_message, [HN_OPTIONAL] = optional_message};
   text(s, 1, v->name);
-  if (v->kind != HN_MAP && v->desc.dtype != HONE_DTYPE_NONE) nested(s, 2, by_kind[v->kind], &v->desc, m);
+  if (v->kind != HN_MAP && d->dtype != HONE_DTYPE_NONE) nested(s, 2, by_kind[v->kind], d, m);
 }
 
 static void graph_message(sink *s, const void *what, const hn_model *m);

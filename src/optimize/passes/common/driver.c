@@ -143,6 +143,7 @@ static bool own_outputs(hn_graph *g) {
     if (!copy) return false;
     copy->desc = v->desc;
     copy->kind = v->kind;
+    copy->declared = v->declared;
     hone_node *n = hn_node_create(g, NULL, "Identity", "", NULL, &v, 1, &copy, 1);
     if (!n) return false;
     n->op = hn_op_find("", "Identity", n->opset, NULL);
