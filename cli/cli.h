@@ -103,6 +103,7 @@ int cli_columns(void);         /* of standard output; 100 when it is no terminal
 /* A line on standard error that shows how far long work is; nothing when that is no terminal. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);
 void cli_progress_end(void);
+void cli_progress_wipe(void); /* the same from a signal handler that ends the process */
 
 /* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it.
  */

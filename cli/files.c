@@ -19,8 +19,10 @@ static void on_interrupt(int signal) {
   hone_context *context = atomic_load(&cancellable);
   if (context)
     hone_context_cancel(context);
-  else if (!held)
-    _exit(130); /* nothing is open and nothing listens */
+  else if (!held) { /* nothing is open and nothing listens */
+    cli_progress_wipe();
+    _exit(130);
+  }
 }
 
 void cli_signals(void) {

@@ -61,10 +61,19 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   last = now;
   progress_shown = true;
   enum { WIDTH = 30 };
-  int filled = total ? (int)(done * WIDTH / total) : 0;
+  int filled = (int)(done * WIDTH / total);
+  if (!total) {
+    fprintf(stderr, "\r\033[K%s ...", what);
+    fflush(stderr);
+    return;
+  }
   fprintf(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################",
           WIDTH - filled, "", (unsigned long long)done, (unsigned long long)total);
   fflush(stderr);
+}
+
+void cli_progress_wipe(void) {
+  if (progress_shown && write(STDERR_FILENO, "\r\033[K", 4) < 0) progress_shown = false;
 }
 
 void cli_progress_end(void) {

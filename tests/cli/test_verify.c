@@ -2,6 +2,7 @@
 #include "base/fault.h"
 #include "model/ir/graph.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -119,11 +122,32 @@ static void test_cancel(void **state) {
   hone_model_release(m);
 }
 
+#ifdef HN_FAULTS
+/* 0: found and localised; 1: not. In a process of its own: some failures read out of bounds, where a
+ * sanitizer ends it, which is a way of being caught, too. */
+static int try_fault(const char *fault, const char *net) {
+  fflush(NULL);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    dup2(open("/dev/null", O_WRONLY), 2);
+    hone_model *m = strcmp(net, "bert_base") == 0 ? zoo(net, 0.17, 19, 1)
+                    : strcmp(net, "yolov3") == 0  ? zoo(net, 0.1, 64, 1)
+                                                  : zoo(net, 0.3, 64, 1);
+    hn_fault_set(fault);
+    hone_verify_result r = verify(m, NULL, 2);
+    _exit(r.verdict == HONE_VERDICT_DIFFERENT && r.first_different_node[0] ? 0 : 99);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 99;
+}
+#endif
+
 /* Failures on purpose in the code under test; the reference side has none of that code. */
 static void test_faults(void **state) {
   (void)state;
-#if !defined(HN_FAULTS) ||                                                                                   \
-    defined(__SANITIZE_ADDRESS__) /* some of these failures read out of bounds: that is theirs */
+#ifndef HN_FAULTS
   skip();
 #else
   static const struct {
@@ -132,22 +156,14 @@ static void test_faults(void **state) {
 #include "cli/verify_faults.inc"
   };
   int missed = 0;
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-    const char *n = faults[i].net;
-    hone_model *m = strcmp(n, "bert_base") == 0 ? zoo(n, 0.17, 19, 1)
-                    : strcmp(n, "yolov3") == 0  ? zoo(n, 0.1, 64, 1)
-                                                : zoo(n, 0.3, 64, 1);
-    hn_fault_set(faults[i].fault);
-    hone_verify_result r = verify(m, NULL, 2);
-    hn_fault_set(NULL);
-    if (r.verdict != HONE_VERDICT_DIFFERENT || !r.first_different_node[0]) {
-      print_error("not caught: %s in %s (max_rel %g, '%s')\n", faults[i].fault, n, r.max_rel,
-                  r.first_different_node);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    if (try_fault(faults[i].fault, faults[i].net)) {
+      print_error("not caught: %s in %s\n", faults[i].fault, faults[i].net);
       missed++;
     }
-    hone_model_release(m);
-  }
   assert_int_equal(missed, 0);
+  assert_int_equal(try_fault("no_such_fault", "mobilenetv2"),
+                   1); /* and without one there is nothing to find */
 #endif
 }
 
