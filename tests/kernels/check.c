@@ -45,9 +45,11 @@ void ck_fill(ck *c, float *x, size_t n, enum ck_fill f) {
 }
 
 float *ck_alloc(ck *c, size_t n, size_t misalign) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), body = ((n + misalign) * sizeof(float) + 64 + page - 1) / page * page;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE),
+         body = ((n + misalign) * sizeof(float) + 64 + page - 1) / page * page;
   ck_block *b = malloc(sizeof *b);
-  unsigned char *map = b ? mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+  unsigned char *map =
+      b ? mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
   if (map == MAP_FAILED || mprotect(map + body, page, PROT_NONE)) {
     fprintf(stderr, "check_kernels: out of memory for %zu floats\n", n);
     exit(6);
@@ -72,7 +74,8 @@ static void fail(ck *c, const char *fmt, ...) {
 void ck_release_all(ck *c) {
   for (ck_block *b = c->blocks, *next; b; b = next) {
     next = b->next;
-    const unsigned char *first = (const unsigned char *)b->data, *last = (const unsigned char *)(b->data + b->n);
+    const unsigned char *first = (const unsigned char *)b->data,
+                        *last = (const unsigned char *)(b->data + b->n);
     const unsigned char *end = last + b->misalign * sizeof(float);
     for (const unsigned char *p = b->map; p < first; p++)
       if (*p != pattern) {
@@ -120,13 +123,17 @@ void ck_near(ck *c, size_t index, float got, double want, double bound) {
     return;
   }
   double error = fabs((double)got - want);
-  if (!(error <= bound)) fail(c, "element %zu: got %.9g, want %.9g, error %.3g above the bound %.3g", index, (double)got, want, error, bound);
+  if (!(error <= bound))
+    fail(c, "element %zu: got %.9g, want %.9g, error %.3g above the bound %.3g", index, (double)got, want,
+         error, bound);
 }
 
 void ck_same(ck *c, size_t index, float got, float want) {
   c->comparisons++;
-  if (unwritten(got) && !unwritten(want)) fail(c, "element %zu was not written", index);
-  else if (isnan(want) ? !isnan(got) : got != want) fail(c, "element %zu: got %.9g, want %.9g", index, (double)got, (double)want);
+  if (unwritten(got) && !unwritten(want))
+    fail(c, "element %zu was not written", index);
+  else if (isnan(want) ? !isnan(got) : got != want)
+    fail(c, "element %zu: got %.9g, want %.9g", index, (double)got, (double)want);
 }
 
 void ck_true(ck *c, bool ok, const char *what) {
@@ -156,7 +163,8 @@ double ck_time(void (*fn)(void *), void *arg) {
   return best;
 }
 
-void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes, double scalar_seconds) {
+void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes,
+                   double scalar_seconds) {
   double compute = flops / ck_peak_flops(c->kernel->isa), memory = bytes / ck_read_bandwidth(bytes);
   double roof = compute > memory ? compute : memory;
   char speedup[32] = "";

@@ -33,33 +33,37 @@ uint64_t ck_random(ck *c); /* seeded per kernel, the same in every run */
 void ck_fill(ck *c, float *x, size_t n, enum ck_fill f);
 
 /* ---- memory that ends at a guard page
- * n floats whose last byte is the last one before an inaccessible page: an overrun of one byte faults, the fault is
- * reported with the case's label.  misalign (in floats) > 0 leaves that many floats between the end and the guard page
- * to get odd alignments (they hold a pattern that ck_release checks); the area in front of the block holds one, too,
- * so that an underrun is seen.  Outputs: pre-filled with a signalling pattern, so an element not written is seen. */
+ * n floats whose last byte is the last one before an inaccessible page: an overrun of one byte faults, the
+ * fault is reported with the case's label.  misalign (in floats) > 0 leaves that many floats between the end
+ * and the guard page to get odd alignments (they hold a pattern that ck_release checks); the area in front of
+ * the block holds one, too, so that an underrun is seen.  Outputs: pre-filled with a signalling pattern, so
+ * an element not written is seen. */
 float *ck_alloc(ck *c, size_t n, size_t misalign);
-void ck_release_all(ck *c); /* checks the patterns, frees every block; the harness calls it after check, too */
+void ck_release_all(
+    ck *c); /* checks the patterns, frees every block; the harness calls it after check, too */
 
 /* ---- comparisons
  * Names the case for all messages until the next call. */
 void ck_case(ck *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* One output element: got against the oracle; fails unless |got - want| <= bound.  A NaN wants a NaN, an infinity the
- * same infinity (an infinite bound accepts everything but the wrong NaN-ness). */
+/* One output element: got against the oracle; fails unless |got - want| <= bound.  A NaN wants a NaN, an
+ * infinity the same infinity (an infinite bound accepts everything but the wrong NaN-ness). */
 void ck_near(ck *c, size_t index, float got, double want, double bound);
 /* Bit-exact (integers, moves, max-pooling); NaN equals NaN. */
 void ck_same(ck *c, size_t index, float got, float want);
 void ck_true(ck *c, bool ok, const char *what);
 bool ck_failed(const ck *c); /* this kernel has failed already: an adapter may stop early */
 
-/* Rounding unit of float: 2^-24.  Bounds are derived: for a sum of k products, (k + 2) * CK_EPS * sum|a||b| + k * CK_TINY. */
+/* Rounding unit of float: 2^-24.  Bounds are derived: for a sum of k products, (k + 2) * CK_EPS * sum|a||b| +
+ * k * CK_TINY. */
 #define CK_EPS 5.9604644775390625e-08
 #define CK_TINY 1.401298464324817e-45 /* smallest denormal: absolute error of an underflowing product */
 
 /* ---- bench
  * Runs fn(arg) until the time is stable; returns the best seconds a call. */
 double ck_time(void (*fn)(void *), void *arg);
-/* Prints one line: label, GFLOP/s, GB/s, % of the measured roof (FMA peak or bandwidth, whichever bounds), x scalar
- * (scalar_seconds <= 0: not shown). */
-void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes, double scalar_seconds);
+/* Prints one line: label, GFLOP/s, GB/s, % of the measured roof (FMA peak or bandwidth, whichever bounds), x
+ * scalar (scalar_seconds <= 0: not shown). */
+void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes,
+                   double scalar_seconds);
 
 #endif

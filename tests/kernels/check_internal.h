@@ -21,8 +21,8 @@ struct ck {
   bool json;
 };
 
-/* Peak f32 FLOP/s of one thread with the instructions of that tier, and read bandwidth (bytes/s) of one thread at a
- * footprint of that many bytes; measured at the first call. */
+/* Peak f32 FLOP/s of one thread with the instructions of that tier, and read bandwidth (bytes/s) of one
+ * thread at a footprint of that many bytes; measured at the first call. */
 double ck_peak_flops(hn_isa isa);
 double ck_read_bandwidth(double footprint);
 double ck_now(void);

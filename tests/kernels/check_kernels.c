@@ -1,9 +1,9 @@
 /* check_kernels: walks kernels.def and proves every kernel through its family's adapter.
  *
  * usage: check_kernels [--bench] [--filter TEXT] [--list] [--expect-failure]
- * --expect-failure ends at the first failing kernel with exit 0, and with 1 when there is none: for seeded faults.
- * Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels passed; 1: a
- * kernel failed or has no test; 2: wrong usage. */
+ * --expect-failure ends at the first failing kernel with exit 0, and with 1 when there is none: for seeded
+ * faults. Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels
+ * passed; 1: a kernel failed or has no test; 2: wrong usage. */
 #include "check_internal.h"
 
 #include <signal.h>
@@ -36,7 +36,8 @@ static const ck_family *find_family(const char *name) {
 /* An access beyond a buffer: say where, and end; there is nothing to return to. */
 static void on_fault(int sig) {
   char line[320];
-  int n = snprintf(line, sizeof line, "FAIL %s: %s: access outside a buffer (signal %d)\n", state.kernel ? state.kernel->name : "?", state.label, sig);
+  int n = snprintf(line, sizeof line, "FAIL %s: %s: access outside a buffer (signal %d)\n",
+                   state.kernel ? state.kernel->name : "?", state.label, sig);
   if (write(STDOUT_FILENO, line, (size_t)n) < 0) _exit(1);
   _exit(expect_failure && sig != SIGILL ? 0 : 1);
 }
@@ -51,10 +52,14 @@ int main(int argc, char **argv) {
   const char *filter = "";
   bool bench = false, list = false;
   for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--bench")) bench = true;
-    else if (!strcmp(argv[i], "--list")) list = true;
-    else if (!strcmp(argv[i], "--expect-failure")) expect_failure = true;
-    else if (!strcmp(argv[i], "--filter") && i + 1 < argc) filter = argv[++i];
+    if (!strcmp(argv[i], "--bench"))
+      bench = true;
+    else if (!strcmp(argv[i], "--list"))
+      list = true;
+    else if (!strcmp(argv[i], "--expect-failure"))
+      expect_failure = true;
+    else if (!strcmp(argv[i], "--filter") && i + 1 < argc)
+      filter = argv[++i];
     else {
       fprintf(stderr, "usage: check_kernels [--bench] [--filter TEXT] [--list] [--expect-failure]\n");
       return 2;
@@ -81,7 +86,8 @@ int main(int argc, char **argv) {
       continue;
     }
     if (k->isa > hn_cpu()->isa) {
-      printf("skip %s: needs %s, this run has %s\n", k->name, hn_isa_name(k->isa), hn_isa_name(hn_cpu()->isa));
+      printf("skip %s: needs %s, this run has %s\n", k->name, hn_isa_name(k->isa),
+             hn_isa_name(hn_cpu()->isa));
       skipped++;
       continue;
     }
@@ -101,10 +107,13 @@ int main(int argc, char **argv) {
       printf("noticed: %s fails\n", k->name);
       return 0;
     }
-    if (!bench) printf("%s %-28s %llu comparisons\n", state.failures ? "FAIL" : "ok  ", k->name, (unsigned long long)state.comparisons);
+    if (!bench)
+      printf("%s %-28s %llu comparisons\n", state.failures ? "FAIL" : "ok  ", k->name,
+             (unsigned long long)state.comparisons);
   }
   if (!bench && !list)
-    printf("%d kernels: %d passed, %d failed, %d skipped; %llu comparisons\n", checked + skipped, checked - failed, failed, skipped, (unsigned long long)comparisons);
+    printf("%d kernels: %d passed, %d failed, %d skipped; %llu comparisons\n", checked + skipped,
+           checked - failed, failed, skipped, (unsigned long long)comparisons);
   if (expect_failure) printf("FAIL no kernel failed, but one should\n");
   return failed || expect_failure ? 1 : 0;
 }

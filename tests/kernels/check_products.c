@@ -1,5 +1,6 @@
-/* check_products: random Conv, ConvTranspose, Gemm and MatMul steps through every CPU tactic that accepts them, for
- * every instruction tier of this machine and several thread counts, against the operators' scalar references.
+/* check_products: random Conv, ConvTranspose, Gemm and MatMul steps through every CPU tactic that accepts
+ * them, for every instruction tier of this machine and several thread counts, against the operators' scalar
+ * references.
  *
  * usage: check_products [CASES]      exit 0: all agree; 1: a tactic is wrong, or never accepted anything */
 #include <math.h>
@@ -71,8 +72,10 @@ static void to_channels_last(const hone_tensor *x, const hone_tensor_desc *d, fl
     for (int64_t q = 0; q < c; q++)
       for (int64_t p = 0; p < inner; p++) {
         float *a = (float *)x->data + (n * c + q) * inner + p, *b = y + (n * inner + p) * pitch + q;
-        if (back) *a = *b;
-        else *b = *a;
+        if (back)
+          *a = *b;
+        else
+          *b = *a;
       }
 }
 
@@ -84,10 +87,20 @@ static void prepare(test *t, const char *op, int32_t n_in, int64_t pitch_extra) 
   for (int i = 0; i < n_in; i++) in[i] = t->row_major[i].desc.dtype ? &t->row_major[i] : NULL;
   hn_arena keep = {0};
   if (hn_eval_node(t->node, in, out, &keep, NULL, &e)) die(op, &e);
-  t->step = (hone_step){.struct_size = sizeof t->step, .abi = HONE_PLUGIN_ABI, .anchor = op, .name = "t", .node = t->node, .n_inputs = (uint32_t)n_in,
-                        .n_anchor_inputs = (uint32_t)n_in, .input = t->in, .n_outputs = 1, .output = &t->out};
+  t->step = (hone_step){.struct_size = sizeof t->step,
+                        .abi = HONE_PLUGIN_ABI,
+                        .anchor = op,
+                        .name = "t",
+                        .node = t->node,
+                        .n_inputs = (uint32_t)n_in,
+                        .n_anchor_inputs = (uint32_t)n_in,
+                        .input = t->in,
+                        .n_outputs = 1,
+                        .output = &t->out};
   t->out.desc = t->want.desc;
-  int64_t channels = t->channels_last ? t->want.desc.dim[1] : t->want.desc.rank ? t->want.desc.dim[t->want.desc.rank - 1] : 1;
+  int64_t channels = t->channels_last    ? t->want.desc.dim[1]
+                     : t->want.desc.rank ? t->want.desc.dim[t->want.desc.rank - 1]
+                                         : 1;
   if (t->channels_last) hone_desc_set_layout(&t->out.desc, HONE_LAYOUT_CHANNELS_LAST, channels + pitch_extra);
   float *y = t->want.data;
   int64_t count = hone_desc_count(&t->want.desc), inner = 1;
@@ -105,23 +118,29 @@ static void prepare(test *t, const char *op, int32_t n_in, int64_t pitch_extra) 
     t->step.epilogue[t->step.n_epilogue++] = (hone_epilogue){.kind = HONE_EPI_ACT, .act = HONE_PW_RELU};
     for (int64_t i = 0; i < count; i++) y[i] = y[i] > 0 ? y[i] : 0;
   } else if (act == 2) {
-    t->step.epilogue[t->step.n_epilogue++] = (hone_epilogue){.kind = HONE_EPI_ACT, .act = HONE_PW_LEAKYRELU, .alpha = 0.125f};
+    t->step.epilogue[t->step.n_epilogue++] =
+        (hone_epilogue){.kind = HONE_EPI_ACT, .act = HONE_PW_LEAKYRELU, .alpha = 0.125f};
     for (int64_t i = 0; i < count; i++) y[i] = y[i] < 0 ? y[i] * 0.125f : y[i];
   } else if (act == 3) {
-    t->step.epilogue[t->step.n_epilogue++] = (hone_epilogue){.kind = HONE_EPI_ACT, .act = HONE_PW_HARDSWISH, .alpha = 1 / 6.0f, .beta = 0.5f};
+    t->step.epilogue[t->step.n_epilogue++] =
+        (hone_epilogue){.kind = HONE_EPI_ACT, .act = HONE_PW_HARDSWISH, .alpha = 1 / 6.0f, .beta = 0.5f};
     for (int64_t i = 0; i < count; i++) y[i] *= fminf(fmaxf(y[i] / 6 + 0.5f, 0), 1);
   }
   if (!vector && upto(3) == 0) {
     operand(t, n_in, 1, &channels);
     t->step.epilogue[t->step.n_epilogue++] = (hone_epilogue){.kind = HONE_EPI_SCALE, .input = (uint32_t)n_in};
-    for (int64_t i = 0; i < count; i++) y[i] *= ((float *)t->row_major[n_in].data)[t->channels_last ? i / inner % channels : i % channels];
+    for (int64_t i = 0; i < count; i++)
+      y[i] *= ((float *)t->row_major[n_in].data)[t->channels_last ? i / inner % channels : i % channels];
     n_in++;
   }
   t->step.n_inputs = (uint32_t)n_in;
   for (int i = 0; i < n_in; i++) {
     t->in[i].desc = t->row_major[i].desc;
-    bool activation = t->channels_last && (i == 0 || t->row_major[i].desc.rank == t->want.desc.rank) && i != 1;
-    if (activation) hone_desc_set_layout(&t->in[i].desc, HONE_LAYOUT_CHANNELS_LAST, t->in[i].desc.dim[1] + (i == 0 ? pitch_extra : 0));
+    bool activation =
+        t->channels_last && (i == 0 || t->row_major[i].desc.rank == t->want.desc.rank) && i != 1;
+    if (activation)
+      hone_desc_set_layout(&t->in[i].desc, HONE_LAYOUT_CHANNELS_LAST,
+                           t->in[i].desc.dim[1] + (i == 0 ? pitch_extra : 0));
   }
 }
 
@@ -129,7 +148,8 @@ static hone_node *new_node(test *t, const char *op, int32_t n_in) {
   t->model = hn_model_create(NULL);
   hn_value *in[MAX_IN] = {0}, *out[1];
   if (!t->model) die("memory", NULL);
-  for (int i = 0; i < n_in; i++) in[i] = t->row_major[i].desc.dtype ? hn_value_create(t->model->graph, NULL) : NULL;
+  for (int i = 0; i < n_in; i++)
+    in[i] = t->row_major[i].desc.dtype ? hn_value_create(t->model->graph, NULL) : NULL;
   out[0] = hn_value_create(t->model->graph, NULL);
   t->node = hn_node_create(t->model->graph, NULL, op, "", "t", in, (uint32_t)n_in, out, 1);
   hone_reason why = {""};
@@ -148,7 +168,8 @@ static void drop(test *t) {
   if (t->model) hn_model_destroy(t->model);
 }
 
-static void run_one(test *t, const struct hone_tactic_desc *d, size_t which, const hone_machine *m, hn_pool *pool) {
+static void run_one(test *t, const struct hone_tactic_desc *d, size_t which, const hone_machine *m,
+                    hn_pool *pool) {
   hone_error e = {0};
   hone_reason why = {""};
   if (strcmp(d->anchor, t->step.anchor) || !d->accepts(&t->step, m, &why)) return;
@@ -172,18 +193,30 @@ static void run_one(test *t, const struct hone_tactic_desc *d, size_t which, con
     to_channels_last(&t->row_major[i], &t->in[i].desc, own[i], false);
   }
   void *outs[1] = {out};
-  hone_step_run r = {.step = &t->step, .in = in, .out = outs, .blob = blob, .workspace = ws, .threads = m->threads, .parallel = hn_pool_parallel, .pool = pool};
+  hone_step_run r = {.step = &t->step,
+                     .in = in,
+                     .out = outs,
+                     .blob = blob,
+                     .workspace = ws,
+                     .threads = m->threads,
+                     .parallel = hn_pool_parallel,
+                     .pool = pool};
   if (d->run(&r, &e)) die(d->name, &e);
   hone_tensor result = {t->want.desc, got};
-  if (t->channels_last) to_channels_last(&result, &t->out.desc, out, true);
-  else memcpy(got, out, (size_t)bytes);
-  /* Every operand is in [-1, 1]: a sum of k products errs by (k + 2) eps k at most on either side; the epilogue's
-   * few operations keep magnitudes below k + 3 and their derivative below 2. */
+  if (t->channels_last)
+    to_channels_last(&result, &t->out.desc, out, true);
+  else
+    memcpy(got, out, (size_t)bytes);
+  /* Every operand is in [-1, 1]: a sum of k products errs by (k + 2) eps k at most on either side; the
+   * epilogue's few operations keep magnitudes below k + 3 and their derivative below 2. */
   double bound = 4 * (t->k + 8) * eps * (t->k + 4);
   int64_t count = hone_desc_count(&t->want.desc);
   for (int64_t i = 0; i < count; i++)
     if (!(fabs((double)got[i] - ((float *)t->want.data)[i]) <= bound)) {
-      if (wrong++ < 10) printf("FAIL %s (isa %x, %u threads) %s epilogue of %u: element %lld is %g, want %g\n", d->name, m->isa, m->threads, t->label, t->step.n_epilogue, (long long)i, (double)got[i], (double)((float *)t->want.data)[i]);
+      if (wrong++ < 10)
+        printf("FAIL %s (isa %x, %u threads) %s epilogue of %u: element %lld is %g, want %g\n", d->name,
+               m->isa, m->threads, t->label, t->step.n_epilogue, (long long)i, (double)got[i],
+               (double)((float *)t->want.data)[i]);
       break;
     }
   for (int i = 0; i < MAX_IN; i++) hn_free(own[i]);
@@ -201,8 +234,15 @@ static void run_all(test *t) {
   for (int tier = 0; tier <= 2; tier++) {
     if (hn_isa_of(bits[tier]) > cpu->isa) continue;
     for (uint32_t threads = 1; threads <= 3; threads++) {
-      hone_machine m = {.device = "cpu", .isa = bits[tier], .threads = threads, .peak_flops = 1e11, .dram_bytes = 1e10, .cache_bytes = 1e11,
-                        .l1 = threads == 3 ? 4096 : cpu->l1d, .l2 = threads == 3 ? 32768 : cpu->l2, .l3 = cpu->l3};
+      hone_machine m = {.device = "cpu",
+                        .isa = bits[tier],
+                        .threads = threads,
+                        .peak_flops = 1e11,
+                        .dram_bytes = 1e10,
+                        .cache_bytes = 1e11,
+                        .l1 = threads == 3 ? 4096 : cpu->l1d,
+                        .l2 = threads == 3 ? 32768 : cpu->l2,
+                        .l3 = cpu->l3};
       for (size_t i = 0; tactics[i]; i++) run_one(t, tactics[i], i, &m, pools[threads]);
     }
   }
@@ -211,16 +251,19 @@ static void run_all(test *t) {
 static void conv_case(bool transpose) {
   test t = {.channels_last = true};
   int32_t spatial = (int32_t)between(1, 3);
-  int64_t groups = upto(2) ? 1 : between(1, 4), cin = between(1, upto(3) ? 6 : 40), cout = between(1, upto(3) ? 9 : 70);
+  int64_t groups = upto(2) ? 1 : between(1, 4), cin = between(1, upto(3) ? 6 : 40),
+          cout = between(1, upto(3) ? 9 : 70);
   if (upto(3) == 0) groups = between(2, 40), cin = cout = 1;
-  int64_t x[5] = {between(1, 2), groups * cin}, w[5] = {transpose ? groups * cin : groups * cout, transpose ? cout : cin};
+  int64_t x[5] = {between(1, 2), groups * cin},
+          w[5] = {transpose ? groups * cin : groups * cout, transpose ? cout : cin};
   int64_t stride[3], dilation[3], pads[6], k = cin;
   for (int i = 0; i < spatial; i++) {
     w[2 + i] = between(1, 4), stride[i] = between(1, 3), dilation[i] = upto(2) ? 1 : 2;
     int64_t reach = (w[2 + i] - 1) * dilation[i];
     pads[i] = upto(reach < 3 ? reach : 3), pads[spatial + i] = upto(reach < 3 ? reach : 3);
     x[2 + i] = between(transpose ? 1 : reach + 1, reach + (spatial == 1 ? 40 : 9));
-    if (transpose && (x[2 + i] - 1) * stride[i] + reach + 1 <= pads[i] + pads[spatial + i]) pads[i] = pads[spatial + i] = 0;
+    if (transpose && (x[2 + i] - 1) * stride[i] + reach + 1 <= pads[i] + pads[spatial + i])
+      pads[i] = pads[spatial + i] = 0;
     k *= w[2 + i];
   }
   operand(&t, 0, spatial + 2, x);
@@ -233,13 +276,20 @@ static void conv_case(bool transpose) {
     hn_node_set_ints(t.node, "strides", stride, (size_t)spatial);
     hn_node_set_ints(t.node, "dilations", dilation, (size_t)spatial);
     int64_t pad_mode = upto(5);
-    if (pad_mode == 0 && !transpose) hn_node_set_string(t.node, "auto_pad", "SAME_UPPER", 10);
-    else if (pad_mode == 1 && !transpose) hn_node_set_string(t.node, "auto_pad", "SAME_LOWER", 10);
-    else hn_node_set_ints(t.node, "pads", pads, (size_t)spatial * 2);
+    if (pad_mode == 0 && !transpose)
+      hn_node_set_string(t.node, "auto_pad", "SAME_UPPER", 10);
+    else if (pad_mode == 1 && !transpose)
+      hn_node_set_string(t.node, "auto_pad", "SAME_LOWER", 10);
+    else
+      hn_node_set_ints(t.node, "pads", pads, (size_t)spatial * 2);
     t.k = (double)k + 1;
-    snprintf(t.label, sizeof t.label, "%s g%lld %lld->%lld rank %d kernel %lldx%lldx%lld stride %lld x %lldx%lld pads %lld,%lld dilation %lld", t.node->op_type, (long long)groups,
-             (long long)cin, (long long)cout, spatial, (long long)w[2], (long long)(spatial > 1 ? w[3] : 1), (long long)(spatial > 2 ? w[4] : 1), (long long)stride[0], (long long)x[2], (long long)(spatial > 1 ? x[3] : 1),
-             (long long)pads[0], (long long)pads[spatial], (long long)dilation[0]);
+    snprintf(t.label, sizeof t.label,
+             "%s g%lld %lld->%lld rank %d kernel %lldx%lldx%lld stride %lld x %lldx%lld pads %lld,%lld "
+             "dilation %lld",
+             t.node->op_type, (long long)groups, (long long)cin, (long long)cout, spatial, (long long)w[2],
+             (long long)(spatial > 1 ? w[3] : 1), (long long)(spatial > 2 ? w[4] : 1), (long long)stride[0],
+             (long long)x[2], (long long)(spatial > 1 ? x[3] : 1), (long long)pads[0],
+             (long long)pads[spatial], (long long)dilation[0]);
     prepare(&t, transpose ? "ConvTranspose" : "Conv", 3, upto(2) ? 0 : between(1, 5));
     if (transpose || upto(3)) t.in[1].constant = t.row_major[1].data;
     run_all(&t);
@@ -263,7 +313,8 @@ static void gemm_case(void) {
     if (upto(1)) hn_node_set_float(t.node, "alpha", 0.5f);
     if (upto(1)) hn_node_set_float(t.node, "beta", 0.75f);
     t.k = (double)k + 1;
-    snprintf(t.label, sizeof t.label, "Gemm %lldx%lldx%lld trans %lld%lld C %lld", (long long)m, (long long)n, (long long)k, (long long)ta, (long long)tb, (long long)c);
+    snprintf(t.label, sizeof t.label, "Gemm %lldx%lldx%lld trans %lld%lld C %lld", (long long)m, (long long)n,
+             (long long)k, (long long)ta, (long long)tb, (long long)c);
     prepare(&t, "Gemm", 3, 0);
     if (upto(1)) t.in[1].constant = t.row_major[1].data;
     if (upto(1) && t.row_major[2].desc.dtype) t.in[2].constant = t.row_major[2].data;
@@ -276,13 +327,17 @@ static void matmul_case(void) {
   test t = {0};
   int64_t m = between(1, 40), n = between(1, 90), k = between(1, 120), b0 = between(1, 3), b1 = between(1, 4);
   int32_t ra = (int32_t)between(1, 4), rb = (int32_t)between(1, 4);
-  int64_t a[4] = {upto(2) ? b0 : 1, upto(2) ? b1 : 1, m, k}, b[4] = {upto(2) ? b0 : 1, upto(2) ? b1 : 1, k, n};
+  int64_t a[4] = {upto(2) ? b0 : 1, upto(2) ? b1 : 1, m, k},
+          b[4] = {upto(2) ? b0 : 1, upto(2) ? b1 : 1, k, n};
   operand(&t, 0, ra, a + 4 - ra);
-  if (rb == 1) operand(&t, 1, 1, &k);
-  else operand(&t, 1, rb, b + 4 - rb);
+  if (rb == 1)
+    operand(&t, 1, 1, &k);
+  else
+    operand(&t, 1, rb, b + 4 - rb);
   if (new_node(&t, "MatMul", 2)) {
     t.k = (double)k;
-    snprintf(t.label, sizeof t.label, "MatMul %lldx%lldx%lld ranks %d %d", (long long)m, (long long)n, (long long)k, ra, rb);
+    snprintf(t.label, sizeof t.label, "MatMul %lldx%lldx%lld ranks %d %d", (long long)m, (long long)n,
+             (long long)k, ra, rb);
     prepare(&t, "MatMul", 2, 0);
     if (upto(1)) t.in[1].constant = t.row_major[1].data;
     run_all(&t);
@@ -301,10 +356,12 @@ int main(int argc, char **argv) {
     gemm_case();
     matmul_case();
   }
-  static const char *const mine[] = {"conv_gemm", "depthwise_rows", "conv_transpose_phases", "gemm_tiles", "matmul_tiles"};
+  static const char *const mine[] = {"conv_gemm", "depthwise_rows", "conv_transpose_phases", "gemm_tiles",
+                                     "matmul_tiles"};
   for (size_t i = 0; tactics[i]; i++)
     for (size_t j = 0; j < sizeof mine / sizeof *mine; j++)
-      if (!strcmp(tactics[i]->name, mine[j])) printf("%-24s %llu runs\n", tactics[i]->name, (unsigned long long)accepted[i]);
+      if (!strcmp(tactics[i]->name, mine[j]))
+        printf("%-24s %llu runs\n", tactics[i]->name, (unsigned long long)accepted[i]);
   for (uint32_t i = 1; i <= 3; i++) hn_pool_destroy(pools[i]);
   printf("%llu wrong\n", (unsigned long long)wrong);
   return wrong ? 1 : 0;

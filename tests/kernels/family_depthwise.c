@@ -21,9 +21,11 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
 static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1, size_t l2) {
   hn_depthwise d = {.batch = s->batch, .channels = s->channels};
   for (int i = 0; i < 2; i++) {
-    d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i], d.dilation[i] = s->dilation[i];
+    d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i],
+    d.dilation[i] = s->dilation[i];
     d.pad[i] = s->pad[i];
-    d.out[i] = (s->in[i] + s->pad[i] + s->pad_end[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+    d.out[i] =
+        (s->in[i] + s->pad[i] + s->pad_end[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
   }
   d.in_pixel = s->channels + s->extra_in, d.in_row = d.in_pixel * s->in[1], d.in_batch = d.in_row * s->in[0];
   int64_t p = s->channels + s->extra_out;
@@ -39,14 +41,19 @@ static void negate(float *x, size_t n, const float *p) {
 
 static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum ck_fill fill, size_t l1) {
   hn_depthwise d = describe(s, 2, l1, 1u << 14);
-  ck_case(c, "depthwise n%lld c%lld %lldx%lld k%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u post=%d fill=%s", (long long)s->batch,
-          (long long)s->channels, (long long)s->in[0], (long long)s->in[1], (long long)s->kernel[0], (long long)s->kernel[1],
-          (long long)s->stride[1], (long long)s->dilation[1], (long long)s->pad[1], (long long)s->extra_in, (long long)s->extra_out,
-          s->flags, s->post, ck_fill_name(fill));
-  int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->batch * d.out[0] * d.out[1], in_pixels = s->batch * s->in[0] * s->in[1];
+  ck_case(
+      c,
+      "depthwise n%lld c%lld %lldx%lld k%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u post=%d fill=%s",
+      (long long)s->batch, (long long)s->channels, (long long)s->in[0], (long long)s->in[1],
+      (long long)s->kernel[0], (long long)s->kernel[1], (long long)s->stride[1], (long long)s->dilation[1],
+      (long long)s->pad[1], (long long)s->extra_in, (long long)s->extra_out, s->flags, s->post,
+      ck_fill_name(fill));
+  int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->batch * d.out[0] * d.out[1],
+          in_pixels = s->batch * s->in[0] * s->in[1];
   size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * d.in_pixel + s->channels : 0);
   size_t ny = (size_t)(pixels ? (pixels - 1) * d.y.pixel + s->channels : 0);
-  float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)), *r = ck_alloc(c, ny, 0);
+  float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)),
+        *r = ck_alloc(c, ny, 0);
   float *w = ck_alloc(c, (size_t)(s->channels * taps), 0), *bias = ck_alloc(c, (size_t)s->channels, 0);
   float *packed = ck_alloc(c, hn_depthwise_packed_size(&d), 0);
   ck_fill(c, x, nx, fill);
@@ -54,7 +61,13 @@ static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum c
   ck_fill(c, w, (size_t)(s->channels * taps), fill);
   ck_fill(c, bias, (size_t)s->channels, fill);
   hn_depthwise_pack(&d, w, packed);
-  hn_epilogue e = {.flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f, .bias = bias, .residual = r, .residual_view = d.y};
+  hn_epilogue e = {.flags = s->flags,
+                   .lo = -0.25f,
+                   .hi = 0.5f,
+                   .slope = 0.125f,
+                   .bias = bias,
+                   .residual = r,
+                   .residual_view = d.y};
   if (s->post) e.n_post = 1, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
   hn_depthwise_args a = {&d, o, x, packed, y, &e};
   hn_depthwise_exec(&a, serial, NULL);
@@ -79,7 +92,8 @@ static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum c
           if (s->flags & HN_EPI_LEAKY) acc = acc < 0 ? acc * e.slope : acc;
           if (add && after) acc += r[at];
           if (s->post) acc *= -2, mag *= 2;
-          double bound = (double)(2 * taps + 4) * CK_EPS * mag * (1 + 1e-3) + (double)(2 * taps + 4) * CK_TINY;
+          double bound =
+              (double)(2 * taps + 4) * CK_EPS * mag * (1 + 1e-3) + (double)(2 * taps + 4) * CK_TINY;
           ck_near(c, index, y[at], acc, bound);
         }
   ck_release_all(c);
@@ -89,8 +103,30 @@ static const int64_t channel_counts[] = {1, 7, 8, 15, 16, 17, 32, 33, 61, 96};
 static const shape shapes[] = {
     {1, 0, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
     {2, 0, {7, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false},
-    {1, 0, {11, 19}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false},
-    {1, 0, {8, 23}, {5, 5}, {2, 2}, {1, 1}, {2, 1}, {1, 2}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false},
+    {1,
+     0,
+     {11, 19},
+     {5, 5},
+     {1, 1},
+     {1, 1},
+     {2, 2},
+     {2, 2},
+     3,
+     0,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY,
+     false},
+    {1,
+     0,
+     {8, 23},
+     {5, 5},
+     {2, 2},
+     {1, 1},
+     {2, 1},
+     {1, 2},
+     0,
+     5,
+     HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER,
+     false},
     {1, 0, {12, 13}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 0, 0, HN_EPI_BIAS, true},
     {1, 0, {1, 40}, {1, 7}, {1, 1}, {1, 1}, {0, 3}, {0, 3}, 0, 0, HN_EPI_BIAS, false},
     {1, 0, {3, 2}, {5, 7}, {1, 1}, {1, 1}, {4, 6}, {4, 6}, 0, 0, 0, false},
@@ -125,14 +161,29 @@ static double bench_one(const struct hn_kernel *k, const shape *s) {
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
-  static const struct { const char *label; int64_t c, h, k, s; } line[] = {
-      {"3x3 32x112x112", 32, 112, 3, 1},   {"3x3s2 96x112x112", 96, 112, 3, 2}, {"3x3 144x56x56", 144, 56, 3, 1},
-      {"3x3 192x28x28", 192, 28, 3, 1},    {"3x3 384x14x14", 384, 14, 3, 1},    {"3x3s2 576x14x14", 576, 14, 3, 2},
-      {"3x3 960x7x7", 960, 7, 3, 1},       {"5x5 240x28x28", 240, 28, 5, 1},    {"7x7 96x56x56", 96, 56, 7, 1}};
+  static const struct {
+    const char *label;
+    int64_t c, h, k, s;
+  } line[] = {{"3x3 32x112x112", 32, 112, 3, 1}, {"3x3s2 96x112x112", 96, 112, 3, 2},
+              {"3x3 144x56x56", 144, 56, 3, 1},  {"3x3 192x28x28", 192, 28, 3, 1},
+              {"3x3 384x14x14", 384, 14, 3, 1},  {"3x3s2 576x14x14", 576, 14, 3, 2},
+              {"3x3 960x7x7", 960, 7, 3, 1},     {"5x5 240x28x28", 240, 28, 5, 1},
+              {"7x7 96x56x56", 96, 56, 7, 1}};
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
     int64_t p = line[i].k / 2;
-    shape s = {1, line[i].c, {line[i].h, line[i].h}, {line[i].k, line[i].k}, {line[i].s, line[i].s}, {1, 1}, {p, p}, {p, p}, 0, 0, 0, false};
+    shape s = {1,
+               line[i].c,
+               {line[i].h, line[i].h},
+               {line[i].k, line[i].k},
+               {line[i].s, line[i].s},
+               {1, 1},
+               {p, p},
+               {p, p},
+               0,
+               0,
+               0,
+               false};
     double t = bench_one(k, &s), out = (double)((line[i].h + line[i].s - 1) / line[i].s);
     double flops = 2.0 * out * out * (double)(line[i].c * line[i].k * line[i].k);
     double bytes = 4.0 * (double)line[i].c * ((double)(line[i].h * line[i].h) + out * out);

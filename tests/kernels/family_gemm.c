@@ -1,4 +1,5 @@
-/* Family "gemm": the tile kernel alone over all tile sizes, then through packing and the convolution driver. */
+/* Family "gemm": the tile kernel alone over all tile sizes, then through packing and the convolution driver.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@ typedef struct tile_case {
 } tile_case;
 
 /* The epilogue in double, with the magnitude that rounding errors scale with. */
-static double finish(const tile_case *s, double acc, double *mag, double bias, double residual, double lo, double hi,
-                     double slope) {
+static double finish(const tile_case *s, double acc, double *mag, double bias, double residual, double lo,
+                     double hi, double slope) {
   if (s->flags & HN_EPI_BIAS) acc += bias, *mag += fabs(bias);
   bool add = s->flags & HN_EPI_RESIDUAL, after = s->flags & HN_EPI_RESIDUAL_AFTER;
   if (add) *mag += fabs(residual);
@@ -32,13 +33,15 @@ static double finish(const tile_case *s, double acc, double *mag, double bias, d
 static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
   size_t w = hn_gemm_panel_width(o, s->n, 0), k = s->k;
   size_t lda = k + (size_t)s->da, ldc = s->n + (size_t)s->dc, ldr = s->n + (size_t)s->dr;
-  ck_case(c, "tile m=%u n=%u k=%zu flags=%u acc=%u ld+%td/%td/%td fill=%s", s->m, s->n, k, s->flags, s->accumulate, s->da,
-          s->dc, s->dr, ck_fill_name(s->fill));
+  ck_case(c, "tile m=%u n=%u k=%zu flags=%u acc=%u ld+%td/%td/%td fill=%s", s->m, s->n, k, s->flags,
+          s->accumulate, s->da, s->dc, s->dr, ck_fill_name(s->fill));
   /* The last row of A, C and the residual ends at the guard page. */
   float *a = ck_alloc(c, (s->m - 1) * lda + k, s->da ? 1 : 0), *b = ck_alloc(c, k * s->n, 0);
-  float *y = ck_alloc(c, (s->m - 1) * ldc + s->n, s->dc ? 3 : 0), *r = ck_alloc(c, (s->m - 1) * ldr + s->n, 0);
+  float *y = ck_alloc(c, (s->m - 1) * ldc + s->n, s->dc ? 3 : 0),
+        *r = ck_alloc(c, (s->m - 1) * ldr + s->n, 0);
   float *bias = ck_alloc(c, s->n, 0);
-  float *packed = aligned_alloc(64, (w * k + 16) * sizeof(float) / 64 * 64 + 64), *before = malloc(s->m * s->n * sizeof(float) + 1);
+  float *packed = aligned_alloc(64, (w * k + 16) * sizeof(float) / 64 * 64 + 64),
+        *before = malloc(s->m * s->n * sizeof(float) + 1);
   if (!packed || !before) exit(6);
   ck_fill(c, a, (s->m - 1) * lda + k, s->fill);
   ck_fill(c, b, k * s->n, s->fill);
@@ -50,9 +53,23 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
       memcpy(before + i * s->n, y + i * ldc, s->n * sizeof(float));
     }
   hn_gemm_pack_b(o, b, (ptrdiff_t)s->n, 1, k, s->n, 0, s->n, packed);
-  hn_gemm_tile t = {.a = a, .lda = (ptrdiff_t)lda, .b = packed, .c = y, .ldc = (ptrdiff_t)ldc, .k = k, .segment = k, .m = s->m, .n = s->n,
-                    .accumulate = s->accumulate, .flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f,
-                    .bias = bias, .residual = r, .ldr = (ptrdiff_t)ldr};
+  hn_gemm_tile t = {.a = a,
+                    .lda = (ptrdiff_t)lda,
+                    .b = packed,
+                    .c = y,
+                    .ldc = (ptrdiff_t)ldc,
+                    .k = k,
+                    .segment = k,
+                    .m = s->m,
+                    .n = s->n,
+                    .accumulate = s->accumulate,
+                    .flags = s->flags,
+                    .lo = -0.25f,
+                    .hi = 0.5f,
+                    .slope = 0.125f,
+                    .bias = bias,
+                    .residual = r,
+                    .ldr = (ptrdiff_t)ldr};
   o->tile(&t);
   for (size_t i = 0; i < s->m; i++)
     for (size_t j = 0; j < s->n; j++) {
@@ -63,7 +80,8 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
       }
       if (s->accumulate) acc += before[i * s->n + j], mag += fabs((double)before[i * s->n + j]);
       double want = finish(s, acc, &mag, bias[j], r[i * ldr + j], t.lo, t.hi, t.slope);
-      /* k roundings of products and k + 4 of sums, each at most eps of the running magnitude; underflow k times. */
+      /* k roundings of products and k + 4 of sums, each at most eps of the running magnitude; underflow k
+       * times. */
       double bound = (double)(2 * k + 4) * CK_EPS * mag * (1 + 1e-3) + (double)(k + 4) * CK_TINY;
       ck_near(c, i * s->n + j, y[i * ldc + j], want, bound);
     }
@@ -74,14 +92,25 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
 
 static void check_tiles(ck *c, const hn_gemm_ops *o) {
   static const size_t ks[] = {0, 1, 2, 3, 7, 16, 33, 127};
-  static const uint32_t flags[] = {0, HN_EPI_BIAS, HN_EPI_BIAS | HN_EPI_CLAMP, HN_EPI_RESIDUAL | HN_EPI_LEAKY,
+  static const uint32_t flags[] = {0,
+                                   HN_EPI_BIAS,
+                                   HN_EPI_BIAS | HN_EPI_CLAMP,
+                                   HN_EPI_RESIDUAL | HN_EPI_LEAKY,
                                    HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
                                    HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER};
   size_t turn = 0;
   for (uint32_t m = 1; m <= o->mr && !ck_failed(c); m++)
     for (uint32_t n = 1; n <= o->nr; n++)
       for (size_t i = 0; i < sizeof ks / sizeof *ks; i++, turn++) {
-        tile_case s = {m, n, ks[i], flags[turn % 6], turn % 5 == 0, (ptrdiff_t)(turn % 3), (ptrdiff_t)(turn % 7), (ptrdiff_t)(turn % 4 ? 0 : 5), (enum ck_fill)(turn / 6 % CK_FILLS)};
+        tile_case s = {m,
+                       n,
+                       ks[i],
+                       flags[turn % 6],
+                       turn % 5 == 0,
+                       (ptrdiff_t)(turn % 3),
+                       (ptrdiff_t)(turn % 7),
+                       (ptrdiff_t)(turn % 4 ? 0 : 5),
+                       (enum ck_fill)(turn / 6 % CK_FILLS)};
         check_tile(c, o, &s);
       }
   for (size_t f = 0; f < 6; f++)
@@ -132,26 +161,41 @@ static void square(float *x, size_t n, const float *p) {
   for (size_t i = 0; i < n; i++) x[i] = x[i] * x[i] * p[0];
 }
 
-static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_fill fill, size_t l1, size_t l2) {
+static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_fill fill, size_t l1,
+                       size_t l2) {
   int64_t out[3], taps = 1, pixels = s->batch, in_pixels = s->batch;
   for (int i = 0; i < 3; i++) {
-    out[i] = (s->in[i] + s->pad[i] + s->pad_end[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+    out[i] =
+        (s->in[i] + s->pad[i] + s->pad_end[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
     taps *= s->kernel[i], pixels *= out[i], in_pixels *= s->in[i];
   }
-  int64_t k = taps * s->cin, ip = s->groups * s->cin + s->extra_in, op = s->groups * s->cout + s->extra_out, oc = s->groups * s->cout;
-  ck_case(c, "conv n%lld g%lld %lld->%lld in %lldx%lldx%lld k %lldx%lldx%lld s%lld,%lld d%lld p%lld pitch+%lld/%lld fill=%s l2=%zu", (long long)s->batch,
-          (long long)s->groups, (long long)s->cin, (long long)s->cout, (long long)s->in[0], (long long)s->in[1], (long long)s->in[2],
-          (long long)s->kernel[0], (long long)s->kernel[1], (long long)s->kernel[2], (long long)s->stride[1], (long long)s->stride[2], (long long)s->dilation[2],
-          (long long)s->pad[2], (long long)s->extra_in, (long long)s->extra_out, ck_fill_name(fill), l2);
-  size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * ip + s->groups * s->cin : 0), ny = (size_t)(pixels ? (pixels - 1) * op + oc : 0);
-  float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, 0), *r = ck_alloc(c, ny, 0), *bias = ck_alloc(c, (size_t)oc, 0);
+  int64_t k = taps * s->cin, ip = s->groups * s->cin + s->extra_in, op = s->groups * s->cout + s->extra_out,
+          oc = s->groups * s->cout;
+  ck_case(c,
+          "conv n%lld g%lld %lld->%lld in %lldx%lldx%lld k %lldx%lldx%lld s%lld,%lld d%lld p%lld "
+          "pitch+%lld/%lld fill=%s l2=%zu",
+          (long long)s->batch, (long long)s->groups, (long long)s->cin, (long long)s->cout,
+          (long long)s->in[0], (long long)s->in[1], (long long)s->in[2], (long long)s->kernel[0],
+          (long long)s->kernel[1], (long long)s->kernel[2], (long long)s->stride[1], (long long)s->stride[2],
+          (long long)s->dilation[2], (long long)s->pad[2], (long long)s->extra_in, (long long)s->extra_out,
+          ck_fill_name(fill), l2);
+  size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * ip + s->groups * s->cin : 0),
+         ny = (size_t)(pixels ? (pixels - 1) * op + oc : 0);
+  float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, 0), *r = ck_alloc(c, ny, 0),
+        *bias = ck_alloc(c, (size_t)oc, 0);
   float *w = ck_alloc(c, (size_t)(oc * k), 0);
   ck_fill(c, x, nx, fill);
   ck_fill(c, w, (size_t)(oc * k), fill);
   ck_fill(c, r, ny, fill);
   ck_fill(c, bias, (size_t)oc, fill);
-  hn_conv g = {.batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout, .in_pitch = ip, .in_k = 1,
-               .in_batch = s->in[0] * s->in[1] * s->in[2] * ip, .k = k,
+  hn_conv g = {.batch = s->batch,
+               .groups = s->groups,
+               .cin = s->cin,
+               .cout = s->cout,
+               .in_pitch = ip,
+               .in_k = 1,
+               .in_batch = s->in[0] * s->in[1] * s->in[2] * ip,
+               .k = k,
                .out = {out[0] * out[1] * out[2] * op, out[1] * out[2] * op, out[2] * op, op}};
   bool merge = ip == s->cin && s->dilation[2] == 1;
   hn_tap_run *runs = malloc((size_t)taps * sizeof *runs);
@@ -160,19 +204,30 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
   for (int64_t z = 0; z < s->kernel[0]; z++)
     for (int64_t v = 0; v < s->kernel[1]; v++)
       for (int64_t u = 0; u < (merge ? 1 : s->kernel[2]); u++)
-        runs[g.n_runs++] = (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
-                                        (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
+        runs[g.n_runs++] =
+            (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
+                         (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
   g.shifted = s->pad[0] || s->pad[1] || s->pad[2];
   if (merge && s->kernel[0] == 1) g.run_step = s->dilation[1] * s->in[2] * ip;
   hn_conv_plan(&g, o, 2, l1, l2);
   size_t psize = hn_gemm_packed_size(o, (size_t)s->cout, (size_t)k);
-  float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64), *scratch = aligned_alloc(64, (hn_conv_scratch(&g, o) * 8 + 63) / 64 * 64);
+  float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64),
+        *scratch = aligned_alloc(64, (hn_conv_scratch(&g, o) * 8 + 63) / 64 * 64);
   if (!packed || !scratch) exit(6);
   /* w is [tap][cin][groups * cout] here */
   for (int64_t i = 0; i < s->groups; i++)
-    hn_gemm_pack_b(o, w + i * s->cout, oc, 1, (size_t)k, (size_t)s->cout, 0, (size_t)s->cout, packed + (size_t)i * psize);
-  hn_epilogue e = {.flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f, .bias = bias, .residual = r, .residual_view = g.out};
-  if (s->post) e.n_post = 2, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}}, e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
+    hn_gemm_pack_b(o, w + i * s->cout, oc, 1, (size_t)k, (size_t)s->cout, 0, (size_t)s->cout,
+                   packed + (size_t)i * psize);
+  hn_epilogue e = {.flags = s->flags,
+                   .lo = -0.25f,
+                   .hi = 0.5f,
+                   .slope = 0.125f,
+                   .bias = bias,
+                   .residual = r,
+                   .residual_view = g.out};
+  if (s->post)
+    e.n_post = 2, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}},
+    e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
   hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, serial, NULL);
   tile_case f = {.flags = s->flags};
@@ -189,7 +244,8 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
               int64_t iy = v * s->stride[1] + t / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1];
               int64_t ix = u * s->stride[2] + t % s->kernel[2] * s->dilation[2] - s->pad[2];
               bool in = iz >= 0 && iz < s->in[0] && iy >= 0 && iy < s->in[1] && ix >= 0 && ix < s->in[2];
-              const float *px = in ? x + (((n * s->in[0] + iz) * s->in[1] + iy) * s->in[2] + ix) * ip + grp * s->cin : NULL;
+              const float *px =
+                  in ? x + (((n * s->in[0] + iz) * s->in[1] + iy) * s->in[2] + ix) * ip + grp * s->cin : NULL;
               for (int64_t ci = 0; ci < s->cin; ci++) {
                 /* padding multiplies by zero: Inf and NaN weights make NaN there, as in the kernel */
                 double p = (in ? (double)px[ci] : 0.0) * w[(t * s->cin + ci) * oc + q];
@@ -215,18 +271,109 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
 
 static const conv_case conv_cases[] = {
     {1, 1, 5, 7, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
-    {2, 1, 8, 33, {1, 5, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 3, 5, HN_EPI_BIAS | HN_EPI_CLAMP, false},
-    {1, 1, 3, 16, {1, 13, 17}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_LEAKY, false},
-    {1, 1, 3, 8, {1, 20, 19}, {1, 7, 7}, {1, 2, 2}, {1, 1, 1}, {0, 3, 3}, {0, 3, 3}, 0, 0, HN_EPI_BIAS, false},
-    {2, 1, 16, 40, {1, 9, 8}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 1, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP, false},
+    {2,
+     1,
+     8,
+     33,
+     {1, 5, 7},
+     {1, 1, 1},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0},
+     {0},
+     3,
+     5,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     false},
+    {1,
+     1,
+     3,
+     16,
+     {1, 13, 17},
+     {1, 3, 3},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_LEAKY,
+     false},
+    {1,
+     1,
+     3,
+     8,
+     {1, 20, 19},
+     {1, 7, 7},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 3, 3},
+     {0, 3, 3},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
+    {2,
+     1,
+     16,
+     40,
+     {1, 9, 8},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     1,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
+     false},
     {1, 3, 4, 10, {1, 8, 9}, {1, 3, 2}, {1, 1, 2}, {1, 2, 1}, {0, 2, 0}, {0, 1, 1}, 0, 0, HN_EPI_BIAS, false},
     {1, 2, 6, 5, {1, 6, 6}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {0, 2, 2}, 1, 2, 0, true},
     {2, 1, 3, 6, {4, 5, 6}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2}, {1, 1, 2}, 0, 0, HN_EPI_BIAS, true},
-    {1, 1, 24, 65, {1, 1, 50}, {1, 1, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 2}, {0, 0, 2}, 0, 0, HN_EPI_BIAS | HN_EPI_LEAKY | HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER, false},
-    {1, 1, 64, 97, {1, 6, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, true},
+    {1,
+     1,
+     24,
+     65,
+     {1, 1, 50},
+     {1, 1, 5},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 0, 2},
+     {0, 0, 2},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_LEAKY | HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER,
+     false},
+    {1,
+     1,
+     64,
+     97,
+     {1, 6, 7},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     true},
     {1, 1, 4, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 4, 4}, 0, 0, 0, false},
     {1, 1, 6, 20, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, -1, -1}, 0, 0, 0, false},
-    {1, 1, 3, 37, {1, 9, 80}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, {0, 1, 2}, {0, 1, 2}, 0, 0, HN_EPI_BIAS, false},
+    {1,
+     1,
+     3,
+     37,
+     {1, 9, 80},
+     {1, 3, 5},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 1, 2},
+     {0, 1, 2},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
     {0, 1, 4, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
     {1, 1, 0, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
     {1, 1, 300, 40, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 212, 0, HN_EPI_BIAS, false},
@@ -240,7 +387,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases && !ck_failed(c); i++)
     for (int fill = 0; fill < CK_FILLS; fill++) {
       check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 48u << 10, 1u << 20);
-      check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 2u << 10, 16u << 10); /* many K blocks and passes */
+      check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 2u << 10,
+                 16u << 10); /* many K blocks and passes */
     }
 }
 
@@ -256,22 +404,38 @@ static void alone(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_
 
 static void bench_call(void *p) { hn_conv_exec(&((bench_arg *)p)->args, alone, NULL); }
 
-static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, int64_t h, int64_t w, int64_t kh, int64_t stride) {
+static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, int64_t h, int64_t w,
+                        int64_t kh, int64_t stride) {
   const hn_gemm_ops *o = k->ops;
   const hn_cpu_info *cpu = hn_cpu();
   int64_t oh = (h + 2 * (kh / 2) - kh) / stride + 1, ow = (w + 2 * (kh / 2) - kh) / stride + 1;
   if (h == 1) oh = 1;
   int64_t kw = kh;
-  hn_conv g = {.batch = 1, .groups = 1, .cin = cin, .cout = cout, .in = {1, h, w}, .grid = {1, oh, ow}, .stride = {1, stride, stride},
-               .in_pitch = cin, .in_batch = h * w * cin, .in_k = 1, .out = {oh * ow * cout, oh * ow * cout, ow * cout, cout}, .n_runs = kh, .k = kh * kw * cin};
+  hn_conv g = {.batch = 1,
+               .groups = 1,
+               .cin = cin,
+               .cout = cout,
+               .in = {1, h, w},
+               .grid = {1, oh, ow},
+               .stride = {1, stride, stride},
+               .in_pitch = cin,
+               .in_batch = h * w * cin,
+               .in_k = 1,
+               .out = {oh * ow * cout, oh * ow * cout, ow * cout, cout},
+               .n_runs = kh,
+               .k = kh * kw * cin};
   hn_tap_run runs[16];
-  for (int64_t i = 0; i < kh; i++) runs[i] = (hn_tap_run){0, (int32_t)(i - kh / 2), (int32_t)(-(kh / 2)), (uint32_t)kw};
+  for (int64_t i = 0; i < kh; i++)
+    runs[i] = (hn_tap_run){0, (int32_t)(i - kh / 2), (int32_t)(-(kh / 2)), (uint32_t)kw};
   g.run_step = w * cin;
   hn_conv_plan(&g, o, 1, cpu->l1d, cpu->l2);
-  size_t nx = (size_t)(h * w * cin), ny = (size_t)(oh * ow * cout), nw = hn_gemm_packed_size(o, (size_t)cout, (size_t)g.k);
-  float *mem = aligned_alloc(4096, ((nx + ny + nw + hn_conv_scratch(&g, o) + (size_t)cout) * 4 + 5 * 4096) / 4096 * 4096);
+  size_t nx = (size_t)(h * w * cin), ny = (size_t)(oh * ow * cout),
+         nw = hn_gemm_packed_size(o, (size_t)cout, (size_t)g.k);
+  float *mem = aligned_alloc(4096, ((nx + ny + nw + hn_conv_scratch(&g, o) + (size_t)cout) * 4 + 5 * 4096) /
+                                       4096 * 4096);
   if (!mem) exit(6);
-  float *x = mem, *y = x + (nx + 1023) / 1024 * 1024, *p = y + (ny + 1023) / 1024 * 1024, *scratch = p + (nw + 1023) / 1024 * 1024, *bias = scratch + hn_conv_scratch(&g, o);
+  float *x = mem, *y = x + (nx + 1023) / 1024 * 1024, *p = y + (ny + 1023) / 1024 * 1024,
+        *scratch = p + (nw + 1023) / 1024 * 1024, *bias = scratch + hn_conv_scratch(&g, o);
   for (size_t i = 0; i < nx; i++) x[i] = (float)(i % 13) * 0.1f - 0.6f;
   for (size_t i = 0; i < nw; i++) p[i] = (float)(i % 11) * 0.1f - 0.5f;
   for (int64_t i = 0; i < cout; i++) bias[i] = 0.5f;
@@ -283,24 +447,31 @@ static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, in
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
-  static const struct { const char *label; int64_t cin, cout, h, w, kh, stride; } shape[] = {
+  static const struct {
+    const char *label;
+    int64_t cin, cout, h, w, kh, stride;
+  } shape[] = {
       {"conv 7x7s2 3->64 224", 3, 64, 224, 224, 7, 2},    {"conv 3x3 3->32 416", 3, 32, 416, 416, 3, 1},
-      {"conv 1x1 64->256 56", 64, 256, 56, 56, 1, 1},      {"conv 1x1 256->64 56", 256, 64, 56, 56, 1, 1},
-      {"conv 3x3 64->64 56", 64, 64, 56, 56, 3, 1},        {"conv 3x3 128->128 28", 128, 128, 28, 28, 3, 1},
-      {"conv 3x3s2 256->256 28", 256, 256, 28, 28, 3, 2},  {"conv 3x3 256->256 14", 256, 256, 14, 14, 3, 1},
-      {"conv 3x3 512->512 7", 512, 512, 7, 7, 3, 1},       {"conv 1x1 1024->256 14", 1024, 256, 14, 14, 1, 1},
-      {"conv 3x3 32->64s2 416", 32, 64, 416, 416, 3, 2},   {"conv 3x3 256->512 26", 256, 512, 26, 26, 3, 1},
-      {"conv 3x3 512->1024 13", 512, 1024, 13, 13, 3, 1},  {"conv 1x1 16->96 112", 16, 96, 112, 112, 1, 1},
-      {"conv 1x1 96->24 56", 96, 24, 56, 56, 1, 1},        {"conv 1x1 576->96 14", 576, 96, 14, 14, 1, 1},
-      {"gemm 128x768x768", 768, 768, 1, 128, 1, 1},        {"gemm 128x3072x768", 768, 3072, 1, 128, 1, 1},
-      {"gemm 128x768x3072", 3072, 768, 1, 128, 1, 1},      {"gemv 1x1000x2048", 2048, 1000, 1, 1, 1, 1}};
+      {"conv 1x1 64->256 56", 64, 256, 56, 56, 1, 1},     {"conv 1x1 256->64 56", 256, 64, 56, 56, 1, 1},
+      {"conv 3x3 64->64 56", 64, 64, 56, 56, 3, 1},       {"conv 3x3 128->128 28", 128, 128, 28, 28, 3, 1},
+      {"conv 3x3s2 256->256 28", 256, 256, 28, 28, 3, 2}, {"conv 3x3 256->256 14", 256, 256, 14, 14, 3, 1},
+      {"conv 3x3 512->512 7", 512, 512, 7, 7, 3, 1},      {"conv 1x1 1024->256 14", 1024, 256, 14, 14, 1, 1},
+      {"conv 3x3 32->64s2 416", 32, 64, 416, 416, 3, 2},  {"conv 3x3 256->512 26", 256, 512, 26, 26, 3, 1},
+      {"conv 3x3 512->1024 13", 512, 1024, 13, 13, 3, 1}, {"conv 1x1 16->96 112", 16, 96, 112, 112, 1, 1},
+      {"conv 1x1 96->24 56", 96, 24, 56, 56, 1, 1},       {"conv 1x1 576->96 14", 576, 96, 14, 14, 1, 1},
+      {"gemm 128x768x768", 768, 768, 1, 128, 1, 1},       {"gemm 128x3072x768", 768, 3072, 1, 128, 1, 1},
+      {"gemm 128x768x3072", 3072, 768, 1, 128, 1, 1},     {"gemv 1x1000x2048", 2048, 1000, 1, 1, 1, 1}};
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
-    int64_t s = shape[i].stride, oh = (shape[i].h + s - 1) / s, ow = (shape[i].w + s - 1) / s, kh = shape[i].kh;
+    int64_t s = shape[i].stride, oh = (shape[i].h + s - 1) / s, ow = (shape[i].w + s - 1) / s,
+            kh = shape[i].kh;
     double seconds = bench_one(k, shape[i].cin, shape[i].cout, shape[i].h, shape[i].w, kh, s);
     double flops = 2.0 * (double)(oh * ow * shape[i].cin * shape[i].cout * kh * kh);
-    double bytes = 4.0 * (double)(shape[i].h * shape[i].w * shape[i].cin + oh * ow * shape[i].cout + kh * kh * shape[i].cin * shape[i].cout);
-    double slow = k != scalar && i % 4 == 3 ? bench_one(scalar, shape[i].cin, shape[i].cout, shape[i].h, shape[i].w, kh, s) : 0;
+    double bytes = 4.0 * (double)(shape[i].h * shape[i].w * shape[i].cin + oh * ow * shape[i].cout +
+                                  kh * kh * shape[i].cin * shape[i].cout);
+    double slow = k != scalar && i % 4 == 3
+                      ? bench_one(scalar, shape[i].cin, shape[i].cout, shape[i].h, shape[i].w, kh, s)
+                      : 0;
     ck_bench_line(c, shape[i].label, seconds, flops, bytes, slow);
   }
 }

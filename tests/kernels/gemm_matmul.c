@@ -1,4 +1,5 @@
-/* The matmul driver (batches, broadcasting, transposed operands, packed and unpacked B) over a gemm kernel. */
+/* The matmul driver (batches, broadcasting, transposed operands, packed and unpacked B) over a gemm kernel.
+ */
 #include "gemm_matmul.h"
 
 #include <math.h>
@@ -21,10 +22,14 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
 }
 
 static void check_case(ck *c, hn_isa isa, const matmul_case *s, enum ck_fill fill, size_t l2) {
-  ck_case(c, "matmul %lldx%lldx%lld batch %lldx%lld bc %d/%d trans %d%d packed %d alpha %g flags %u fill=%s l2=%zu", (long long)s->m, (long long)s->n,
-          (long long)s->k, (long long)s->batch[0], (long long)s->batch[1], s->a_broadcast, s->b_broadcast, s->ta, s->tb, s->packed,
-          (double)s->alpha, s->flags, ck_fill_name(fill), l2);
-  hn_matmul p = {.isa = isa, .m = s->m, .n = s->n, .k = s->k, .alpha = s->alpha, .packed = s->packed, .n_batch_dims = 2};
+  ck_case(
+      c,
+      "matmul %lldx%lldx%lld batch %lldx%lld bc %d/%d trans %d%d packed %d alpha %g flags %u fill=%s l2=%zu",
+      (long long)s->m, (long long)s->n, (long long)s->k, (long long)s->batch[0], (long long)s->batch[1],
+      s->a_broadcast, s->b_broadcast, s->ta, s->tb, s->packed, (double)s->alpha, s->flags, ck_fill_name(fill),
+      l2);
+  hn_matmul p = {
+      .isa = isa, .m = s->m, .n = s->n, .k = s->k, .alpha = s->alpha, .packed = s->packed, .n_batch_dims = 2};
   p.a_row = s->ta ? 1 : s->k, p.a_col = s->ta ? s->m : 1;
   p.b_row = s->tb ? 1 : s->n, p.b_col = s->tb ? s->k : 1;
   int64_t na = s->m * s->k, nb = s->k * s->n, nc = s->m * s->n;
@@ -37,20 +42,27 @@ static void check_case(ck *c, hn_isa isa, const matmul_case *s, enum ck_fill fil
     nc *= s->batch[i];
   }
   hn_matmul_plan(&p, s->threads, 48u << 10, l2);
-  float *a = ck_alloc(c, (size_t)na, 0), *b = ck_alloc(c, (size_t)nb, 0), *y = ck_alloc(c, (size_t)nc, 0), *r = ck_alloc(c, (size_t)nc, 0);
+  float *a = ck_alloc(c, (size_t)na, 0), *b = ck_alloc(c, (size_t)nb, 0), *y = ck_alloc(c, (size_t)nc, 0),
+        *r = ck_alloc(c, (size_t)nc, 0);
   float *bias = ck_alloc(c, (size_t)s->n, 0);
-  float *ws = aligned_alloc(64, (hn_matmul_workspace(&p, 2) * 4 + 127) / 64 * 64), *packed = aligned_alloc(64, (hn_matmul_packed(&p) * 4 + 127) / 64 * 64);
+  float *ws = aligned_alloc(64, (hn_matmul_workspace(&p, 2) * 4 + 127) / 64 * 64),
+        *packed = aligned_alloc(64, (hn_matmul_packed(&p) * 4 + 127) / 64 * 64);
   if (!ws || !packed) exit(6);
   ck_fill(c, a, (size_t)na, fill);
   ck_fill(c, b, (size_t)nb, fill);
   ck_fill(c, r, (size_t)nc, fill);
   ck_fill(c, bias, (size_t)s->n, fill);
   if (p.packed) hn_matmul_pack(&p, b, packed);
-  hn_epilogue e = {.flags = s->flags, .bias = bias, .residual = s->flags & HN_EPI_RESIDUAL ? r : NULL, .residual_view = {0, 0, 0, s->n}};
+  hn_epilogue e = {.flags = s->flags,
+                   .bias = bias,
+                   .residual = s->flags & HN_EPI_RESIDUAL ? r : NULL,
+                   .residual_view = {0, 0, 0, s->n}};
   hn_matmul_exec(&p, a, p.packed ? packed : b, y, &e, ws, serial, NULL);
   for (int64_t i = 0; i < nc; i++) {
-    int64_t col = i % s->n, row = i / s->n % s->m, b1 = i / (s->n * s->m) % s->batch[1], b0 = i / (s->n * s->m * s->batch[1]);
-    const float *pa = a + b0 * p.a_batch[0] + b1 * p.a_batch[1], *pb = b + b0 * p.b_batch[0] + b1 * p.b_batch[1];
+    int64_t col = i % s->n, row = i / s->n % s->m, b1 = i / (s->n * s->m) % s->batch[1],
+            b0 = i / (s->n * s->m * s->batch[1]);
+    const float *pa = a + b0 * p.a_batch[0] + b1 * p.a_batch[1],
+                *pb = b + b0 * p.b_batch[0] + b1 * p.b_batch[1];
     double acc = 0, mag = 0;
     for (int64_t k = 0; k < s->k; k++) {
       double q = (double)pa[row * p.a_row + k * p.a_col] * pb[k * p.b_row + col * p.b_col] * (double)s->alpha;

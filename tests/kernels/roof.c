@@ -1,4 +1,5 @@
-/* The machine's roofs for one thread, measured: FMA throughput of a tier and read bandwidth at a footprint. */
+/* The machine's roofs for one thread, measured: FMA throughput of a tier and read bandwidth at a footprint.
+ */
 #include "check_internal.h"
 
 #include <stdlib.h>
@@ -11,11 +12,13 @@ typedef float v8 __attribute__((vector_size(32)));
 
 enum { CHAINS = 12, STEPS = 200000 };
 
-#define DEFINE_CHAIN(name, tgt, type)                                                                                  \
-  __attribute__((target(tgt), noinline)) static void name(void) {                                                      \
-    type zero = {0}, r0 = zero, r1 = zero, r2 = zero, r3 = zero, r4 = zero, r5 = zero, r6 = zero, r7 = zero,           \
-         r8 = zero, r9 = zero, r10 = zero, r11 = zero;                                                                 \
-    for (int i = 0; i < STEPS; i++) { EACH(FMA_STEP) }                                                                 \
+#define DEFINE_CHAIN(name, tgt, type)                                                                        \
+  __attribute__((target(tgt), noinline)) static void name(void) {                                            \
+    type zero = {0}, r0 = zero, r1 = zero, r2 = zero, r3 = zero, r4 = zero, r5 = zero, r6 = zero, r7 = zero, \
+         r8 = zero, r9 = zero, r10 = zero, r11 = zero;                                                       \
+    for (int i = 0; i < STEPS; i++) {                                                                        \
+      EACH(FMA_STEP)                                                                                         \
+    }                                                                                                        \
   }
 #define OP "vfmadd231ps %1, %1, %0"
 DEFINE_CHAIN(chain512, "avx512f", v16)
@@ -28,7 +31,8 @@ DEFINE_CHAIN(chain256, "avx2,fma", v8)
 __attribute__((noinline)) static void chain1(void) {
   float r[CHAINS] = {0}, zero = 0;
   for (int i = 0; i < STEPS; i++)
-    for (int j = 0; j < CHAINS; j++) __asm__ volatile("mulss %1, %0\n\taddss %1, %0" : "+x"(r[j]) : "x"(zero));
+    for (int j = 0; j < CHAINS; j++)
+      __asm__ volatile("mulss %1, %0\n\taddss %1, %0" : "+x"(r[j]) : "x"(zero));
 }
 
 double ck_peak_flops(hn_isa isa) {
@@ -61,8 +65,11 @@ double ck_read_bandwidth(double footprint) {
     double t = ck_now();
     for (size_t j = 0; j < calls; j++)
       for (size_t k = 0; k < n; k += 256)
-        __asm__ volatile("movaps (%0), %%xmm0\n\tmovaps 64(%0), %%xmm1\n\tmovaps 128(%0), %%xmm2\n\tmovaps 192(%0), %%xmm3"
-                         : : "r"(p + k) : "xmm0", "xmm1", "xmm2", "xmm3");
+        __asm__ volatile(
+            "movaps (%0), %%xmm0\n\tmovaps 64(%0), %%xmm1\n\tmovaps 128(%0), %%xmm2\n\tmovaps 192(%0), %%xmm3"
+            :
+            : "r"(p + k)
+            : "xmm0", "xmm1", "xmm2", "xmm3");
     t = (ck_now() - t) / (double)calls;
     if (t < best) best = t;
   }

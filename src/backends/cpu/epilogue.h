@@ -1,7 +1,8 @@
 /* What happens to a value between the accumulator and memory, shared by the gemm, conv and depthwise kernels.
- *   y = act(acc + bias[column] + residual)   or, with residual_after,   y = act(acc + bias[column]) + residual
- * Clamp and leaky-relu run in registers.  Whatever else a step asks for follows as a list of row operations that the
- * driver applies to the block it has just written, while it is still in L1.  NaN passes through every activation. */
+ *   y = act(acc + bias[column] + residual)   or, with residual_after,   y = act(acc + bias[column]) +
+ * residual Clamp and leaky-relu run in registers.  Whatever else a step asks for follows as a list of row
+ * operations that the driver applies to the block it has just written, while it is still in L1.  NaN passes
+ * through every activation. */
 #ifndef HN_BACKENDS_CPU_EPILOGUE_H
 #define HN_BACKENDS_CPU_EPILOGUE_H
 
@@ -52,8 +53,9 @@ typedef struct hn_epilogue {
   hn_post post[HN_MAX_POST];
 } hn_epilogue;
 
-/* Applies the row operations to n columns from column c0 on of the pixel row at y; (b, z, row, x) is its pixel. */
-void hn_epilogue_post_row(const hn_epilogue *e, float *y, size_t c0, size_t n, int64_t b, int64_t z, int64_t row,
-                          int64_t x);
+/* Applies the row operations to n columns from column c0 on of the pixel row at y; (b, z, row, x) is its
+ * pixel. */
+void hn_epilogue_post_row(const hn_epilogue *e, float *y, size_t c0, size_t n, int64_t b, int64_t z,
+                          int64_t row, int64_t x);
 
 #endif

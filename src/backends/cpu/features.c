@@ -27,7 +27,9 @@ static hn_cpu_info info;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #if defined(__x86_64__)
-typedef struct regs { uint32_t a, b, c, d; } regs;
+typedef struct regs {
+  uint32_t a, b, c, d;
+} regs;
 
 static regs cpuid(uint32_t leaf, uint32_t sub) {
   regs r;
@@ -106,8 +108,10 @@ static void detect(void) {
   const char *mask = getenv("HONE_CPU");
   if (!mask || !*mask) return;
   hn_isa want = hn_isa_parse(mask);
-  if (want == HN_ISA_COUNT) info.mask_unknown = 1;
-  else if (want < info.isa) info.isa = want;
+  if (want == HN_ISA_COUNT)
+    info.mask_unknown = 1;
+  else if (want < info.isa)
+    info.isa = want;
 }
 
 const hn_cpu_info *hn_cpu(void) {

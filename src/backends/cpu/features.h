@@ -9,11 +9,11 @@
 #include "backends/cpu/kernel.h"
 
 typedef struct hn_cpu_info {
-  hn_isa isa;                 /* tier in use, after the mask */
-  hn_isa isa_detected;        /* tier of the hardware and operating system */
-  size_t l1d, l2, l3;         /* data cache sizes in bytes per instance, with safe defaults when unknown */
-  char brand[52];             /* processor name, NUL-terminated */
-  int mask_unknown;           /* 1 when HONE_CPU held a word that is not a tier (then ignored) */
+  hn_isa isa;          /* tier in use, after the mask */
+  hn_isa isa_detected; /* tier of the hardware and operating system */
+  size_t l1d, l2, l3;  /* data cache sizes in bytes per instance, with safe defaults when unknown */
+  char brand[52];      /* processor name, NUL-terminated */
+  int mask_unknown;    /* 1 when HONE_CPU held a word that is not a tier (then ignored) */
 } hn_cpu_info;
 
 /* Never fails; thread safe; the same pointer every time. */

@@ -21,17 +21,20 @@ typedef enum hn_isa {
 
 struct hn_kernel {
   const char *name;   /* the stem: file, symbol and bench label */
-  const char *family; /* "gemm", "depthwise", "pool", ...: names the header with the type of `ops` and the test adapter */
-  const char *role;   /* what it computes inside the family ("f32", "relu", "max"); kernels of equal family+role are interchangeable */
+  const char *family; /* "gemm", "depthwise", "pool", ...: names the header with the type of `ops` and the
+                         test adapter */
+  const char *role; /* what it computes inside the family ("f32", "relu", "max"); kernels of equal family+role
+                       are interchangeable */
   hn_isa isa;
-  const void *ops;    /* the family's table of functions and tile sizes; its type is in kernels/<family>/<family>.h */
+  const void
+      *ops; /* the family's table of functions and tile sizes; its type is in kernels/<family>/<family>.h */
 };
 
 /* All kernels in the order of kernels.def; the end is marked by NULL. */
 extern const struct hn_kernel *const hn_kernels[];
 
-/* The best kernel of a family and role whose tier is <= isa (the first line in kernels.def wins among equals);
- * NULL when there is none.  Called at plan time only. */
+/* The best kernel of a family and role whose tier is <= isa (the first line in kernels.def wins among
+ * equals); NULL when there is none.  Called at plan time only. */
 const struct hn_kernel *hn_kernel_find(const char *family, const char *role, hn_isa isa);
 
 #endif

@@ -17,8 +17,10 @@ static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   const hone_tensor_desc *w = &s->input[1].desc;
   if (w->layout != HONE_LAYOUT_ROW_MAJOR || w->rank != s->input[0].desc.rank)
     return hn_refuse(why, "weights are not a row-major tensor of the input's rank");
-  if (!hn_pixels_of(&s->input[0].desc, &a->x)) return hn_refuse(why, "input is not channels-last of rank 3 to 5");
-  if (!hn_pixels_of(&s->output[0].desc, &a->y)) return hn_refuse(why, "output is not channels-last of rank 3 to 5");
+  if (!hn_pixels_of(&s->input[0].desc, &a->x))
+    return hn_refuse(why, "input is not channels-last of rank 3 to 5");
+  if (!hn_pixels_of(&s->output[0].desc, &a->y))
+    return hn_refuse(why, "output is not channels-last of rank 3 to 5");
   if (!a->x.even) return hn_refuse(why, "input pixels are not evenly spaced");
   int32_t spatial = w->rank - 2;
   a->groups = hone_node_int(s->node, "group", 1);
@@ -34,7 +36,8 @@ static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   return true;
 }
 
-/* auto_pad: total padding that makes the sizes fit; the odd one goes to the end (UPPER) or the begin (LOWER). */
+/* auto_pad: total padding that makes the sizes fit; the odd one goes to the end (UPPER) or the begin (LOWER).
+ */
 static void pads(const hone_step *s, hn_conv_attr *a, const int64_t total[3]) {
   const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
   if (!strcmp(mode, "NOTSET")) {
@@ -74,12 +77,15 @@ bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason 
   int64_t total[3], extra[3];
   list3(s->node, "output_padding", s->input[0].desc.rank - 2, 0, extra);
   for (int i = 0; i < 3; i++)
-    total[i] = a->stride[i] * (a->x.size[i] - 1) + extra[i] + (a->kernel[i] - 1) * a->dilation[i] + 1 - a->y.size[i];
+    total[i] =
+        a->stride[i] * (a->x.size[i] - 1) + extra[i] + (a->kernel[i] - 1) * a->dilation[i] + 1 - a->y.size[i];
   pads(s, a, total);
-  /* With output_shape the padding follows from the sizes, as for auto_pad (SAME_UPPER halves it downwards). */
+  /* With output_shape the padding follows from the sizes, as for auto_pad (SAME_UPPER halves it downwards).
+   */
   if (count) {
     const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
-    for (int i = 0; i < 3; i++) a->pad[i] = !strcmp(mode, "SAME_UPPER") ? total[i] / 2 : total[i] - total[i] / 2;
+    for (int i = 0; i < 3; i++)
+      a->pad[i] = !strcmp(mode, "SAME_UPPER") ? total[i] / 2 : total[i] - total[i] / 2;
   }
   return true;
 }

@@ -5,7 +5,8 @@
 
 #include "base/fault.h"
 
-/* Distance between the rows of the scratch tile: an odd number of cache lines, so that rows spread over the L1 sets. */
+/* Distance between the rows of the scratch tile: an odd number of cache lines, so that rows spread over the
+ * L1 sets. */
 static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
 
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)scratch_ld(c) * o->mr + 16; }
@@ -13,27 +14,32 @@ size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every n task
- * all input rows of its tiles: among the divisions that keep the threads equally busy, take the one that reads least. */
+/* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
+ * n task all input rows of its tiles: among the divisions that keep the threads equally busy, take the one
+ * that reads least. */
 static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
   /* Several tasks a thread even out disturbances; below ~0.1 ms a task the hand-over would show. */
-  else if (flop > 8e7 * threads) want = 2 * (int64_t)threads;
+  else if (flop > 8e7 * threads)
+    want = 2 * (int64_t)threads;
   if (flop * (double)c->groups < 4e5) want = 1;
-  /* In cycles of one thread: 32 multiply-adds a cycle, 5 bytes a cycle for weights from L3 or memory, 8 for the input
-   * (part of it is in L2), 8 floats a cycle for gathering rows. */
+  /* In cycles of one thread: 32 multiply-adds a cycle, 5 bytes a cycle for weights from L3 or memory, 8 for
+   * the input (part of it is in L2), 8 floats a cycle for gathering rows. */
   double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
   double weights = (double)c->k * (double)c->cout * 4 / 5;
-  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) / 2 + (c->direct ? 0 : pixels * (double)c->k / 8);
+  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) / 2 +
+                (c->direct ? 0 : pixels * (double)c->k / 8);
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
   for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
     int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1, tasks = m * n;
-    int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n), all = c->tiles * c->n_panels;
+    int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n),
+            all = c->tiles * c->n_panels;
     double share = all ? (double)busiest / (double)all : 1; /* of the work, done by the busiest thread */
-    double cycles = compute * share + (weights * (double)m + rows * (double)n) / (threads < tasks ? threads : (double)tasks);
+    double cycles = compute * share +
+                    (weights * (double)m + rows * (double)n) / (threads < tasks ? threads : (double)tasks);
     if (best == 0 || cycles < best * 0.999) best = cycles, c->m_tasks = m, c->n_tasks = n;
   }
 }
@@ -49,11 +55,13 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
   bool flat = row && slice && image;
   /* A short K is read in one go, run by run, without gathering: tiles must not leave their line for that. */
-  c->strided = c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= 2 * o->mr;
+  c->strided =
+      c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= 2 * o->mr;
   if (c->strided) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
-  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
+              (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
   c->tiles_per_line = div_up(c->line, o->mr);
   c->tiles = c->tiles_per_line * c->lines;
   c->n_panels = div_up(c->cout, o->nr);
@@ -66,9 +74,9 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   plan_tasks(c, o, threads);
   int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr, tiles = div_up(c->tiles, c->m_tasks);
   if (tiles * o->mr <= 1024) {
-    /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of weights, each
-     * met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks are wider, because every
-     * block gathers again. */
+    /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of
+     * weights, each met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks
+     * are wider, because every block gathers again. */
     c->block_tiles = tiles;
     c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 8)) / (c->kc * 4) / o->nr * o->nr;
     if (c->block_columns < o->nr) c->block_columns = o->nr;
@@ -108,7 +116,8 @@ static void advance(const hn_conv *c, position *p) {
 }
 
 static void copy_floats(float *restrict d, const float *restrict s, int64_t n) {
-  if (n >= 64) memcpy(d, s, (size_t)n * sizeof *d);
+  if (n >= 64)
+    memcpy(d, s, (size_t)n * sizeof *d);
   else
     for (int64_t i = 0; i < n; i++) d[i] = s[i];
 }
@@ -117,9 +126,10 @@ static void zero_floats(float *d, int64_t n) {
   if (n > 0) memset(d, 0, (size_t)n * sizeof *d);
 }
 
-/* Row of A for the grid position p: values k0 .. k1-1 of its taps, zeros where a tap lies outside the image. */
-static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x, const position *p, int64_t k0,
-                       int64_t k1, float *dst) {
+/* Row of A for the grid position p: values k0 .. k1-1 of its taps, zeros where a tap lies outside the image.
+ */
+static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x, const position *p,
+                       int64_t k0, int64_t k1, float *dst) {
   int64_t begin = 0;
   for (int64_t r = 0; r < c->n_runs && begin < k1; r++) {
     const hn_tap_run *t = &runs[r];
@@ -129,7 +139,8 @@ static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x,
       continue;
     }
     int64_t lo = begin > k0 ? begin : k0, hi = end < k1 ? end : k1;
-    int64_t z = p->z * c->stride[0] + t->dz, y = p->y * c->stride[1] + t->dy, x0 = p->x * c->stride[2] + t->dx;
+    int64_t z = p->z * c->stride[0] + t->dz, y = p->y * c->stride[1] + t->dy,
+            x0 = p->x * c->stride[2] + t->dx;
     float *d = dst + (lo - k0);
     if (z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1] || x0 >= c->in[2] || x0 + (int64_t)t->taps <= 0) {
       zero_floats(d, hi - lo);
@@ -141,7 +152,8 @@ static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x,
       if (HN_FAULT("conv_left_padding")) live0 = 0;
       int64_t a = lo - begin, b = hi - begin;
       int64_t from = a > live0 ? a : live0, to = b < live1 ? b : live1;
-      if (to <= from) zero_floats(d, b - a);
+      if (to <= from)
+        zero_floats(d, b - a);
       else {
         const float *row = x + p->n * c->in_batch + ((z * c->in[1] + y) * c->in[2] + x0) * c->in_pitch;
         zero_floats(d, from - a);
@@ -154,8 +166,8 @@ static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x,
 }
 
 /* Makes rows k0..k1 of a tile of m pixels contiguous; returns their distance. */
-static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, position p, int64_t m, int64_t k0,
-                      int64_t k1, float *scratch) {
+static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, position p, int64_t m,
+                      int64_t k0, int64_t k1, float *scratch) {
   int64_t ld = scratch_ld(c);
   for (int64_t i = 0; i < m; i++, advance(c, &p)) {
     float *d = scratch + i * ld;
@@ -191,7 +203,8 @@ typedef struct ahead {
   int64_t index, count;
 } ahead;
 
-static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel, hn_gemm_tile *t) {
+static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel,
+                         hn_gemm_tile *t) {
   const hn_conv *c = a->conv;
   int64_t n = f->next->n0 + panel * a->ops->nr, rows = min64(c->kc, c->k - f->next->k0);
   if (n >= f->next->n1) return;
@@ -202,7 +215,8 @@ static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, 
 }
 
 /* One tile of pixels over one block of weights. */
-static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f, float *scratch) {
+static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,
+                     float *scratch) {
   int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
@@ -212,14 +226,20 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
   int64_t k1 = min64(k0 + c->kc, c->k);
   position p = locate(c, line, m0);
   const float *x = a->x + group * c->cin * c->in_k;
-  hn_gemm_tile t = {.k = (size_t)(k1 - k0), .m = (uint32_t)(m1 - m0), .ldc = c->out.pixel, .accumulate = k0 > 0, .segment = (size_t)(k1 - k0)};
+  hn_gemm_tile t = {.k = (size_t)(k1 - k0),
+                    .m = (uint32_t)(m1 - m0),
+                    .ldc = c->out.pixel,
+                    .accumulate = k0 > 0,
+                    .segment = (size_t)(k1 - k0)};
   if (c->direct && !c->copy) {
     t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
     t.lda = c->in_pitch;
   } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
     const hn_tap_run *r = a->runs;
-    t.a = x + p.n * c->in_batch + (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
-                                   p.x * c->stride[2] + r->dx) * c->in_pitch;
+    t.a = x + p.n * c->in_batch +
+          (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
+           p.x * c->stride[2] + r->dx) *
+              c->in_pitch;
     t.lda = c->stride[2] * c->in_pitch;
     t.segment = (size_t)(r->taps * c->cin);
     t.skip = c->run_step - (ptrdiff_t)t.segment;
@@ -236,7 +256,8 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
   bool dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
   int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
-  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
+  const float *residual =
+      e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
   const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
   for (int64_t n = n0; n < n1; n += o->nr) {
     int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
@@ -246,10 +267,12 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
     if (last && e->bias) t.bias = e->bias + g0 + n;
     if (last && residual) t.residual = residual + n;
     t.prefetch = t.prefetch_end = NULL;
-    if (f->next) set_prefetch(a, w, f, (n - n0) / o->nr, &t);
+    if (f->next)
+      set_prefetch(a, w, f, (n - n0) / o->nr, &t);
     else if (dense) {
       /* A contiguous activation: this panel's share of the rows that the tile after next will read. */
-      int64_t floats = (m1 - m0) * c->k, share = div_up(floats * o->nr, n1 - n0), at = (n - n0) / o->nr * share;
+      int64_t floats = (m1 - m0) * c->k, share = div_up(floats * o->nr, n1 - n0),
+              at = (n - n0) / o->nr * share;
       t.prefetch = t.a + 2 * floats + at;
       t.prefetch_end = tile + 3 < c->tiles ? t.prefetch + share : NULL;
     }
@@ -257,7 +280,8 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
   }
   if (last && e->n_post)
     for (int64_t i = 0; i < m1 - m0; i++, advance(c, &p))
-      hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
+      hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y,
+                           p.x);
 }
 
 /* Walks the blocks of weights: K innermost, then columns. */
@@ -295,7 +319,8 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const hn_conv *c = a->conv;
   int64_t m = i % c->m_tasks, rest = i / c->m_tasks, n = rest % c->n_tasks, group = rest / c->n_tasks;
   int64_t t0 = m * c->tiles / c->m_tasks, t1 = (m + 1) * c->tiles / c->m_tasks;
-  int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr, n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
+  int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr,
+          n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
   if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
   hn_conv_block(a, group, t0, t1, n0, min64(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
 }

@@ -1,6 +1,7 @@
-/* One driver for everything that is a sum over taps of (pixel x matrix): Conv of 1 to 3 dimensions, Gemm and MatMul
- * (one tap), and the phases of ConvTranspose.  It walks tiles of output pixels and panels of output channels, brings
- * the tile's input rows together where they are not already a matrix, and calls the family "gemm" kernels.
+/* One driver for everything that is a sum over taps of (pixel x matrix): Conv of 1 to 3 dimensions, Gemm and
+ * MatMul (one tap), and the phases of ConvTranspose.  It walks tiles of output pixels and panels of output
+ * channels, brings the tile's input rows together where they are not already a matrix, and calls the family
+ * "gemm" kernels.
  *
  * All blocking is decided by hn_conv_plan, once; hn_conv_exec allocates nothing. */
 #ifndef HN_CPU_COMMON_CONV_DRIVER_H
@@ -11,8 +12,8 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
 
-typedef void (*hn_parallel_fn)(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
-                               void *arg);
+typedef void (*hn_parallel_fn)(void *pool, int64_t tasks,
+                               void (*fn)(void *arg, int64_t task, uint32_t thread), void *arg);
 
 /* `taps` neighbouring input pixels of one input row, at these offsets from (grid position * stride). */
 typedef struct hn_tap_run {
@@ -23,27 +24,27 @@ typedef struct hn_tap_run {
 typedef struct hn_conv {
   /* the problem */
   int64_t batch, groups;
-  int64_t cin, cout;            /* of one group */
-  int64_t in[3];                /* input depth, height, width */
-  int64_t grid[3];              /* output positions computed here */
-  int64_t stride[3];            /* input pixels from one grid position to the next */
-  int64_t in_pitch, in_batch;   /* floats from pixel to pixel, image to image */
-  int64_t in_k;                 /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
-  hn_view out;                  /* where grid position (n, z, y, x) goes */
-  int64_t n_runs, k;            /* k = cin * all taps */
-  int64_t shifted;              /* some tap does not lie at offset 0 */
-  int64_t run_step;             /* floats from one run's first value to the next one's; 0: not constant */
+  int64_t cin, cout;          /* of one group */
+  int64_t in[3];              /* input depth, height, width */
+  int64_t grid[3];            /* output positions computed here */
+  int64_t stride[3];          /* input pixels from one grid position to the next */
+  int64_t in_pitch, in_batch; /* floats from pixel to pixel, image to image */
+  int64_t in_k;      /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
+  hn_view out;       /* where grid position (n, z, y, x) goes */
+  int64_t n_runs, k; /* k = cin * all taps */
+  int64_t shifted;   /* some tap does not lie at offset 0 */
+  int64_t run_step;  /* floats from one run's first value to the next one's; 0: not constant */
   /* the plan, set by hn_conv_plan */
-  int64_t direct;               /* input pixels are the rows of A as they lie */
-  int64_t copy;                 /* direct, but rows are copied first, because their distance aliases in L1 */
-  int64_t strided;              /* where no tap lies outside, the kernel walks the input itself, run by run */
-  int64_t line, lines;          /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
+  int64_t direct;      /* input pixels are the rows of A as they lie */
+  int64_t copy;        /* direct, but rows are copied first, because their distance aliases in L1 */
+  int64_t strided;     /* where no tap lies outside, the kernel walks the input itself, run by run */
+  int64_t line, lines; /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
   int64_t tiles_per_line, tiles;
-  int64_t kc;                   /* length of a K block */
-  int64_t m_tasks, n_tasks;     /* tasks: groups * m_tasks * n_tasks */
+  int64_t kc;               /* length of a K block */
+  int64_t m_tasks, n_tasks; /* tasks: groups * m_tasks * n_tasks */
   int64_t n_panels;
-  int64_t block_tiles;          /* tiles that meet one block of weights before the next block's turn */
-  int64_t block_columns;        /* columns of such a block; it has kc rows */
+  int64_t block_tiles;   /* tiles that meet one block of weights before the next block's turn */
+  int64_t block_columns; /* columns of such a block; it has kc rows */
 } hn_conv;
 
 /* Chooses tiles, K blocks and the division into tasks.  l1, l2: bytes of cache of one core. */
@@ -66,7 +67,9 @@ typedef struct hn_conv_args {
 
 void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool);
 
-/* One task's share, for drivers that do their own division (batched MatMul): all tiles of [t0, t1), columns [n0, n1). */
-void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1, float *scratch);
+/* One task's share, for drivers that do their own division (batched MatMul): all tiles of [t0, t1), columns
+ * [n0, n1). */
+void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
+                   float *scratch);
 
 #endif

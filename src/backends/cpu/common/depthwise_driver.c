@@ -17,8 +17,8 @@ const hn_depthwise_ops *hn_depthwise_find(hn_isa isa) {
 }
 
 void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) {
-  /* A slab's input rows of one output row and the output row fill about two thirds of L1.  An image beyond L2 is better
-   * streamed in one go, in the order in which it lies in memory. */
+  /* A slab's input rows of one output row and the output row fill about two thirds of L1.  An image beyond L2
+   * is better streamed in one go, in the order in which it lies in memory. */
   int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
   int64_t slab = (int64_t)(l1 * 2 / 3 / 4) / (pixels > 0 ? pixels : 1) / 16 * 16;
   if (slab < 16) slab = 16;
@@ -28,7 +28,8 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) 
   double work = 2.0 * (double)(d->batch * d->out[0] * d->out[1] * d->channels * d->kernel[0] * d->kernel[1]);
   int64_t want = threads == 1 || work < 2e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : 2 * (int64_t)threads;
   int64_t blocks = d->batch ? (want + d->batch - 1) / d->batch : 1;
-  /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels instead. */
+  /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels
+   * instead. */
   int64_t most = d->out[0] / (2 * d->kernel[0]);
   if (most < 1) most = 1;
   d->row_blocks = blocks < most ? blocks : most;
@@ -42,7 +43,9 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) 
   }
 }
 
-size_t hn_depthwise_packed_size(const hn_depthwise *d) { return (size_t)(d->kernel[0] * d->kernel[1] * d->w_tap); }
+size_t hn_depthwise_packed_size(const hn_depthwise *d) {
+  return (size_t)(d->kernel[0] * d->kernel[1] * d->w_tap);
+}
 
 void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst) {
   int64_t taps = d->kernel[0] * d->kernel[1];
@@ -54,11 +57,23 @@ void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst) {
 static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t y1, int64_t c0, int64_t c1) {
   const hn_depthwise *d = a->d;
   const hn_epilogue *e = a->epilogue;
-  hn_depthwise_row r = {.x_row = d->dilation[0] * d->in_row, .x_pixel = d->in_pixel, .width = d->in[1], .w_tap = d->w_tap,
-                        .taps = (uint32_t)d->kernel[1], .stride = d->stride[1], .dilation = d->dilation[1],
-                        .pad = d->pad[1], .y_pixel = d->y.pixel, .n = d->out[1], .channels = (size_t)(c1 - c0),
-                        .flags = e->flags, .lo = e->lo, .hi = e->hi, .slope = e->slope,
-                        .bias = e->bias ? e->bias + c0 : NULL, .r_pixel = e->residual_view.pixel};
+  hn_depthwise_row r = {.x_row = d->dilation[0] * d->in_row,
+                        .x_pixel = d->in_pixel,
+                        .width = d->in[1],
+                        .w_tap = d->w_tap,
+                        .taps = (uint32_t)d->kernel[1],
+                        .stride = d->stride[1],
+                        .dilation = d->dilation[1],
+                        .pad = d->pad[1],
+                        .y_pixel = d->y.pixel,
+                        .n = d->out[1],
+                        .channels = (size_t)(c1 - c0),
+                        .flags = e->flags,
+                        .lo = e->lo,
+                        .hi = e->hi,
+                        .slope = e->slope,
+                        .bias = e->bias ? e->bias + c0 : NULL,
+                        .r_pixel = e->residual_view.pixel};
   for (int64_t y = y0; y < y1; y++) {
     /* Kernel rows [v0, v1) lie inside the image. */
     int64_t top = y * d->stride[0] - d->pad[0], v0 = 0, v1 = d->kernel[0];

@@ -1,5 +1,6 @@
-/* Depthwise convolution of one or two dimensions over channels-last tensors: cuts the output into blocks of rows and
- * slabs of channels (the input rows that neighbouring output rows share stay in L1) and calls the depthwise kernels. */
+/* Depthwise convolution of one or two dimensions over channels-last tensors: cuts the output into blocks of
+ * rows and slabs of channels (the input rows that neighbouring output rows share stay in L1) and calls the
+ * depthwise kernels. */
 #ifndef HN_CPU_COMMON_DEPTHWISE_DRIVER_H
 #define HN_CPU_COMMON_DEPTHWISE_DRIVER_H
 
@@ -19,7 +20,8 @@ typedef struct hn_depthwise {
 
 void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2);
 
-/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels.  w: [channels][kernel rows * taps]. */
+/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels.  w: [channels][kernel rows * taps].
+ */
 size_t hn_depthwise_packed_size(const hn_depthwise *d);
 void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst);
 

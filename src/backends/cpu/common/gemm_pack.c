@@ -14,7 +14,8 @@ static void pack_rows(const float *b, ptrdiff_t sk, size_t k, size_t live, size_
 }
 
 /* Any strides, in square blocks so that both sides stay in L1. */
-static void pack_strided(const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t live, size_t w, float *dst) {
+static void pack_strided(const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t live, size_t w,
+                         float *dst) {
   enum { BLOCK = 16 };
   for (size_t k0 = 0; k0 < k; k0 += BLOCK) {
     size_t k1 = k0 + BLOCK < k ? k0 + BLOCK : k;
@@ -26,18 +27,20 @@ static void pack_strided(const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, s
   }
 }
 
-void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n, size_t n0,
-                    size_t n1, float *dst) {
+void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n,
+                    size_t n0, size_t n1, float *dst) {
   for (size_t c = n0; c < n1; c += o->nr) {
     size_t w = hn_gemm_panel_width(o, n, c), live = n - c < w ? n - c : w;
     if (HN_FAULT("gemm_pack_last_column") && live > 1) live--;
-    if (sn == 1) pack_rows(b + c, sk, k, live, w, dst + c * k);
-    else pack_strided(b + (ptrdiff_t)c * sn, sk, sn, k, live, w, dst + c * k);
+    if (sn == 1)
+      pack_rows(b + c, sk, k, live, w, dst + c * k);
+    else
+      pack_strided(b + (ptrdiff_t)c * sn, sk, sn, k, live, w, dst + c * k);
   }
 }
 
-void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap, int64_t cin,
-                          const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst) {
+void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap,
+                          int64_t cin, const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst) {
   size_t n = (size_t)cout, k = (size_t)(n_taps * cin);
   for (size_t c = 0; c < n; c += o->nr) {
     size_t width = hn_gemm_panel_width(o, n, c), live = n - c < width ? n - c : width;

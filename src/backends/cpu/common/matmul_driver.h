@@ -1,6 +1,6 @@
 /* Batches of matrix products: C[i] = alpha * A[i] x B[i] with the batch dimensions broadcast as MatMul does.
- * A constant B that all batches share is packed at plan time and the batches of a dense A become rows of one product;
- * any other B is packed on the fly, block by block, into the running thread's workspace. */
+ * A constant B that all batches share is packed at plan time and the batches of a dense A become rows of one
+ * product; any other B is packed on the fly, block by block, into the running thread's workspace. */
 #ifndef HN_CPU_COMMON_MATMUL_DRIVER_H
 #define HN_CPU_COMMON_MATMUL_DRIVER_H
 
@@ -15,8 +15,8 @@ typedef struct hn_matmul {
   int64_t batch[HONE_MAX_RANK], a_batch[HONE_MAX_RANK], b_batch[HONE_MAX_RANK]; /* sizes and distances */
   int64_t batches;
   float alpha;
-  int64_t packed; /* B is in the blob */
-  hn_conv conv;   /* one product */
+  int64_t packed;   /* B is in the blob */
+  hn_conv conv;     /* one product */
   int64_t n_blocks; /* of B, when packed on the fly */
   int64_t block;    /* columns of a block */
   int64_t thread_floats;

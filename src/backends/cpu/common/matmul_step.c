@@ -22,8 +22,8 @@ double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, hn_matmul_
   return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9));
 }
 
-hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error,
-                                hn_matmul_describe describe) {
+hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,
+                                hone_error *error, hn_matmul_describe describe) {
   hn_matmul_step d;
   hone_reason why;
   if (!describe(s, m, &d, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
@@ -53,7 +53,9 @@ hone_status hn_matmul_step_run(const hone_step_run *r, hone_error *error) {
   (void)error;
   const hn_matmul_step *d = r->blob;
   const unsigned char *base = r->blob;
-  const float *bias = d->bias_at ? (const float *)(const void *)(base + d->bias_at) : d->bias_input ? r->in[d->bias_input] : NULL;
+  const float *bias = d->bias_at      ? (const float *)(const void *)(base + d->bias_at)
+                      : d->bias_input ? r->in[d->bias_input]
+                                      : NULL;
   hn_epilogue e;
   hn_epilogue_bind(r->step, d->p.isa, true, bias, r->in, &e);
   if (d->residual_input) { /* accepted only with an epilogue that leaves the place free */

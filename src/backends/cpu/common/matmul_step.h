@@ -14,11 +14,14 @@ typedef struct hn_matmul_step {
 } hn_matmul_step;
 
 /* Reads the step; false with a reason when it is outside what the driver does. */
-typedef bool (*hn_matmul_describe)(const hone_step *s, const hone_machine *m, hn_matmul_step *d, hone_reason *why);
+typedef bool (*hn_matmul_describe)(const hone_step *s, const hone_machine *m, hn_matmul_step *d,
+                                   hone_reason *why);
 
 double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, hn_matmul_describe describe);
-hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error, hn_matmul_describe describe);
-hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error, hn_matmul_describe describe);
+hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,
+                                hone_error *error, hn_matmul_describe describe);
+hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error,
+                                   hn_matmul_describe describe);
 hone_status hn_matmul_step_run(const hone_step_run *r, hone_error *error);
 
 /* Plans d->p and lays out the blob; called last by a describe function. */

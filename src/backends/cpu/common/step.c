@@ -31,7 +31,8 @@ bool hn_pixels_of(const hone_tensor_desc *d, hn_pixels *out) {
       expected = d->stride[2 + i - lead];
       break;
     }
-  if (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch > expected && out->size[0] * out->size[1] * out->size[2] == 1)
+  if (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch > expected &&
+      out->size[0] * out->size[1] * out->size[2] == 1)
     expected = d->channel_pitch;
   out->even = true;
   for (int i = 2; i >= 0; i--) {
@@ -49,11 +50,13 @@ bool hn_step_is_f32(const hone_step *s, hone_reason *why) {
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++) {
     const hone_tensor_desc *d = &s->input[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    if (d->dtype != HONE_DTYPE_F32) return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(d->dtype));
+    if (d->dtype != HONE_DTYPE_F32)
+      return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(d->dtype));
     if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of input %u are not known", i);
   }
   const hone_tensor_desc *y = &s->output[0].desc;
-  if (y->dtype != HONE_DTYPE_F32) return hn_refuse(why, "the output is %s, not f32", hone_dtype_name(y->dtype));
+  if (y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "the output is %s, not f32", hone_dtype_name(y->dtype));
   if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of the output are not known");
   return true;
 }
@@ -93,7 +96,8 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
         return hn_refuse(why, "epilogue %u: the tensor has not the output's type, dimensions and layout", i);
       break;
     case HONE_EPI_ACT:
-      if (e->act != HONE_PW_RELU && e->act != HONE_PW_CLIP && e->act != HONE_PW_LEAKYRELU && !hn_act_find(e->act, isa))
+      if (e->act != HONE_PW_RELU && e->act != HONE_PW_CLIP && e->act != HONE_PW_LEAKYRELU &&
+          !hn_act_find(e->act, isa))
         return hn_refuse(why, "epilogue %u: activation %d has no kernel", i, (int)e->act);
       break;
     default: return hn_refuse(why, "epilogue %u changes the data type", i);
@@ -102,8 +106,8 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
   return true;
 }
 
-/* Places one operation: in registers as long as the kernels' fixed order (bias, residual, activation, late residual)
- * allows, else in the list of row operations, and everything after it, too. */
+/* Places one operation: in registers as long as the kernels' fixed order (bias, residual, activation, late
+ * residual) allows, else in the list of row operations, and everything after it, too. */
 typedef struct binder {
   hn_epilogue *e;
   int stage; /* 0: nothing yet, 1: bias, 2: residual, 3: activation, 4: late residual, 5: the list */
@@ -142,7 +146,8 @@ static void add_act(binder *b, const hone_epilogue *a, hn_isa isa) {
     return;
   }
   b->stage = 5;
-  e->post[e->n_post++] = (hn_post){.kind = HN_POST_ACT, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
+  e->post[e->n_post++] =
+      (hn_post){.kind = HN_POST_ACT, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
 }
 
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,

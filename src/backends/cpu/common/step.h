@@ -1,5 +1,5 @@
-/* From hone_step to what the drivers want: views of tensors, the epilogue, refusals with a reason.  Shared by the
- * tactics that stand on the gemm and depthwise drivers. */
+/* From hone_step to what the drivers want: views of tensors, the epilogue, refusals with a reason.  Shared by
+ * the tactics that stand on the gemm and depthwise drivers. */
 #ifndef HN_CPU_COMMON_STEP_H
 #define HN_CPU_COMMON_STEP_H
 
@@ -11,8 +11,9 @@
 /* Writes the reason (why may be NULL) and returns false. */
 bool hn_refuse(hone_reason *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A channels-last f32 tensor of rank 3 to 5 (or any layout whose memory looks like it): spatial sizes with leading
- * ones, pixel distance, and whether the pixels of an image are evenly spaced.  False: channels are not contiguous. */
+/* A channels-last f32 tensor of rank 3 to 5 (or any layout whose memory looks like it): spatial sizes with
+ * leading ones, pixel distance, and whether the pixels of an image are evenly spaced.  False: channels are
+ * not contiguous. */
 typedef struct hn_pixels {
   int64_t batch, channels, size[3];
   hn_view view;
@@ -35,7 +36,8 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
                       hn_epilogue *out);
 
-/* Moves the tensors of an epilogue by an offset of the output's elements (one image, one matrix of a batch). */
+/* Moves the tensors of an epilogue by an offset of the output's elements (one image, one matrix of a batch).
+ */
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats);
 
 /* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */

@@ -1,5 +1,6 @@
-/* Conv of one to three dimensions, any kernel, stride, dilation, padding and groups, as tiles of a matrix product:
- * weights packed at plan time, a 1x1 convolution reads the activation as it lies, others gather a tile's input rows. */
+/* Conv of one to three dimensions, any kernel, stride, dilation, padding and groups, as tiles of a matrix
+ * product: weights packed at plan time, a 1x1 convolution reads the activation as it lies, others gather a
+ * tile's input rows. */
 #include <string.h>
 
 #include "backends/cpu/common/conv_attr.h"
@@ -13,7 +14,8 @@ typedef struct blob_head {
   hn_conv conv;
   hn_isa isa;
   int64_t runs_at, weights_at, bytes;
-  int64_t dynamic, packed_floats, taps; /* dynamic: weights known at run time only, packed into the workspace then */
+  int64_t dynamic, packed_floats,
+      taps; /* dynamic: weights known at run time only, packed into the workspace then */
 } blob_head;
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
@@ -42,7 +44,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);
   h->taps = taps;
   h->dynamic = !s->input[1].constant;
-  h->packed_floats = (int64_t)hn_round_up(hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k) * (size_t)c->groups, 16);
+  h->packed_floats =
+      (int64_t)hn_round_up(hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k) * (size_t)c->groups, 16);
   h->bytes = h->weights_at + (h->dynamic ? 0 : h->packed_floats * 4);
   return true;
 }
@@ -67,7 +70,8 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
-  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads + (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
+  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads +
+                       (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
   return HONE_OK;
 }
 
@@ -85,10 +89,12 @@ static void pack_panel(void *arg, int64_t task, uint32_t thread) {
   (void)thread;
   const packing *p = arg;
   const hn_conv *c = &p->h->conv;
-  int64_t g = task / c->n_panels, n0 = task % c->n_panels * p->o->nr, taps = p->h->taps, filter = c->cin * taps;
+  int64_t g = task / c->n_panels, n0 = task % c->n_panels * p->o->nr, taps = p->h->taps,
+          filter = c->cin * taps;
   int64_t n = c->cout - n0 < p->o->nr ? c->cout - n0 : p->o->nr;
   float *to = p->to + g * (int64_t)hn_gemm_packed_size(p->o, (size_t)c->cout, (size_t)c->k) + n0 * c->k;
-  hn_gemm_pack_weights(p->o, p->from + (g * c->cout + n0) * filter, filter, taps, 1, c->cin, NULL, taps, n, to);
+  hn_gemm_pack_weights(p->o, p->from + (g * c->cout + n0) * filter, filter, taps, 1, c->cin, NULL, taps, n,
+                       to);
 }
 
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
@@ -105,8 +111,9 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   for (int64_t z = 0; z < a.kernel[0]; z++)
     for (int64_t y = 0; y < a.kernel[1]; y++)
       for (int64_t x = 0; x < (merge ? 1 : a.kernel[2]); x++)
-        *run++ = (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
-                              (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
+        *run++ =
+            (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
+                         (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
   packing p = {&h, o, s->input[1].constant, (float *)(void *)(base + h.weights_at)};
   for (int64_t i = 0; i < panels(&p) && !h.dynamic; i++) pack_panel(&p, i, 0);
   return HONE_OK;
@@ -127,7 +134,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     scratch += h->packed_floats;
   }
   hn_epilogue e;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
+  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
+                   &e);
   hn_conv_args a = {.conv = &h->conv,
                     .ops = o,
                     .runs = (const hn_tap_run *)(const void *)(base + h->runs_at),

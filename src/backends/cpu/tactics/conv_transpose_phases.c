@@ -1,6 +1,6 @@
-/* ConvTranspose by phases: the output positions that share a remainder modulo the stride see the same taps, so each
- * phase is an ordinary stride-1 convolution over the input, with its own packed weights, that writes every stride-th
- * position.  Nothing is scattered or cleared. */
+/* ConvTranspose by phases: the output positions that share a remainder modulo the stride see the same taps,
+ * so each phase is an ordinary stride-1 convolution over the input, with its own packed weights, that writes
+ * every stride-th position.  Nothing is scattered or cleared. */
 #include <string.h>
 
 #include "backends/cpu/common/conv_attr.h"
@@ -14,7 +14,7 @@ enum { MAX_PHASES = 64 };
 typedef struct phase {
   hn_conv conv;
   int64_t runs_at, taps_at, weights_at; /* taps: the source tap of each run */
-  int64_t at[3]; /* the phase: first output position */
+  int64_t at[3];                        /* the phase: first output position */
 } phase;
 
 typedef struct blob_head {
@@ -25,7 +25,8 @@ typedef struct blob_head {
 /* Number of taps of one dimension that reach outputs of phase p. */
 static int64_t live_taps(const hn_conv_attr *a, int dim, int64_t p) {
   int64_t n = 0;
-  for (int64_t k = 0; k < a->kernel[dim]; k++) n += (p + a->pad[dim] - k * a->dilation[dim]) % a->stride[dim] == 0;
+  for (int64_t k = 0; k < a->kernel[dim]; k++)
+    n += (p + a->pad[dim] - k * a->dilation[dim]) % a->stride[dim] == 0;
   return n;
 }
 
@@ -48,7 +49,8 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
   if (!o) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(h->isa));
   if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
   int64_t total = a->stride[0] * a->stride[1] * a->stride[2];
-  if (total > MAX_PHASES) return hn_refuse(why, "strides make %lld phases, more than %d", (long long)total, MAX_PHASES);
+  if (total > MAX_PHASES)
+    return hn_refuse(why, "strides make %lld phases, more than %d", (long long)total, MAX_PHASES);
   memcpy(h->stride, a->stride, sizeof h->stride);
   h->n_phases = total;
   size_t at = hn_round_up(sizeof *h + sizeof(phase) * (size_t)total, 64);
@@ -98,7 +100,8 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hn_conv_attr a;
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, &a, &h, NULL, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_transpose_phases: %s", why.text);
+  if (!describe(s, m, &a, &h, NULL, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_transpose_phases: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   n->workspace_bytes = (size_t)h.scratch * 4 * m->threads;
   return HONE_OK;
@@ -110,7 +113,8 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hone_reason why;
   unsigned char *base = blob;
   phase *phases = (phase *)(void *)(base + sizeof h);
-  if (!describe(s, m, &a, &h, phases, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_transpose_phases: %s", why.text);
+  if (!describe(s, m, &a, &h, phases, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_transpose_phases: %s", why.text);
   memcpy(base, &h, sizeof h);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
   int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
@@ -128,8 +132,8 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
       list[t] = (int32_t)((tap[0] * a.kernel[1] + tap[1]) * a.kernel[2] + tap[2]);
     }
     for (int64_t g = 0; g < a.groups; g++)
-      hn_gemm_pack_weights(o, (const float *)s->input[1].constant + g * a.cin * a.cout * taps, taps, a.cout * taps, 1,
-                           a.cin, list, p->conv.n_runs, a.cout,
+      hn_gemm_pack_weights(o, (const float *)s->input[1].constant + g * a.cin * a.cout * taps, taps,
+                           a.cout * taps, 1, a.cin, list, p->conv.n_runs, a.cout,
                            w + g * (int64_t)hn_gemm_packed_size(o, (size_t)a.cout, (size_t)p->conv.k));
   }
   return HONE_OK;
@@ -152,15 +156,19 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   hn_epilogue whole;
   hn_pixels y;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &whole);
+  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
+                   &whole);
   hn_pixels_of(&s->output[0].desc, &y);
   for (int64_t i = 0; i < h->n_phases; i++) {
     const phase *p = &phases[i];
     hn_epilogue e = whole;
-    if (e.residual) e.residual += phase_at(&e.residual_view, p->at), e.residual_view = phase_view(&e.residual_view, h->stride);
+    if (e.residual)
+      e.residual += phase_at(&e.residual_view, p->at),
+          e.residual_view = phase_view(&e.residual_view, h->stride);
     for (uint32_t j = 0; j < e.n_post; j++)
       if (e.post[j].kind == HN_POST_ADD || e.post[j].kind == HN_POST_MUL)
-        e.post[j].v += phase_at(&e.post[j].view, p->at), e.post[j].view = phase_view(&e.post[j].view, h->stride);
+        e.post[j].v += phase_at(&e.post[j].view, p->at),
+            e.post[j].view = phase_view(&e.post[j].view, h->stride);
     hn_conv_args a = {.conv = &p->conv,
                       .ops = hn_gemm_find(h->isa),
                       .runs = (const hn_tap_run *)(const void *)(base + p->runs_at),

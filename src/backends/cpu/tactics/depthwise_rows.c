@@ -17,8 +17,11 @@ typedef struct blob_head {
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   hn_conv_attr a;
   if (!hn_conv_attr_of(s, &a, why)) return false;
-  if (a.cin != 1 || a.cout != 1) return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin, (long long)a.cout);
-  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1) return hn_refuse(why, "three spatial dimensions");
+  if (a.cin != 1 || a.cout != 1)
+    return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
+                     (long long)a.cout);
+  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
+    return hn_refuse(why, "three spatial dimensions");
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_depthwise_find(h->isa)) return hn_refuse(why, "no depthwise kernel for %s", hn_isa_name(h->isa));
@@ -73,7 +76,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const unsigned char *base = r->blob;
   const hone_step *s = r->step;
   hn_epilogue e;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in, &e);
+  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
+                   &e);
   const float *w = (const float *)(const void *)(base + h->weights_at);
   if (h->dynamic) {
     hn_depthwise_pack(&h->d, r->in[1], r->workspace);

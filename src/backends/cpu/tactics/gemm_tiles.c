@@ -1,5 +1,5 @@
-/* Gemm: alpha * op(A) x op(B) + beta * C.  alpha goes into the packed B, a C of one row into the bias, a full C is
- * added like a residual. */
+/* Gemm: alpha * op(A) x op(B) + beta * C.  alpha goes into the packed B, a C of one row into the bias, a full
+ * C is added like a residual. */
 #include <string.h>
 
 #include "backends/cpu/common/matmul_step.h"
@@ -24,7 +24,8 @@ static bool describe_c(const hone_step *s, hn_matmul_step *d, float beta, bool *
   }
   if (count != d->p.m * d->p.n || rows != d->p.m) return hn_refuse(why, "C broadcasts along rows");
   if (s->n_epilogue && !(s->n_epilogue == 1 && s->epilogue[0].kind == HONE_EPI_ACT &&
-      (s->epilogue[0].act == HONE_PW_RELU || s->epilogue[0].act == HONE_PW_CLIP || s->epilogue[0].act == HONE_PW_LEAKYRELU)))
+                         (s->epilogue[0].act == HONE_PW_RELU || s->epilogue[0].act == HONE_PW_CLIP ||
+                          s->epilogue[0].act == HONE_PW_LEAKYRELU)))
     return hn_refuse(why, "a full C together with this epilogue");
   d->residual_input = 2;
   return true;
@@ -34,10 +35,11 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_matmul_step *
   memset(d, 0, sizeof *d);
   if (!hn_step_is_f32(s, why)) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
-  if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR ||
-      s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
+  if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR ||
+      b->layout != HONE_LAYOUT_ROW_MAJOR || s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "operands are not row-major matrices");
-  bool ta = hone_node_int(s->node, "transA", 0) != 0, tb = hone_node_int(s->node, "transB", 0) != 0, bias = false;
+  bool ta = hone_node_int(s->node, "transA", 0) != 0, tb = hone_node_int(s->node, "transB", 0) != 0,
+       bias = false;
   hn_matmul *p = &d->p;
   p->isa = hn_isa_of(m->isa);
   if (!hn_gemm_find(p->isa)) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(p->isa));

@@ -1,4 +1,5 @@
-/* MatMul of any ranks: constant B packed at plan time; B known only at run time (attention) packed block by block. */
+/* MatMul of any ranks: constant B packed at plan time; B known only at run time (attention) packed block by
+ * block. */
 #include <string.h>
 
 #include "backends/cpu/common/matmul_step.h"
@@ -8,7 +9,8 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_matmul_step *
   memset(d, 0, sizeof *d);
   if (!hn_step_is_f32(s, why)) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc, *y = &s->output[0].desc;
-  if (a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR)
+  if (a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR ||
+      y->layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "operands are not row-major");
   if (a->rank < 1 || b->rank < 1) return hn_refuse(why, "an operand is a scalar");
   hn_matmul *p = &d->p;
@@ -20,7 +22,8 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_matmul_step *
   p->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
   p->a_row = p->k, p->a_col = 1, p->b_row = p->n, p->b_col = 1;
   if (p->n == 1) p->b_row = 1;
-  if ((b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0]) != p->k) return hn_refuse(why, "inner dimensions differ");
+  if ((b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0]) != p->k)
+    return hn_refuse(why, "inner dimensions differ");
   bool vector = a->rank == 1 || b->rank == 1; /* the output lacks a dimension: its last one is not N */
   if (vector && s->n_epilogue) return hn_refuse(why, "a vector operand with an epilogue");
   if (!hn_epilogue_accepts(s, p->isa, true, why)) return false;
@@ -28,7 +31,8 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_matmul_step *
   int64_t sa = p->m * p->k, sb = p->k * p->n, b_total = 1;
   p->n_batch_dims = r;
   for (int32_t i = r - 1; i >= 0; i--) {
-    int64_t da = i - (r - ra) >= 0 ? a->dim[i - (r - ra)] : 1, db = i - (r - rb) >= 0 ? b->dim[i - (r - rb)] : 1;
+    int64_t da = i - (r - ra) >= 0 ? a->dim[i - (r - ra)] : 1,
+            db = i - (r - rb) >= 0 ? b->dim[i - (r - rb)] : 1;
     if (da != db && da != 1 && db != 1) return hn_refuse(why, "batch dimensions do not broadcast");
     p->batch[i] = da == 1 ? db : da;
     p->a_batch[i] = da == 1 ? 0 : sa;

@@ -1,4 +1,5 @@
-/* Family "depthwise": one row of output pixels of a channels-last depthwise convolution (one filter a channel). */
+/* Family "depthwise": one row of output pixels of a channels-last depthwise convolution (one filter a
+ * channel). */
 #ifndef HN_KERNELS_DEPTHWISE_H
 #define HN_KERNELS_DEPTHWISE_H
 
@@ -10,19 +11,19 @@
 #include "backends/cpu/kernel.h"
 
 typedef struct hn_depthwise_row {
-  const float *x;     /* input row under the first live kernel row: pixel 0, first channel */
-  int64_t x_row;      /* floats from one kernel row's input row to the next */
-  int64_t x_pixel;    /* floats from pixel to pixel */
-  int64_t width;      /* input pixels of a row */
-  const float *w;     /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
-  int64_t w_tap;      /* channels rounded up to 16 */
-  uint32_t rows;      /* live kernel rows: those inside the image (0: only bias) */
-  uint32_t taps;      /* kernel width */
+  const float *x;  /* input row under the first live kernel row: pixel 0, first channel */
+  int64_t x_row;   /* floats from one kernel row's input row to the next */
+  int64_t x_pixel; /* floats from pixel to pixel */
+  int64_t width;   /* input pixels of a row */
+  const float *w;  /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
+  int64_t w_tap;   /* channels rounded up to 16 */
+  uint32_t rows;   /* live kernel rows: those inside the image (0: only bias) */
+  uint32_t taps;   /* kernel width */
   int64_t stride, dilation, pad; /* horizontal; pad at the left */
   float *y;
   int64_t y_pixel, n; /* output distance and number of pixels */
   size_t channels;
-  uint32_t flags;     /* HN_EPI_* */
+  uint32_t flags; /* HN_EPI_* */
   float lo, hi, slope;
   const float *bias, *residual;
   int64_t r_pixel;

@@ -6,4 +6,5 @@
 #include "backends/cpu/kernels/depthwise/depthwise_row.inc"
 
 static const hn_depthwise_ops ops = {VEC_W, row};
-const struct hn_kernel hn_kernel_depthwise_f32_avx512 = {"depthwise_f32_avx512", "depthwise", "f32", HN_ISA_AVX512, &ops};
+const struct hn_kernel hn_kernel_depthwise_f32_avx512 = {"depthwise_f32_avx512", "depthwise", "f32",
+                                                         HN_ISA_AVX512, &ops};

@@ -6,4 +6,5 @@
 #include "backends/cpu/kernels/depthwise/depthwise_row.inc"
 
 static const hn_depthwise_ops ops = {VEC_W, row};
-const struct hn_kernel hn_kernel_depthwise_f32_scalar = {"depthwise_f32_scalar", "depthwise", "f32", HN_ISA_SCALAR, &ops};
+const struct hn_kernel hn_kernel_depthwise_f32_scalar = {"depthwise_f32_scalar", "depthwise", "f32",
+                                                         HN_ISA_SCALAR, &ops};

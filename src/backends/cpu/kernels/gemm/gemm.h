@@ -1,8 +1,9 @@
 /* Family "gemm": C tile = A rows x packed B panel (+ C), with the epilogue on the way out.
  *
- * Packed B (hn_gemm_pack_b): column panels of `nr` columns, each panel K rows of nr floats, one after the other, so
- * the panel of column n0 starts at n0 * K.  The last panel is only round_up(tail, vw) wide, filled up with zeros.
- * A is read where it lies: row-major with any row stride (an NHWC activation is such a matrix). */
+ * Packed B (hn_gemm_pack_b): column panels of `nr` columns, each panel K rows of nr floats, one after the
+ * other, so the panel of column n0 starts at n0 * K.  The last panel is only round_up(tail, vw) wide, filled
+ * up with zeros. A is read where it lies: row-major with any row stride (an NHWC activation is such a
+ * matrix). */
 #ifndef HN_KERNELS_GEMM_H
 #define HN_KERNELS_GEMM_H
 
@@ -19,16 +20,17 @@ typedef struct hn_gemm_tile {
   float *c;       /* m x n, row i at c + i * ldc */
   ptrdiff_t ldc;
   size_t k;
-  size_t segment;       /* k is read in pieces of this length (k: one piece); k is a multiple of it */
-  ptrdiff_t skip;       /* floats between the end of a piece and the begin of the next, in every row of A */
-  uint32_t m, n;        /* 1..mr, 1..nr; exactly these elements are written */
-  uint32_t accumulate;  /* add what C holds (a later K block) */
-  uint32_t flags;       /* HN_EPI_*; 0 on every K block but the last */
-  float lo, hi, slope;  /* as in hn_epilogue */
-  const float *bias;    /* n values */
+  size_t segment;      /* k is read in pieces of this length (k: one piece); k is a multiple of it */
+  ptrdiff_t skip;      /* floats between the end of a piece and the begin of the next, in every row of A */
+  uint32_t m, n;       /* 1..mr, 1..nr; exactly these elements are written */
+  uint32_t accumulate; /* add what C holds (a later K block) */
+  uint32_t flags;      /* HN_EPI_*; 0 on every K block but the last */
+  float lo, hi, slope; /* as in hn_epilogue */
+  const float *bias;   /* n values */
   const float *residual;
   ptrdiff_t ldr;
-  const float *prefetch, *prefetch_end; /* weights needed soon (NULL: none): at most two cache lines a k step are pulled into L2 */
+  const float *prefetch, *prefetch_end; /* weights needed soon (NULL: none): at most two cache lines a k step
+                                           are pulled into L2 */
 } hn_gemm_tile;
 
 typedef struct hn_gemm_ops {
@@ -50,15 +52,15 @@ static inline size_t hn_gemm_packed_size(const hn_gemm_ops *o, size_t n, size_t 
   return (full + (n > full ? hn_gemm_panel_width(o, n, full) : 0)) * k;
 }
 
-/* Packs columns [n0, n1) (n0 a multiple of nr) of B into dst, the packed form of the whole B.  B's element (k, n) is
- * b[k * sk + n * sn], so a transposed or strided B needs no copy. */
-void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n, size_t n0,
-                    size_t n1, float *dst);
+/* Packs columns [n0, n1) (n0 a multiple of nr) of B into dst, the packed form of the whole B.  B's element
+ * (k, n) is b[k * sk + n * sn], so a transposed or strided B needs no copy. */
+void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, size_t n,
+                    size_t n0, size_t n1, float *dst);
 
-/* Packs convolution weights: element (tap, ci, co) is w[co * s_co + ci * s_ci + tap * s_tap]; row order of the packed
- * matrix is tap by tap, ci fastest.  tap_list (NULL: all) names the n_taps source taps to take. */
-void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap, int64_t cin,
-                          const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst);
+/* Packs convolution weights: element (tap, ci, co) is w[co * s_co + ci * s_ci + tap * s_tap]; row order of
+ * the packed matrix is tap by tap, ci fastest.  tap_list (NULL: all) names the n_taps source taps to take. */
+void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap,
+                          int64_t cin, const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst);
 
 /* The gemm kernel of the best tier <= isa; cheap enough for every run. */
 const hn_gemm_ops *hn_gemm_find(hn_isa isa);
