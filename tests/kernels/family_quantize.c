@@ -7,8 +7,8 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "check.h"
 
-static int code_of(float x, float scale, float zero, bool is_signed) {
-  const float q = rintf(x / scale) + zero, lo = is_signed ? -128 : 0, hi = is_signed ? 127 : 255;
+static int code_of(float x, float scale, float zero, bool is_signed, bool times) {
+  const float q = rintf(times ? x * scale : x / scale) + zero, lo = is_signed ? -128 : 0, hi = is_signed ? 127 : 255;
   return !(q > lo) ? (int)lo : q > hi ? (int)hi : (int)q;
 }
 
@@ -26,10 +26,12 @@ static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   }
   if (n > 2 && fill == CK_RANDOM) x[1] = 2.5f * scale[vectors ? 1 : 0]; /* a tie, as far as f32 has it */
   ck_case(c, "n=%zu fill=%s vectors=%d signed=%d", n, ck_fill_name(fill), vectors, is_signed);
-  ops->quantize(q, x, n, scale, zero, vectors, is_signed);
-  for (size_t i = 0; i < n; i++)
-    ck_same(c, i, is_signed ? (float)((int8_t *)q)[i] : (float)q[i],
-            (float)code_of(x[i], scale[vectors ? i : 0], zero[vectors ? i : 0], is_signed));
+  for (int times = 1; times >= 0; times--) {
+    (times ? ops->requantize : ops->quantize)(q, x, n, scale, zero, vectors, is_signed);
+    for (size_t i = 0; i < n; i++)
+      ck_same(c, i, is_signed ? (float)((int8_t *)q)[i] : (float)q[i],
+              (float)code_of(x[i], scale[vectors ? i : 0], zero[vectors ? i : 0], is_signed, times));
+  }
   ops->dequantize(y, q, n, scale, zero, vectors, is_signed);
   for (size_t i = 0; i < n; i++) {
     const double code = is_signed ? (double)((int8_t *)q)[i] : (double)q[i];

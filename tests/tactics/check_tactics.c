@@ -32,7 +32,7 @@ static const struct hone_tactic_desc *const tactics[] = {
 #undef TACTIC
 };
 
-enum { MAX_TENSORS = 8, CANARY = 64, THREADS = 3 };
+enum { MAX_TENSORS = 10, CANARY = 64, THREADS = 3 };
 static const unsigned char canary = 0xc5;
 
 typedef struct one_case {
@@ -80,7 +80,7 @@ static void put_value(hone_tensor *t, int64_t i, double v) {
   case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)v; break;
   case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)v; break;
   case HONE_DTYPE_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
-  default: ((uint8_t *)t->data)[i] = (uint8_t)v; break;
+  default: ((uint8_t *)t->data)[i] = (uint8_t)(int64_t)v; break;
   }
 }
 

@@ -18,7 +18,7 @@ function(hone_tactic_faults)
 endfunction()
 if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES common/moves common/pooling
-    common/reduction common/quantize_step common/softmax_step common/layer_norm common/resize_step tactics/batch_norm tactics/instance_norm
+    common/reduction common/quantize_step common/qlinear_step common/softmax_step common/layer_norm common/resize_step tactics/batch_norm tactics/instance_norm
     tactics/gather)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES tactics/pointwise)
 endif()

@@ -494,6 +494,13 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, draft *d, c
   return false;
 }
 
+bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
+  draft *d = HN_NEW(l->temp, draft);
+  const hone_tactic_desc *t;
+  double s;
+  return d && choose(l, u, 0, d, &t, &s, NULL);
+}
+
 /* Lets the tactics shorten epilogues that none of them takes. */
 static void trim(hn_lowering *l, hn_unit *u) {
   draft *d = HN_NEW(l->temp, draft);
@@ -751,6 +758,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   if ((status = bind_ports(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_units(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_patterns(&l, error)) != HONE_OK) goto done;
+  if ((status = hn_lower_qdq(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_fuse(&l, error)) != HONE_OK) goto done;
   for (size_t i = 0; i < l.units.len; i++)
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);

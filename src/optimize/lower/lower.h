@@ -1,6 +1,7 @@
 /* Lowering: from the graph to steps. Inside of optimize/lower only.
  *
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
+ *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
  *   layout.c     which operators may work on channels-last tensors
@@ -59,6 +60,12 @@ bool hn_scalar_constant(const hn_value *value, float *out);
 
 /* match.c: replaces what patterns.def describes by single units (level 2) */
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
+
+/* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each (level 2) */
+hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
+
+/* lower.c: true when some tactic takes the unit as it is, without an epilogue. */
+bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
 
 /* fuse.c */
 hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */

@@ -7,35 +7,42 @@
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/fault.h"
 
-static inline vf quantized(vf x, vf scale, vf zero, vf lo, vf hi) {
-  const vf q = v_add(v_round(v_div(x, scale)), zero);
+/* `times`: the scale is multiplied with, else divided by (the two round differently). */
+static inline vf quantized(vf x, vf scale, vf zero, vf lo, vf hi, bool times) {
+  const vf q = v_add(v_round(times ? v_mul(x, scale) : v_div(x, scale)), zero);
   /* The operands' order makes NaN the lowest value. */
   return v_min_number(hi, v_max_number(q, lo));
 }
 
-/* One vector with vectors of parameters. */
-static inline void quantize_one(void *dst, vf x, const float *scale, const float *zero, vf lo, vf hi) {
-  v_store_8(dst, quantized(x, v_load(scale), v_load(zero), lo, hi));
-}
-
-static void quantize(void *dst_, const float *src, size_t n, const float *scale, const float *zero,
-                     bool vectors, bool is_signed) {
+static inline __attribute__((always_inline)) void to_codes(void *dst_, const float *src, size_t n, const float *scale,
+                                                           const float *zero, bool vectors, bool is_signed, bool times) {
   const vf lo = v_set1(is_signed ? -128.0f : 0.0f), hi = v_set1(is_signed ? 127.0f : 255.0f);
   unsigned char *dst = dst_;
   size_t i = 0;
   if (n == 0) return;
   if (vectors) {
-    for (; i + VEC_W <= n; i += VEC_W) quantize_one(dst + i, v_load(src + i), scale + i, zero + i, lo, hi);
+    for (; i + VEC_W <= n; i += VEC_W)
+      v_store_8(dst + i, quantized(v_load(src + i), v_load(scale + i), v_load(zero + i), lo, hi, times));
   } else {
     const vf s = v_set1(*scale), z = v_set1(*zero);
-    for (; i + VEC_W <= n; i += VEC_W) v_store_8(dst + i, quantized(v_load(src + i), s, z, lo, hi));
+    for (; i + VEC_W <= n; i += VEC_W) v_store_8(dst + i, quantized(v_load(src + i), s, z, lo, hi, times));
   }
   if (i == n) return;
   unsigned char rest[VEC_W];
   const vf s = vectors ? v_loadn(scale + i, n - i) : v_set1(*scale),
            z = vectors ? v_loadn(zero + i, n - i) : v_set1(*zero);
-  v_store_8(rest, quantized(v_loadn(src + i, n - i), s, z, lo, hi));
+  v_store_8(rest, quantized(v_loadn(src + i, n - i), s, z, lo, hi, times));
   memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
+}
+
+static void quantize(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
+                     bool is_signed) {
+  to_codes(dst, src, n, scale, zero, vectors, is_signed, false);
+}
+
+static void requantize(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
+                       bool is_signed) {
+  to_codes(dst, src, n, scale, zero, vectors, is_signed, true);
 }
 
 static void dequantize(float *dst, const void *src_, size_t n, const float *scale, const float *zero,
@@ -57,4 +64,4 @@ static void dequantize(float *dst, const void *src_, size_t n, const float *scal
   v_storen(dst + i, v_mul(v_sub(q, z), s), n - i);
 }
 
-static const struct hn_quantize_ops table = {.quantize = quantize, .dequantize = dequantize};
+static const struct hn_quantize_ops table = {.quantize = quantize, .requantize = requantize, .dequantize = dequantize};

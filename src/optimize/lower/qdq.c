@@ -1,0 +1,181 @@
+/* Quantised models as exporters write them: a float operator between DequantizeLinear and QuantizeLinear. Where all
+ * parameters are constants, the three mean a sum of integers and one rounding: the unit's anchor is QLinearConv,
+ * QLinearMatMul, QLinearGemm or QLinearAveragePool with the inputs
+ *
+ *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
+ *
+ * and only made when a tactic takes it; otherwise the nodes stay as they are. A Relu or Clip between operator and
+ * QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear that others read, too, stays. */
+#include "optimize/lower/lower.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS, MAX_NODES = 8 };
+
+static const struct {
+  const char *op_type, *anchor;
+  bool weights;
+} kinds[] = {{"Conv", "QLinearConv", true},
+             {"MatMul", "QLinearMatMul", true},
+             {"Gemm", "QLinearGemm", true},
+             {"GlobalAveragePool", "QLinearAveragePool", false}};
+
+static bool is_op(const hone_node *n, const char *op_type) { return n && !n->domain[0] && strcmp(n->op_type, op_type) == 0; }
+
+static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
+
+/* The DequantizeLinear behind a value, with constant f32 scale and constant zero point. */
+static const hone_node *dequantised(const hn_value *v) {
+  const hone_node *n = v ? v->producer : NULL;
+  if (!is_op(n, "DequantizeLinear") || n->graph != v->graph || !n->in[0] || !fixed(n->in[1])) return NULL;
+  if (n->in[1]->desc.dtype != HONE_DTYPE_F32 || v->desc.dtype != HONE_DTYPE_F32) return NULL;
+  return n->n_in < 3 || !n->in[2] || fixed(n->in[2]) ? n : NULL;
+}
+
+static hn_value *zero_of(const hone_node *n) { return n->n_in > 2 ? n->in[2] : NULL; }
+
+/* The only node that reads v, in the same graph; NULL when there are others. */
+static const hone_node *reader(const hn_value *v) {
+  if (v->is_output || v->users.len != 1) return NULL;
+  const hone_node *n = v->users.ptr[0].node;
+  return n->graph == v->graph ? n : NULL;
+}
+
+static float code(const hone_tensor *t, bool is_signed) {
+  return is_signed ? (float)*(const int8_t *)t->data : (float)*(const uint8_t *)t->data;
+}
+
+/* Whether the codes of q end before lo and hi do. */
+static bool covered(const hone_node *q, float lo, float hi) {
+  const bool is_signed = q->out[0]->desc.dtype == HONE_DTYPE_I8;
+  if ((!is_signed && q->out[0]->desc.dtype != HONE_DTYPE_U8) || hone_desc_count(&q->in[1]->constant->desc) != 1) return false;
+  const float scale = *(const float *)q->in[1]->constant->data, zero = zero_of(q) ? code(zero_of(q)->constant, is_signed) : 0;
+  return lo <= ((is_signed ? -128 : 0) - zero) * scale && hi >= ((is_signed ? 127 : 255) - zero) * scale;
+}
+
+/* The i32 bias counts in units of x scale * w scale. */
+static bool bias_fits(const hone_node *b, const hone_node *x, const hone_node *w) {
+  const hone_tensor *bs = b->in[1]->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant;
+  if (!fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1) return false;
+  const int64_t n = hone_desc_count(&bs->desc), m = hone_desc_count(&ws->desc);
+  if ((n != m && n != 1 && m != 1) || n < 1 || m < 1) return false;
+  for (int64_t i = 0; i < (n > m ? n : m); i++) {
+    const double want = (double)*(const float *)xs->data * (double)((const float *)ws->data)[m == 1 ? 0 : i];
+    if (fabs((double)((const float *)bs->data)[n == 1 ? 0 : i] - want) > 1e-6 * want) return false;
+  }
+  const hn_value *z = zero_of(b);
+  for (int64_t i = 0; z && i < hone_desc_count(&z->constant->desc); i++)
+    if (((const int32_t *)z->constant->data)[i]) return false;
+  return true;
+}
+
+/* One weight scale for all, or one an output channel. */
+static bool scales_fit(const hone_node *n, const hone_node *w) {
+  const hone_tensor *scale = w->in[1]->constant;
+  if (hone_desc_count(&scale->desc) == 1) return true;
+  const int32_t rank = w->in[0]->desc.rank;
+  const bool rows = is_op(n, "Conv") || (is_op(n, "Gemm") && hone_node_int(n, "transB", 0));
+  int64_t axis = hone_node_int(w, "axis", 1);
+  if (axis < 0) axis += rank;
+  return scale->desc.rank == 1 && axis == (rows ? 0 : rank - 1);
+}
+
+typedef struct found {
+  const char *anchor;
+  const hone_node *node, *act, *quantise, *x, *w, *bias;
+} found;
+
+static bool find(const hn_unit *u, found *f) {
+  const hone_node *n = u->node;
+  size_t k = 0;
+  while (k < sizeof kinds / sizeof *kinds && !is_op(n, kinds[k].op_type)) k++;
+  if (k == sizeof kinds / sizeof *kinds || u->n_nodes != 1 || u->kind != HN_UNIT_NODE) return false;
+  *f = (found){.anchor = kinds[k].anchor, .node = n, .x = dequantised(n->in[0])};
+  if (!f->x || n->n_out != 1 || !n->out[0]) return false;
+  if (kinds[k].weights) {
+    f->w = dequantised(n->in[1]);
+    if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;
+    if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w))) return false;
+  }
+  const hone_node *next = reader(n->out[0]);
+  hn_unit act = {0};
+  if (next && (is_op(next, "Relu") || is_op(next, "Clip"))) {
+    if (!hn_pointwise_of(next, &act) || next->in[0] != n->out[0]) return false;
+    f->act = next;
+    next = reader(next->out[0]);
+  }
+  if (!is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) || !fixed(next->in[1])) return false;
+  if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
+  f->quantise = next;
+  return !f->act || covered(next, is_op(f->act, "Relu") ? 0 : act.alpha, is_op(f->act, "Relu") ? INFINITY : act.beta);
+}
+
+/* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
+static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
+  hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[f->quantise->out[0]->id];
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, INPUTS);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, MAX_NODES);
+  if (!u || !in || !nodes) return false;
+  in[X] = f->x->in[0], in[X_SCALE] = f->x->in[1], in[X_ZERO] = zero_of(f->x);
+  if (f->w) in[W] = f->w->in[0], in[W_SCALE] = f->w->in[1], in[W_ZERO] = zero_of(f->w);
+  in[Y_SCALE] = f->quantise->in[1], in[Y_ZERO] = zero_of(f->quantise);
+  if (f->bias) in[BIAS] = f->bias->in[0];
+  *u = (hn_unit){.kind = HN_UNIT_NODE, .anchor = f->anchor, .node = f->node, .n_in = INPUTS, .in = in,
+                 .out = f->quantise->out[0], .nodes = nodes, .order = root->order};
+  const hone_node *own[] = {f->node, f->act, f->quantise};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (own[i]) nodes[u->n_nodes++] = own[i];
+  *taken = hn_lower_takes(l, u);
+  if (!*taken) return true;
+  for (size_t i = 0; i + 1 < sizeof own / sizeof *own; i++) {
+    if (!own[i]) continue;
+    l->by_value[own[i]->out[0]->id]->into = root; /* for the sweep below */
+    l->by_value[own[i]->out[0]->id] = root;
+  }
+  *root = *u; /* in its place in the list */
+  return true;
+}
+
+/* The first integer unit when only integer units read what DequantizeLinear n makes, and so nobody needs it. */
+static hn_unit *swallowed_by(const hn_lowering *l, const hone_node *n, const bool *integer) {
+  const hn_value *v = n->out[0];
+  if (v->is_output || v->users.len == 0) return NULL;
+  for (size_t i = 0; i < v->users.len; i++) {
+    const hone_node *r = v->users.ptr[i].node;
+    if (r->graph != v->graph || !r->n_out || !r->out[0] || !integer[r->out[0]->id]) return NULL;
+  }
+  return l->by_value[v->users.ptr[0].node->out[0]->id];
+}
+
+hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
+  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  /* by value: made by the float operator inside of an integer unit */
+  bool *integer = HN_NEW_ARRAY(l->temp, bool, l->plan->model->next_value_id), any = false;
+  if (!integer) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
+  for (size_t i = 0; i < l->units.len; i++) {
+    found f;
+    bool taken = false;
+    if (l->units.ptr[i]->into || !find(l->units.ptr[i], &f)) continue;
+    if (!make_unit(l, &f, &taken)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
+    if (taken) any = integer[f.node->out[0]->id] = true;
+  }
+  if (!any) return HONE_OK;
+  for (size_t i = 0; i < l->units.len; i++) {
+    hn_unit *u = l->units.ptr[i], *by = NULL;
+    if (!u->into && u->n_nodes == 1 && is_op(u->node, "DequantizeLinear")) by = swallowed_by(l, u->node, integer);
+    if (!by || by->n_nodes == MAX_NODES) continue;
+    memmove(by->nodes + 1, by->nodes, by->n_nodes * sizeof *by->nodes);
+    by->nodes[0] = u->node;
+    by->n_nodes++;
+    l->by_value[u->out->id] = by;
+    u->into = by;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < l->units.len; i++)
+    if (!l->units.ptr[i]->into) l->units.ptr[kept++] = l->units.ptr[i];
+  l->units.len = kept;
+  return HONE_OK;
+}
