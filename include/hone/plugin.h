@@ -1,7 +1,7 @@
 /* The units that extend hone: operators, tactics and patterns. Built-in ones use exactly these descriptors.
  *
- * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type). Descriptors are static
- * const data: hone never copies or frees them. */
+ * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type). Descriptors are
+ * static const data: hone never copies or frees them. */
 #ifndef HONE_PLUGIN_H
 #define HONE_PLUGIN_H
 
@@ -20,8 +20,8 @@ typedef struct hone_node hone_node;
 
 HONE_API const char *hone_node_op(const hone_node *node);     /* "Conv" */
 HONE_API const char *hone_node_domain(const hone_node *node); /* "" for ONNX's own */
-HONE_API const char *hone_node_name(const hone_node *node);   /* never NULL; made up when the model has none */
-HONE_API int32_t hone_node_opset(const hone_node *node);      /* imported version of the node's domain */
+HONE_API const char *hone_node_name(const hone_node *node); /* never NULL; made up when the model has none */
+HONE_API int32_t hone_node_opset(const hone_node *node);    /* imported version of the node's domain */
 HONE_API uint32_t hone_node_inputs(const hone_node *node);
 HONE_API uint32_t hone_node_outputs(const hone_node *node);
 
@@ -60,13 +60,16 @@ typedef struct hone_attr_desc {
   int16_t since, until; /* opset range in which it exists; 0: open */
 } hone_attr_desc;
 
-/* What shape and dtype inference and the cost function see. Dimensions may be unknown (< 0) and rank may be -1. */
+/* What shape and dtype inference and the cost function see. Dimensions may be unknown (< 0) and rank may be
+ * -1. */
 typedef struct hone_infer {
   const hone_node *node;
   uint32_t n_inputs, n_outputs;
   const hone_tensor_desc *const *input; /* [n_inputs]; NULL entry: optional input left out */
-  const hone_tensor *const *value; /* [n_inputs]; row-major value where it is known beforehand, else NULL entry */
-  hone_tensor_desc *const *output; /* [n_outputs]; infer fills dtype, rank, dim; NULL entry: output not wanted */
+  const hone_tensor *const
+      *value; /* [n_inputs]; row-major value where it is known beforehand, else NULL entry */
+  hone_tensor_desc *const
+      *output; /* [n_outputs]; infer fills dtype, rank, dim; NULL entry: output not wanted */
 } hone_infer;
 
 typedef struct hone_cost {
@@ -81,10 +84,10 @@ struct hone_call {
   const hone_node *node;
   uint32_t n_inputs, n_outputs;
   const hone_tensor *const *input; /* NULL entry: optional input left out */
-  hone_tensor *const *output;      /* NULL entry: not wanted. data is set when infer gave all dimensions, else NULL:
-                                      then call alloc_output */
-  /* Sets output[i]'s descriptor and memory (for shapes that depend on data). For strings the bytes of the elements
-   * come from scratch_keep. */
+  hone_tensor *const *output;      /* NULL entry: not wanted. data is set when infer gave all dimensions, else
+                                      NULL:      then call alloc_output */
+  /* Sets output[i]'s descriptor and memory (for shapes that depend on data). For strings the bytes of the
+   * elements come from scratch_keep. */
   hone_status (*alloc_output)(hone_call *call, uint32_t i, const hone_tensor_desc *desc, hone_error *error);
   /* Uninitialised memory, 64-byte aligned, until the call returns; NULL when the byte budget is spent. */
   void *(*scratch)(hone_call *call, size_t bytes);
@@ -97,12 +100,13 @@ struct hone_call {
 };
 
 enum {
-  HONE_OP_RANDOM = 1u << 0,         /* two equal calls may differ: never folded, never merged */
-  HONE_OP_DATA_DEPENDENT = 1u << 1, /* output dimensions depend on input values even when all shapes are known */
-  HONE_OP_VIEW = 1u << 2,           /* output 0 has input 0's elements in the same row-major order (Reshape...) */
-  HONE_OP_CONTROL = 1u << 3,        /* If, Loop, Scan: run by the runtime, no reference */
-  HONE_OP_MOVE = 1u << 4,           /* moves elements, computes nothing */
-  HONE_OP_POINTWISE = 1u << 5       /* each output element depends on the broadcast input elements at its place */
+  HONE_OP_RANDOM = 1u << 0, /* two equal calls may differ: never folded, never merged */
+  HONE_OP_DATA_DEPENDENT =
+      1u << 1,                /* output dimensions depend on input values even when all shapes are known */
+  HONE_OP_VIEW = 1u << 2,     /* output 0 has input 0's elements in the same row-major order (Reshape...) */
+  HONE_OP_CONTROL = 1u << 3,  /* If, Loop, Scan: run by the runtime, no reference */
+  HONE_OP_MOVE = 1u << 4,     /* moves elements, computes nothing */
+  HONE_OP_POINTWISE = 1u << 5 /* each output element depends on the broadcast input elements at its place */
 };
 
 #define HONE_VARIADIC 0xffffffffu
@@ -111,14 +115,16 @@ enum {
 typedef struct hone_op_desc {
   uint32_t struct_size, abi;
   const char *domain, *op_type;
-  int16_t since;  /* first opset (of the domain) whose definition is implemented */
-  int16_t until;  /* last opset for which this definition is valid; 0: not changed up to the newest known (24) */
+  int16_t since; /* first opset (of the domain) whose definition is implemented */
+  int16_t
+      until; /* last opset for which this definition is valid; 0: not changed up to the newest known (24) */
   uint32_t flags;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* HONE_VARIADIC: no upper bound */
   uint32_t types; /* dtypes of input 0 (or of the output where there is no input): HONE_TYPES bits; 0: any */
   const hone_attr_desc *attrs; /* NULL: none */
   hone_status (*infer)(const hone_infer *io, hone_error *error);
-  void (*cost)(const hone_infer *io, hone_cost *cost); /* NULL: 1 FLOP an output element; MOVE and VIEW: none */
+  void (*cost)(const hone_infer *io,
+               hone_cost *cost); /* NULL: 1 FLOP an output element; MOVE and VIEW: none */
   hone_status (*reference)(hone_call *call, hone_error *error);
 } hone_op_desc;
 
@@ -131,25 +137,51 @@ typedef enum hone_pw_op {
   HONE_PW_LOAD,  /* dst <- input[a] */
   HONE_PW_STORE, /* output[dst] <- register a */
   HONE_PW_CONST, /* alpha */
-  HONE_PW_ADD, HONE_PW_SUB, HONE_PW_MUL, HONE_PW_DIV, HONE_PW_MIN, HONE_PW_MAX, HONE_PW_POW, HONE_PW_PRELU,
-  HONE_PW_EQ, HONE_PW_LT, HONE_PW_LE, HONE_PW_GT, HONE_PW_GE, HONE_PW_AND, HONE_PW_OR, HONE_PW_XOR,
+  HONE_PW_ADD,
+  HONE_PW_SUB,
+  HONE_PW_MUL,
+  HONE_PW_DIV,
+  HONE_PW_MIN,
+  HONE_PW_MAX,
+  HONE_PW_POW,
+  HONE_PW_PRELU,
+  HONE_PW_EQ,
+  HONE_PW_LT,
+  HONE_PW_LE,
+  HONE_PW_GT,
+  HONE_PW_GE,
+  HONE_PW_AND,
+  HONE_PW_OR,
+  HONE_PW_XOR,
   HONE_PW_WHERE, /* x != 0 ? y : z */
-  HONE_PW_NOT, HONE_PW_NEG, HONE_PW_ABS, HONE_PW_SQRT, HONE_PW_RECIPROCAL, HONE_PW_EXP, HONE_PW_LOG, HONE_PW_ERF,
-  HONE_PW_TANH, HONE_PW_SIGMOID, HONE_PW_FLOOR, HONE_PW_CEIL, HONE_PW_ROUND, HONE_PW_SIGN,
+  HONE_PW_NOT,
+  HONE_PW_NEG,
+  HONE_PW_ABS,
+  HONE_PW_SQRT,
+  HONE_PW_RECIPROCAL,
+  HONE_PW_EXP,
+  HONE_PW_LOG,
+  HONE_PW_ERF,
+  HONE_PW_TANH,
+  HONE_PW_SIGMOID,
+  HONE_PW_FLOOR,
+  HONE_PW_CEIL,
+  HONE_PW_ROUND,
+  HONE_PW_SIGN,
   HONE_PW_RELU,
-  HONE_PW_CLIP,         /* min(max(x, alpha), beta) */
-  HONE_PW_LEAKYRELU,    /* x < 0 ? alpha x : x */
-  HONE_PW_ELU,          /* x < 0 ? alpha (exp(x) - 1) : x */
-  HONE_PW_SELU,         /* beta (x <= 0 ? alpha exp(x) - alpha : x) */
-  HONE_PW_CELU,         /* max(0, x) + min(0, alpha (exp(x / alpha) - 1)) */
-  HONE_PW_HARDSIGMOID,  /* clip(alpha x + beta, 0, 1) */
-  HONE_PW_HARDSWISH,    /* x clip(alpha x + beta, 0, 1); ONNX: alpha 1/6, beta 0.5 */
-  HONE_PW_SILU,         /* x sigmoid(alpha x) */
-  HONE_PW_GELU_ERF,     /* 0.5 x (1 + erf(x / sqrt 2)) */
-  HONE_PW_GELU_TANH,    /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-  HONE_PW_SOFTPLUS,     /* log(1 + exp(x)) */
-  HONE_PW_SOFTSIGN,     /* x / (1 + |x|) */
-  HONE_PW_MISH,         /* x tanh(softplus(x)) */
+  HONE_PW_CLIP,        /* min(max(x, alpha), beta) */
+  HONE_PW_LEAKYRELU,   /* x < 0 ? alpha x : x */
+  HONE_PW_ELU,         /* x < 0 ? alpha (exp(x) - 1) : x */
+  HONE_PW_SELU,        /* beta (x <= 0 ? alpha exp(x) - alpha : x) */
+  HONE_PW_CELU,        /* max(0, x) + min(0, alpha (exp(x / alpha) - 1)) */
+  HONE_PW_HARDSIGMOID, /* clip(alpha x + beta, 0, 1) */
+  HONE_PW_HARDSWISH,   /* x clip(alpha x + beta, 0, 1); ONNX: alpha 1/6, beta 0.5 */
+  HONE_PW_SILU,        /* x sigmoid(alpha x) */
+  HONE_PW_GELU_ERF,    /* 0.5 x (1 + erf(x / sqrt 2)) */
+  HONE_PW_GELU_TANH,   /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+  HONE_PW_SOFTPLUS,    /* log(1 + exp(x)) */
+  HONE_PW_SOFTSIGN,    /* x / (1 + |x|) */
+  HONE_PW_MISH,        /* x tanh(softplus(x)) */
   HONE_PW_COUNT
 } hone_pw_op;
 
@@ -162,8 +194,8 @@ typedef struct hone_pw_instr {
 
 #define HONE_PW_REGISTERS 16
 
-/* A pointwise program. All arithmetic is f32; bool tensors are loaded as 0.0 / 1.0 and stored as x != 0. Inputs
- * broadcast to the output's dimensions as in ONNX; all outputs have the same dimensions and layout. */
+/* A pointwise program. All arithmetic is f32; bool tensors are loaded as 0.0 / 1.0 and stored as x != 0.
+ * Inputs broadcast to the output's dimensions as in ONNX; all outputs have the same dimensions and layout. */
 typedef struct hone_pw_program {
   uint32_t n_instr;
   const hone_pw_instr *instr;
@@ -189,8 +221,8 @@ typedef struct hone_epilogue {
 
 #define HONE_MAX_EPILOGUE 6
 
-/* A tensor as a step sees it: descriptor, and the bytes when it is a constant (row-major unless the descriptor says
- * otherwise). */
+/* A tensor as a step sees it: descriptor, and the bytes when it is a constant (row-major unless the
+ * descriptor says otherwise). */
 typedef struct hone_step_tensor {
   hone_tensor_desc desc;
   const void *constant; /* NULL: known only at run time */
@@ -215,22 +247,22 @@ typedef struct hone_step {
 
 /* ---------------------------------------------------------------- tactics */
 
-enum { /* hone_machine.isa */
-  HONE_ISA_AVX2 = 1u << 0, /* with FMA and F16C */
-  HONE_ISA_AVX512 = 1u << 1, /* F, BW, DQ, VL */
-  HONE_ISA_AVX512VNNI = 1u << 2,
-  HONE_ISA_AVX512BF16 = 1u << 3
+enum {                            /* hone_machine.isa */
+       HONE_ISA_AVX2 = 1u << 0,   /* with FMA and F16C */
+       HONE_ISA_AVX512 = 1u << 1, /* F, BW, DQ, VL */
+       HONE_ISA_AVX512VNNI = 1u << 2,
+       HONE_ISA_AVX512BF16 = 1u << 3
 };
 
 /* What cost models may know of the machine. */
 typedef struct hone_machine {
-  const char *device;  /* "cpu" or "cuda" */
-  uint32_t isa;        /* HONE_ISA_*, after HONE_CPU's mask */
-  uint32_t threads;    /* that a run will use */
-  double peak_flops;   /* f32, all threads, FLOP/s */
-  double dram_bytes;   /* per second, all threads */
-  double cache_bytes;  /* last-level cache bandwidth per second, all threads */
-  size_t l1, l2, l3;   /* bytes; l1 and l2 per core */
+  const char *device; /* "cpu" or "cuda" */
+  uint32_t isa;       /* HONE_ISA_*, after HONE_CPU's mask */
+  uint32_t threads;   /* that a run will use */
+  double peak_flops;  /* f32, all threads, FLOP/s */
+  double dram_bytes;  /* per second, all threads */
+  double cache_bytes; /* last-level cache bandwidth per second, all threads */
+  size_t l1, l2, l3;  /* bytes; l1 and l2 per core */
 } hone_machine;
 
 /* Why a tactic does not take a step. */
@@ -251,9 +283,10 @@ typedef struct hone_step_run {
   const void *blob;
   void *workspace;
   uint32_t threads;
-  /* Calls fn(arg, task, thread) for task = 0..tasks-1 on up to `threads` threads; thread < threads identifies the
-   * worker, for per-thread workspace. Returns when all are done. */
-  void (*parallel)(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread), void *arg);
+  /* Calls fn(arg, task, thread) for task = 0..tasks-1 on up to `threads` threads; thread < threads identifies
+   * the worker, for per-thread workspace. Returns when all are done. */
+  void (*parallel)(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
+                   void *arg);
   void *pool;
 } hone_step_run;
 
@@ -263,11 +296,12 @@ typedef struct hone_tactic_desc {
   const char *device; /* "cpu", "cuda" */
   const char *anchor; /* the step anchor it implements */
   int32_t version;    /* raise when results or packed blobs change: saved plans name it */
-  /* True when it can run the step exactly as described (layouts, dtypes, epilogue); else says why not. Depends on
-   * nothing but its arguments. */
+  /* True when it can run the step exactly as described (layouts, dtypes, epilogue); else says why not.
+   * Depends on nothing but its arguments. */
   bool (*accepts)(const hone_step *step, const hone_machine *machine, hone_reason *why);
   double (*cost)(const hone_step *step, const hone_machine *machine); /* predicted seconds */
-  hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need, hone_error *error);
+  hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                      hone_error *error);
   /* Fills the plan's blob from the step's constants; NULL: no blob. */
   hone_status (*prepack)(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
   /* Computes; allocates nothing, takes no lock. */
@@ -280,8 +314,10 @@ typedef struct hone_match hone_match; /* a place where a pattern's nodes were fo
 
 /* Node bound to the k-th line of the pattern text. */
 HONE_API const hone_node *hone_match_node(const hone_match *match, uint32_t k);
-/* Value bound to a %name of the pattern: descriptor, and constant bytes (or NULL). False: no such name or unbound. */
-HONE_API bool hone_match_value(const hone_match *match, const char *name, hone_tensor_desc *desc, const void **constant);
+/* Value bound to a %name of the pattern: descriptor, and constant bytes (or NULL). False: no such name or
+ * unbound. */
+HONE_API bool hone_match_value(const hone_match *match, const char *name, hone_tensor_desc *desc,
+                               const void **constant);
 
 /* Takes the attributes of the operator that a pattern makes. */
 typedef struct hone_attr_sink {
@@ -291,21 +327,22 @@ typedef struct hone_attr_sink {
   void (*set_string)(void *self, const char *name, const char *value);
 } hone_attr_sink;
 
-/* A fused pattern: a small graph in text, one node a line ("%y = Sigmoid(%x)"), that lowering replaces by one step.
- * The last line is the root; every inner value must have no other reader. Several spellings of the same function stand
- * in one text, separated by lines "or". */
+/* A fused pattern: a small graph in text, one node a line ("%y = Sigmoid(%x)"), that lowering replaces by one
+ * step. The last line is the root; every inner value must have no other reader. Several spellings of the same
+ * function stand in one text, separated by lines "or". */
 typedef struct hone_pattern_desc {
   uint32_t struct_size, abi;
-  const char *name;    /* anchor name of the step that it makes ("Gelu", "YoloDecode") */
+  const char *name; /* anchor name of the step that it makes ("Gelu", "YoloDecode") */
   const char *text;
-  const char *inputs;  /* names of the values that become the step's inputs, in order: "%x %beta" */
+  const char *inputs; /* names of the values that become the step's inputs, in order: "%x %beta" */
   /* Extra condition; NULL: always. Says why not. */
   bool (*accepts)(const hone_match *match, hone_reason *why);
-  /* When the fused form is one pointwise function of its first input: that function and its immediates. Lowering can
-   * then place it in epilogues and pointwise programs. NULL: a step of its own with anchor `name`. */
+  /* When the fused form is one pointwise function of its first input: that function and its immediates.
+   * Lowering can then place it in epilogues and pointwise programs. NULL: a step of its own with anchor
+   * `name`. */
   bool (*pointwise)(const hone_match *match, hone_pw_op *op, float *alpha, float *beta);
-  /* Attributes of the operator `name` of which the step is one execution; NULL: none. The operator must be known to hone
-   * (built-in or plugin) at its newest opset: its reference is what the step falls back to. */
+  /* Attributes of the operator `name` of which the step is one execution; NULL: none. The operator must be
+   * known to hone (built-in or plugin) at its newest opset: its reference is what the step falls back to. */
   void (*attrs)(const hone_match *match, const hone_attr_sink *sink);
 } hone_pattern_desc;
 

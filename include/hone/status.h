@@ -23,7 +23,8 @@ typedef enum hone_status {
 } hone_status;
 
 /* What went wrong, in parts, so that every front end can print it in its own way.
- * All strings are NUL-terminated and may be empty. Zero-initialise before use; only failing calls write it. */
+ * All strings are NUL-terminated and may be empty. Zero-initialise before use; only failing calls write it.
+ */
 typedef struct hone_error {
   hone_status status;
   char what[320];     /* the fact: "Conv has 4 input channels, its weights expect 3" */

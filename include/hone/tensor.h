@@ -13,7 +13,8 @@ extern "C" {
 
 #define HONE_MAX_RANK 8
 
-/* Element types. The numbers are those of ONNX TensorProto.DataType, so that no table is needed between the two. */
+/* Element types. The numbers are those of ONNX TensorProto.DataType, so that no table is needed between the
+ * two. */
 typedef enum hone_dtype {
   HONE_DTYPE_NONE = 0,
   HONE_DTYPE_F32 = 1,
@@ -48,11 +49,12 @@ typedef enum hone_layout {
   HONE_LAYOUT_STRIDED = 2        /* anything else: strides say it all */
 } hone_layout;
 
-/* Dimension values: >= 0 known; HONE_DIM_UNKNOWN or below: unknown. Values <= -2 are named symbols of the model:
- * two equal ones are the same size. */
+/* Dimension values: >= 0 known; HONE_DIM_UNKNOWN or below: unknown. Values <= -2 are named symbols of the
+ * model: two equal ones are the same size. */
 #define HONE_DIM_UNKNOWN (-1)
 
-/* Affine quantisation: real = scale[i] * (q - zero_point[i]), i along `axis` (axis < 0: one scale for all). */
+/* Affine quantisation: real = scale[i] * (q - zero_point[i]), i along `axis` (axis < 0: one scale for all).
+ */
 typedef struct hone_quant {
   uint32_t count; /* 0: not quantised; 1: per tensor; else the length of dimension `axis` */
   int32_t axis;
@@ -64,7 +66,7 @@ typedef struct hone_quant {
 typedef struct hone_tensor_desc {
   hone_dtype dtype;
   hone_layout layout;
-  int32_t rank; /* -1: unknown */
+  int32_t rank;   /* -1: unknown */
   int32_t device; /* 0: host; n + 1: accelerator n */
   int64_t dim[HONE_MAX_RANK];
   int64_t stride[HONE_MAX_RANK]; /* in elements; meaningful once all dimensions are known */

@@ -20,10 +20,12 @@ static double elements_of(const hone_tensor_desc *d) {
 /* Parameters are constants of floating-point type, counted once however often they are read. */
 static bool is_parameter(const hn_value *v) {
   if (!v || !hone_dtype_is_float(v->desc.dtype)) return false;
-  return v->producer ? strcmp(v->producer->op_type, "Constant") == 0 : v->constant != NULL; /* exporters write both */
+  return v->producer ? strcmp(v->producer->op_type, "Constant") == 0
+                     : v->constant != NULL; /* exporters write both */
 }
 
-static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_t *counted, hone_error *error) {
+static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_t *counted,
+                                hone_error *error) {
   hn_arena temp = {0};
   *info = (hone_node_info){.name = n->name, .op_type = n->op_type};
   const hone_tensor_desc **in = HN_NEW_ARRAY(&temp, const hone_tensor_desc *, n->n_in);
@@ -55,11 +57,14 @@ static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_
       info->dtype = out[0]->dtype;
       size_t at = 0;
       for (int32_t k = 0; k < out[0]->rank && at < sizeof info->shape; k++)
-        at += (size_t)snprintf(info->shape + at, sizeof info->shape - at, out[0]->dim[k] < 0 ? "%s?" : "%s%lld", k ? "x" : "", (long long)out[0]->dim[k]);
+        at +=
+            (size_t)snprintf(info->shape + at, sizeof info->shape - at, out[0]->dim[k] < 0 ? "%s?" : "%s%lld",
+                             k ? "x" : "", (long long)out[0]->dim[k]);
     }
   }
   uint32_t flags = n->op ? n->op->flags : 0;
-  if (strcmp(n->op_type, "Constant") == 0 || (flags & HONE_OP_VIEW)) info->bytes_read = info->bytes_written = 0;
+  if (strcmp(n->op_type, "Constant") == 0 || (flags & HONE_OP_VIEW))
+    info->bytes_read = info->bytes_written = 0;
   if (known && n->op) {
     hone_cost c = {.bytes = -1};
     if (n->op->cost)
@@ -107,7 +112,8 @@ static hone_status peak_memory(const hn_model *m, double *peak, hone_error *erro
 }
 
 hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_error *error) {
-  if (!m || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_inspect needs a model and a place for the result");
+  if (!m || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_inspect needs a model and a place for the result");
   *out = (hone_inspection){0};
   hone_status status = HONE_OK;
   uint8_t *counted = hn_calloc(m->next_value_id, 1);

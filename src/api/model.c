@@ -25,15 +25,18 @@ static hone_status ready(hn_model *m, hone_model **out, hone_error *error) {
 }
 
 hone_status hone_model_load(const char *path, hone_model **out, hone_error *error) {
-  if (!path || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_load needs a path and a place for the result");
+  if (!path || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_load needs a path and a place for the result");
   *out = NULL;
   hn_model *m;
   hone_status status = hn_onnx_load(path, &m, error);
   return status == HONE_OK ? ready(m, out, error) : status;
 }
 
-hone_status hone_model_load_memory(const void *data, size_t size, const char *folder, hone_model **out, hone_error *error) {
-  if ((!data && size) || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_load_memory needs data and a place for the result");
+hone_status hone_model_load_memory(const void *data, size_t size, const char *folder, hone_model **out,
+                                   hone_error *error) {
+  if ((!data && size) || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_load_memory needs data and a place for the result");
   *out = NULL;
   hn_model *m;
   hone_status status = hn_onnx_load_memory(data, size, folder, "memory", &m, error);
@@ -68,7 +71,9 @@ static bool fill_port(const hn_model *m, const hn_value *v, hone_port *port) {
 
 uint32_t hone_model_inputs(const hone_model *m) { return m ? (uint32_t)m->graph->inputs.len : 0; }
 uint32_t hone_model_outputs(const hone_model *m) { return m ? (uint32_t)m->graph->outputs.len : 0; }
-bool hone_model_input(const hone_model *m, uint32_t i, hone_port *port) { return m && port && fill_port(m, input_at(m, i), port); }
+bool hone_model_input(const hone_model *m, uint32_t i, hone_port *port) {
+  return m && port && fill_port(m, input_at(m, i), port);
+}
 bool hone_model_output(const hone_model *m, uint32_t i, hone_port *port) {
   return m && port && i < m->graph->outputs.len && fill_port(m, m->graph->outputs.ptr[i], port);
 }
@@ -78,13 +83,16 @@ int64_t hone_model_ir_version(const hone_model *m) { return m ? m->ir_version : 
 int64_t hone_model_opset(const hone_model *m) { return m ? hn_model_opset(m, "") : 0; }
 uint32_t hone_model_nodes(const hone_model *m) { return m ? m->graph->n_nodes : 0; }
 
-hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch, hone_model **out,
-                            hone_bound_shape *bound, hone_error *error) {
-  if (!model || !out || (n && !bindings) || batch < 0) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_bind: missing argument");
+hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                            hone_model **out, hone_bound_shape *bound, hone_error *error) {
+  if (!model || !out || (n && !bindings) || batch < 0)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_bind: missing argument");
   *out = NULL;
   for (uint32_t i = 0; i < n; i++)
-    if ((!bindings[i].input && !bindings[i].symbol) || bindings[i].rank < 0 || bindings[i].rank > HONE_MAX_RANK)
-      return hn_fail(error, HONE_ERROR_USAGE, "a shape names no input or has more than %d dimensions", HONE_MAX_RANK);
+    if ((!bindings[i].input && !bindings[i].symbol) || bindings[i].rank < 0 ||
+        bindings[i].rank > HONE_MAX_RANK)
+      return hn_fail(error, HONE_ERROR_USAGE, "a shape names no input or has more than %d dimensions",
+                     HONE_MAX_RANK);
   return hn_model_bind(model, bindings, n, batch, out, bound, error);
 }
 
@@ -94,7 +102,8 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
   to->nodes_before = from->nodes_before;
   to->nodes_after = from->nodes_after;
   to->record = hn_calloc(from->records.len, sizeof *to->record);
-  if (!to->record) return hn_fail_memory(error, from->records.len * sizeof *to->record, "the report of rewrites");
+  if (!to->record)
+    return hn_fail_memory(error, from->records.len * sizeof *to->record, "the report of rewrites");
   for (size_t i = 0; i < from->records.len; i++) {
     const hn_pass_record *r = &from->records.ptr[i];
     hone_rewrite *w = &to->record[to->n++];
@@ -106,14 +115,20 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
   return HONE_OK;
 }
 
-hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *o, hone_model **out, hone_rewrites *rewrites,
-                                hone_error *error) {
-  if (!model || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_optimize needs a model and a place for the result");
+hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *o, hone_model **out,
+                                hone_rewrites *rewrites, hone_error *error) {
+  if (!model || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_optimize needs a model and a place for the result");
   *out = NULL;
   if (rewrites) *rewrites = (hone_rewrites){0};
   hn_optimize_options options = {.level = 2};
-  if (o) options = (hn_optimize_options){.level = o->level, .passes = o->passes, .verify_each = o->verify_passes, .fold_seconds = o->max_seconds};
-  if (options.level < 0 || options.level > 3) return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", options.level);
+  if (o)
+    options = (hn_optimize_options){.level = o->level,
+                                    .passes = o->passes,
+                                    .verify_each = o->verify_passes,
+                                    .fold_seconds = o->max_seconds};
+  if (options.level < 0 || options.level > 3)
+    return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", options.level);
   hn_pass_report report = {0};
   hn_model *copy = NULL;
   hone_status status = hn_model_clone(model, &copy, error);

@@ -22,8 +22,8 @@ struct hone_engine {
 struct hone_plan {
   hone_engine *engine;
   hn_plan *plan;
-  hn_model *source;          /* as it was loaded: names of bound shapes are borrowed from it */
-  hone_bound_shape *bound;   /* by plan input */
+  hn_model *source;        /* as it was loaded: names of bound shapes are borrowed from it */
+  hone_bound_shape *bound; /* by plan input */
   hone_rewrites rewrites;
 };
 
@@ -50,7 +50,8 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
     if (strlen(backends[i]->name) == len && strncmp(backends[i]->name, name, len) == 0) backend = backends[i];
   if (!backend && strncmp(name, "cuda", 4) == 0)
-    return hn_fail(error, HONE_ERROR_MISSING, "device cuda is not available: this build of hone has no CUDA backend");
+    return hn_fail(error, HONE_ERROR_MISSING,
+                   "device cuda is not available: this build of hone has no CUDA backend");
   if (!backend) {
     hn_fail(error, HONE_ERROR_USAGE, "unknown device '%.64s'", name);
     hn_error_expected(error, "cpu or cuda");
@@ -77,23 +78,30 @@ void hone_engine_destroy(hone_engine *e) {
   hn_free(e);
 }
 
-const hone_machine *hone_engine_machine(const hone_engine *e) { return e ? e->backend->machine(e->device) : NULL; }
+const hone_machine *hone_engine_machine(const hone_engine *e) {
+  return e ? e->backend->machine(e->device) : NULL;
+}
 
 /* ------------------------------------------------------------------ plans */
 
-hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o, hone_plan **out, hone_error *error) {
+hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                             hone_plan **out, hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
-  if (!engine || !model || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create needs an engine, a model and a place for the result");
+  if (!engine || !model || !out)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_plan_create needs an engine, a model and a place for the result");
   *out = NULL;
   if (!o) o = &defaults;
   int level = o->level < 0 ? 2 : o->level;
   if (level > 3) return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", o->level);
   if (o->precision && strcmp(o->precision, "f32") != 0) {
-    hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", o->precision, engine->backend->name);
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", o->precision,
+            engine->backend->name);
     hn_error_expected(error, "f32");
     return HONE_ERROR_UNSUPPORTED;
   }
-  if (o->n_bindings && !o->bindings) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
+  if (o->n_bindings && !o->bindings)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
   hone_status status;
   hn_model *bound = NULL;
   hn_pass_report report = {0};
@@ -114,8 +122,12 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
     if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
     if (status != HONE_OK) goto done;
   }
-  hn_plan_request request = {.backend = engine->backend, .device = engine->device, .model = bound, .level = level,
-                             .reference = o->reference, .tactics = engine->tactics};
+  hn_plan_request request = {.backend = engine->backend,
+                             .device = engine->device,
+                             .model = bound,
+                             .level = level,
+                             .reference = o->reference,
+                             .tactics = engine->tactics};
   status = hn_plan_build(&request, &p->plan, error);
 done:
   hn_pass_report_free(&report);
@@ -123,7 +135,8 @@ done:
   if (status == HONE_OK)
     *out = p;
   else {
-    if (model->path[0] && error && !strstr(error->where, model->path)) hn_error_where(error, "%s", model->path);
+    if (model->path[0] && error && !strstr(error->where, model->path))
+      hn_error_where(error, "%s", model->path);
     hone_plan_destroy(p);
   }
   return status;
@@ -140,15 +153,21 @@ void hone_plan_destroy(hone_plan *p) {
 
 uint32_t hone_plan_inputs(const hone_plan *p) { return p->plan->n_inputs; }
 uint32_t hone_plan_outputs(const hone_plan *p) { return p->plan->n_outputs; }
-const char *hone_plan_input_name(const hone_plan *p, uint32_t i) { return i < p->plan->n_inputs ? p->plan->inputs[i]->name : NULL; }
-const char *hone_plan_output_name(const hone_plan *p, uint32_t i) { return i < p->plan->n_outputs ? p->plan->outputs[i]->name : NULL; }
+const char *hone_plan_input_name(const hone_plan *p, uint32_t i) {
+  return i < p->plan->n_inputs ? p->plan->inputs[i]->name : NULL;
+}
+const char *hone_plan_output_name(const hone_plan *p, uint32_t i) {
+  return i < p->plan->n_outputs ? p->plan->outputs[i]->name : NULL;
+}
 const hone_tensor_desc *hone_plan_input_desc(const hone_plan *p, uint32_t i) {
   return i < p->plan->n_inputs ? &p->plan->inputs[i]->desc : NULL;
 }
 const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
   return i < p->plan->n_outputs ? &p->plan->outputs[i]->desc : NULL;
 }
-const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) { return i < p->plan->n_inputs ? &p->bound[i] : NULL; }
+const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
+  return i < p->plan->n_inputs ? &p->bound[i] : NULL;
+}
 const hone_rewrites *hone_plan_rewrites(const hone_plan *p) { return &p->rewrites; }
 const hone_model *hone_plan_model(const hone_plan *p) { return p->plan->model; }
 
@@ -157,18 +176,27 @@ uint32_t hone_plan_steps(const hone_plan *p) { return (uint32_t)p->plan->steps.l
 bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
   if (i >= p->plan->steps.len) return false;
   const hn_step *s = &p->plan->steps.ptr[i];
-  *info = (hone_step_info){.name = s->desc.name, .op_type = s->desc.anchor,
-                           .tactic = s->tactic ? s->tactic->name : s->kind == HN_STEP_CONTROL ? "interpreted" : "ref",
-                           .flops = s->desc.cost.flops, .bytes = s->desc.cost.bytes, .predicted_s = s->predicted_s,
-                           .n_nodes = s->n_origin, .nodes = s->origin, .refused = s->refused};
+  *info = (hone_step_info){.name = s->desc.name,
+                           .op_type = s->desc.anchor,
+                           .tactic = s->tactic                    ? s->tactic->name
+                                     : s->kind == HN_STEP_CONTROL ? "interpreted"
+                                                                  : "ref",
+                           .flops = s->desc.cost.flops,
+                           .bytes = s->desc.cost.bytes,
+                           .predicted_s = s->predicted_s,
+                           .n_nodes = s->n_origin,
+                           .nodes = s->origin,
+                           .refused = s->refused};
   snprintf(info->what, sizeof info->what, "%s", s->what);
-  if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE) hone_desc_format(&s->desc.output[0].desc, info->shape, sizeof info->shape);
+  if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE)
+    hone_desc_format(&s->desc.output[0].desc, info->shape, sizeof info->shape);
   return true;
 }
 
 uint32_t hone_plan_source_nodes(const hone_plan *p) { return (uint32_t)p->plan->model->source.len; }
 
-bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, const char **op_type, int32_t *step, const char **fate) {
+bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, const char **op_type,
+                           int32_t *step, const char **fate) {
   if (i >= p->plan->model->source.len) return false;
   if (name) *name = p->plan->model->source.ptr[i].name;
   if (op_type) *op_type = p->plan->model->source.ptr[i].op_type;
@@ -186,13 +214,15 @@ void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, 
 /* ------------------------------------------------------------------ contexts */
 
 hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
-  if (!plan || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
+  if (!plan || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
   *out = NULL;
   hone_context *c = hn_calloc(1, sizeof *c);
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");
   c->plan = plan;
   c->in = hn_calloc(plan->plan->n_inputs, sizeof *c->in);
-  hone_status status = c->in ? hn_context_create(plan->plan, &c->context, error) : hn_fail_memory(error, plan->plan->n_inputs, "a context");
+  hone_status status = c->in ? hn_context_create(plan->plan, &c->context, error)
+                             : hn_fail_memory(error, plan->plan->n_inputs, "a context");
   if (status == HONE_OK)
     *out = c;
   else
@@ -207,8 +237,10 @@ void hone_context_destroy(hone_context *c) {
   hn_free(c);
 }
 
-hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o, hone_error *error) {
-  if (!c || (!in && c->plan->plan->n_inputs)) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
+hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
+                             hone_error *error) {
+  if (!c || (!in && c->plan->plan->n_inputs))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
   const hn_plan *p = c->plan->plan;
   for (uint32_t i = 0; i < p->n_inputs; i++) {
     const hone_tensor_desc *want = &p->inputs[i]->desc;
@@ -216,7 +248,8 @@ hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, cons
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' was not given", p->inputs[i]->name);
       return HONE_ERROR_USAGE;
     }
-    if (in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want) || in[i]->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
+    if (in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want) ||
+        in[i]->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
       char expected[128], got[128];
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan", p->inputs[i]->name);
       hn_error_expected(error, "%s", hone_desc_format(want, expected, sizeof expected));
@@ -230,7 +263,9 @@ hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, cons
   return hn_context_run(c->context, c->in, o ? &limits : NULL, error);
 }
 
-const hone_tensor *hone_context_output(const hone_context *c, uint32_t i) { return c ? hn_context_output(c->context, i) : NULL; }
+const hone_tensor *hone_context_output(const hone_context *c, uint32_t i) {
+  return c ? hn_context_output(c->context, i) : NULL;
+}
 
 void hone_context_cancel(hone_context *c) {
   if (c) hn_context_cancel(c->context);
@@ -260,7 +295,8 @@ static uint32_t find_nodes(const hone_facts *facts, const char *names, int32_t *
   return n;
 }
 
-/* What the passes did, and what they did not do, for reports and for the rules that look for unfused patterns. */
+/* What the passes did, and what they did not do, for reports and for the rules that look for unfused
+ * patterns. */
 static void add_rewrites(const hone_plan *p, hone_facts *facts) {
   for (uint32_t i = 0; i < p->rewrites.n; i++) {
     const hone_rewrite *w = &p->rewrites.record[i];
@@ -275,7 +311,10 @@ static void add_rewrites(const hone_plan *p, hone_facts *facts) {
     if (w->hit) continue;
     int32_t nodes[16];
     uint32_t n = find_nodes(facts, w->nodes, nodes, 16);
-    hone_facts_add_near_miss(facts, &(hone_near_miss){.pass = w->pass, .reason = w->reason, .nodes = nodes, .node_count = n, .enable_level = -1});
+    hone_facts_add_near_miss(
+        facts,
+        &(hone_near_miss){
+            .pass = w->pass, .reason = w->reason, .nodes = nodes, .node_count = n, .enable_level = -1});
   }
 }
 

@@ -14,7 +14,7 @@ typedef struct hn_arena {
 } hn_arena;
 
 /* A zeroed hn_arena is ready to use. */
-void *hn_arena_alloc(hn_arena *arena, size_t size);               /* zeroed, 16-byte aligned; NULL when out of memory */
+void *hn_arena_alloc(hn_arena *arena, size_t size); /* zeroed, 16-byte aligned; NULL when out of memory */
 void *hn_arena_aligned(hn_arena *arena, size_t size, size_t align); /* zeroed */
 /* Not zeroed: for large data that is written at once. */
 void *hn_arena_raw(hn_arena *arena, size_t size, size_t align);

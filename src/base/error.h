@@ -5,13 +5,13 @@
 #include <hone/status.h>
 #include <stdarg.h>
 
-/* Records `what` (printf) with `status` in *error (which may be NULL) and returns status, so that callers can write
- * `return hn_fail(error, HONE_ERROR_INPUT, "...");`. The record's other parts are cleared. */
+/* Records `what` (printf) with `status` in *error (which may be NULL) and returns status, so that callers can
+ * write `return hn_fail(error, HONE_ERROR_INPUT, "...");`. The record's other parts are cleared. */
 hone_status hn_fail(hone_error *error, hone_status status, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Add one part to an error that hn_fail has recorded; no-ops on NULL. hn_error_where keeps an earlier, more precise
- * place and puts the new one before it: "m.onnx: node 'x'". */
+/* Add one part to an error that hn_fail has recorded; no-ops on NULL. hn_error_where keeps an earlier, more
+ * precise place and puts the new one before it: "m.onnx: node 'x'". */
 void hn_error_where(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hn_error_expected(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hn_error_got(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

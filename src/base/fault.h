@@ -1,4 +1,5 @@
-/* Failures on purpose, compiled in only for tests (HN_FAULTS): HONE_FAULT=name in the environment switches one on. */
+/* Failures on purpose, compiled in only for tests (HN_FAULTS): HONE_FAULT=name in the environment switches
+ * one on. */
 #ifndef HN_BASE_FAULT_H
 #define HN_BASE_FAULT_H
 

@@ -39,7 +39,7 @@ static inline uint16_t hn_f32_to_f16(float f) {
   uint32_t u = hn_f32_bits(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | ((a >> 13) & 0x3ffu));
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u); /* rounds to infinity */
-  if (a < 0x38800000u) {                                   /* subnormal result: adding 0.5 aligns the mantissa */
+  if (a < 0x38800000u) { /* subnormal result: adding 0.5 aligns the mantissa */
     float v = hn_bits_f32(a) + 0.5f;
     return (uint16_t)(sign | (hn_f32_bits(v) - 0x3f000000u));
   }

@@ -1,4 +1,5 @@
-/* Allocation. Every allocation of the library comes through here, so that tests can make each one fail once. */
+/* Allocation. Every allocation of the library comes through here, so that tests can make each one fail once.
+ */
 #ifndef HN_BASE_MEM_H
 #define HN_BASE_MEM_H
 
@@ -23,6 +24,8 @@ uint64_t hn_mem_count(void);
 
 #define HN_MEM_ALIGN 64 /* cache line and widest vector */
 
-static inline size_t hn_round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+static inline size_t hn_round_up(size_t n, size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 #endif

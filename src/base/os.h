@@ -19,15 +19,17 @@ typedef struct hn_file {
   size_t size;
 } hn_file;
 
-/* Maps a regular file. `beneath`, if not NULL, is a folder: path is relative to it and must name a regular file with
- * one hard link strictly below it, without symbolic links on the way or ".." (for external data of untrusted models). */
+/* Maps a regular file. `beneath`, if not NULL, is a folder: path is relative to it and must name a regular
+ * file with one hard link strictly below it, without symbolic links on the way or ".." (for external data of
+ * untrusted models). */
 hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hone_error *error);
 void hn_file_unmap(hn_file *file);
 
-/* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never half. */
+/* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never
+ * half. */
 hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error);
-/* The same piece by piece: open, write any number of times, then commit (renames) or abandon (nothing is left). After a
- * failed write only abandon is allowed; commit abandons by itself when it fails. */
+/* The same piece by piece: open, write any number of times, then commit (renames) or abandon (nothing is
+ * left). After a failed write only abandon is allowed; commit abandons by itself when it fails. */
 typedef struct hn_writer {
   int fd;
   char *path, *temp;
@@ -47,7 +49,8 @@ uint32_t hn_cpu_count(void);
 size_t hn_cache_size(int level);
 /* "AMD EPYC 9B14" into buf. */
 void hn_cpu_name(char *buf, size_t size);
-/* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint only. */
+/* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint
+ * only. */
 void hn_advise_huge(void *p, size_t size);
 
 /* Resident set of this process now and at its peak; available memory of the system. 0: not known. */

@@ -33,8 +33,8 @@ void hn_sleep_ms(unsigned ms) {
   nanosleep(&t, NULL);
 }
 
-/* Opens `path` below `folder` without following links; walks component by component, so that it works on every
- * kernel. */
+/* Opens `path` below `folder` without following links; walks component by component, so that it works on
+ * every kernel. */
 static int open_beneath(const char *folder, const char *path) {
   if (path[0] == '/' || !path[0]) return errno = EXDEV, -1;
   int dir = open(*folder ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -51,8 +51,9 @@ static int open_beneath(const char *folder, const char *path) {
       if (strcmp(part, "..") == 0)
         errno = EXDEV;
       else
-        next = openat(dir, part, *rest ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-                                       : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        next = openat(dir, part,
+                      *rest ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+                            : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     }
     int keep = errno;
     close(dir);
@@ -72,8 +73,10 @@ hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hon
   if (fd < 0) {
     int e = errno;
     if (beneath && (e == ELOOP || e == EXDEV || e == ENOTDIR)) {
-      status = hn_fail(error, HONE_ERROR_INPUT, "external data may only be a regular file below the model's folder");
-      hn_error_got(error, "'%s' (%s)", path, e == EXDEV ? "a path that leaves the folder" : "a link or no folder");
+      status = hn_fail(error, HONE_ERROR_INPUT,
+                       "external data may only be a regular file below the model's folder");
+      hn_error_got(error, "'%s' (%s)", path,
+                   e == EXDEV ? "a path that leaves the folder" : "a link or no folder");
     } else {
       status = hn_fail(error, e == ENOENT ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s", strerror(e));
       if (e == ENOENT) hn_error_hint(error, "check the path");
@@ -140,7 +143,8 @@ hone_status hn_writer_open(const char *path, hn_writer *w, hone_error *error) {
     bool in_place = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
     w->temp[0] = 0;
     if (!in_place) snprintf(w->temp, n, "%s.tmp%ld", path, (long)getpid());
-    w->fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : open(w->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    w->fd = in_place ? open(path, O_WRONLY | O_CLOEXEC)
+                     : open(w->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (w->fd < 0) status = writer_failed(w, "create", errno, error);
   }
   if (status != HONE_OK) hn_writer_abandon(w);
@@ -212,8 +216,9 @@ hone_status hn_mkdirs(const char *path, hone_error *error) {
 
 bool hn_cache_dir(char *buf, size_t size) {
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int n = xdg && *xdg ? snprintf(buf, size, "%s/hone", xdg)
-                      : home && *home ? snprintf(buf, size, "%s/.cache/hone", home) : -1;
+  int n = xdg && *xdg     ? snprintf(buf, size, "%s/hone", xdg)
+          : home && *home ? snprintf(buf, size, "%s/.cache/hone", home)
+                          : -1;
   return n > 0 && (size_t)n < size;
 }
 

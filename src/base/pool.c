@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A job is open while tasks are left to hand out. Workers join an open job by counting themselves in `state`; the caller
- * closes it when the tasks are gone and waits only for those that joined. A worker that sleeps, or that the system has
- * descheduled, therefore never delays a job. */
+/* A job is open while tasks are left to hand out. Workers join an open job by counting themselves in `state`;
+ * the caller closes it when the tasks are gone and waits only for those that joined. A worker that sleeps, or
+ * that the system has descheduled, therefore never delays a job. */
 enum { OPEN = 1, JOIN = 2 }; /* state: bit 0 open, bits 1-15 workers joined, bits 16-63 job number */
 
 struct hn_pool {
@@ -60,7 +60,8 @@ static bool join_next(hn_pool *p, uint64_t *served) {
   for (uint32_t spins = 0;; spins++) {
     uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
     if ((s & OPEN) && (s >> 16) != *served) {
-      if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + JOIN, memory_order_acq_rel, memory_order_relaxed)) {
+      if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + JOIN, memory_order_acq_rel,
+                                                memory_order_relaxed)) {
         *served = s >> 16;
         return true;
       }
@@ -95,7 +96,8 @@ static void *worker_main(void *arg) {
 
 hone_status hn_pool_create(uint32_t threads, hn_pool **out, hone_error *error) {
   *out = NULL;
-  if (threads < 1 || threads > 1024) return hn_fail(error, HONE_ERROR_USAGE, "thread count %u is not in 1..1024", threads);
+  if (threads < 1 || threads > 1024)
+    return hn_fail(error, HONE_ERROR_USAGE, "thread count %u is not in 1..1024", threads);
   hn_pool *p = hn_aligned(64, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the thread pool");
   memset(p, 0, sizeof *p);

@@ -12,9 +12,11 @@ hone_status hn_pool_create(uint32_t threads, hn_pool **out, hone_error *error);
 void hn_pool_destroy(hn_pool *pool);
 uint32_t hn_pool_threads(const hn_pool *pool);
 
-/* Calls fn(arg, task, thread) for every task in [0, tasks), each once, on up to hn_pool_threads threads, and returns
- * when all are done. Takes no lock. When the pool already serves another caller (or itself: nesting), all tasks run on the
- * calling thread with thread 0. The signature is that of hone_step_run.parallel; pool NULL means one thread. */
-void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread), void *arg);
+/* Calls fn(arg, task, thread) for every task in [0, tasks), each once, on up to hn_pool_threads threads, and
+ * returns when all are done. Takes no lock. When the pool already serves another caller (or itself: nesting),
+ * all tasks run on the calling thread with thread 0. The signature is that of hone_step_run.parallel; pool
+ * NULL means one thread. */
+void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
+                      void *arg);
 
 #endif

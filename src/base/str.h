@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A zeroed hn_str is empty and ready. ptr is NUL-terminated once something was appended. After a failed allocation
- * `failed` is set, appends do nothing and the text so far stays valid. */
+/* A zeroed hn_str is empty and ready. ptr is NUL-terminated once something was appended. After a failed
+ * allocation `failed` is set, appends do nothing and the text so far stays valid. */
 typedef struct hn_str {
   char *ptr;
   size_t len, cap;

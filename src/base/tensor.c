@@ -8,16 +8,29 @@ static const struct {
   const char *name;
   uint8_t size;
 } types[HONE_DTYPE_COUNT] = {
-    [HONE_DTYPE_NONE] = {"none", 0},   [HONE_DTYPE_F32] = {"f32", 4},     [HONE_DTYPE_U8] = {"u8", 1},
-    [HONE_DTYPE_I8] = {"i8", 1},       [HONE_DTYPE_U16] = {"u16", 2},     [HONE_DTYPE_I16] = {"i16", 2},
-    [HONE_DTYPE_I32] = {"i32", 4},     [HONE_DTYPE_I64] = {"i64", 8},     [HONE_DTYPE_STRING] = {"string", sizeof(hone_string)},
-    [HONE_DTYPE_BOOL] = {"bool", 1},   [HONE_DTYPE_F16] = {"f16", 2},     [HONE_DTYPE_F64] = {"f64", 8},
-    [HONE_DTYPE_U32] = {"u32", 4},     [HONE_DTYPE_U64] = {"u64", 8},     [HONE_DTYPE_C64] = {"c64", 8},
-    [HONE_DTYPE_C128] = {"c128", 16},  [HONE_DTYPE_BF16] = {"bf16", 2},
+    [HONE_DTYPE_NONE] = {"none", 0},
+    [HONE_DTYPE_F32] = {"f32", 4},
+    [HONE_DTYPE_U8] = {"u8", 1},
+    [HONE_DTYPE_I8] = {"i8", 1},
+    [HONE_DTYPE_U16] = {"u16", 2},
+    [HONE_DTYPE_I16] = {"i16", 2},
+    [HONE_DTYPE_I32] = {"i32", 4},
+    [HONE_DTYPE_I64] = {"i64", 8},
+    [HONE_DTYPE_STRING] = {"string", sizeof(hone_string)},
+    [HONE_DTYPE_BOOL] = {"bool", 1},
+    [HONE_DTYPE_F16] = {"f16", 2},
+    [HONE_DTYPE_F64] = {"f64", 8},
+    [HONE_DTYPE_U32] = {"u32", 4},
+    [HONE_DTYPE_U64] = {"u64", 8},
+    [HONE_DTYPE_C64] = {"c64", 8},
+    [HONE_DTYPE_C128] = {"c128", 16},
+    [HONE_DTYPE_BF16] = {"bf16", 2},
 };
 
 size_t hone_dtype_size(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].size : 0; }
-const char *hone_dtype_name(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].name : "unknown"; }
+const char *hone_dtype_name(hone_dtype d) {
+  return (unsigned)d < HONE_DTYPE_COUNT ? types[d].name : "unknown";
+}
 
 hone_dtype hone_dtype_from_name(const char *name) {
   for (int d = 1; d < HONE_DTYPE_COUNT; d++)
@@ -104,6 +117,7 @@ char *hone_desc_format(const hone_tensor_desc *d, char *buf, size_t size) {
   for (int32_t i = 0; i < d->rank && n < size; i++)
     n += d->dim[i] < 0 ? (size_t)snprintf(buf + n, size - n, "%s?", i ? "x" : "")
                        : (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "x" : "", (long long)d->dim[i]);
-  if (n < size) snprintf(buf + n, size - n, "]%s", d->layout == HONE_LAYOUT_CHANNELS_LAST ? " channels-last" : "");
+  if (n < size)
+    snprintf(buf + n, size - n, "]%s", d->layout == HONE_LAYOUT_CHANNELS_LAST ? " channels-last" : "");
   return buf;
 }

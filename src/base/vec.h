@@ -1,4 +1,5 @@
-/* Growing arrays: HN_VEC(int) v = {0}; if (!hn_vec_push(&v, 3)) out of memory; v.ptr[i], v.len; hn_vec_free(&v). */
+/* Growing arrays: HN_VEC(int) v = {0}; if (!hn_vec_push(&v, 3)) out of memory; v.ptr[i], v.len;
+ * hn_vec_free(&v). */
 #ifndef HN_BASE_VEC_H
 #define HN_BASE_VEC_H
 

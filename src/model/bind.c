@@ -7,7 +7,8 @@
 
 enum { DEFAULT_IMAGE = 224, DEFAULT_LENGTH = 128 };
 
-/* Is the input a picture? Rank 4 floats or bytes with 1, 3 or 4 channels; *first is the first spatial dimension. */
+/* Is the input a picture? Rank 4 floats or bytes with 1, 3 or 4 channels; *first is the first spatial
+ * dimension. */
 static bool picture(const hone_tensor_desc *d, int32_t *first) {
   if (d->rank != 4) return false;
   int64_t c1 = d->dim[1], c3 = d->dim[3];
@@ -22,7 +23,8 @@ static int64_t default_dim(const hone_tensor_desc *d, int32_t i, int64_t batch) 
   return DEFAULT_LENGTH;
 }
 
-static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_t *symbol_value, hone_error *error) {
+static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_t *symbol_value,
+                         hone_error *error) {
   hone_tensor_desc *d = &v->desc;
   char have[128];
   hone_desc_format(d, have, sizeof have);
@@ -36,16 +38,20 @@ static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_
     for (int32_t i = 0; i < b->rank; i++) d->dim[i] = HONE_DIM_UNKNOWN;
   }
   for (int32_t i = 0; i < b->rank; i++) {
-    if (b->dim[i] < 0) return hn_fail(error, HONE_ERROR_USAGE, "--shape of input '%s' has the dimension %lld", v->name, (long long)b->dim[i]);
+    if (b->dim[i] < 0)
+      return hn_fail(error, HONE_ERROR_USAGE, "--shape of input '%s' has the dimension %lld", v->name,
+                     (long long)b->dim[i]);
     if (d->dim[i] >= 0 && d->dim[i] != b->dim[i]) {
-      hn_fail(error, HONE_ERROR_USAGE, "dimension %d of input '%s' is fixed to %lld by the model", i, v->name, (long long)d->dim[i]);
+      hn_fail(error, HONE_ERROR_USAGE, "dimension %d of input '%s' is fixed to %lld by the model", i, v->name,
+              (long long)d->dim[i]);
       hn_error_got(error, "%lld", (long long)b->dim[i]);
       return HONE_ERROR_USAGE;
     }
     if (d->dim[i] <= -2) {
       int64_t *known = &symbol_value[-2 - d->dim[i]];
       if (*known >= 0 && *known != b->dim[i]) {
-        hn_fail(error, HONE_ERROR_USAGE, "dimension '%s' is given two values", hn_model_symbol_name(m, d->dim[i]));
+        hn_fail(error, HONE_ERROR_USAGE, "dimension '%s' is given two values",
+                hn_model_symbol_name(m, d->dim[i]));
         hn_error_got(error, "%lld and %lld", (long long)*known, (long long)b->dim[i]);
         return HONE_ERROR_USAGE;
       }
@@ -56,8 +62,8 @@ static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_
   return HONE_OK;
 }
 
-hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch, hn_model **out,
-                          hone_bound_shape *bound, hone_error *error) {
+hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                          hn_model **out, hone_bound_shape *bound, hone_error *error) {
   hn_model *m = NULL;
   int64_t *symbol = NULL;
   hone_status status = hn_model_clone(model, &m, error);
@@ -74,7 +80,8 @@ hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_
       size_t s = 0;
       while (s < m->symbols.len && strcmp(m->symbols.ptr[s], b->symbol) != 0) s++;
       if (s == m->symbols.len && !b->input)
-        status = hn_fail(error, HONE_ERROR_USAGE, "the model has no input and no symbolic dimension named '%s'", b->symbol);
+        status = hn_fail(error, HONE_ERROR_USAGE,
+                         "the model has no input and no symbolic dimension named '%s'", b->symbol);
       else if (s < m->symbols.len)
         symbol[s] = b->dim[0];
       continue;
@@ -92,7 +99,8 @@ hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_
     if (v->constant) continue;
     bool chosen = false;
     if (v->kind != HN_TENSOR) {
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is not a tensor (sequence, optional or map)", v->name);
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                       "input '%s' is not a tensor (sequence, optional or map)", v->name);
       goto done;
     }
     if (v->desc.rank < 0) {
@@ -116,7 +124,8 @@ hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_
     v->desc = hone_desc(v->desc.dtype, v->desc.rank, v->desc.dim);
     if (hone_desc_bytes(&v->desc) < 0) {
       char text[128];
-      status = hn_fail(error, HONE_ERROR_USAGE, "input '%s' would be too large: %s", v->name, hone_desc_format(&v->desc, text, sizeof text));
+      status = hn_fail(error, HONE_ERROR_USAGE, "input '%s' would be too large: %s", v->name,
+                       hone_desc_format(&v->desc, text, sizeof text));
       goto done;
     }
     if (bound) bound[at] = (hone_bound_shape){hn_value_find(model->graph, v->name)->name, v->desc, chosen};

@@ -5,7 +5,7 @@
 #include "model/ir/graph.h"
 
 /* See hone_model_bind. bound may be NULL, else has an entry for every graph input without a constant. */
-hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch, hn_model **out,
-                          hone_bound_shape *bound, hone_error *error);
+hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                          hn_model **out, hone_bound_shape *bound, hone_error *error);
 
 #endif

@@ -11,16 +11,16 @@
 struct hn_context {
   const hn_plan *plan;
   void *arena, *workspace;
-  hone_tensor *tensor;       /* by slot; data of arena slots is fixed */
-  const void **in;           /* scratch for the widest step */
+  hone_tensor *tensor; /* by slot; data of arena slots is fixed */
+  const void **in;     /* scratch for the widest step */
   void **out;
   const hone_tensor **tin;
   hone_tensor **tout;
   const hone_tensor *const *given; /* inputs of the run in progress */
-  hn_arena keep;             /* bytes of string elements; until the next run */
-  void *scratch;             /* of references: one block, grown between runs */
+  hn_arena keep;                   /* bytes of string elements; until the next run */
+  void *scratch;                   /* of references: one block, grown between runs */
   size_t scratch_size, scratch_used, scratch_wanted;
-  hn_arena overflow;         /* scratch that did not fit this time */
+  hn_arena overflow; /* scratch that did not fit this time */
   hn_budget budget;
   uint64_t heap_peak;
   uint64_t touched;
@@ -84,7 +84,8 @@ static void drop_heap(hn_context *c, uint32_t slot) {
 
 static void drop_all_heap(hn_context *c) {
   for (uint32_t i = 0; i < c->plan->slots.len; i++)
-    if (c->plan->slots.ptr[i].place == HN_PLACE_HEAP && c->plan->slots.ptr[i].alias == HN_NO_SLOT) drop_heap(c, i);
+    if (c->plan->slots.ptr[i].place == HN_PLACE_HEAP && c->plan->slots.ptr[i].alias == HN_NO_SLOT)
+      drop_heap(c, i);
 }
 
 void hn_context_destroy(hn_context *c) {
@@ -107,8 +108,10 @@ void hn_context_destroy(hn_context *c) {
 /* ------------------------------------------------------------------ references as steps */
 
 static hone_status keep_static(hone_call *call, uint32_t i, const hone_tensor_desc *desc, hone_error *error) {
-  if (i >= call->n_outputs || !call->output[i] || hone_desc_same_dims(&call->output[i]->desc, desc)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s makes another shape than it announced", hone_node_op(call->node));
+  if (i >= call->n_outputs || !call->output[i] || hone_desc_same_dims(&call->output[i]->desc, desc))
+    return HONE_OK;
+  return hn_fail(error, HONE_ERROR_INTERNAL, "%s makes another shape than it announced",
+                 hone_node_op(call->node));
 }
 
 static void *step_scratch(hone_call *call, size_t bytes) {
@@ -122,11 +125,14 @@ static void *step_scratch(hone_call *call, size_t bytes) {
   return hn_arena_aligned(&c->overflow, bytes, HN_MEM_ALIGN);
 }
 
-static void *step_keep(hone_call *call, size_t bytes) { return hn_arena_aligned(&((hn_context *)call->impl)->keep, bytes, HN_MEM_ALIGN); }
+static void *step_keep(hone_call *call, size_t bytes) {
+  return hn_arena_aligned(&((hn_context *)call->impl)->keep, bytes, HN_MEM_ALIGN);
+}
 
 static bool step_stopped(hone_call *call) {
   hn_context *c = call->impl;
-  return atomic_load_explicit(&c->cancel, memory_order_relaxed) || (c->budget.deadline_ns && hn_now_ns() > c->budget.deadline_ns);
+  return atomic_load_explicit(&c->cancel, memory_order_relaxed) ||
+         (c->budget.deadline_ns && hn_now_ns() > c->budget.deadline_ns);
 }
 
 /* After a step: the scratch block grows once to what was wanted, so that the next run does not allocate. */
@@ -184,7 +190,8 @@ static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *er
   if (heap) {
     /* The reference allocates; results that have a place in the arena are copied there. */
     hone_tensor made[16] = {0}, *out[16] = {0};
-    if (s->desc.n_outputs > 16) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "more than 16 outputs of unknown shape");
+    if (s->desc.n_outputs > 16)
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "more than 16 outputs of unknown shape");
     for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = c->tout[i] ? &made[i] : NULL;
     hone_status status = hn_eval_node(s->desc.node, c->tin, out, &c->keep, &c->budget, error);
     for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_outputs; i++) {
@@ -201,9 +208,16 @@ static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *er
     }
     return status;
   }
-  hone_call call = {.node = s->desc.node, .n_inputs = s->desc.n_inputs, .n_outputs = s->desc.n_outputs, .input = c->tin,
-                    .output = c->tout, .alloc_output = keep_static, .scratch = step_scratch, .scratch_keep = step_keep,
-                    .stopped = step_stopped, .impl = c};
+  hone_call call = {.node = s->desc.node,
+                    .n_inputs = s->desc.n_inputs,
+                    .n_outputs = s->desc.n_outputs,
+                    .input = c->tin,
+                    .output = c->tout,
+                    .alloc_output = keep_static,
+                    .scratch = step_scratch,
+                    .scratch_keep = step_keep,
+                    .stopped = step_stopped,
+                    .impl = c};
   hone_status status = s->node->op->reference(&call, error);
   if (status == HONE_ERROR_CANCELLED) { /* by the user, or by the clock? */
     hone_status why = hn_budget_check(&c->budget, error);
@@ -252,7 +266,8 @@ static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
   if (c->budget.bytes > c->heap_peak) c->heap_peak = c->budget.bytes;
   if (!p->has_heap) return;
   for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured + s->desc.n_outputs; i++) {
-    uint32_t slot = i < s->desc.n_inputs + s->n_captured ? s->in[i] : s->out[i - s->desc.n_inputs - s->n_captured];
+    uint32_t slot =
+        i < s->desc.n_inputs + s->n_captured ? s->in[i] : s->out[i - s->desc.n_inputs - s->n_captured];
     if (slot == HN_NO_SLOT) continue;
     uint32_t root = hn_slot_root(p, slot);
     if (p->slots.ptr[root].place == HN_PLACE_HEAP && p->slots.ptr[root].last == k) drop_heap(c, root);
@@ -269,7 +284,8 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
     c->recorder.step = k;
     hn_recorder_begin(&c->recorder);
     if (s->kind == HN_STEP_TACTIC) {
-      hone_step_run run = {.step = &s->desc, .in = c->in, .out = c->out, .blob = s->blob, .workspace = c->workspace};
+      hone_step_run run = {
+          .step = &s->desc, .in = c->in, .out = c->out, .blob = s->blob, .workspace = c->workspace};
       status = p->backend->launch(p->device, s->tactic, &run, error);
     } else
       status = run_reference(c, s, error);
@@ -285,7 +301,8 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
   return p->backend->sync(p->device, error);
 }
 
-hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits, hone_error *error) {
+hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
+                           hone_error *error) {
   uint64_t outer = c->recorder.facts ? hn_now_raw_ns() : 0;
   drop_all_heap(c);
   hn_arena_free(&c->keep);

@@ -17,14 +17,16 @@ typedef struct hn_run_limits {
 hone_status hn_context_create(const hn_plan *plan, hn_context **out, hone_error *error);
 void hn_context_destroy(hn_context *context);
 /* in[i] belongs to plan input i and is borrowed; all were validated by the caller. */
-hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits, hone_error *error);
+hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits,
+                           hone_error *error);
 const hone_tensor *hn_context_output(const hn_context *context, uint32_t i);
 void hn_context_cancel(hn_context *context);
 uint64_t hn_context_peak(const hn_context *context);
 
 /* Spans of the next max_runs runs are kept (facts NULL: stops and forgets). */
 hone_status hn_context_record(hn_context *context, hone_facts *facts, uint32_t max_runs, hone_error *error);
-/* Moves what was recorded into the facts: spans, walls, step, node and memory tables, metadata of the plan. */
+/* Moves what was recorded into the facts: spans, walls, step, node and memory tables, metadata of the plan.
+ */
 hone_status hn_context_record_end(hn_context *context, hone_error *error);
 
 /* Called after each step of the following runs with its outputs (entries may be NULL); NULL: nobody. */

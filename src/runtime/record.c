@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, uint32_t max_runs, hone_error *error) {
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, uint32_t max_runs,
+                             hone_error *error) {
   *r = (hn_recorder){.max_runs = max_runs ? max_runs : 1};
   hone_status status = hone_span_buffer_init(&r->spans, (size_t)r->max_runs * (p->steps.len + 1), error);
   if (status != HONE_OK) return status;
@@ -31,7 +32,9 @@ static double timer_overhead(void) {
   return (double)(hn_now_ns() - t) / N;
 }
 
-static const char *layout_word(const hone_tensor_desc *d) { return d->layout == HONE_LAYOUT_CHANNELS_LAST ? "channels-last" : "row-major"; }
+static const char *layout_word(const hone_tensor_desc *d) {
+  return d->layout == HONE_LAYOUT_CHANNELS_LAST ? "channels-last" : "row-major";
+}
 
 static const char *shape_text(hn_arena *a, const hone_step_tensor *t, uint32_t n) {
   hn_str s = {0};
@@ -61,7 +64,9 @@ static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative
   for (const char *line = s->refused; *line && k < n;) {
     size_t len = strcspn(line, "\n"), name = strcspn(line, ":");
     if (name < len)
-      list[k++] = (hone_alternative){hn_arena_strndup(a, line, name), hn_arena_strndup(a, line + name + 2, len - name > 2 ? len - name - 2 : 0), -1};
+      list[k++] =
+          (hone_alternative){hn_arena_strndup(a, line, name),
+                             hn_arena_strndup(a, line + name + 2, len - name > 2 ? len - name - 2 : 0), -1};
     line += len + (line[len] == '\n');
   }
   return k;
@@ -72,12 +77,15 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
   double weights = 0;
   for (uint32_t i = 0; i < d->n_inputs; i++)
     if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
-  const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL, *out = d->n_outputs ? &d->output[0].desc : NULL;
+  const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL,
+                         *out = d->n_outputs ? &d->output[0].desc : NULL;
   bool product = strcmp(d->anchor, "Conv") == 0 || strcmp(d->anchor, "ConvTranspose") == 0;
   hone_step_fact f = {
       .name = d->name,
       .op_type = d->anchor,
-      .tactic = s->tactic ? s->tactic->name : s->kind == HN_STEP_CONTROL ? "interpreted" : "ref",
+      .tactic = s->tactic                    ? s->tactic->name
+                : s->kind == HN_STEP_CONTROL ? "interpreted"
+                                             : "ref",
       .epilogue = s->what,
       .dtype = out ? hone_dtype_name(out->dtype) : "",
       .shape_in = shape_text(a, d->input, d->n_inputs < 3 ? d->n_inputs : 3),
@@ -115,7 +123,8 @@ static void memory_over_time(hn_recorder *r, const hn_plan *p) {
     uint64_t live = 0;
     for (size_t s = 0; s < p->slots.len; s++) {
       const hn_slot *slot = &p->slots.ptr[s];
-      if (slot->alias == HN_NO_SLOT && slot->place == HN_PLACE_ARENA && slot->first <= (uint32_t)span->step && (uint32_t)span->step <= slot->last)
+      if (slot->alias == HN_NO_SLOT && slot->place == HN_PLACE_ARENA && slot->first <= (uint32_t)span->step &&
+          (uint32_t)span->step <= slot->last)
         live += slot->bytes;
     }
     hone_facts_add_memory_sample(r->facts, &(hone_memory_sample){span->start_ns, live, rss});
@@ -133,7 +142,11 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   hn_cpu_name(cpu, sizeof cpu);
   if (!meta.device) meta.device = cpu;
   uint32_t isa = p->machine.isa;
-  meta.isa = isa & HONE_ISA_AVX512BF16 ? "avx512bf16" : isa & HONE_ISA_AVX512VNNI ? "avx512vnni" : isa & HONE_ISA_AVX512 ? "avx512" : isa & HONE_ISA_AVX2 ? "avx2" : "scalar";
+  meta.isa = isa & HONE_ISA_AVX512BF16   ? "avx512bf16"
+             : isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
+             : isa & HONE_ISA_AVX512     ? "avx512"
+             : isa & HONE_ISA_AVX2       ? "avx2"
+                                         : "scalar";
   if (!meta.model) meta.model = p->model->path;
   if (!meta.precision) meta.precision = "f32";
   meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
@@ -148,12 +161,16 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   hone_facts_set_meta(facts, &meta);
   for (size_t i = 0; i < p->steps.len; i++) add_step(facts, &temp, &p->steps.ptr[i]);
   for (size_t i = 0; i < p->model->source.len; i++) {
-    hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type, fate_of(p->node_fate[i]), p->node_step[i], NULL};
+    hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type,
+                        fate_of(p->node_fate[i]), p->node_step[i], NULL};
     hone_facts_add_node(facts, &n);
   }
   memory_over_time(r, p);
-  hone_facts_set_memory(facts, &(hone_memory_facts){.predicted_peak = p->arena_bytes, .actual_peak = actual_peak, .naive_sum = p->naive_bytes,
-                                                    .weights = p->blob_bytes + p->constant_bytes, .rss_peak = hn_rss_peak_bytes()});
+  hone_facts_set_memory(facts, &(hone_memory_facts){.predicted_peak = p->arena_bytes,
+                                                    .actual_peak = actual_peak,
+                                                    .naive_sum = p->naive_bytes,
+                                                    .weights = p->blob_bytes + p->constant_bytes,
+                                                    .rss_peak = hn_rss_peak_bytes()});
   hone_facts_name_lane(facts, 0, p->backend->name);
   for (uint32_t i = 0; i < r->runs; i++) hone_facts_add_wall(facts, (int32_t)i, r->wall[i]);
   hone_facts_add_buffer(facts, &r->spans);

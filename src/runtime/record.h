@@ -16,7 +16,8 @@ typedef struct hn_recorder {
   int64_t step_start, run_start, run_last;
 } hn_recorder;
 
-hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *plan, uint32_t max_runs, hone_error *error);
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *plan, uint32_t max_runs,
+                             hone_error *error);
 void hn_recorder_free(hn_recorder *r);
 hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *plan, uint64_t actual_peak, hone_error *error);
 
@@ -33,8 +34,11 @@ static inline void hn_recorder_begin(hn_recorder *r) {
 static inline void hn_recorder_end(hn_recorder *r, const hn_step *s) {
   if (!hn_recording(r)) return;
   r->run_last = (int64_t)hn_now_ns();
-  bool reformat = s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
-  hone_span_kind kind = reformat ? HONE_SPAN_REFORMAT : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST : HONE_SPAN_KERNEL;
+  bool reformat =
+      s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
+  hone_span_kind kind = reformat                     ? HONE_SPAN_REFORMAT
+                        : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST
+                                                     : HONE_SPAN_KERNEL;
   hone_span_push(&r->spans, kind, 0, (int)r->runs, (int)r->step, r->step_start, r->run_last, 0, NULL);
 }
 

@@ -44,20 +44,23 @@ static hn_value *op(hn_model *m, const char *type, hn_value *const *in, uint32_t
 static void finish(hn_model *m, hn_value *out) {
   hone_error e = {0};
   assert_true(hn_graph_add_output(m->graph, out));
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
 }
 
 static hn_value *weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned seed) {
   hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, rank, dims);
   int64_t n = hone_desc_count(&d);
   float *w = malloc((size_t)n * sizeof *w);
-  for (int64_t i = 0; i < n; i++) w[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
+  for (int64_t i = 0; i < n; i++)
+    w[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
   hn_value *v = hn_value_constant(m->graph, NULL, &d, w, true);
   free(w);
   return v;
 }
 
-/* x -> Conv -> BatchNormalization -> (+ x) -> Relu -> MaxPool -> Conv -> Flatten -> Gemm: every kind of step. */
+/* x -> Conv -> BatchNormalization -> (+ x) -> Relu -> MaxPool -> Conv -> Flatten -> Gemm: every kind of step.
+ */
 static hn_model *small_net(void) {
   hn_model *m = begin();
   hn_value *x = input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11});
@@ -92,7 +95,8 @@ static session open_session(hn_model *m, int level, bool reference, uint32_t thr
   session s = {.model = m};
   hone_error e = {0};
   assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = threads}, &s.engine, &e), HONE_OK);
-  if (hone_plan_create(s.engine, m, &(hone_plan_options){.level = level, .reference = reference}, &s.plan, &e) != HONE_OK)
+  if (hone_plan_create(s.engine, m, &(hone_plan_options){.level = level, .reference = reference}, &s.plan,
+                       &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(s.plan, &s.context, &e), HONE_OK);
   return s;
@@ -181,7 +185,9 @@ static void *many_runs(void *arg) {
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
   const hone_tensor *inputs[] = {&in};
   for (int i = 0; i < 50; i++) {
-    if (hone_context_run(c, inputs, NULL, NULL) != HONE_OK || memcmp(hone_context_output(c, 0)->data, j->want, sizeof j->want)) j->wrong++;
+    if (hone_context_run(c, inputs, NULL, NULL) != HONE_OK ||
+        memcmp(hone_context_output(c, 0)->data, j->want, sizeof j->want))
+      j->wrong++;
   }
   hone_context_destroy(c);
   return NULL;
@@ -222,7 +228,10 @@ static void wrong_inputs_are_refused(void **state) {
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_USAGE);
   hone_plan *p;
   hone_binding b = {.input = "nope", .rank = 1, .dim = {1}};
-  assert_int_equal(hone_plan_create(s.engine, s.model, &(hone_plan_options){.level = 2, .bindings = &b, .n_bindings = 1}, &p, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_plan_create(s.engine, s.model,
+                                    &(hone_plan_options){.level = 2, .bindings = &b, .n_bindings = 1}, &p,
+                                    &e),
+                   HONE_ERROR_USAGE);
   close_session(&s);
 }
 
@@ -234,7 +243,8 @@ static hn_model *counting_loop(int64_t trips) {
   hone_tensor_desc scalar = hone_desc(HONE_DTYPE_I64, 0, &none);
   hn_value *count = hn_value_constant(m->graph, "trips", &scalar, &trips, true);
   hn_graph *body = hn_graph_create(m, m->graph, "body");
-  hn_value *i = hn_value_create(body, "i"), *c = hn_value_create(body, "c"), *x = hn_value_create(body, "state");
+  hn_value *i = hn_value_create(body, "i"), *c = hn_value_create(body, "c"),
+           *x = hn_value_create(body, "state");
   hn_graph_add_input(body, i);
   hn_graph_add_input(body, c);
   hn_graph_add_input(body, x);
@@ -260,11 +270,14 @@ static void loops_run_and_stop(void **state) {
   assert_true(((const float *)hone_context_output(s.context, 0)->data)[3] == 40.0f);
   close_session(&s);
   s = open_session(counting_loop((int64_t)1 << 62), 2, false, 1);
-  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_seconds = 0.05}, &e), HONE_ERROR_BUDGET);
-  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 1000}, &e), HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_seconds = 0.05}, &e),
+                   HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 1000}, &e),
+                   HONE_ERROR_BUDGET);
   hone_context_cancel(s.context);
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_CANCELLED);
-  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e), HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e),
+                   HONE_ERROR_BUDGET);
   close_session(&s);
 }
 
@@ -312,7 +325,8 @@ static void gaps_and_residuals_are_told_apart(void **state) {
   }
 }
 
-/* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the sanitizers watch). */
+/* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the
+ * sanitizers watch). */
 static void every_allocation_may_fail(void **state) {
   (void)state;
   float x[495];

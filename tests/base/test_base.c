@@ -66,9 +66,9 @@ static void half_conversions_are_exact(void **state) {
     float b = hn_bf16_to_f32((uint16_t)h);
     if (!isnan(b)) assert_int_equal(hn_f32_to_bf16(b), h);
   }
-  assert_int_equal(hn_f32_to_f16(65520.0f), 0x7c00);  /* ties to infinity */
+  assert_int_equal(hn_f32_to_f16(65520.0f), 0x7c00); /* ties to infinity */
   assert_int_equal(hn_f32_to_f16(65519.996f), 0x7bff);
-  assert_int_equal(hn_f32_to_f16(0x1p-25f), 0);       /* half of the least subnormal: to even */
+  assert_int_equal(hn_f32_to_f16(0x1p-25f), 0); /* half of the least subnormal: to even */
   assert_int_equal(hn_f32_to_f16(0x1.8p-25f), 1);
   assert_int_equal(hn_f32_to_f16(1.0f + 0x1p-11f), 0x3c00);
   assert_int_equal(hn_f32_to_f16(1.0f + 0x1.8p-10f), 0x3c02);

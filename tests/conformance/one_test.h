@@ -6,14 +6,14 @@
 
 typedef enum verdict { PASSED = 0, REFUSED = 1, WRONG = 2, VERDICTS = 3 } verdict;
 
-/* Runs a model's main graph on inputs (one for each graph input, NULL where the test gives none); fills outputs, whose
- * memory may stay allocated: every test has a process of its own. */
-typedef hone_status engine_fn(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
-                              double seconds, hone_error *error);
+/* Runs a model's main graph on inputs (one for each graph input, NULL where the test gives none); fills
+ * outputs, whose memory may stay allocated: every test has a process of its own. */
+typedef hone_status engine_fn(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs,
+                              hn_arena *keep, double seconds, hone_error *error);
 
-engine_fn run_eval; /* scalar references, one node after the other */
+engine_fn run_eval;  /* scalar references, one node after the other */
 engine_fn run_saved; /* the references again, on the model written to a file and read back */
-engine_fn run_plan; /* what users get: optimised at level 2, planned, run by a context */
+engine_fn run_plan;  /* what users get: optimised at level 2, planned, run by a context */
 
 /* Runs the test in `folder` and says why it did not pass in reason. */
 verdict run_test(const char *folder, engine_fn *engine, double seconds, char *reason, size_t size);

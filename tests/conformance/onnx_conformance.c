@@ -1,8 +1,8 @@
 /* onnx_conformance [--engine plan|eval|saved] [--seconds S] [--at-least N] [--quiet] DIR...
  *
- * Runs every ONNX backend test below the folders and ends with "passed N, refused N, wrong N". Each test runs in a
- * process of its own, so that a crash or a hang is that test's verdict and no more. Exit status: 0; 1 when a test is
- * wrong or fewer than N passed; 2 for wrong usage. */
+ * Runs every ONNX backend test below the folders and ends with "passed N, refused N, wrong N". Each test runs
+ * in a process of its own, so that a crash or a hang is that test's verdict and no more. Exit status: 0; 1
+ * when a test is wrong or fewer than N passed; 2 for wrong usage. */
 #include "one_test.h"
 
 #include "base/vec.h"
@@ -96,7 +96,10 @@ static verdict run_apart(const char *folder, engine_fn *engine, double seconds, 
 }
 
 static int usage(const char *why) {
-  fprintf(stderr, "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval|saved] [--seconds S] [--at-least N] [--quiet] DIR...\n", why);
+  fprintf(stderr,
+          "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval|saved] [--seconds S] "
+          "[--at-least N] [--quiet] DIR...\n",
+          why);
   return 2;
 }
 

@@ -13,15 +13,16 @@ static size_t place(const char *name, hn_value *const *list, size_t n) {
   return i;
 }
 
-static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
-                       double seconds, hone_error *error) {
+static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *const *inputs,
+                       hone_tensor *outputs, hn_arena *keep, double seconds, hone_error *error) {
   uint32_t n = hone_plan_inputs(plan);
   const hone_tensor **in = HN_NEW_ARRAY(keep, const hone_tensor *, n);
   hone_context *context;
   if (!in) return HONE_ERROR_MEMORY;
   for (uint32_t i = 0; i < n; i++) {
     size_t at = place(hone_plan_input_name(plan, i), g->inputs.ptr, g->inputs.len);
-    if (at == g->inputs.len) return hn_fail(error, HONE_ERROR_INTERNAL, "the plan has an input that the model lacks");
+    if (at == g->inputs.len)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "the plan has an input that the model lacks");
     in[i] = inputs[at];
   }
   hone_status status = hone_context_create(plan, &context, error);
@@ -37,8 +38,8 @@ static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *co
   return status;
 }
 
-hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep, double seconds,
-                     hone_error *error) {
+hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
+                     double seconds, hone_error *error) {
   const hn_graph *g = model->graph;
   hone_engine *engine;
   hone_plan *plan;
@@ -53,6 +54,7 @@ hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_ten
   }
   hone_status status = hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, error);
   if (status == HONE_OK)
-    status = hone_plan_create(engine, model, &(hone_plan_options){.level = -1, .bindings = binding, .n_bindings = n}, &plan, error);
+    status = hone_plan_create(
+        engine, model, &(hone_plan_options){.level = -1, .bindings = binding, .n_bindings = n}, &plan, error);
   return status == HONE_OK ? run(plan, g, inputs, outputs, keep, seconds, error) : status;
 }

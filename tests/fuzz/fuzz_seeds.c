@@ -1,4 +1,5 @@
-/* fuzz_seeds TARGET FOLDER: writes starting inputs for a fuzz target, from the ONNX test data where it is installed. */
+/* fuzz_seeds TARGET FOLDER: writes starting inputs for a fuzz target, from the ONNX test data where it is
+ * installed. */
 #include "fuzz/seeds_data.h"
 #include "fuzz/seeds_onnx.h"
 #include "insight/sample.h"
@@ -25,7 +26,8 @@ static void print_model(const char *from, const char *folder, size_t i) {
   hn_str s = {0};
   char to[512];
   snprintf(to, sizeof to, "%s/seed%zu", folder, i);
-  if (hn_onnx_load(from, &m, NULL) == HONE_OK && hn_model_print(m, NULL, &s) && s.len < 65536) hn_file_write(to, s.ptr, s.len, NULL);
+  if (hn_onnx_load(from, &m, NULL) == HONE_OK && hn_model_print(m, NULL, &s) && s.len < 65536)
+    hn_file_write(to, s.ptr, s.len, NULL);
   hn_str_free(&s);
   hn_model_destroy(m);
 }
@@ -52,7 +54,10 @@ int main(int argc, char **argv) {
   if (strcmp(target, "fuzz_onnx") == 0) seeds_onnx(folder);
   bool tensor = strcmp(target, "fuzz_tensor") == 0;
   glob_t g;
-  if (glob(tensor ? "/usr/share/libonnx-testdata/data/node/*/test_data_set_0/input_0.pb" : "/usr/share/libonnx-testdata/data/node/*/model.onnx", 0, NULL, &g) != 0) return 0;
+  if (glob(tensor ? "/usr/share/libonnx-testdata/data/node/*/test_data_set_0/input_0.pb"
+                  : "/usr/share/libonnx-testdata/data/node/*/model.onnx",
+           0, NULL, &g) != 0)
+    return 0;
   for (size_t i = 0; i < g.gl_pathc; i += tensor ? 7 : 2) {
     if (strcmp(target, "fuzz_text") == 0)
       print_model(g.gl_pathv[i], folder, i);

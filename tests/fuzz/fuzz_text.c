@@ -9,9 +9,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hn_model *m = NULL, *again = NULL;
   hn_str s = {0};
   if (hn_model_parse("fuzz", (const char *)data, size, &m, NULL) != HONE_OK) return 0;
-  if (hn_model_check(m, NULL) == HONE_OK && hn_model_print(m, &(hn_print_options){.max_elements = 1 << 16, .node_names = true}, &s)) {
+  if (hn_model_check(m, NULL) == HONE_OK &&
+      hn_model_print(m, &(hn_print_options){.max_elements = 1 << 16, .node_names = true}, &s)) {
     hone_error e = {0};
-    if (!strstr(s.ptr ? s.ptr : "", "#") && hn_model_parse("printed", s.ptr, s.len, &again, &e) == HONE_ERROR_INTERNAL) __builtin_trap();
+    if (!strstr(s.ptr ? s.ptr : "", "#") &&
+        hn_model_parse("printed", s.ptr, s.len, &again, &e) == HONE_ERROR_INTERNAL)
+      __builtin_trap();
   }
   hn_str_free(&s);
   hn_model_destroy(again);

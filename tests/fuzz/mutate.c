@@ -17,7 +17,7 @@ struct field {
   uint64_t value;
   const uint8_t *ptr;
   size_t len;
-  bool message;    /* children instead of bytes */
+  bool message; /* children instead of bytes */
   fields children;
 };
 
@@ -26,7 +26,7 @@ typedef struct tree {
   hn_rng rng;
   field root;
   uint8_t root_id;
-  HN_VEC(field *) all; /* every field but the root, for choosing */
+  HN_VEC(field *) all;     /* every field but the root, for choosing */
   HN_VEC(field *) parents; /* of each in `all` */
 } tree;
 
@@ -55,12 +55,14 @@ static bool parse(tree *t, field *into, uint8_t id, const uint8_t *p, const uint
       if (!varint(&p, end, &f->value)) return false;
     } else {
       uint64_t n = f->wire == 1 ? 8 : f->wire == 5 ? 4 : 0;
-      if ((f->wire == 2 && !varint(&p, end, &n)) || (f->wire != 2 && !n) || n > (uint64_t)(end - p)) return false;
+      if ((f->wire == 2 && !varint(&p, end, &n)) || (f->wire != 2 && !n) || n > (uint64_t)(end - p))
+        return false;
       f->ptr = p;
       f->len = (size_t)n;
       p += n;
     }
-    if (!hn_vec_push(&into->children, f) || !hn_vec_push(&t->all, f) || !hn_vec_push(&t->parents, into)) return false;
+    if (!hn_vec_push(&into->children, f) || !hn_vec_push(&t->all, f) || !hn_vec_push(&t->parents, into))
+      return false;
     if (f->wire == 2 && f->desc && f->desc->holds && depth < DEPTH) {
       f->message = true;
       if (!parse(t, f, f->desc->holds, f->ptr, f->ptr + f->len, depth + 1)) return false;
@@ -113,8 +115,26 @@ static void write_fields(out *o, const field *f) {
 static uint8_t id_of(const tree *t, const field *f) { return f == &t->root ? t->root_id : f->desc->holds; }
 
 static uint64_t odd_number(tree *t) {
-  static const uint64_t odd[] = {0, 1, 2, 3, 7, 8, 16, 127, 128, 255, 256, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff,
-                                 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0xfffffffffffffffe};
+  static const uint64_t odd[] = {0,
+                                 1,
+                                 2,
+                                 3,
+                                 7,
+                                 8,
+                                 16,
+                                 127,
+                                 128,
+                                 255,
+                                 256,
+                                 65535,
+                                 65536,
+                                 0x7fffffff,
+                                 0x80000000,
+                                 0xffffffff,
+                                 0x7fffffffffffffff,
+                                 0x8000000000000000,
+                                 0xffffffffffffffff,
+                                 0xfffffffffffffffe};
   size_t k = below(t, sizeof odd / sizeof *odd + 8);
   return k < sizeof odd / sizeof *odd ? odd[k] : below(t, 40);
 }
@@ -154,7 +174,8 @@ static void change_value(tree *t, field *f) {
 
 static bool insert(field *parent, size_t at, field *f) {
   if (!hn_vec_push(&parent->children, f)) return false;
-  memmove(parent->children.ptr + at + 1, parent->children.ptr + at, (parent->children.len - 1 - at) * sizeof f);
+  memmove(parent->children.ptr + at + 1, parent->children.ptr + at,
+          (parent->children.len - 1 - at) * sizeof f);
   parent->children.ptr[at] = f;
   return true;
 }
@@ -165,8 +186,9 @@ static void add_new(tree *t, field *parent) {
   const hn_pb_field_desc *desc = m->field[below(t, 32)];
   field *f = desc ? HN_NEW(&t->arena, field) : NULL;
   if (!f) return;
-  static const uint8_t wires[] = {[HN_PB_INT] = 0, [HN_PB_FLOAT] = 5, [HN_PB_INTS] = 0, [HN_PB_FLOATS] = 5, [HN_PB_DOUBLES] = 1,
-                                  [HN_PB_STRING] = 2, [HN_PB_BYTES] = 2, [HN_PB_ONE] = 2, [HN_PB_MANY] = 2};
+  static const uint8_t wires[] = {
+      [HN_PB_INT] = 0,    [HN_PB_FLOAT] = 5, [HN_PB_INTS] = 0, [HN_PB_FLOATS] = 5, [HN_PB_DOUBLES] = 1,
+      [HN_PB_STRING] = 2, [HN_PB_BYTES] = 2, [HN_PB_ONE] = 2,  [HN_PB_MANY] = 2};
   f->desc = desc;
   f->number = desc->number;
   f->wire = wires[desc->form];
@@ -216,7 +238,8 @@ static void change(tree *t) {
   switch (below(t, 10)) {
   case 0: /* drop */
     if (at == parent->children.len) return;
-    memmove(parent->children.ptr + at, parent->children.ptr + at + 1, (parent->children.len - at - 1) * sizeof f);
+    memmove(parent->children.ptr + at, parent->children.ptr + at + 1,
+            (parent->children.len - at - 1) * sizeof f);
     parent->children.len--;
     break;
   case 1: insert(parent, at < parent->children.len ? at : 0, f); break; /* twice */
@@ -262,12 +285,12 @@ size_t mutate_file(uint8_t *data, size_t size, size_t max, unsigned seed, hn_pb_
   return result ? result : LLVMFuzzerMutate(data, size, max);
 }
 
-size_t cross_files(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *result, size_t max, unsigned seed,
-                   hn_pb_message_id root) {
+size_t cross_files(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *result,
+                   size_t max, unsigned seed, hn_pb_message_id root) {
   tree to = {.rng = {seed}, .root_id = (uint8_t)root}, from = {.rng = {seed + 1}, .root_id = (uint8_t)root};
   out o = {.ptr = result, .cap = max};
-  if (parse(&to, &to.root, (uint8_t)root, a, a + a_size, 0) && parse(&from, &from.root, (uint8_t)root, b, b + b_size, 0) && from.all.len &&
-      to.all.len)
+  if (parse(&to, &to.root, (uint8_t)root, a, a + a_size, 0) &&
+      parse(&from, &from.root, (uint8_t)root, b, b + b_size, 0) && from.all.len && to.all.len)
     for (int tries = 0; tries < 30; tries++) {
       field *f = from.all.ptr[below(&to, from.all.len)], *g = to.all.ptr[below(&to, to.all.len)];
       if (!g->message || !f->desc || hn_pb_messages[id_of(&to, g)].field[f->number & 31] != f->desc) continue;

@@ -8,7 +8,8 @@
 #include "check.h"
 
 static int code_of(float x, float scale, float zero, bool is_signed, bool times) {
-  const float q = rintf(times ? x * scale : x / scale) + zero, lo = is_signed ? -128 : 0, hi = is_signed ? 127 : 255;
+  const float q = rintf(times ? x * scale : x / scale) + zero, lo = is_signed ? -128 : 0,
+              hi = is_signed ? 127 : 255;
   return !(q > lo) ? (int)lo : q > hi ? (int)hi : (int)q;
 }
 

@@ -35,7 +35,9 @@ static pb *empty(void) { return pb_new(); }
 static pb *html(void) { return BYTES("<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n"); }
 static pb *html_bom(void) { return BYTES("\357\273\277  \r\n<HTML><head></head></HTML>"); }
 static pb *xml(void) { return BYTES("<?xml version=\"1.0\"?><net name=\"n\"/>"); }
-static pb *lfs(void) { return BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 102576593\n"); }
+static pb *lfs(void) {
+  return BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 102576593\n");
+}
 static pb *json(void) { return BYTES("{\"message\":\"Not Found\"}"); }
 static pb *zip(void) { return BYTES("PK\003\004\024\0\0\0\0\0archive/data.pkl"); }
 static pb *pickle(void) { return BYTES("\200\002}q\0(X\005\0\0\0epoch"); }
@@ -57,8 +59,8 @@ static pb *garbage(void) {
 
 /* ---- damaged wire format */
 static pb *truncated(void) {
-  pb *m = pb_model(pb_put(pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, pb_node("Add", "x w", "y")), HN_ONNX_GRAPH_INITIALIZER,
-                          pb_floats("w", "1000", 1000)));
+  pb *m = pb_model(pb_put(pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, pb_node("Add", "x w", "y")),
+                          HN_ONNX_GRAPH_INITIALIZER, pb_floats("w", "1000", 1000)));
   m->len /= 2;
   return m;
 }
@@ -79,7 +81,9 @@ static pb *ragged_floats(void) {
   pb *a = pb_bytes(attr_type("alpha", 6), HN_ONNX_ATTRIBUTE_FLOATS, "\0\0\0\0\0", 5);
   return with_attr(a);
 }
-static pb *cut_ints(void) { return with_attr(pb_bytes(attr_type("axes", 7), HN_ONNX_ATTRIBUTE_INTS, "\x01\x80", 2)); }
+static pb *cut_ints(void) {
+  return with_attr(pb_bytes(attr_type("axes", 7), HN_ONNX_ATTRIBUTE_INTS, "\x01\x80", 2));
+}
 static pb *deep_graphs(void) {
   pb *g = pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, relu());
   for (int i = 0; i < 1000; i++) {
@@ -96,7 +100,9 @@ static pb *deep_types(void) {
 }
 
 /* ---- four megabytes of next to nothing */
-static pb *flood(const char *field) { return pb_model(pb_repeat(pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, relu()), field, 2, FOUR_MB / 2)); }
+static pb *flood(const char *field) {
+  return pb_model(pb_repeat(pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, relu()), field, 2, FOUR_MB / 2));
+}
 static pb *empty_nodes(void) { return flood("\x0a\0"); }
 static pb *empty_initializers(void) { return flood("\x2a\0"); }
 static pb *empty_inputs(void) { return flood("\x5a\0"); }
@@ -133,29 +139,40 @@ static pb *old_ir(void) { return pb_int(good(), HN_ONNX_MODEL_IR_VERSION, 2); }
 static pb *no_opset(void) { return pb_put(pb_int(pb_new(), 1, 8), 7, pb_put(pb_graph(), 1, relu())); }
 static pb *two_opsets(void) { return pb_put(good(), 8, pb_int(pb_new(), 2, 12)); }
 static pb *opset_zero(void) { return pb_put(good(), 8, pb_int(pb_text(pb_new(), 1, "d"), 2, 0)); }
-static pb *future_opset(void) { return pb_put(pb_put(pb_int(pb_new(), 1, 8), 7, pb_put(pb_graph(), 1, relu())), 8, pb_int(pb_new(), 2, 1000)); }
+static pb *future_opset(void) {
+  return pb_put(pb_put(pb_int(pb_new(), 1, 8), 7, pb_put(pb_graph(), 1, relu())), 8,
+                pb_int(pb_new(), 2, 1000));
+}
 
 /* ---- names and edges */
 static pb *no_op_type(void) { return with_node(pb_node("", "x", "y")); }
 static pb *missing_tensor(void) { return with_node(pb_node("Add", "x nowhere", "y")); }
-static pb *output_twice(void) { return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), 1, pb_node("Abs", "x", "y"))); }
+static pb *output_twice(void) {
+  return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), 1, pb_node("Abs", "x", "y")));
+}
 static pb *output_is_input(void) { return with_node(pb_node("Relu", "x", "x")); }
-static pb *output_is_initializer(void) { return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), 5, pb_floats("y", "2 3", 6))); }
+static pb *output_is_initializer(void) {
+  return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), 5, pb_floats("y", "2 3", 6)));
+}
 static pb *input_twice(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("x", 1, "2 3")); }
 static pb *two_weights(void) {
   pb *g = pb_put(pb_graph(), 1, pb_node("Add", "x w", "y"));
   return pb_model(pb_put(pb_put(g, 5, pb_floats("w", "3", 3)), 5, pb_floats("w", "3", 3)));
 }
-static pb *no_output(void) { return pb_model(pb_put(pb_put(pb_new(), 11, pb_value("x", 1, "2")), 1, relu())); }
+static pb *no_output(void) {
+  return pb_model(pb_put(pb_put(pb_new(), 11, pb_value("x", 1, "2")), 1, relu()));
+}
 static pb *output_from_nowhere(void) { return pb_model(pb_graph()); }
 static pb *self_cycle(void) { return with_node(pb_node("Add", "x y", "y")); }
 static pb *cycle(void) {
   pb *g = pb_put(pb_graph(), 1, pb_node("Add", "x c", "a"));
-  return pb_model(pb_put(pb_put(pb_put(g, 1, pb_node("Relu", "a", "b")), 1, pb_node("Abs", "b", "c")), 1, pb_node("Neg", "c", "y")));
+  return pb_model(pb_put(pb_put(pb_put(g, 1, pb_node("Relu", "a", "b")), 1, pb_node("Abs", "b", "c")), 1,
+                         pb_node("Neg", "c", "y")));
 }
 static pb *body_cycle(void) { /* an If whose body reads what the If makes */
   pb *body = pb_put(pb_put(pb_new(), 1, pb_node("Relu", "y", "z")), 12, pb_value("z", 1, NULL));
-  pb *n = pb_put(pb_put(pb_node("If", "x", "y"), 5, pb_attr_graph("then_branch", body)), 5, pb_attr_graph("else_branch", body));
+  pb *n = pb_put(pb_put(pb_node("If", "x", "y"), 5, pb_attr_graph("then_branch", body)), 5,
+                 pb_attr_graph("else_branch", body));
   return with_node(n);
 }
 static pb *body_reads_nothing(void) {
@@ -164,7 +181,9 @@ static pb *body_reads_nothing(void) {
 }
 static pb *name_not_utf8(void) { return with_node(pb_bytes(relu(), HN_ONNX_NODE_NAME, "a\xff\xfe", 3)); }
 static pb *name_with_nul(void) { return with_node(pb_bytes(relu(), HN_ONNX_NODE_INPUT, "x\0y", 3)); }
-static pb *name_with_newline(void) { return with_node(pb_text(pb_node("Nope", "x", "y"), HN_ONNX_NODE_NAME, "first\nerror: second\033[31m")); }
+static pb *name_with_newline(void) {
+  return with_node(pb_text(pb_node("Nope", "x", "y"), HN_ONNX_NODE_NAME, "first\nerror: second\033[31m"));
+}
 static pb *long_name(void) {
   pb *name = pb_repeat(pb_new(), "n", 1, 100000);
   return with_node(pb_bytes(relu(), HN_ONNX_NODE_INPUT, name->ptr, name->len));
@@ -175,7 +194,9 @@ static pb *initializer_without_name(void) { return with_weight(pb_floats("", "3"
 /* ---- operators */
 static pb *unknown_operators(void) {
   pb *g = pb_put(pb_graph(), 1, pb_node("Frobnicate", "x", "a"));
-  pb_put(g, 1, pb_text(pb_text(pb_node("FancyOp", "a", "b"), HN_ONNX_NODE_DOMAIN, "com.example"), HN_ONNX_NODE_NAME, "n2"));
+  pb_put(g, 1,
+         pb_text(pb_text(pb_node("FancyOp", "a", "b"), HN_ONNX_NODE_DOMAIN, "com.example"), HN_ONNX_NODE_NAME,
+                 "n2"));
   return pb_model(pb_put(g, 1, pb_node("Twist", "b", "y")));
 }
 static pb *unknown_attribute(void) { return with_attr(pb_attr_int("sparkle", 1)); }
@@ -192,8 +213,10 @@ static pb *declared_output_type(void) {
 }
 
 /* Two inputs a and b of the shapes given, through one node with one integer attribute (NULL: none). */
-static pb *two_inputs(const char *op, const char *a, int b_type, const char *b, const char *attr, int64_t value) {
-  pb *g = pb_put(pb_put(pb_new(), 11, pb_value("a", 1, a)), 11, pb_value("b", b_type, b)), *n = pb_node(op, "a b", "y");
+static pb *two_inputs(const char *op, const char *a, int b_type, const char *b, const char *attr,
+                      int64_t value) {
+  pb *g = pb_put(pb_put(pb_new(), 11, pb_value("a", 1, a)), 11, pb_value("b", b_type, b)),
+     *n = pb_node(op, "a b", "y");
   if (attr) pb_put(n, HN_ONNX_NODE_ATTRIBUTE, pb_attr_int(attr, value));
   return pb_model(pb_put(pb_put(g, 1, n), 12, pb_value("y", 1, NULL)));
 }
@@ -203,7 +226,9 @@ static pb *conv_channels(void) { return two_inputs("Conv", "1 4 8 8", 1, "8 3 3 
 static pb *conv_kernel_too_large(void) { return two_inputs("Conv", "1 3 2 2", 1, "8 3 5 5", NULL, 0); }
 static pb *conv_groups(void) { return two_inputs("Conv", "1 4 8 8", 1, "8 1 3 3", "group", 3); }
 static pb *conv_group_zero(void) { return two_inputs("Conv", "1 4 8 8", 1, "8 1 3 3", "group", 0); }
-static pb *axis_out_of_range(void) { return with_node(pb_put(pb_node("Softmax", "x", "y"), 5, pb_attr_int("axis", 7))); }
+static pb *axis_out_of_range(void) {
+  return with_node(pb_put(pb_node("Softmax", "x", "y"), 5, pb_attr_int("axis", 7)));
+}
 static pb *too_many_inputs(void) { return with_node(pb_node("Relu", "x x x", "y")); }
 static pb *loop_without_body(void) { return with_node(pb_node("Loop", "- - x", "y")); }
 static pb *sequence_input(void) {
@@ -220,20 +245,30 @@ static pb *attribute_twice(void) {
 }
 static pb *attribute_without_name(void) { return with_attr(pb_attr_int("", 1)); }
 static pb *attribute_without_type(void) { return with_attr(pb_text(pb_new(), 1, "a")); }
-static pb *attribute_two_values(void) { return with_attr(pb_float(pb_attr_int("a", 1), HN_ONNX_ATTRIBUTE_F, 1)); }
-static pb *attribute_contradiction(void) { return with_attr(pb_int(pb_attr_int("a", 1), HN_ONNX_ATTRIBUTE_TYPE, 1)); }
+static pb *attribute_two_values(void) {
+  return with_attr(pb_float(pb_attr_int("a", 1), HN_ONNX_ATTRIBUTE_F, 1));
+}
+static pb *attribute_contradiction(void) {
+  return with_attr(pb_int(pb_attr_int("a", 1), HN_ONNX_ATTRIBUTE_TYPE, 1));
+}
 static pb *attribute_type_99(void) { return with_attr(attr_type("a", 99)); }
 static pb *attribute_type_proto(void) { return with_attr(attr_type("a", 13)); }
-static pb *reference_outside(void) { return with_attr(pb_text(attr_type("a", 2), HN_ONNX_ATTRIBUTE_REF_ATTR_NAME, "b")); }
+static pb *reference_outside(void) {
+  return with_attr(pb_text(attr_type("a", 2), HN_ONNX_ATTRIBUTE_REF_ATTR_NAME, "b"));
+}
 
 /* ---- tensors */
 static const float six[6];
 static pb *negative_dim(void) { return with_weight(pb_tensor("w", 1, "-3", six, 24)); }
-static pb *overflowing_dims(void) { return with_weight(pb_tensor("w", 1, "4294967296 4294967296 4", six, 24)); }
+static pb *overflowing_dims(void) {
+  return with_weight(pb_tensor("w", 1, "4294967296 4294967296 4", six, 24));
+}
 static pb *huge_dims(void) { return with_weight(pb_tensor("w", 1, "1000000 1000000", six, 24)); }
 static pb *nine_dims(void) { return with_weight(pb_tensor("w", 1, "1 1 1 1 1 1 1 1 1", six, 4)); }
 static pb *declared_negative(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("z", 1, "2 -5")); }
-static pb *declared_huge(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("z", 1, "100000000 100000000 100000000")); }
+static pb *declared_huge(void) {
+  return with(HN_ONNX_GRAPH_INPUT, pb_value("z", 1, "100000000 100000000 100000000"));
+}
 static pb *declared_nine(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("z", 1, "1 1 1 1 1 1 1 1 1")); }
 static pb *declared_type_99(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("z", 99, "1")); }
 static pb *dtype_clash(void) {
@@ -247,16 +282,25 @@ static pb *shape_clash(void) {
 static pb *data_short(void) { return with_weight(pb_tensor("w", 1, "2 3", six, 20)); }
 static pb *data_long(void) { return with_weight(pb_tensor("w", 1, "2", six, 12)); }
 static pb *no_data(void) { return with_weight(pb_tensor("w", 1, "3", NULL, 0)); }
-static pb *data_in_wrong_field(void) { return with_weight(pb_int(pb_tensor("w", 1, "1", NULL, 0), HN_ONNX_TENSOR_INT64_DATA, 1)); }
-static pb *data_in_two_places(void) { return with_weight(pb_float(pb_tensor("w", 1, "1", six, 4), HN_ONNX_TENSOR_FLOAT_DATA, 1)); }
-static pb *number_too_large(void) { return with_weight(pb_int(pb_tensor("w", 2, "1", NULL, 0), HN_ONNX_TENSOR_INT32_DATA, 300)); }
+static pb *data_in_wrong_field(void) {
+  return with_weight(pb_int(pb_tensor("w", 1, "1", NULL, 0), HN_ONNX_TENSOR_INT64_DATA, 1));
+}
+static pb *data_in_two_places(void) {
+  return with_weight(pb_float(pb_tensor("w", 1, "1", six, 4), HN_ONNX_TENSOR_FLOAT_DATA, 1));
+}
+static pb *number_too_large(void) {
+  return with_weight(pb_int(pb_tensor("w", 2, "1", NULL, 0), HN_ONNX_TENSOR_INT32_DATA, 300));
+}
 static pb *no_data_type(void) { return with_weight(pb_tensor("w", 0, "1", six, 4)); }
 static pb *float8(void) { return with_weight(pb_tensor("w", 17, "4", six, 4)); }
 static pb *complex64(void) { return with_weight(pb_tensor("w", 14, "1", six, 8)); }
 static pb *raw_strings(void) { return with_weight(pb_tensor("w", 8, "1", six, 4)); }
-static pb *segment(void) { return with_weight(pb_put(pb_tensor("w", 1, "1", six, 4), HN_ONNX_TENSOR_SEGMENT, pb_int(pb_new(), 1, 0))); }
+static pb *segment(void) {
+  return with_weight(pb_put(pb_tensor("w", 1, "1", six, 4), HN_ONNX_TENSOR_SEGMENT, pb_int(pb_new(), 1, 0)));
+}
 static pb *sparse_initializer(void) {
-  return with(HN_ONNX_GRAPH_SPARSE_INITIALIZER, pb_put(pb_new(), HN_ONNX_SPARSE_VALUES, pb_floats("w", "3", 3)));
+  return with(HN_ONNX_GRAPH_SPARSE_INITIALIZER,
+              pb_put(pb_new(), HN_ONNX_SPARSE_VALUES, pb_floats("w", "3", 3)));
 }
 static pb *sparse_input(void) {
   pb *type = pb_put(pb_new(), HN_ONNX_TYPE_SPARSE_TENSOR_TYPE, pb_int(pb_new(), 1, 1));
@@ -314,9 +358,15 @@ static pb *external_length(void) { return external("twelve.bin", "0", "8"); }
 static pb *external_no_location(void) { return external(NULL, "0", "12"); }
 
 /* ---- functions */
-static pb *call(const char *name, const char *in, const char *out) { return pb_text(pb_node(name, in, out), HN_ONNX_NODE_DOMAIN, "f"); }
-static pb *calls_f(const pb *function) { return pb_put(with_node(call("F", "x", "y")), HN_ONNX_MODEL_FUNCTIONS, function); }
-static pb *f_of(const pb *node) { return pb_put(pb_function("f", "F", "a", "b"), HN_ONNX_FUNCTION_NODE, node); }
+static pb *call(const char *name, const char *in, const char *out) {
+  return pb_text(pb_node(name, in, out), HN_ONNX_NODE_DOMAIN, "f");
+}
+static pb *calls_f(const pb *function) {
+  return pb_put(with_node(call("F", "x", "y")), HN_ONNX_MODEL_FUNCTIONS, function);
+}
+static pb *f_of(const pb *node) {
+  return pb_put(pb_function("f", "F", "a", "b"), HN_ONNX_FUNCTION_NODE, node);
+}
 static pb *function_recursion(void) { return calls_f(f_of(call("F", "a", "b"))); }
 static pb *function_ring(void) {
   pb *g = pb_put(pb_function("f", "G", "a", "b"), HN_ONNX_FUNCTION_NODE, call("F", "a", "b"));
@@ -342,7 +392,8 @@ static pb *function_chain(void) {
     snprintf(name, sizeof name, "F%d", i);
     snprintf(next, sizeof next, "F%d", i + 1);
     pb *f = pb_function("f", name, "a", "b");
-    pb_put(m, HN_ONNX_MODEL_FUNCTIONS, pb_put(f, HN_ONNX_FUNCTION_NODE, i < 4999 ? call(next, "a", "b") : pb_node("Relu", "a", "b")));
+    pb_put(m, HN_ONNX_MODEL_FUNCTIONS,
+           pb_put(f, HN_ONNX_FUNCTION_NODE, i < 4999 ? call(next, "a", "b") : pb_node("Relu", "a", "b")));
   }
   return m;
 }
@@ -351,38 +402,156 @@ static pb *function_reads_outside(void) { return calls_f(f_of(pb_node("Add", "a 
 static pb *function_inputs(void) {
   return pb_put(with_node(call("F", "x x", "y")), HN_ONNX_MODEL_FUNCTIONS, f_of(pb_node("Relu", "a", "b")));
 }
-static pb *function_twice(void) { return pb_put(calls_f(f_of(pb_node("Relu", "a", "b"))), HN_ONNX_MODEL_FUNCTIONS, f_of(pb_node("Abs", "a", "b"))); }
-static pb *function_bad_body(void) { return calls_f(f_of(pb_put(pb_node("Relu", "a", "b"), 5, pb_attr_int("", 1)))); }
+static pb *function_twice(void) {
+  return pb_put(calls_f(f_of(pb_node("Relu", "a", "b"))), HN_ONNX_MODEL_FUNCTIONS,
+                f_of(pb_node("Abs", "a", "b")));
+}
+static pb *function_bad_body(void) {
+  return calls_f(f_of(pb_put(pb_node("Relu", "a", "b"), 5, pb_attr_int("", 1))));
+}
 static pb *unknown_overload(void) { return with_node(pb_text(relu(), HN_ONNX_NODE_OVERLOAD, "v2")); }
 
-#define CASE(name) {#name, name}
+#define CASE(name)                                                                                           \
+  { #name, name }
 const bad_model bad_models[] = {
-    CASE(empty), CASE(html), CASE(html_bom), CASE(xml), CASE(lfs), CASE(json), CASE(zip), CASE(pickle), CASE(gzip), CASE(hdf5),
-    CASE(tflite), CASE(ort), CASE(zeros), CASE(text), CASE(garbage),
-    CASE(truncated), CASE(truncated_last_byte), CASE(truncated_varint), CASE(long_varint), CASE(huge_length), CASE(field_zero), CASE(group),
-    CASE(wrong_wire_type), CASE(inner_length), CASE(unknown_field), CASE(ragged_floats), CASE(cut_ints), CASE(deep_graphs),
+    CASE(empty),
+    CASE(html),
+    CASE(html_bom),
+    CASE(xml),
+    CASE(lfs),
+    CASE(json),
+    CASE(zip),
+    CASE(pickle),
+    CASE(gzip),
+    CASE(hdf5),
+    CASE(tflite),
+    CASE(ort),
+    CASE(zeros),
+    CASE(text),
+    CASE(garbage),
+    CASE(truncated),
+    CASE(truncated_last_byte),
+    CASE(truncated_varint),
+    CASE(long_varint),
+    CASE(huge_length),
+    CASE(field_zero),
+    CASE(group),
+    CASE(wrong_wire_type),
+    CASE(inner_length),
+    CASE(unknown_field),
+    CASE(ragged_floats),
+    CASE(cut_ints),
+    CASE(deep_graphs),
     CASE(deep_types),
-    CASE(empty_nodes), CASE(empty_initializers), CASE(empty_inputs), CASE(empty_value_infos), CASE(empty_attributes),
-    CASE(empty_node_inputs), CASE(empty_opsets), CASE(empty_functions), CASE(empty_strings), CASE(empty_dims), CASE(many_ints), CASE(many_attributes),
-    CASE(no_graph), CASE(two_graphs), CASE(no_ir), CASE(old_ir), CASE(no_opset), CASE(two_opsets), CASE(opset_zero), CASE(future_opset),
-    CASE(no_op_type), CASE(missing_tensor), CASE(output_twice), CASE(output_is_input), CASE(output_is_initializer), CASE(input_twice),
-    CASE(two_weights), CASE(no_output), CASE(output_from_nowhere), CASE(self_cycle), CASE(cycle),
-    CASE(body_cycle), CASE(body_reads_nothing), CASE(name_not_utf8), CASE(name_with_nul), CASE(name_with_newline), CASE(long_name),
-    CASE(value_without_name), CASE(initializer_without_name),
-    CASE(unknown_operators), CASE(unknown_attribute), CASE(attribute_of_wrong_type), CASE(too_few_inputs), CASE(too_many_outputs),
-    CASE(shapes_do_not_fit), CASE(declared_output_type),
-    CASE(operand_types), CASE(matmul_mismatch), CASE(conv_channels), CASE(conv_kernel_too_large), CASE(conv_groups),
-    CASE(conv_group_zero), CASE(axis_out_of_range), CASE(too_many_inputs), CASE(loop_without_body), CASE(sequence_input),
-    CASE(attribute_twice), CASE(attribute_without_name), CASE(attribute_without_type), CASE(attribute_two_values),
-    CASE(attribute_contradiction), CASE(attribute_type_99), CASE(attribute_type_proto), CASE(reference_outside),
-    CASE(negative_dim), CASE(overflowing_dims), CASE(huge_dims), CASE(nine_dims), CASE(declared_negative), CASE(declared_huge),
-    CASE(declared_nine), CASE(declared_type_99), CASE(dtype_clash), CASE(shape_clash), CASE(data_short), CASE(data_long), CASE(no_data),
-    CASE(data_in_wrong_field), CASE(data_in_two_places), CASE(number_too_large), CASE(no_data_type), CASE(float8), CASE(complex64),
-    CASE(raw_strings), CASE(segment), CASE(sparse_initializer), CASE(sparse_input),
-    CASE(external_missing), CASE(external_outside), CASE(external_absolute), CASE(external_symlink), CASE(external_hard_link),
-    CASE(external_folder), CASE(external_fifo), CASE(external_short), CASE(external_offset), CASE(external_huge_offset),
-    CASE(external_bad_number), CASE(external_length), CASE(external_no_location),
-    CASE(function_recursion), CASE(function_ring), CASE(function_bomb), CASE(function_chain), CASE(function_without_output),
-    CASE(function_reads_outside), CASE(function_inputs), CASE(function_twice), CASE(function_bad_body), CASE(unknown_overload),
+    CASE(empty_nodes),
+    CASE(empty_initializers),
+    CASE(empty_inputs),
+    CASE(empty_value_infos),
+    CASE(empty_attributes),
+    CASE(empty_node_inputs),
+    CASE(empty_opsets),
+    CASE(empty_functions),
+    CASE(empty_strings),
+    CASE(empty_dims),
+    CASE(many_ints),
+    CASE(many_attributes),
+    CASE(no_graph),
+    CASE(two_graphs),
+    CASE(no_ir),
+    CASE(old_ir),
+    CASE(no_opset),
+    CASE(two_opsets),
+    CASE(opset_zero),
+    CASE(future_opset),
+    CASE(no_op_type),
+    CASE(missing_tensor),
+    CASE(output_twice),
+    CASE(output_is_input),
+    CASE(output_is_initializer),
+    CASE(input_twice),
+    CASE(two_weights),
+    CASE(no_output),
+    CASE(output_from_nowhere),
+    CASE(self_cycle),
+    CASE(cycle),
+    CASE(body_cycle),
+    CASE(body_reads_nothing),
+    CASE(name_not_utf8),
+    CASE(name_with_nul),
+    CASE(name_with_newline),
+    CASE(long_name),
+    CASE(value_without_name),
+    CASE(initializer_without_name),
+    CASE(unknown_operators),
+    CASE(unknown_attribute),
+    CASE(attribute_of_wrong_type),
+    CASE(too_few_inputs),
+    CASE(too_many_outputs),
+    CASE(shapes_do_not_fit),
+    CASE(declared_output_type),
+    CASE(operand_types),
+    CASE(matmul_mismatch),
+    CASE(conv_channels),
+    CASE(conv_kernel_too_large),
+    CASE(conv_groups),
+    CASE(conv_group_zero),
+    CASE(axis_out_of_range),
+    CASE(too_many_inputs),
+    CASE(loop_without_body),
+    CASE(sequence_input),
+    CASE(attribute_twice),
+    CASE(attribute_without_name),
+    CASE(attribute_without_type),
+    CASE(attribute_two_values),
+    CASE(attribute_contradiction),
+    CASE(attribute_type_99),
+    CASE(attribute_type_proto),
+    CASE(reference_outside),
+    CASE(negative_dim),
+    CASE(overflowing_dims),
+    CASE(huge_dims),
+    CASE(nine_dims),
+    CASE(declared_negative),
+    CASE(declared_huge),
+    CASE(declared_nine),
+    CASE(declared_type_99),
+    CASE(dtype_clash),
+    CASE(shape_clash),
+    CASE(data_short),
+    CASE(data_long),
+    CASE(no_data),
+    CASE(data_in_wrong_field),
+    CASE(data_in_two_places),
+    CASE(number_too_large),
+    CASE(no_data_type),
+    CASE(float8),
+    CASE(complex64),
+    CASE(raw_strings),
+    CASE(segment),
+    CASE(sparse_initializer),
+    CASE(sparse_input),
+    CASE(external_missing),
+    CASE(external_outside),
+    CASE(external_absolute),
+    CASE(external_symlink),
+    CASE(external_hard_link),
+    CASE(external_folder),
+    CASE(external_fifo),
+    CASE(external_short),
+    CASE(external_offset),
+    CASE(external_huge_offset),
+    CASE(external_bad_number),
+    CASE(external_length),
+    CASE(external_no_location),
+    CASE(function_recursion),
+    CASE(function_ring),
+    CASE(function_bomb),
+    CASE(function_chain),
+    CASE(function_without_output),
+    CASE(function_reads_outside),
+    CASE(function_inputs),
+    CASE(function_twice),
+    CASE(function_bad_body),
+    CASE(unknown_overload),
 };
 const size_t n_bad_models = sizeof bad_models / sizeof *bad_models;

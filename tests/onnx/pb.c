@@ -60,7 +60,8 @@ pb *pb_repeat(pb *b, const void *data, size_t size, size_t n) {
 }
 
 /* Calls what for every blank-separated word. */
-static void words(const char *list, void (*what)(pb *b, uint32_t field, const char *word), pb *b, uint32_t field) {
+static void words(const char *list, void (*what)(pb *b, uint32_t field, const char *word), pb *b,
+                  uint32_t field) {
   char word[256];
   for (const char *p = list; *p;) {
     size_t n = strcspn(p, " ");
@@ -70,7 +71,9 @@ static void words(const char *list, void (*what)(pb *b, uint32_t field, const ch
   }
 }
 
-static void name_word(pb *b, uint32_t field, const char *word) { pb_text(b, field, strcmp(word, "-") == 0 ? "" : word); }
+static void name_word(pb *b, uint32_t field, const char *word) {
+  pb_text(b, field, strcmp(word, "-") == 0 ? "" : word);
+}
 static void int_word(pb *b, uint32_t field, const char *word) { pb_int(b, field, strtoll(word, NULL, 10)); }
 
 static void dim_word(pb *b, uint32_t field, const char *word) {
@@ -83,7 +86,8 @@ static void dim_word(pb *b, uint32_t field, const char *word) {
 }
 
 pb *pb_value(const char *name, int dtype, const char *dims) {
-  pb *v = pb_text(pb_new(), HN_ONNX_VALUE_NAME, name), *type = pb_int(pb_new(), HN_ONNX_TENSOR_TYPE_ELEM_TYPE, dtype);
+  pb *v = pb_text(pb_new(), HN_ONNX_VALUE_NAME, name),
+     *type = pb_int(pb_new(), HN_ONNX_TENSOR_TYPE_ELEM_TYPE, dtype);
   if (dims) {
     pb *shape = pb_new();
     words(dims, dim_word, shape, HN_ONNX_SHAPE_DIM);
@@ -114,11 +118,13 @@ pb *pb_node(const char *op_type, const char *in, const char *out) {
 }
 
 pb *pb_attr_int(const char *name, int64_t v) {
-  return pb_int(pb_int(pb_text(pb_new(), HN_ONNX_ATTRIBUTE_NAME, name), HN_ONNX_ATTRIBUTE_I, v), HN_ONNX_ATTRIBUTE_TYPE, 2);
+  return pb_int(pb_int(pb_text(pb_new(), HN_ONNX_ATTRIBUTE_NAME, name), HN_ONNX_ATTRIBUTE_I, v),
+                HN_ONNX_ATTRIBUTE_TYPE, 2);
 }
 
 pb *pb_attr_graph(const char *name, const pb *graph) {
-  return pb_int(pb_put(pb_text(pb_new(), HN_ONNX_ATTRIBUTE_NAME, name), HN_ONNX_ATTRIBUTE_G, graph), HN_ONNX_ATTRIBUTE_TYPE, 5);
+  return pb_int(pb_put(pb_text(pb_new(), HN_ONNX_ATTRIBUTE_NAME, name), HN_ONNX_ATTRIBUTE_G, graph),
+                HN_ONNX_ATTRIBUTE_TYPE, 5);
 }
 
 pb *pb_function(const char *domain, const char *name, const char *in, const char *out) {

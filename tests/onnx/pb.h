@@ -1,5 +1,5 @@
-/* Writes ONNX files byte by byte, valid or not, for tests and fuzz seeds. Everything lies in one arena that the caller
- * empties with pb_done; running out of memory ends the program. */
+/* Writes ONNX files byte by byte, valid or not, for tests and fuzz seeds. Everything lies in one arena that
+ * the caller empties with pb_done; running out of memory ends the program. */
 #ifndef TESTS_ONNX_PB_H
 #define TESTS_ONNX_PB_H
 
@@ -28,7 +28,8 @@ pb *pb_repeat(pb *b, const void *data, size_t size, size_t n);
 
 /* New messages. Lists of names are separated by blanks; "-" is an empty name. */
 pb *pb_new(void);
-pb *pb_value(const char *name, int dtype, const char *dims); /* "2 N ?": known, named, unknown; NULL: no shape */
+pb *pb_value(const char *name, int dtype,
+             const char *dims); /* "2 N ?": known, named, unknown; NULL: no shape */
 pb *pb_tensor(const char *name, int dtype, const char *dims, const void *raw, size_t size);
 pb *pb_floats(const char *name, const char *dims, size_t n); /* f32 0, 1, 2... as raw_data */
 pb *pb_node(const char *op_type, const char *in, const char *out);

@@ -1,7 +1,8 @@
-/* Every bad model ends with the one line that tests/golden/bad_models.txt has, with exit status 3, in under a second and
- * within 64 MiB.
+/* Every bad model ends with the one line that tests/golden/bad_models.txt has, with exit status 3, in under a
+ * second and within 64 MiB.
  *
- *   test_bad_models [--update]   --update writes the golden file anew: read the difference before committing it */
+ *   test_bad_models [--update]   --update writes the golden file anew: read the difference before committing
+ * it */
 #include "base/os.h"
 #include "onnx/bad_models.h"
 
@@ -71,7 +72,8 @@ int main(int argc, char **argv) {
   char cwd[4096], folder[] = "/tmp/hone-bad-XXXXXX";
   hn_file golden_file = {0};
   bool update = argc > 1 && strcmp(argv[1], "--update") == 0;
-  if (!getcwd(cwd, sizeof cwd) || (!update && hn_file_map(golden_path, NULL, &golden_file, NULL) != HONE_OK)) {
+  if (!getcwd(cwd, sizeof cwd) ||
+      (!update && hn_file_map(golden_path, NULL, &golden_file, NULL) != HONE_OK)) {
     fprintf(stderr, "run this from the repository's root\n");
     return 2;
   }
@@ -93,20 +95,21 @@ int main(int argc, char **argv) {
     write_file(path, m->ptr, m->len);
     pb_done();
     int status = load_apart(path, line, sizeof line, &seconds, &kib);
-    const char *why = status != 3                          ? "exit status is not 3"
-                      : !line[0] || strchr(line, '\n')     ? "not exactly one line"
-                      : !strstr(line, path)                ? "the line does not name the file"
-                      : !SLOW && seconds > MAX_SECONDS     ? "more than a second"
-                      : !SLOW && kib - base > MAX_KIB           ? "more than 64 MiB"
-                                                           : NULL;
+    const char *why = status != 3                      ? "exit status is not 3"
+                      : !line[0] || strchr(line, '\n') ? "not exactly one line"
+                      : !strstr(line, path)            ? "the line does not name the file"
+                      : !SLOW && seconds > MAX_SECONDS ? "more than a second"
+                      : !SLOW && kib - base > MAX_KIB  ? "more than 64 MiB"
+                                                       : NULL;
     if (out) fprintf(out, "%s: %s\n", bad_models[i].name, line);
     char *want = out ? NULL : golden_line(golden, bad_models[i].name);
-    if (!out && !why && (!want || strlen(line) != strcspn(want, "\n") || strncmp(line, want, strlen(line)) != 0))
+    if (!out && !why &&
+        (!want || strlen(line) != strcspn(want, "\n") || strncmp(line, want, strlen(line)) != 0))
       why = "another line than in the golden file";
     if (!why) continue;
     bad++;
-    printf("FAILED %s: %s (status %d, %.2f s, %ld KiB)\n  got:  %s\n  want: %.*s\n", bad_models[i].name, why, status, seconds, kib,
-           line, want ? (int)strcspn(want, "\n") : 0, want ? want : "");
+    printf("FAILED %s: %s (status %d, %.2f s, %ld KiB)\n  got:  %s\n  want: %.*s\n", bad_models[i].name, why,
+           status, seconds, kib, line, want ? (int)strcspn(want, "\n") : 0, want ? want : "");
   }
   char *const clean[] = {"rm", "-rf", folder, NULL};
   pid_t child = fork();

@@ -1,5 +1,5 @@
-/* The reader and the writer on valid models: what is read, that it means the right thing, that it is written back, and
- * that every allocation may fail. */
+/* The reader and the writer on valid models: what is read, that it means the right thing, that it is written
+ * back, and that every allocation may fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@ static hn_model *load(const char *name) {
   hone_error e = {0};
   const pb *b = make_good_model(name);
   assert_non_null(b);
-  if (hn_onnx_load_memory(b->ptr, b->len, NULL, name, &m, &e) != HONE_OK) fail_msg("%s: %s %s", name, e.where, e.what);
+  if (hn_onnx_load_memory(b->ptr, b->len, NULL, name, &m, &e) != HONE_OK)
+    fail_msg("%s: %s %s", name, e.where, e.what);
   assert_int_equal(hn_model_check(m, &e), HONE_OK);
   return m;
 }
@@ -35,14 +36,16 @@ static hn_model *load(const char *name) {
 static hn_model *ready(const char *name) {
   hn_model *m = load(name);
   hone_error e = {0};
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK) fail_msg("%s: %s %s", name, e.where, e.what);
+  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
+    fail_msg("%s: %s %s", name, e.where, e.what);
   return m;
 }
 
 /* Output 0 of the main graph for x = -1, 2, -3, 4, -5, 6; c (if there is one) as given. */
 static void run(hn_model *m, bool c, float *y) {
   float data[] = {-1, 2, -3, 4, -5, 6};
-  hone_tensor x = {hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){2, 3}), data}, cond = {hone_desc(HONE_DTYPE_BOOL, 0, NULL), &c};
+  hone_tensor x = {hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){2, 3}), data},
+              cond = {hone_desc(HONE_DTYPE_BOOL, 0, NULL), &c};
   const hone_tensor *in[3] = {0};
   hone_tensor out = {0};
   hn_arena keep = {0};
@@ -52,7 +55,8 @@ static void run(hn_model *m, bool c, float *y) {
     in[i] = strcmp(name, "x") == 0 ? &x : strcmp(name, "c") == 0 ? &cond : NULL;
   }
   hn_budget budget = {0};
-  if (hn_eval_graph(m->graph, in, &out, NULL, &keep, &budget, NULL, NULL, &e) != HONE_OK) fail_msg("%s %s", e.where, e.what);
+  if (hn_eval_graph(m->graph, in, &out, NULL, &keep, &budget, NULL, NULL, &e) != HONE_OK)
+    fail_msg("%s %s", e.where, e.what);
   assert_int_equal(hone_desc_count(&out.desc), 6);
   memcpy(y, out.data, 6 * sizeof *y);
   hn_free(out.data);
@@ -115,7 +119,8 @@ static void constant_nodes(void **state) {
   size_t count;
   const int64_t *ints = hone_node_ints(n, "value_ints", &count);
   assert_true(count == 3 && ints[2] == 300);
-  const hone_string *strings = hone_node_strings(hn_value_find(m->graph, "ss")->producer, "value_strings", &count);
+  const hone_string *strings =
+      hone_node_strings(hn_value_find(m->graph, "ss")->producer, "value_strings", &count);
   assert_true(count == 2 && strings[0].len == 0 && memcmp(strings[1].ptr, "two", 3) == 0);
   const hn_attr *s = hn_node_attr(hn_value_find(m->graph, "s")->producer, "value_string");
   assert_true(s->s.len == 3 && memcmp(s->s.ptr, "a\0b", 4) == 0);
@@ -209,7 +214,8 @@ static void round_trip(void **state) {
     hn_model *m = load(good_models[i].name), *again = NULL;
     hone_error e = {0};
     if (hn_onnx_save(m, path, &e) != HONE_OK) fail_msg("%s: %s %s", good_models[i].name, e.where, e.what);
-    if (hn_onnx_load(path, &again, &e) != HONE_OK) fail_msg("%s: %s %s", good_models[i].name, e.where, e.what);
+    if (hn_onnx_load(path, &again, &e) != HONE_OK)
+      fail_msg("%s: %s %s", good_models[i].name, e.where, e.what);
     assert_int_equal(hn_model_check(again, &e), HONE_OK);
     assert_int_equal(m->ir_version, again->ir_version);
     char *a = print(m), *b = print(again);
@@ -255,7 +261,8 @@ static void tensors(void **state) {
   assert_true(((hone_string *)out.data)[0].len == 2 && ((hone_string *)out.data)[1].len == 0);
   /* A sequence of tensors: its elements are in the field that a tensor has for segments. */
   pb *sequence = pb_put(pb_int(pb_new(), 2, 1), 3, pb_floats("e", "3", 3));
-  assert_int_equal(hn_onnx_load_tensor_memory(sequence->ptr, sequence->len, "q", &arena, &out, NULL, &e), HONE_ERROR_UNSUPPORTED);
+  assert_int_equal(hn_onnx_load_tensor_memory(sequence->ptr, sequence->len, "q", &arena, &out, NULL, &e),
+                   HONE_ERROR_UNSUPPORTED);
   assert_non_null(strstr(e.what, "sequence"));
   assert_int_equal(hn_onnx_load_tensor_memory("", 0, "q", &arena, &out, NULL, &e), HONE_ERROR_INPUT);
   hn_arena_free(&arena);
@@ -284,7 +291,8 @@ static void external_data(void **state) {
   assert_int_equal(hn_onnx_load_memory(file->ptr, file->len, NULL, "m", &m, &e), HONE_ERROR_UNSUPPORTED);
 }
 
-/* Loading with the n-th allocation refused ends with HONE_ERROR_MEMORY, for every n, and loses nothing (ASan looks). */
+/* Loading with the n-th allocation refused ends with HONE_ERROR_MEMORY, for every n, and loses nothing (ASan
+ * looks). */
 static void every_allocation_fails(void **state) {
   (void)state;
   char path[128];
@@ -303,7 +311,8 @@ static void every_allocation_fails(void **state) {
       hn_mem_fail_after(0);
       hn_model_destroy(m);
       if (status == HONE_OK && used < n) break;
-      if (status != HONE_OK && status != HONE_ERROR_MEMORY) fail_msg("%s, allocation %d: %s", good_models[i].name, (int)n, e.what);
+      if (status != HONE_OK && status != HONE_ERROR_MEMORY)
+        fail_msg("%s, allocation %d: %s", good_models[i].name, (int)n, e.what);
       assert_true(n < 100000);
     }
     assert_true(n > 5);
@@ -326,10 +335,12 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_load),     cmocka_unit_test(typed_data),    cmocka_unit_test(constant_nodes),
-      cmocka_unit_test(order_and_meaning), cmocka_unit_test(symbols),  cmocka_unit_test(initializers_as_inputs),
-      cmocka_unit_test(functions),    cmocka_unit_test(round_trip),    cmocka_unit_test(save_failures),
-      cmocka_unit_test(tensors),      cmocka_unit_test(external_data), cmocka_unit_test(every_allocation_fails),
+      cmocka_unit_test(all_load),       cmocka_unit_test(typed_data),
+      cmocka_unit_test(constant_nodes), cmocka_unit_test(order_and_meaning),
+      cmocka_unit_test(symbols),        cmocka_unit_test(initializers_as_inputs),
+      cmocka_unit_test(functions),      cmocka_unit_test(round_trip),
+      cmocka_unit_test(save_failures),  cmocka_unit_test(tensors),
+      cmocka_unit_test(external_data),  cmocka_unit_test(every_allocation_fails),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -52,9 +52,10 @@ hone_tensor *op_in(op_case *c, hone_dtype dtype, const char *dims, const double 
   uint32_t state = seed * 2654435761u + 1;
   for (int64_t i = 0; i < n; i++) {
     uint32_t r = next_random(&state);
-    double v = hone_dtype_is_float(dtype)  ? (double)r / 8388608.0 - 1
-               : dtype == HONE_DTYPE_BOOL ? (double)(r & 1)
-                                          : (double)(int32_t)(r & 255) - (hone_dtype_is_signed_int(dtype) ? 128 : 0);
+    double v = hone_dtype_is_float(dtype) ? (double)r / 8388608.0 - 1
+               : dtype == HONE_DTYPE_BOOL
+                   ? (double)(r & 1)
+                   : (double)(int32_t)(r & 255) - (hone_dtype_is_signed_int(dtype) ? 128 : 0);
     hn_set_f64(t, i, values ? values[i] : v);
   }
   return t;
@@ -75,7 +76,8 @@ static void set_attr(op_case *c, const char *name, char *value) {
   }
   if (!strncmp(value, "S:", 2)) {
     hone_string list[32];
-    for (char *item = strtok(value + 2, ","); item; item = strtok(NULL, ",")) list[n++] = (hone_string){item, strlen(item)};
+    for (char *item = strtok(value + 2, ","); item; item = strtok(NULL, ","))
+      list[n++] = (hone_string){item, strlen(item)};
     CHECK(hn_node_set_strings(c->node, name, list, n));
     return;
   }
@@ -176,20 +178,22 @@ void op_end(op_case *c) {
 void op_set(hone_tensor *t, int64_t i, double v) { hn_set_f64(t, i, v); }
 double op_get(const hone_tensor *t, int64_t i) { return hn_get_f64(t, i); }
 
-void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values, double tolerance) {
+void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values,
+               double tolerance) {
   int64_t d[HONE_MAX_RANK];
   int32_t rank = read_dims(dims, d);
   hone_tensor_desc want = hone_desc(dtype, rank, d);
   char a[96], b[96];
   if (c->out[i].desc.dtype != dtype || !hone_desc_same_dims(&c->out[i].desc, &want)) {
-    fprintf(stderr, "%s: output %u is %s, expected %s\n", c->op_type, i, hone_desc_format(&c->out[i].desc, a, sizeof a),
-            hone_desc_format(&want, b, sizeof b));
+    fprintf(stderr, "%s: output %u is %s, expected %s\n", c->op_type, i,
+            hone_desc_format(&c->out[i].desc, a, sizeof a), hone_desc_format(&want, b, sizeof b));
     abort();
   }
   for (int64_t k = 0; values && k < hone_desc_count(&want); k++) {
     double got = op_get(&c->out[i], k);
     if (got == values[k] || (isnan(got) && isnan(values[k])) || fabs(got - values[k]) <= tolerance) continue;
-    fprintf(stderr, "%s: output %u element %lld is %.9g, expected %.9g\n", c->op_type, i, (long long)k, got, values[k]);
+    fprintf(stderr, "%s: output %u element %lld is %.9g, expected %.9g\n", c->op_type, i, (long long)k, got,
+            values[k]);
     abort();
   }
 }

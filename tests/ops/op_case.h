@@ -19,23 +19,26 @@ typedef struct op_case {
 
 /* Begins a case; inputs and attributes follow, then op_run. Setup failures end the test program (assert). */
 void op_begin(op_case *c, const char *op_type, int64_t opset);
-/* The next input: dims as "2x3", "" for a scalar. values NULL: a fixed pseudo-random pattern (`seed`); floats lie in
+/* The next input: dims as "2x3", "" for a scalar. values NULL: a fixed pseudo-random pattern (`seed`); floats
+ * lie in
  * [-1, 1), integers span their type. Returns the tensor. */
 hone_tensor *op_in(op_case *c, hone_dtype dtype, const char *dims, const double *values, uint32_t seed);
 void op_skip(op_case *c); /* the next input is left out */
-/* Attributes from text: "pads=1,0,0,1 mode=s:linear epsilon=f:0.5 scales=F:1,2 strides=2,"; a trailing comma makes a
- * list of one. */
+/* Attributes from text: "pads=1,0,0,1 mode=s:linear epsilon=f:0.5 scales=F:1,2 strides=2,"; a trailing comma
+ * makes a list of one. */
 void op_attrs(op_case *c, const char *text);
 /* Makes the node with n_out outputs, resolves, infers with everything known, and runs it. */
 hone_status op_run(op_case *c, uint32_t n_out);
-/* Only resolves and infers. input k's dimensions become unknown where bit k of hide_dims is set, its rank where bit k of
- * hide_rank is; values are known where bit k of `known` is set. out descriptors go to c->out[].desc. */
+/* Only resolves and infers. input k's dimensions become unknown where bit k of hide_dims is set, its rank
+ * where bit k of hide_rank is; values are known where bit k of `known` is set. out descriptors go to
+ * c->out[].desc. */
 hone_status op_infer(op_case *c, uint32_t n_out, uint32_t hide_dims, uint32_t hide_rank, uint32_t known);
 void op_end(op_case *c);
 
 void op_set(hone_tensor *t, int64_t i, double v);
 double op_get(const hone_tensor *t, int64_t i);
 /* Asserts that output i has dims (text) and values (NULL: dims alone) within an absolute tolerance. */
-void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values, double tolerance);
+void op_expect(op_case *c, uint32_t i, hone_dtype dtype, const char *dims, const double *values,
+               double tolerance);
 
 #endif

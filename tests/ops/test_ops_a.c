@@ -1,8 +1,9 @@
-/* Own cases for elementwise operators, movement, reductions, products, gathering, losses, transforms and strings: what the
- * public suites leave out (dtypes, borders, old opsets), hostile nodes, and inference that knows little.
+/* Own cases for elementwise operators, movement, reductions, products, gathering, losses, transforms and
+ * strings: what the public suites leave out (dtypes, borders, old opsets), hostile nodes, and inference that
+ * knows little.
  *
- * A case is text: inputs "i32:2x3=1,2,3,4,5,6 f32:=0.5 -" are dtype, dimensions and values, or left out; expected outputs
- * read the same way, without values only dtype and dimensions count. */
+ * A case is text: inputs "i32:2x3=1,2,3,4,5,6 f32:=0.5 -" are dtype, dimensions and values, or left out;
+ * expected outputs read the same way, without values only dtype and dimensions count. */
 #include "ops/op_case.h"
 
 #include "model/ops/common/op.h"
@@ -69,14 +70,18 @@ static void check(const text_case *t) {
   spec want[OP_CASE_MAX];
   uint32_t n = 0;
   snprintf(copy, sizeof copy, "%s", t->outputs ? t->outputs : "");
-  for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) want[n++] = read_spec(word);
+  for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+    want[n++] = read_spec(word);
   hone_status status = run(&c, t, t->outputs ? n : 1);
   if ((status == HONE_OK) != (t->outputs != NULL))
     fail_msg("%s(%s) %s: %s", t->op, t->inputs, t->attrs, status ? c.error.what : "was not refused");
-  if (!t->outputs) assert_true(status == HONE_ERROR_INPUT || status == HONE_ERROR_UNSUPPORTED || status == HONE_ERROR_MEMORY);
+  if (!t->outputs)
+    assert_true(status == HONE_ERROR_INPUT || status == HONE_ERROR_UNSUPPORTED ||
+                status == HONE_ERROR_MEMORY);
   if (!t->outputs) assert_true(c.error.what[0]);
   for (uint32_t i = 0; i < n; i++)
-    op_expect(&c, i, want[i].dtype, want[i].dims, want[i].n ? want[i].value : NULL, hone_dtype_is_float(want[i].dtype) ? 1e-6 : 0);
+    op_expect(&c, i, want[i].dtype, want[i].dims, want[i].n ? want[i].value : NULL,
+              hone_dtype_is_float(want[i].dtype) ? 1e-6 : 0);
   op_end(&c);
 }
 
@@ -150,7 +155,8 @@ static void casts(void **state) {
   static const text_case cases[] = {
       {"Cast", 13, "f32:4=-1.7,-1,300,nan", "to=2", "u8:4=255,255,44,0"},
       {"Cast", 13, "f32:3=1e30,-1e30,nan", "to=6", "i32:3=2147483647,-2147483648,0"},
-      {"Cast", 13, "f64:3=-1,1e30,9.5e18", "to=13", "u64:3=18446744073709551615,18446744073709551615,9500000000000000000"},
+      {"Cast", 13, "f64:3=-1,1e30,9.5e18", "to=13",
+       "u64:3=18446744073709551615,18446744073709551615,9500000000000000000"},
       {"Cast", 13, "f32:3=nan,0.3,-0", "to=9", "bool:3=1,1,0"},
       {"Cast", 13, "i32:2=-1,511", "to=3", "i8:2=-1,-1"},
       {"Cast", 13, "i32:1=16777217", "to=1", "f32:1=16777216"},
@@ -200,8 +206,11 @@ static void movement(void **state) {
       {"Split", 13, "f32:4 i64:2=1,2", "", NULL},
       {"Split", 13, "f32:4 i64:1=-4", "", NULL},
       {"Split", 11, "f32:2x3=1,2,3,4,5,6", "axis=1 split=1,2", "f32:2x1=1,4 f32:2x2=2,3,5,6"},
-      {"Slice", 13, "f32:4=1,2,3,4 i64:1=9223372036854775807 i64:1=-9223372036854775808 - i64:1=-2", "", "f32:2=4,2"},
-      {"Slice", 13, "f32:4=1,2,3,4 i64:1=-9223372036854775808 i64:1=9223372036854775807 - i64:1=9223372036854775807", "", "f32:1=1"},
+      {"Slice", 13, "f32:4=1,2,3,4 i64:1=9223372036854775807 i64:1=-9223372036854775808 - i64:1=-2", "",
+       "f32:2=4,2"},
+      {"Slice", 13,
+       "f32:4=1,2,3,4 i64:1=-9223372036854775808 i64:1=9223372036854775807 - i64:1=9223372036854775807", "",
+       "f32:1=1"},
       {"Slice", 13, "f32:4=1,2,3,4 i64:1=3 i64:1=-9 - i64:1=-9223372036854775808", "", "f32:1=4"},
       {"Slice", 13, "f32:4 i64:1=0 i64:1=1 - i64:1=0", "", NULL},
       {"Slice", 13, "f32:4x4 i64:2=0,0 i64:2=1,1 i64:2=0,-2", "", NULL},
@@ -269,7 +278,8 @@ static void gathering(void **state) {
       {"ScatterElements", 18, "f32:2 i64:1=2 f32:1", "", NULL},
       {"ScatterElements", 18, "f32:2 i64:1=0 f32:2", "", NULL},
       {"ScatterElements", 18, "f32:2 i64:1=0 f64:1", "", NULL},
-      {"ScatterND", 18, "i32:2x2=1,2,3,4 i64:2x1=1,1 i32:2x2=10,10,10,10", "reduction=s:mul", "i32:2x2=1,2,300,400"},
+      {"ScatterND", 18, "i32:2x2=1,2,3,4 i64:2x1=1,1 i32:2x2=10,10,10,10", "reduction=s:mul",
+       "i32:2x2=1,2,300,400"},
       {"ScatterND", 18, "i32:2x2 i64:1x1=-3 i32:1x2", "", NULL},
       {"ScatterND", 18, "i32:2x2 i64:1x1=0 i32:1x3", "", NULL},
       {"OneHot", 11, "f32:2=1.9,-4 i32:=3 i8:2=7,9", "", "i8:2x3=7,9,7,7,7,7"},
@@ -335,7 +345,8 @@ static void reductions_and_products(void **state) {
       {"Gemm", 6, "f32:1x1=2 f32:1x1=3 f32:1=1", "broadcast=1", "f32:1x1=7"},
       {"MatMulInteger", 10, "u8:2x2=1,2,3,4 i8:2x1=1,-1 u8:2=1,3", "", "i32:2x1=-1,-1"},
       {"MatMulInteger", 10, "u8:2x2 i8:2x1 u8:3", "", NULL},
-      {"Softmax", 11, "f32:2x1x2=0,0,0,0", "", "f32:2x1x2=0.5,0.5,0.5,0.5"}, /* rows of two: axis 1 on, flattened */
+      {"Softmax", 11, "f32:2x1x2=0,0,0,0", "",
+       "f32:2x1x2=0.5,0.5,0.5,0.5"}, /* rows of two: axis 1 on, flattened */
       {"Softmax", 11, "f32:2x2x1=0,0,0,0", "axis=0", "f32:2x2x1=0.25,0.25,0.25,0.25"},
       {"Softmax", 13, "f32:2x2x1=0,0,0,0", "axis=0", "f32:2x2x1=0.5,0.5,0.5,0.5"},
       {"Softmax", 13, "f64:2=1000,1000", "", "f64:2=0.5,0.5"},
@@ -380,19 +391,24 @@ static void transforms_and_losses(void **state) {
       {"HannWindow", 17, "i64:=-1", "", NULL},
       {"BlackmanWindow", 17, "i32:=3", "periodic=0 output_datatype=11", "f64:3=0,1,0"},
       {"NegativeLogLikelihoodLoss", 13, "f32:2x2=-1,-2,-3,-4 i64:2=0,1", "", "f32:=2.5"},
-      {"NegativeLogLikelihoodLoss", 13, "f32:2x2=-1,-2,-3,-4 i64:2=0,-9", "ignore_index=-9 reduction=s:none", "f32:2=1,0"},
+      {"NegativeLogLikelihoodLoss", 13, "f32:2x2=-1,-2,-3,-4 i64:2=0,-9", "ignore_index=-9 reduction=s:none",
+       "f32:2=1,0"},
       {"NegativeLogLikelihoodLoss", 13, "f32:1x2=-1,-2 i64:1=0", "ignore_index=0", "f32:=nan"},
       {"NegativeLogLikelihoodLoss", 13, "f32:1x2 i64:1=2", "", NULL},
       {"NegativeLogLikelihoodLoss", 13, "f32:1x2 i64:1=-1", "", NULL},
       {"NegativeLogLikelihoodLoss", 13, "f32:1x2 i64:2=0,0", "", NULL},
-      {"SoftmaxCrossEntropyLoss", 13, "f32:1x2=0,0 i64:1=1", "", "f32:=0.693147181 f32:1x2=-0.693147181,-0.693147181"},
+      {"SoftmaxCrossEntropyLoss", 13, "f32:1x2=0,0 i64:1=1", "",
+       "f32:=0.693147181 f32:1x2=-0.693147181,-0.693147181"},
       {"SoftmaxCrossEntropyLoss", 13, "f32:1x2 i64:1=1", "reduction=s:product", NULL},
       {"TfIdfVectorizer", 9, "i64:3=2,1,2",
-       "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=0,2 ngram_indexes=0,2,1 "
+       "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=0,2 "
+       "ngram_indexes=0,2,1 "
        "pool_int64s=1,2,2,2 weights=F:1,2,3",
        "f32:3=1,3,4"},
       {"TfIdfVectorizer", 9, "i64:3",
-       "mode=s:TF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=0,3 ngram_indexes=0, pool_int64s=1,2", NULL},
+       "mode=s:TF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=0,3 ngram_indexes=0, "
+       "pool_int64s=1,2",
+       NULL},
       {"Multinomial", 7, "f32:2x3=-inf,0,-inf,0,-inf,-inf", "sample_size=2 dtype=7", "i64:2x2=1,1,0,0"},
       {"Bernoulli", 15, "f32:2=0,1", "dtype=6", "i32:2=0,1"},
       {"RandomUniform", 1, "", "shape=4,", "f32:4"},
@@ -546,12 +562,16 @@ static void unknown_shapes(void **state) {
       op_in(&c, s.dtype, s.dims, s.n ? s.value : NULL, 7);
     }
     op_attrs(&c, p->t.attrs);
-    if (op_infer(&c, 1, p->hide_dims, p->hide_rank, p->known) != HONE_OK) fail_msg("%s %s: %s", p->t.op, p->t.inputs, c.error.what);
+    if (op_infer(&c, 1, p->hide_dims, p->hide_rank, p->known) != HONE_OK)
+      fail_msg("%s %s: %s", p->t.op, p->t.inputs, c.error.what);
     const hone_tensor_desc *got = &c.out[0].desc;
     bool same = got->rank == p->rank;
-    for (int32_t d = 0; same && d < p->rank; d++) same = p->dim[d] < 0 ? got->dim[d] < 0 : got->dim[d] == p->dim[d];
+    for (int32_t d = 0; same && d < p->rank; d++)
+      same = p->dim[d] < 0 ? got->dim[d] < 0 : got->dim[d] == p->dim[d];
     char text[96];
-    if (!same) fail_msg("case %zu, %s %s: inferred %s", i, p->t.op, p->t.inputs, hone_desc_format(got, text, sizeof text));
+    if (!same)
+      fail_msg("case %zu, %s %s: inferred %s", i, p->t.op, p->t.inputs,
+               hone_desc_format(got, text, sizeof text));
     op_end(&c);
   }
 }

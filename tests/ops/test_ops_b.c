@@ -1,5 +1,6 @@
-/* Own cases for convolutions, poolings, normalisations, quantisation, resampling, recurrences and control flow: borders
- * and dtypes that the public suites leave out, hostile attributes, and inference that knows little. */
+/* Own cases for convolutions, poolings, normalisations, quantisation, resampling, recurrences and control
+ * flow: borders and dtypes that the public suites leave out, hostile attributes, and inference that knows
+ * little. */
 #include "ops/op_case.h"
 
 #include <math.h>
@@ -33,7 +34,8 @@ static double conv_at(const op_case *c, const conv_case *k, int64_t n, int64_t m
         int64_t z = ox * k->stride[1] + j * k->dilation[1] - k->pad[1];
         if (y < 0 || z < 0 || y >= x->dim[2] || z >= x->dim[3]) continue;
         int64_t at = ((n * x->dim[1] + group * w->dim[1] + ch) * x->dim[2] + y) * x->dim[3] + z;
-        sum += op_get(&c->in[0], at) * op_get(&c->in[1], ((m * w->dim[1] + ch) * w->dim[2] + i) * w->dim[3] + j);
+        sum +=
+            op_get(&c->in[0], at) * op_get(&c->in[1], ((m * w->dim[1] + ch) * w->dim[2] + i) * w->dim[3] + j);
       }
   return sum;
 }
@@ -202,8 +204,9 @@ static void batch_norm_versions(void **state) {
     uint32_t outputs;
     hone_status want;
   } cases[] = {
-      {7, "", 1, HONE_OK},          {9, "", 5, HONE_ERROR_UNSUPPORTED},           {6, "is_test=1", 1, HONE_OK},
-      {6, "", 1, HONE_ERROR_UNSUPPORTED}, {14, "", 3, HONE_ERROR_INPUT}, {15, "training_mode=0", 1, HONE_OK},
+      {7, "", 1, HONE_OK},           {9, "", 5, HONE_ERROR_UNSUPPORTED},
+      {6, "is_test=1", 1, HONE_OK},  {6, "", 1, HONE_ERROR_UNSUPPORTED},
+      {14, "", 3, HONE_ERROR_INPUT}, {15, "training_mode=0", 1, HONE_OK},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     op_begin(&c, "BatchNormalization", cases[i].opset);
@@ -372,13 +375,15 @@ static void resize_edges(void **state) {
 
 static void grid_sample_wild_coordinates(void **state) {
   (void)state;
-  static const char *const modes[] = {"nearest", "linear", "cubic"}, *const pads[] = {"zeros", "border", "reflection"};
+  static const char *const modes[] = {"nearest", "linear", "cubic"}, *const pads[] = {"zeros", "border",
+                                                                                      "reflection"};
   for (int m = 0; m < 3; m++)
     for (int p = 0; p < 3; p++)
       for (int align = 0; align < 2; align++) {
         op_case c;
         char attrs[96];
-        snprintf(attrs, sizeof attrs, "mode=s:%s padding_mode=s:%s align_corners=%d", modes[m], pads[p], align);
+        snprintf(attrs, sizeof attrs, "mode=s:%s padding_mode=s:%s align_corners=%d", modes[m], pads[p],
+                 align);
         op_begin(&c, "GridSample", 20);
         op_in(&c, F32, "1x1x2x1", V(1, 2), 0);
         op_in(&c, F32, "1x1x6x2", V(NAN, 0, 0, INFINITY, -INFINITY, 0, 1e30, 1e30, -1e30, 3, 0, 0), 0);
@@ -414,7 +419,8 @@ static void regions(void **state) {
 
 static void suppression(void **state) {
   (void)state;
-  const double boxes[] = {0, 0, 2, 2, 2, 2, 0, 0, 0, 1, 2, 3, 5, 5, 6, 6}; /* 1 is 0 with its corners exchanged */
+  const double boxes[] = {0, 0, 2, 2, 2, 2, 0, 0,
+                          0, 1, 2, 3, 5, 5, 6, 6}; /* 1 is 0 with its corners exchanged */
   op_case c;
   op_begin(&c, "NonMaxSuppression", 11);
   op_in(&c, F32, "1x4x4", boxes, 0);
@@ -502,7 +508,8 @@ static void dropout_training(void **state) {
   op_end(&c);
 }
 
-/* ------------------------------------------------------------------ hostile nodes, and inference that knows little */
+/* ------------------------------------------------------------------ hostile nodes, and inference that knows
+ * little */
 
 typedef struct node_case {
   const char *op;
@@ -609,14 +616,16 @@ static void hostile_nodes_are_refused(void **state) {
     give_inputs(&c, cases[i].inputs);
     op_attrs(&c, cases[i].attrs);
     hone_status s = op_run(&c, 1);
-    if (s != HONE_ERROR_INPUT) print_error("%s %s %s: %s\n", cases[i].op, cases[i].inputs, cases[i].attrs, hone_status_name(s));
+    if (s != HONE_ERROR_INPUT)
+      print_error("%s %s %s: %s\n", cases[i].op, cases[i].inputs, cases[i].attrs, hone_status_name(s));
     assert_int_equal(s, HONE_ERROR_INPUT);
     assert_true(c.error.what[0] != 0);
     op_end(&c);
   }
 }
 
-/* Whatever is hidden from inference, it neither fails nor contradicts what it finds when it knows everything. */
+/* Whatever is hidden from inference, it neither fails nor contradicts what it finds when it knows everything.
+ */
 static void inference_tolerates_unknowns(void **state) {
   (void)state;
   static const node_case cases[] = {

@@ -1,6 +1,7 @@
-/* Every operator of ops.def on random nodes: random shapes (empty ones, scalars), dtypes, values and attributes, sane and
- * absurd ones. Nothing may crash, hang or claim an internal error, and what inference promises must be what comes out.
- * Run it under the sanitizer presets. Usage: test_ops_random [nodes per operator] [operator]. */
+/* Every operator of ops.def on random nodes: random shapes (empty ones, scalars), dtypes, values and
+ * attributes, sane and absurd ones. Nothing may crash, hang or claim an internal error, and what inference
+ * promises must be what comes out. Run it under the sanitizer presets. Usage: test_ops_random [nodes per
+ * operator] [operator]. */
 #include "ops/op_case.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ static uint32_t random_below(uint32_t n) {
 }
 
 static int64_t random_int(void) {
-  static const int64_t absurd[] = {INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, 1LL << 40, -(1LL << 40), 65536, -7, 100};
+  static const int64_t absurd[] = {INT64_MAX,    INT64_MIN, INT32_MAX, INT32_MIN, 1LL << 40,
+                                   -(1LL << 40), 65536,     -7,        100};
   uint32_t r = random_below(16);
   if (r == 0) return absurd[random_below(sizeof absurd / sizeof *absurd)];
   return r < 3 ? -(int64_t)random_below(3) : (int64_t)random_below(4);
@@ -33,12 +35,53 @@ static double random_real(void) {
 
 /* Words that operators know, so that random nodes get past the first check. */
 static const char *random_word(void) {
-  static const char *const words[] = {
-      "linear", "nearest", "cubic", "bilinear", "constant", "reflect", "edge", "wrap", "zeros", "border", "reflection",
-      "SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "floor", "ceil", "round_prefer_ceil", "align_corners", "asymmetric",
-      "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric", "bidirectional", "reverse",
-      "forward", "DCR", "CRD", "avg", "max", "not_larger", "not_smaller", "add", "mul", "none", "tanh", "LEFT", "RIGHT",
-      "sum", "mean", "bij,bjk->bik", "ii->i", "Tanh", "Relu", "", "x"};
+  static const char *const words[] = {"linear",
+                                      "nearest",
+                                      "cubic",
+                                      "bilinear",
+                                      "constant",
+                                      "reflect",
+                                      "edge",
+                                      "wrap",
+                                      "zeros",
+                                      "border",
+                                      "reflection",
+                                      "SAME_UPPER",
+                                      "SAME_LOWER",
+                                      "VALID",
+                                      "NOTSET",
+                                      "floor",
+                                      "ceil",
+                                      "round_prefer_ceil",
+                                      "align_corners",
+                                      "asymmetric",
+                                      "half_pixel",
+                                      "pytorch_half_pixel",
+                                      "tf_crop_and_resize",
+                                      "half_pixel_symmetric",
+                                      "bidirectional",
+                                      "reverse",
+                                      "forward",
+                                      "DCR",
+                                      "CRD",
+                                      "avg",
+                                      "max",
+                                      "not_larger",
+                                      "not_smaller",
+                                      "add",
+                                      "mul",
+                                      "none",
+                                      "tanh",
+                                      "LEFT",
+                                      "RIGHT",
+                                      "sum",
+                                      "mean",
+                                      "bij,bjk->bik",
+                                      "ii->i",
+                                      "Tanh",
+                                      "Relu",
+                                      "",
+                                      "x"};
   return words[random_below(sizeof words / sizeof *words)];
 }
 
@@ -127,14 +170,16 @@ static const struct {
     {"DequantizeLinear", "i8:2x3x4 f32:2x3x2 i8:2x3x2", "axis=2 block_size=2"},
     {"MaxPool", "f32:1x2x5x6", "kernel_shape=3,2 pads=1,1,1,0 strides=2,1 dilations=1,2 ceil_mode=1"},
     {"MaxPool", "i8:1x2x7", "kernel_shape=3, storage_order=1"},
-    {"AveragePool", "f32:1x2x5x6", "kernel_shape=3,2 pads=1,1,1,0 strides=2,3 count_include_pad=1 ceil_mode=1"},
+    {"AveragePool", "f32:1x2x5x6",
+     "kernel_shape=3,2 pads=1,1,1,0 strides=2,3 count_include_pad=1 ceil_mode=1"},
     {"LpPool", "f32:1x2x5x6", "kernel_shape=3,2 auto_pad=s:SAME_UPPER p=3"},
     {"MaxUnpool", "f32:1x1x1x2 i64:=0,3 i64:=1,1,3,5", "kernel_shape=2,2 strides=2,2"},
     {"BatchNormalization", "f32:2x3x4 f32:3 f32:3 f32:3 f32:3", "training_mode=1"},
     {"InstanceNormalization", "f32:2x3x4 f32:3 f32:3", ""},
     {"GroupNormalization", "f32:2x4x3 f32:4 f32:4", "num_groups=2"},
     {"LayerNormalization", "f32:2x3x4 f32:3x4 f32:4", "axis=1"},
-    {"RNN", "f32:3x2x4 f32:2x2x4 f32:2x2x2 f32:2x4 i32:=3,1 f32:2x2x2", "hidden_size=2 direction=s:bidirectional"},
+    {"RNN", "f32:3x2x4 f32:2x2x4 f32:2x2x2 f32:2x4 i32:=3,1 f32:2x2x2",
+     "hidden_size=2 direction=s:bidirectional"},
     {"GRU", "f32:2x3x4 f32:1x6x4 f32:1x6x2 f32:1x12 - f32:2x1x2", "hidden_size=2 layout=1"},
     {"LSTM", "f32:3x2x4 f32:2x8x4 f32:2x8x2 f32:2x16 i32:=3,1 f32:2x2x2 f32:2x2x2 f32:2x6",
      "hidden_size=2 direction=s:bidirectional clip=f:1"},
@@ -191,7 +236,8 @@ static const struct {
     {"Trilu", "f32:3x4 i64:=1", ""},
     {"Unique", "f32:3x4", "axis=0 sorted=0"},
     {"TfIdfVectorizer", "i64:=2,1,1,3",
-     "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=2 ngram_counts=0,3 ngram_indexes=0,1,2,3 "
+     "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=2 ngram_counts=0,3 "
+     "ngram_indexes=0,1,2,3 "
      "pool_int64s=1,2,3,2,1 weights=F:1,2,3,4"},
 };
 
@@ -208,19 +254,27 @@ static void given_input(op_case *c, char *word, bool damage) {
     for (char *p = colon + 2; *p; p = *end ? end + 1 : end) values[n++] = strtod(p, &end);
     if (damage) values[random_below((uint32_t)n)] = random_below(2) ? (double)random_int() : random_real();
     bool boxes = n == 8 && dtype == HONE_DTYPE_F32 && !strcmp(c->op_type, "RoiAlign");
-    snprintf(dims, sizeof dims, boxes ? "2x4" : n == 10 ? "2x5" : n == 2 && !strcmp(c->op_type, "MaxUnpool") ? "1x1x1x2" : "%zu", n);
+    snprintf(dims, sizeof dims,
+             boxes                                        ? "2x4"
+             : n == 10                                    ? "2x5"
+             : n == 2 && !strcmp(c->op_type, "MaxUnpool") ? "1x1x1x2"
+                                                          : "%zu",
+             n);
     op_in(c, dtype == HONE_DTYPE_STRING ? HONE_DTYPE_BOOL : dtype, dims, values, 0);
     return;
   }
   int64_t like[HONE_MAX_RANK];
   int rank = 0;
   for (char *p = colon + 1; *p; p = *end ? end + 1 : end) like[rank++] = strtoll(p, &end, 10);
-  if (damage && rank && random_below(2)) like[random_below((uint32_t)rank)] = random_below(4);
-  else if (damage && random_below(2)) rank = rank ? rank - 1 : 1, like[0] = 2;
+  if (damage && rank && random_below(2))
+    like[random_below((uint32_t)rank)] = random_below(4);
+  else if (damage && random_below(2))
+    rank = rank ? rank - 1 : 1, like[0] = 2;
   char text[64] = "";
   for (int i = 0, at = 0; i < rank; i++)
     at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", i ? "x" : "", (long long)like[i]);
-  hone_tensor *t = op_in(c, dtype == HONE_DTYPE_STRING ? HONE_DTYPE_BOOL : dtype, text, NULL, random_below(100));
+  hone_tensor *t =
+      op_in(c, dtype == HONE_DTYPE_STRING ? HONE_DTYPE_BOOL : dtype, text, NULL, random_below(100));
   if (damage && hone_dtype_is_float(t->desc.dtype))
     for (int64_t i = 0; i < hone_desc_count(&t->desc); i++) op_set(t, i, random_real());
 }
@@ -296,7 +350,8 @@ int main(int argc, char **argv) {
     uint64_t ran = 0;
     if ((ops[i]->flags & HONE_OP_CONTROL) || (argc > 2 && strcmp(argv[2], ops[i]->op_type))) continue;
     for (uint64_t k = 0; k < nodes; k++) ran += one(ops[i], k * 7919 + 1);
-    printf("%-28s %llu of %llu nodes ran\n", ops[i]->op_type, (unsigned long long)ran, (unsigned long long)nodes);
+    printf("%-28s %llu of %llu nodes ran\n", ops[i]->op_type, (unsigned long long)ran,
+           (unsigned long long)nodes);
   }
   return 0;
 }

@@ -9,9 +9,10 @@
  *   -- said
  *   hit fold_batch_norm: ...     (hits and near misses, in order)
  *
- * Every case is also verified numerically after each pass, checked for its invariants, and optimised a second time, which
- * must change nothing; its text must be read back to the same text. HONE_UPDATE_GOLDEN=1 writes the file anew with what
- * came out: look at the difference. A case whose level line is "patterns" runs the pattern matcher of lowering instead. */
+ * Every case is also verified numerically after each pass, checked for its invariants, and optimised a second
+ * time, which must change nothing; its text must be read back to the same text. HONE_UPDATE_GOLDEN=1 writes
+ * the file anew with what came out: look at the difference. A case whose level line is "patterns" runs the
+ * pattern matcher of lowering instead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,8 @@ static case_list read_cases(void) {
       section = &c->after;
     else if (strcmp(line, "-- said") == 0)
       section = &c->said;
-    else if (section == &c->graph && (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0)) {
+    else if (section == &c->graph &&
+             (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0)) {
       field(c->passes, sizeof c->passes, line, "passes: ");
       field(c->level, sizeof c->level, line, "level: ");
     } else
@@ -102,7 +104,8 @@ static char *graph_text(const hn_model *m) {
 static char *said(const hn_pass_report *r) {
   hn_str s = {0};
   for (size_t i = 0; i < r->records.len; i++)
-    hn_str_printf(&s, "%s %s: %s\n", r->records.ptr[i].hit ? "hit" : "near", r->records.ptr[i].pass, r->records.ptr[i].reason);
+    hn_str_printf(&s, "%s %s: %s\n", r->records.ptr[i].hit ? "hit" : "near", r->records.ptr[i].pass,
+                  r->records.ptr[i].reason);
   hn_str_puts(&s, "");
   return s.ptr ? s.ptr : strdup("");
 }
@@ -126,7 +129,10 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
   hn_model *m = parse(c->name, c->graph);
   char *before = graph_text(m);
   round_trip(c->name, m);
-  hn_optimize_options o = {.level = atoi(c->level), .passes = c->passes[0] ? c->passes : NULL, .verify_each = true, .check_each = true};
+  hn_optimize_options o = {.level = atoi(c->level),
+                           .passes = c->passes[0] ? c->passes : NULL,
+                           .verify_each = true,
+                           .check_each = true};
   hone_status s = hn_optimize(m, &o, &r, &e);
   char line[900];
   hone_error_format(&e, line, sizeof line);
@@ -139,7 +145,8 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
   s = hn_optimize(m, &o, &again, &e);
   assert_int_equal(s, HONE_OK);
   for (size_t i = 0; i < again.records.len; i++)
-    if (again.records.ptr[i].hit) fail_msg("%s: %s fires again: %s", c->name, again.records.ptr[i].pass, again.records.ptr[i].reason);
+    if (again.records.ptr[i].hit)
+      fail_msg("%s: %s fires again: %s", c->name, again.records.ptr[i].pass, again.records.ptr[i].reason);
   hn_str json = {0};
   assert_true(hn_pass_report_json(&r, &json));
   assert_non_null(strstr(json.ptr, "\"records\""));
@@ -161,7 +168,8 @@ static void run_patterns(const test_case *c, char **after, char **words) {
   for (size_t i = 0; i < hits.len; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];
     hn_str_printf(&s, "%s of %u nodes:", h->node->op_type, h->n_nodes);
-    for (uint32_t k = 0; k < h->node->n_in; k++) hn_str_printf(&s, " %s", h->node->in[k] ? h->node->in[k]->name : "_");
+    for (uint32_t k = 0; k < h->node->n_in; k++)
+      hn_str_printf(&s, " %s", h->node->in[k] ? h->node->in[k]->name : "_");
     hn_str_printf(&s, " -> %s%s\n", h->node->out[0]->name, h->pointwise ? ", pointwise" : "");
   }
   hn_str_puts(&s, hits.len ? "" : "nothing\n");
@@ -178,7 +186,8 @@ static void cases(void **state) {
   bool update = getenv("HONE_UPDATE_GOLDEN") != NULL;
   uint32_t wrong = 0;
   hn_str file = {0};
-  hn_str_puts(&file, "Cases of check_passes: see there for the form. HONE_UPDATE_GOLDEN=1 writes the parts after the graphs.\n");
+  hn_str_puts(&file, "Cases of check_passes: see there for the form. HONE_UPDATE_GOLDEN=1 writes the parts "
+                     "after the graphs.\n");
   assert_true(list.len >= 40);
   for (size_t i = 0; i < list.len; i++) {
     test_case *c = &list.ptr[i];
@@ -187,8 +196,10 @@ static void cases(void **state) {
       run_patterns(c, &after, &words);
     else
       run_optimizer(c, &after, &words);
-    if (!update && (strcmp(after, c->after ? c->after : "") != 0 || strcmp(words, c->said ? c->said : "") != 0)) {
-      print_error("%s:\n-- expected\n%s-- said\n%s-- got\n%s-- said\n%s\n", c->name, c->after, c->said, after, words);
+    if (!update &&
+        (strcmp(after, c->after ? c->after : "") != 0 || strcmp(words, c->said ? c->said : "") != 0)) {
+      print_error("%s:\n-- expected\n%s-- said\n%s-- got\n%s-- said\n%s\n", c->name, c->after, c->said, after,
+                  words);
       wrong++;
     }
     hn_str_printf(&file, "\n== %s\n", c->name);
@@ -216,7 +227,8 @@ static void every_pass_fires(void **state) {
     char want[96];
     snprintf(want, sizeof want, "hit %s:", hn_pass_name(i));
     bool found = false;
-    for (size_t k = 0; k < list.len && !found; k++) found = list.ptr[k].said && strstr(list.ptr[k].said, want);
+    for (size_t k = 0; k < list.len && !found; k++)
+      found = list.ptr[k].said && strstr(list.ptr[k].said, want);
     if (!found) fail_msg("no case in which %s fires", hn_pass_name(i));
     assert_non_null(hn_pass_about(i));
   }
@@ -242,10 +254,14 @@ static void bad_text(void **state) {
       {"graph g(%x: f32[2xx]) -> (%x) {}", "t:1:13", "a dimension is a number, ? or a name"},
       {"graph g(%x: f33[2]) -> (%x) {}", "t:1:13", "expected a type such as f32[1x3], found 'f33'"},
       {"graph g() -> (%x) {\n  const %x: f32[2] = {1, }\n}", "t:2:26", "expected a number, found '}'"},
-      {"graph g() -> (%x) {\n  const %x: f32[2] = #00\n}", "t:2:22", "the values of this constant were left out when the text was printed"},
-      {"graph g() -> (%x) {\n  const %x: f32[9999999999] = full(1)\n}", "t:2:31", "the constants are too large"},
-      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu(%x) {a=1, a=2}\n}", "t:2:26", "attribute 'a' is given twice"},
-      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu|Abs(%x)\n}", "t:2:3", "alternatives have a meaning in patterns only"},
+      {"graph g() -> (%x) {\n  const %x: f32[2] = #00\n}", "t:2:22",
+       "the values of this constant were left out when the text was printed"},
+      {"graph g() -> (%x) {\n  const %x: f32[9999999999] = full(1)\n}", "t:2:31",
+       "the constants are too large"},
+      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu(%x) {a=1, a=2}\n}", "t:2:26",
+       "attribute 'a' is given twice"},
+      {"graph g(%x: f32[1]) -> (%y) {\n  %y = Relu|Abs(%x)\n}", "t:2:3",
+       "alternatives have a meaning in patterns only"},
       {"graph g(%x: f32[1x2x3x4x5x6x7x8x9]) -> (%x) {}", "t:1:13", "more than 8 dimensions"},
       {"graph g(%\"a) -> (%x) {}", "t:1:9", "a quoted text does not end on its line"},
       {"graph g() -> () {} graph", "t:1:20", "unexpected 'graph' after the graph"},
@@ -274,20 +290,21 @@ static void deep_text(void **state) {
 
 static void all_types(void **state) {
   (void)state;
-  const char *text =
-      "ir 9\nopset 18\nopset \"com.microsoft\" 1\n"
-      "graph \"a b\"(%x: f32[Nx3x\"x y\"x?], %\"p q\": i64[*], %z, %s: seq f32[2], %d: f16[2] = {1.5, -inf}) -> (%y: f32[N], %o) {\n"
-      "  const %a: f64[2x2] = {1, -2.5, 3.0000000000000004, nan}\n"
-      "  const %b: bool[2] = {1, 0}\n"
-      "  const %c: u64[2] = {18446744073709551615, 0}\n"
-      "  const %e: bf16[1] = {1.5}\n"
-      "  const %t: string[2] = {\"a\\\"b\", \"\\n\"}\n"
-      "  const %f: i8[3x2] = full(-7)\n"
-      "  const %n: f32[0] = {}\n"
-      "  %y, _ = com.microsoft::Thing(%x, _, %a, %b, %c, %e, %t, %f, %n) {alpha=1.0, axes=[1, -2], e=[], k=floats[0.5, 2], "
-      "mode=\"x\", names=strings[\"a\"], value=i64[2] {1, 2}}\n"
-      "  %o = If(%b) {then_branch=graph yes() -> (%u) {\n    %u = Neg(%y)\n  }}\n"
-      "}\n";
+  const char *text = "ir 9\nopset 18\nopset \"com.microsoft\" 1\n"
+                     "graph \"a b\"(%x: f32[Nx3x\"x y\"x?], %\"p q\": i64[*], %z, %s: seq f32[2], %d: f16[2] "
+                     "= {1.5, -inf}) -> (%y: f32[N], %o) {\n"
+                     "  const %a: f64[2x2] = {1, -2.5, 3.0000000000000004, nan}\n"
+                     "  const %b: bool[2] = {1, 0}\n"
+                     "  const %c: u64[2] = {18446744073709551615, 0}\n"
+                     "  const %e: bf16[1] = {1.5}\n"
+                     "  const %t: string[2] = {\"a\\\"b\", \"\\n\"}\n"
+                     "  const %f: i8[3x2] = full(-7)\n"
+                     "  const %n: f32[0] = {}\n"
+                     "  %y, _ = com.microsoft::Thing(%x, _, %a, %b, %c, %e, %t, %f, %n) {alpha=1.0, axes=[1, "
+                     "-2], e=[], k=floats[0.5, 2], "
+                     "mode=\"x\", names=strings[\"a\"], value=i64[2] {1, 2}}\n"
+                     "  %o = If(%b) {then_branch=graph yes() -> (%u) {\n    %u = Neg(%y)\n  }}\n"
+                     "}\n";
   hn_model *m = NULL;
   hone_error e = {0};
   if (hn_model_parse("t", text, strlen(text), &m, &e) != HONE_OK) fail_msg("%s %s", e.where, e.what);
@@ -300,7 +317,8 @@ static void all_types(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cases), cmocka_unit_test(every_pass_fires), cmocka_unit_test(bad_text),
-                                     cmocka_unit_test(deep_text), cmocka_unit_test(all_types)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cases), cmocka_unit_test(every_pass_fires),
+                                     cmocka_unit_test(bad_text), cmocka_unit_test(deep_text),
+                                     cmocka_unit_test(all_types)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Optimises a model and shows what the passes did: passes_tool [-l LEVEL] [-p GLOBS] [-v] [-t] [-j] FILE(.onnx|.txt)
- * -v verifies after every pass, -t prints the graph, -j prints the report as JSON, -o writes ONNX. */
+/* Optimises a model and shows what the passes did: passes_tool [-l LEVEL] [-p GLOBS] [-v] [-t] [-j]
+ * FILE(.onnx|.txt) -v verifies after every pass, -t prints the graph, -j prints the report as JSON, -o writes
+ * ONNX. */
 #include "base/error.h"
 #include "base/os.h"
 #include "model/ir/text.h"
@@ -62,8 +63,8 @@ int main(int argc, char **argv) {
   } else
     for (size_t i = 0; i < report.totals.len && !json; i++)
       if (report.totals.ptr[i].hits)
-        printf("%-24s %4llu hits %8.1f ms\n", report.totals.ptr[i].pass, (unsigned long long)report.totals.ptr[i].hits,
-               report.totals.ptr[i].seconds * 1e3);
+        printf("%-24s %4llu hits %8.1f ms\n", report.totals.ptr[i].pass,
+               (unsigned long long)report.totals.ptr[i].hits, report.totals.ptr[i].seconds * 1e3);
   hn_str_free(&s);
   hn_pass_report_free(&report);
   hn_model_destroy(m);

@@ -10,7 +10,8 @@
 
 enum { MAX_INPUTS = 16 };
 
-static hone_status make(hone_engine *e, hone_model *m, int level, bool reference, hone_plan **p, hone_context **c, hone_error *error) {
+static hone_status make(hone_engine *e, hone_model *m, int level, bool reference, hone_plan **p,
+                        hone_context **c, hone_error *error) {
   hone_plan_options o = {.level = level, .reference = reference};
   hone_status s = hone_plan_create(e, m, &o, p, error);
   return s == HONE_OK ? hone_context_create(*p, c, error) : s;
@@ -39,10 +40,12 @@ int main(int argc, char **argv) {
   double worst = 0;
   hone_status s = hone_engine_create(NULL, &engine, &error);
   if (s == HONE_OK) s = hone_model_load(file, &model, &error);
-  for (int k = 0; k < 1 + compare && s == HONE_OK; k++) s = make(engine, model, k ? 0 : level, k, &plan[k], &context[k], &error);
+  for (int k = 0; k < 1 + compare && s == HONE_OK; k++)
+    s = make(engine, model, k ? 0 : level, k, &plan[k], &context[k], &error);
   for (uint32_t i = 0; list && s == HONE_OK && i < hone_plan_steps(plan[0]); i++) {
     hone_step_info info;
-    if (hone_plan_step(plan[0], i, &info)) printf("%3u %-28s %-40s %-24s %s\n", i, info.tactic, info.what, info.shape, info.name);
+    if (hone_plan_step(plan[0], i, &info))
+      printf("%3u %-28s %-40s %-24s %s\n", i, info.tactic, info.what, info.shape, info.name);
   }
   for (int k = 0; k < 1 + compare && s == HONE_OK; k++) {
     hone_data data[MAX_INPUTS] = {{.impl = NULL}};
@@ -67,7 +70,8 @@ int main(int argc, char **argv) {
     if (!(diff / range <= worst)) worst = diff / range;
   }
   if (s == HONE_OK)
-    printf("%s: level %d, %u steps, largest difference %.2e of the range\n", file, level, hone_plan_steps(plan[0]), worst);
+    printf("%s: level %d, %u steps, largest difference %.2e of the range\n", file, level,
+           hone_plan_steps(plan[0]), worst);
   else {
     char line[1024];
     hone_error_format(&error, line, sizeof line);

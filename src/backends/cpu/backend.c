@@ -34,7 +34,8 @@ static uint32_t isa_bits(hn_isa isa) {
   return bits;
 }
 
-static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out, hone_error *error) {
+static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out,
+                            hone_error *error) {
   *out = NULL;
   if (index != 0) return hn_fail(error, HONE_ERROR_MISSING, "there is only one CPU device, cpu:0");
   const hn_cpu_info *cpu = hn_cpu();
@@ -46,7 +47,9 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
       hn_error_expected(error, "scalar, avx2, avx512, avx512vnni or avx512bf16");
       return HONE_ERROR_USAGE;
     }
-    if (tier > cpu->isa) return hn_fail(error, HONE_ERROR_MISSING, "this processor (or HONE_CPU) offers %s, not %s", hn_isa_name(cpu->isa), isa);
+    if (tier > cpu->isa)
+      return hn_fail(error, HONE_ERROR_MISSING, "this processor (or HONE_CPU) offers %s, not %s",
+                     hn_isa_name(cpu->isa), isa);
   }
   hn_device *d = hn_calloc(1, sizeof *d);
   if (!d) return hn_fail_memory(error, sizeof *d, "the CPU device");
@@ -58,9 +61,15 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
   }
   /* Defaults for cost models; only ratios between tactics matter, so typical figures do. */
   double lanes = tier >= HN_ISA_AVX512 ? 16 : tier >= HN_ISA_AVX2 ? 8 : 1;
-  d->machine = (hone_machine){.device = "cpu", .isa = isa_bits(tier), .threads = threads,
-                              .peak_flops = threads * 3.0e9 * lanes * 2 * 2, .dram_bytes = 25e9, .cache_bytes = threads * 40e9,
-                              .l1 = cpu->l1d, .l2 = cpu->l2, .l3 = cpu->l3};
+  d->machine = (hone_machine){.device = "cpu",
+                              .isa = isa_bits(tier),
+                              .threads = threads,
+                              .peak_flops = threads * 3.0e9 * lanes * 2 * 2,
+                              .dram_bytes = 25e9,
+                              .cache_bytes = threads * 40e9,
+                              .l1 = cpu->l1d,
+                              .l2 = cpu->l2,
+                              .l3 = cpu->l3};
   *out = d;
   return HONE_OK;
 }
@@ -82,7 +91,8 @@ static void *cpu_alloc(hn_device *d, size_t bytes) {
   (void)d;
   const size_t huge = 2u << 20;
   if (bytes < 2 * huge) return hn_aligned(bytes >= 4096 ? 4096 : HN_MEM_ALIGN, bytes);
-  /* Weights and activations are streamed through: with small pages a fifth of a layer's time can go into page walks. */
+  /* Weights and activations are streamed through: with small pages a fifth of a layer's time can go into page
+   * walks. */
   void *p = hn_aligned(huge, bytes);
   if (p) hn_advise_huge(p, hn_round_up(bytes, huge));
   return p;
@@ -100,7 +110,8 @@ static hone_status cpu_copy(hn_device *d, void *to, const void *from, size_t byt
   return HONE_OK;
 }
 
-static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run, hone_error *error) {
+static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run,
+                              hone_error *error) {
   run->threads = d->machine.threads;
   run->parallel = hn_pool_parallel;
   run->pool = d->pool;

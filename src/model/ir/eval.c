@@ -12,7 +12,8 @@ hone_status hn_budget_check(hn_budget *b, hone_error *error) {
   if (b->cancel && atomic_load_explicit(b->cancel, memory_order_relaxed))
     return hn_fail(error, HONE_ERROR_CANCELLED, "the run was cancelled");
   if (b->max_nodes && b->nodes > b->max_nodes) {
-    hone_status s = hn_fail(error, HONE_ERROR_BUDGET, "the run executed its budget of %llu nodes", (unsigned long long)b->max_nodes);
+    hone_status s = hn_fail(error, HONE_ERROR_BUDGET, "the run executed its budget of %llu nodes",
+                            (unsigned long long)b->max_nodes);
     return s;
   }
   if (b->deadline_ns && hn_now_ns() > b->deadline_ns) {
@@ -26,7 +27,8 @@ hone_status hn_budget_check(hn_budget *b, hone_error *error) {
 static hone_status budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_error *error) {
   *out = NULL;
   if (b && b->max_bytes && ((uint64_t)bytes > b->max_bytes || b->bytes > b->max_bytes - (uint64_t)bytes)) {
-    hn_fail(error, HONE_ERROR_MEMORY, "the run would need more than its budget of %llu bytes", (unsigned long long)b->max_bytes);
+    hn_fail(error, HONE_ERROR_MEMORY, "the run would need more than its budget of %llu bytes",
+            (unsigned long long)b->max_bytes);
     return HONE_ERROR_MEMORY;
   }
   *out = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
@@ -57,15 +59,20 @@ static hone_status alloc_output(hone_call *c, uint32_t i, const hone_tensor_desc
   hone_tensor *t = c->output[i];
   hone_tensor_desc d = *desc;
   int64_t bytes = hone_desc_bytes(&d);
-  if (bytes < 0) return hn_fail(error, HONE_ERROR_INPUT, "output %u of '%s' would be too large", i, c->node->name);
+  if (bytes < 0)
+    return hn_fail(error, HONE_ERROR_INPUT, "output %u of '%s' would be too large", i, c->node->name);
   hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
   release(impl->budget, t);
   t->desc = d;
   return budget_alloc(impl->budget, bytes, &t->data, error);
 }
 
-static void *scratch(hone_call *c, size_t bytes) { return hn_arena_aligned(&((call_impl *)c->impl)->scratch, bytes, HN_MEM_ALIGN); }
-static void *scratch_keep(hone_call *c, size_t bytes) { return hn_arena_aligned(((call_impl *)c->impl)->keep, bytes, HN_MEM_ALIGN); }
+static void *scratch(hone_call *c, size_t bytes) {
+  return hn_arena_aligned(&((call_impl *)c->impl)->scratch, bytes, HN_MEM_ALIGN);
+}
+static void *scratch_keep(hone_call *c, size_t bytes) {
+  return hn_arena_aligned(((call_impl *)c->impl)->keep, bytes, HN_MEM_ALIGN);
+}
 
 static bool stopped(hone_call *c) {
   const hn_budget *b = ((call_impl *)c->impl)->budget;
@@ -73,8 +80,8 @@ static bool stopped(hone_call *c) {
                (b->deadline_ns && hn_now_ns() > b->deadline_ns));
 }
 
-hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_arena *keep,
-                         hn_budget *budget, hone_error *error) {
+hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                         hn_arena *keep, hn_budget *budget, hone_error *error) {
   enum { FEW = 16 };
   const hone_tensor_desc *few_in[FEW];
   hone_tensor_desc *few_out[FEW];
@@ -98,13 +105,21 @@ hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_
   for (uint32_t i = 0; i < n->n_in; i++) din[i] = in[i] ? &in[i]->desc : NULL;
   for (uint32_t i = 0; i < n->n_out; i++) dout[i] = out[i] ? &out[i]->desc : NULL;
   if (n->op->types && n->n_in && in[0] && !(n->op->types & HONE_TYPES(in[0]->desc.dtype))) {
-    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type, hone_dtype_name(in[0]->desc.dtype));
+    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
+                     hone_dtype_name(in[0]->desc.dtype));
     goto done;
   }
   status = n->op->infer(&(hone_infer){n, n->n_in, n->n_out, din, in, dout}, error);
-  hone_call call = {.node = n, .n_inputs = n->n_in, .n_outputs = n->n_out, .input = in, .output = out,
-                    .alloc_output = alloc_output, .scratch = scratch, .scratch_keep = scratch_keep,
-                    .stopped = stopped, .impl = &impl};
+  hone_call call = {.node = n,
+                    .n_inputs = n->n_in,
+                    .n_outputs = n->n_out,
+                    .input = in,
+                    .output = out,
+                    .alloc_output = alloc_output,
+                    .scratch = scratch,
+                    .scratch_keep = scratch_keep,
+                    .stopped = stopped,
+                    .impl = &impl};
   for (uint32_t i = 0; i < n->n_out && status == HONE_OK; i++)
     if (out[i] && hone_desc_known(&out[i]->desc) && !(n->op->flags & HONE_OP_DATA_DEPENDENT)) {
       hone_tensor_desc d = out[i]->desc;
@@ -170,10 +185,12 @@ static void count_uses(const hn_graph *g, slot *slots) {
     for (uint32_t k = 0; k < n->n_attr; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH)
         for (size_t i = 0; i < n->attr[k].g->outputs.len; i++)
-          if (n->attr[k].g->outputs.ptr[i]->graph == g) slots[n->attr[k].g->outputs.ptr[i]->index].uses = UINT32_MAX;
+          if (n->attr[k].g->outputs.ptr[i]->graph == g)
+            slots[n->attr[k].g->outputs.ptr[i]->index].uses = UINT32_MAX;
 }
 
-static hone_status copy_tensor(const hone_tensor *from, hone_tensor *to, hn_budget *budget, hone_error *error) {
+static hone_status copy_tensor(const hone_tensor *from, hone_tensor *to, hn_budget *budget,
+                               hone_error *error) {
   int64_t bytes = hone_desc_bytes(&from->desc);
   hone_status status = budget_alloc(budget, bytes, &to->data, error);
   if (status != HONE_OK) return status;
@@ -182,8 +199,9 @@ static hone_status copy_tensor(const hone_tensor *from, hone_tensor *to, hn_budg
   return HONE_OK;
 }
 
-hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, hone_tensor *outputs, hn_scope *outer,
-                          hn_arena *keep, hn_budget *budget, hn_eval_watch watch, void *watch_arg, hone_error *error) {
+hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, hone_tensor *outputs,
+                          hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
+                          void *watch_arg, hone_error *error) {
   hone_status status = HONE_OK;
   hn_arena temp = {0};
   frame f = {.graph = g};
@@ -213,14 +231,16 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
       if (!n->in[i]) continue;
       in[i] = find(&f.scope, n->in[i]);
       if (!in[i]) {
-        status = hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is not there when '%s' reads it", n->in[i]->name, n->name);
+        status = hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is not there when '%s' reads it",
+                         n->in[i]->name, n->name);
         goto done;
       }
     }
     for (uint32_t i = 0; i < n->n_out; i++)
       if (n->out[i]) out[i] = &f.slot[n->out[i]->index].t;
-    status = n->op && (n->op->flags & HONE_OP_CONTROL) ? hn_eval_control(n, in, out, &f.scope, keep, budget, error)
-                                                       : hn_eval_node(n, in, out, keep, budget, error);
+    status = n->op && (n->op->flags & HONE_OP_CONTROL)
+                 ? hn_eval_control(n, in, out, &f.scope, keep, budget, error)
+                 : hn_eval_node(n, in, out, keep, budget, error);
     if (status != HONE_OK) goto done;
     for (uint32_t i = 0; i < n->n_out; i++)
       if (n->out[i]) f.slot[n->out[i]->index].present = f.slot[n->out[i]->index].owned = true;
@@ -249,7 +269,8 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
   for (size_t i = 0; i < g->outputs.len; i++) {
     const hn_value *v = g->outputs.ptr[i];
     slot *s = v->graph == g ? &f.slot[v->index] : NULL;
-    if (s && s->owned && s->present) { /* hand over; a second mention of the same output copies from the first */
+    if (s && s->owned &&
+        s->present) { /* hand over; a second mention of the same output copies from the first */
       outputs[i] = s->t;
       s->owned = false;
       continue;
@@ -279,15 +300,18 @@ static const hn_graph *body_of(const hone_node *n, const char *attr) {
   return a && a->type == HONE_ATTR_GRAPH ? a->g : NULL;
 }
 
-static bool truth(const hone_tensor *t) { return t->data && hone_desc_count(&t->desc) > 0 && *(const uint8_t *)t->data; }
+static bool truth(const hone_tensor *t) {
+  return t->data && hone_desc_count(&t->desc) > 0 && *(const uint8_t *)t->data;
+}
 
-static hone_status eval_if(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                           hn_arena *keep, hn_budget *budget, hone_error *error) {
+static hone_status eval_if(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                           hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   if (hone_desc_count(&in[0]->desc) != 1 || in[0]->desc.dtype != HONE_DTYPE_BOOL)
     return hn_fail(error, HONE_ERROR_INPUT, "the condition of If must be one bool");
   const hn_graph *g = body_of(n, truth(in[0]) ? "then_branch" : "else_branch");
   if (!g || g->outputs.len != n->n_out || g->inputs.len)
-    return hn_fail(error, HONE_ERROR_INPUT, "the branch of If has %zu outputs and %zu inputs, expected %u and 0",
+    return hn_fail(error, HONE_ERROR_INPUT,
+                   "the branch of If has %zu outputs and %zu inputs, expected %u and 0",
                    g ? g->outputs.len : 0, g ? g->inputs.len : 0, n->n_out);
   hone_tensor *result = hn_calloc(n->n_out, sizeof *result);
   if (!result) return hn_fail_memory(error, n->n_out, "If");
@@ -310,14 +334,16 @@ static void pile_free(pile *p, hn_budget *budget) {
   hn_vec_free(p);
 }
 
-/* Stacks equal shapes along a new dimension `axis`; `like` gives dtype and shape when there is nothing to stack. */
-static hone_status stack(const pile *p, int64_t axis, bool backwards, const hone_tensor_desc *like, hone_tensor *out,
-                         hn_budget *budget, hone_error *error) {
+/* Stacks equal shapes along a new dimension `axis`; `like` gives dtype and shape when there is nothing to
+ * stack. */
+static hone_status stack(const pile *p, int64_t axis, bool backwards, const hone_tensor_desc *like,
+                         hone_tensor *out, hn_budget *budget, hone_error *error) {
   hone_tensor_desc e = p->len ? p->ptr[0].desc : *like;
   if (e.rank < 0) e.rank = 0;
   for (int32_t i = 0; i < e.rank; i++)
     if (e.dim[i] < 0) e.dim[i] = 0;
-  if (e.rank + 1 > HONE_MAX_RANK) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the result has more than %d dimensions", HONE_MAX_RANK);
+  if (e.rank + 1 > HONE_MAX_RANK)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the result has more than %d dimensions", HONE_MAX_RANK);
   if (axis < 0) axis += e.rank + 1;
   if (axis < 0 || axis > e.rank) return hn_fail(error, HONE_ERROR_INPUT, "scan output axis is out of range");
   for (size_t i = 1; i < p->len; i++)
@@ -336,7 +362,8 @@ static hone_status stack(const pile *p, int64_t axis, bool backwards, const hone
   for (size_t k = 0; k < p->len; k++) {
     size_t to = backwards ? p->len - 1 - k : k;
     for (int64_t o = 0; o < outer && run; o++)
-      memcpy((char *)out->data + ((size_t)o * p->len + to) * run, (const char *)p->ptr[k].data + (size_t)o * run, run);
+      memcpy((char *)out->data + ((size_t)o * p->len + to) * run,
+             (const char *)p->ptr[k].data + (size_t)o * run, run);
   }
   return HONE_OK;
 }
@@ -346,11 +373,12 @@ typedef struct rounds {
   uint32_t n_state, n_scan;
   hone_tensor *state; /* [n_state] */
   bool *owned;
-  pile *piles;        /* [n_scan] */
+  pile *piles;         /* [n_scan] */
   hone_tensor *result; /* scratch for a body's outputs */
 } rounds;
 
-static hone_status rounds_begin(rounds *r, uint32_t n_state, uint32_t n_scan, size_t n_results, hone_error *error) {
+static hone_status rounds_begin(rounds *r, uint32_t n_state, uint32_t n_scan, size_t n_results,
+                                hone_error *error) {
   *r = (rounds){.n_state = n_state, .n_scan = n_scan};
   r->state = hn_calloc(n_state, sizeof *r->state);
   r->owned = hn_calloc(n_state, sizeof *r->owned);
@@ -389,7 +417,8 @@ static hone_status rounds_take(rounds *r, uint32_t first, hn_budget *budget, hon
 }
 
 static hone_status rounds_finish(rounds *r, hone_tensor *const *out, const hn_graph *body, uint32_t first,
-                                 const int64_t *axes, const int64_t *directions, hn_budget *budget, hone_error *error) {
+                                 const int64_t *axes, const int64_t *directions, hn_budget *budget,
+                                 hone_error *error) {
   for (uint32_t i = 0; i < r->n_state; i++) {
     if (!out[i]) continue;
     if (r->owned[i])
@@ -402,20 +431,23 @@ static hone_status rounds_finish(rounds *r, hone_tensor *const *out, const hn_gr
   }
   for (uint32_t i = 0; i < r->n_scan; i++) {
     if (!out[r->n_state + i]) continue;
-    hone_status status = stack(&r->piles[i], axes ? axes[i] : 0, directions && directions[i],
-                               &body->outputs.ptr[first + r->n_state + i]->desc, out[r->n_state + i], budget, error);
+    hone_status status =
+        stack(&r->piles[i], axes ? axes[i] : 0, directions && directions[i],
+              &body->outputs.ptr[first + r->n_state + i]->desc, out[r->n_state + i], budget, error);
     if (status != HONE_OK) return status;
   }
   return HONE_OK;
 }
 
-static hone_status eval_loop(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                             hn_arena *keep, hn_budget *budget, hone_error *error) {
+static hone_status eval_loop(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                             hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   const hn_graph *g = body_of(n, "body");
   uint32_t n_state = n->n_in >= 2 ? n->n_in - 2 : 0;
   if (!g || g->inputs.len != n_state + 2 || g->outputs.len != (size_t)n->n_out + 1 || n->n_out < n_state)
-    return hn_fail(error, HONE_ERROR_INPUT, "the body of Loop does not fit: %zu inputs and %zu outputs for %u inputs and %u outputs of the node",
-                   g ? g->inputs.len : 0, g ? g->outputs.len : 0, n->n_in, n->n_out);
+    return hn_fail(
+        error, HONE_ERROR_INPUT,
+        "the body of Loop does not fit: %zu inputs and %zu outputs for %u inputs and %u outputs of the node",
+        g ? g->inputs.len : 0, g ? g->outputs.len : 0, n->n_in, n->n_out);
   int64_t trips = INT64_MAX;
   if (n->n_in > 0 && in[0]) {
     if (in[0]->desc.dtype != HONE_DTYPE_I64 || hone_desc_count(&in[0]->desc) != 1)
@@ -434,7 +466,8 @@ static hone_status eval_loop(const hone_node *n, const hone_tensor *const *in, h
       r.state[i] = *in[i + 2];
   }
   for (int64_t trip = 0; status == HONE_OK && go && trip < trips; trip++) {
-    hone_tensor count = {hone_desc(HONE_DTYPE_I64, 0, NULL), &trip}, cond = {hone_desc(HONE_DTYPE_BOOL, 0, NULL), &go};
+    hone_tensor count = {hone_desc(HONE_DTYPE_I64, 0, NULL), &trip},
+                cond = {hone_desc(HONE_DTYPE_BOOL, 0, NULL), &go};
     args[0] = &count;
     args[1] = &cond;
     for (uint32_t i = 0; i < n_state; i++) args[i + 2] = &r.state[i];
@@ -452,7 +485,8 @@ static hone_status eval_loop(const hone_node *n, const hone_tensor *const *in, h
 }
 
 /* Element `at` of t along `axis`, copied. */
-static hone_status slice_of(const hone_tensor *t, int64_t axis, int64_t at, hone_tensor *out, hn_budget *budget, hone_error *error) {
+static hone_status slice_of(const hone_tensor *t, int64_t axis, int64_t at, hone_tensor *out,
+                            hn_budget *budget, hone_error *error) {
   int64_t dims[HONE_MAX_RANK], outer = 1, inner = 1;
   for (int32_t i = 0, o = 0; i < t->desc.rank; i++) {
     if (i == axis) continue;
@@ -463,7 +497,8 @@ static hone_status slice_of(const hone_tensor *t, int64_t axis, int64_t at, hone
   hone_status status = budget_alloc(budget, hone_desc_bytes(&out->desc), &out->data, error);
   size_t run = (size_t)inner * hone_dtype_size(t->desc.dtype);
   for (int64_t o = 0; status == HONE_OK && o < outer && run; o++)
-    memcpy((char *)out->data + (size_t)o * run, (const char *)t->data + (size_t)(o * t->desc.dim[axis] + at) * run, run);
+    memcpy((char *)out->data + (size_t)o * run,
+           (const char *)t->data + (size_t)(o * t->desc.dim[axis] + at) * run, run);
   return status;
 }
 
@@ -475,16 +510,18 @@ typedef struct walk {
 } walk;
 
 /* One Scan without batch: in[0..n_state) are initial states, the rest is walked along its axis. */
-static hone_status walk_scan(const walk *w, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                             hn_arena *keep, hn_budget *budget, hone_error *error) {
+static hone_status walk_scan(const walk *w, const hone_tensor *const *in, hone_tensor *const *out,
+                             hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   uint32_t n_state = w->n_state, n_scan_in = w->n_in - w->n_state;
   int64_t trips = -1;
   for (uint32_t i = n_state; i < w->n_in; i++) {
     int64_t axis = w->axes ? w->axes[i - n_state] : 0;
     if (!in[i] || in[i]->desc.rank < 1 || axis < -in[i]->desc.rank || axis >= in[i]->desc.rank)
-      return hn_fail(error, HONE_ERROR_INPUT, "Scan input %u cannot be walked along axis %lld", i, (long long)axis);
+      return hn_fail(error, HONE_ERROR_INPUT, "Scan input %u cannot be walked along axis %lld", i,
+                     (long long)axis);
     if (axis < 0) axis += in[i]->desc.rank;
-    if (trips >= 0 && trips != in[i]->desc.dim[axis]) return hn_fail(error, HONE_ERROR_INPUT, "Scan inputs differ in length");
+    if (trips >= 0 && trips != in[i]->desc.dim[axis])
+      return hn_fail(error, HONE_ERROR_INPUT, "Scan inputs differ in length");
     trips = in[i]->desc.dim[axis];
   }
   rounds r;
@@ -502,24 +539,28 @@ static hone_status walk_scan(const walk *w, const hone_tensor *const *in, hone_t
     for (uint32_t i = 0; i < n_state; i++) args[i] = &r.state[i];
     for (uint32_t i = 0; status == HONE_OK && i < n_scan_in; i++) {
       const hone_tensor *t = in[n_state + i];
-      int64_t axis = w->axes ? w->axes[i] : 0, at = w->directions && w->directions[i] ? trips - 1 - trip : trip;
+      int64_t axis = w->axes ? w->axes[i] : 0,
+              at = w->directions && w->directions[i] ? trips - 1 - trip : trip;
       status = slice_of(t, axis < 0 ? axis + t->desc.rank : axis, at, &slices[i], budget, error);
       args[n_state + i] = &slices[i];
     }
-    if (status == HONE_OK) status = hn_eval_graph(w->body, args, r.result, scope, keep, budget, NULL, NULL, error);
+    if (status == HONE_OK)
+      status = hn_eval_graph(w->body, args, r.result, scope, keep, budget, NULL, NULL, error);
     for (uint32_t i = 0; i < n_scan_in; i++) release(budget, &slices[i]);
     if (status == HONE_OK) status = rounds_take(&r, 0, budget, error);
   }
-  if (status == HONE_OK) status = rounds_finish(&r, out, w->body, 0, w->out_axes, w->out_directions, budget, error);
+  if (status == HONE_OK)
+    status = rounds_finish(&r, out, w->body, 0, w->out_axes, w->out_directions, budget, error);
   rounds_end(&r, budget);
   hn_free(args);
   hn_free(slices);
   return status;
 }
 
-/* Opset 8: in[0] may give lengths, and everything has a batch dimension in front, over which the scan is repeated. */
-static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                                   hn_arena *keep, hn_budget *budget, hone_error *error) {
+/* Opset 8: in[0] may give lengths, and everything has a batch dimension in front, over which the scan is
+ * repeated. */
+static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, hone_tensor *const *out,
+                                   hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   hone_status status = HONE_OK;
   int64_t batch = in[1] && in[1]->desc.rank > 0 ? in[1]->desc.dim[0] : -1;
   hone_tensor *slices = hn_calloc(w->n_in, sizeof *slices), *made = hn_calloc(w->n_out, sizeof *made);
@@ -529,10 +570,12 @@ static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, 
   if (!slices || !made || !args || !wanted || !piles) status = hn_fail_memory(error, w->n_in, "a scan");
   for (uint32_t i = 1; status == HONE_OK && i <= w->n_in; i++)
     if (!in[i] || in[i]->desc.rank < (i <= w->n_state ? 1 : 2) || in[i]->desc.dim[0] != batch)
-      status = hn_fail(error, HONE_ERROR_INPUT, "Scan input %u does not have the batch dimension of the others", i);
+      status = hn_fail(error, HONE_ERROR_INPUT,
+                       "Scan input %u does not have the batch dimension of the others", i);
   for (int64_t b = 0; status == HONE_OK && in[0] && b < hone_desc_count(&in[0]->desc); b++)
     if (in[0]->desc.dtype != HONE_DTYPE_I64 || ((const int64_t *)in[0]->data)[b] != in[w->n_in]->desc.dim[1])
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "Scan (opset 8) with sequences of different lengths is not implemented");
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                       "Scan (opset 8) with sequences of different lengths is not implemented");
   for (int64_t b = 0; status == HONE_OK && b < batch; b++) {
     for (uint32_t i = 0; status == HONE_OK && i < w->n_in; i++) {
       status = slice_of(in[i + 1], 0, b, &slices[i], budget, error);
@@ -542,7 +585,8 @@ static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, 
     if (status == HONE_OK) status = walk_scan(w, args, wanted, scope, keep, budget, error);
     for (uint32_t i = 0; i < w->n_in; i++) release(budget, &slices[i]);
     for (uint32_t i = 0; i < w->n_out; i++) {
-      if (status == HONE_OK && !hn_vec_push(&piles[i], made[i])) status = hn_fail_memory(error, sizeof *made, "a scan's outputs");
+      if (status == HONE_OK && !hn_vec_push(&piles[i], made[i]))
+        status = hn_fail_memory(error, sizeof *made, "a scan's outputs");
       if (status != HONE_OK) release(budget, &made[i]);
       made[i].data = NULL;
     }
@@ -558,14 +602,14 @@ static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, 
   return status;
 }
 
-static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                             hn_arena *keep, hn_budget *budget, hone_error *error) {
+static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                             hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   bool batched = n->opset < 9;
   int64_t n_scan_in = hone_node_int(n, "num_scan_inputs", 0);
   uint32_t lead = batched ? 1 : 0, n_in = n->n_in >= lead ? n->n_in - lead : 0;
   walk w = {.body = body_of(n, "body"), .n_in = n_in, .n_out = n->n_out};
-  if (!w.body || n_scan_in < 1 || n_scan_in > n_in || w.body->inputs.len != n_in || w.body->outputs.len != n->n_out ||
-      n->n_out < n_in - n_scan_in)
+  if (!w.body || n_scan_in < 1 || n_scan_in > n_in || w.body->inputs.len != n_in ||
+      w.body->outputs.len != n->n_out || n->n_out < n_in - n_scan_in)
     return hn_fail(error, HONE_ERROR_INPUT, "the body of Scan does not fit its inputs and outputs");
   w.n_state = n_in - (uint32_t)n_scan_in;
   size_t n_axes, n_dirs, n_oaxes, n_odirs;
@@ -574,22 +618,24 @@ static hone_status eval_scan(const hone_node *n, const hone_tensor *const *in, h
   w.out_axes = hone_node_ints(n, "scan_output_axes", &n_oaxes);
   w.out_directions = hone_node_ints(n, "scan_output_directions", &n_odirs);
   if ((w.axes && n_axes != (size_t)n_scan_in) || (w.directions && n_dirs != (size_t)n_scan_in) ||
-      (w.out_axes && n_oaxes != n->n_out - w.n_state) || (w.out_directions && n_odirs != n->n_out - w.n_state))
+      (w.out_axes && n_oaxes != n->n_out - w.n_state) ||
+      (w.out_directions && n_odirs != n->n_out - w.n_state))
     return hn_fail(error, HONE_ERROR_INPUT, "Scan's axes or directions have the wrong length");
   return batched ? eval_scan_batch(&w, in, out, scope, keep, budget, error)
                  : walk_scan(&w, in, out, scope, keep, budget, error);
 }
 
-hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                            hn_arena *keep, hn_budget *budget, hone_error *error) {
+hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                            hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error) {
   for (uint32_t i = 0; i < n->n_out; i++)
     if (out[i]) *out[i] = (hone_tensor){.desc = {.rank = -1}};
   hone_status status = hn_budget_check(budget, error);
   if (status == HONE_OK)
     status = strcmp(n->op_type, "If") == 0     ? eval_if(n, in, out, scope, keep, budget, error)
              : strcmp(n->op_type, "Loop") == 0 ? eval_loop(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "Scan") == 0 ? eval_scan(n, in, out, scope, keep, budget, error)
-                                               : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not a known control operator", n->op_type);
+             : strcmp(n->op_type, "Scan") == 0
+                 ? eval_scan(n, in, out, scope, keep, budget, error)
+                 : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not a known control operator", n->op_type);
   if (status != HONE_OK) {
     for (uint32_t i = 0; i < n->n_out; i++)
       if (out[i]) release(budget, out[i]);

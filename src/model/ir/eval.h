@@ -1,5 +1,6 @@
-/* Evaluates nodes and graphs by the operators' scalar references, one node after the other: the meaning of a model.
- * Used for constant folding, for bodies of control flow, as the fallback of steps and as the independent side of verify. */
+/* Evaluates nodes and graphs by the operators' scalar references, one node after the other: the meaning of a
+ * model. Used for constant folding, for bodies of control flow, as the fallback of steps and as the
+ * independent side of verify. */
 #ifndef HN_MODEL_IR_EVAL_H
 #define HN_MODEL_IR_EVAL_H
 
@@ -19,10 +20,11 @@ typedef struct hn_budget {
 /* HONE_OK, HONE_ERROR_CANCELLED or HONE_ERROR_BUDGET (with the reason). */
 hone_status hn_budget_check(hn_budget *budget, hone_error *error);
 
-/* Runs one node that is not control flow. Inputs and outputs as in hone_call; outputs' desc is filled and data
- * allocated by malloc (free with hn_free; string bytes go to *keep). in[i] NULL: left out; out[i] NULL: not wanted. */
-hone_status hn_eval_node(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out, hn_arena *keep,
-                         hn_budget *budget, hone_error *error);
+/* Runs one node that is not control flow. Inputs and outputs as in hone_call; outputs' desc is filled and
+ * data allocated by malloc (free with hn_free; string bytes go to *keep). in[i] NULL: left out; out[i] NULL:
+ * not wanted. */
+hone_status hn_eval_node(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
+                         hn_arena *keep, hn_budget *budget, hone_error *error);
 
 /* Where a graph's evaluation finds the values of the graphs around it. */
 typedef struct hn_scope {
@@ -31,16 +33,18 @@ typedef struct hn_scope {
   void *self;
 } hn_scope;
 
-/* Called after each node with its outputs; for traces and comparisons. Return false to stop (HONE_ERROR_CANCELLED). */
+/* Called after each node with its outputs; for traces and comparisons. Return false to stop
+ * (HONE_ERROR_CANCELLED). */
 typedef bool (*hn_eval_watch)(void *arg, const hone_node *node, const hone_tensor *const *out);
 
-/* Runs a whole graph, control flow included. inputs[i] belongs to graph->inputs[i] (NULL: its constant is used);
- * outputs[i] is filled, data by malloc (hn_free), string bytes in *keep. */
-hone_status hn_eval_graph(const hn_graph *graph, const hone_tensor *const *inputs, hone_tensor *outputs, hn_scope *outer,
-                          hn_arena *keep, hn_budget *budget, hn_eval_watch watch, void *watch_arg, hone_error *error);
+/* Runs a whole graph, control flow included. inputs[i] belongs to graph->inputs[i] (NULL: its constant is
+ * used); outputs[i] is filled, data by malloc (hn_free), string bytes in *keep. */
+hone_status hn_eval_graph(const hn_graph *graph, const hone_tensor *const *inputs, hone_tensor *outputs,
+                          hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
+                          void *watch_arg, hone_error *error);
 
 /* Runs an If, Loop or Scan node: in and out as in hn_eval_node. */
-hone_status hn_eval_control(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out, hn_scope *scope,
-                            hn_arena *keep, hn_budget *budget, hone_error *error);
+hone_status hn_eval_control(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
+                            hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
 
 #endif

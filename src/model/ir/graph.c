@@ -37,7 +37,8 @@ static void graph_free(hn_graph *g) {
   hn_map_free(&g->by_name);
 }
 
-/* All graphs of a model hang in one list through `all`, kept in the arena, so that destroying is not recursive. */
+/* All graphs of a model hang in one list through `all`, kept in the arena, so that destroying is not
+ * recursive. */
 typedef struct graph_entry {
   hn_graph graph; /* first: the graph pointer is the entry pointer */
   struct graph_entry *next;
@@ -132,7 +133,8 @@ void hn_value_set_constant(hn_value *v, const hone_tensor *t) {
   v->desc = t->desc;
 }
 
-hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_desc *desc, const void *data, bool copy) {
+hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_desc *desc, const void *data,
+                            bool copy) {
   int64_t bytes = hone_desc_bytes(desc);
   if (bytes < 0) return NULL;
   hone_tensor *t = HN_NEW(&g->model->arena, hone_tensor);
@@ -178,15 +180,17 @@ static void unlink_node(hone_node *n) {
   g->n_nodes--;
 }
 
-hone_node *hn_node_create(hn_graph *g, hone_node *before, const char *op_type, const char *domain, const char *name,
-                          hn_value *const *in, uint32_t n_in, hn_value *const *out, uint32_t n_out) {
+hone_node *hn_node_create(hn_graph *g, hone_node *before, const char *op_type, const char *domain,
+                          const char *name, hn_value *const *in, uint32_t n_in, hn_value *const *out,
+                          uint32_t n_out) {
   hn_arena *a = &g->model->arena;
   hone_node *n = HN_NEW(a, hone_node);
   if (!n) return NULL;
   n->graph = g;
   n->op_type = hn_arena_strdup(a, op_type);
   n->domain = hn_arena_strdup(a, domain ? domain : "");
-  n->name = name && *name ? hn_arena_strdup(a, name) : hn_arena_printf(a, "%s_%u", op_type, g->model->next_name++);
+  n->name =
+      name && *name ? hn_arena_strdup(a, name) : hn_arena_printf(a, "%s_%u", op_type, g->model->next_name++);
   n->in = HN_NEW_ARRAY(a, hn_value *, n_in);
   n->out = HN_NEW_ARRAY(a, hn_value *, n_out);
   if (!n->op_type || !n->domain || !n->name || !n->in || !n->out) return NULL;
@@ -268,7 +272,8 @@ bool hn_node_set_string(hone_node *n, const char *name, const char *v, size_t le
   return copy && set_attr(n, name, (hn_attr){.type = HONE_ATTR_STRING, .s = {copy, len}});
 }
 
-static bool set_list(hone_node *n, const char *name, hone_attr_type type, const void *v, size_t count, size_t size) {
+static bool set_list(hone_node *n, const char *name, hone_attr_type type, const void *v, size_t count,
+                     size_t size) {
   const void *copy = hn_arena_memdup(&n->graph->model->arena, v, count * size);
   return copy && set_attr(n, name, (hn_attr){.type = type, .list = {count, copy}});
 }
@@ -304,7 +309,8 @@ bool hn_node_set_graph(hone_node *n, const char *name, hn_graph *v) {
 void hn_node_drop_attr(hone_node *n, const char *name) {
   hn_attr *a = (hn_attr *)hn_node_attr(n, name);
   if (!a) return;
-  /* The doubling rule of attr_slot counts on n_attr never shrinking below a power of two it has passed: copy. */
+  /* The doubling rule of attr_slot counts on n_attr never shrinking below a power of two it has passed: copy.
+   */
   hn_attr *fresh = HN_NEW_ARRAY(&n->graph->model->arena, hn_attr, n->n_attr * 2);
   if (!fresh) return;
   uint32_t k = 0;
@@ -394,7 +400,8 @@ static bool exchange_names(hn_value *a, hn_value *b) {
   const char *name = a->name;
   a->name = b->name;
   b->name = name;
-  /* The map's keys are the name strings themselves: storing under each again keeps them borrowed from a live value. */
+  /* The map's keys are the name strings themselves: storing under each again keeps them borrowed from a live
+   * value. */
   return hn_map_set(&a->graph->by_name, a->name, a) && hn_map_set(&b->graph->by_name, b->name, b);
 }
 

@@ -1,8 +1,9 @@
 /* The graph representation: ONNX semantics, NCHW, always exportable. Passes rewrite it; lowering reads it.
  *
- * A model owns everything in one arena: graphs, nodes, values, attributes and constants that were computed. Constants
- * read from a file are borrowed from its mapping, which the model keeps open. Nodes form a doubly linked list in
- * execution order. Editing functions keep the lists of users right; nothing else may write those fields. */
+ * A model owns everything in one arena: graphs, nodes, values, attributes and constants that were computed.
+ * Constants read from a file are borrowed from its mapping, which the model keeps open. Nodes form a doubly
+ * linked list in execution order. Editing functions keep the lists of users right; nothing else may write
+ * those fields. */
 #ifndef HN_MODEL_IR_GRAPH_H
 #define HN_MODEL_IR_GRAPH_H
 
@@ -51,13 +52,14 @@ struct hn_value {
   hone_tensor_desc desc; /* what inference knows: dtype NONE, rank -1 where nothing is known */
   hone_node *producer;
   uint32_t producer_index;
-  const hone_tensor_desc *declared; /* of graph outputs: the file's own words, for writing where inference knows less */
+  const hone_tensor_desc
+      *declared; /* of graph outputs: the file's own words, for writing where inference knows less */
   const hone_tensor *constant; /* row-major bytes, when the value is known before the run */
-  bool is_input;  /* of its graph; an input with a constant is an overridable initializer */
-  bool is_output; /* of its graph, at least once */
-  HN_VEC(hn_use) users; /* also in nested graphs that capture it */
-  uint32_t id;    /* dense number in the model, for side tables */
-  uint32_t index; /* place in graph->values */
+  bool is_input;               /* of its graph; an input with a constant is an overridable initializer */
+  bool is_output;              /* of its graph, at least once */
+  HN_VEC(hn_use) users;        /* also in nested graphs that capture it */
+  uint32_t id;                 /* dense number in the model, for side tables */
+  uint32_t index;              /* place in graph->values */
 };
 
 struct hone_node {
@@ -77,8 +79,8 @@ struct hone_node {
 
 struct hn_graph {
   hn_model *model;
-  hn_graph *parent;        /* NULL: the main graph */
-  hone_node *parent_node;  /* If, Loop or Scan whose attribute this graph is */
+  hn_graph *parent;       /* NULL: the main graph */
+  hone_node *parent_node; /* If, Loop or Scan whose attribute this graph is */
   const char *name;
   hone_node *first, *last;
   uint32_t n_nodes;
@@ -104,11 +106,11 @@ struct hone_model {
   const char *producer;
   HN_VEC(hn_opset) opsets;
   hn_graph *graph;
-  struct graph_entry *graphs; /* every graph ever made, for freeing */
+  struct graph_entry *graphs;   /* every graph ever made, for freeing */
   HN_VEC(const char *) symbols; /* names of symbolic dimensions: dim -2 is symbols[0], -3 symbols[1]... */
   HN_VEC(hn_source_node) source;
-  HN_VEC(hn_file) files;        /* mappings that constants borrow from */
-  hn_model *borrowed_from;      /* a clone keeps its original alive */
+  HN_VEC(hn_file) files;   /* mappings that constants borrow from */
+  hn_model *borrowed_from; /* a clone keeps its original alive */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
 };
@@ -131,13 +133,15 @@ hn_value *hn_value_create(hn_graph *graph, const char *name);
 /* The value of that name in this graph or the ones around it. */
 hn_value *hn_value_find(const hn_graph *graph, const char *name);
 /* A constant in the model's arena: copies data (row-major, desc.dim known) when copy, else borrows it. */
-hn_value *hn_value_constant(hn_graph *graph, const char *name, const hone_tensor_desc *desc, const void *data, bool copy);
+hn_value *hn_value_constant(hn_graph *graph, const char *name, const hone_tensor_desc *desc, const void *data,
+                            bool copy);
 /* Makes an existing value constant (it must have no producer). tensor must live as long as the model. */
 void hn_value_set_constant(hn_value *value, const hone_tensor *tensor);
-/* Appends (before NULL) or inserts a node; in and out arrays are copied, users and producers registered. domain NULL: "".
- * name NULL: made up. Provenance is empty: see hn_node_inherit. */
-hone_node *hn_node_create(hn_graph *graph, hone_node *before, const char *op_type, const char *domain, const char *name,
-                          hn_value *const *in, uint32_t n_in, hn_value *const *out, uint32_t n_out);
+/* Appends (before NULL) or inserts a node; in and out arrays are copied, users and producers registered.
+ * domain NULL: "". name NULL: made up. Provenance is empty: see hn_node_inherit. */
+hone_node *hn_node_create(hn_graph *graph, hone_node *before, const char *op_type, const char *domain,
+                          const char *name, hn_value *const *in, uint32_t n_in, hn_value *const *out,
+                          uint32_t n_out);
 bool hn_graph_add_input(hn_graph *graph, hn_value *value);
 bool hn_graph_add_output(hn_graph *graph, hn_value *value);
 
@@ -148,7 +152,8 @@ bool hn_node_set_string(hone_node *node, const char *name, const char *v, size_t
 bool hn_node_set_ints(hone_node *node, const char *name, const int64_t *v, size_t n);
 bool hn_node_set_floats(hone_node *node, const char *name, const float *v, size_t n);
 bool hn_node_set_strings(hone_node *node, const char *name, const hone_string *v, size_t n);
-bool hn_node_set_tensor(hone_node *node, const char *name, const hone_tensor *v); /* struct copied, data borrowed */
+bool hn_node_set_tensor(hone_node *node, const char *name,
+                        const hone_tensor *v); /* struct copied, data borrowed */
 bool hn_node_set_graph(hone_node *node, const char *name, hn_graph *v);
 const hn_attr *hn_node_attr(const hone_node *node, const char *name); /* NULL: absent */
 void hn_node_drop_attr(hone_node *node, const char *name);
@@ -156,11 +161,14 @@ void hn_node_drop_attr(hone_node *node, const char *name);
 bool hn_node_copy_attrs(hone_node *node, const hone_node *from);
 
 /* ---- editing */
-bool hn_node_set_input(hone_node *node, uint32_t index, hn_value *value); /* index may be n_in: grows by one */
-/* All users of `old` (and graph outputs) read `with` instead. A graph output keeps its name: the names of the two
- * values are exchanged then. False when that is impossible (both are graph outputs or inputs) or out of memory. */
+bool hn_node_set_input(hone_node *node, uint32_t index,
+                       hn_value *value); /* index may be n_in: grows by one */
+/* All users of `old` (and graph outputs) read `with` instead. A graph output keeps its name: the names of the
+ * two values are exchanged then. False when that is impossible (both are graph outputs or inputs) or out of
+ * memory. */
 bool hn_value_replace(hn_value *old, hn_value *with);
-/* Unlinks the node; its outputs lose their producer. They must have no users unless they were replaced or made constant. */
+/* Unlinks the node; its outputs lose their producer. They must have no users unless they were replaced or
+ * made constant. */
 void hn_node_remove(hone_node *node);
 void hn_node_move(hone_node *node, hone_node *before); /* within its graph; before NULL: to the end */
 /* Adds another node's provenance to this one. */
@@ -172,14 +180,15 @@ bool hn_value_single_use(const hn_value *value);
 bool hn_value_needed(const hn_value *value);
 
 /* ---- whole graphs */
-/* Puts nodes into an order in which values are made before they are read, keeping the given order where it is valid.
- * Cycles are named. Recurses into nested graphs. */
+/* Puts nodes into an order in which values are made before they are read, keeping the given order where it is
+ * valid. Cycles are named. Recurses into nested graphs. */
 hone_status hn_graph_sort(hn_graph *graph, hone_error *error);
-/* Looks up node->op for every node, checks opset, arity, attributes and their types. All nodes that are refused are
- * counted and listed in one error (HONE_ERROR_UNSUPPORTED). Recurses. */
+/* Looks up node->op for every node, checks opset, arity, attributes and their types. All nodes that are
+ * refused are counted and listed in one error (HONE_ERROR_UNSUPPORTED). Recurses. */
 hone_status hn_model_resolve(hn_model *model, hone_error *error);
-/* Infers dtype and shape of every value from the inputs' descriptors and known constants; folds what inference needs
- * (shape arithmetic) on the side without changing the graph. Conflicts with declared shapes are errors. */
+/* Infers dtype and shape of every value from the inputs' descriptors and known constants; folds what
+ * inference needs (shape arithmetic) on the side without changing the graph. Conflicts with declared shapes
+ * are errors. */
 hone_status hn_model_infer(hn_model *model, hone_error *error);
 /* Checks the structure's invariants: names, users, producers, order. For tests and after each pass. */
 hone_status hn_model_check(const hn_model *model, hone_error *error);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not worth it. */
+/* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not
+ * worth it. */
 enum { SIDE_ELEMENTS = 1024 };
 
 typedef struct inference {
@@ -64,7 +65,8 @@ static void drop_dim(hone_tensor_desc *d, int64_t axis) {
   d->rank--;
 }
 
-/* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared. */
+/* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared.
+ */
 static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error) {
   bool loop = strcmp(n->op_type, "Loop") == 0, scan = strcmp(n->op_type, "Scan") == 0;
   for (uint32_t k = 0; k < n->n_attr; k++) {
@@ -101,7 +103,8 @@ static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error)
 static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   hone_status status = HONE_OK;
   hn_arena temp = {0};
-  if (!n->op) return hn_fail(error, HONE_ERROR_INTERNAL, "node '%s' (%s) was not resolved", n->name, n->op_type);
+  if (!n->op)
+    return hn_fail(error, HONE_ERROR_INTERNAL, "node '%s' (%s) was not resolved", n->name, n->op_type);
   const hone_tensor_desc **in = HN_NEW_ARRAY(&temp, const hone_tensor_desc *, n->n_in);
   const hone_tensor **value = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
   hone_tensor_desc **out = HN_NEW_ARRAY(&temp, hone_tensor_desc *, n->n_out);
@@ -113,7 +116,8 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
     if (n->in[i]->kind != HN_TENSOR) {
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on sequences, optionals or maps is not implemented", n->op_type);
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on sequences, optionals or maps is not implemented",
+                       n->op_type);
       goto done;
     }
     in[i] = &n->in[i]->desc;
@@ -121,7 +125,8 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   }
   uint32_t types = n->op->types;
   if (types && n->n_in && in[0] && in[0]->dtype != HONE_DTYPE_NONE && !(types & HONE_TYPES(in[0]->dtype))) {
-    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type, hone_dtype_name(in[0]->dtype));
+    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
+                     hone_dtype_name(in[0]->dtype));
     goto done;
   }
   for (uint32_t i = 0; i < n->n_out; i++) {
@@ -139,8 +144,9 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
     if (!out[i]) continue;
     if (out[i]->dtype == HONE_DTYPE_NONE) out[i]->dtype = old[i].dtype;
     if (old[i].dtype != HONE_DTYPE_NONE && out[i]->dtype != old[i].dtype) {
-      status = hn_fail(error, HONE_ERROR_INPUT, "output '%.100s' is declared as %s but %s makes %s", n->out[i]->name,
-                       hone_dtype_name(old[i].dtype), n->op_type, hone_dtype_name(out[i]->dtype));
+      status =
+          hn_fail(error, HONE_ERROR_INPUT, "output '%.100s' is declared as %s but %s makes %s",
+                  n->out[i]->name, hone_dtype_name(old[i].dtype), n->op_type, hone_dtype_name(out[i]->dtype));
       goto done;
     }
     for (int32_t k = 0; k < out[i]->rank; k++)
@@ -157,7 +163,8 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   }
   fold_aside(n, inf);
 done:
-  if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
+  if (status != HONE_OK && error && !error->where[0])
+    hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
   hn_arena_free(&temp);
   return status;
 }

@@ -89,8 +89,9 @@ static void number(hn_lex *lex) {
   const char *start = lex->at;
   bool real = false;
   if (*lex->at == '-' || *lex->at == '+') lex->at++;
-  while (lex->at < lex->end && (digit(*lex->at) || word_start(*lex->at) || *lex->at == '.' ||
-                                ((*lex->at == '-' || *lex->at == '+') && (lex->at[-1] == 'e' || lex->at[-1] == 'E')))) {
+  while (lex->at < lex->end &&
+         (digit(*lex->at) || word_start(*lex->at) || *lex->at == '.' ||
+          ((*lex->at == '-' || *lex->at == '+') && (lex->at[-1] == 'e' || lex->at[-1] == 'E')))) {
     real |= !digit(*lex->at);
     lex->at++;
   }
@@ -100,7 +101,8 @@ static void number(hn_lex *lex) {
   t->kind = HN_TOKEN_NUMBER;
   char *stop;
   t->number = strtod(t->text, &stop);
-  /* strtod also takes hexadecimal floats and "infinity": harmless, but only the documented forms are promised. */
+  /* strtod also takes hexadecimal floats and "infinity": harmless, but only the documented forms are
+   * promised. */
   if (*stop || stop == t->text) {
     hn_lex_fail(lex, "'%.40s' is no number", t->text);
     return;
@@ -148,7 +150,8 @@ void hn_lex_next(hn_lex *lex) {
       else
         copy_text(lex, start + 1);
     }
-    if (lex->status == HONE_OK && strlen(t->text) != t->len) hn_lex_fail(lex, "a name may not hold a zero byte");
+    if (lex->status == HONE_OK && strlen(t->text) != t->len)
+      hn_lex_fail(lex, "a name may not hold a zero byte");
   } else if (c == '"') {
     t->kind = HN_TOKEN_STRING;
     quoted(lex);
@@ -163,7 +166,8 @@ void hn_lex_next(hn_lex *lex) {
   } else if (c == '-' && c1 == '>') {
     t->kind = HN_TOKEN_ARROW;
     lex->at += 2;
-  } else if (digit(c) || ((c == '-' || c == '+') && (digit(c1) || c1 == '.' || c1 == 'i')) || (c == '.' && digit(c1)))
+  } else if (digit(c) || ((c == '-' || c == '+') && (digit(c1) || c1 == '.' || c1 == 'i')) ||
+             (c == '.' && digit(c1)))
     number(lex);
   else if (c && strchr("(){}[],=:/*?!#|", c)) {
     t->kind = HN_TOKEN_PUNCT;
@@ -176,8 +180,14 @@ void hn_lex_next(hn_lex *lex) {
   if (lex->status != HONE_OK) t->kind = HN_TOKEN_END;
 }
 
-void hn_lex_start(hn_lex *lex, const char *source, const char *text, size_t len, hn_arena *arena, hone_error *error) {
-  *lex = (hn_lex){.at = text, .end = text + len, .line_start = text, .line = 1, .source = source, .arena = arena,
+void hn_lex_start(hn_lex *lex, const char *source, const char *text, size_t len, hn_arena *arena,
+                  hone_error *error) {
+  *lex = (hn_lex){.at = text,
+                  .end = text + len,
+                  .line_start = text,
+                  .line = 1,
+                  .source = source,
+                  .arena = arena,
                   .error = error};
   hn_lex_next(lex);
 }

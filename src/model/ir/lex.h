@@ -24,7 +24,7 @@ typedef struct hn_token {
   char punct;
   const char *text; /* WORD, VALUE, NUMBER, STRING: NUL-terminated, in the arena */
   size_t len;
-  bool is_int; /* NUMBER: written without point and exponent, and fits */
+  bool is_int;      /* NUMBER: written without point and exponent, and fits */
   bool is_unsigned; /* NUMBER: beyond INT64_MAX; integer holds the bits */
   int64_t integer;
   double number;
@@ -41,7 +41,8 @@ typedef struct hn_lex {
 } hn_lex;
 
 /* Starts and reads the first token. error may be NULL. */
-void hn_lex_start(hn_lex *lex, const char *source, const char *text, size_t len, hn_arena *arena, hone_error *error);
+void hn_lex_start(hn_lex *lex, const char *source, const char *text, size_t len, hn_arena *arena,
+                  hone_error *error);
 void hn_lex_next(hn_lex *lex);
 /* Records the failure "what" at the current token; returns lex->status. The first failure wins. */
 hone_status hn_lex_fail(hn_lex *lex, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -89,9 +89,11 @@ static bool dimension(hn_lex *lex, hn_model *symbols, const char **at, const cha
   return true;
 }
 
-/* The current token is the element type's word. The dimensions are read as characters: 1x3xN is no sequence of tokens. */
+/* The current token is the element type's word. The dimensions are read as characters: 1x3xN is no sequence
+ * of tokens. */
 bool hn_lex_desc(hn_lex *lex, hn_model *symbols, hone_tensor_desc *desc) {
-  hone_dtype dtype = lex->token.kind == HN_TOKEN_WORD ? hone_dtype_from_name(lex->token.text) : HONE_DTYPE_NONE;
+  hone_dtype dtype =
+      lex->token.kind == HN_TOKEN_WORD ? hone_dtype_from_name(lex->token.text) : HONE_DTYPE_NONE;
   char buf[64];
   if (!dtype && !(lex->token.kind == HN_TOKEN_PUNCT && lex->token.punct == '?'))
     return hn_lex_fail(lex, "expected a type such as f32[1x3], found %s", hn_lex_describe(lex, buf)), false;
@@ -133,7 +135,11 @@ bool hn_lex_desc(hn_lex *lex, hn_model *symbols, hone_tensor_desc *desc) {
 
 static void store(void *data, int64_t i, hone_dtype dtype, const hn_token *t) {
   double v = t->number;
-  int64_t n = t->is_int ? t->integer : (int64_t)(v > 9.2e18 ? 9.2e18 : v < -9.2e18 ? -9.2e18 : v == v ? v : 0);
+  int64_t n = t->is_int ? t->integer
+                        : (int64_t)(v > 9.2e18    ? 9.2e18
+                                    : v < -9.2e18 ? -9.2e18
+                                    : v == v      ? v
+                                                  : 0);
   switch (dtype) {
   case HONE_DTYPE_F32: ((float *)data)[i] = (float)v; break;
   case HONE_DTYPE_F64: ((double *)data)[i] = v; break;
@@ -180,14 +186,16 @@ static bool element(hn_lex *lex, hone_tensor *t, int64_t i) {
 static bool random_values(hn_lex *lex, hone_tensor *t, int64_t count) {
   hn_token seed, low = real(-1), high = real(1);
   if (!hn_lex_expect(lex, '(') || !number_token(lex, &seed)) return false;
-  if (hn_lex_accept(lex, ',') && (!number_token(lex, &low) || !hn_lex_expect(lex, ',') || !number_token(lex, &high)))
+  if (hn_lex_accept(lex, ',') &&
+      (!number_token(lex, &low) || !hn_lex_expect(lex, ',') || !number_token(lex, &high)))
     return false;
   if (!hn_lex_expect(lex, ')')) return false;
   hn_rng rng = {(uint64_t)(seed.is_int ? seed.integer : 0)};
   bool whole = !hone_dtype_is_float(t->desc.dtype);
   for (int64_t i = 0; i < count; i++) {
     double u = hn_rng_unit(&rng);
-    hn_token v = real(whole ? floor(low.number + u * (high.number - low.number + 1)) : low.number + u * (high.number - low.number));
+    hn_token v = real(whole ? floor(low.number + u * (high.number - low.number + 1))
+                            : low.number + u * (high.number - low.number));
     store(t->data, i, t->desc.dtype, &v);
   }
   return true;
@@ -243,7 +251,8 @@ typedef HN_VEC(hn_token) token_list;
 /* A list of numbers or strings; all its elements are floats when one is, or when typed so. */
 static bool attr_list(hn_lex *lex, hn_attr *a, const char *word) {
   token_list list = {0};
-  bool ok = false, floats = word && strcmp(word, "floats") == 0, strings = word && strcmp(word, "strings") == 0;
+  bool ok = false, floats = word && strcmp(word, "floats") == 0,
+       strings = word && strcmp(word, "strings") == 0;
   while (lex->status == HONE_OK && !hn_lex_accept(lex, ']')) {
     if (list.len && !hn_lex_expect(lex, ',')) break;
     if (lex->token.kind == HN_TOKEN_STRING && (strings || !list.len))
@@ -283,7 +292,8 @@ done:
   return ok;
 }
 
-static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budget, hn_line_graph graph, void *arg) {
+static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budget, hn_line_graph graph,
+                      void *arg) {
   char buf[64];
   if (lex->token.kind != HN_TOKEN_WORD)
     return hn_lex_fail(lex, "expected the name of an attribute, found %s", hn_lex_describe(lex, buf)), false;
@@ -304,7 +314,8 @@ static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budg
     hn_lex_next(lex);
   } else if (hn_lex_accept(lex, '['))
     return attr_list(lex, a, NULL);
-  else if (t.kind == HN_TOKEN_WORD && (strcmp(t.text, "floats") == 0 || strcmp(t.text, "strings") == 0 || strcmp(t.text, "ints") == 0)) {
+  else if (t.kind == HN_TOKEN_WORD &&
+           (strcmp(t.text, "floats") == 0 || strcmp(t.text, "strings") == 0 || strcmp(t.text, "ints") == 0)) {
     hn_lex_next(lex);
     return hn_lex_expect(lex, '[') && attr_list(lex, a, t.text);
   } else if (t.kind == HN_TOKEN_WORD && strcmp(t.text, "graph") == 0) {
@@ -317,7 +328,9 @@ static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budg
     a->t = typed_constant(lex, symbols, budget);
     return a->t != NULL;
   } else
-    return hn_lex_fail(lex, "expected the value of attribute '%.40s', found %s", a->name, hn_lex_describe(lex, buf)), false;
+    return hn_lex_fail(lex, "expected the value of attribute '%.40s', found %s", a->name,
+                       hn_lex_describe(lex, buf)),
+           false;
   return lex->status == HONE_OK;
 }
 
@@ -375,14 +388,16 @@ static bool operator_names(hn_lex *lex, hn_line *out) {
   return lex->status == HONE_OK;
 }
 
-hone_status hn_line_parse(hn_lex *lex, hn_line *out, hn_model *symbols, uint64_t *budget, hn_line_graph graph, void *arg) {
+hone_status hn_line_parse(hn_lex *lex, hn_line *out, hn_model *symbols, uint64_t *budget, hn_line_graph graph,
+                          void *arg) {
   HN_VEC(const char *) names = {0};
   HN_VEC(hn_operand) in = {0};
   HN_VEC(hn_attr) attrs = {0};
   *out = (hn_line){.line = lex->token.line, .column = lex->token.column, .domain = ""};
   char buf[64];
   /* A node without outputs has no '=' sign either. */
-  bool bare = lex->token.kind == HN_TOKEN_STRING || (lex->token.kind == HN_TOKEN_WORD && strcmp(lex->token.text, "_") != 0);
+  bool bare = lex->token.kind == HN_TOKEN_STRING ||
+              (lex->token.kind == HN_TOKEN_WORD && strcmp(lex->token.text, "_") != 0);
   do {
     if (bare) break;
     const char *name = lex->token.text;
@@ -404,7 +419,8 @@ hone_status hn_line_parse(hn_lex *lex, hn_line *out, hn_model *symbols, uint64_t
   if (hn_lex_accept(lex, '{'))
     while (!hn_lex_accept(lex, '}')) {
       hn_attr a;
-      if ((attrs.len && !hn_lex_expect(lex, ',')) || !attribute(lex, &a, symbols, budget, graph, arg)) goto done;
+      if ((attrs.len && !hn_lex_expect(lex, ',')) || !attribute(lex, &a, symbols, budget, graph, arg))
+        goto done;
       for (size_t i = 0; i < attrs.len; i++)
         if (strcmp(attrs.ptr[i].name, a.name) == 0) {
           hn_lex_fail(lex, "attribute '%.40s' is given twice", a.name);

@@ -4,9 +4,11 @@
 
 #include "model/ir/text.h"
 
-/* Reads "f32[1x3xN]"; the current token is the element type (or ?). symbols NULL: names become unknown dimensions. */
+/* Reads "f32[1x3xN]"; the current token is the element type (or ?). symbols NULL: names become unknown
+ * dimensions. */
 bool hn_lex_desc(hn_lex *lex, hn_model *symbols, hone_tensor_desc *desc);
-/* Reads the values of a constant of that type into the lexer's arena; NULL after a failure. *budget: bytes left. */
+/* Reads the values of a constant of that type into the lexer's arena; NULL after a failure. *budget: bytes
+ * left. */
 hone_tensor *hn_lex_constant(hn_lex *lex, const hone_tensor_desc *desc, uint64_t *budget);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct parser {
 } parser;
 
 static bool memory(parser *p) {
-  if (p->lex.status == HONE_OK) p->lex.status = hn_fail(p->lex.error, HONE_ERROR_MEMORY, "cannot allocate memory for the model");
+  if (p->lex.status == HONE_OK)
+    p->lex.status = hn_fail(p->lex.error, HONE_ERROR_MEMORY, "cannot allocate memory for the model");
   p->lex.token.kind = HN_TOKEN_END;
   return false;
 }
@@ -30,7 +31,8 @@ static void point(parser *p, int line, int column) {
 
 /* A new value of this graph; a name that exists already is an error. */
 static hn_value *define(parser *p, const char *name) {
-  if (hn_map_has(&p->graph->by_name, name)) return hn_lex_fail(&p->lex, "'%%%.80s' is made twice", name), NULL;
+  if (hn_map_has(&p->graph->by_name, name))
+    return hn_lex_fail(&p->lex, "'%%%.80s' is made twice", name), NULL;
   hn_value *v = hn_value_create(p->graph, name);
   if (!v) memory(p);
   return v;
@@ -77,7 +79,8 @@ static hn_value *operand_value(parser *p, const hn_operand *o) {
   if (o->kind == HN_OPERAND_VALUE) {
     hn_token now = p->lex.token;
     point(p, o->line, o->column);
-    if (o->optional || o->constant) return hn_lex_fail(&p->lex, "'?' and '!' have a meaning in patterns only"), NULL;
+    if (o->optional || o->constant)
+      return hn_lex_fail(&p->lex, "'?' and '!' have a meaning in patterns only"), NULL;
     v = hn_value_find(p->graph, o->name);
     if (!v)
       hn_lex_fail(&p->lex, "'%%%.80s' is read before it is made", o->name);
@@ -129,12 +132,15 @@ static bool node_line(parser *p) {
   for (uint32_t i = 0; i < line.n_out; i++)
     if (line.out[i] && !(out[i] = define(p, line.out[i]))) return false;
   p->lex.token = now;
-  hone_node *n = hn_node_create(p->graph, NULL, line.op[0], line.domain, line.name, in, line.n_in, out, line.n_out);
+  hone_node *n =
+      hn_node_create(p->graph, NULL, line.op[0], line.domain, line.name, in, line.n_in, out, line.n_out);
   if (!n) return memory(p);
   for (uint32_t i = 0; i < line.n_attr; i++)
     if (!set_attr(p, n, &line.attr[i])) return memory(p);
   uint32_t source = (uint32_t)p->model->source.len;
-  return (hn_vec_push(&p->model->source, (hn_source_node){n->name, n->op_type}) && hn_node_set_origin(n, &source, 1)) || memory(p);
+  return (hn_vec_push(&p->model->source, (hn_source_node){n->name, n->op_type}) &&
+          hn_node_set_origin(n, &source, 1)) ||
+         memory(p);
 }
 
 static bool inputs(parser *p) {
@@ -250,9 +256,11 @@ static bool header(parser *p) {
          (hn_lex_fail(&p->lex, "expected 'graph', found %s", hn_lex_describe(&p->lex, buf)), false);
 }
 
-hone_status hn_model_parse(const char *source, const char *text, size_t len, hn_model **out, hone_error *error) {
+hone_status hn_model_parse(const char *source, const char *text, size_t len, hn_model **out,
+                           hone_error *error) {
   *out = NULL;
-  if (len > MAX_TEXT) return hn_fail(error, HONE_ERROR_INPUT, "the text has %zu bytes, more than %d", len, MAX_TEXT);
+  if (len > MAX_TEXT)
+    return hn_fail(error, HONE_ERROR_INPUT, "the text has %zu bytes, more than %d", len, MAX_TEXT);
   parser p = {.model = hn_model_create(""), .bytes = MAX_CONSTANT_BYTES};
   if (!p.model) return hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the model");
   p.graph = p.model->graph;

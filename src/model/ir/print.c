@@ -187,7 +187,8 @@ static void attribute(printer *p, const hn_attr *a, int depth) {
     break;
   case HONE_ATTR_INTS:
     hn_str_putc(s, '[');
-    for (size_t i = 0; i < a->list.n; i++) hn_str_printf(s, "%s%" PRId64, i ? ", " : "", ((const int64_t *)a->list.ptr)[i]);
+    for (size_t i = 0; i < a->list.n; i++)
+      hn_str_printf(s, "%s%" PRId64, i ? ", " : "", ((const int64_t *)a->list.ptr)[i]);
     hn_str_putc(s, ']');
     break;
   default: hn_str_putc(s, '0'); break;
@@ -285,8 +286,11 @@ static void graph(printer *p, const hn_graph *g, int depth) {
 }
 
 static printer make_printer(const hn_model *m, const hn_print_options *o, hn_str *out) {
-  return (printer){.out = out, .model = m, .max_elements = o && o->max_elements ? o->max_elements : 64,
-                   .node_names = o && o->node_names, .types = o && o->types};
+  return (printer){.out = out,
+                   .model = m,
+                   .max_elements = o && o->max_elements ? o->max_elements : 64,
+                   .node_names = o && o->node_names,
+                   .types = o && o->types};
 }
 
 bool hn_graph_print(const hn_graph *g, const hn_print_options *options, hn_str *out) {

@@ -34,44 +34,51 @@ const hone_op_desc *hn_op_find(const char *domain, const char *op_type, int64_t 
   }
   if (!why) return NULL;
   if (!near)
-    snprintf(why->text, sizeof why->text, "operator %s%s%s is not implemented", domain, *domain ? "." : "", op_type);
+    snprintf(why->text, sizeof why->text, "operator %s%s%s is not implemented", domain, *domain ? "." : "",
+             op_type);
   else if (!opset)
     snprintf(why->text, sizeof why->text, "the model imports no operator set for %s", op_type);
   else
-    snprintf(why->text, sizeof why->text, "%s is implemented for opsets %d to %d, the model imports %lld", op_type,
-             near->since, near->until ? near->until : NEWEST_OPSET, (long long)opset);
+    snprintf(why->text, sizeof why->text, "%s is implemented for opsets %d to %d, the model imports %lld",
+             op_type, near->since, near->until ? near->until : NEWEST_OPSET, (long long)opset);
   return NULL;
 }
 
-/* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong (rather than hone
- * incomplete). */
+/* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong
+ * (rather than hone incomplete). */
 static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bool *bad) {
   *bad = true;
   uint32_t given = n->n_in;
   while (given && !n->in[given - 1]) given--; /* trailing left-out inputs do not count */
   if (given < d->min_inputs || given > d->max_inputs)
-    return snprintf(why->text, sizeof why->text, "%s takes %u to %d inputs, has %u", n->op_type, d->min_inputs,
-                    (int)d->max_inputs, given), false;
+    return snprintf(why->text, sizeof why->text, "%s takes %u to %d inputs, has %u", n->op_type,
+                    d->min_inputs, (int)d->max_inputs, given),
+           false;
   if (n->n_out < d->min_outputs || n->n_out > d->max_outputs)
-    return snprintf(why->text, sizeof why->text, "%s makes %u to %d outputs, has %u", n->op_type, d->min_outputs,
-                    (int)d->max_outputs, n->n_out), false;
+    return snprintf(why->text, sizeof why->text, "%s makes %u to %d outputs, has %u", n->op_type,
+                    d->min_outputs, (int)d->max_outputs, n->n_out),
+           false;
   for (uint32_t i = 0; i < d->min_inputs && i < n->n_in; i++)
     if (!n->in[i] && d->max_inputs != HONE_VARIADIC)
-      return snprintf(why->text, sizeof why->text, "input %u of %s is left out but required", i, n->op_type), false;
+      return snprintf(why->text, sizeof why->text, "input %u of %s is left out but required", i, n->op_type),
+             false;
   for (const hone_attr_desc *a = d->attrs; a && a->name; a++) {
     const hn_attr *have = hn_node_attr(n, a->name);
     bool exists = (!a->since || n->opset >= a->since) && (!a->until || n->opset <= a->until);
     if (!have && a->required && exists)
       return snprintf(why->text, sizeof why->text, "%s lacks its attribute '%s'", n->op_type, a->name), false;
     if (have && have->type != a->type)
-      return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name, n->op_type), false;
+      return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name,
+                      n->op_type),
+             false;
   }
   *bad = false;
   for (uint32_t k = 0; k < n->n_attr; k++) {
     const hone_attr_desc *a = d->attrs;
     while (a && a->name && strcmp(a->name, n->attr[k].name) != 0) a++;
     if (!a || !a->name)
-      return snprintf(why->text, sizeof why->text, "attribute '%.40s' of %s is not known", n->attr[k].name, n->op_type),
+      return snprintf(why->text, sizeof why->text, "attribute '%.40s' of %s is not known", n->attr[k].name,
+                      n->op_type),
              false;
   }
   return true;
@@ -120,7 +127,9 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
   if (r.count) {
     status = hn_fail(error, r.bad ? HONE_ERROR_INPUT : HONE_ERROR_UNSUPPORTED, "%s", r.text);
     hn_error_where(error, "%s%s", r.first, r.count > 1 ? " and others" : "");
-    if (!r.bad) hn_error_hint(error, "%u node%s refused; docs/operators.md lists what is implemented", r.count, r.count > 1 ? "s" : "");
+    if (!r.bad)
+      hn_error_hint(error, "%u node%s refused; docs/operators.md lists what is implemented", r.count,
+                    r.count > 1 ? "s" : "");
   }
   hn_map_free(&r.seen);
   hn_arena_free(&r.arena);

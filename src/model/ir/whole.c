@@ -10,8 +10,8 @@
 
 enum { NEW = 0, OPEN = 1, DONE = 2 };
 
-/* Visits what a node reads (its bodies' captures included) before the node; an explicit stack, since graphs may be as deep
- * as they are long. */
+/* Visits what a node reads (its bodies' captures included) before the node; an explicit stack, since graphs
+ * may be as deep as they are long. */
 typedef struct frame {
   hone_node *node;
   uint32_t next; /* which dependency comes next */
@@ -22,7 +22,8 @@ typedef HN_VEC(hone_node *) node_list;
 /* Direct producers in `g` that `n` depends on: of its inputs and of everything that its bodies capture. */
 static bool dependencies(const hn_graph *g, const hone_node *n, node_list *out) {
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (n->in[i] && n->in[i]->producer && n->in[i]->graph == g && !hn_vec_push(out, n->in[i]->producer)) return false;
+    if (n->in[i] && n->in[i]->producer && n->in[i]->graph == g && !hn_vec_push(out, n->in[i]->producer))
+      return false;
   for (uint32_t k = 0; k < n->n_attr; k++) {
     if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
     const hn_graph *body = n->attr[k].g;
@@ -63,7 +64,8 @@ hone_status hn_graph_sort(hn_graph *g, hone_error *error) {
       hone_node *d = deps.ptr[at];
       if (d->mark == DONE) continue;
       if (d->mark == OPEN) {
-        status = hn_fail(error, HONE_ERROR_INPUT, "the graph has a cycle through node '%s' (%s)", d->name, d->op_type);
+        status = hn_fail(error, HONE_ERROR_INPUT, "the graph has a cycle through node '%s' (%s)", d->name,
+                         d->op_type);
         hn_error_hint(error, "a node may not depend on its own result");
         goto done;
       }
@@ -108,7 +110,8 @@ static hone_status check_graph(const hn_graph *g, hone_error *error) {
         found |= n->in[i]->users.ptr[k].node == n && n->in[i]->users.ptr[k].index == i;
       if (!found) return broken(error, "a reader is missing in the value's users", n->in[i]->name);
       const hn_value *v = n->in[i];
-      if (!v->producer && !v->constant && !v->is_input) return broken(error, "a value that nothing makes is read", v->name);
+      if (!v->producer && !v->constant && !v->is_input)
+        return broken(error, "a value that nothing makes is read", v->name);
       if (v->producer && v->graph == g && v->producer->mark != 0x5eed)
         return broken(error, "a value is read before it is made", v->name);
     }

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little endian and used as it lies in the file");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "raw_data is little endian and used as it lies in the file");
 
 static const char *const type_names[] = {
-    "UNDEFINED", "FLOAT",  "UINT8",  "INT8",      "UINT16",     "INT16",    "INT32",        "INT64",      "STRING",         "BOOL",
-    "FLOAT16",   "DOUBLE", "UINT32", "UINT64",    "COMPLEX64",  "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
-    "FLOAT8E5M2FNUZ", "UINT4", "INT4", "FLOAT4E2M1", "FLOAT8E8M0", "UINT2", "INT2", "FLOAT6E2M3", "FLOAT6E3M2"};
+    "UNDEFINED",      "FLOAT",      "UINT8",          "INT8",       "UINT16",    "INT16",
+    "INT32",          "INT64",      "STRING",         "BOOL",       "FLOAT16",   "DOUBLE",
+    "UINT32",         "UINT64",     "COMPLEX64",      "COMPLEX128", "BFLOAT16",  "FLOAT8E4M3FN",
+    "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4",      "INT4",      "FLOAT4E2M1",
+    "FLOAT8E8M0",     "UINT2",      "INT2",           "FLOAT6E2M3", "FLOAT6E3M2"};
 
 const char *hn_onnx_type_name(int64_t type) {
   return type >= 0 && type < (int64_t)(sizeof type_names / sizeof *type_names) ? type_names[type] : "unknown";
@@ -43,7 +46,8 @@ static hone_status read_entry(hn_onnx_data *d, hn_pb *m, const hn_pb_field *fiel
   }
   const char **slot = strcmp(key, "location") == 0 ? &p->file
                       : strcmp(key, "offset") == 0 ? &p->offset
-                      : strcmp(key, "length") == 0 ? &p->length : NULL;
+                      : strcmp(key, "length") == 0 ? &p->length
+                                                   : NULL;
   if (slot) *slot = value;
   return m->source->status;
 }
@@ -66,9 +70,7 @@ static hone_status read_fields(hn_onnx_data *d, hn_pb *m, proto *p) {
     case HN_ONNX_TENSOR_DIMS: status = read_dims(m, &f, p); break;
     case HN_ONNX_TENSOR_DATA_TYPE: p->type = (int64_t)f.value; break;
     case HN_ONNX_TENSOR_DATA_LOCATION: p->location = (int64_t)f.value; break;
-    case HN_ONNX_TENSOR_NAME:
-      p->name = hn_pb_name(m, &f, d->arena);
-      break;
+    case HN_ONNX_TENSOR_NAME: p->name = hn_pb_name(m, &f, d->arena); break;
     case HN_ONNX_TENSOR_RAW_DATA:
       p->has_raw = true;
       p->raw = f;
@@ -85,7 +87,8 @@ static hone_status read_fields(hn_onnx_data *d, hn_pb *m, proto *p) {
     case HN_ONNX_TENSOR_STRING_DATA: p->typed[f.number]++; break;
     case HN_ONNX_TENSOR_EXTERNAL_DATA: status = read_entry(d, m, &f, p); break;
     case HN_ONNX_TENSOR_SEGMENT:
-      status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "a tensor is stored in segments (or this is no tensor but a sequence)");
+      status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED,
+                          "a tensor is stored in segments (or this is no tensor but a sequence)");
       break;
     default: break;
     }
@@ -110,22 +113,25 @@ static uint32_t typed_field(hone_dtype dtype) {
 static hone_status check_desc(hn_pb *m, const proto *p, hone_tensor_desc *desc) {
   if (p->type == 0) return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has no data type", shown(p));
   if (p->type < 0 || p->type >= HONE_DTYPE_COUNT || p->type == HONE_DTYPE_C64 || p->type == HONE_DTYPE_C128) {
-    hone_status status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "tensor '%.80s' has data type %lld (%s), which hone does not read",
+    hone_status status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED,
+                                    "tensor '%.80s' has data type %lld (%s), which hone does not read",
                                     shown(p), (long long)p->type, hn_onnx_type_name(p->type));
     return status;
   }
   for (int32_t i = 0; i < p->rank; i++)
     if (p->dim[i] < 0)
-      return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has the negative dimension %lld", shown(p), (long long)p->dim[i]);
+      return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has the negative dimension %lld", shown(p),
+                        (long long)p->dim[i]);
   *desc = hone_desc((hone_dtype)p->type, p->rank, p->dim);
   if (hone_desc_bytes(desc) < 0)
-    return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has more elements than memory can address", shown(p));
+    return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has more elements than memory can address",
+                      shown(p));
   return HONE_OK;
 }
 
 /* "has 12 bytes of raw_data, but f32[2x2] needs 16". */
-static hone_status wrong_size(hn_pb *m, const proto *p, const hone_tensor_desc *desc, unsigned long long got, const char *what,
-                              unsigned long long need) {
+static hone_status wrong_size(hn_pb *m, const proto *p, const hone_tensor_desc *desc, unsigned long long got,
+                              const char *what, unsigned long long need) {
   char text[128];
   hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' is %s, which needs %llu %s, but it has %llu", shown(p),
              hone_desc_format(desc, text, sizeof text), need, what, got);
@@ -170,11 +176,12 @@ static hone_status store_int(hn_pb *m, const proto *p, hone_dtype dtype, int64_t
   default: memcpy(at, &v, sizeof v);
   }
   if (fits) return HONE_OK;
-  return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' holds the number %lld, which is no %s", shown(p), (long long)v,
-                    hone_dtype_name(dtype));
+  return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' holds the number %lld, which is no %s", shown(p),
+                    (long long)v, hone_dtype_name(dtype));
 }
 
-static hone_status take_field(hn_onnx_data *d, hn_pb *m, const proto *p, const hn_pb_field *f, hone_tensor *out, uint8_t **at) {
+static hone_status take_field(hn_onnx_data *d, hn_pb *m, const proto *p, const hn_pb_field *f,
+                              hone_tensor *out, uint8_t **at) {
   hone_dtype dtype = out->desc.dtype;
   size_t size = hone_dtype_size(dtype);
   hone_status status = HONE_OK;
@@ -210,7 +217,8 @@ static hone_status take_typed(hn_onnx_data *d, hn_pb *m, const proto *p, uint32_
 
 /* ------------------------------------------------------------------ external data */
 
-hone_status hn_onnx_external(hn_onnx_data *d, const hn_pb *m, const char *tensor, const char *location, hn_file *out) {
+hone_status hn_onnx_external(hn_onnx_data *d, const hn_pb *m, const char *tensor, const char *location,
+                             hn_file *out) {
   uintptr_t known = (uintptr_t)hn_map_get(&d->by_location, location);
   if (known) {
     *out = d->files->ptr[known - 1];
@@ -219,9 +227,12 @@ hone_status hn_onnx_external(hn_onnx_data *d, const hn_pb *m, const char *tensor
   hn_pb_source *s = m->source;
   hone_status status = HONE_OK;
   if (!d->folder) {
-    status = hn_fail(s->error, HONE_ERROR_UNSUPPORTED, "the bytes lie in another file, but there is no folder to look in");
+    status = hn_fail(s->error, HONE_ERROR_UNSUPPORTED,
+                     "the bytes lie in another file, but there is no folder to look in");
   } else if ((status = hn_file_map(location, d->folder, out, s->error)) == HONE_OK) {
-    if (hn_vec_push(d->files, *out) && hn_map_set(&d->by_location, location, (void *)(uintptr_t)d->files->len)) return HONE_OK;
+    if (hn_vec_push(d->files, *out) &&
+        hn_map_set(&d->by_location, location, (void *)(uintptr_t)d->files->len))
+      return HONE_OK;
     if (d->files->len == 0 || d->files->ptr[d->files->len - 1].data != out->data) hn_file_unmap(out);
     status = hn_fail_memory(s->error, sizeof *out, "a mapping");
   } else if (status == HONE_ERROR_INPUT && s->error && strncmp(s->error->what, "cannot open", 11) == 0)
@@ -245,16 +256,19 @@ static hone_status take_external(hn_onnx_data *d, hn_pb *m, const proto *p, hone
   hn_file file;
   if (out->desc.dtype == HONE_DTYPE_STRING)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has strings in external data", shown(p));
-  if (!p->file || !*p->file) return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has external data without a location", shown(p));
+  if (!p->file || !*p->file)
+    return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has external data without a location", shown(p));
   if ((p->offset && !decimal(p->offset, &offset)) || (p->length && !decimal(p->length, &length)))
-    return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s': offset or length of its external data is no number", shown(p));
+    return hn_pb_fail(m, HONE_ERROR_INPUT,
+                      "tensor '%.80s': offset or length of its external data is no number", shown(p));
   if (length != bytes) return wrong_size(m, p, &out->desc, length, "bytes", bytes);
   hone_status status = hn_onnx_external(d, m, shown(p), p->file, &file);
   if (status != HONE_OK) return status;
   if (offset > file.size || bytes > file.size - offset)
-    return hn_pb_fail(m, HONE_ERROR_INPUT,
-                      "tensor '%.80s': external data at byte %llu, %llu long, is past the end of '%.80s' (%zu bytes)", shown(p),
-                      (unsigned long long)offset, (unsigned long long)bytes, p->file, file.size);
+    return hn_pb_fail(
+        m, HONE_ERROR_INPUT,
+        "tensor '%.80s': external data at byte %llu, %llu long, is past the end of '%.80s' (%zu bytes)",
+        shown(p), (unsigned long long)offset, (unsigned long long)bytes, p->file, file.size);
   return take_bytes(d, m, file.data + offset, (size_t)bytes, out);
 }
 
@@ -279,7 +293,8 @@ hone_status hn_onnx_tensor(hn_onnx_data *d, hn_pb *m, hone_tensor *out, const ch
                         hone_dtype_name(desc.dtype), m->desc->field[i]->name);
   }
   if (p.location != 0 && p.location != 1)
-    return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "tensor '%.80s' has the unknown data location %lld", shown(&p), (long long)p.location);
+    return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "tensor '%.80s' has the unknown data location %lld",
+                      shown(&p), (long long)p.location);
   if (p.has_raw + typed + (p.location == 1) > 1)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has its bytes in two places", shown(&p));
   if (p.location == 1) return take_external(d, m, &p, out);

@@ -27,6 +27,7 @@ hone_status hn_onnx_tensor(hn_onnx_data *data, hn_pb *m, hone_tensor *out, const
 const char *hn_onnx_type_name(int64_t type);
 
 /* The file that `location` names below the folder, mapped once. */
-hone_status hn_onnx_external(hn_onnx_data *data, const hn_pb *m, const char *tensor, const char *location, hn_file *out);
+hone_status hn_onnx_external(hn_onnx_data *data, const hn_pb *m, const char *tensor, const char *location,
+                             hn_file *out);
 
 #endif

@@ -16,10 +16,12 @@ static hone_status load_opset(hn_onnx_loader *l, hn_pb *m) {
   for (size_t i = 0; i < model->opsets.len; i++) {
     if (strcmp(model->opsets.ptr[i].domain, o.domain) != 0) continue;
     if (model->opsets.ptr[i].version == o.version) return HONE_OK;
-    return hn_pb_fail(m, HONE_ERROR_INPUT, "the opset of domain '%.80s' is imported as version %lld and as version %lld", o.domain,
+    return hn_pb_fail(m, HONE_ERROR_INPUT,
+                      "the opset of domain '%.80s' is imported as version %lld and as version %lld", o.domain,
                       (long long)model->opsets.ptr[i].version, (long long)o.version);
   }
-  if (model->opsets.len == MOST_OPSETS) return hn_pb_fail(m, HONE_ERROR_INPUT, "more than %d opsets are imported", MOST_OPSETS);
+  if (model->opsets.len == MOST_OPSETS)
+    return hn_pb_fail(m, HONE_ERROR_INPUT, "more than %d opsets are imported", MOST_OPSETS);
   return hn_vec_push(&model->opsets, o) ? HONE_OK : hn_pb_no_memory(m);
 }
 
@@ -61,7 +63,8 @@ static hone_status load_model(hn_onnx_loader *l) {
   hone_status status = load_head(l, &m, &at);
   if (status != HONE_OK) return status;
   if (!at.ptr) return hn_pb_fail(&m, HONE_ERROR_INPUT, "this is no ONNX model: it has no graph");
-  if (l->model->ir_version <= 0) return hn_pb_fail(&m, HONE_ERROR_INPUT, "this is no ONNX model: it has no IR version");
+  if (l->model->ir_version <= 0)
+    return hn_pb_fail(&m, HONE_ERROR_INPUT, "this is no ONNX model: it has no IR version");
   if (l->model->ir_version < OLDEST_IR)
     return hn_pb_fail(&m, HONE_ERROR_UNSUPPORTED, "the model has IR version %lld, hone reads %d and newer",
                       (long long)l->model->ir_version, OLDEST_IR);
@@ -76,8 +79,8 @@ static hone_status load_model(hn_onnx_loader *l) {
   return status;
 }
 
-static hone_status load(const uint8_t *data, size_t size, const hn_file *file, const char *folder, const char *name,
-                        hn_model **out, hone_error *error) {
+static hone_status load(const uint8_t *data, size_t size, const hn_file *file, const char *folder,
+                        const char *name, hn_model **out, hone_error *error) {
   hn_onnx_loader l = {.source = {.name = name, .data = data, .size = size, .error = error}};
   hone_status status;
   *out = NULL;
@@ -142,14 +145,15 @@ hone_status hn_onnx_load(const char *path, hn_model **out, hone_error *error) {
   return status != HONE_OK ? status : load(file.data, file.size, &file, folder, path, out, error);
 }
 
-hone_status hn_onnx_load_memory(const void *data, size_t size, const char *folder, const char *name, hn_model **out,
-                                hone_error *error) {
+hone_status hn_onnx_load_memory(const void *data, size_t size, const char *folder, const char *name,
+                                hn_model **out, hone_error *error) {
   return load(size ? data : (const uint8_t *)"", size, NULL, folder, name, out, error);
 }
 
-hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char *file, hn_arena *arena, hone_tensor *out,
-                                       const char **name, hone_error *error) {
-  hn_pb_source source = {.name = file, .data = size ? data : (const uint8_t *)"", .size = size, .error = error};
+hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char *file, hn_arena *arena,
+                                       hone_tensor *out, const char **name, hone_error *error) {
+  hn_pb_source source = {
+      .name = file, .data = size ? data : (const uint8_t *)"", .size = size, .error = error};
   hn_onnx_files files = {0};
   hn_onnx_data to = {.arena = arena, .copy = true, .files = &files};
   hn_pb m;
@@ -158,7 +162,8 @@ hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char
   return hn_onnx_tensor(&to, &m, out, name);
 }
 
-hone_status hn_onnx_load_tensor(const char *path, hn_arena *arena, hone_tensor *out, const char **name, hone_error *error) {
+hone_status hn_onnx_load_tensor(const char *path, hn_arena *arena, hone_tensor *out, const char **name,
+                                hone_error *error) {
   hn_file file;
   hone_status status = hn_file_map(path, NULL, &file, error);
   if (status != HONE_OK) return status;

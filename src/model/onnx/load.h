@@ -23,8 +23,8 @@ typedef struct hn_onnx_loader {
   hn_onnx_data data;
   hn_onnx_files files; /* become the model's at the end, whether loading succeeds or not */
   hn_arena scratch;
-  hn_map symbols;      /* name -> -dimension */
-  hn_map functions;    /* key of hn_onnx_function_key -> hn_onnx_function */
+  hn_map symbols;   /* name -> -dimension */
+  hn_map functions; /* key of hn_onnx_function_key -> hn_onnx_function */
   HN_VEC(hn_onnx_function *) function_list;
   uint32_t depth;
   uint64_t expanded_nodes, expanded_bytes; /* by functions, against files that grow exponentially */
@@ -63,14 +63,14 @@ hone_status hn_onnx_load_type(hn_onnx_loader *l, hn_pb *m, hn_value *value);
 hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope);
 
 /* ---- load_attr.c */
-hone_status hn_onnx_load_attr(hn_onnx_loader *l, hn_pb *m, hone_node *node, const hn_onnx_scope *scope, const char *rename,
-                              int64_t must_be);
+hone_status hn_onnx_load_attr(hn_onnx_loader *l, hn_pb *m, hone_node *node, const hn_onnx_scope *scope,
+                              const char *rename, int64_t must_be);
 
 /* ---- load_function.c */
 hone_status hn_onnx_load_function(hn_onnx_loader *l, hn_pb *m);
 /* The function that node m calls, *out; NULL: the model has no such function. */
-hone_status hn_onnx_function_find(hn_onnx_loader *l, const hn_pb *m, const char *domain, const char *name, const char *overload,
-                                  hn_onnx_function **out);
+hone_status hn_onnx_function_find(hn_onnx_loader *l, const hn_pb *m, const char *domain, const char *name,
+                                  const char *overload, hn_onnx_function **out);
 /* Puts the function's nodes where the call stands. in and out are the call's values (NULL: left out). */
 hone_status hn_onnx_expand(hn_onnx_loader *l, hn_onnx_function *f, const hn_pb *node, const char *node_name,
                            hn_value *const *in, size_t n_in, hn_value *const *out, size_t n_out,

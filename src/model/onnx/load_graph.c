@@ -1,4 +1,5 @@
-/* GraphProto -> hn_graph: inputs, initializers, nodes, outputs and declared types, whatever their order in the file. */
+/* GraphProto -> hn_graph: inputs, initializers, nodes, outputs and declared types, whatever their order in
+ * the file. */
 #include "base/error.h"
 #include "model/onnx/load.h"
 
@@ -65,7 +66,7 @@ static hone_status load_dim(hn_onnx_loader *l, hn_pb *m, int64_t *dim) {
   if (*dim) return HONE_OK;
   if (!hn_vec_push(&l->model->symbols, symbol)) return hn_pb_no_memory(m);
   *dim = -1 - (int64_t)l->model->symbols.len;
-  return hn_map_set(&l->symbols, symbol, (void *)(uintptr_t)-*dim) ? HONE_OK : hn_pb_no_memory(m);
+  return hn_map_set(&l->symbols, symbol, (void *)(uintptr_t) - *dim) ? HONE_OK : hn_pb_no_memory(m);
 }
 
 static hone_status load_shape(hn_onnx_loader *l, hn_pb *m, hone_tensor_desc *desc) {
@@ -94,12 +95,13 @@ static hone_status load_tensor_type(hn_onnx_loader *l, hn_pb *m, hone_tensor_des
     if (f.number == HN_ONNX_TENSOR_TYPE_SHAPE) {
       shape_at = f;
     } else if (f.value >= HONE_DTYPE_COUNT) {
-      return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "element type %lld (%s) is none that hone knows", (long long)f.value,
-                        hn_onnx_type_name((int64_t)f.value));
+      return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "element type %lld (%s) is none that hone knows",
+                        (long long)f.value, hn_onnx_type_name((int64_t)f.value));
     } else
       desc->dtype = (hone_dtype)f.value;
   }
-  if (l->source.status == HONE_OK && shape_at.ptr && hn_pb_open(&shape, m, &shape_at)) load_shape(l, &shape, desc);
+  if (l->source.status == HONE_OK && shape_at.ptr && hn_pb_open(&shape, m, &shape_at))
+    load_shape(l, &shape, desc);
   return l->source.status;
 }
 
@@ -124,8 +126,10 @@ static hone_status load_type(hn_onnx_loader *l, hn_pb *m, hn_value_kind *kind, h
       break;
     }
     case HN_ONNX_TYPE_MAP_TYPE: *kind = HN_MAP; break;
-    case HN_ONNX_TYPE_SPARSE_TENSOR_TYPE: return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "sparse tensors are not supported");
-    case HN_ONNX_TYPE_OPAQUE_TYPE: return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "opaque types are not supported");
+    case HN_ONNX_TYPE_SPARSE_TENSOR_TYPE:
+      return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "sparse tensors are not supported");
+    case HN_ONNX_TYPE_OPAQUE_TYPE:
+      return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "opaque types are not supported");
     default: break;
     }
   }
@@ -133,7 +137,8 @@ static hone_status load_type(hn_onnx_loader *l, hn_pb *m, hn_value_kind *kind, h
 }
 
 /* What a file says about a value in two places must agree as far as both say something. */
-static hone_status check_same(const hn_pb *m, const char *name, const hone_tensor_desc *is, const hone_tensor_desc *declared) {
+static hone_status check_same(const hn_pb *m, const char *name, const hone_tensor_desc *is,
+                              const hone_tensor_desc *declared) {
   char a[96], b[96];
   bool clash = is->dtype && declared->dtype && is->dtype != declared->dtype;
   if (is->rank >= 0 && declared->rank >= 0) {
@@ -159,7 +164,9 @@ hone_status hn_onnx_load_type(hn_onnx_loader *l, hn_pb *m, hn_value *v) {
     }
   if (l->source.status != HONE_OK || !has_type) return l->source.status;
   if (v->constant) {
-    if (kind != HN_TENSOR) return hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' is a tensor, but is declared as something else", v->name);
+    if (kind != HN_TENSOR)
+      return hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' is a tensor, but is declared as something else",
+                        v->name);
     return check_same(m, v->name, &v->constant->desc, &desc);
   }
   hone_status status = check_same(m, v->name, &v->desc, &desc);
@@ -175,7 +182,8 @@ hone_status hn_onnx_load_type(hn_onnx_loader *l, hn_pb *m, hn_value *v) {
 typedef hone_status part_fn(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope);
 
 /* Calls fn for every message in field `number`. */
-static hone_status each(hn_onnx_loader *l, hn_pb *m, uint32_t number, const hn_onnx_scope *scope, part_fn *fn) {
+static hone_status each(hn_onnx_loader *l, hn_pb *m, uint32_t number, const hn_onnx_scope *scope,
+                        part_fn *fn) {
   hn_pb part;
   hone_status status = HONE_OK;
   hn_pb_rewind(m);
@@ -211,8 +219,9 @@ static hone_status load_initializer(hn_onnx_loader *l, hn_pb *m, const hn_onnx_s
   if (!*name) return hn_pb_fail(m, HONE_ERROR_INPUT, "an initializer has no name");
   hn_value *v = hn_map_get(scope->names ? scope->names : &scope->graph->by_name, name);
   if (v && v->is_input && !v->constant)
-    status = v->kind == HN_TENSOR ? check_same(m, name, &t.desc, &v->desc)
-                                  : hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' has an initializer, but is no tensor", name);
+    status = v->kind == HN_TENSOR
+                 ? check_same(m, name, &t.desc, &v->desc)
+                 : hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' has an initializer, but is no tensor", name);
   else
     v = hn_onnx_define(l, m, scope, name);
   if (!v || status != HONE_OK) return l->source.status;
@@ -229,8 +238,10 @@ static hone_status refuse_sparse(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scop
   for (hn_pb_field f; hn_pb_next(m, &f);)
     if (f.number == HN_ONNX_SPARSE_VALUES && hn_pb_open(&values, m, &f))
       for (hn_pb_field g; hn_pb_next(&values, &g);)
-        if (g.number == HN_ONNX_TENSOR_NAME && !(name = hn_pb_name(&values, &g, &l->scratch))) return l->source.status;
-  return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "the initializer '%.80s' is sparse, which hone does not read", name);
+        if (g.number == HN_ONNX_TENSOR_NAME && !(name = hn_pb_name(&values, &g, &l->scratch)))
+          return l->source.status;
+  return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "the initializer '%.80s' is sparse, which hone does not read",
+                    name);
 }
 
 /* Before IR 4 every initializer had to be listed as input and was no less constant for that. */
@@ -252,13 +263,16 @@ static hone_status load_output(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope 
   if (!name) return l->source.status;
   if (!hn_onnx_find(scope, name, &v) || !v)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "nothing makes the output '%.80s'", name);
-  if (v->graph != scope->graph) { /* a body that hands an outer value back; of the same name it would hide that value */
+  if (v->graph !=
+      scope->graph) { /* a body that hands an outer value back; of the same name it would hide that value */
     hn_value *mine = hn_value_create(scope->graph, NULL);
-    if (!mine || !hn_node_create(scope->graph, NULL, "Identity", NULL, NULL, &v, 1, &mine, 1)) return hn_pb_no_memory(m);
+    if (!mine || !hn_node_create(scope->graph, NULL, "Identity", NULL, NULL, &v, 1, &mine, 1))
+      return hn_pb_no_memory(m);
     v = mine;
   }
   if (hn_onnx_load_type(l, m, v) != HONE_OK) return l->source.status;
-  if (v->desc.rank >= 0 && !(v->declared = hn_arena_memdup(&l->model->arena, &v->desc, sizeof v->desc))) return hn_pb_no_memory(m);
+  if (v->desc.rank >= 0 && !(v->declared = hn_arena_memdup(&l->model->arena, &v->desc, sizeof v->desc)))
+    return hn_pb_no_memory(m);
   return hn_graph_add_output(scope->graph, v) ? HONE_OK : hn_pb_no_memory(m);
 }
 
@@ -295,7 +309,8 @@ static hone_status load_graph_name(hn_onnx_loader *l, hn_pb *m, hn_graph *g) {
 
 hone_status hn_onnx_load_graph(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope) {
   if (++l->depth > HN_ONNX_NESTING)
-    return hn_pb_fail(m, HONE_ERROR_INPUT, "graphs and function calls are nested more than %d deep", HN_ONNX_NESTING);
+    return hn_pb_fail(m, HONE_ERROR_INPUT, "graphs and function calls are nested more than %d deep",
+                      HN_ONNX_NESTING);
   hone_status status = load_graph_name(l, m, scope->graph);
   if (status == HONE_OK) status = each(l, m, HN_ONNX_GRAPH_SPARSE_INITIALIZER, scope, refuse_sparse);
   if (status == HONE_OK) status = each(l, m, HN_ONNX_GRAPH_INPUT, scope, load_input);

@@ -17,7 +17,8 @@ typedef struct proto {
   value_list in, out;
 } proto;
 
-static hone_status read_input(hn_pb *m, const hn_pb_field *f, const hn_onnx_scope *scope, hn_arena *arena, value_list *in) {
+static hone_status read_input(hn_pb *m, const hn_pb_field *f, const hn_onnx_scope *scope, hn_arena *arena,
+                              value_list *in) {
   hn_value *v = NULL;
   if (f->len) {
     const char *name = hn_pb_name(m, f, arena);
@@ -28,7 +29,8 @@ static hone_status read_input(hn_pb *m, const hn_pb_field *f, const hn_onnx_scop
   return hn_vec_push(in, v) ? HONE_OK : hn_pb_no_memory(m);
 }
 
-static hone_status read_output(hn_pb *m, const hn_pb_field *f, const hn_onnx_scope *scope, hn_arena *arena, value_list *out) {
+static hone_status read_output(hn_pb *m, const hn_pb_field *f, const hn_onnx_scope *scope, hn_arena *arena,
+                               value_list *out) {
   hn_value *v = NULL;
   if (f->len) {
     const char *name = hn_pb_name(m, f, arena);
@@ -61,7 +63,8 @@ static hone_status read_node(hn_pb *m, const hn_onnx_scope *scope, hn_arena *are
     if (text && !(*text = hn_pb_name(m, &f, arena))) *text = "";
   }
   if (status == HONE_OK) status = m->source->status;
-  if (status == HONE_OK && !*p->op_type) status = hn_pb_fail(m, HONE_ERROR_INPUT, "the node has no operator type");
+  if (status == HONE_OK && !*p->op_type)
+    status = hn_pb_fail(m, HONE_ERROR_INPUT, "the node has no operator type");
   p->domain = hn_onnx_domain(p->domain);
   return status;
 }
@@ -74,24 +77,27 @@ static int32_t opset_inside(const hn_onnx_scope *scope, const hone_node *n) {
   return n->opset;
 }
 
-static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope, hn_arena *arena, const proto *p) {
+static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope, hn_arena *arena,
+                             const proto *p) {
   const char *name = p->name;
   if (scope->call) {
     name = hn_arena_printf(arena, "%s/%s", scope->call->prefix, *p->name ? p->name : p->op_type);
     if (!name) return hn_pb_no_memory(m);
   }
-  hone_node *n = hn_node_create(scope->graph, NULL, p->op_type, p->domain, name, p->in.ptr, (uint32_t)p->in.len, p->out.ptr,
-                                (uint32_t)p->out.len);
+  hone_node *n = hn_node_create(scope->graph, NULL, p->op_type, p->domain, name, p->in.ptr,
+                                (uint32_t)p->in.len, p->out.ptr, (uint32_t)p->out.len);
   if (!n) return hn_pb_no_memory(m);
   if (scope->call) n->opset = opset_inside(scope, n);
   uint32_t origin = (uint32_t)l->model->source.len;
-  if (!hn_vec_push(&l->model->source, (hn_source_node){n->name, n->op_type}) || !hn_node_set_origin(n, &origin, 1))
+  if (!hn_vec_push(&l->model->source, (hn_source_node){n->name, n->op_type}) ||
+      !hn_node_set_origin(n, &origin, 1))
     return hn_pb_no_memory(m);
   hone_status status = HONE_OK;
   hn_pb attr;
   hn_pb_rewind(m);
   for (hn_pb_field f; status == HONE_OK && hn_pb_next(m, &f);)
-    if (f.number == HN_ONNX_NODE_ATTRIBUTE && hn_pb_open(&attr, m, &f)) status = hn_onnx_load_attr(l, &attr, n, scope, NULL, 0);
+    if (f.number == HN_ONNX_NODE_ATTRIBUTE && hn_pb_open(&attr, m, &f))
+      status = hn_onnx_load_attr(l, &attr, n, scope, NULL, 0);
   return status != HONE_OK ? status : l->source.status;
 }
 
@@ -103,9 +109,11 @@ hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *
   if (status == HONE_OK) status = hn_onnx_function_find(l, m, p.domain, p.op_type, p.overload, &f);
   if (status == HONE_OK) {
     if (f)
-      status = hn_onnx_expand(l, f, m, *p.name ? p.name : p.op_type, p.in.ptr, p.in.len, p.out.ptr, p.out.len, scope);
+      status = hn_onnx_expand(l, f, m, *p.name ? p.name : p.op_type, p.in.ptr, p.in.len, p.out.ptr, p.out.len,
+                              scope);
     else if (*p.overload)
-      status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "the node calls overload '%.80s' of %.80s, which the model does not define",
+      status = hn_pb_fail(m, HONE_ERROR_UNSUPPORTED,
+                          "the node calls overload '%.80s' of %.80s, which the model does not define",
                           p.overload, p.op_type);
     else
       status = make_node(l, m, scope, &arena, &p);

@@ -1,5 +1,5 @@
-/* Writing ONNX. Protobuf wants the length of a message before its bytes, so each message is a function that is run twice:
- * once to count, once to write. Weights go from where they lie straight into the file. */
+/* Writing ONNX. Protobuf wants the length of a message before its bytes, so each message is a function that
+ * is run twice: once to count, once to write. Weights go from where they lie straight into the file. */
 #include "model/onnx/onnx.h"
 
 #include "base/error.h"
@@ -62,8 +62,8 @@ static void real(sink *s, uint32_t field, float f) {
 
 typedef void (*message)(sink *s, const void *what, const hn_model *m);
 
-/* A counting sink goes through each message once; a writing one counts every level anew, which is the depth times the
- * small parts (weights are not looked at when they are counted). */
+/* A counting sink goes through each message once; a writing one counts every level anew, which is the depth
+ * times the small parts (weights are not looked at when they are counted). */
 static void nested(sink *s, uint32_t field, message f, const void *what, const hn_model *m) {
   if (!s->file) {
     uint64_t before = s->count;
@@ -79,7 +79,8 @@ static void nested(sink *s, uint32_t field, message f, const void *what, const h
   f(s, what, m);
 }
 
-/* ------------------------------------------------------------------ messages, with the field numbers of onnx.proto */
+/* ------------------------------------------------------------------ messages, with the field numbers of
+ * onnx.proto */
 
 typedef struct named_tensor {
   const char *name; /* NULL: none */
@@ -94,9 +95,11 @@ static void tensor_message(sink *s, const void *what, const hn_model *m) {
   number(s, 2, t->desc.dtype);
   int64_t count = hone_desc_count(&t->desc);
   if (t->desc.dtype == HONE_DTYPE_STRING)
-    for (int64_t i = 0; i < count; i++) bytes(s, 6, ((const hone_string *)t->data)[i].ptr, ((const hone_string *)t->data)[i].len);
+    for (int64_t i = 0; i < count; i++)
+      bytes(s, 6, ((const hone_string *)t->data)[i].ptr, ((const hone_string *)t->data)[i].len);
   if (n->name) text(s, 8, n->name);
-  if (t->desc.dtype != HONE_DTYPE_STRING) bytes(s, 9, t->data, (size_t)count * hone_dtype_size(t->desc.dtype));
+  if (t->desc.dtype != HONE_DTYPE_STRING)
+    bytes(s, 9, t->data, (size_t)count * hone_dtype_size(t->desc.dtype));
 }
 
 static void dim_message(sink *s, const void *what, const hn_model *m) {
@@ -119,17 +122,26 @@ static void tensor_type_message(sink *s, const void *what, const hn_model *m) {
   if (d->rank >= 0) nested(s, 2, shape_message, d, m);
 }
 
-static void type_message(sink *s, const void *what, const hn_model *m) { nested(s, 1, tensor_type_message, what, m); }
+static void type_message(sink *s, const void *what, const hn_model *m) {
+  nested(s, 1, tensor_type_message, what, m);
+}
 
-static void element_message(sink *s, const void *what, const hn_model *m) { nested(s, 1, type_message, what, m); }
-static void sequence_message(sink *s, const void *what, const hn_model *m) { nested(s, 4, element_message, what, m); }
-static void optional_message(sink *s, const void *what, const hn_model *m) { nested(s, 9, element_message, what, m); }
+static void element_message(sink *s, const void *what, const hn_model *m) {
+  nested(s, 1, type_message, what, m);
+}
+static void sequence_message(sink *s, const void *what, const hn_model *m) {
+  nested(s, 4, element_message, what, m);
+}
+static void optional_message(sink *s, const void *what, const hn_model *m) {
+  nested(s, 9, element_message, what, m);
+}
 
 static void value_message(sink *s, const void *what, const hn_model *m) {
   const hn_value *v = what;
   const hone_tensor_desc *d = &v->desc;
   if (d->rank < 0 && v->declared && v->declared->dtype == d->dtype) d = v->declared;
-  static const message by_kind[] = {[HN_TENSOR] = type_message, [HN_SEQUENCE] = sequence_message, [HN_OPTIONAL] = optional_message};
+  static const message by_kind[] = {
+      [HN_TENSOR] = type_message, [HN_SEQUENCE] = sequence_message, [HN_OPTIONAL] = optional_message};
   text(s, 1, v->name);
   if (v->kind != HN_MAP && d->dtype != HONE_DTYPE_NONE) nested(s, 2, by_kind[v->kind], d, m);
 }
@@ -152,7 +164,8 @@ static void attribute_message(sink *s, const void *what, const hn_model *m) {
     for (size_t i = 0; i < a->list.n; i++) number(s, 8, ((const int64_t *)a->list.ptr)[i]);
     break;
   case HONE_ATTR_STRINGS:
-    for (size_t i = 0; i < a->list.n; i++) bytes(s, 9, ((const hone_string *)a->list.ptr)[i].ptr, ((const hone_string *)a->list.ptr)[i].len);
+    for (size_t i = 0; i < a->list.n; i++)
+      bytes(s, 9, ((const hone_string *)a->list.ptr)[i].ptr, ((const hone_string *)a->list.ptr)[i].len);
     break;
   default: break;
   }
@@ -173,7 +186,9 @@ static void node_message(sink *s, const void *what, const hn_model *m) {
 }
 
 /* Constants that somebody reads are initializers. */
-static bool is_initializer(const hn_value *v) { return v->constant && !v->producer && (hn_value_needed(v) || v->is_input); }
+static bool is_initializer(const hn_value *v) {
+  return v->constant && !v->producer && (hn_value_needed(v) || v->is_input);
+}
 
 static void graph_message(sink *s, const void *what, const hn_model *m) {
   const hn_graph *g = what;
@@ -184,14 +199,16 @@ static void graph_message(sink *s, const void *what, const hn_model *m) {
     if (is_initializer(v)) nested(s, 5, tensor_message, &(named_tensor){v->name, v->constant}, m);
   }
   for (size_t i = 0; i < g->inputs.len; i++) nested(s, 11, value_message, g->inputs.ptr[i], m);
-  for (size_t i = 0; i < g->values.len && m->ir_version < 4; i++) { /* before IR 4 every initializer is an input */
+  for (size_t i = 0; i < g->values.len && m->ir_version < 4;
+       i++) { /* before IR 4 every initializer is an input */
     const hn_value *v = g->values.ptr[i];
     if (is_initializer(v) && !v->is_input) nested(s, 11, value_message, v, m);
   }
   for (size_t i = 0; i < g->outputs.len; i++) nested(s, 12, value_message, g->outputs.ptr[i], m);
   for (size_t i = 0; i < g->values.len; i++) {
     const hn_value *v = g->values.ptr[i];
-    if (v->producer && !v->is_output && v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE && v->desc.rank >= 0)
+    if (v->producer && !v->is_output && v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE &&
+        v->desc.rank >= 0)
       nested(s, 13, value_message, v, m);
   }
 }
@@ -213,11 +230,13 @@ static void model_message(sink *s, const void *what, const hn_model *m) {
 
 /* ------------------------------------------------------------------ files */
 
-static hone_status write_file(message f, const void *what, const hn_model *m, const char *path, hone_error *error) {
+static hone_status write_file(message f, const void *what, const hn_model *m, const char *path,
+                              hone_error *error) {
   sink counter = {.error = NULL};
   f(&counter, what, m);
   if (counter.count > INT32_MAX) {
-    hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model has %llu bytes, an ONNX file can hold 2147483647", (unsigned long long)counter.count);
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model has %llu bytes, an ONNX file can hold 2147483647",
+            (unsigned long long)counter.count);
     hn_error_where(error, "%s", path);
     return HONE_ERROR_UNSUPPORTED;
   }
@@ -237,15 +256,18 @@ static hone_status write_file(message f, const void *what, const hn_model *m, co
   return s.status;
 }
 
-/* What a file cannot say: a node of another opset than the model imports (inlined from a function that imports its own),
- * unless its definition is the same in both; inputs and outputs whose type is too deep a nest for a descriptor. */
+/* What a file cannot say: a node of another opset than the model imports (inlined from a function that
+ * imports its own), unless its definition is the same in both; inputs and outputs whose type is too deep a
+ * nest for a descriptor. */
 static hone_status check_sayable(const hn_model *m, const hn_graph *g, hone_error *error) {
   hone_status status = HONE_OK;
   for (const hone_node *n = g->first; n && status == HONE_OK; n = n->next) {
     int64_t opset = hn_model_opset(m, n->domain);
-    bool same = opset == n->opset || (n->op && opset >= n->op->since && (!n->op->until || opset <= n->op->until));
+    bool same =
+        opset == n->opset || (n->op && opset >= n->op->since && (!n->op->until || opset <= n->op->until));
     if (!same) {
-      hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is of opset %d, the model imports %lld: one file cannot hold both", n->op_type,
+      hn_fail(error, HONE_ERROR_UNSUPPORTED,
+              "%s is of opset %d, the model imports %lld: one file cannot hold both", n->op_type,
               (int)n->opset, (long long)opset);
       hn_error_where(error, "node '%s'", n->name);
       return HONE_ERROR_UNSUPPORTED;
@@ -270,6 +292,7 @@ hone_status hn_onnx_save(const hn_model *model, const char *path, hone_error *er
   return write_file(model_message, NULL, model, path, error);
 }
 
-hone_status hn_onnx_save_tensor(const hone_tensor *tensor, const char *name, const char *path, hone_error *error) {
+hone_status hn_onnx_save_tensor(const hone_tensor *tensor, const char *name, const char *path,
+                                hone_error *error) {
   return write_file(tensor_message, &(named_tensor){name, tensor}, NULL, path, error);
 }

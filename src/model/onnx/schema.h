@@ -1,4 +1,5 @@
-/* ONNX's messages as tables (schema.def): numbers for the loader and writer, forms and names for the wire reader. */
+/* ONNX's messages as tables (schema.def): numbers for the loader and writer, forms and names for the wire
+ * reader. */
 #ifndef HN_MODEL_ONNX_SCHEMA_H
 #define HN_MODEL_ONNX_SCHEMA_H
 

@@ -14,8 +14,8 @@ static hn_pb again(const hn_pb *m, hn_pb_source *scratch) {
   return copy;
 }
 
-/* "graph.node[3]'conv1'.attribute[0]'pads'". A message knows only its parent and its first byte: its index is counted
- * by reading the parent again, which costs nothing as long as nothing fails. */
+/* "graph.node[3]'conv1'.attribute[0]'pads'". A message knows only its parent and its first byte: its index is
+ * counted by reading the parent again, which costs nothing as long as nothing fails. */
 static size_t path(const hn_pb *m, char *buf, size_t size) {
   if (!m->as || !m->parent) return 0;
   size_t n = path(m->parent, buf, size);
@@ -30,7 +30,8 @@ static size_t path(const hn_pb *m, char *buf, size_t size) {
     self = again(m, &scratch);
     for (hn_pb_field f; hn_pb_next(&self, &f);) {
       if (strcmp(f.desc->name, "name") != 0 || !hn_utf8_valid(f.ptr, f.len) || n + 1 >= size) continue;
-      if (f.len) n += (size_t)snprintf(buf + n, size - n, "'%.*s'", f.len < 64 ? (int)f.len : 64, (const char *)f.ptr);
+      if (f.len)
+        n += (size_t)snprintf(buf + n, size - n, "'%.*s'", f.len < 64 ? (int)f.len : 64, (const char *)f.ptr);
       break;
     }
   }
@@ -46,7 +47,8 @@ static void vfail(const hn_pb *m, const uint8_t *at, hone_status status, const c
   vsnprintf(text, sizeof text, what, ap);
   hn_fail(s->error, status, "%s", text);
   size_t n = path(m, place, sizeof place);
-  hn_error_where(s->error, "%s: byte %zu%s%.*s", s->name, (size_t)(at - s->data), n ? ": " : "", (int)n, place);
+  hn_error_where(s->error, "%s: byte %zu%s%.*s", s->name, (size_t)(at - s->data), n ? ": " : "", (int)n,
+                 place);
 }
 
 static void fail_at(const hn_pb *m, const uint8_t *at, hone_status status, const char *what, ...)
@@ -71,13 +73,22 @@ hone_status hn_pb_no_memory(const hn_pb *m) {
 }
 
 void hn_pb_begin(hn_pb *m, hn_pb_source *source, hn_pb_message_id id) {
-  *m = (hn_pb){.source = source, .desc = &hn_pb_messages[id], .start = source->data, .at = source->data,
+  *m = (hn_pb){.source = source,
+               .desc = &hn_pb_messages[id],
+               .start = source->data,
+               .at = source->data,
                .end = source->data + source->size};
 }
 
 bool hn_pb_open(hn_pb *m, const hn_pb *parent, const hn_pb_field *f) {
-  *m = (hn_pb){.source = parent->source, .parent = parent, .desc = &hn_pb_messages[f->desc->holds], .as = f->desc,
-               .start = f->ptr, .at = f->ptr, .end = f->ptr + f->len, .depth = parent->depth + 1};
+  *m = (hn_pb){.source = parent->source,
+               .parent = parent,
+               .desc = &hn_pb_messages[f->desc->holds],
+               .as = f->desc,
+               .start = f->ptr,
+               .at = f->ptr,
+               .end = f->ptr + f->len,
+               .depth = parent->depth + 1};
   if (m->depth < HN_PB_DEPTH) return true;
   /* Without the path: it would be hundreds of names long. */
   hn_pb outermost = *m;
@@ -156,18 +167,17 @@ static bool read_field(hn_pb *m, hn_pb_field *f) {
     if (!varint(&m->at, m->end, &length)) break;
     left = (size_t)(m->end - m->at);
     if (length > left) {
-      fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s is %llu bytes long, but only %zu are left", name, m->desc->name,
-              (unsigned long long)length, left);
-      if (!m->as) hn_error_hint(m->source->error, "the file is cut off, or it is no ONNX model: get it again");
+      fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s is %llu bytes long, but only %zu are left", name,
+              m->desc->name, (unsigned long long)length, left);
+      if (!m->as)
+        hn_error_hint(m->source->error, "the file is cut off, or it is no ONNX model: get it again");
       return false;
     }
     f->ptr = m->at;
     f->len = (size_t)length;
     m->at += length;
     return true;
-  default:
-    fail_at(m, tag_at, HONE_ERROR_INPUT, "not a protobuf field");
-    return false;
+  default: fail_at(m, tag_at, HONE_ERROR_INPUT, "not a protobuf field"); return false;
   }
   fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s is cut off", name, m->desc->name);
   return false;
@@ -179,11 +189,13 @@ bool hn_pb_next(hn_pb *m, hn_pb_field *f) {
     if (!read_field(m, f)) return false;
     if (f->desc) {
       if (form_fits(f->desc->form, f->wire)) return true;
-      fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s has wire type %d", f->desc->name, m->desc->name, (int)f->wire);
+      fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s has wire type %d", f->desc->name, m->desc->name,
+              (int)f->wire);
       return false;
     }
     if (!m->desc->skip_unknown) {
-      fail_at(m, tag_at, HONE_ERROR_UNSUPPORTED, "%s has the field %u, which hone does not know", m->desc->name, f->number);
+      fail_at(m, tag_at, HONE_ERROR_UNSUPPORTED, "%s has the field %u, which hone does not know",
+              m->desc->name, f->number);
       hn_error_hint(m->source->error, "the model needs a newer reader, or the file is damaged");
       return false;
     }
@@ -196,8 +208,8 @@ size_t hn_pb_count(const hn_pb *m, const hn_pb_field *f) {
   if (f->desc->form != HN_PB_INTS) {
     size_t size = f->desc->form == HN_PB_FLOATS ? 4 : 8;
     if (f->len % size == 0) return f->len / size;
-    fail_at(m, f->ptr, HONE_ERROR_INPUT, "%s of %s is %zu bytes long, no multiple of %zu", f->desc->name, m->desc->name,
-            f->len, size);
+    fail_at(m, f->ptr, HONE_ERROR_INPUT, "%s of %s is %zu bytes long, no multiple of %zu", f->desc->name,
+            m->desc->name, f->len, size);
     return SIZE_MAX;
   }
   size_t n = 0;
@@ -234,7 +246,8 @@ bool hn_utf8_valid(const uint8_t *s, size_t n) {
       if ((s[i] & 0xc0) != 0x80) return false;
       c = c << 6 | (s[i] & 0x3fu);
     }
-    if ((more == 2 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) || (more == 3 && (c < 0x10000 || c > 0x10ffff)))
+    if ((more == 2 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
+        (more == 3 && (c < 0x10000 || c > 0x10ffff)))
       return false;
   }
   return true;

@@ -1,4 +1,5 @@
-/* AffineGrid: the sampling grid of GridSample for an affine map theta of normalised coordinates, 2-D or 3-D. */
+/* AffineGrid: the sampling grid of GridSample for an affine map theta of normalised coordinates, 2-D or 3-D.
+ */
 #include "model/ops/common/bulk.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -10,10 +11,12 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int32_t axes = n == 4 || n == 5 ? (int32_t)n - 2 : 0;
   if (n != -1 && !axes) return hn_op_bad(io->node, error, "size does not have 4 or 5 values");
   if (theta->rank >= 0) {
-    if (theta->rank != 3) return hn_op_bad(io->node, error, "theta has rank %d, expected 3", (int)theta->rank);
+    if (theta->rank != 3)
+      return hn_op_bad(io->node, error, "theta has rank %d, expected 3", (int)theta->rank);
     if (theta->dim[1] >= 0) {
       int64_t rows = theta->dim[1];
-      if ((rows != 2 && rows != 3) || (axes && rows != axes) || (theta->dim[2] >= 0 && theta->dim[2] != rows + 1))
+      if ((rows != 2 && rows != 3) || (axes && rows != axes) ||
+          (theta->dim[2] >= 0 && theta->dim[2] != rows + 1))
         return hn_op_bad(io->node, error, "theta is %lld x %lld", (long long)rows, (long long)theta->dim[2]);
       axes = (int32_t)rows;
     }
@@ -55,7 +58,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       at[axes] = 1;
       for (int32_t r = 0; r < axes; r++) {
         out[r] = 0;
-        for (int32_t c = 0; c <= axes; c++) out[r] += hn_get_f64(theta, (n * axes + r) * (axes + 1) + c) * at[c];
+        for (int32_t c = 0; c <= axes; c++)
+          out[r] += hn_get_f64(theta, (n * axes + r) * (axes + 1) + c) * at[c];
       }
       hn_store_f64(y, (n * points + p) * axes, out, axes);
     }
@@ -68,6 +72,6 @@ static void cost(const hone_infer *io, hone_cost *cost) {
 
 static const hone_attr_desc attrs[] = {{"align_corners", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(affine_grid) = {HN_OP_HEAD, .op_type = "AffineGrid", .since = 20, .min_inputs = 2, .max_inputs = 2,
-                      .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
-                      .cost = cost, .reference = reference};
+HN_OP(affine_grid) = {HN_OP_HEAD,      .op_type = "AffineGrid", .since = 20,      .min_inputs = 2,
+                      .max_inputs = 2, .min_outputs = 1,        .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                      .attrs = attrs,  .infer = infer,          .cost = cost,     .reference = reference};

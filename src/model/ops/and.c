@@ -1,7 +1,7 @@
 /* And: true where both operands are. */
 #include "model/ops/common/elementwise.h"
 
-HN_BINARY_LOOP(bool, uint8_t, bool, uint8_t, x && y)
+HN_BINARY_LOOP(bool, uint8_t, bool, uint8_t, x &&y)
 static const hn_binary_loops loops = {.of = {[HONE_DTYPE_BOOL] = loop_bool}};
 
 HN_BINARY_OP(and, "And", 1, HN_TYPES_BOOL, hn_infer_compare);

@@ -1,5 +1,5 @@
-/* AveragePool: mean over each window. Padding counts only with count_include_pad, and what ceil_mode adds beyond the
- * padding never counts. */
+/* AveragePool: mean over each window. Padding counts only with count_include_pad, and what ceil_mode adds
+ * beyond the padding never counts. */
 #include "model/ops/common/pool.h"
 
 static double window_mean(void *p, const hn_pool_tile *t, const double *x, int64_t at) {
@@ -33,6 +33,7 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
                                        {"dilations", HONE_ATTR_INTS, false, 19, 0},
                                        {0}};
 
-HN_OP(average_pool) = {HN_OP_HEAD, .op_type = "AveragePool", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                       .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                       .infer = hn_pool_infer, .cost = hn_pool_cost, .reference = reference};
+HN_OP(average_pool) = {
+    HN_OP_HEAD,      .op_type = "AveragePool", .since = 1,           .min_inputs = 1,
+    .max_inputs = 1, .min_outputs = 1,         .max_outputs = 1,     .types = HN_TYPES_FLOAT,
+    .attrs = attrs,  .infer = hn_pool_infer,   .cost = hn_pool_cost, .reference = reference};

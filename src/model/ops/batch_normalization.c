@@ -1,5 +1,5 @@
-/* BatchNormalization: y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Opset 14 and later can train on
- * request (training_mode); up to opset 9 training is asked for by extra outputs and refused. */
+/* BatchNormalization: y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Opset 14 and later can
+ * train on request (training_mode); up to opset 9 training is asked for by extra outputs and refused. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/moments.h"
 
@@ -40,7 +40,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (io->n_outputs > 1 && !training(io->node))
     for (uint32_t i = 1; i < io->n_outputs; i++)
       if (io->output[i]) return hn_op_bad(io->node, error, "output %u exists only with training_mode", i);
-  for (uint32_t i = 1; i < 3 && i < io->n_outputs; i++) hn_infer_set(io, i, io->input[2 + i]->dtype, 1, &channels);
+  for (uint32_t i = 1; i < 3 && i < io->n_outputs; i++)
+    hn_infer_set(io, i, io->input[2 + i]->dtype, 1, &channels);
   return HONE_OK;
 }
 
@@ -51,14 +52,16 @@ static void train(hone_call *call, int64_t c, const double *column, int64_t n, d
   now[1] = *var = hn_variance(column, n, *mean);
   for (uint32_t i = 0; i < 2; i++)
     if (i + 1 < call->n_outputs && call->output[i + 1])
-      hn_set_f64(call->output[i + 1], c, hn_get_f64(call->input[3 + i], c) * momentum + now[i] * (1 - momentum));
+      hn_set_f64(call->output[i + 1], c,
+                 hn_get_f64(call->input[3 + i], c) * momentum + now[i] * (1 - momentum));
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
   int32_t rank = x->desc.rank;
-  int64_t batch = x->desc.dim[0], channels = rank > 1 ? x->desc.dim[1] : 1, inner = hn_dims_product(&x->desc, 2, rank);
+  int64_t batch = x->desc.dim[0], channels = rank > 1 ? x->desc.dim[1] : 1,
+          inner = hn_dims_product(&x->desc, 2, rank);
   if (per_activation(call->node)) {
     channels *= inner;
     inner = 1;
@@ -79,15 +82,18 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 2 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 2 * hn_known_count(io->input[0]));
+}
 
-static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0},
-                                       {"momentum", HONE_ATTR_FLOAT, false, 0, 0},
-                                       {"spatial", HONE_ATTR_INT, false, 0, 8},
-                                       {"is_test", HONE_ATTR_INT, false, 0, 6},
-                                       {"training_mode", HONE_ATTR_INT, false, 14, 0},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {"epsilon", HONE_ATTR_FLOAT, false, 0, 0},      {"momentum", HONE_ATTR_FLOAT, false, 0, 0},
+    {"spatial", HONE_ATTR_INT, false, 0, 8},        {"is_test", HONE_ATTR_INT, false, 0, 6},
+    {"training_mode", HONE_ATTR_INT, false, 14, 0}, {0}};
 
-HN_OP(batch_normalization) = {HN_OP_HEAD, .op_type = "BatchNormalization", .since = 6, .min_inputs = 5,
-                              .max_inputs = 5, .min_outputs = 1, .max_outputs = 5, .types = HN_TYPES_FLOAT,
-                              .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+HN_OP(batch_normalization) = {HN_OP_HEAD,       .op_type = "BatchNormalization",
+                              .since = 6,       .min_inputs = 5,
+                              .max_inputs = 5,  .min_outputs = 1,
+                              .max_outputs = 5, .types = HN_TYPES_FLOAT,
+                              .attrs = attrs,   .infer = infer,
+                              .cost = cost,     .reference = reference};

@@ -8,10 +8,14 @@ SHIFTS(8, uint8_t)
 SHIFTS(16, uint16_t)
 SHIFTS(32, uint32_t)
 SHIFTS(64, uint64_t)
-static const hn_binary_loops left = {.of = {[HONE_DTYPE_U8] = loop_left_8, [HONE_DTYPE_U16] = loop_left_16,
-                                            [HONE_DTYPE_U32] = loop_left_32, [HONE_DTYPE_U64] = loop_left_64}};
-static const hn_binary_loops right = {.of = {[HONE_DTYPE_U8] = loop_right_8, [HONE_DTYPE_U16] = loop_right_16,
-                                             [HONE_DTYPE_U32] = loop_right_32, [HONE_DTYPE_U64] = loop_right_64}};
+static const hn_binary_loops left = {.of = {[HONE_DTYPE_U8] = loop_left_8,
+                                            [HONE_DTYPE_U16] = loop_left_16,
+                                            [HONE_DTYPE_U32] = loop_left_32,
+                                            [HONE_DTYPE_U64] = loop_left_64}};
+static const hn_binary_loops right = {.of = {[HONE_DTYPE_U8] = loop_right_8,
+                                             [HONE_DTYPE_U16] = loop_right_16,
+                                             [HONE_DTYPE_U32] = loop_right_32,
+                                             [HONE_DTYPE_U64] = loop_right_64}};
 
 static hone_status reference(hone_call *call, hone_error *error) {
   bool to_left = strcmp(hone_node_string(call->node, "direction", ""), "LEFT") == 0;
@@ -25,7 +29,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_infer_binary(io, error);
 }
 
-static const hone_attr_desc attrs[] = {{.name = "direction", .type = HONE_ATTR_STRING, .required = true}, {0}};
+static const hone_attr_desc attrs[] = {{.name = "direction", .type = HONE_ATTR_STRING, .required = true},
+                                       {0}};
 
-HN_OP(bit_shift) = {HN_OP_HEAD, .op_type = "BitShift", .since = 11, HN_BINARY_ARITY, .types = HN_TYPES_UINT,
-                    .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(bit_shift) = {HN_OP_HEAD,      .op_type = "BitShift",  .since = 11,
+                    HN_BINARY_ARITY, .types = HN_TYPES_UINT, .attrs = attrs,
+                    .infer = infer,  .reference = reference};

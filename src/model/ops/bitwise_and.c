@@ -1,7 +1,7 @@
 /* BitwiseAnd: bits that are set in both integers. */
 #include "model/ops/common/elementwise.h"
 
-HN_BINARY_WRAP_LOOPS(x & y)
+HN_BINARY_WRAP_LOOPS(x &y)
 static const hn_binary_loops loops = HN_BINARY_WRAP_INT_TABLE;
 
 HN_BINARY_OP(bitwise_and, "BitwiseAnd", 18, HN_TYPES_SINT | HN_TYPES_UINT, hn_infer_binary);

@@ -18,11 +18,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_cast_run(call, call->input[0], call->output[0], error);
 }
 
-static const hone_attr_desc attrs[] = {{.name = "to", .type = HONE_ATTR_INT, .required = true, .since = 6},
-                                       {.name = "saturate", .type = HONE_ATTR_INT, .since = 19}, /* float8 only */
-                                       {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "to", .type = HONE_ATTR_INT, .required = true, .since = 6},
+    {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
+    {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
+    {0}};
 
-HN_OP(cast) = {HN_OP_HEAD, .op_type = "Cast", .since = 6, .flags = HONE_OP_POINTWISE, .min_inputs = 1, .max_inputs = 1,
-               .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,
-               .reference = reference};
+HN_OP(cast) = {
+    HN_OP_HEAD,      .op_type = "Cast",     .since = 6,       .flags = HONE_OP_POINTWISE, .min_inputs = 1,
+    .max_inputs = 1, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL,      .attrs = attrs,
+    .infer = infer,  .reference = reference};

@@ -11,9 +11,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_cast_run(call, call->input[0], call->output[0], error);
 }
 
-static const hone_attr_desc attrs[] = {{.name = "saturate", .type = HONE_ATTR_INT, .since = 19}, /* float8 only */
-                                       {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
+    {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
+    {0}};
 
-HN_OP(cast_like) = {HN_OP_HEAD, .op_type = "CastLike", .since = 15, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,
-                    .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(cast_like) = {HN_OP_HEAD,      .op_type = "CastLike", .since = 15,           .min_inputs = 2,
+                    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1,      .types = HN_TYPES_ALL,
+                    .attrs = attrs,  .infer = infer,        .reference = reference};

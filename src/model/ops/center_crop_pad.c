@@ -1,4 +1,5 @@
-/* CenterCropPad: cuts or pads with zeros about the centre to a given size; an odd difference favours the beginning. */
+/* CenterCropPad: cuts or pads with zeros about the centre to a given size; an odd difference favours the
+ * beginning. */
 #include "model/ops/common/bulk.h"
 
 /* Target size of every dimension from the values of `shape`; those it does not name stay. */
@@ -69,6 +70,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"axes", HONE_ATTR_INTS, false, 0, 0}, {0}};
 
-HN_OP(center_crop_pad) = {HN_OP_HEAD, .op_type = "CenterCropPad", .since = 18, .flags = HONE_OP_MOVE,
-                          .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-                          .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(center_crop_pad) = {
+    HN_OP_HEAD,      .op_type = "CenterCropPad", .since = 18,      .flags = HONE_OP_MOVE, .min_inputs = 2,
+    .max_inputs = 2, .min_outputs = 1,           .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference};

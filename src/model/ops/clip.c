@@ -1,11 +1,13 @@
-/* Clip: min(max(x, low), high); bounds are attributes before opset 11, then optional scalars. NaN stays NaN. */
+/* Clip: min(max(x, low), high); bounds are attributes before opset 11, then optional scalars. NaN stays NaN.
+ */
 #include "model/ops/common/convert.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 1; i < 3 && i < io->n_inputs; i++) {
     const hone_tensor_desc *b = io->input[i];
     if (!b) continue;
-    if (hone_node_opset(io->node) < 11) return hn_op_bad(io->node, error, "bounds are attributes before opset 11");
+    if (hone_node_opset(io->node) < 11)
+      return hn_op_bad(io->node, error, "bounds are attributes before opset 11");
     if (b->dtype && io->input[0]->dtype && b->dtype != io->input[0]->dtype)
       return hn_op_bad(io->node, error, "bound is %s, x is %s", hone_dtype_name(b->dtype),
                        hone_dtype_name(io->input[0]->dtype));
@@ -17,11 +19,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 #define CLIP(T, low, high)                                                                                   \
   {                                                                                                          \
-    const T least = (low), most = (high), *x = hn_at(call->input[0], i);                                          \
+    const T least = (low), most = (high), *x = hn_at(call->input[0], i);                                     \
     T *y = hn_at_mut(call->output[0], i);                                                                    \
     for (int64_t j = 0; j < m; j++) {                                                                        \
       T v = x[j];                                                                                            \
-      v = v < least ? least : v;                                                                                \
+      v = v < least ? least : v;                                                                             \
       y[j] = v > most ? most : v;                                                                            \
     }                                                                                                        \
   }
@@ -29,7 +31,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   CLIP(T, low ? ((const T *)low->data)[0] : min, high ? ((const T *)high->data)[0] : max)
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *low = hn_call_has(call, 1) ? call->input[1] : NULL, *high = hn_call_has(call, 2) ? call->input[2] : NULL;
+  const hone_tensor *low = hn_call_has(call, 1) ? call->input[1] : NULL,
+                    *high = hn_call_has(call, 2) ? call->input[2] : NULL;
   hone_dtype t = call->input[0]->desc.dtype;
   bool by_attr = hone_node_opset(call->node) < 11;
   double lo = by_attr ? hone_node_float(call->node, "min", -INFINITY) : low ? hn_get_f64(low, 0) : -INFINITY;
@@ -74,6 +77,7 @@ static const hone_attr_desc attrs[] = {{.name = "min", .type = HONE_ATTR_FLOAT, 
                                        {.name = "consumed_inputs", .type = HONE_ATTR_INTS, .until = 5},
                                        {0}};
 
-HN_OP(clip) = {HN_OP_HEAD, .op_type = "Clip", .since = 1, .flags = HONE_OP_POINTWISE, .min_inputs = 1, .max_inputs = 3,
-               .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_NUMBER, .attrs = attrs, .infer = infer,
-               .reference = reference};
+HN_OP(clip) = {
+    HN_OP_HEAD,      .op_type = "Clip",     .since = 1,       .flags = HONE_OP_POINTWISE, .min_inputs = 1,
+    .max_inputs = 3, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_NUMBER,   .attrs = attrs,
+    .infer = infer,  .reference = reference};

@@ -1,4 +1,5 @@
-/* Col2Im: adds the columns that sliding blocks were unfolded into back to the image, in any number of dimensions. */
+/* Col2Im: adds the columns that sliding blocks were unfolded into back to the image, in any number of
+ * dimensions. */
 #include "model/ops/common/bulk.h"
 
 enum { MAX_AXES = HONE_MAX_RANK - 2 };
@@ -17,7 +18,8 @@ static hone_status read_list(const hone_node *node, const char *name, int64_t *o
   if (count && count != n) return hn_op_bad(node, error, "%s has %zu values, expected %zu", name, count, n);
   for (size_t i = 0; i < n; i++) {
     out[i] = count ? v[i] : least; /* the default of all three is their least value */
-    if (out[i] < least || out[i] > INT32_MAX) return hn_op_bad(node, error, "%s holds %lld", name, (long long)out[i]);
+    if (out[i] < least || out[i] > INT32_MAX)
+      return hn_op_bad(node, error, "%s holds %lld", name, (long long)out[i]);
   }
   return HONE_OK;
 }
@@ -32,7 +34,8 @@ static hone_status init(geometry *g, const hone_node *node, hone_error *error) {
   g->taps = g->places = 1;
   for (int32_t d = 0; d < g->n; d++) {
     if (g->image[d] < 1 || g->block[d] < 1 || g->image[d] > INT32_MAX || g->block[d] > INT32_MAX)
-      return hn_op_bad(node, error, "image or block size %lld, %lld", (long long)g->image[d], (long long)g->block[d]);
+      return hn_op_bad(node, error, "image or block size %lld, %lld", (long long)g->image[d],
+                       (long long)g->block[d]);
     int64_t room = g->image[d] + pads[d] + pads[g->n + d] - ((g->block[d] - 1) * g->dilation[d] + 1);
     if (room < 0) return hn_op_bad(node, error, "a block is larger than the padded image");
     g->pad[d] = pads[d];
@@ -48,11 +51,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   int64_t dims[HONE_MAX_RANK];
   geometry g;
-  if (x->rank >= 0 && x->rank != 3) return hn_op_bad(io->node, error, "the input has rank %d, expected 3", (int)x->rank);
+  if (x->rank >= 0 && x->rank != 3)
+    return hn_op_bad(io->node, error, "the input has rank %d, expected 3", (int)x->rank);
   int64_t n = hn_infer_ints(io, 1, g.image, MAX_AXES), m = hn_infer_ints(io, 2, g.block, MAX_AXES);
   if (n == -2 || m == -2) return hn_op_refuse(io->node, error, "more than %d spatial dimensions", MAX_AXES);
   if (n == 0 || m == 0 || (n > 0 && m > 0 && n != m))
-    return hn_op_bad(io->node, error, "image_shape has %lld values, block_shape %lld", (long long)n, (long long)m);
+    return hn_op_bad(io->node, error, "image_shape has %lld values, block_shape %lld", (long long)n,
+                     (long long)m);
   if (n < 0) return hn_infer_set(io, 0, x->dtype, -1, NULL), HONE_OK;
   dims[0] = x->rank == 3 ? x->dim[0] : HONE_DIM_UNKNOWN;
   dims[1] = HONE_DIM_UNKNOWN;
@@ -62,11 +67,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     hone_status s = init(&g, io->node, error);
     if (s) return s;
     if (x->rank == 3 && x->dim[1] >= 0) {
-      if (x->dim[1] % g.taps) return hn_op_bad(io->node, error, "%lld rows do not divide into blocks of %lld", (long long)x->dim[1], (long long)g.taps);
+      if (x->dim[1] % g.taps)
+        return hn_op_bad(io->node, error, "%lld rows do not divide into blocks of %lld", (long long)x->dim[1],
+                         (long long)g.taps);
       dims[1] = x->dim[1] / g.taps;
     }
     if (x->rank == 3 && x->dim[2] >= 0 && x->dim[2] != g.places)
-      return hn_op_bad(io->node, error, "the input has %lld columns, %lld blocks fit", (long long)x->dim[2], (long long)g.places);
+      return hn_op_bad(io->node, error, "the input has %lld columns, %lld blocks fit", (long long)x->dim[2],
+                       (long long)g.places);
   }
   hn_infer_set(io, 0, x->dtype, (int32_t)n + 2, dims);
   return HONE_OK;
@@ -123,6 +131,6 @@ static const hone_attr_desc attrs[] = {{"dilations", HONE_ATTR_INTS, false, 0, 0
                                        {"strides", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(col2im) = {HN_OP_HEAD, .op_type = "Col2Im", .since = 18, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,
-                 .max_outputs = 1, .types = HN_TYPES_NUMBER, .attrs = attrs, .infer = infer, .cost = cost,
-                 .reference = reference};
+HN_OP(col2im) = {HN_OP_HEAD,      .op_type = "Col2Im", .since = 18,      .min_inputs = 3,
+                 .max_inputs = 3, .min_outputs = 1,    .max_outputs = 1, .types = HN_TYPES_NUMBER,
+                 .attrs = attrs,  .infer = infer,      .cost = cost,     .reference = reference};

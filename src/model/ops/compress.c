@@ -5,8 +5,10 @@
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *c = io->input[1];
   hone_tensor_desc y = *io->input[0];
-  if (c->dtype && c->dtype != HONE_DTYPE_BOOL) return hn_op_bad(io->node, error, "condition is %s", hone_dtype_name(c->dtype));
-  if (c->rank >= 0 && c->rank != 1) return hn_op_bad(io->node, error, "condition has rank %d, not 1", c->rank);
+  if (c->dtype && c->dtype != HONE_DTYPE_BOOL)
+    return hn_op_bad(io->node, error, "condition is %s", hone_dtype_name(c->dtype));
+  if (c->rank >= 0 && c->rank != 1)
+    return hn_op_bad(io->node, error, "condition has rank %d, not 1", c->rank);
   if (!hone_node_has(io->node, "axis")) {
     y.rank = 1;
     y.dim[0] = HONE_DIM_UNKNOWN;
@@ -30,9 +32,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
     hone_status status = hn_axis(hone_node_int(call->node, "axis", 0), y.rank, &axis, error);
     if (status) return status;
     outer = hn_product(y.dim, 0, axis), length = y.dim[axis], inner = hn_product(y.dim, axis + 1, y.rank);
-  } else y.rank = 1;
+  } else
+    y.rank = 1;
   for (int64_t i = 0; i < n; i++) {
-    if (keep[i] && i >= length) return hn_op_bad(call->node, error, "condition %lld is true, the axis has %lld elements", (long long)i, (long long)length);
+    if (keep[i] && i >= length)
+      return hn_op_bad(call->node, error, "condition %lld is true, the axis has %lld elements", (long long)i,
+                       (long long)length);
     kept += keep[i] != 0;
   }
   y.dim[axis] = kept;
@@ -54,6 +59,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(compress) = {HN_OP_HEAD, .op_type = "Compress", .since = 9, .flags = HONE_OP_MOVE | HONE_OP_DATA_DEPENDENT,
-                   .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL,
-                   .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(compress) = {HN_OP_HEAD,
+                   .op_type = "Compress",
+                   .since = 9,
+                   .flags = HONE_OP_MOVE | HONE_OP_DATA_DEPENDENT,
+                   .min_inputs = 2,
+                   .max_inputs = 2,
+                   .min_outputs = 1,
+                   .max_outputs = 1,
+                   .types = HN_TYPES_ALL,
+                   .attrs = attrs,
+                   .infer = infer,
+                   .reference = reference};

@@ -2,7 +2,9 @@
 #include "model/ops/common/convert.h"
 #include "model/ops/common/move.h"
 
-static int64_t axis_of(const hone_node *node) { return hone_node_int(node, "axis", 1); /* the default of opset 1 */ }
+static int64_t axis_of(const hone_node *node) {
+  return hone_node_int(node, "axis", 1); /* the default of opset 1 */
+}
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_tensor_desc y = {.rank = -1};
@@ -26,19 +28,23 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       y.rank = x->rank;
       memcpy(y.dim, x->dim, sizeof y.dim);
     }
-    if (x->rank != y.rank) return hn_op_bad(io->node, error, "input %u has rank %d, others %d", i, x->rank, y.rank);
+    if (x->rank != y.rank)
+      return hn_op_bad(io->node, error, "input %u has rank %d, others %d", i, x->rank, y.rank);
     for (int32_t d = 0; d < y.rank; d++) {
       if (d == axis) {
-        if (x->dim[d] < 0) sized = false;
+        if (x->dim[d] < 0)
+          sized = false;
         else if (__builtin_add_overflow(total, x->dim[d], &total))
           return hn_op_bad(io->node, error, "the result is too large");
-      } else if (y.dim[d] < 0) y.dim[d] = x->dim[d] < 0 ? y.dim[d] : x->dim[d];
+      } else if (y.dim[d] < 0)
+        y.dim[d] = x->dim[d] < 0 ? y.dim[d] : x->dim[d];
       else if (x->dim[d] >= 0 && x->dim[d] != y.dim[d])
-        return hn_op_bad(io->node, error, "input %u has size %lld in dimension %d, others %lld", i, (long long)x->dim[d],
-                         d, (long long)y.dim[d]);
+        return hn_op_bad(io->node, error, "input %u has size %lld in dimension %d, others %lld", i,
+                         (long long)x->dim[d], d, (long long)y.dim[d]);
     }
   }
-  if (y.rank >= 0) y.dim[axis] = sized ? total : io->n_inputs == 1 ? io->input[0]->dim[axis] : HONE_DIM_UNKNOWN;
+  if (y.rank >= 0)
+    y.dim[axis] = sized ? total : io->n_inputs == 1 ? io->input[0]->dim[axis] : HONE_DIM_UNKNOWN;
   hn_infer_set(io, 0, y.dtype, y.rank, y.dim);
   return HONE_OK;
 }
@@ -49,7 +55,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status status = hn_axis(axis_of(call->node), y->desc.rank, &axis, error);
   if (status) return status;
   if (hn_count(y) == 0) return HONE_OK;
-  int64_t outer = hn_product(y->desc.dim, 0, axis), inner = hn_product(y->desc.dim, axis + 1, y->desc.rank), at = 0;
+  int64_t outer = hn_product(y->desc.dim, 0, axis), inner = hn_product(y->desc.dim, axis + 1, y->desc.rank),
+          at = 0;
   size_t size = hone_dtype_size(y->desc.dtype), row = (size_t)(y->desc.dim[axis] * inner) * size;
   for (uint32_t i = 0; i < call->n_inputs; i++) {
     const hone_tensor *x = call->input[i];
@@ -57,7 +64,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
     char *to = (char *)y->data + (size_t)at * size;
     status = hn_call_check(call, error);
     if (status) return status;
-    for (int64_t o = 0; o < outer && part; o++) memcpy(to + (size_t)o * row, (const char *)x->data + (size_t)o * part, part);
+    for (int64_t o = 0; o < outer && part; o++)
+      memcpy(to + (size_t)o * row, (const char *)x->data + (size_t)o * part, part);
     at += x->desc.dim[axis] * inner;
   }
   return HONE_OK;
@@ -65,6 +73,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(concat) = {HN_OP_HEAD, .op_type = "Concat", .since = 1, .flags = HONE_OP_MOVE, .min_inputs = 1,
-                 .max_inputs = HONE_VARIADIC, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-                 .infer = infer, .reference = reference};
+HN_OP(concat) = {HN_OP_HEAD,
+                 .op_type = "Concat",
+                 .since = 1,
+                 .flags = HONE_OP_MOVE,
+                 .min_inputs = 1,
+                 .max_inputs = HONE_VARIADIC,
+                 .min_outputs = 1,
+                 .max_outputs = 1,
+                 .types = HN_TYPES_ALL,
+                 .attrs = attrs,
+                 .infer = infer,
+                 .reference = reference};

@@ -8,14 +8,16 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_dtype dtype = value ? value->desc.dtype : HONE_DTYPE_F32;
   const hone_tensor_desc *s = io->input[0];
   int64_t dim[HONE_MAX_RANK];
-  if (s->rank >= 0 && s->rank != 1) return hn_op_bad(io->node, error, "the shape has rank %d, not 1", s->rank);
+  if (s->rank >= 0 && s->rank != 1)
+    return hn_op_bad(io->node, error, "the shape has rank %d, not 1", s->rank);
   hn_list shape;
   hone_status status = hn_list_infer(io, "", 0, 0, &shape, error);
   if (status) return status;
   if (shape.known) {
     if (shape.n > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %d", shape.n);
     for (int32_t i = 0; i < shape.n; i++)
-      if (shape.at[i] < 0) return hn_op_bad(io->node, error, "dimension %d is %lld", i, (long long)shape.at[i]);
+      if (shape.at[i] < 0)
+        return hn_op_bad(io->node, error, "dimension %d is %lld", i, (long long)shape.at[i]);
     hn_infer_set(io, 0, dtype, shape.n, shape.at);
     return HONE_OK;
   }
@@ -36,7 +38,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "value", .type = HONE_ATTR_TENSOR}, {0}};
 
-HN_OP(constant_of_shape) = {HN_OP_HEAD, .op_type = "ConstantOfShape", .since = 9, .flags = HONE_OP_MOVE,
-                            .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-                            .types = HONE_TYPES(HONE_DTYPE_I64), .attrs = attrs, .infer = infer,
+HN_OP(constant_of_shape) = {HN_OP_HEAD,
+                            .op_type = "ConstantOfShape",
+                            .since = 9,
+                            .flags = HONE_OP_MOVE,
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .min_outputs = 1,
+                            .max_outputs = 1,
+                            .types = HONE_TYPES(HONE_DTYPE_I64),
+                            .attrs = attrs,
+                            .infer = infer,
                             .reference = reference};

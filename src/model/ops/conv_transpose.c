@@ -1,4 +1,5 @@
-/* ConvTranspose: the gradient of a convolution. Every input element spreads w * x into the output; sums in double. */
+/* ConvTranspose: the gradient of a convolution. Every input element spreads w * x into the output; sums in
+ * double. */
 #include "model/ops/common/conv_core.h"
 
 typedef struct sink_arg {
@@ -16,8 +17,8 @@ static void sink(void *arg, int64_t n, int64_t m, int64_t at, const double *acc,
 }
 
 /* W is [channels][filters / group][kernel...]. */
-static hone_status check(const hone_node *node, const hone_tensor_desc *x, const hone_tensor_desc *w, int64_t *group,
-                         hone_error *error) {
+static hone_status check(const hone_node *node, const hone_tensor_desc *x, const hone_tensor_desc *w,
+                         int64_t *group, hone_error *error) {
   *group = hone_node_int(node, "group", 1);
   if (*group < 1 || *group > INT32_MAX) return hn_op_bad(node, error, "group is %lld", (long long)*group);
   if (w->rank >= 0 && x->rank >= 0 && w->rank != x->rank)
@@ -93,6 +94,9 @@ static const hone_attr_desc attrs[] = {HN_CONV_ATTRS,
                                        {"output_shape", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(conv_transpose) = {HN_OP_HEAD, .op_type = "ConvTranspose", .since = 1, .min_inputs = 2, .max_inputs = 3,
-                         .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                         .infer = infer, .cost = cost, .reference = reference};
+HN_OP(conv_transpose) = {HN_OP_HEAD,       .op_type = "ConvTranspose",
+                         .since = 1,       .min_inputs = 2,
+                         .max_inputs = 3,  .min_outputs = 1,
+                         .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                         .attrs = attrs,   .infer = infer,
+                         .cost = cost,     .reference = reference};

@@ -18,7 +18,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static hone_status reference(hone_call *call, hone_error *error) {
   enum { CHUNK = 256 };
-  const hone_tensor *x = call->input[0], *scale = call->input[1], *zero = hn_call_has(call, 2) ? call->input[2] : NULL;
+  const hone_tensor *x = call->input[0], *scale = call->input[1],
+                    *zero = hn_call_has(call, 2) ? call->input[2] : NULL;
   double v[CHUNK];
   hn_quant_map m;
   hone_status s = hn_quant_map_init(&m, call->node, &x->desc, &scale->desc, zero ? &zero->desc : NULL, error);
@@ -42,16 +43,26 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 2 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 2 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 13, 0},
                                        {"block_size", HONE_ATTR_INT, false, 21, 0},
                                        {"output_dtype", HONE_ATTR_INT, false, 23, 0},
                                        {0}};
 
-HN_OP(dequantize_linear) = {HN_OP_HEAD, .op_type = "DequantizeLinear", .since = 10, .min_inputs = 2, .max_inputs = 3,
-                            .min_outputs = 1, .max_outputs = 1,
+HN_OP(dequantize_linear) = {HN_OP_HEAD,
+                            .op_type = "DequantizeLinear",
+                            .since = 10,
+                            .min_inputs = 2,
+                            .max_inputs = 3,
+                            .min_outputs = 1,
+                            .max_outputs = 1,
                             .types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_I8) |
                                      HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_I16) |
                                      HONE_TYPES(HONE_DTYPE_I32),
-                            .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+                            .attrs = attrs,
+                            .infer = infer,
+                            .cost = cost,
+                            .reference = reference};

@@ -7,7 +7,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (x->rank == 0 || x->rank == 1) return hn_op_bad(io->node, error, "the input has rank %d", x->rank);
   if (x->rank >= 2) {
     int64_t m = x->dim[x->rank - 2], n = x->dim[x->rank - 1];
-    if (m >= 0 && n >= 0 && m != n) return hn_op_bad(io->node, error, "matrices of %lld x %lld are not square", (long long)m, (long long)n);
+    if (m >= 0 && n >= 0 && m != n)
+      return hn_op_bad(io->node, error, "matrices of %lld x %lld are not square", (long long)m, (long long)n);
   }
   hn_infer_set(io, 0, x->dtype, x->rank < 0 ? -1 : x->rank - 2, x->dim);
   return HONE_OK;
@@ -59,5 +60,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(det) = {HN_OP_HEAD, .op_type = "Det", .since = 11, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,
-              .max_outputs = 1, .types = HN_TYPES_FLOAT, .infer = infer, .cost = cost, .reference = reference};
+HN_OP(det) = {HN_OP_HEAD,      .op_type = "Det", .since = 11,           .min_inputs = 1,
+              .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,      .types = HN_TYPES_FLOAT,
+              .infer = infer,  .cost = cost,     .reference = reference};

@@ -1,5 +1,6 @@
-/* DFT: the discrete Fourier transform along one axis of real ([..., 1]) or complex ([..., 2]) data; onesided gives the half
- * of a real signal's spectrum that determines it, and inverse with onesided the real signal of such a half. */
+/* DFT: the discrete Fourier transform along one axis of real ([..., 1]) or complex ([..., 2]) data; onesided
+ * gives the half of a real signal's spectrum that determines it, and inverse with onesided the real signal of
+ * such a half. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
@@ -13,8 +14,8 @@ typedef struct plan {
   int64_t parts; /* numbers a point of the result */
 } plan;
 
-static hone_status make(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length, bool length_given,
-                        const hone_tensor *axis, plan *p, hone_error *error) {
+static hone_status make(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length,
+                        bool length_given, const hone_tensor *axis, plan *p, hone_error *error) {
   bool by_attr = hone_node_opset(node) < 20;
   int64_t a = by_attr ? hone_node_int(node, "axis", 1) : axis ? hn_get_i64(axis, 0) : -2;
   p->inverse = hone_node_int(node, "inverse", 0) != 0;
@@ -25,9 +26,13 @@ static hone_status make(const hone_node *node, const hone_tensor_desc *x, const 
   if (status) return status;
   if (p->axis == x->rank - 1) return hn_op_bad(node, error, "the last dimension holds the numbers' parts");
   int64_t parts = x->dim[x->rank - 1], have = x->dim[p->axis];
-  if (parts >= 0 && parts != 1 && parts != 2) return hn_op_bad(node, error, "the last dimension is %lld, not 1 or 2", (long long)parts);
+  if (parts >= 0 && parts != 1 && parts != 2)
+    return hn_op_bad(node, error, "the last dimension is %lld, not 1 or 2", (long long)parts);
   if (p->onesided && !p->inverse && parts == 2) return hn_op_bad(node, error, "onesided needs real data");
-  p->n = length ? hn_get_i64(length, 0) : length_given || have < 0 ? -1 : p->parts == 1 ? 2 * (have - 1) : have;
+  p->n = length                     ? hn_get_i64(length, 0)
+         : length_given || have < 0 ? -1
+         : p->parts == 1            ? 2 * (have - 1)
+                                    : have;
   p->out = p->n;
   if (length && p->n < 1) return hn_op_bad(node, error, "dft_length is %lld", (long long)p->n);
   if (p->n >= 0 && p->onesided && !p->inverse) p->out = p->n / 2 + 1;
@@ -47,7 +52,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     if (status && (!axis_open || y.rank < 2)) return status;
     if (axis_open)
       for (int32_t i = 0; i < y.rank - 1; i++) y.dim[i] = HONE_DIM_UNKNOWN;
-    else y.dim[p.axis] = p.out;
+    else
+      y.dim[p.axis] = p.out;
     y.dim[y.rank - 1] = p.parts;
   }
   hn_infer_set(io, 0, y.dtype, y.rank, y.dim);
@@ -100,6 +106,6 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT, .
                                        {.name = "onesided", .type = HONE_ATTR_INT},
                                        {0}};
 
-HN_OP(dft) = {HN_OP_HEAD, .op_type = "DFT", .since = 17, .min_inputs = 1, .max_inputs = 3, .min_outputs = 1,
-              .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer, .cost = cost,
-              .reference = reference};
+HN_OP(dft) = {HN_OP_HEAD,      .op_type = "DFT", .since = 17,      .min_inputs = 1,
+              .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
+              .attrs = attrs,  .infer = infer,   .cost = cost,     .reference = reference};

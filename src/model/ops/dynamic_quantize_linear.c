@@ -1,5 +1,5 @@
-/* DynamicQuantizeLinear: finds scale and zero point of u8 for the data at hand (zero always representable), then
- * quantises. All arithmetic is f32, as the definition's. */
+/* DynamicQuantizeLinear: finds scale and zero point of u8 for the data at hand (zero always representable),
+ * then quantises. All arithmetic is f32, as the definition's. */
 #include "model/ops/common/quant.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -23,15 +23,25 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (scale == 0) scale = 1; /* all zero: any scale will do */
   float zero = rintf((float)hn_saturate(0 - least / scale, 0, 255));
   uint8_t *y = call->output[0] ? call->output[0]->data : NULL;
-  for (int64_t i = 0; y && i < n; i++) y[i] = (uint8_t)hn_saturate((double)rintf(x[i] / scale) + zero, 0, 255);
+  for (int64_t i = 0; y && i < n; i++)
+    y[i] = (uint8_t)hn_saturate((double)rintf(x[i] / scale) + zero, 0, 255);
   if (call->output[1]) *(float *)call->output[1]->data = scale;
   if (call->output[2]) *(uint8_t *)call->output[2]->data = (uint8_t)zero;
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 5 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 5 * hn_known_count(io->input[0]));
+}
 
-HN_OP(dynamic_quantize_linear) = {HN_OP_HEAD, .op_type = "DynamicQuantizeLinear", .since = 11, .min_inputs = 1,
-                                  .max_inputs = 1, .min_outputs = 3, .max_outputs = 3,
-                                  .types = HONE_TYPES(HONE_DTYPE_F32), .infer = infer, .cost = cost,
+HN_OP(dynamic_quantize_linear) = {HN_OP_HEAD,
+                                  .op_type = "DynamicQuantizeLinear",
+                                  .since = 11,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .min_outputs = 3,
+                                  .max_outputs = 3,
+                                  .types = HONE_TYPES(HONE_DTYPE_F32),
+                                  .infer = infer,
+                                  .cost = cost,
                                   .reference = reference};

@@ -9,10 +9,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_unary(call, &loops, param, error);
 }
 
-static const hone_attr_desc attrs[] = {
-    {.name = "alpha", .type = HONE_ATTR_FLOAT},
-    HN_CONSUMED_INPUTS,
-    {0}};
+static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};
 
-HN_OP(elu) = {HN_OP_HEAD, .op_type = "Elu", .since = 1, HN_UNARY_ARITY, .types = HN_TYPES_FLOAT, .attrs = attrs,
-             .infer = hn_infer_same, .reference = reference};
+HN_OP(elu) = {HN_OP_HEAD,
+              .op_type = "Elu",
+              .since = 1,
+              HN_UNARY_ARITY,
+              .types = HN_TYPES_FLOAT,
+              .attrs = attrs,
+              .infer = hn_infer_same,
+              .reference = reference};

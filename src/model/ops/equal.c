@@ -14,8 +14,10 @@ static bool loop_string(const void *pa, int64_t sa, const void *pb, int64_t sb, 
   return true;
 }
 
-static const hn_binary_loops loops = {
-    .of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, HN_INT_LOOP_ENTRIES,
-           [HONE_DTYPE_BOOL] = loop_bool, [HONE_DTYPE_STRING] = loop_string}};
+static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
+                                             [HONE_DTYPE_F64] = loop_f64,
+                                             HN_INT_LOOP_ENTRIES,
+                                             [HONE_DTYPE_BOOL] = loop_bool,
+                                             [HONE_DTYPE_STRING] = loop_string}};
 
 HN_BINARY_OP(equal, "Equal", 1, HN_TYPES_ALL, hn_infer_compare);

@@ -12,7 +12,14 @@ HN_UNARY_LOOP(u32, uint32_t, uint32_t, erf((double)v))
 HN_UNARY_LOOP(u64, uint64_t, uint64_t, erf((double)v))
 static const hn_unary_loops loops = HN_UNARY_NUMBER_TABLE;
 
-static hone_status reference(hone_call *call, hone_error *error) { return hn_unary(call, &loops, NULL, error); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_unary(call, &loops, NULL, error);
+}
 
-HN_OP(erf) = {HN_OP_HEAD, .op_type = "Erf", .since = 9, HN_UNARY_ARITY, .types = HN_TYPES_NUMBER,
-              .infer = hn_infer_same, .reference = reference};
+HN_OP(erf) = {HN_OP_HEAD,
+              .op_type = "Erf",
+              .since = 9,
+              HN_UNARY_ARITY,
+              .types = HN_TYPES_NUMBER,
+              .infer = hn_infer_same,
+              .reference = reference};

@@ -12,7 +12,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     if (shape.n > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %d", shape.n);
     with.rank = shape.n;
     for (int32_t i = 0; i < shape.n; i++) {
-      if (shape.at[i] < 0) return hn_op_bad(io->node, error, "dimension %d is %lld", i, (long long)shape.at[i]);
+      if (shape.at[i] < 0)
+        return hn_op_bad(io->node, error, "dimension %d is %lld", i, (long long)shape.at[i]);
       with.dim[i] = shape.at[i];
     }
     status = hn_broadcast_dims(&y, &with, error);
@@ -35,5 +36,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(expand) = {HN_OP_HEAD, .op_type = "Expand", .since = 8, .flags = HONE_OP_MOVE, .min_inputs = 2, .max_inputs = 2,
-                 .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .infer = infer, .reference = reference};
+HN_OP(expand) = {HN_OP_HEAD,
+                 .op_type = "Expand",
+                 .since = 8,
+                 .flags = HONE_OP_MOVE,
+                 .min_inputs = 2,
+                 .max_inputs = 2,
+                 .min_outputs = 1,
+                 .max_outputs = 1,
+                 .types = HN_TYPES_ALL,
+                 .infer = infer,
+                 .reference = reference};

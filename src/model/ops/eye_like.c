@@ -4,7 +4,8 @@
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   int64_t dtype = hone_node_int(io->node, "dtype", x->dtype), dim[2] = {HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN};
-  if (x->rank >= 0 && x->rank != 2) return hn_op_bad(io->node, error, "the input has rank %d, not 2", x->rank);
+  if (x->rank >= 0 && x->rank != 2)
+    return hn_op_bad(io->node, error, "the input has rank %d, not 2", x->rank);
   if (dtype < 0 || dtype > 31 || !((HN_TYPES_NUMBER | HN_TYPES_BOOL) & HONE_TYPES(dtype)))
     return hn_op_refuse(io->node, error, "dtype number %lld", (long long)dtype);
   hn_infer_set(io, 0, (hone_dtype)dtype, 2, x->rank == 2 ? x->dim : dim);
@@ -21,8 +22,17 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "dtype", .type = HONE_ATTR_INT}, {.name = "k", .type = HONE_ATTR_INT}, {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "dtype", .type = HONE_ATTR_INT}, {.name = "k", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(eye_like) = {HN_OP_HEAD, .op_type = "EyeLike", .since = 9, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,
-                   .max_outputs = 1, .types = HN_TYPES_NUMBER | HN_TYPES_BOOL, .attrs = attrs, .infer = infer,
+HN_OP(eye_like) = {HN_OP_HEAD,
+                   .op_type = "EyeLike",
+                   .since = 9,
+                   .min_inputs = 1,
+                   .max_inputs = 1,
+                   .min_outputs = 1,
+                   .max_outputs = 1,
+                   .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
+                   .attrs = attrs,
+                   .infer = infer,
                    .reference = reference};

@@ -18,10 +18,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status visit(hone_call *call, void *context, int64_t place, int64_t at, int64_t slice, hone_error *error) {
+static hone_status visit(hone_call *call, void *context, int64_t place, int64_t at, int64_t slice,
+                         hone_error *error) {
   (void)context, (void)error;
   size_t size = hone_dtype_size(call->input[0]->desc.dtype), bytes = (size_t)slice * size;
-  if (bytes) memcpy((char *)call->output[0]->data + (size_t)place * bytes, (const char *)call->input[0]->data + (size_t)at * size, bytes);
+  if (bytes)
+    memcpy((char *)call->output[0]->data + (size_t)place * bytes,
+           (const char *)call->input[0]->data + (size_t)at * size, bytes);
   return HONE_OK;
 }
 
@@ -31,6 +34,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "batch_dims", .type = HONE_ATTR_INT, .since = 12}, {0}};
 
-HN_OP(gather_nd) = {HN_OP_HEAD, .op_type = "GatherND", .since = 11, .flags = HONE_OP_MOVE, .min_inputs = 2,
-                    .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-                    .infer = infer, .reference = reference};
+HN_OP(gather_nd) = {
+    HN_OP_HEAD,      .op_type = "GatherND", .since = 11,      .flags = HONE_OP_MOVE, .min_inputs = 2,
+    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference};

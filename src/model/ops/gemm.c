@@ -17,7 +17,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (b->rank == 2) y.dim[1] = b->dim[!tb];
   int64_t ka = a->rank == 2 ? a->dim[!ta] : -1, kb = b->rank == 2 ? b->dim[tb] : -1;
   if (ka >= 0 && kb >= 0 && ka != kb)
-    return hn_op_bad(io->node, error, "A has %lld in its inner dimension, B %lld", (long long)ka, (long long)kb);
+    return hn_op_bad(io->node, error, "A has %lld in its inner dimension, B %lld", (long long)ka,
+                     (long long)kb);
   if (hn_has_input(io, 2) && io->input[2]->rank >= 0) {
     const hone_tensor_desc *c = io->input[2];
     bool fits = c->rank <= 2;
@@ -27,7 +28,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     }
     if (!fits) {
       char text[96];
-      return hn_op_bad(io->node, error, "C, %s, does not broadcast to the product", hone_desc_format(c, text, sizeof text));
+      return hn_op_bad(io->node, error, "C, %s, does not broadcast to the product",
+                       hone_desc_format(c, text, sizeof text));
     }
   }
   hn_infer_set(io, 0, y.dtype, 2, y.dim);
@@ -59,14 +61,17 @@ static void add_c(hone_tensor *y, const hone_tensor *c, int64_t row, int64_t col
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
       int64_t at = i * n + j, from = i * row + j * col;
-      if (whole) hn_set_i64(y, at, (int64_t)((uint64_t)hn_get_i64(y, at) + (c ? (uint64_t)hn_get_i64(c, from) : 0)));
-      else hn_set_f64(y, at, alpha * hn_get_f64(y, at) + (c ? beta * hn_get_f64(c, from) : 0));
+      if (whole)
+        hn_set_i64(y, at, (int64_t)((uint64_t)hn_get_i64(y, at) + (c ? (uint64_t)hn_get_i64(c, from) : 0)));
+      else
+        hn_set_f64(y, at, alpha * hn_get_f64(y, at) + (c ? beta * hn_get_f64(c, from) : 0));
     }
 }
 
 /* A 16-bit float tensor widened, so that the product is rounded once, after C was added. */
 static hone_status widen(hone_call *call, const hone_tensor **t, hone_tensor *wide, hone_error *error) {
-  *wide = (hone_tensor){hone_desc(HONE_DTYPE_F32, (*t)->desc.rank, (*t)->desc.dim), (void *)hn_all_f32(call, *t, error)};
+  *wide = (hone_tensor){hone_desc(HONE_DTYPE_F32, (*t)->desc.rank, (*t)->desc.dim),
+                        (void *)hn_all_f32(call, *t, error)};
   *t = wide;
   return wide->data ? HONE_OK : HONE_ERROR_MEMORY;
 }
@@ -88,7 +93,8 @@ static hone_status product(hone_call *call, const hone_tensor *a, const hone_ten
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *a = call->input[0], *b = call->input[1], *c = hn_call_has(call, 2) ? call->input[2] : NULL;
+  const hone_tensor *a = call->input[0], *b = call->input[1],
+                    *c = hn_call_has(call, 2) ? call->input[2] : NULL;
   hone_tensor *y = call->output[0], wide[4];
   hone_dtype t = y->desc.dtype;
   if (t != HONE_DTYPE_F16 && t != HONE_DTYPE_BF16) return product(call, a, b, c, y, error);
@@ -97,7 +103,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (!status) status = widen(call, &b, &wide[1], error);
   if (!status && c) status = widen(call, &c, &wide[2], error);
   if (status) return status;
-  wide[3] = (hone_tensor){hone_desc(HONE_DTYPE_F32, 2, y->desc.dim), hn_scratch(call, n, sizeof(float), error)};
+  wide[3] =
+      (hone_tensor){hone_desc(HONE_DTYPE_F32, 2, y->desc.dim), hn_scratch(call, n, sizeof(float), error)};
   if (!wide[3].data) return HONE_ERROR_MEMORY;
   status = product(call, a, b, c, &wide[3], error);
   if (!status) hn_write_f32(y->data, t, 0, wide[3].data, n);
@@ -111,8 +118,16 @@ static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT
                                        {.name = "broadcast", .type = HONE_ATTR_INT, .until = 6},
                                        {0}};
 
-HN_OP(gemm) = {HN_OP_HEAD, .op_type = "Gemm", .since = 1, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,
+HN_OP(gemm) = {HN_OP_HEAD,
+               .op_type = "Gemm",
+               .since = 1,
+               .min_inputs = 2,
+               .max_inputs = 3,
+               .min_outputs = 1,
                .max_outputs = 1,
                .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                         HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
-               .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+               .attrs = attrs,
+               .infer = infer,
+               .cost = cost,
+               .reference = reference};

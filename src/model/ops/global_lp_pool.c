@@ -13,10 +13,21 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_global_pool_infer(io, error);
 }
 
-static hone_status reference(hone_call *call, hone_error *error) { return hn_global_pool_run(call, norm, error); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_global_pool_run(call, norm, error);
+}
 
 static const hone_attr_desc attrs[] = {{"p", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(global_lp_pool) = {HN_OP_HEAD, .op_type = "GlobalLpPool", .since = 2, .min_inputs = 1, .max_inputs = 1,
-                         .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                         .infer = infer, .cost = hn_global_pool_cost, .reference = reference};
+HN_OP(global_lp_pool) = {HN_OP_HEAD,
+                         .op_type = "GlobalLpPool",
+                         .since = 2,
+                         .min_inputs = 1,
+                         .max_inputs = 1,
+                         .min_outputs = 1,
+                         .max_outputs = 1,
+                         .types = HN_TYPES_FLOAT,
+                         .attrs = attrs,
+                         .infer = infer,
+                         .cost = hn_global_pool_cost,
+                         .reference = reference};

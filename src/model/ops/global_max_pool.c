@@ -9,8 +9,18 @@ static double maximum(const hone_node *node, const double *x, int64_t n) {
   return best;
 }
 
-static hone_status reference(hone_call *call, hone_error *error) { return hn_global_pool_run(call, maximum, error); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_global_pool_run(call, maximum, error);
+}
 
-HN_OP(global_max_pool) = {HN_OP_HEAD, .op_type = "GlobalMaxPool", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                          .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                          .infer = hn_global_pool_infer, .cost = hn_global_pool_cost, .reference = reference};
+HN_OP(global_max_pool) = {HN_OP_HEAD,
+                          .op_type = "GlobalMaxPool",
+                          .since = 1,
+                          .min_inputs = 1,
+                          .max_inputs = 1,
+                          .min_outputs = 1,
+                          .max_outputs = 1,
+                          .types = HN_TYPES_FLOAT,
+                          .infer = hn_global_pool_infer,
+                          .cost = hn_global_pool_cost,
+                          .reference = reference};

@@ -1,5 +1,5 @@
-/* GridSample: samples the input at the places that a grid gives, in any number of spatial dimensions. Coordinates are
- * computed in f32, so that nearest-neighbour ties fall as elsewhere; sums in double. */
+/* GridSample: samples the input at the places that a grid gives, in any number of spatial dimensions.
+ * Coordinates are computed in f32, so that nearest-neighbour ties fall as elsewhere; sums in double. */
 #include "model/ops/common/bulk.h"
 
 enum { MAX_AXES = HONE_MAX_RANK - 2, CUBIC_TAPS = 4 };
@@ -135,7 +135,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0], *grid = call->input[1];
   hone_tensor *y = call->output[0];
   int32_t rank = x->desc.rank, axes = rank - 2;
-  int64_t channels = x->desc.dim[1], in = hn_dims_product(&x->desc, 2, rank), out = hn_dims_product(&y->desc, 2, rank);
+  int64_t channels = x->desc.dim[1], in = hn_dims_product(&x->desc, 2, rank),
+          out = hn_dims_product(&y->desc, 2, rank);
   options o;
   taps t[MAX_AXES];
   hone_status s = read_options(call->node, &o, error);
@@ -173,6 +174,7 @@ static const hone_attr_desc attrs[] = {{"align_corners", HONE_ATTR_INT, false, 0
                                        {"padding_mode", HONE_ATTR_STRING, false, 0, 0},
                                        {0}};
 
-HN_OP(grid_sample) = {HN_OP_HEAD, .op_type = "GridSample", .since = 16, .min_inputs = 2, .max_inputs = 2,
-                      .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_NUMBER | HN_TYPES_BOOL, .attrs = attrs,
-                      .infer = infer, .cost = cost, .reference = reference};
+HN_OP(grid_sample) = {
+    HN_OP_HEAD,      .op_type = "GridSample", .since = 16,      .min_inputs = 2,
+    .max_inputs = 2, .min_outputs = 1,        .max_outputs = 1, .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
+    .attrs = attrs,  .infer = infer,          .cost = cost,     .reference = reference};

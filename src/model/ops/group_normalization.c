@@ -1,5 +1,5 @@
-/* GroupNormalization: normalises groups of channels of each sample. Scale and bias are given by group in opset 18 and
- * by channel from opset 21 on. */
+/* GroupNormalization: normalises groups of channels of each sample. Scale and bias are given by group in
+ * opset 18 and by channel from opset 21 on. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/moments.h"
 
@@ -7,9 +7,11 @@ static bool by_group(const hone_node *node) { return hone_node_opset(node) < 21;
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
-  int64_t groups = hone_node_int(io->node, "num_groups", 0), channels = x->rank > 1 ? x->dim[1] : HONE_DIM_UNKNOWN;
+  int64_t groups = hone_node_int(io->node, "num_groups", 0),
+          channels = x->rank > 1 ? x->dim[1] : HONE_DIM_UNKNOWN;
   int64_t stash = hone_node_int(io->node, "stash_type", HONE_DTYPE_F32);
-  if (stash != HONE_DTYPE_F32 && stash != HONE_DTYPE_F64 && stash != HONE_DTYPE_F16 && stash != HONE_DTYPE_BF16)
+  if (stash != HONE_DTYPE_F32 && stash != HONE_DTYPE_F64 && stash != HONE_DTYPE_F16 &&
+      stash != HONE_DTYPE_BF16)
     return hn_op_bad(io->node, error, "stash_type is %lld", (long long)stash);
   if (x->rank >= 0 && x->rank < 2) return hn_op_bad(io->node, error, "the input has rank %d", (int)x->rank);
   if (groups < 1 || (channels >= 0 && channels % groups))
@@ -43,13 +45,18 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 7 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 7 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"num_groups", HONE_ATTR_INT, true, 0, 0},
                                        {"stash_type", HONE_ATTR_INT, false, 21, 0},
                                        {0}};
 
-HN_OP(group_normalization) = {HN_OP_HEAD, .op_type = "GroupNormalization", .since = 18, .min_inputs = 3,
-                              .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                              .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+HN_OP(group_normalization) = {HN_OP_HEAD,       .op_type = "GroupNormalization",
+                              .since = 18,      .min_inputs = 3,
+                              .max_inputs = 3,  .min_outputs = 1,
+                              .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                              .attrs = attrs,   .infer = infer,
+                              .cost = cost,     .reference = reference};

@@ -1,5 +1,5 @@
-/* GRU: update z, reset r and hidden gate, in this order of rows. linear_before_reset applies the reset after the
- * recurrent product of the hidden gate. */
+/* GRU: update z, reset r and hidden gate, in this order of rows. linear_before_reset applies the reset after
+ * the recurrent product of the hidden gate. */
 #include "model/ops/common/rnn.h"
 
 static void step(const hn_rnn *r, double *gates, double *h, double *c, double *work) {
@@ -30,8 +30,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) { return hn_rn
 static void cost(const hone_infer *io, hone_cost *cost) { hn_rnn_cost(io, &kind, cost); }
 static hone_status reference(hone_call *call, hone_error *error) { return hn_rnn_run(call, &kind, error); }
 
-static const hone_attr_desc attrs[] = {HN_RNN_ATTRS, {"linear_before_reset", HONE_ATTR_INT, false, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {
+    HN_RNN_ATTRS, {"linear_before_reset", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(gru) = {HN_OP_HEAD, .op_type = "GRU", .since = 7, .min_inputs = 3, .max_inputs = 6, .min_outputs = 0,
-              .max_outputs = 2, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer, .cost = cost,
-              .reference = reference};
+HN_OP(gru) = {HN_OP_HEAD,      .op_type = "GRU", .since = 7,       .min_inputs = 3,
+              .max_inputs = 6, .min_outputs = 0, .max_outputs = 2, .types = HN_TYPES_FLOAT,
+              .attrs = attrs,  .infer = infer,   .cost = cost,     .reference = reference};

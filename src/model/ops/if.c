@@ -20,9 +20,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{"then_branch", HONE_ATTR_GRAPH, true, 0, 0},
-                                       {"else_branch", HONE_ATTR_GRAPH, true, 0, 0},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {"then_branch", HONE_ATTR_GRAPH, true, 0, 0}, {"else_branch", HONE_ATTR_GRAPH, true, 0, 0}, {0}};
 
-HN_OP(if) = {HN_OP_HEAD, .op_type = "If", .since = 1, .flags = HONE_OP_CONTROL, .min_inputs = 1, .max_inputs = 1,
-             .min_outputs = 1, .max_outputs = HONE_VARIADIC, .attrs = attrs, .infer = infer};
+HN_OP(if) = {HN_OP_HEAD,      .op_type = "If", .since = 1,       .flags = HONE_OP_CONTROL,
+             .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = HONE_VARIADIC,
+             .attrs = attrs,  .infer = infer};

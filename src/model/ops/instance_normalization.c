@@ -16,23 +16,30 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
-  int64_t channels = x->desc.dim[1], planes = x->desc.dim[0] * channels, n = hn_dims_product(&x->desc, 2, x->desc.rank);
+  int64_t channels = x->desc.dim[1], planes = x->desc.dim[0] * channels,
+          n = hn_dims_product(&x->desc, 2, x->desc.rank);
   double *plane = hn_scratch(call, n, sizeof *plane, error);
   if (!plane) return HONE_ERROR_MEMORY;
   for (int64_t p = 0; p < planes; p++) {
     hn_load_f64(plane, x, p * n, n);
     double mean = hn_mean(plane, n), inverse = 1 / sqrt(hn_variance(plane, n, mean) + epsilon);
-    double factor = hn_get_f64(call->input[1], p % channels) * inverse, shift = hn_get_f64(call->input[2], p % channels);
+    double factor = hn_get_f64(call->input[1], p % channels) * inverse,
+           shift = hn_get_f64(call->input[2], p % channels);
     for (int64_t i = 0; i < n; i++) plane[i] = (plane[i] - mean) * factor + shift;
     hn_store_f64(call->output[0], p * n, plane, n);
   }
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 7 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 7 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0}, {0}};
 
-HN_OP(instance_normalization) = {HN_OP_HEAD, .op_type = "InstanceNormalization", .since = 6, .min_inputs = 3,
-                                 .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                                 .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+HN_OP(instance_normalization) = {HN_OP_HEAD,       .op_type = "InstanceNormalization",
+                                 .since = 6,       .min_inputs = 3,
+                                 .max_inputs = 3,  .min_outputs = 1,
+                                 .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                                 .attrs = attrs,   .infer = infer,
+                                 .cost = cost,     .reference = reference};

@@ -12,8 +12,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_unary(call, &loops, param, error);
 }
 
-static const hone_attr_desc attrs[] = {
-    {.name = "detect_positive", .type = HONE_ATTR_INT}, {.name = "detect_negative", .type = HONE_ATTR_INT}, {0}};
+static const hone_attr_desc attrs[] = {{.name = "detect_positive", .type = HONE_ATTR_INT},
+                                       {.name = "detect_negative", .type = HONE_ATTR_INT},
+                                       {0}};
 
-HN_OP(is_inf) = {HN_OP_HEAD, .op_type = "IsInf", .since = 10, HN_UNARY_ARITY, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                 .infer = hn_infer_test, .reference = reference};
+HN_OP(is_inf) = {
+    HN_OP_HEAD,     .op_type = "IsInf",     .since = 10,           HN_UNARY_ARITY, .types = HN_TYPES_FLOAT,
+    .attrs = attrs, .infer = hn_infer_test, .reference = reference};

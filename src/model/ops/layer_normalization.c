@@ -1,5 +1,5 @@
-/* LayerNormalization: normalises over the dimensions from `axis` on, then scales and shifts. Mean and 1/sqrt(var + eps)
- * are optional outputs, in f32 or bf16 (stash_type). */
+/* LayerNormalization: normalises over the dimensions from `axis` on, then scales and shifts. Mean and
+ * 1/sqrt(var + eps) are optional outputs, in f32 or bf16 (stash_type). */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/moments.h"
 
@@ -53,13 +53,18 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 8 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 8 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0},
                                        {"epsilon", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"stash_type", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
-HN_OP(layer_normalization) = {HN_OP_HEAD, .op_type = "LayerNormalization", .since = 17, .min_inputs = 2,
-                              .max_inputs = 3, .min_outputs = 1, .max_outputs = 3, .types = HN_TYPES_FLOAT,
-                              .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+HN_OP(layer_normalization) = {HN_OP_HEAD,       .op_type = "LayerNormalization",
+                              .since = 17,      .min_inputs = 2,
+                              .max_inputs = 3,  .min_outputs = 1,
+                              .max_outputs = 3, .types = HN_TYPES_FLOAT,
+                              .attrs = attrs,   .infer = infer,
+                              .cost = cost,     .reference = reference};

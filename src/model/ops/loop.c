@@ -1,5 +1,5 @@
-/* Loop: a body that is repeated up to a trip count and while a condition holds. Inputs: trip count, condition, states;
- * the body takes (trip, condition, states) and gives (condition, states, scan outputs). */
+/* Loop: a body that is repeated up to a trip count and while a condition holds. Inputs: trip count,
+ * condition, states; the body takes (trip, condition, states) and gives (condition, states, scan outputs). */
 #include "model/ops/common/bodies.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -28,6 +28,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"body", HONE_ATTR_GRAPH, true, 0, 0}, {0}};
 
-HN_OP(loop) = {HN_OP_HEAD, .op_type = "Loop", .since = 1, .flags = HONE_OP_CONTROL, .min_inputs = 0,
-               .max_inputs = HONE_VARIADIC, .min_outputs = 0, .max_outputs = HONE_VARIADIC, .attrs = attrs,
-               .infer = infer};
+HN_OP(loop) = {HN_OP_HEAD,       .op_type = "Loop",
+               .since = 1,       .flags = HONE_OP_CONTROL,
+               .min_inputs = 0,  .max_inputs = HONE_VARIADIC,
+               .min_outputs = 0, .max_outputs = HONE_VARIADIC,
+               .attrs = attrs,   .infer = infer};

@@ -35,10 +35,16 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 3 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 3 * hn_known_count(io->input[0]));
+}
 
-static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0}, {"p", HONE_ATTR_INT, false, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {
+    {"axis", HONE_ATTR_INT, false, 0, 0}, {"p", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(lp_normalization) = {HN_OP_HEAD, .op_type = "LpNormalization", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                           .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                           .infer = infer, .cost = cost, .reference = reference};
+HN_OP(lp_normalization) = {HN_OP_HEAD,       .op_type = "LpNormalization",
+                           .since = 1,       .min_inputs = 1,
+                           .max_inputs = 1,  .min_outputs = 1,
+                           .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                           .attrs = attrs,   .infer = infer,
+                           .cost = cost,     .reference = reference};

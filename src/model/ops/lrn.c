@@ -12,7 +12,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   int64_t size = hone_node_int(call->node, "size", 1), before = (size - 1) / 2, after = size - 1 - before;
-  const double alpha = hone_node_float(call->node, "alpha", 1e-4f), beta = hone_node_float(call->node, "beta", 0.75f);
+  const double alpha = hone_node_float(call->node, "alpha", 1e-4f),
+               beta = hone_node_float(call->node, "beta", 0.75f);
   const double bias = hone_node_float(call->node, "bias", 1);
   int64_t batch = x->desc.dim[0], channels = x->desc.dim[1], n = hn_dims_product(&x->desc, 2, x->desc.rank);
   double *data = hn_scratch(call, channels * n, sizeof *data, error);
@@ -25,7 +26,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       for (int64_t i = 0; i < n; i++) row[i] = 0;
       for (int64_t k = hn_max_i64(0, c - before); k <= hn_min_i64(channels - 1, c + after); k++)
         for (int64_t i = 0; i < n; i++) row[i] += data[k * n + i] * data[k * n + i];
-      for (int64_t i = 0; i < n; i++) row[i] = data[c * n + i] / pow(bias + alpha / (double)size * row[i], beta);
+      for (int64_t i = 0; i < n; i++)
+        row[i] = data[c * n + i] / pow(bias + alpha / (double)size * row[i], beta);
       hn_store_f64(call->output[0], (b * channels + c) * n, row, n);
     }
   }
@@ -42,6 +44,6 @@ static const hone_attr_desc attrs[] = {{"alpha", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"size", HONE_ATTR_INT, true, 0, 0},
                                        {0}};
 
-HN_OP(lrn) = {HN_OP_HEAD, .op_type = "LRN", .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,
-              .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer, .cost = cost,
-              .reference = reference};
+HN_OP(lrn) = {HN_OP_HEAD,      .op_type = "LRN", .since = 1,       .min_inputs = 1,
+              .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
+              .attrs = attrs,  .infer = infer,   .cost = cost,     .reference = reference};

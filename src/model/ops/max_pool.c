@@ -1,4 +1,5 @@
-/* MaxPool, with the positions of the maxima as second output. NaN wins; the first of equal maxima is reported. */
+/* MaxPool, with the positions of the maxima as second output. NaN wins; the first of equal maxima is
+ * reported. */
 #include "model/ops/common/pool.h"
 
 typedef struct max_arg {
@@ -39,7 +40,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   hone_dtype d = call->input[0]->desc.dtype;
   max_arg arg = {.column_major = hone_node_int(call->node, "storage_order", 0) == 1,
-                 .least = d == HONE_DTYPE_I8 ? -128 : d == HONE_DTYPE_U8 ? 0 : -INFINITY};
+                 .least = d == HONE_DTYPE_I8   ? -128
+                          : d == HONE_DTYPE_U8 ? 0
+                                               : -INFINITY};
   if (call->n_outputs > 1 && call->output[1]) arg.index = call->output[1]->data;
   return hn_pool_run(call, window_max, &arg, error);
 }
@@ -50,7 +53,10 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
                                        {"dilations", HONE_ATTR_INTS, false, 10, 0},
                                        {0}};
 
-HN_OP(max_pool) = {HN_OP_HEAD, .op_type = "MaxPool", .since = 1, .min_inputs = 1, .max_inputs = 1,
-                   .min_outputs = 1, .max_outputs = 2,
-                   .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
-                   .attrs = attrs, .infer = infer, .cost = hn_pool_cost, .reference = reference};
+HN_OP(max_pool) = {
+    HN_OP_HEAD,           .op_type = "MaxPool",
+    .since = 1,           .min_inputs = 1,
+    .max_inputs = 1,      .min_outputs = 1,
+    .max_outputs = 2,     .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
+    .attrs = attrs,       .infer = infer,
+    .cost = hn_pool_cost, .reference = reference};

@@ -1,4 +1,5 @@
-/* MaxRoiPool: the largest element in each cell of each region; regions are rounded to pixels. An empty cell gives 0. */
+/* MaxRoiPool: the largest element in each cell of each region; regions are rounded to pixels. An empty cell
+ * gives 0. */
 #include "model/ops/common/bulk.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -7,7 +8,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   const int64_t *shape = hone_node_ints(io->node, "pooled_shape", &n);
   if (n != 2 || shape[0] < 1 || shape[1] < 1 || shape[0] > INT32_MAX || shape[1] > INT32_MAX)
     return hn_op_bad(io->node, error, "pooled_shape is not two positive numbers");
-  if (x->rank >= 0 && x->rank != 4) return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
+  if (x->rank >= 0 && x->rank != 4)
+    return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
   if (rois->rank >= 0 && (rois->rank != 2 || (rois->dim[1] >= 0 && rois->dim[1] != 5)))
     return hn_op_bad(io->node, error, "the regions are not a list of an index and four coordinates");
   hone_status s = hn_infer_same_dtype(io, 0, 1, error);
@@ -18,8 +20,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* Pixels [*lo, *hi) of cell i of n cells, for a region that starts at pixel `start` and covers `size` pixels. */
-static void cell_range(double start, double size, int64_t i, int64_t n, int64_t limit, int64_t *lo, int64_t *hi) {
+/* Pixels [*lo, *hi) of cell i of n cells, for a region that starts at pixel `start` and covers `size` pixels.
+ */
+static void cell_range(double start, double size, int64_t i, int64_t n, int64_t limit, int64_t *lo,
+                       int64_t *hi) {
   double cell = size / (double)n, top = (double)limit;
   *lo = (int64_t)fmin(fmax(floor((double)i * cell) + start, 0), top);
   *hi = (int64_t)fmin(fmax(ceil((double)(i + 1) * cell) + start, 0), top);
@@ -61,10 +65,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{"pooled_shape", HONE_ATTR_INTS, true, 0, 0},
-                                       {"spatial_scale", HONE_ATTR_FLOAT, false, 0, 0},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {"pooled_shape", HONE_ATTR_INTS, true, 0, 0}, {"spatial_scale", HONE_ATTR_FLOAT, false, 0, 0}, {0}};
 
-HN_OP(max_roi_pool) = {HN_OP_HEAD, .op_type = "MaxRoiPool", .since = 1, .min_inputs = 2, .max_inputs = 2,
-                       .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
-                       .reference = reference};
+HN_OP(max_roi_pool) = {HN_OP_HEAD,       .op_type = "MaxRoiPool", .since = 1,
+                       .min_inputs = 2,  .max_inputs = 2,         .min_outputs = 1,
+                       .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
+                       .infer = infer,   .reference = reference};

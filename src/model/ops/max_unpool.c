@@ -1,10 +1,11 @@
-/* MaxUnpool: puts each element where MaxPool found it, zeros elsewhere. Indices count in the shape that kernel, strides
- * and pads give; an explicit output_shape only adds zeros behind it. */
+/* MaxUnpool: puts each element where MaxPool found it, zeros elsewhere. Indices count in the shape that
+ * kernel, strides and pads give; an explicit output_shape only adds zeros behind it. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/window.h"
 
 /* Dimensions of the tensor that the indices count in. */
-static hone_status natural_dims(const hone_node *node, const hone_tensor_desc *x, int64_t *dims, hone_error *error) {
+static hone_status natural_dims(const hone_node *node, const hone_tensor_desc *x, int64_t *dims,
+                                hone_error *error) {
   hn_window w;
   hone_status s = hn_window_init_transposed(&w, node, x, NULL, error);
   if (s) return s;
@@ -34,7 +35,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       return hn_op_bad(io->node, error, "output_shape does not have %d values", (int)x->rank);
     for (int32_t d = 0; d < x->rank; d++) {
       if (n == -1) dims[d] = HONE_DIM_UNKNOWN;
-      if (n != -1 && dims[d] < 0) return hn_op_bad(io->node, error, "output_shape holds %lld", (long long)dims[d]);
+      if (n != -1 && dims[d] < 0)
+        return hn_op_bad(io->node, error, "output_shape holds %lld", (long long)dims[d]);
     }
   }
   hn_infer_set(io, 0, x->dtype, x->rank, dims);
@@ -75,6 +77,7 @@ static const hone_attr_desc attrs[] = {{"kernel_shape", HONE_ATTR_INTS, true, 0,
                                        {"strides", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(max_unpool) = {HN_OP_HEAD, .op_type = "MaxUnpool", .since = 9, .flags = HONE_OP_MOVE, .min_inputs = 2,
-                     .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                     .infer = infer, .reference = reference};
+HN_OP(max_unpool) = {
+    HN_OP_HEAD,      .op_type = "MaxUnpool", .since = 9,       .flags = HONE_OP_MOVE,   .min_inputs = 2,
+    .max_inputs = 3, .min_outputs = 1,       .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
+    .infer = infer,  .reference = reference};

@@ -20,5 +20,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};
 
-HN_OP(mean) = {HN_OP_HEAD, .op_type = "Mean", .since = 1, HN_VARIADIC_ARITY, .types = HN_TYPES_FLOAT, .attrs = attrs,
-               .infer = hn_infer_variadic, .cost = hn_variadic_cost, .reference = reference};
+HN_OP(mean) = {HN_OP_HEAD,
+               .op_type = "Mean",
+               .since = 1,
+               HN_VARIADIC_ARITY,
+               .types = HN_TYPES_FLOAT,
+               .attrs = attrs,
+               .infer = hn_infer_variadic,
+               .cost = hn_variadic_cost,
+               .reference = reference};

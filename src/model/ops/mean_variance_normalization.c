@@ -1,4 +1,5 @@
-/* MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over the given axes ([0, 2, 3] by default). */
+/* MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over the given axes ([0, 2, 3] by
+ * default). */
 #include "model/ops/common/bulk.h"
 
 /* The definition's function body adds this to the standard deviation. */
@@ -58,11 +59,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 6 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 6 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"axes", HONE_ATTR_INTS, false, 0, 0}, {0}};
 
-HN_OP(mean_variance_normalization) = {HN_OP_HEAD, .op_type = "MeanVarianceNormalization", .since = 9,
-                                      .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-                                      .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer, .cost = cost,
-                                      .reference = reference};
+HN_OP(mean_variance_normalization) = {HN_OP_HEAD,       .op_type = "MeanVarianceNormalization",
+                                      .since = 9,       .min_inputs = 1,
+                                      .max_inputs = 1,  .min_outputs = 1,
+                                      .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                                      .attrs = attrs,   .infer = infer,
+                                      .cost = cost,     .reference = reference};

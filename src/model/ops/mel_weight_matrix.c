@@ -1,4 +1,5 @@
-/* MelWeightMatrix: triangles, evenly spaced on the mel scale, that turn a linear spectrum into num_mel_bins bands. */
+/* MelWeightMatrix: triangles, evenly spaced on the mel scale, that turn a linear spectrum into num_mel_bins
+ * bands. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
@@ -7,7 +8,9 @@
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_dtype dtype = hn_output_dtype(io->node);
   int64_t dim[2] = {HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN};
-  if (!dtype) return hn_op_refuse(io->node, error, "output_datatype %lld", (long long)hone_node_int(io->node, "output_datatype", 1));
+  if (!dtype)
+    return hn_op_refuse(io->node, error, "output_datatype %lld",
+                        (long long)hone_node_int(io->node, "output_datatype", 1));
   for (uint32_t i = 0; i < 5; i++) {
     const hone_tensor *v;
     hone_status status = hn_scalar_infer(io, i, &v, error);
@@ -37,7 +40,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
     int64_t edge[3];
     for (int64_t k = 0; k < 3; k++) {
       double at = floor(points * hertz(low + step * (double)(b + k)) / rate);
-      if (!(at >= 0 && at < (double)bins)) return hn_op_bad(call->node, error, "band %lld lies outside the spectrum", (long long)b);
+      if (!(at >= 0 && at < (double)bins))
+        return hn_op_bad(call->node, error, "band %lld lies outside the spectrum", (long long)b);
       edge[k] = (int64_t)at;
     }
     if (edge[1] == edge[0]) hn_set_f64(y, edge[1] * bands + b, 1);
@@ -51,7 +55,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "output_datatype", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(mel_weight_matrix) = {HN_OP_HEAD, .op_type = "MelWeightMatrix", .since = 17, .min_inputs = 5, .max_inputs = 5,
-                            .min_outputs = 1, .max_outputs = 1,
-                            .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), .attrs = attrs,
-                            .infer = infer, .reference = reference};
+HN_OP(mel_weight_matrix) = {HN_OP_HEAD,
+                            .op_type = "MelWeightMatrix",
+                            .since = 17,
+                            .min_inputs = 5,
+                            .max_inputs = 5,
+                            .min_outputs = 1,
+                            .max_outputs = 1,
+                            .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                            .attrs = attrs,
+                            .infer = infer,
+                            .reference = reference};

@@ -1,4 +1,5 @@
-/* Mod: the remainder with the divisor's sign (fmod 0, integers only), or with the dividend's as C's fmod (fmod 1). */
+/* Mod: the remainder with the divisor's sign (fmod 0, integers only), or with the dividend's as C's fmod
+ * (fmod 1). */
 #include "model/ops/common/elementwise.h"
 
 #define REMAINDER(suffix, type, remainder)                                                                   \
@@ -30,11 +31,16 @@ REMAINDER(c64, int64_t, TRUNCATED)
 HN_BINARY_FLOAT_LOOPS(fmod(x, y))
 
 static const hn_binary_loops floored = {.of = {HN_INT_LOOP_ENTRIES}};
-static const hn_binary_loops truncated = {
-    .of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, [HONE_DTYPE_I8] = loop_c8,
-           [HONE_DTYPE_I16] = loop_c16, [HONE_DTYPE_I32] = loop_c32, [HONE_DTYPE_I64] = loop_c64,
-           [HONE_DTYPE_U8] = loop_u8, [HONE_DTYPE_U16] = loop_u16, [HONE_DTYPE_U32] = loop_u32,
-           [HONE_DTYPE_U64] = loop_u64}};
+static const hn_binary_loops truncated = {.of = {[HONE_DTYPE_F32] = loop_f32,
+                                                 [HONE_DTYPE_F64] = loop_f64,
+                                                 [HONE_DTYPE_I8] = loop_c8,
+                                                 [HONE_DTYPE_I16] = loop_c16,
+                                                 [HONE_DTYPE_I32] = loop_c32,
+                                                 [HONE_DTYPE_I64] = loop_c64,
+                                                 [HONE_DTYPE_U8] = loop_u8,
+                                                 [HONE_DTYPE_U16] = loop_u16,
+                                                 [HONE_DTYPE_U32] = loop_u32,
+                                                 [HONE_DTYPE_U64] = loop_u64}};
 
 static hone_status reference(hone_call *call, hone_error *error) {
   return hn_binary_run(call, hone_node_int(call->node, "fmod", 0) ? &truncated : &floored, error);
@@ -48,5 +54,6 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "fmod", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(mod) = {HN_OP_HEAD, .op_type = "Mod", .since = 10, HN_BINARY_ARITY, .types = HN_TYPES_NUMBER, .attrs = attrs,
-              .infer = infer, .reference = reference};
+HN_OP(mod) = {HN_OP_HEAD,      .op_type = "Mod",         .since = 10,
+              HN_BINARY_ARITY, .types = HN_TYPES_NUMBER, .attrs = attrs,
+              .infer = infer,  .reference = reference};

@@ -6,10 +6,12 @@
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   int64_t dim[2] = {x->rank == 2 ? x->dim[0] : HONE_DIM_UNKNOWN, hone_node_int(io->node, "sample_size", 1)};
-  if (x->rank >= 0 && x->rank != 2) return hn_op_bad(io->node, error, "the input has rank %d, not 2", x->rank);
+  if (x->rank >= 0 && x->rank != 2)
+    return hn_op_bad(io->node, error, "the input has rank %d, not 2", x->rank);
   if (x->rank == 2 && x->dim[1] == 0) return hn_op_bad(io->node, error, "there are no classes");
   if (dim[1] < 0) return hn_op_bad(io->node, error, "sample_size is %lld", (long long)dim[1]);
-  return hn_random_infer(io, HONE_DTYPE_I32, HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), 2, dim, error);
+  return hn_random_infer(io, HONE_DTYPE_I32, HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), 2, dim,
+                         error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -31,8 +33,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
       int64_t lo = 0, hi = classes - 1; /* the first class whose running sum exceeds u */
       while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (sum[mid] > u) hi = mid;
-        else lo = mid + 1;
+        if (sum[mid] > u)
+          hi = mid;
+        else
+          lo = mid + 1;
       }
       hn_set_i64(y, r * samples + s, lo);
     }
@@ -45,6 +49,7 @@ static const hone_attr_desc attrs[] = {{.name = "dtype", .type = HONE_ATTR_INT},
                                        {.name = "seed", .type = HONE_ATTR_FLOAT},
                                        {0}};
 
-HN_OP(multinomial) = {HN_OP_HEAD, .op_type = "Multinomial", .since = 7, .flags = HONE_OP_RANDOM, .min_inputs = 1,
-                      .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                      .infer = infer, .reference = reference};
+HN_OP(multinomial) = {
+    HN_OP_HEAD,      .op_type = "Multinomial", .since = 7,       .flags = HONE_OP_RANDOM, .min_inputs = 1,
+    .max_inputs = 1, .min_outputs = 1,         .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
+    .infer = infer,  .reference = reference};

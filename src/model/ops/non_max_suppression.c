@@ -1,5 +1,5 @@
-/* NonMaxSuppression: of each class of each image, the best boxes that do not overlap a better one too much. Equal scores
- * go to the lower index. */
+/* NonMaxSuppression: of each class of each image, the best boxes that do not overlap a better one too much.
+ * Equal scores go to the lower index. */
 #include "model/ops/common/bulk.h"
 
 #include <stdlib.h>
@@ -15,16 +15,18 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!st) st = hn_infer_dtype_in(io, SCORE_THRESHOLD, HONE_TYPES(HONE_DTYPE_F32), error);
   if (st) return st;
   int64_t format = hone_node_int(io->node, "center_point_box", 0);
-  if (format != 0 && format != 1) return hn_op_bad(io->node, error, "center_point_box is %lld", (long long)format);
+  if (format != 0 && format != 1)
+    return hn_op_bad(io->node, error, "center_point_box is %lld", (long long)format);
   if (b->rank >= 0 && (b->rank != 3 || (b->dim[2] >= 0 && b->dim[2] != 4)))
     return hn_op_bad(io->node, error, "boxes are not [batches, boxes, 4]");
-  if (s->rank >= 0 && s->rank != 3) return hn_op_bad(io->node, error, "scores have rank %d, expected 3", (int)s->rank);
+  if (s->rank >= 0 && s->rank != 3)
+    return hn_op_bad(io->node, error, "scores have rank %d, expected 3", (int)s->rank);
   if (b->rank == 3 && s->rank == 3)
     for (int32_t d = 0; d < 2; d++) {
       int64_t n = b->dim[d], m = s->dim[d ? 2 : 0];
       if (n >= 0 && m >= 0 && n != m)
-        return hn_op_bad(io->node, error, "boxes and scores have %lld and %lld %s", (long long)n, (long long)m,
-                         d ? "boxes" : "batches");
+        return hn_op_bad(io->node, error, "boxes and scores have %lld and %lld %s", (long long)n,
+                         (long long)m, d ? "boxes" : "batches");
     }
   hn_infer_set(io, 0, HONE_DTYPE_I64, 2, dims);
   return HONE_OK;
@@ -65,8 +67,8 @@ static bool overlaps(const float *a, const float *b, float threshold) {
 }
 
 /* Chooses boxes of one class; writes their indices to kept[] in order of score and returns their number. */
-static int64_t suppress(hone_call *call, const candidate *c, int64_t n, const float *corner, int64_t most, float iou,
-                        int64_t *kept) {
+static int64_t suppress(hone_call *call, const candidate *c, int64_t n, const float *corner, int64_t most,
+                        float iou, int64_t *kept) {
   int64_t chosen = 0;
   for (int64_t i = 0; i < n && chosen < most; i++) {
     bool free_place = true;
@@ -123,7 +125,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"center_point_box", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(non_max_suppression) = {HN_OP_HEAD, .op_type = "NonMaxSuppression", .since = 10,
-                              .flags = HONE_OP_DATA_DEPENDENT, .min_inputs = 2, .max_inputs = 5, .min_outputs = 1,
-                              .max_outputs = 1, .types = HONE_TYPES(HONE_DTYPE_F32), .attrs = attrs, .infer = infer,
+HN_OP(non_max_suppression) = {HN_OP_HEAD,
+                              .op_type = "NonMaxSuppression",
+                              .since = 10,
+                              .flags = HONE_OP_DATA_DEPENDENT,
+                              .min_inputs = 2,
+                              .max_inputs = 5,
+                              .min_outputs = 1,
+                              .max_outputs = 1,
+                              .types = HONE_TYPES(HONE_DTYPE_F32),
+                              .attrs = attrs,
+                              .infer = infer,
                               .reference = reference};

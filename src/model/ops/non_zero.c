@@ -36,6 +36,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(non_zero) = {HN_OP_HEAD, .op_type = "NonZero", .since = 9, .flags = HONE_OP_DATA_DEPENDENT, .min_inputs = 1,
-                   .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .infer = infer,
+HN_OP(non_zero) = {HN_OP_HEAD,
+                   .op_type = "NonZero",
+                   .since = 9,
+                   .flags = HONE_OP_DATA_DEPENDENT,
+                   .min_inputs = 1,
+                   .max_inputs = 1,
+                   .min_outputs = 1,
+                   .max_outputs = 1,
+                   .types = HN_TYPES_ALL,
+                   .infer = infer,
                    .reference = reference};

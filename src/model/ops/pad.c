@@ -1,5 +1,5 @@
-/* Pad: elements added (or, for negative pads, removed) at both ends of dimensions: a constant, or the input's own elements
- * mirrored, repeated at the edge, or wrapped around. */
+/* Pad: elements added (or, for negative pads, removed) at both ends of dimensions: a constant, or the input's
+ * own elements mirrored, repeated at the edge, or wrapped around. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
@@ -13,16 +13,19 @@ static hone_status mode_of(const hone_node *node, pad_mode *mode, hone_error *er
   for (int i = 0; i < 4; i++)
     if (strcmp(name, names[i]) == 0) {
       *mode = (pad_mode)i;
-      return i == WRAP && hone_node_opset(node) < 19 ? hn_op_bad(node, error, "mode wrap came with opset 19") : HONE_OK;
+      return i == WRAP && hone_node_opset(node) < 19 ? hn_op_bad(node, error, "mode wrap came with opset 19")
+                                                     : HONE_OK;
     }
   return hn_op_bad(node, error, "mode is '%s'", name);
 }
 
-static const char *attr_name(const hone_node *node) { return hone_node_opset(node) < 2 ? "paddings" : "pads"; }
+static const char *attr_name(const hone_node *node) {
+  return hone_node_opset(node) < 2 ? "paddings" : "pads";
+}
 
 /* Pads of every dimension from those of the listed axes. */
-static hone_status spread(const hone_node *node, const hn_list *pads, hn_list *axes, int32_t rank, int64_t *begin,
-                          int64_t *end, hone_error *error) {
+static hone_status spread(const hone_node *node, const hn_list *pads, hn_list *axes, int32_t rank,
+                          int64_t *begin, int64_t *end, hone_error *error) {
   if (!pads->given) return hn_op_bad(node, error, "pads are missing");
   int32_t n = axes->given ? axes->n : rank;
   if (pads->n != 2 * n) return hn_op_bad(node, error, "%d pads for %d dimensions", pads->n, n);
@@ -60,7 +63,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!status) status = hn_infer_same_dtype(io, 0, 2, error);
   if (status) return status;
   if (hn_has_input(io, 2) && hone_desc_known(io->input[2]) && hone_desc_count(io->input[2]) != 1)
-    return hn_op_bad(io->node, error, "constant_value has %lld elements", (long long)hone_desc_count(io->input[2]));
+    return hn_op_bad(io->node, error, "constant_value has %lld elements",
+                     (long long)hone_desc_count(io->input[2]));
   if (y.rank >= 0 && pads.known && axes.known) {
     status = spread(io->node, &pads, &axes, y.rank, begin, end, error);
     if (status) return status;
@@ -70,9 +74,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
         if (begin[i] || end[i]) y.dim[i] = HONE_DIM_UNKNOWN;
         continue;
       }
-      if (__builtin_add_overflow(old, begin[i], &y.dim[i]) || __builtin_add_overflow(y.dim[i], end[i], &y.dim[i]))
+      if (__builtin_add_overflow(old, begin[i], &y.dim[i]) ||
+          __builtin_add_overflow(y.dim[i], end[i], &y.dim[i]))
         return hn_op_bad(io->node, error, "the result is too large");
-      if (y.dim[i] < 0) return hn_op_bad(io->node, error, "dimension %d becomes %lld", i, (long long)y.dim[i]);
+      if (y.dim[i] < 0)
+        return hn_op_bad(io->node, error, "dimension %d becomes %lld", i, (long long)y.dim[i]);
       bool nothing = begin[i] < -old || end[i] < -old || left_over(old, begin[i], end[i]).dim == 0;
       if (mode != CONSTANT && nothing && y.dim[i] > 0)
         return hn_op_bad(io->node, error, "dimension %d has no elements to pad with", i);
@@ -105,7 +111,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int32_t rank = x->desc.rank, last = rank - 1;
   hn_list pads, axes;
   pad_mode mode;
-  int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK], from[HONE_MAX_RANK], index[HONE_MAX_RANK] = {0}, total = 0;
+  int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK], from[HONE_MAX_RANK], index[HONE_MAX_RANK] = {0},
+                                                                         total = 0;
   hone_status status = mode_of(call->node, &mode, error);
   if (!status) status = hn_list_call(call, attr_name(call->node), 11, 1, &pads, error);
   if (!status) status = hn_list_call(call, "", 0, 3, &axes, error);
@@ -113,7 +120,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (status) return status;
   size_t size = hone_dtype_size(x->desc.dtype);
   char value[sizeof(hone_string)] = {0};
-  if (hn_call_has(call, 2)) memcpy(value, call->input[2]->data, size);
+  if (hn_call_has(call, 2))
+    memcpy(value, call->input[2]->data, size);
   else {
     double v = hone_node_opset(call->node) < 11 ? hone_node_float(call->node, "value", 0) : 0;
     hn_write_f64(value, x->desc.dtype, 0, &v, 1); /* strings stay empty */
@@ -137,8 +145,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
   for (int64_t j = 0; j < width; j++) {
     int64_t s = source(mode, j, begin[last], left[last]);
     run *r = n_runs ? &runs[n_runs - 1] : NULL;
-    if (r && (s < 0 ? r->from < 0 : r->from >= 0 && s == r->from + r->n)) r->n++;
-    else runs[n_runs++] = (run){j, s, 1};
+    if (r && (s < 0 ? r->from < 0 : r->from >= 0 && s == r->from + r->n))
+      r->n++;
+    else
+      runs[n_runs++] = (run){j, s, 1};
   }
   int64_t rows = hn_count(y) / width;
   char *to = y->data;
@@ -158,20 +168,24 @@ static hone_status reference(hone_call *call, hone_error *error) {
     if (filled) hn_fill(to, value, width, size);
     for (int64_t k = 0; k < n_runs && !filled; k++) {
       char *dst = to + (size_t)runs[k].to * size;
-      if (runs[k].from < 0) hn_fill(dst, value, runs[k].n, size);
-      else memcpy(dst, hn_at(x, at + runs[k].from), (size_t)runs[k].n * size);
+      if (runs[k].from < 0)
+        hn_fill(dst, value, runs[k].n, size);
+      else
+        memcpy(dst, hn_at(x, at + runs[k].from), (size_t)runs[k].n * size);
     }
     for (int32_t d = last - 1; d >= 0 && ++index[d] == y->desc.dim[d]; d--) index[d] = 0;
   }
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "mode", .type = HONE_ATTR_STRING},
-                                       {.name = "paddings", .type = HONE_ATTR_INTS, .required = true, .until = 1},
-                                       {.name = "pads", .type = HONE_ATTR_INTS, .required = true, .since = 2, .until = 10},
-                                       {.name = "value", .type = HONE_ATTR_FLOAT, .until = 10},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "mode", .type = HONE_ATTR_STRING},
+    {.name = "paddings", .type = HONE_ATTR_INTS, .required = true, .until = 1},
+    {.name = "pads", .type = HONE_ATTR_INTS, .required = true, .since = 2, .until = 10},
+    {.name = "value", .type = HONE_ATTR_FLOAT, .until = 10},
+    {0}};
 
-HN_OP(pad) = {HN_OP_HEAD, .op_type = "Pad", .since = 1, .flags = HONE_OP_MOVE, .min_inputs = 1, .max_inputs = 4,
-              .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,
-              .reference = reference};
+HN_OP(pad) = {
+    HN_OP_HEAD,      .op_type = "Pad",      .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
+    .max_inputs = 4, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference};

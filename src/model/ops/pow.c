@@ -1,5 +1,5 @@
-/* Pow: a to the power of b. The exponent may have another dtype (opset 12 on); the result has the base's. Integers by
- * repeated squaring modulo 2^bits; a negative exponent of an integer truncates towards zero. */
+/* Pow: a to the power of b. The exponent may have another dtype (opset 12 on); the result has the base's.
+ * Integers by repeated squaring modulo 2^bits; a negative exponent of an integer truncates towards zero. */
 #include "model/ops/common/elementwise.h"
 
 static int64_t pow_i64(int64_t base, int64_t exponent) {
@@ -14,8 +14,10 @@ HN_BINARY_LOOP(f32, float, float, float, powf(x, y))
 HN_BINARY_LOOP(f64, double, double, double, (pow)(x, y))
 HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, pow_i64(x, y))
 HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, pow_i64(x, y))
-static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64,
-                                             [HONE_DTYPE_I32] = loop_i32, [HONE_DTYPE_I64] = loop_i64}};
+static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
+                                             [HONE_DTYPE_F64] = loop_f64,
+                                             [HONE_DTYPE_I32] = loop_i32,
+                                             [HONE_DTYPE_I64] = loop_i64}};
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *a = io->input[0], *b = io->input[1];
@@ -43,9 +45,11 @@ static hone_status mixed(hone_call *call, hone_error *error) {
     }
     if (whole) {
       int64_t exponent = hn_get_i64(b, it.at[1]);
-      bool huge = b->desc.dtype == HONE_DTYPE_U64 && exponent < 0; /* beyond 2^63: the same power modulo 2^63 cycles */
+      bool huge = b->desc.dtype == HONE_DTYPE_U64 &&
+                  exponent < 0; /* beyond 2^63: the same power modulo 2^63 cycles */
       hn_set_i64(c, i, pow_i64(hn_get_i64(a, it.at[0]), huge ? (exponent & INT64_MAX) : exponent));
-    } else hn_set_f64(c, i, (pow)(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
+    } else
+      hn_set_f64(c, i, (pow)(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
   }
   return HONE_OK;
 }
@@ -57,6 +61,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_LEGACY_BROADCAST, {0}};
 
-HN_OP(pow) = {HN_OP_HEAD, .op_type = "Pow", .since = 1, HN_BINARY_ARITY,
-              .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), .attrs = attrs,
-              .infer = infer, .reference = reference};
+HN_OP(pow) = {HN_OP_HEAD,
+              .op_type = "Pow",
+              .since = 1,
+              HN_BINARY_ARITY,
+              .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+              .attrs = attrs,
+              .infer = infer,
+              .reference = reference};

@@ -1,4 +1,5 @@
-/* PRelu: x above zero, slope x below. The slope broadcasts to x; before opset 7 it holds one number, or one a channel. */
+/* PRelu: x above zero, slope x below. The slope broadcasts to x; before opset 7 it holds one number, or one a
+ * channel. */
 #include "model/ops/common/elementwise.h"
 
 HN_BINARY_FLOAT_LOOPS(x < 0 ? x * y : x)
@@ -6,12 +7,16 @@ HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, x < 0 ? (uint32_t)x * (uint32_t)y
 HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, x < 0 ? (uint64_t)x * (uint64_t)y : (uint64_t)x)
 HN_BINARY_LOOP(u32, uint32_t, uint32_t, uint32_t, ((void)y, x))
 HN_BINARY_LOOP(u64, uint64_t, uint64_t, uint64_t, ((void)y, x))
-static const hn_binary_loops loops = {
-    .of = {[HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, [HONE_DTYPE_I32] = loop_i32,
-           [HONE_DTYPE_I64] = loop_i64, [HONE_DTYPE_U32] = loop_u32, [HONE_DTYPE_U64] = loop_u64}};
+static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
+                                             [HONE_DTYPE_F64] = loop_f64,
+                                             [HONE_DTYPE_I32] = loop_i32,
+                                             [HONE_DTYPE_I64] = loop_i64,
+                                             [HONE_DTYPE_U32] = loop_u32,
+                                             [HONE_DTYPE_U64] = loop_u64}};
 
 /* The slope as broadcasting wants it. */
-static hone_tensor_desc slope_desc(const hone_node *node, const hone_tensor_desc *x, const hone_tensor_desc *slope) {
+static hone_tensor_desc slope_desc(const hone_node *node, const hone_tensor_desc *x,
+                                   const hone_tensor_desc *slope) {
   hone_tensor_desc d = *slope;
   if (hone_node_opset(node) >= 7 || x->rank < 2 || slope->rank != 1 || slope->dim[0] == 1) return d;
   d.rank = x->rank; /* one a channel: dimension 1 */
@@ -22,7 +27,8 @@ static hone_tensor_desc slope_desc(const hone_node *node, const hone_tensor_desc
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0], *slope = io->input[1];
   if (x->dtype && slope->dtype && x->dtype != slope->dtype)
-    return hn_op_bad(io->node, error, "x is %s, slope %s", hone_dtype_name(x->dtype), hone_dtype_name(slope->dtype));
+    return hn_op_bad(io->node, error, "x is %s, slope %s", hone_dtype_name(x->dtype),
+                     hone_dtype_name(slope->dtype));
   hn_infer_set(io, 0, x->dtype, x->rank, x->dim);
   if (x->rank < 0 || slope->rank < 0) return HONE_OK;
   hone_tensor_desc s = slope_desc(io->node, x, slope);
@@ -45,7 +51,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};
 
-HN_OP(prelu) = {HN_OP_HEAD, .op_type = "PRelu", .since = 1, HN_BINARY_ARITY,
+HN_OP(prelu) = {HN_OP_HEAD,
+                .op_type = "PRelu",
+                .since = 1,
+                HN_BINARY_ARITY,
                 .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                          HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
-                .attrs = attrs, .infer = infer, .reference = reference};
+                .attrs = attrs,
+                .infer = infer,
+                .reference = reference};

@@ -1,5 +1,5 @@
-/* QLinearMatMul: exact integer products of matrices less their zero points, rescaled as in QLinearConv. Scales of a may
- * differ by row, scales of b by column. */
+/* QLinearMatMul: exact integer products of matrices less their zero points, rescaled as in QLinearConv.
+ * Scales of a may differ by row, scales of b by column. */
 #include "model/ops/common/quant_conv.h"
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
@@ -20,7 +20,8 @@ static hone_status product_shape(const hone_node *node, const hone_tensor_desc *
   hone_tensor_desc batch = *a, other = *b;
   int64_t ka = a->dim[a->rank - 1], kb = b->dim[b->rank - 2];
   if (ka >= 0 && kb >= 0 && ka != kb)
-    return hn_op_bad(node, error, "the matrices have %lld columns and %lld rows", (long long)ka, (long long)kb);
+    return hn_op_bad(node, error, "the matrices have %lld columns and %lld rows", (long long)ka,
+                     (long long)kb);
   batch.rank -= 2;
   other.rank -= 2;
   hone_status s = hn_broadcast_dims(&batch, &other, error);
@@ -56,7 +57,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 }
 
 /* A parameter: one value, one a row (or column), or one a row of every matrix. */
-static hone_status check_param(const hone_call *call, uint32_t i, int64_t lines, int64_t matrices, hone_error *error) {
+static hone_status check_param(const hone_call *call, uint32_t i, int64_t lines, int64_t matrices,
+                               hone_error *error) {
   int64_t n = hn_count(call->input[i]);
   if (n == 1 || n == lines || n == lines * matrices) return HONE_OK;
   return hn_op_bad(call->node, error, "input %u has %lld values", i, (long long)n);
@@ -81,7 +83,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   double lo, hi, zero = hn_get_f64(call->input[Y_ZERO], 0);
   float y_scale = (float)hn_get_f64(call->input[Y_SCALE], 0);
   if (!hn_quant_range(y->desc.dtype, &lo, &hi)) return hn_op_refuse(call->node, error, "the output dtype");
-  double *row = hn_scratch(call, cols, sizeof *row, error), *line = row ? hn_scratch(call, cols, sizeof *line, error) : NULL;
+  double *row = hn_scratch(call, cols, sizeof *row, error),
+         *line = row ? hn_scratch(call, cols, sizeof *line, error) : NULL;
   double *b_zero = line ? hn_scratch(call, cols, sizeof *b_zero, error) : NULL;
   if (!b_zero) return HONE_ERROR_MEMORY;
   /* Which matrix of a and of b belongs to a matrix of y: broadcasting over the batch dimensions. */
@@ -122,6 +125,14 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, io->output[0] ? hn_known_count(io->output[0]) * depth : 0);
 }
 
-HN_OP(qlinear_matmul) = {HN_OP_HEAD, .op_type = "QLinearMatMul", .since = 10, .min_inputs = 8, .max_inputs = 8,
-                         .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_8BIT, .infer = infer, .cost = cost,
+HN_OP(qlinear_matmul) = {HN_OP_HEAD,
+                         .op_type = "QLinearMatMul",
+                         .since = 10,
+                         .min_inputs = 8,
+                         .max_inputs = 8,
+                         .min_outputs = 1,
+                         .max_outputs = 1,
+                         .types = HN_TYPES_8BIT,
+                         .infer = infer,
+                         .cost = cost,
                          .reference = reference};

@@ -1,5 +1,6 @@
-/* QuantizeLinear: saturate(round_half_even(x / scale) + zero_point), per tensor, per axis or blocked. The division is
- * done in f32, as the definition's x and scale are: at ties a double quotient would round the other way. */
+/* QuantizeLinear: saturate(round_half_even(x / scale) + zero_point), per tensor, per axis or blocked. The
+ * division is done in f32, as the definition's x and scale are: at ties a double quotient would round the
+ * other way. */
 #include "model/ops/common/quant.h"
 
 static const uint32_t result_types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_I8) |
@@ -26,7 +27,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static hone_status reference(hone_call *call, hone_error *error) {
   enum { CHUNK = 256 };
-  const hone_tensor *x = call->input[0], *scale = call->input[1], *zero = hn_call_has(call, 2) ? call->input[2] : NULL;
+  const hone_tensor *x = call->input[0], *scale = call->input[1],
+                    *zero = hn_call_has(call, 2) ? call->input[2] : NULL;
   hone_tensor *y = call->output[0];
   float v[CHUNK];
   double q[CHUNK], lo, hi;
@@ -54,17 +56,28 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 3 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 3 * hn_known_count(io->input[0]));
+}
 
-static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 13, 0},
-                                       {"saturate", HONE_ATTR_INT, false, 19, 0}, /* matters for 8-bit floats alone */
-                                       {"block_size", HONE_ATTR_INT, false, 21, 0},
-                                       {"output_dtype", HONE_ATTR_INT, false, 21, 0},
-                                       {"precision", HONE_ATTR_INT, false, 23, 0},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {"axis", HONE_ATTR_INT, false, 13, 0},
+    {"saturate", HONE_ATTR_INT, false, 19, 0}, /* matters for 8-bit floats alone */
+    {"block_size", HONE_ATTR_INT, false, 21, 0},
+    {"output_dtype", HONE_ATTR_INT, false, 21, 0},
+    {"precision", HONE_ATTR_INT, false, 23, 0},
+    {0}};
 
-HN_OP(quantize_linear) = {HN_OP_HEAD, .op_type = "QuantizeLinear", .since = 10, .min_inputs = 2, .max_inputs = 3,
-                          .min_outputs = 1, .max_outputs = 1,
+HN_OP(quantize_linear) = {HN_OP_HEAD,
+                          .op_type = "QuantizeLinear",
+                          .since = 10,
+                          .min_inputs = 2,
+                          .max_inputs = 3,
+                          .min_outputs = 1,
+                          .max_outputs = 1,
                           .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F16) |
                                    HONE_TYPES(HONE_DTYPE_BF16) | HONE_TYPES(HONE_DTYPE_I32),
-                          .attrs = attrs, .infer = infer, .cost = cost, .reference = reference};
+                          .attrs = attrs,
+                          .infer = infer,
+                          .cost = cost,
+                          .reference = reference};

@@ -15,6 +15,15 @@ static const hone_attr_desc attrs[] = {{.name = "dtype", .type = HONE_ATTR_INT},
                                        {.name = "shape", .type = HONE_ATTR_INTS, .required = true},
                                        {0}};
 
-HN_OP(random_normal) = {HN_OP_HEAD, .op_type = "RandomNormal", .since = 1, .flags = HONE_OP_RANDOM, .min_inputs = 0,
-                       .max_inputs = 0, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                       .infer = infer, .reference = hn_random_fill_normal};
+HN_OP(random_normal) = {HN_OP_HEAD,
+                        .op_type = "RandomNormal",
+                        .since = 1,
+                        .flags = HONE_OP_RANDOM,
+                        .min_inputs = 0,
+                        .max_inputs = 0,
+                        .min_outputs = 1,
+                        .max_outputs = 1,
+                        .types = HN_TYPES_FLOAT,
+                        .attrs = attrs,
+                        .infer = infer,
+                        .reference = hn_random_fill_normal};

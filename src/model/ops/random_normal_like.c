@@ -1,4 +1,5 @@
-/* RandomNormalLike: a tensor of normally distributed numbers of the input's shape and, unless the attribute says otherwise, dtype. */
+/* RandomNormalLike: a tensor of normally distributed numbers of the input's shape and, unless the attribute
+ * says otherwise, dtype. */
 #include "model/ops/common/random.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -12,6 +13,15 @@ static const hone_attr_desc attrs[] = {{.name = "dtype", .type = HONE_ATTR_INT},
                                        {.name = "seed", .type = HONE_ATTR_FLOAT},
                                        {0}};
 
-HN_OP(random_normal_like) = {HN_OP_HEAD, .op_type = "RandomNormalLike", .since = 1, .flags = HONE_OP_RANDOM,
-                            .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL,
-                            .attrs = attrs, .infer = infer, .reference = hn_random_fill_normal};
+HN_OP(random_normal_like) = {HN_OP_HEAD,
+                             .op_type = "RandomNormalLike",
+                             .since = 1,
+                             .flags = HONE_OP_RANDOM,
+                             .min_inputs = 1,
+                             .max_inputs = 1,
+                             .min_outputs = 1,
+                             .max_outputs = 1,
+                             .types = HN_TYPES_ALL,
+                             .attrs = attrs,
+                             .infer = infer,
+                             .reference = hn_random_fill_normal};

@@ -21,7 +21,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 0; i < 3; i++) {
     const hone_tensor_desc *d = io->input[i];
     if (d->dtype && io->input[0]->dtype && d->dtype != io->input[0]->dtype)
-      return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(io->input[0]->dtype), hone_dtype_name(d->dtype));
+      return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(io->input[0]->dtype),
+                       hone_dtype_name(d->dtype));
     hone_status status = hn_scalar_infer(io, i, &v[i], error);
     if (status) return status;
   }
@@ -44,14 +45,22 @@ static hone_status reference(hone_call *call, hone_error *error) {
       hone_status status = hn_call_check(call, error);
       if (status) return status;
     }
-    if (real) hn_set_f64(y, i, start + (double)i * delta);
-    else hn_set_i64(y, i, (int64_t)(first + (uint64_t)i * step));
+    if (real)
+      hn_set_f64(y, i, start + (double)i * delta);
+    else
+      hn_set_i64(y, i, (int64_t)(first + (uint64_t)i * step));
   }
   return HONE_OK;
 }
 
-HN_OP(range) = {HN_OP_HEAD, .op_type = "Range", .since = 11, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,
+HN_OP(range) = {HN_OP_HEAD,
+                .op_type = "Range",
+                .since = 11,
+                .min_inputs = 3,
+                .max_inputs = 3,
+                .min_outputs = 1,
                 .max_outputs = 1,
-                .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_I16) |
-                         HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
-                .infer = infer, .reference = reference};
+                .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) |
+                         HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                .infer = infer,
+                .reference = reference};

@@ -1,11 +1,12 @@
-/* Reshape: the same elements with other dimensions; 0 copies a dimension (unless allowzero), -1 takes what is left. */
+/* Reshape: the same elements with other dimensions; 0 copies a dimension (unless allowzero), -1 takes what is
+ * left. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/view.h"
 
-/* What -1 stands for: the input's dimensions without those that were copied, over the output's others. Unknown
- * dimensions may only stay when they are exactly what is left. */
-static hone_status fill_rest(const hone_node *node, const hone_tensor_desc *x, const bool *copied, hone_tensor_desc *y,
-                             int32_t rest, int64_t given, hone_error *error) {
+/* What -1 stands for: the input's dimensions without those that were copied, over the output's others.
+ * Unknown dimensions may only stay when they are exactly what is left. */
+static hone_status fill_rest(const hone_node *node, const hone_tensor_desc *x, const bool *copied,
+                             hone_tensor_desc *y, int32_t rest, int64_t given, hone_error *error) {
   int64_t left = 1, unknown = 0;
   int32_t unknowns = 0;
   bool zero = false;
@@ -23,7 +24,8 @@ static hone_status fill_rest(const hone_node *node, const hone_tensor_desc *x, c
     return HONE_OK;
   }
   if (given == 0 || left % given)
-    return hn_op_bad(node, error, "-1 has no solution: %lld elements over %lld", (long long)left, (long long)given);
+    return hn_op_bad(node, error, "-1 has no solution: %lld elements over %lld", (long long)left,
+                     (long long)given);
   y->dim[rest] = left / given;
   return HONE_OK;
 }
@@ -44,7 +46,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     return HONE_OK;
   }
   if (shape.n > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %d", shape.n);
-  bool allowzero = hone_node_int(io->node, "allowzero", 0) != 0, copied[HONE_MAX_RANK] = {false}, empty = false;
+  bool allowzero = hone_node_int(io->node, "allowzero", 0) != 0, copied[HONE_MAX_RANK] = {false},
+       empty = false;
   int32_t rest = -1;
   int64_t given = 1;
   y.rank = shape.n;
@@ -59,16 +62,19 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
         y.dim[i] = HONE_DIM_UNKNOWN;
         continue;
       }
-      if (i >= x->rank) return hn_op_bad(io->node, error, "dimension %d is to be copied, the input has %d", i, x->rank);
+      if (i >= x->rank)
+        return hn_op_bad(io->node, error, "dimension %d is to be copied, the input has %d", i, x->rank);
       y.dim[i] = x->dim[i];
       copied[i] = true;
-    } else if (d == 0) empty = true;
+    } else if (d == 0)
+      empty = true;
     else if (d > 0 && __builtin_mul_overflow(given, d, &given))
       return hn_op_bad(io->node, error, "the shape is too large");
   }
   if (empty) given = 0;
   if (rest >= 0 && empty) return hn_op_bad(io->node, error, "the shape has both 0 and -1");
-  if (rest >= 0 && x->rank < 0) y.dim[rest] = HONE_DIM_UNKNOWN;
+  if (rest >= 0 && x->rank < 0)
+    y.dim[rest] = HONE_DIM_UNKNOWN;
   else if (rest >= 0) {
     status = fill_rest(io->node, x, copied, &y, rest, given, error);
     if (status) return status;
@@ -83,12 +89,20 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {
-    {.name = "shape", .type = HONE_ATTR_INTS, .until = 4},
-    {.name = "consumed_inputs", .type = HONE_ATTR_INTS, .until = 4},
-    {.name = "allowzero", .type = HONE_ATTR_INT, .since = 14},
-    {0}};
+static const hone_attr_desc attrs[] = {{.name = "shape", .type = HONE_ATTR_INTS, .until = 4},
+                                       {.name = "consumed_inputs", .type = HONE_ATTR_INTS, .until = 4},
+                                       {.name = "allowzero", .type = HONE_ATTR_INT, .since = 14},
+                                       {0}};
 
-HN_OP(reshape) = {HN_OP_HEAD, .op_type = "Reshape", .since = 1, .flags = HONE_OP_VIEW | HONE_OP_MOVE, .min_inputs = 1,
-                  .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-                  .infer = infer, .reference = hn_view_run};
+HN_OP(reshape) = {HN_OP_HEAD,
+                  .op_type = "Reshape",
+                  .since = 1,
+                  .flags = HONE_OP_VIEW | HONE_OP_MOVE,
+                  .min_inputs = 1,
+                  .max_inputs = 2,
+                  .min_outputs = 1,
+                  .max_outputs = 1,
+                  .types = HN_TYPES_ALL,
+                  .attrs = attrs,
+                  .infer = infer,
+                  .reference = hn_view_run};

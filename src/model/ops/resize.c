@@ -12,6 +12,15 @@ static const hone_attr_desc attrs[] = {{"mode", HONE_ATTR_STRING, false, 0, 0},
                                        {"keep_aspect_ratio_policy", HONE_ATTR_STRING, false, 18, 0},
                                        {0}};
 
-HN_OP(resize) = {HN_OP_HEAD, .op_type = "Resize", .since = 10, .min_inputs = 1, .max_inputs = 4, .min_outputs = 1,
-                 .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = hn_resize_infer,
-                 .cost = hn_resize_cost, .reference = hn_resize_reference};
+HN_OP(resize) = {HN_OP_HEAD,
+                 .op_type = "Resize",
+                 .since = 10,
+                 .min_inputs = 1,
+                 .max_inputs = 4,
+                 .min_outputs = 1,
+                 .max_outputs = 1,
+                 .types = HN_TYPES_ALL,
+                 .attrs = attrs,
+                 .infer = hn_resize_infer,
+                 .cost = hn_resize_cost,
+                 .reference = hn_resize_reference};

@@ -1,4 +1,5 @@
-/* RMSNormalization (opset 23): x / sqrt(mean(x^2) + epsilon) over the dimensions from `axis` on, times scale. */
+/* RMSNormalization (opset 23): x / sqrt(mean(x^2) + epsilon) over the dimensions from `axis` on, times scale.
+ */
 #include "model/ops/common/bulk.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -33,19 +34,25 @@ static hone_status reference(hone_call *call, hone_error *error) {
     hn_load_f64(row, x, o * n, n);
     for (int64_t i = 0; i < n; i++) sum += row[i] * row[i];
     double inverse = 1 / sqrt(sum / (double)n + epsilon);
-    for (int64_t i = 0; i < n; i++, hn_iter_next(&it)) row[i] *= inverse * hn_get_f64(call->input[1], it.at[0]);
+    for (int64_t i = 0; i < n; i++, hn_iter_next(&it))
+      row[i] *= inverse * hn_get_f64(call->input[1], it.at[0]);
     hn_store_f64(call->output[0], o * n, row, n);
   }
   return HONE_OK;
 }
 
-static void cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, 4 * hn_known_count(io->input[0])); }
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 4 * hn_known_count(io->input[0]));
+}
 
 static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0},
                                        {"epsilon", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"stash_type", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
-HN_OP(rms_normalization) = {HN_OP_HEAD, .op_type = "RMSNormalization", .since = 23, .min_inputs = 2, .max_inputs = 2,
-                            .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                            .infer = infer, .cost = cost, .reference = reference};
+HN_OP(rms_normalization) = {HN_OP_HEAD,       .op_type = "RMSNormalization",
+                            .since = 23,      .min_inputs = 2,
+                            .max_inputs = 2,  .min_outputs = 1,
+                            .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                            .attrs = attrs,   .infer = infer,
+                            .cost = cost,     .reference = reference};

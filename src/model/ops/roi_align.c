@@ -38,10 +38,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_dtype_in(io, 2, HONE_TYPES(HONE_DTYPE_I64), error);
   if (!s) s = hn_infer_vector(io, 2, rois->rank == 2 ? rois->dim[0] : -1, error);
   if (s) return s;
-  if (x->rank >= 0 && x->rank != 4) return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
+  if (x->rank >= 0 && x->rank != 4)
+    return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
   if (rois->rank >= 0 && (rois->rank != 2 || (rois->dim[1] >= 0 && rois->dim[1] != 4)))
     return hn_op_bad(io->node, error, "the regions are not a list of four coordinates");
-  int64_t regions = rois->rank == 2 && rois->dim[0] >= 0 ? rois->dim[0] : batch->rank == 1 ? batch->dim[0] : HONE_DIM_UNKNOWN;
+  int64_t regions = rois->rank == 2 && rois->dim[0] >= 0 ? rois->dim[0]
+                    : batch->rank == 1                   ? batch->dim[0]
+                                                         : HONE_DIM_UNKNOWN;
   const int64_t dims[] = {regions, x->rank == 4 ? x->dim[1] : HONE_DIM_UNKNOWN, o.height, o.width};
   hn_infer_set(io, 0, x->dtype, 4, dims);
   return HONE_OK;
@@ -73,7 +76,8 @@ typedef struct region {
   int64_t samples_h, samples_w, image;
 } region;
 
-static hone_status read_region(const hone_call *call, const options *o, int64_t r, region *g, hone_error *error) {
+static hone_status read_region(const hone_call *call, const options *o, int64_t r, region *g,
+                               hone_error *error) {
   double v[4], offset = o->half_pixel ? 0.5 : 0;
   for (int i = 0; i < 4; i++) {
     v[i] = hn_get_f64(call->input[1], r * 4 + i) * o->scale - offset;
@@ -89,8 +93,10 @@ static hone_status read_region(const hone_call *call, const options *o, int64_t 
   g->cell_h = height / (double)o->height;
   g->cell_w = width / (double)o->width;
   if (!o->ratio && (g->cell_h > MAX_SAMPLES || g->cell_w > MAX_SAMPLES))
-    return hn_op_bad(call->node, error, "region %lld is too large: %g x %g pixels", (long long)r, width, height);
-  g->samples_h = o->ratio ? o->ratio : (int64_t)ceil(fmax(g->cell_h, 0)); /* none where corners are exchanged */
+    return hn_op_bad(call->node, error, "region %lld is too large: %g x %g pixels", (long long)r, width,
+                     height);
+  g->samples_h =
+      o->ratio ? o->ratio : (int64_t)ceil(fmax(g->cell_h, 0)); /* none where corners are exchanged */
   g->samples_w = o->ratio ? o->ratio : (int64_t)ceil(fmax(g->cell_w, 0));
   g->image = hn_get_i64(call->input[2], r);
   if (g->image < 0 || g->image >= call->input[0]->desc.dim[0])
@@ -99,8 +105,8 @@ static hone_status read_region(const hone_call *call, const options *o, int64_t 
 }
 
 /* One cell for all channels, result[c] with stride 1. */
-static void run_cell(const options *o, const region *g, int64_t ph, int64_t pw, const double *image, int64_t channels,
-                     int64_t height, int64_t width, double *result) {
+static void run_cell(const options *o, const region *g, int64_t ph, int64_t pw, const double *image,
+                     int64_t channels, int64_t height, int64_t width, double *result) {
   double count = fmax((double)(g->samples_h * g->samples_w), 1);
   bool first = true;
   for (int64_t c = 0; c < channels; c++) result[c] = 0;
@@ -108,7 +114,8 @@ static void run_cell(const options *o, const region *g, int64_t ph, int64_t pw, 
     for (int64_t j = 0; j < g->samples_w; j++) {
       corners k;
       find_corners(g->y + ((double)ph + ((double)i + 0.5) / (double)g->samples_h) * g->cell_h,
-                   g->x + ((double)pw + ((double)j + 0.5) / (double)g->samples_w) * g->cell_w, height, width, &k);
+                   g->x + ((double)pw + ((double)j + 0.5) / (double)g->samples_w) * g->cell_w, height, width,
+                   &k);
       for (int64_t c = 0; c < channels; c++) {
         const double *plane = image + c * height * width;
         double p[4];
@@ -161,6 +168,6 @@ static const hone_attr_desc attrs[] = {{"coordinate_transformation_mode", HONE_A
                                        {"spatial_scale", HONE_ATTR_FLOAT, false, 0, 0},
                                        {0}};
 
-HN_OP(roi_align) = {HN_OP_HEAD, .op_type = "RoiAlign", .since = 10, .min_inputs = 3, .max_inputs = 3,
-                    .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
-                    .cost = cost, .reference = reference};
+HN_OP(roi_align) = {HN_OP_HEAD,      .op_type = "RoiAlign", .since = 10,      .min_inputs = 3,
+                    .max_inputs = 3, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                    .attrs = attrs,  .infer = infer,        .cost = cost,     .reference = reference};

@@ -1,5 +1,6 @@
-/* Scan: a body that walks along an axis of its scan inputs. The body takes (states, slices) and gives (states, scan
- * outputs). In opset 8 the first input gives lengths, everything has a batch in front, and axis 1 is walked. */
+/* Scan: a body that walks along an axis of its scan inputs. The body takes (states, slices) and gives
+ * (states, scan outputs). In opset 8 the first input gives lengths, everything has a batch in front, and axis
+ * 1 is walked. */
 #include "model/ops/common/bodies.h"
 
 /* Entry i of a list of `want` axes; 0 where the list is absent. */
@@ -54,7 +55,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     if (x->rank < 0) continue;
     if ((s = hn_axis(axis, x->rank, &at, error))) return s;
     if (x->dim[at] < 0) continue;
-    if (length >= 0 && length != x->dim[at]) return hn_op_bad(io->node, error, "the scan inputs differ in length");
+    if (length >= 0 && length != x->dim[at])
+      return hn_op_bad(io->node, error, "the scan inputs differ in length");
     length = x->dim[at];
   }
   for (uint32_t i = 0; i < io->n_outputs && !s; i++) {
@@ -80,6 +82,8 @@ static const hone_attr_desc attrs[] = {{"body", HONE_ATTR_GRAPH, true, 0, 0},
                                        {"scan_output_directions", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(scan) = {HN_OP_HEAD, .op_type = "Scan", .since = 8, .flags = HONE_OP_CONTROL, .min_inputs = 1,
-               .max_inputs = HONE_VARIADIC, .min_outputs = 1, .max_outputs = HONE_VARIADIC, .attrs = attrs,
-               .infer = infer};
+HN_OP(scan) = {HN_OP_HEAD,       .op_type = "Scan",
+               .since = 8,       .flags = HONE_OP_CONTROL,
+               .min_inputs = 1,  .max_inputs = HONE_VARIADIC,
+               .min_outputs = 1, .max_outputs = HONE_VARIADIC,
+               .attrs = attrs,   .infer = infer};

@@ -3,6 +3,15 @@
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(scatter) = {HN_OP_HEAD, .op_type = "Scatter", .since = 9, .flags = HONE_OP_MOVE, .min_inputs = 3, .max_inputs = 3,
-                  .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = hn_scatter_infer,
+HN_OP(scatter) = {HN_OP_HEAD,
+                  .op_type = "Scatter",
+                  .since = 9,
+                  .flags = HONE_OP_MOVE,
+                  .min_inputs = 3,
+                  .max_inputs = 3,
+                  .min_outputs = 1,
+                  .max_outputs = 1,
+                  .types = HN_TYPES_ALL,
+                  .attrs = attrs,
+                  .infer = hn_scatter_infer,
                   .reference = hn_scatter_run};

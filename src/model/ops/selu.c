@@ -1,7 +1,7 @@
 /* Selu: gamma x above zero, gamma (alpha exp(x) - alpha) below. */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_FLOAT_LOOPS(p1 * (v <= 0 ? p0 * exp(v) - p0 : v))
+HN_UNARY_FLOAT_LOOPS(p1 *(v <= 0 ? p0 * exp(v) - p0 : v))
 static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -11,11 +11,16 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_unary(call, &loops, param, error);
 }
 
-static const hone_attr_desc attrs[] = {
-    {.name = "alpha", .type = HONE_ATTR_FLOAT},
-    {.name = "gamma", .type = HONE_ATTR_FLOAT},
-    HN_CONSUMED_INPUTS,
-    {0}};
+static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT},
+                                       {.name = "gamma", .type = HONE_ATTR_FLOAT},
+                                       HN_CONSUMED_INPUTS,
+                                       {0}};
 
-HN_OP(selu) = {HN_OP_HEAD, .op_type = "Selu", .since = 1, HN_UNARY_ARITY, .types = HN_TYPES_FLOAT, .attrs = attrs,
-               .infer = hn_infer_same, .reference = reference};
+HN_OP(selu) = {HN_OP_HEAD,
+               .op_type = "Selu",
+               .since = 1,
+               HN_UNARY_ARITY,
+               .types = HN_TYPES_FLOAT,
+               .attrs = attrs,
+               .infer = hn_infer_same,
+               .reference = reference};

@@ -24,12 +24,19 @@ SHRINK_INT(u64, uint64_t)
 static const hn_unary_loops loops = HN_UNARY_NUMBER_TABLE;
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  const double param[2] = {hone_node_float(call->node, "lambd", 0.5f), hone_node_float(call->node, "bias", 0)};
+  const double param[2] = {hone_node_float(call->node, "lambd", 0.5f),
+                           hone_node_float(call->node, "bias", 0)};
   return hn_unary(call, &loops, param, error);
 }
 
 static const hone_attr_desc attrs[] = {
     {.name = "lambd", .type = HONE_ATTR_FLOAT}, {.name = "bias", .type = HONE_ATTR_FLOAT}, {0}};
 
-HN_OP(shrink) = {HN_OP_HEAD, .op_type = "Shrink", .since = 9, HN_UNARY_ARITY, .types = HN_TYPES_NUMBER, .attrs = attrs,
-                 .infer = hn_infer_same, .reference = reference};
+HN_OP(shrink) = {HN_OP_HEAD,
+                 .op_type = "Shrink",
+                 .since = 9,
+                 HN_UNARY_ARITY,
+                 .types = HN_TYPES_NUMBER,
+                 .attrs = attrs,
+                 .infer = hn_infer_same,
+                 .reference = reference};

@@ -12,7 +12,14 @@ HN_UNARY_LOOP(u32, uint32_t, uint32_t, v != 0)
 HN_UNARY_LOOP(u64, uint64_t, uint64_t, v != 0)
 static const hn_unary_loops loops = HN_UNARY_NUMBER_TABLE;
 
-static hone_status reference(hone_call *call, hone_error *error) { return hn_unary(call, &loops, NULL, error); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_unary(call, &loops, NULL, error);
+}
 
-HN_OP(sign) = {HN_OP_HEAD, .op_type = "Sign", .since = 9, HN_UNARY_ARITY, .types = HN_TYPES_NUMBER,
-               .infer = hn_infer_same, .reference = reference};
+HN_OP(sign) = {HN_OP_HEAD,
+               .op_type = "Sign",
+               .since = 9,
+               HN_UNARY_ARITY,
+               .types = HN_TYPES_NUMBER,
+               .infer = hn_infer_same,
+               .reference = reference};

@@ -13,5 +13,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(size) = {HN_OP_HEAD, .op_type = "Size", .since = 1, .flags = HONE_OP_MOVE, .min_inputs = 1, .max_inputs = 1,
-               .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .infer = infer, .reference = reference};
+HN_OP(size) = {HN_OP_HEAD,
+               .op_type = "Size",
+               .since = 1,
+               .flags = HONE_OP_MOVE,
+               .min_inputs = 1,
+               .max_inputs = 1,
+               .min_outputs = 1,
+               .max_outputs = 1,
+               .types = HN_TYPES_ALL,
+               .infer = infer,
+               .reference = reference};

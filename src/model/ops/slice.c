@@ -56,8 +56,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     if (status) return status;
     for (int32_t i = 0; i < s.starts.n; i++) {
       int64_t first, *d = &y.dim[s.axes.at[i]];
-      if (*d >= 0) range(s.starts.at[i], s.ends.at[i], s.steps.at[i], *d, &first, d);
-      else if (s.starts.at[i] != 0 || s.ends.at[i] < INT32_MAX || s.steps.at[i] != 1) *d = HONE_DIM_UNKNOWN;
+      if (*d >= 0)
+        range(s.starts.at[i], s.ends.at[i], s.steps.at[i], *d, &first, d);
+      else if (s.starts.at[i] != 0 || s.ends.at[i] < INT32_MAX || s.steps.at[i] != 1)
+        *d = HONE_DIM_UNKNOWN;
     }
   } else if (x->rank >= 0) {
     bool some = s.axes.known && s.axes.given; /* only these change */
@@ -65,7 +67,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       status = hn_list_axes(io->node, &s.axes, x->rank, error);
       if (status) return status;
     }
-    for (int32_t i = 0; i < (some ? s.axes.n : x->rank); i++) y.dim[some ? s.axes.at[i] : i] = HONE_DIM_UNKNOWN;
+    for (int32_t i = 0; i < (some ? s.axes.n : x->rank); i++)
+      y.dim[some ? s.axes.at[i] : i] = HONE_DIM_UNKNOWN;
   }
   hn_infer_set(io, 0, y.dtype, y.rank, y.dim);
   return HONE_OK;
@@ -96,11 +99,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "starts", .type = HONE_ATTR_INTS, .required = true, .until = 9},
-                                       {.name = "ends", .type = HONE_ATTR_INTS, .required = true, .until = 9},
-                                       {.name = "axes", .type = HONE_ATTR_INTS, .until = 9},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "starts", .type = HONE_ATTR_INTS, .required = true, .until = 9},
+    {.name = "ends", .type = HONE_ATTR_INTS, .required = true, .until = 9},
+    {.name = "axes", .type = HONE_ATTR_INTS, .until = 9},
+    {0}};
 
-HN_OP(slice) = {HN_OP_HEAD, .op_type = "Slice", .since = 1, .flags = HONE_OP_MOVE, .min_inputs = 1, .max_inputs = 5,
-                .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,
-                .reference = reference};
+HN_OP(slice) = {
+    HN_OP_HEAD,      .op_type = "Slice",    .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
+    .max_inputs = 5, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference};

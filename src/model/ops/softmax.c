@@ -13,7 +13,16 @@
 static void row_f32(const float *x, float *y, int64_t n) { SOFTMAX(float, expf); }
 static void row_f64(const double *x, double *y, int64_t n) { SOFTMAX(double, exp); }
 
-static hone_status reference(hone_call *call, hone_error *error) { return hn_rows_run(call, row_f32, row_f64, error); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_rows_run(call, row_f32, row_f64, error);
+}
 
-HN_OP(softmax) = {HN_OP_HEAD, .op_type = "Softmax", .since = 1, HN_ROWS_ARITY, .types = HN_TYPES_FLOAT,
-                  .attrs = hn_rows_attrs, .infer = hn_rows_infer, .cost = hn_rows_cost, .reference = reference};
+HN_OP(softmax) = {HN_OP_HEAD,
+                  .op_type = "Softmax",
+                  .since = 1,
+                  HN_ROWS_ARITY,
+                  .types = HN_TYPES_FLOAT,
+                  .attrs = hn_rows_attrs,
+                  .infer = hn_rows_infer,
+                  .cost = hn_rows_cost,
+                  .reference = reference};

@@ -1,5 +1,5 @@
-/* SoftmaxCrossEntropyLoss: the negative log likelihood of labels under the softmax of scores over classes (dimension 1);
- * output 1 is the log probability. */
+/* SoftmaxCrossEntropyLoss: the negative log likelihood of labels under the softmax of scores over classes
+ * (dimension 1); output 1 is the log probability. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/likelihood.h"
@@ -34,7 +34,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static void cost(const hone_infer *io, hone_cost *c) { hn_cost_flops(c, 5 * hn_known_count(io->input[0])); }
 
-HN_OP(softmax_cross_entropy_loss) = {
-    HN_OP_HEAD, .op_type = "SoftmaxCrossEntropyLoss", .since = 12, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,
-    .max_outputs = 2, .types = HN_TYPES_FLOAT, .attrs = hn_likelihood_attrs, .infer = infer, .cost = cost,
-    .reference = reference};
+HN_OP(softmax_cross_entropy_loss) = {HN_OP_HEAD,
+                                     .op_type = "SoftmaxCrossEntropyLoss",
+                                     .since = 12,
+                                     .min_inputs = 2,
+                                     .max_inputs = 3,
+                                     .min_outputs = 1,
+                                     .max_outputs = 2,
+                                     .types = HN_TYPES_FLOAT,
+                                     .attrs = hn_likelihood_attrs,
+                                     .infer = infer,
+                                     .cost = cost,
+                                     .reference = reference};

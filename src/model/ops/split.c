@@ -1,4 +1,5 @@
-/* Split: parts along one axis, of the given sizes or equal. From opset 18 on the last equal part may be smaller. */
+/* Split: parts along one axis, of the given sizes or equal. From opset 18 on the last equal part may be
+ * smaller. */
 #include "model/ops/common/convert.h"
 #include "model/ops/common/move.h"
 
@@ -30,13 +31,16 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   size_t n = 0;
   const int64_t *size = sizes(io->node, value, &n);
   bool equal = !by_input && n == 0;
-  int64_t wanted = hone_node_int(io->node, "num_outputs", io->n_outputs), total = 0, dim = x->rank > 0 ? x->dim[axis] : -1;
+  int64_t wanted = hone_node_int(io->node, "num_outputs", io->n_outputs), total = 0,
+          dim = x->rank > 0 ? x->dim[axis] : -1;
   if (equal && wanted != io->n_outputs)
-    return hn_op_bad(io->node, error, "num_outputs is %lld, the node has %u", (long long)wanted, io->n_outputs);
+    return hn_op_bad(io->node, error, "num_outputs is %lld, the node has %u", (long long)wanted,
+                     io->n_outputs);
   if (!equal && (value || !by_input) && n != io->n_outputs)
     return hn_op_bad(io->node, error, "%zu sizes for %u outputs", n, io->n_outputs);
   if (equal && dim >= 0 && hone_node_opset(io->node) < 18 && dim % io->n_outputs)
-    return hn_op_bad(io->node, error, "%lld elements do not split into %u equal parts", (long long)dim, io->n_outputs);
+    return hn_op_bad(io->node, error, "%lld elements do not split into %u equal parts", (long long)dim,
+                     io->n_outputs);
   for (uint32_t i = 0; i < io->n_outputs; i++) {
     int64_t d[HONE_MAX_RANK];
     for (int32_t k = 0; k < x->rank; k++) d[k] = x->dim[k];
@@ -47,7 +51,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     hn_infer_set(io, i, x->dtype, x->rank, d);
   }
   if (!equal && size && n && dim >= 0 && total != dim)
-    return hn_op_bad(io->node, error, "the sizes add up to %lld, the dimension has %lld", (long long)total, (long long)dim);
+    return hn_op_bad(io->node, error, "the sizes add up to %lld, the dimension has %lld", (long long)total,
+                     (long long)dim);
   return HONE_OK;
 }
 
@@ -59,7 +64,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   size_t n = 0, element = hone_dtype_size(x->desc.dtype);
   bool by_input = hone_node_opset(call->node) >= 13 && hn_call_has(call, 1);
   const int64_t *size = sizes(call->node, by_input ? call->input[1] : NULL, &n);
-  int64_t outer = hn_product(x->desc.dim, 0, axis), inner = hn_product(x->desc.dim, axis + 1, x->desc.rank), at = 0;
+  int64_t outer = hn_product(x->desc.dim, 0, axis), inner = hn_product(x->desc.dim, axis + 1, x->desc.rank),
+          at = 0;
   if (hn_count(x) == 0) return HONE_OK;
   size_t row = (size_t)(x->desc.dim[axis] * inner) * element;
   for (uint32_t i = 0; i < call->n_outputs; i++) {
@@ -81,6 +87,15 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT},
                                        {.name = "num_outputs", .type = HONE_ATTR_INT, .since = 18},
                                        {0}};
 
-HN_OP(split) = {HN_OP_HEAD, .op_type = "Split", .since = 2, .flags = HONE_OP_MOVE, .min_inputs = 1, .max_inputs = 2,
-                .min_outputs = 1, .max_outputs = HONE_VARIADIC, .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,
+HN_OP(split) = {HN_OP_HEAD,
+                .op_type = "Split",
+                .since = 2,
+                .flags = HONE_OP_MOVE,
+                .min_inputs = 1,
+                .max_inputs = 2,
+                .min_outputs = 1,
+                .max_outputs = HONE_VARIADIC,
+                .types = HN_TYPES_ALL,
+                .attrs = attrs,
+                .infer = infer,
                 .reference = reference};

@@ -1,5 +1,5 @@
-/* STFT: Fourier transforms of windowed frames that start frame_step apart; signal [batch, length, 1 or 2], result [batch,
- * frames, bins, 2]. */
+/* STFT: Fourier transforms of windowed frames that start frame_step apart; signal [batch, length, 1 or 2],
+ * result [batch, frames, bins, 2]. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
@@ -14,15 +14,21 @@ static hone_status make(const hone_node *node, const hone_tensor_desc *x, const 
                         hone_error *error) {
   bool onesided = hone_node_int(node, "onesided", 1) != 0;
   if (x->rank != 3 && x->rank != 2) return hn_op_bad(node, error, "the signal has rank %d", x->rank);
-  if (x->rank == 3 && x->dim[2] == 2 && onesided) return hn_op_bad(node, error, "onesided needs a real signal");
+  if (x->rank == 3 && x->dim[2] == 2 && onesided)
+    return hn_op_bad(node, error, "onesided needs a real signal");
   if (x->rank == 3 && x->dim[2] >= 0 && x->dim[2] != 1 && x->dim[2] != 2)
     return hn_op_bad(node, error, "the last dimension is %lld, not 1 or 2", (long long)x->dim[2]);
   p->step = step ? hn_get_i64(step, 0) : -1;
-  p->length = length ? hn_get_i64(length, 0) : length_given ? -1 : window ? (window->rank == 1 ? window->dim[0] : -1) : x->dim[1];
+  p->length = length         ? hn_get_i64(length, 0)
+              : length_given ? -1
+              : window       ? (window->rank == 1 ? window->dim[0] : -1)
+                             : x->dim[1];
   if (step && p->step < 1) return hn_op_bad(node, error, "frame_step is %lld", (long long)p->step);
-  if (p->length == 0 || (length && p->length < 1)) return hn_op_bad(node, error, "frame_length is %lld", (long long)p->length);
+  if (p->length == 0 || (length && p->length < 1))
+    return hn_op_bad(node, error, "frame_length is %lld", (long long)p->length);
   if (window && window->rank == 1 && window->dim[0] >= 0 && p->length >= 0 && window->dim[0] != p->length)
-    return hn_op_bad(node, error, "the window has %lld elements, the frames %lld", (long long)window->dim[0], (long long)p->length);
+    return hn_op_bad(node, error, "the window has %lld elements, the frames %lld", (long long)window->dim[0],
+                     (long long)p->length);
   bool known = p->step > 0 && p->length > 0 && x->dim[1] >= 0;
   if (known && x->dim[1] < p->length) return hn_op_bad(node, error, "the signal is shorter than a frame");
   p->frames = known ? (x->dim[1] - p->length) / p->step + 1 : HONE_DIM_UNKNOWN;
@@ -42,7 +48,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (status) return status;
   if (x->rank >= 0) {
     plan p;
-    status = make(io->node, x, step, hn_has_input(io, 2) ? io->input[2] : NULL, length, hn_has_input(io, 3), &p, error);
+    status = make(io->node, x, step, hn_has_input(io, 2) ? io->input[2] : NULL, length, hn_has_input(io, 3),
+                  &p, error);
     if (status) return status;
     dim[0] = x->dim[0], dim[1] = p.frames, dim[2] = p.bins;
   }
@@ -88,6 +95,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "onesided", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(stft) = {HN_OP_HEAD, .op_type = "STFT", .since = 17, .min_inputs = 2, .max_inputs = 4, .min_outputs = 1,
-               .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer, .cost = cost,
-               .reference = reference};
+HN_OP(stft) = {HN_OP_HEAD,      .op_type = "STFT", .since = 17,      .min_inputs = 2,
+               .max_inputs = 4, .min_outputs = 1,  .max_outputs = 1, .types = HN_TYPES_FLOAT,
+               .attrs = attrs,  .infer = infer,    .cost = cost,     .reference = reference};

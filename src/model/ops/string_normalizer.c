@@ -1,5 +1,5 @@
-/* StringNormalizer: strings without stop words, in lower, upper or their own case. Case is that of Unicode's simple mappings,
- * whatever the attribute `locale` says; bytes that are no UTF-8 stay as they are. */
+/* StringNormalizer: strings without stop words, in lower, upper or their own case. Case is that of Unicode's
+ * simple mappings, whatever the attribute `locale` says; bytes that are no UTF-8 stay as they are. */
 #include "model/ops/common/convert.h"
 
 #include <locale.h>
@@ -15,7 +15,9 @@ static size_t decode(const char *s, size_t n, uint32_t *out) {
     if ((p[i] & 0xc0) != 0x80) return 0;
     c = c << 6 | (p[i] & 0x3f);
   }
-  if ((length == 3 && c < 0x800) || (length == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000)) return 0;
+  if ((length == 3 && c < 0x800) || (length == 4 && (c < 0x10000 || c > 0x10ffff)) ||
+      (c >= 0xd800 && c < 0xe000))
+    return 0;
   *out = c;
   return length;
 }
@@ -30,8 +32,10 @@ static size_t encode(uint32_t c, char *to) {
 
 typedef enum letter_case { AS_IS, LOWER, UPPER } letter_case;
 
-/* s in another case, from scratch_keep. A code point may need one byte more than before, never more than 4. */
-static hone_status recase(hone_call *call, hone_string s, letter_case to, locale_t locale, hone_string *out, hone_error *error) {
+/* s in another case, from scratch_keep. A code point may need one byte more than before, never more than 4.
+ */
+static hone_status recase(hone_call *call, hone_string s, letter_case to, locale_t locale, hone_string *out,
+                          hone_error *error) {
   *out = s;
   if (to == AS_IS || s.len == 0) return HONE_OK;
   char *p = s.len < SIZE_MAX / 4 ? call->scratch_keep(call, 4 * s.len) : NULL;
@@ -40,11 +44,14 @@ static hone_status recase(hone_call *call, hone_string s, letter_case to, locale
   for (size_t i = 0; i < s.len;) {
     uint32_t c;
     size_t n = decode(s.ptr + i, s.len - i, &c);
-    if (n == 0) p[out->len++] = s.ptr[i++];
+    if (n == 0)
+      p[out->len++] = s.ptr[i++];
     else {
       bool ascii = c < 0x80;
-      if (ascii && to == LOWER && c >= 'A' && c <= 'Z') c += 'a' - 'A';
-      else if (ascii && to == UPPER && c >= 'a' && c <= 'z') c -= 'a' - 'A';
+      if (ascii && to == LOWER && c >= 'A' && c <= 'Z')
+        c += 'a' - 'A';
+      else if (ascii && to == UPPER && c >= 'a' && c <= 'z')
+        c -= 'a' - 'A';
       else if (!ascii && locale)
         c = (uint32_t)(to == LOWER ? towlower_l((wint_t)c, locale) : towupper_l((wint_t)c, locale));
       out->len += encode(c, p + out->len);
@@ -73,7 +80,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return case_of(io->node, &change, error);
 }
 
-static bool equal(hone_string a, hone_string b) { return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0); }
+static bool equal(hone_string a, hone_string b) {
+  return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
 
 static hone_status normalize(hone_call *call, letter_case change, locale_t locale, hone_error *error) {
   const hone_tensor *x = call->input[0];
@@ -86,7 +95,8 @@ static hone_status normalize(hone_call *call, letter_case change, locale_t local
   hone_string *out = call->scratch(call, ((size_t)n + 1) * sizeof *out);
   if (!stop || !out) return hn_fail_memory(error, n_stop + (size_t)n, "strings");
   hone_status status = HONE_OK;
-  for (size_t i = 0; i < n_stop && !status; i++) status = recase(call, given[i], compare, locale, &stop[i], error);
+  for (size_t i = 0; i < n_stop && !status; i++)
+    status = recase(call, given[i], compare, locale, &stop[i], error);
   for (int64_t i = 0; i < n && !status; i++) {
     hone_string as;
     bool drop = false;
@@ -97,7 +107,8 @@ static hone_status normalize(hone_call *call, letter_case change, locale_t local
   }
   if (status) return status;
   if (kept == 0) out[kept++] = (hone_string){"", 0}; /* the result is never empty */
-  hone_tensor_desc d = hone_desc(HONE_DTYPE_STRING, x->desc.rank, x->desc.rank == 1 ? &kept : (const int64_t[]){1, kept});
+  hone_tensor_desc d =
+      hone_desc(HONE_DTYPE_STRING, x->desc.rank, x->desc.rank == 1 ? &kept : (const int64_t[]){1, kept});
   status = call->alloc_output(call, 0, &d, error);
   if (!status) hn_copy_elements(call->output[0]->data, out, kept, HONE_DTYPE_STRING);
   return status;
@@ -107,7 +118,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   letter_case change;
   hone_status status = case_of(call->node, &change, error);
   if (status) return status;
-  locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL); /* NULL where the system lacks it: ASCII alone changes case */
+  locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8",
+                              NULL); /* NULL where the system lacks it: ASCII alone changes case */
   status = normalize(call, change, locale, error);
   if (locale) freelocale(locale);
   return status;
@@ -119,6 +131,15 @@ static const hone_attr_desc attrs[] = {{.name = "case_change_action", .type = HO
                                        {.name = "stopwords", .type = HONE_ATTR_STRINGS},
                                        {0}};
 
-HN_OP(string_normalizer) = {HN_OP_HEAD, .op_type = "StringNormalizer", .since = 10, .flags = HONE_OP_DATA_DEPENDENT,
-                            .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-                            .types = HN_TYPES_STRING, .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(string_normalizer) = {HN_OP_HEAD,
+                            .op_type = "StringNormalizer",
+                            .since = 10,
+                            .flags = HONE_OP_DATA_DEPENDENT,
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .min_outputs = 1,
+                            .max_outputs = 1,
+                            .types = HN_TYPES_STRING,
+                            .attrs = attrs,
+                            .infer = infer,
+                            .reference = reference};

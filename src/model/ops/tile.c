@@ -11,9 +11,12 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (y.rank >= 0 && repeats.known && repeats.n != y.rank)
     return hn_op_bad(io->node, error, "%d repeats for rank %d", repeats.n, y.rank);
   for (int32_t i = 0; i < y.rank; i++) {
-    if (!repeats.known) y.dim[i] = HONE_DIM_UNKNOWN;
-    else if (repeats.at[i] < 0) return hn_op_bad(io->node, error, "repeat %d is %lld", i, (long long)repeats.at[i]);
-    else if (y.dim[i] < 0) y.dim[i] = repeats.at[i] == 1 ? y.dim[i] : repeats.at[i] == 0 ? 0 : HONE_DIM_UNKNOWN;
+    if (!repeats.known)
+      y.dim[i] = HONE_DIM_UNKNOWN;
+    else if (repeats.at[i] < 0)
+      return hn_op_bad(io->node, error, "repeat %d is %lld", i, (long long)repeats.at[i]);
+    else if (y.dim[i] < 0)
+      y.dim[i] = repeats.at[i] == 1 ? y.dim[i] : repeats.at[i] == 0 ? 0 : HONE_DIM_UNKNOWN;
     else if (__builtin_mul_overflow(y.dim[i], repeats.at[i], &y.dim[i]))
       return hn_op_bad(io->node, error, "the result is too large");
   }
@@ -42,5 +45,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(tile) = {HN_OP_HEAD, .op_type = "Tile", .since = 6, .flags = HONE_OP_MOVE, .min_inputs = 2, .max_inputs = 2,
-               .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .infer = infer, .reference = reference};
+HN_OP(tile) = {HN_OP_HEAD,
+               .op_type = "Tile",
+               .since = 6,
+               .flags = HONE_OP_MOVE,
+               .min_inputs = 2,
+               .max_inputs = 2,
+               .min_outputs = 1,
+               .max_outputs = 1,
+               .types = HN_TYPES_ALL,
+               .infer = infer,
+               .reference = reference};

@@ -1,16 +1,21 @@
-/* TopK: the k largest or smallest elements along an axis, in order, with their indices; of equal ones the first wins. */
+/* TopK: the k largest or smallest elements along an axis, in order, with their indices; of equal ones the
+ * first wins. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
 #include "model/ops/common/order.h"
 
 /* k from the attribute (opset 1) or input 1; -1: not known yet. */
-static hone_status k_of(const hone_node *node, const hone_tensor *k, int64_t dim, int64_t *out, hone_error *error) {
+static hone_status k_of(const hone_node *node, const hone_tensor *k, int64_t dim, int64_t *out,
+                        hone_error *error) {
   *out = -1;
-  if (hone_node_opset(node) < 10) *out = hone_node_int(node, "k", 0);
+  if (hone_node_opset(node) < 10)
+    *out = hone_node_int(node, "k", 0);
   else if (k) {
-    if (k->desc.dtype != HONE_DTYPE_I64 || hn_count(k) != 1) return hn_op_bad(node, error, "K is not one i64");
+    if (k->desc.dtype != HONE_DTYPE_I64 || hn_count(k) != 1)
+      return hn_op_bad(node, error, "K is not one i64");
     *out = hn_get_i64(k, 0);
-  } else return HONE_OK;
+  } else
+    return HONE_OK;
   if (*out < 0 || (dim >= 0 && *out > dim))
     return hn_op_bad(node, error, "K is %lld, the axis has %lld elements", (long long)*out, (long long)dim);
   return HONE_OK;
@@ -19,7 +24,8 @@ static hone_status k_of(const hone_node *node, const hone_tensor *k, int64_t dim
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_tensor_desc y = *io->input[0];
   int32_t axis;
-  if (hone_node_opset(io->node) >= 10 && !hn_has_input(io, 1)) return hn_op_bad(io->node, error, "K is missing");
+  if (hone_node_opset(io->node) >= 10 && !hn_has_input(io, 1))
+    return hn_op_bad(io->node, error, "K is missing");
   if (y.rank >= 0) {
     hone_status status = hn_axis(hone_node_int(io->node, "axis", -1), y.rank, &axis, error);
     if (!status)
@@ -41,7 +47,8 @@ static int descending(const void *context, int64_t a, int64_t b) {
 }
 static int ascending(const void *context, int64_t a, int64_t b) { return -descending(context, a, b); }
 
-/* Keeps in index[0..k) a heap whose root is the worst of the best k of all n; ties are worse for later indices. */
+/* Keeps in index[0..k) a heap whose root is the worst of the best k of all n; ties are worse for later
+ * indices. */
 static bool worse(const int64_t *key, bool largest, int64_t a, int64_t b) {
   if (key[a] != key[b]) return largest ? key[a] < key[b] : key[a] > key[b];
   return a > b;
@@ -62,7 +69,8 @@ static int by_number(const void *context, int64_t a, int64_t b) {
   (void)context;
   return (a > b) - (a < b);
 }
-static void select_best(int64_t *index, int64_t *spare, int64_t n, int64_t k, const int64_t *key, bool largest) {
+static void select_best(int64_t *index, int64_t *spare, int64_t n, int64_t k, const int64_t *key,
+                        bool largest) {
   for (int64_t i = 0; i < k; i++) index[i] = i;
   if (k > 0 && k < n) {
     for (int64_t i = k / 2 - 1; i >= 0; i--) sift(index, i, k, key, largest);
@@ -71,7 +79,8 @@ static void select_best(int64_t *index, int64_t *spare, int64_t n, int64_t k, co
       index[0] = i;
       sift(index, 0, k, key, largest);
     }
-    hn_sort(index, spare, k, by_number, NULL); /* the stable sort below then keeps the first of equals first */
+    hn_sort(index, spare, k, by_number,
+            NULL); /* the stable sort below then keeps the first of equals first */
   }
   hn_sort(index, spare, k, largest ? descending : ascending, &(order){key});
 }
@@ -85,11 +94,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (!status) status = k_of(call->node, call->n_inputs > 1 ? call->input[1] : NULL, d->dim[axis], &k, error);
   if (status || hn_count(x) == 0 || k == 0) return status;
   bool largest = hone_node_int(call->node, "largest", 1) != 0;
-  int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis], inner = hn_product(d->dim, axis + 1, d->rank);
+  int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis],
+          inner = hn_product(d->dim, axis + 1, d->rank);
   size_t size = hone_dtype_size(d->dtype);
   char *row = hn_scratch(call, n, size, error);
   int64_t *key = row ? hn_scratch(call, n, 8, error) : NULL;
-  int64_t *index = key ? hn_scratch(call, n, 8, error) : NULL, *spare = index ? hn_scratch(call, n, 8, error) : NULL;
+  int64_t *index = key ? hn_scratch(call, n, 8, error) : NULL,
+          *spare = index ? hn_scratch(call, n, 8, error) : NULL;
   if (!spare) return HONE_ERROR_MEMORY;
   for (int64_t line = 0; line < outer * inner; line++) {
     int64_t o = line / inner, i = line % inner;
@@ -114,5 +125,7 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT},
                                        {.name = "sorted", .type = HONE_ATTR_INT, .since = 11},
                                        {0}};
 
-HN_OP(top_k) = {HN_OP_HEAD, .op_type = "TopK", .since = 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1,
-                .max_outputs = 2, .types = HN_TYPES_NUMBER, .attrs = attrs, .infer = infer, .reference = reference};
+HN_OP(top_k) = {HN_OP_HEAD,       .op_type = "TopK",        .since = 1,
+                .min_inputs = 1,  .max_inputs = 2,          .min_outputs = 1,
+                .max_outputs = 2, .types = HN_TYPES_NUMBER, .attrs = attrs,
+                .infer = infer,   .reference = reference};

@@ -8,7 +8,8 @@ static hone_status read_perm(const hone_node *node, int32_t rank, int32_t *perm,
   if (n && n != (size_t)rank) return hn_op_bad(node, error, "perm has %zu entries for rank %d", n, rank);
   for (int32_t i = 0; i < rank; i++) {
     int64_t d = n ? p[i] : rank - 1 - i;
-    if (d < 0 || d >= rank || seen[d]) return hn_op_bad(node, error, "perm is no permutation of %d dimensions", rank);
+    if (d < 0 || d >= rank || seen[d])
+      return hn_op_bad(node, error, "perm is no permutation of %d dimensions", rank);
     seen[d] = true;
     perm[i] = (int32_t)d;
   }
@@ -44,6 +45,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "perm", .type = HONE_ATTR_INTS}, {0}};
 
-HN_OP(transpose) = {HN_OP_HEAD, .op_type = "Transpose", .since = 1, .flags = HONE_OP_MOVE, .min_inputs = 1,
-                    .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-                    .infer = infer, .reference = reference};
+HN_OP(transpose) = {
+    HN_OP_HEAD,      .op_type = "Transpose", .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
+    .max_inputs = 1, .min_outputs = 1,       .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference};

@@ -1,5 +1,5 @@
-/* Unique: the different elements, or slices along an axis, sorted or in order of appearance; where each appeared first, which
- * one every element is, and how often it appears. */
+/* Unique: the different elements, or slices along an axis, sorted or in order of appearance; where each
+ * appeared first, which one every element is, and how often it appears. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
 #include "model/ops/common/order.h"
@@ -14,7 +14,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       if (status) return status;
       items = y.dim[axis];
       y.dim[axis] = HONE_DIM_UNKNOWN;
-    } else items = HONE_DIM_UNKNOWN;
+    } else
+      items = HONE_DIM_UNKNOWN;
   } else {
     y.rank = 1;
     y.dim[0] = HONE_DIM_UNKNOWN;
@@ -43,7 +44,8 @@ static int compare(const void *context, int64_t a, int64_t b) {
   const items *t = context;
   for (int64_t i = 0; i < t->width; i++) {
     int64_t x = a * t->width + i, y = b * t->width + i;
-    int c = t->key ? (t->key[x] > t->key[y]) - (t->key[x] < t->key[y]) : compare_strings(&t->string[x], &t->string[y]);
+    int c = t->key ? (t->key[x] > t->key[y]) - (t->key[x] < t->key[y])
+                   : compare_strings(&t->string[x], &t->string[y]);
     if (c) return c;
   }
   return 0;
@@ -74,13 +76,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
     if (status) return status;
     outer = hn_product(y.dim, 0, axis), n = y.dim[axis], inner = hn_product(y.dim, axis + 1, y.rank);
     if (total == 0 && n > 0) return hn_op_bad(call->node, error, "the slices have no elements");
-  } else y.rank = 1;
+  } else
+    y.rank = 1;
   size_t size = hone_dtype_size(y.dtype);
   int64_t *spare = hn_scratch(call, 6 * n, sizeof *spare, error);
   char *packed = spare ? hn_scratch(call, total, size, error) : NULL;
   int64_t *key = packed ? hn_scratch(call, total, sizeof *key, error) : NULL;
   if (!key) return HONE_ERROR_MEMORY;
-  int64_t *order = spare + n, *first = order + n, *count = first + n, *group = count + n, *rank = group + n, groups = 0;
+  int64_t *order = spare + n, *first = order + n, *count = first + n, *group = count + n, *rank = group + n,
+          groups = 0;
   /* Items side by side: [n][outer][inner]. */
   hn_move(packed, (const int64_t[]){outer * inner, inner, 1}, x->data, (const int64_t[]){inner, n * inner, 1},
           (const int64_t[]){n, outer, inner}, 3, size);
@@ -120,8 +124,18 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return status;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {.name = "sorted", .type = HONE_ATTR_INT}, {0}};
+static const hone_attr_desc attrs[] = {
+    {.name = "axis", .type = HONE_ATTR_INT}, {.name = "sorted", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(unique) = {HN_OP_HEAD, .op_type = "Unique", .since = 11, .flags = HONE_OP_DATA_DEPENDENT, .min_inputs = 1,
-                 .max_inputs = 1, .min_outputs = 1, .max_outputs = 4, .types = HN_TYPES_ALL, .attrs = attrs,
-                 .infer = infer, .reference = reference};
+HN_OP(unique) = {HN_OP_HEAD,
+                 .op_type = "Unique",
+                 .since = 11,
+                 .flags = HONE_OP_DATA_DEPENDENT,
+                 .min_inputs = 1,
+                 .max_inputs = 1,
+                 .min_outputs = 1,
+                 .max_outputs = 4,
+                 .types = HN_TYPES_ALL,
+                 .attrs = attrs,
+                 .infer = infer,
+                 .reference = reference};

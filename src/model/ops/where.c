@@ -19,8 +19,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   }                                                                                                          \
   return
 
-static void select_run(void *out, const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy,
-                       int64_t n, size_t size) {
+static void select_run(void *out, const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y,
+                       int64_t sy, int64_t n, size_t size) {
   switch (size) {
   case 1: SELECT(uint8_t);
   case 2: SELECT(uint16_t);
@@ -50,9 +50,9 @@ static hone_status reference(hone_call *call, hone_error *error) {
       if (status) return status;
       checked = done + HN_STOP_EVERY;
     }
-    select_run(hn_at_mut(out, done), (const uint8_t *)call->input[0]->data + at[0], last < 0 ? 0 : step[0][last],
-               hn_at(call->input[1], at[1]), last < 0 ? 0 : step[1][last], hn_at(call->input[2], at[2]),
-               last < 0 ? 0 : step[2][last], inner, size);
+    select_run(hn_at_mut(out, done), (const uint8_t *)call->input[0]->data + at[0],
+               last < 0 ? 0 : step[0][last], hn_at(call->input[1], at[1]), last < 0 ? 0 : step[1][last],
+               hn_at(call->input[2], at[2]), last < 0 ? 0 : step[2][last], inner, size);
     done += inner;
     for (int32_t i = d->rank - 2; i >= 0; i--) {
       for (uint32_t k = 0; k < 3; k++) at[k] += step[k][i];
@@ -64,6 +64,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(where) = {HN_OP_HEAD, .op_type = "Where", .since = 9, .flags = HONE_OP_POINTWISE, .min_inputs = 3,
-                .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_BOOL, .infer = infer,
+HN_OP(where) = {HN_OP_HEAD,
+                .op_type = "Where",
+                .since = 9,
+                .flags = HONE_OP_POINTWISE,
+                .min_inputs = 3,
+                .max_inputs = 3,
+                .min_outputs = 1,
+                .max_outputs = 1,
+                .types = HN_TYPES_BOOL,
+                .infer = infer,
                 .reference = reference};

@@ -1,7 +1,7 @@
 /* Epilogues and pointwise groups.
  *
- * A fused step stands at the place of its last node: all other operands are there by then, and the swallowed values have no
- * other reader, so that no order is violated. */
+ * A fused step stands at the place of its last node: all other operands are there by then, and the swallowed
+ * values have no other reader, so that no order is violated. */
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
@@ -13,7 +13,9 @@ enum { MAX_GROUP = 48 };
 static const char *const anchors[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
 
 bool hn_fusable_anchor(const hn_unit *u) {
-  if (u->kind != HN_UNIT_NODE || !u->out || u->out->desc.dtype != HONE_DTYPE_F32 || !hone_desc_known(&u->out->desc)) return false;
+  if (u->kind != HN_UNIT_NODE || !u->out || u->out->desc.dtype != HONE_DTYPE_F32 ||
+      !hone_desc_known(&u->out->desc))
+    return false;
   for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
     if (strcmp(anchors[i], u->anchor) == 0) return true;
   return false;
@@ -45,18 +47,21 @@ static bool absorb(hn_lowering *l, hn_unit *into, hn_unit *u) {
   return true;
 }
 
-/* A chain of pointwise readers behind an anchor, as far as shapes stay the same. Which of them become an epilogue is
- * decided by the tactics (lower.c); what they leave goes into groups. */
+/* A chain of pointwise readers behind an anchor, as far as shapes stay the same. Which of them become an
+ * epilogue is decided by the tactics (lower.c); what they leave goes into groups. */
 static bool grow_epilogue(hn_lowering *l, hn_unit *u, bool everything) {
   const hn_value *v = u->out;
   while (u->n_absorbed < HONE_MAX_EPILOGUE) {
     hn_unit *next = only_reader(l, v);
-    if (!next || next->kind != HN_UNIT_POINTWISE || next->chain || next->out->desc.dtype != HONE_DTYPE_F32) break;
+    if (!next || next->kind != HN_UNIT_POINTWISE || next->chain || next->out->desc.dtype != HONE_DTYPE_F32)
+      break;
     if (!hone_desc_same_dims(&next->out->desc, &u->out->desc)) break;
     if (next->n_in == 1 ? false : next->n_in != 2) break;
     if (!everything && next->n_in == 2) break;
     if (next->n_in == 2 && next->in[0] == next->in[1]) break;
-    if (next->n_in == 2 && next->op != HONE_PW_ADD && next->op != HONE_PW_MUL && next->op != HONE_PW_SUB && next->op != HONE_PW_DIV) break;
+    if (next->n_in == 2 && next->op != HONE_PW_ADD && next->op != HONE_PW_MUL && next->op != HONE_PW_SUB &&
+        next->op != HONE_PW_DIV)
+      break;
     if (!absorb(l, u, next)) return false;
     v = next->out;
   }
@@ -69,8 +74,8 @@ static bool in_group(hn_unit *const *group, uint32_t n, const hn_unit *u) {
   return false;
 }
 
-/* Grows a group backwards from its root: a producer joins when all its readers are in the group and it has the root's
- * dimensions. */
+/* Grows a group backwards from its root: a producer joins when all its readers are in the group and it has
+ * the root's dimensions. */
 static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) {
   hn_unit *group[MAX_GROUP];
   hn_value *in[HN_UNIT_OPERANDS + 4];
@@ -82,12 +87,16 @@ static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) 
       for (uint32_t i = 0; i < group[k]->n_in && !grown; i++) {
         hn_value *v = group[k]->in[i];
         hn_unit *p = v->producer ? l->by_value[v->id] : NULL;
-        if (!p || p->kind != HN_UNIT_POINTWISE || p->into || p->n_absorbed || v->is_output || v->graph != root->out->graph) continue;
+        if (!p || p->kind != HN_UNIT_POINTWISE || p->into || p->n_absorbed || v->is_output ||
+            v->graph != root->out->graph)
+          continue;
         if (in_group(group, n, p) || !hone_desc_same_dims(&v->desc, &root->out->desc)) continue;
         bool inside = true;
         for (size_t r = 0; r < v->users.len && inside; r++) {
           const hone_node *reader = v->users.ptr[r].node;
-          hn_unit *ru = reader->graph == v->graph && reader->n_out && reader->out[0] ? l->by_value[reader->out[0]->id] : NULL;
+          hn_unit *ru = reader->graph == v->graph && reader->n_out && reader->out[0]
+                            ? l->by_value[reader->out[0]->id]
+                            : NULL;
           inside = ru && in_group(group, n, ru);
         }
         if (!inside) continue;
@@ -106,7 +115,8 @@ static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) 
       }
   }
   for (uint32_t k = 0; k < n; k++)
-    if (group[k] != root && !absorb(l, root, group[k])) return hn_fail_memory(error, sizeof *group, "lowering");
+    if (group[k] != root && !absorb(l, root, group[k]))
+      return hn_fail_memory(error, sizeof *group, "lowering");
   return HONE_OK;
 }
 
@@ -115,7 +125,8 @@ hone_status hn_lower_fuse(hn_lowering *l, hone_error *error) {
   bool everything = l->plan->level >= 2;
   for (size_t i = 0; i < l->units.len; i++) {
     hn_unit *u = l->units.ptr[i];
-    if (!u->into && hn_fusable_anchor(u) && !grow_epilogue(l, u, everything)) return hn_fail_memory(error, sizeof *u, "lowering");
+    if (!u->into && hn_fusable_anchor(u) && !grow_epilogue(l, u, everything))
+      return hn_fail_memory(error, sizeof *u, "lowering");
   }
   return HONE_OK;
 }

@@ -13,10 +13,15 @@ enum { MAX_IN = 24 };
 
 /* ------------------------------------------------------------------ slots */
 
-static uint32_t new_slot(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value, hn_place place) {
+static uint32_t new_slot(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value,
+                         hn_place place) {
   hn_plan *p = l->plan;
   int64_t bytes = hone_desc_known(desc) ? hone_desc_bytes(desc) : 0;
-  hn_slot s = {.desc = *desc, .value = value, .place = place, .alias = HN_NO_SLOT, .bytes = bytes > 0 ? (uint64_t)bytes : 0};
+  hn_slot s = {.desc = *desc,
+               .value = value,
+               .place = place,
+               .alias = HN_NO_SLOT,
+               .bytes = bytes > 0 ? (uint64_t)bytes : 0};
   return hn_vec_push(&p->slots, s) ? (uint32_t)p->slots.len - 1 : HN_NO_SLOT;
 }
 
@@ -96,14 +101,16 @@ typedef struct draft {
   hone_step_tensor in[MAX_IN + HONE_MAX_EPILOGUE];
   hone_step_tensor out[HN_UNIT_OPERANDS];
   const hn_value *in_value[MAX_IN + HONE_MAX_EPILOGUE]; /* NULL: left out, or a vector */
-  uint32_t in_slot[MAX_IN + HONE_MAX_EPILOGUE];         /* vectors and constants: their slot; else HN_NO_SLOT */
+  uint32_t in_slot[MAX_IN + HONE_MAX_EPILOGUE]; /* vectors and constants: their slot; else HN_NO_SLOT */
   hone_layout in_layout[MAX_IN + HONE_MAX_EPILOGUE];
   hn_value *out_value[HN_UNIT_OPERANDS];
   hone_layout out_layout;
   hone_pw_program program;
 } draft;
 
-static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) { return hone_desc_same_dims(d, out); }
+static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
+  return hone_desc_same_dims(d, out);
+}
 
 static bool add_input(hn_lowering *l, draft *d, const hn_value *v, hone_layout layout) {
   uint32_t i = d->step.n_inputs;
@@ -125,7 +132,8 @@ static bool add_input(hn_lowering *l, draft *d, const hn_value *v, hone_layout l
   return true;
 }
 
-static bool add_vector(hn_lowering *l, draft *d, const hn_value *c, int64_t channels, bool negate, bool invert) {
+static bool add_vector(hn_lowering *l, draft *d, const hn_value *c, int64_t channels, bool negate,
+                       bool invert) {
   uint32_t i = d->step.n_inputs;
   if (i == MAX_IN + HONE_MAX_EPILOGUE || c->constant->desc.dtype != HONE_DTYPE_F32) return false;
   float *v = HN_NEW_ARRAY(l->temp, float, channels);
@@ -225,14 +233,15 @@ static double tensor_bytes(const hone_step_tensor *t) {
   return b > 0 ? (double)b : 0;
 }
 
-/* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False: not
- * expressible in this layout. */
+/* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
+ * not expressible in this layout. */
 static bool make_draft(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, draft *d) {
   memset(d, 0, sizeof *d);
   const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
   if (layout == LAST && !rule) return false;
   d->out_layout = layout;
-  d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name, .node = u->node};
+  d->step =
+      (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name, .node = u->node};
   hn_value *last = u->out;
   if (u->kind == HN_UNIT_POINTWISE) {
     hn_unit *group[64];
@@ -258,7 +267,8 @@ static bool make_draft(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_la
     int32_t rank = u->out ? u->out->desc.rank : 0;
     for (uint32_t i = 0; i < u->n_in; i++) {
       const hn_value *v = u->in[i];
-      bool follow = layout == LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) && hone_desc_known(&v->desc);
+      bool follow = layout == LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
+                    hone_desc_known(&v->desc);
       if (!add_input(l, d, v, follow ? LAST : ROW)) return false;
     }
     d->step.n_anchor_inputs = u->n_in;
@@ -324,7 +334,12 @@ static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_err
   hn_plan *p = l->plan;
   draft d = {0};
   const hn_slot *f = &p->slots.ptr[from], *t = &p->slots.ptr[to];
-  d.step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = "Reformat", .name = f->value ? f->value->name : "constant", .n_inputs = 1, .n_anchor_inputs = 1, .n_outputs = 1};
+  d.step = (hone_step){HONE_DESC_HEAD(hone_step),
+                       .anchor = "Reformat",
+                       .name = f->value ? f->value->name : "constant",
+                       .n_inputs = 1,
+                       .n_anchor_inputs = 1,
+                       .n_outputs = 1};
   d.in[0].desc = f->desc;
   d.out[0].desc = t->desc;
   d.step.input = d.in;
@@ -348,7 +363,8 @@ static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_err
 }
 
 /* The slot that holds v in this layout, made when needed. */
-static hone_status slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out, hone_error *error) {
+static hone_status slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
+                            hone_error *error) {
   if (v->constant && !v->producer) {
     *out = constant_slot(l, v, layout);
     return *out == HN_NO_SLOT ? hn_fail_memory(error, 0, "a constant") : HONE_OK;
@@ -357,7 +373,8 @@ static hone_status slot_for(hn_lowering *l, const hn_value *v, hone_layout layou
   if (!s) return hn_fail_memory(error, sizeof *s, "lowering");
   if (s[layout] == HN_NO_SLOT) {
     uint32_t have = s[layout == ROW ? LAST : ROW];
-    if (have == HN_NO_SLOT) return hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is read before a step makes it", v->name);
+    if (have == HN_NO_SLOT)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is read before a step makes it", v->name);
     hone_tensor_desc d = laid_out(&v->desc, layout);
     if (hn_layout_free(&d)) {
       s[layout] = alias_slot(l, have, &d, v);
@@ -380,7 +397,8 @@ static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
   uint32_t n = group ? u->n_absorbed : n_epi;
   if (!group) hn_str_puts(&s, u->anchor);
   for (uint32_t k = 0; k < n && s.len < 160; k++)
-    hn_str_printf(&s, "%s%s", s.len ? " + " : "", u->absorbed[k]->n_nodes > 1 ? u->absorbed[k]->anchor : u->absorbed[k]->node->op_type);
+    hn_str_printf(&s, "%s%s", s.len ? " + " : "",
+                  u->absorbed[k]->n_nodes > 1 ? u->absorbed[k]->anchor : u->absorbed[k]->node->op_type);
   if (group) hn_str_printf(&s, "%s%s", s.len ? " + " : "", u->anchor);
   const char *text = hn_arena_strdup(&l->plan->arena, s.ptr ? s.ptr : "");
   hn_str_free(&s);
@@ -388,7 +406,8 @@ static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
 }
 
 /* Records which graph nodes (and so which nodes of the file) the step stands for. */
-static hone_status own_nodes(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error) {
+static hone_status own_nodes(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi,
+                             hone_error *error) {
   hn_arena *a = &l->plan->arena;
   uint32_t n = u->n_nodes, origins = 0;
   for (uint32_t k = 0; k < n_epi; k++) n += u->absorbed[k]->n_nodes;
@@ -408,7 +427,8 @@ static hone_status own_nodes(hn_lowering *l, hn_step *s, const hn_unit *u, uint3
 }
 
 static hone_status commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, draft *d, hn_step_kind kind,
-                          const hone_tactic_desc *tactic, double predicted, const char *refused, hone_error *error) {
+                          const hone_tactic_desc *tactic, double predicted, const char *refused,
+                          hone_error *error) {
   hn_plan *p = l->plan;
   uint32_t in_slot[MAX_IN + HONE_MAX_EPILOGUE];
   for (uint32_t i = 0; i < d->step.n_inputs; i++) {
@@ -434,7 +454,8 @@ static hone_status commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, draf
     p->steps.ptr[at].out[i] = HN_NO_SLOT;
     hn_value *v = d->out_value[i];
     if (!v) continue;
-    bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING || v->desc.dtype == HONE_DTYPE_NONE;
+    bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING ||
+                v->desc.dtype == HONE_DTYPE_NONE;
     uint32_t slot = new_slot(l, &d->out[i].desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
     uint32_t *of = slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
@@ -466,7 +487,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
   if (rule && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
     bool last = rule->wants;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
-    for (uint32_t k = 0; !last && l->plan->level >= 2 && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0); k++) {
+    for (uint32_t k = 0;
+         !last && l->plan->level >= 2 && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0); k++) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && !(i && rule->first_only); i++) {
         const hn_value *v = w->in[i];
@@ -481,8 +503,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
 }
 
 /* Finds layout and tactic for u with n_epi epilogue units. */
-static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, draft *d, const hone_tactic_desc **tactic,
-                   double *predicted, hn_str *why) {
+static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, draft *d,
+                   const hone_tactic_desc **tactic, double *predicted, hn_str *why) {
   hone_layout order[2];
   uint32_t n = layouts(l, u, order);
   for (uint32_t k = 0; k < n; k++) {
@@ -524,7 +546,9 @@ static uint32_t place_of(const hn_unit *u) {
 static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
   *done = false;
   const hn_value *x = u->in[0], *y = u->out;
-  if (!hone_desc_known(&x->desc) || !hone_desc_known(&y->desc) || hone_desc_count(&x->desc) != hone_desc_count(&y->desc)) return HONE_OK;
+  if (!hone_desc_known(&x->desc) || !hone_desc_known(&y->desc) ||
+      hone_desc_count(&x->desc) != hone_desc_count(&y->desc))
+    return HONE_OK;
   uint32_t in;
   hone_status status = slot_for(l, x, ROW, &in, error);
   if (status != HONE_OK) return status;
@@ -541,7 +565,8 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
 /* A Transpose between NCHW and NHWC is a change of name when the bytes already lie that way. */
 static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
   *done = false;
-  if (l->plan->level < 2 || strcmp(u->anchor, "Transpose") != 0 || !u->in[0] || u->in[0]->constant) return HONE_OK;
+  if (l->plan->level < 2 || strcmp(u->anchor, "Transpose") != 0 || !u->in[0] || u->in[0]->constant)
+    return HONE_OK;
   const hn_value *x = u->in[0], *y = u->out;
   size_t n;
   const int64_t *perm = hone_node_ints(u->node, "perm", &n);
@@ -553,7 +578,8 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   if (!xs || !ys) return hn_fail_memory(error, sizeof *xs, "lowering");
   hone_layout from = to_last ? LAST : ROW, to = to_last ? ROW : LAST;
   if ((!to_last && !to_first) || xs[from] == HN_NO_SLOT) return HONE_OK;
-  if (y->is_output && l->plan->slots.ptr[hn_slot_root(l->plan, xs[from])].place == HN_PLACE_INPUT) return HONE_OK;
+  if (y->is_output && l->plan->slots.ptr[hn_slot_root(l->plan, xs[from])].place == HN_PLACE_INPUT)
+    return HONE_OK;
   hone_tensor_desc d = laid_out(&y->desc, to);
   ys[to] = alias_slot(l, xs[from], &d, y);
   if (ys[to] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
@@ -562,7 +588,8 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
 }
 
 /* Values of this graph that a control node's bodies read. */
-static bool captured(const hn_graph *g, const hone_node *n, const hn_value **list, uint32_t *count, uint32_t max) {
+static bool captured(const hn_graph *g, const hone_node *n, const hn_value **list, uint32_t *count,
+                     uint32_t max) {
   for (uint32_t k = 0; k < n->n_attr; k++) {
     if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
     const hn_graph *body = n->attr[k].g;
@@ -591,9 +618,13 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
   uint32_t count = 0;
   if (!list) return hn_fail_memory(error, MAX_CAPTURED, "lowering");
   if (!captured(u->node->graph, u->node, list, &count, MAX_CAPTURED))
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "node '%s' (%s) reads more than %d values of the graph around it", u->node->name, u->anchor, MAX_CAPTURED);
-  uint32_t n_in = u->n_in, *in = HN_NEW_ARRAY(a, uint32_t, n_in + count), *out = HN_NEW_ARRAY(a, uint32_t, u->node->n_out);
-  hone_step_tensor *din = HN_NEW_ARRAY(a, hone_step_tensor, n_in), *dout = HN_NEW_ARRAY(a, hone_step_tensor, u->node->n_out);
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                   "node '%s' (%s) reads more than %d values of the graph around it", u->node->name,
+                   u->anchor, MAX_CAPTURED);
+  uint32_t n_in = u->n_in, *in = HN_NEW_ARRAY(a, uint32_t, n_in + count),
+           *out = HN_NEW_ARRAY(a, uint32_t, u->node->n_out);
+  hone_step_tensor *din = HN_NEW_ARRAY(a, hone_step_tensor, n_in),
+                   *dout = HN_NEW_ARRAY(a, hone_step_tensor, u->node->n_out);
   if (!in || !out || !din || !dout) return hn_fail_memory(error, count, "lowering");
   for (uint32_t i = 0; i < n_in + count; i++) {
     const hn_value *v = i < n_in ? u->in[i] : list[i - n_in];
@@ -613,9 +644,17 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[ROW] = out[i];
   }
-  hn_step s = {.kind = HN_STEP_CONTROL, .in = in, .out = out, .n_captured = count, .refused = "", .what = u->anchor};
-  s.desc = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name, .node = u->node, .n_inputs = n_in,
-                       .n_anchor_inputs = n_in, .input = din, .n_outputs = u->node->n_out, .output = dout};
+  hn_step s = {
+      .kind = HN_STEP_CONTROL, .in = in, .out = out, .n_captured = count, .refused = "", .what = u->anchor};
+  s.desc = (hone_step){HONE_DESC_HEAD(hone_step),
+                       .anchor = u->anchor,
+                       .name = u->node->name,
+                       .node = u->node,
+                       .n_inputs = n_in,
+                       .n_anchor_inputs = n_in,
+                       .input = din,
+                       .n_outputs = u->node->n_out,
+                       .output = dout};
   hone_status status = own_nodes(l, &s, u, 0, error);
   if (status != HONE_OK) return status;
   return hn_vec_push(&l->plan->steps, s) ? HONE_OK : hn_fail_memory(error, sizeof s, "a step");
@@ -626,7 +665,8 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
   hn_arena *a = &l->plan->arena;
   const hone_node *n = u->node;
   uint32_t *in = HN_NEW_ARRAY(a, uint32_t, n->n_in), *out = HN_NEW_ARRAY(a, uint32_t, n->n_out);
-  hone_step_tensor *din = HN_NEW_ARRAY(a, hone_step_tensor, n->n_in), *dout = HN_NEW_ARRAY(a, hone_step_tensor, n->n_out);
+  hone_step_tensor *din = HN_NEW_ARRAY(a, hone_step_tensor, n->n_in),
+                   *dout = HN_NEW_ARRAY(a, hone_step_tensor, n->n_out);
   if (!in || !out || !din || !dout) return hn_fail_memory(error, n->n_in, "lowering");
   for (uint32_t i = 0; i < n->n_in; i++) {
     in[i] = HN_NO_SLOT;
@@ -639,15 +679,23 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
     out[i] = HN_NO_SLOT;
     if (!n->out[i]) continue;
     dout[i].desc = laid_out(&n->out[i]->desc, ROW);
-    bool heap = !hone_desc_known(&dout[i].desc) || (n->op->flags & HONE_OP_DATA_DEPENDENT) || dout[i].desc.dtype == HONE_DTYPE_STRING;
+    bool heap = !hone_desc_known(&dout[i].desc) || (n->op->flags & HONE_OP_DATA_DEPENDENT) ||
+                dout[i].desc.dtype == HONE_DTYPE_STRING;
     uint32_t *of = slots_of(l, n->out[i]);
     out[i] = of ? new_slot(l, &dout[i].desc, n->out[i], heap ? HN_PLACE_HEAP : HN_PLACE_ARENA) : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[ROW] = out[i];
   }
   hn_step s = {.kind = HN_STEP_REF, .in = in, .out = out, .refused = "", .what = u->anchor};
-  s.desc = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = n->name, .node = n, .n_inputs = n->n_in,
-                       .n_anchor_inputs = n->n_in, .input = din, .n_outputs = n->n_out, .output = dout};
+  s.desc = (hone_step){HONE_DESC_HEAD(hone_step),
+                       .anchor = u->anchor,
+                       .name = n->name,
+                       .node = n,
+                       .n_inputs = n->n_in,
+                       .n_anchor_inputs = n->n_in,
+                       .input = din,
+                       .n_outputs = n->n_out,
+                       .output = dout};
   hone_status status = own_nodes(l, &s, u, 0, error);
   if (status != HONE_OK) return status;
   return hn_vec_push(&l->plan->steps, s) ? HONE_OK : hn_fail_memory(error, sizeof s, "a step");
@@ -655,7 +703,8 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
 
 static hone_status emit_ref(hn_lowering *l, const hn_unit *u, draft *d, const char *why, hone_error *error) {
   if (!u->node->op || !u->node->op->reference)
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "no tactic takes node '%s' (%s) and it has no reference", u->node->name, u->anchor);
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "no tactic takes node '%s' (%s) and it has no reference",
+                   u->node->name, u->anchor);
   hn_unit plain = *u;
   plain.kind = HN_UNIT_NODE;
   plain.anchor = u->node->op_type;
@@ -718,7 +767,8 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
   p->input_slot = HN_NEW_ARRAY(&p->arena, uint32_t, g->inputs.len);
   p->outputs = HN_NEW_ARRAY(&p->arena, const hn_value *, g->outputs.len);
   p->output_slot = HN_NEW_ARRAY(&p->arena, uint32_t, g->outputs.len);
-  if (!p->inputs || !p->input_slot || !p->outputs || !p->output_slot) return hn_fail_memory(error, g->inputs.len, "the plan");
+  if (!p->inputs || !p->input_slot || !p->outputs || !p->output_slot)
+    return hn_fail_memory(error, g->inputs.len, "the plan");
   for (size_t i = 0; i < g->inputs.len; i++) {
     hn_value *v = g->inputs.ptr[i];
     if (v->constant) continue;
@@ -771,7 +821,8 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   if (order.len) qsort(order.ptr, order.len, sizeof *order.ptr, by_place);
   for (size_t i = 0; i < order.len; i++)
     if ((status = emit_unit(&l, order.ptr[i], error)) != HONE_OK) {
-      if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", order.ptr[i]->node->name, order.ptr[i]->node->op_type);
+      if (error && !error->where[0])
+        hn_error_where(error, "node '%s' (%s)", order.ptr[i]->node->name, order.ptr[i]->node->op_type);
       goto done;
     }
   status = return_outputs(&l, error);

@@ -24,22 +24,23 @@ enum { HN_UNIT_OPERANDS = 8 };
 typedef struct hn_unit hn_unit;
 struct hn_unit {
   hn_unit_kind kind;
-  const char *anchor;     /* operator type or pattern name */
-  const hone_node *node;  /* root node (its output is the unit's) */
+  const char *anchor;    /* operator type or pattern name */
+  const hone_node *node; /* root node (its output is the unit's) */
   uint32_t n_in;
-  hn_value *const *in;    /* operands */
-  hn_value *out;          /* first output; the node may have more */
+  hn_value *const *in; /* operands */
+  hn_value *out;       /* first output; the node may have more */
   uint32_t n_nodes;
   const hone_node **nodes; /* all nodes it stands for, root included */
   /* POINTWISE: */
   hone_pw_op op;
   float alpha, beta;
-  bool chain;    /* variadic (Sum, Max of many): op is applied from left to right; then times alpha for Mean */
+  bool chain; /* variadic (Sum, Max of many): op is applied from left to right; then times alpha for Mean */
   /* fusion: */
-  hn_unit *into; /* the unit that swallowed this one, or NULL */
-  uint32_t n_absorbed;   /* anchors: units of the epilogue, in order; pointwise roots: the group's units, root last */
+  hn_unit *into;       /* the unit that swallowed this one, or NULL */
+  uint32_t n_absorbed; /* anchors: units of the epilogue, in order; pointwise roots: the group's units, root
+                          last */
   hn_unit **absorbed;
-  uint32_t order;        /* place of the root node in the graph */
+  uint32_t order; /* place of the root node in the graph */
 };
 
 typedef struct hn_lowering {
@@ -47,13 +48,14 @@ typedef struct hn_lowering {
   hn_arena *temp;
   HN_VEC(hn_unit *) units; /* in order of their root nodes */
   hn_unit **by_value;      /* value id -> unit that makes it */
-  uint32_t **slot_of;      /* value id -> slot per layout (row-major, channels-last), HN_NO_SLOT where there is none */
+  uint32_t *
+      *slot_of; /* value id -> slot per layout (row-major, channels-last), HN_NO_SLOT where there is none */
 } hn_lowering;
 
 /* units.c */
 hone_status hn_lower_units(hn_lowering *l, hone_error *error);
-/* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none. operands gets
- * the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
+/* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none.
+ * operands gets the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
 bool hn_pointwise_of(const hone_node *node, hn_unit *unit);
 /* A constant with one f32 value. */
 bool hn_scalar_constant(const hn_value *value, float *out);
@@ -72,10 +74,10 @@ hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: be
 hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
 bool hn_fusable_anchor(const hn_unit *unit);
 
-/* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs too many
- * registers or operands. n_in, in: the group's external operands. */
-bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in, uint32_t max_in,
-                          hone_pw_program *program);
+/* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs
+ * too many registers or operands. n_in, in: the group's external operands. */
+bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in,
+                          uint32_t max_in, hone_pw_program *program);
 
 /* layout.c */
 typedef struct hn_layout_rule {

@@ -10,10 +10,18 @@ static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->n_nodes);
   if (!u || !nodes) return NULL;
   for (uint32_t i = 0; i < h->n_nodes; i++) nodes[i] = h->nodes[i];
-  *u = (hn_unit){.kind = HN_UNIT_NODE, .anchor = h->node->op_type, .node = h->node, .n_in = h->node->n_in, .in = h->node->in,
-                 .out = h->node->out[0], .n_nodes = h->n_nodes, .nodes = nodes, .order = l->by_value[h->root->out[0]->id]->order};
+  *u = (hn_unit){.kind = HN_UNIT_NODE,
+                 .anchor = h->node->op_type,
+                 .node = h->node,
+                 .n_in = h->node->n_in,
+                 .in = h->node->in,
+                 .out = h->node->out[0],
+                 .n_nodes = h->n_nodes,
+                 .nodes = nodes,
+                 .order = l->by_value[h->root->out[0]->id]->order};
   if (!h->pointwise) return u;
-  /* An elementwise function that lowering cannot take as such (f16, unknown dimensions) stays as its nodes. */
+  /* An elementwise function that lowering cannot take as such (f16, unknown dimensions) stays as its nodes.
+   */
   if (!hn_pointwise_of(h->node, u)) {
     u->node = NULL;
     return u;

@@ -44,15 +44,18 @@ static hone_status compile(hn_arena *arena, spelling_list *out, hone_error *erro
     hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
     uint32_t n = 0;
     if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
-    hone_status status = hn_pattern_compile_all(builtin[i]->name, builtin[i]->text, arena, p, MAX_SPELLINGS, &n, error);
+    hone_status status =
+        hn_pattern_compile_all(builtin[i]->name, builtin[i]->text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
     for (uint32_t k = 0; k < n; k++)
-      if (!hn_vec_push(out, (spelling){builtin[i], p[k]})) return hn_fail_memory(error, sizeof(spelling), "the patterns");
+      if (!hn_vec_push(out, (spelling){builtin[i], p[k]}))
+        return hn_fail_memory(error, sizeof(spelling), "the patterns");
   }
   return HONE_OK;
 }
 
-static void record(hn_pass_report *r, const hone_pattern_desc *d, const hone_match *m, bool hit, const char *reason) {
+static void record(hn_pass_report *r, const hone_pattern_desc *d, const hone_match *m, bool hit,
+                   const char *reason) {
   if (!r) return;
   hn_str names = {0};
   uint32_t n_origin = 0;
@@ -64,7 +67,11 @@ static void record(hn_pass_report *r, const hone_pattern_desc *d, const hone_mat
     hn_str_printf(&names, "%s%s", names.len ? ", " : "", m->node[k]->name);
     for (uint32_t j = 0; j < m->node[k]->n_origin; j++) origin[at++] = m->node[k]->origin[j];
   }
-  hn_pass_record rec = {.pass = d->name, .level = 2, .hit = hit, .origin = origin, .n_origin = at,
+  hn_pass_record rec = {.pass = d->name,
+                        .level = 2,
+                        .hit = hit,
+                        .origin = origin,
+                        .n_origin = at,
                         .nodes = hn_arena_strdup(&r->arena, names.ptr ? names.ptr : ""),
                         .reason = hn_arena_strdup(&r->arena, reason)};
   if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
@@ -73,9 +80,12 @@ static void record(hn_pass_report *r, const hone_pattern_desc *d, const hone_mat
 
 static void sink_int(void *self, const char *name, int64_t v) { (void)hn_node_set_int(self, name, v); }
 static void sink_float(void *self, const char *name, float v) { (void)hn_node_set_float(self, name, v); }
-static void sink_string(void *self, const char *name, const char *v) { (void)hn_node_set_string(self, name, v, strlen(v)); }
+static void sink_string(void *self, const char *name, const char *v) {
+  (void)hn_node_set_string(self, name, v, strlen(v));
+}
 
-/* The operator that the match is, outside of the graph's lists. NULL when hone does not know it or memory is short. */
+/* The operator that the match is, outside of the graph's lists. NULL when hone does not know it or memory is
+ * short. */
 static hone_node *make_operator(const candidate *c) {
   hone_node *root = hn_match_root(&c->match);
   hn_graph *g = root->graph;
@@ -96,8 +106,15 @@ static hone_node *make_operator(const candidate *c) {
   if (!node || !ins || !out) return NULL;
   if (used) memcpy(ins, in, used * sizeof *in);
   *out = root->out[0];
-  *node = (hone_node){.graph = g, .op_type = c->desc->name, .domain = "", .name = root->name, .opset = NEWEST_OPSET, .n_in = used,
-                      .n_out = 1, .in = ins, .out = out};
+  *node = (hone_node){.graph = g,
+                      .op_type = c->desc->name,
+                      .domain = "",
+                      .name = root->name,
+                      .opset = NEWEST_OPSET,
+                      .n_in = used,
+                      .n_out = 1,
+                      .in = ins,
+                      .out = out};
   node->op = hn_op_find("", node->op_type, NEWEST_OPSET, NULL);
   if (!node->op) return NULL;
   for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
@@ -119,9 +136,10 @@ static int by_root(const void *pa, const void *pb) {
   return a->root->mark < b->root->mark ? -1 : a->root->mark > b->root->mark;
 }
 
-/* Every spelling at every node. Near misses are kept apart: they count only where nothing else took the nodes. */
-static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hits, candidate_list *near, hn_arena *arena,
-                        hone_error *error) {
+/* Every spelling at every node. Near misses are kept apart: they count only where nothing else took the
+ * nodes. */
+static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hits, candidate_list *near,
+                        hn_arena *arena, hone_error *error) {
   uint32_t order = 0;
   bool ok = true;
   for (hone_node *n = g->first; n && ok; n = n->next) {
@@ -158,7 +176,8 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, hn_pass_report
   spelling_list spellings = {0};
   candidate_list found = {0}, near = {0};
   bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
-  hone_status status = taken ? compile(&arena, &spellings, error) : hn_fail_memory(error, g->n_nodes, "the patterns");
+  hone_status status =
+      taken ? compile(&arena, &spellings, error) : hn_fail_memory(error, g->n_nodes, "the patterns");
   if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
   if (status != HONE_OK) goto done;
   if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
@@ -167,8 +186,12 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, hn_pass_report
     uint32_t n = c->match.pattern->n_lines;
     hone_node *node = any_taken(c, taken) ? NULL : make_operator(c);
     if (!node) continue;
-    hn_pattern_hit hit = {.pattern = c->desc, .node = node, .root = hn_match_root(&c->match), .n_nodes = n,
-                          .nodes = hn_arena_memdup(&g->model->arena, c->match.node, n * sizeof *c->match.node)};
+    hn_pattern_hit hit = {.pattern = c->desc,
+                          .node = node,
+                          .root = hn_match_root(&c->match),
+                          .n_nodes = n,
+                          .nodes =
+                              hn_arena_memdup(&g->model->arena, c->match.node, n * sizeof *c->match.node)};
     hit.pointwise = c->desc->pointwise && c->desc->pointwise(&c->match, &hit.op, &hit.alpha, &hit.beta);
     if (!hit.nodes || !hn_vec_push(hits, hit)) {
       status = hn_fail_memory(error, sizeof hit, "the patterns");

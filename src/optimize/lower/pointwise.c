@@ -1,7 +1,8 @@
 /* From a group of pointwise units to a register program.
  *
- * Values get virtual registers in order of production; a linear scan then maps them onto HONE_PW_REGISTERS, freeing a
- * register after its last reader. Operands are loaded just before their first use, so that they live briefly. */
+ * Values get virtual registers in order of production; a linear scan then maps them onto HONE_PW_REGISTERS,
+ * freeing a register after its last reader. Operands are loaded just before their first use, so that they
+ * live briefly. */
 #include "optimize/lower/lower.h"
 
 #include <string.h>
@@ -43,8 +44,8 @@ typedef struct operand_regs {
   uint32_t reg;
 } operand_regs;
 
-bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in, uint32_t max_in,
-                          hone_pw_program *program) {
+bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in,
+                          uint32_t max_in, hone_pw_program *program) {
   builder *b = HN_NEW(l->temp, builder);
   operand_regs *known = HN_NEW_ARRAY(l->temp, operand_regs, n + max_in + 64);
   if (!b || !known) return false;

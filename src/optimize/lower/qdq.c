@@ -1,11 +1,12 @@
-/* Quantised models as exporters write them: a float operator between DequantizeLinear and QuantizeLinear. Where all
- * parameters are constants, the three mean a sum of integers and one rounding: the unit's anchor is QLinearConv,
- * QLinearMatMul, QLinearGemm or QLinearAveragePool with the inputs
+/* Quantised models as exporters write them: a float operator between DequantizeLinear and QuantizeLinear.
+ * Where all parameters are constants, the three mean a sum of integers and one rounding: the unit's anchor is
+ * QLinearConv, QLinearMatMul, QLinearGemm or QLinearAveragePool with the inputs
  *
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
- * and only made when a tactic takes it; otherwise the nodes stay as they are. A Relu or Clip between operator and
- * QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear that others read, too, stays. */
+ * and only made when a tactic takes it; otherwise the nodes stay as they are. A Relu or Clip between operator
+ * and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear that others
+ * read, too, stays. */
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
@@ -23,7 +24,9 @@ static const struct {
              {"Gemm", "QLinearGemm", true},
              {"GlobalAveragePool", "QLinearAveragePool", false}};
 
-static bool is_op(const hone_node *n, const char *op_type) { return n && !n->domain[0] && strcmp(n->op_type, op_type) == 0; }
+static bool is_op(const hone_node *n, const char *op_type) {
+  return n && !n->domain[0] && strcmp(n->op_type, op_type) == 0;
+}
 
 static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
 
@@ -51,15 +54,19 @@ static float code(const hone_tensor *t, bool is_signed) {
 /* Whether the codes of q end before lo and hi do. */
 static bool covered(const hone_node *q, float lo, float hi) {
   const bool is_signed = q->out[0]->desc.dtype == HONE_DTYPE_I8;
-  if ((!is_signed && q->out[0]->desc.dtype != HONE_DTYPE_U8) || hone_desc_count(&q->in[1]->constant->desc) != 1) return false;
-  const float scale = *(const float *)q->in[1]->constant->data, zero = zero_of(q) ? code(zero_of(q)->constant, is_signed) : 0;
+  if ((!is_signed && q->out[0]->desc.dtype != HONE_DTYPE_U8) ||
+      hone_desc_count(&q->in[1]->constant->desc) != 1)
+    return false;
+  const float scale = *(const float *)q->in[1]->constant->data,
+              zero = zero_of(q) ? code(zero_of(q)->constant, is_signed) : 0;
   return lo <= ((is_signed ? -128 : 0) - zero) * scale && hi >= ((is_signed ? 127 : 255) - zero) * scale;
 }
 
 /* The i32 bias counts in units of x scale * w scale. */
 static bool bias_fits(const hone_node *b, const hone_node *x, const hone_node *w) {
   const hone_tensor *bs = b->in[1]->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant;
-  if (!fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1) return false;
+  if (!fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1)
+    return false;
   const int64_t n = hone_desc_count(&bs->desc), m = hone_desc_count(&ws->desc);
   if ((n != m && n != 1 && m != 1) || n < 1 || m < 1) return false;
   for (int64_t i = 0; i < (n > m ? n : m); i++) {
@@ -98,7 +105,8 @@ static bool find(const hn_unit *u, found *f) {
   if (kinds[k].weights) {
     f->w = dequantised(n->in[1]);
     if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;
-    if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w))) return false;
+    if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w)))
+      return false;
   }
   const hone_node *next = reader(n->out[0]);
   hn_unit act = {0};
@@ -107,10 +115,13 @@ static bool find(const hn_unit *u, found *f) {
     f->act = next;
     next = reader(next->out[0]);
   }
-  if (!is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) || !fixed(next->in[1])) return false;
+  if (!is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) ||
+      !fixed(next->in[1]))
+    return false;
   if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
   f->quantise = next;
-  return !f->act || covered(next, is_op(f->act, "Relu") ? 0 : act.alpha, is_op(f->act, "Relu") ? INFINITY : act.beta);
+  return !f->act ||
+         covered(next, is_op(f->act, "Relu") ? 0 : act.alpha, is_op(f->act, "Relu") ? INFINITY : act.beta);
 }
 
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
@@ -123,8 +134,14 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   if (f->w) in[W] = f->w->in[0], in[W_SCALE] = f->w->in[1], in[W_ZERO] = zero_of(f->w);
   in[Y_SCALE] = f->quantise->in[1], in[Y_ZERO] = zero_of(f->quantise);
   if (f->bias) in[BIAS] = f->bias->in[0];
-  *u = (hn_unit){.kind = HN_UNIT_NODE, .anchor = f->anchor, .node = f->node, .n_in = INPUTS, .in = in,
-                 .out = f->quantise->out[0], .nodes = nodes, .order = root->order};
+  *u = (hn_unit){.kind = HN_UNIT_NODE,
+                 .anchor = f->anchor,
+                 .node = f->node,
+                 .n_in = INPUTS,
+                 .in = in,
+                 .out = f->quantise->out[0],
+                 .nodes = nodes,
+                 .order = root->order};
   const hone_node *own[] = {f->node, f->act, f->quantise};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (own[i]) nodes[u->n_nodes++] = own[i];
@@ -139,7 +156,8 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   return true;
 }
 
-/* The first integer unit when only integer units read what DequantizeLinear n makes, and so nobody needs it. */
+/* The first integer unit when only integer units read what DequantizeLinear n makes, and so nobody needs it.
+ */
 static hn_unit *swallowed_by(const hn_lowering *l, const hone_node *n, const bool *integer) {
   const hn_value *v = n->out[0];
   if (v->is_output || v->users.len == 0) return NULL;
@@ -165,7 +183,8 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
   if (!any) return HONE_OK;
   for (size_t i = 0; i < l->units.len; i++) {
     hn_unit *u = l->units.ptr[i], *by = NULL;
-    if (!u->into && u->n_nodes == 1 && is_op(u->node, "DequantizeLinear")) by = swallowed_by(l, u->node, integer);
+    if (!u->into && u->n_nodes == 1 && is_op(u->node, "DequantizeLinear"))
+      by = swallowed_by(l, u->node, integer);
     if (!by || by->n_nodes == MAX_NODES) continue;
     memmove(by->nodes + 1, by->nodes, by->n_nodes * sizeof *by->nodes);
     by->nodes[0] = u->node;

@@ -7,7 +7,9 @@
 #include <string.h>
 
 bool hn_scalar_constant(const hn_value *v, float *out) {
-  if (!v || !v->constant || v->constant->desc.dtype != HONE_DTYPE_F32 || hone_desc_count(&v->constant->desc) != 1) return false;
+  if (!v || !v->constant || v->constant->desc.dtype != HONE_DTYPE_F32 ||
+      hone_desc_count(&v->constant->desc) != 1)
+    return false;
   *out = *(const float *)v->constant->data;
   return true;
 }
@@ -90,15 +92,18 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
     u->op = HONE_PW_CLIP;
     operands = 1;
   } else if (strcmp(n->op_type, "Gelu") == 0) {
-    u->op = strcmp(hone_node_string(n, "approximate", "none"), "tanh") == 0 ? HONE_PW_GELU_TANH : HONE_PW_GELU_ERF;
+    u->op = strcmp(hone_node_string(n, "approximate", "none"), "tanh") == 0 ? HONE_PW_GELU_TANH
+                                                                            : HONE_PW_GELU_ERF;
     operands = 1;
   } else {
     size_t k = 0, count = sizeof functions / sizeof *functions;
     while (k < count && strcmp(functions[k].op_type, n->op_type) != 0) k++;
     if (k == count) return false;
     u->op = functions[k].op;
-    u->alpha = functions[k].alpha ? hone_node_float(n, functions[k].alpha, functions[k].alpha_default) : functions[k].alpha_default;
-    u->beta = functions[k].beta ? hone_node_float(n, functions[k].beta, functions[k].beta_default) : functions[k].beta_default;
+    u->alpha = functions[k].alpha ? hone_node_float(n, functions[k].alpha, functions[k].alpha_default)
+                                  : functions[k].alpha_default;
+    u->beta = functions[k].beta ? hone_node_float(n, functions[k].beta, functions[k].beta_default)
+                                : functions[k].beta_default;
     operands = functions[k].n ? functions[k].n : n->n_in;
     u->chain = functions[k].n == 0;
   }
@@ -129,8 +134,15 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
     const hone_node **self = HN_NEW(l->temp, const hone_node *);
     if (!u || !self || !hn_vec_push(&l->units, u)) return hn_fail_memory(error, sizeof *u, "lowering");
     *self = n;
-    *u = (hn_unit){.kind = HN_UNIT_NODE, .anchor = n->op_type, .node = n, .n_in = n->n_in, .in = n->in,
-                   .out = n->n_out ? n->out[0] : NULL, .n_nodes = 1, .nodes = self, .order = order};
+    *u = (hn_unit){.kind = HN_UNIT_NODE,
+                   .anchor = n->op_type,
+                   .node = n,
+                   .n_in = n->n_in,
+                   .in = n->in,
+                   .out = n->n_out ? n->out[0] : NULL,
+                   .n_nodes = 1,
+                   .nodes = self,
+                   .order = order};
     if (l->plan->reference)
       ;
     else if (is_view(n))

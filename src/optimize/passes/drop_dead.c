@@ -1,6 +1,7 @@
 /* node whose outputs nobody reads  ->  nothing
  *
- * ONNX operators have no side effects. One backward walk suffices: what a dropped node read is met later in the walk. */
+ * ONNX operators have no side effects. One backward walk suffices: what a dropped node read is met later in
+ * the walk. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result run(hn_pass_context *ctx) {
@@ -18,10 +19,12 @@ static hn_pass_result run(hn_pass_context *ctx) {
     hn_pass_report *r = ctx->report;
     size_t at = r->records.len;
     hn_pass_record_add(ctx, true, dead.ptr, (uint32_t)dead.len, "no output depends on them");
-    if (at < r->records.len) r->records.ptr[at].nodes_before += (uint32_t)dead.len; /* they are gone already */
+    if (at < r->records.len)
+      r->records.ptr[at].nodes_before += (uint32_t)dead.len; /* they are gone already */
   }
   hn_vec_free(&dead);
   return ok ? HN_PASS_NONE : hn_pass_memory(ctx);
 }
 
-HN_PASS(drop_dead) = {.name = "drop_dead", .level = 1, .about = "node that no output depends on -> nothing", .run = run};
+HN_PASS(drop_dead) = {
+    .name = "drop_dead", .level = 1, .about = "node that no output depends on -> nothing", .run = run};

@@ -1,8 +1,8 @@
 /* y = f(x) with y = x for every x  ->  x
  *
- * Identity, Dropout at inference, Cast to its own type, Transpose that keeps the order, Reshape and its like to the same
- * shape, Pad by nothing, Slice of everything, Expand and Tile to the same shape, Concat and Sum of one, pooling over a
- * 1x1 window. */
+ * Identity, Dropout at inference, Cast to its own type, Transpose that keeps the order, Reshape and its like
+ * to the same shape, Pad by nothing, Slice of everything, Expand and Tile to the same shape, Concat and Sum
+ * of one, pooling over a 1x1 window. */
 #include "optimize/passes/common/pass.h"
 
 static bool all_ints(const hone_node *n, const char *attr, int64_t value) {
@@ -52,8 +52,9 @@ static bool identity_dropout(const hone_node *n) {
 static bool identity_pool(const hone_node *n) {
   size_t count;
   const char *pad = hone_node_string(n, "auto_pad", "NOTSET");
-  return hone_node_ints(n, "kernel_shape", &count) && all_ints(n, "kernel_shape", 1) && all_ints(n, "strides", 1) &&
-         all_ints(n, "pads", 0) && (strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0) &&
+  return hone_node_ints(n, "kernel_shape", &count) && all_ints(n, "kernel_shape", 1) &&
+         all_ints(n, "strides", 1) && all_ints(n, "pads", 0) &&
+         (strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0) &&
          (n->n_out < 2 || !n->out[1] || !hn_value_needed(n->out[1]));
 }
 
@@ -66,7 +67,8 @@ static bool is_identity(const hone_node *n) {
   if (hn_is_op(n, "Dropout")) return identity_dropout(n);
   if (hn_is_op(n, "Cast"))
     return n->in[0]->desc.dtype && n->in[0]->desc.dtype == (hone_dtype)hone_node_int(n, "to", 0);
-  if (hn_is_op(n, "CastLike")) return n->in[0]->desc.dtype && hn_in(n, 1) && n->in[0]->desc.dtype == n->in[1]->desc.dtype;
+  if (hn_is_op(n, "CastLike"))
+    return n->in[0]->desc.dtype && hn_in(n, 1) && n->in[0]->desc.dtype == n->in[1]->desc.dtype;
   if (hn_is_op(n, "Transpose")) return identity_transpose(n);
   if (hn_is_op(n, "Pad")) return identity_pad(n);
   if (hn_is_op(n, "Slice")) return same_shape(n) && identity_slice(n);
@@ -84,8 +86,11 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (x->kind != y->kind || (x->graph != y->graph && y->is_output)) return HN_PASS_NONE;
   if (!hn_can_replace(y, x))
     return hn_pass_miss(ctx, "%s connects %s with an output of the graph", n->op_type,
-                        x->is_input ? "an input" : x->constant ? "a constant" : "another output");
-  /* A value that another one replaces takes over its name when that is a graph output: a constant has none to give. */
+                        x->is_input   ? "an input"
+                        : x->constant ? "a constant"
+                                      : "another output");
+  /* A value that another one replaces takes over its name when that is a graph output: a constant has none to
+   * give. */
   if (y->is_output && x->constant) return HN_PASS_NONE;
   hn_pass_hit(ctx, "%s changes nothing", n->op_type);
   if (!hn_replace(ctx, y, x)) return HN_PASS_FAIL;
@@ -93,4 +98,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return HN_PASS_HIT;
 }
 
-HN_PASS(drop_identity) = {.name = "drop_identity", .level = 1, .about = "f(x) with f(x) = x -> x", .visit = visit};
+HN_PASS(drop_identity) = {
+    .name = "drop_identity", .level = 1, .about = "f(x) with f(x) = x -> x", .visit = visit};

@@ -10,7 +10,8 @@ typedef struct neutral {
 } neutral;
 
 static const neutral neutrals[] = {
-    {"Add", 0, true}, {"Sub", 0, false}, {"Mul", 1, true}, {"Div", 1, false}, {"Pow", 1, false}, {"Or", 0, true}, {"And", 1, true},
+    {"Add", 0, true},  {"Sub", 0, false}, {"Mul", 1, true}, {"Div", 1, false},
+    {"Pow", 1, false}, {"Or", 0, true},   {"And", 1, true},
 };
 
 /* Every element of the known value is v. */
@@ -34,7 +35,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     /* Pow may take another type for its exponent; its result has the base's. */
     if (!hn_broadcasts_into(&c->desc, &x->desc))
       return hn_pass_miss(ctx, "the constant %g broadcasts '%.60s' to another shape", e->value, x->name);
-    if (!hn_can_replace(n->out[0], x)) return hn_pass_miss(ctx, "%s connects two ends of the graph", n->op_type);
+    if (!hn_can_replace(n->out[0], x))
+      return hn_pass_miss(ctx, "%s connects two ends of the graph", n->op_type);
     hn_pass_hit(ctx, "%s with %g changes nothing", n->op_type, e->value);
     if (!hn_replace(ctx, n->out[0], x)) return HN_PASS_FAIL;
     hn_node_remove(n);
@@ -43,4 +45,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return HN_PASS_NONE;
 }
 
-HN_PASS(drop_neutral) = {.name = "drop_neutral", .level = 1, .about = "x + 0, x * 1 and their like -> x", .visit = visit};
+HN_PASS(drop_neutral) = {
+    .name = "drop_neutral", .level = 1, .about = "x + 0, x * 1 and their like -> x", .visit = visit};

@@ -10,7 +10,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   int64_t made = channels < 0 ? -1 : hn_affine_channels(ctx, conv);
   if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   if (made < 0) return HN_PASS_MISS;
-  if (made != channels) return hn_pass_miss(ctx, "%lld channels are made, %lld normalised", (long long)made, (long long)channels);
+  if (made != channels)
+    return hn_pass_miss(ctx, "%lld channels are made, %lld normalised", (long long)made, (long long)channels);
   hn_pass_result r = hn_affine_apply(ctx, conv, k, d, channels);
   if (r != HN_PASS_HIT) return r;
   if (!hn_inherit(ctx, conv, norm) || !hn_replace(ctx, norm->out[0], conv->out[0])) return HN_PASS_FAIL;

@@ -1,7 +1,7 @@
 /* W BN(x) + b  ->  (W k) x + (b + W d)       k, d of the normalisation, per input channel
  *
- * For Conv and Gemm. A Conv that pads is refused unless d is zero: it pads the normalised tensor with 0, which is d
- * before the normalisation. */
+ * For Conv and Gemm. A Conv that pads is refused unless d is zero: it pads the normalised tensor with 0,
+ * which is d before the normalisation. */
 #include "optimize/passes/common/affine.h"
 
 static bool pads(const hone_node *n) {
@@ -21,8 +21,10 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   if (out < 0) return HN_PASS_MISS;
   bool gemm = hn_is_op(n, "Gemm"), shifts = false;
   for (int64_t c = 0; c < channels; c++) shifts |= d[c] != 0;
-  if (!gemm && pads(n) && shifts) return hn_pass_miss(ctx, "'%.80s' pads with zeros, which the normalisation would shift", n->name);
-  if (gemm && (hone_node_int(n, "transA", 0) || n->in[0]->desc.rank != 2)) return hn_pass_miss(ctx, "'%.80s' transposes its input", n->name);
+  if (!gemm && pads(n) && shifts)
+    return hn_pass_miss(ctx, "'%.80s' pads with zeros, which the normalisation would shift", n->name);
+  if (gemm && (hone_node_int(n, "transA", 0) || n->in[0]->desc.rank != 2))
+    return hn_pass_miss(ctx, "'%.80s' transposes its input", n->name);
   if (gemm && (hone_node_float(n, "alpha", 1) != 1 || hone_node_float(n, "beta", 1) != 1))
     return hn_pass_miss(ctx, "'%.80s' scales its operands", n->name);
   const hone_tensor *w = n->in[1]->constant;
@@ -30,9 +32,11 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   int64_t group = gemm ? 1 : hone_node_int(n, "group", 1), inner = 1, count = hn_count(w);
   for (int32_t i = 2; i < w->desc.rank; i++) inner *= w->desc.dim[i];
   int64_t per_group = gemm ? channels : w->desc.dim[1];
-  if (group < 1 || per_group * group != channels || out % group) return hn_pass_miss(ctx, "the channels do not fit the groups");
+  if (group < 1 || per_group * group != channels || out % group)
+    return hn_pass_miss(ctx, "the channels do not fit the groups");
   if (gemm && w->desc.dim[trans ? 1 : 0] != channels) return hn_pass_miss(ctx, "the columns do not fit");
-  double *weights = HN_NEW_ARRAY(ctx->scratch, double, count + 1), *shift = HN_NEW_ARRAY(ctx->scratch, double, out);
+  double *weights = HN_NEW_ARRAY(ctx->scratch, double, count + 1),
+         *shift = HN_NEW_ARRAY(ctx->scratch, double, out);
   if (!weights || !shift) return hn_pass_memory(ctx);
   for (int64_t i = 0; i < count; i++) {
     int64_t column = i / inner % w->desc.dim[1], row = i / inner / w->desc.dim[1];
@@ -41,7 +45,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
     double v = hn_get_f64(w, i);
     weights[i] = v * k[c];
     shift[o] += v * d[c];
-    if (!isfinite(v) || !(fabs(weights[i]) <= 3.4028234e38)) return hn_pass_miss(ctx, "the folded weights would overflow");
+    if (!isfinite(v) || !(fabs(weights[i]) <= 3.4028234e38))
+      return hn_pass_miss(ctx, "the folded weights would overflow");
   }
   hn_value *new_w = hn_make_floats(ctx, n->in[1]->name, &w->desc, weights);
   if (!new_w) return HN_PASS_FAIL;
@@ -49,7 +54,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
     hn_pass_result r = hn_affine_apply(ctx, n, NULL, shift, out);
     if (r != HN_PASS_HIT) return r;
   }
-  if (!hn_set_input(ctx, n, 1, new_w) || !hn_set_input(ctx, n, 0, norm->in[0]) || !hn_inherit(ctx, n, norm)) return HN_PASS_FAIL;
+  if (!hn_set_input(ctx, n, 1, new_w) || !hn_set_input(ctx, n, 0, norm->in[0]) || !hn_inherit(ctx, n, norm))
+    return HN_PASS_FAIL;
   hn_remove_unread(norm, 0);
   return hn_pass_hit(ctx, "folded into the %s '%.80s' that follows", n->op_type, n->name);
 }
@@ -58,6 +64,7 @@ HN_PASS(fold_batch_norm_before) = {
     .name = "fold_batch_norm_before",
     .level = 1,
     .about = "W BN(x) + b -> (Wk)x + (b + Wd)",
-    .patterns = HN_PATTERNS("%t = BatchNormalization(%x, %scale, %bias, %mean, %var)\n%y = Conv|Gemm(%t, %w, ?%b)"),
+    .patterns =
+        HN_PATTERNS("%t = BatchNormalization(%x, %scale, %bias, %mean, %var)\n%y = Conv|Gemm(%t, %w, ?%b)"),
     .match = match,
 };

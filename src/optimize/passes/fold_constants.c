@@ -1,8 +1,9 @@
 /* f(constants)  ->  constant
  *
- * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow, quantisation
- * (an engine wants to see it), graph outputs, results beyond the budgets, and results much larger than what they are made
- * of unless they are small: a weight that ConstantOfShape makes is wanted, a broadcast table is not. */
+ * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow,
+ * quantisation (an engine wants to see it), graph outputs, results beyond the budgets, and results much
+ * larger than what they are made of unless they are small: a weight that ConstantOfShape makes is wanted, a
+ * broadcast table is not. */
 #include "optimize/passes/common/pass.h"
 
 enum { GROWTH_FREE = 16 << 20 };
@@ -35,9 +36,11 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     return hn_pass_miss(ctx, "the result has %lld bytes, more than the limit of %llu", (long long)out_bytes,
                         (unsigned long long)o->fold_tensor_bytes);
   if (out_bytes > GROWTH_FREE && out_bytes / 4 > in_bytes && strcmp(n->op_type, "ConstantOfShape") != 0)
-    return hn_pass_miss(ctx, "the result has %lld bytes, the inputs %lld", (long long)out_bytes, (long long)in_bytes);
+    return hn_pass_miss(ctx, "the result has %lld bytes, the inputs %lld", (long long)out_bytes,
+                        (long long)in_bytes);
   if (ctx->folded + (uint64_t)out_bytes > o->fold_bytes)
-    return hn_pass_miss(ctx, "the budget of %llu bytes for folded constants is spent", (unsigned long long)o->fold_bytes);
+    return hn_pass_miss(ctx, "the budget of %llu bytes for folded constants is spent",
+                        (unsigned long long)o->fold_bytes);
   if (n->n_in > 64 || n->n_out > 16) return HN_PASS_NONE;
   const hone_tensor *in[64];
   hone_tensor result[16] = {{.data = NULL}}, *out[16];
@@ -77,4 +80,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return answer;
 }
 
-HN_PASS(fold_constants) = {.name = "fold_constants", .level = 1, .about = "f(constants) -> constant", .visit = visit};
+HN_PASS(fold_constants) = {
+    .name = "fold_constants", .level = 1, .about = "f(constants) -> constant", .visit = visit};

@@ -12,7 +12,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!k) return hn_pass_memory(ctx);
   for (int64_t i = 0; i < channels; i++) k[i] = 1;
   hn_pass_result r = hn_affine_apply(ctx, n, k, NULL, channels);
-  return r == HN_PASS_HIT ? hn_pass_hit(ctx, "alpha %g and beta %g multiplied into the constants", alpha, beta) : r;
+  return r == HN_PASS_HIT
+             ? hn_pass_hit(ctx, "alpha %g and beta %g multiplied into the constants", alpha, beta)
+             : r;
 }
 
-HN_PASS(fold_gemm) = {.name = "fold_gemm", .level = 2, .about = "alpha A B + beta C -> A (alpha B) + (beta C)", .visit = visit};
+HN_PASS(fold_gemm) = {
+    .name = "fold_gemm", .level = 2, .about = "alpha A B + beta C -> A (alpha B) + (beta C)", .visit = visit};

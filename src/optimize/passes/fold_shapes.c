@@ -1,9 +1,9 @@
 /* shape arithmetic of known dimensions  ->  constant
  * Reshape(x, shape arithmetic)          ->  Reshape(x, {0, 12, -1})
  *
- * A dimension that inference knows is a number even when others are symbols: Gather(Shape(x), 1) is a constant although
- * the batch is not. A Reshape whose shape has one unknown entry, or only such that are x's own dimension at the same place,
- * needs no arithmetic at run time and stays as dynamic as it was. */
+ * A dimension that inference knows is a number even when others are symbols: Gather(Shape(x), 1) is a
+ * constant although the batch is not. A Reshape whose shape has one unknown entry, or only such that are x's
+ * own dimension at the same place, needs no arithmetic at run time and stays as dynamic as it was. */
 #include "optimize/passes/common/dims.h"
 #include "optimize/passes/common/pass.h"
 
@@ -53,7 +53,8 @@ static hn_pass_result fold_reshape(hn_pass_context *ctx, hone_node *n) {
     if (e[i].known) {
       shape[i] = e[i].value;
       unknown += shape[i] == -1;
-      if (shape[i] == 0 && allow_zero) return hn_pass_miss(ctx, "the shape has a zero that stands for no elements");
+      if (shape[i] == 0 && allow_zero)
+        return hn_pass_miss(ctx, "the shape has a zero that stands for no elements");
     } else if (own_dimension(&e[i], x, i) && !allow_zero) {
       shape[i] = 0;
       zeros++;
@@ -63,11 +64,13 @@ static hn_pass_result fold_reshape(hn_pass_context *ctx, hone_node *n) {
     }
   }
   if (unknown > 1) return hn_pass_miss(ctx, "%d entries of the shape are known at run time only", unknown);
-  /* -1 is computed from the other entries, which fails beside dimensions that may be 0: those models run either way. */
+  /* -1 is computed from the other entries, which fails beside dimensions that may be 0: those models run
+   * either way. */
   hn_value *c = hn_make_ints(ctx, s->name, shape, len);
   if (!c || !hn_set_input(ctx, n, 1, c)) return HN_PASS_FAIL;
   if (s->producer) hn_remove_unread(s->producer, 32);
-  return hn_pass_hit(ctx, "shape computed beforehand, %d of %d entries left to the run", unknown + zeros, len);
+  return hn_pass_hit(ctx, "shape computed beforehand, %d of %d entries left to the run", unknown + zeros,
+                     len);
 }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
@@ -78,5 +81,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return n->op && !(n->op->flags & HONE_OP_CONTROL) ? fold_value(ctx, n) : HN_PASS_NONE;
 }
 
-HN_PASS(fold_shapes) = {
-    .name = "fold_shapes", .level = 1, .about = "arithmetic on known dimensions -> constant, Reshape with 0 and -1", .visit = visit};
+HN_PASS(fold_shapes) = {.name = "fold_shapes",
+                        .level = 1,
+                        .about = "arithmetic on known dimensions -> constant, Reshape with 0 and -1",
+                        .visit = visit};

@@ -1,8 +1,9 @@
 /* input %w = constant  ->  constant %w
  *
- * Models up to IR 3 had to list every initializer as an input as well, and some exporters still do. Such an input can be
- * overridden by the caller, so nothing that reads it can be folded. Optimising decides that it is not: it stops being
- * an input, and a caller who wants to feed it is told that there is no such input instead of being ignored. */
+ * Models up to IR 3 had to list every initializer as an input as well, and some exporters still do. Such an
+ * input can be overridden by the caller, so nothing that reads it can be folded. Optimising decides that it
+ * is not: it stops being an input, and a caller who wants to feed it is told that there is no such input
+ * instead of being ignored. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result run(hn_pass_context *ctx) {

@@ -1,6 +1,7 @@
 /* x W + b  ->  Gemm(x, W, b)         x and W of rank 2, b one value a column
  *
- * Gemm carries its bias, so that other engines and the passes that fold into it see one node. Only for constant W and b. */
+ * Gemm carries its bias, so that other engines and the passes that fold into it see one node. Only for
+ * constant W and b. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
@@ -10,10 +11,12 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   if (w->desc.rank != 2 || add->opset < 7) return HN_PASS_NONE;
   if (!hn_foldable_float(x->desc.dtype) || b->desc.dtype != x->desc.dtype) return HN_PASS_NONE;
   int64_t columns = w->desc.dim[1];
-  bool row = (b->desc.rank == 1 || (b->desc.rank == 2 && b->desc.dim[0] == 1)) && b->desc.dim[b->desc.rank - 1] == columns;
+  bool row = (b->desc.rank == 1 || (b->desc.rank == 2 && b->desc.dim[0] == 1)) &&
+             b->desc.dim[b->desc.rank - 1] == columns;
   if (!row) return hn_pass_miss(ctx, "'%.80s' is not one value a column", b->name);
   hone_node *g = hn_make_node(ctx, add, "Gemm", (hn_value *const[]){x, w, b}, 3, &y->desc);
-  if (!g || !hn_inherit(ctx, g, mul) || !hn_inherit(ctx, g, add) || !hn_replace(ctx, y, g->out[0])) return HN_PASS_FAIL;
+  if (!g || !hn_inherit(ctx, g, mul) || !hn_inherit(ctx, g, add) || !hn_replace(ctx, y, g->out[0]))
+    return HN_PASS_FAIL;
   hn_remove_unread(add, 1);
   return hn_pass_hit(ctx, "MatMul and Add became Gemm");
 }

@@ -1,7 +1,8 @@
 /* f2(f1(x))  ->  one function        where both clip to an interval, or the second changes nothing
  *
- * Relu is the interval [0, inf]; Clip [min, max]. Two of them are their intersection: min2(max2(.)) of an interval. A
- * Relu behind a function that is never negative (Sigmoid, Softmax, Exp...) goes. NaN goes through all of them. */
+ * Relu is the interval [0, inf]; Clip [min, max]. Two of them are their intersection: min2(max2(.)) of an
+ * interval. A Relu behind a function that is never negative (Sigmoid, Softmax, Exp...) goes. NaN goes through
+ * all of them. */
 #include "optimize/passes/common/pass.h"
 
 static bool interval(const hone_node *n, double *lo, double *hi) {
@@ -17,7 +18,8 @@ static bool interval(const hone_node *n, double *lo, double *hi) {
     *hi = hone_node_float(n, "max", INFINITY);
     return true;
   }
-  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) && (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
+  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) &&
+         (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
 }
 
 static bool never_negative(const hone_node *n) {
@@ -49,14 +51,17 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
     return HN_PASS_HIT;
   }
   if (!interval(outer, &l2, &h2)) return HN_PASS_NONE;
-  if (!interval(inner, &l1, &h1)) return hn_is_op(inner, "Clip") ? hn_pass_miss(ctx, "the bounds of '%.80s' are no constants", inner->name) : HN_PASS_NONE;
+  if (!interval(inner, &l1, &h1))
+    return hn_is_op(inner, "Clip") ? hn_pass_miss(ctx, "the bounds of '%.80s' are no constants", inner->name)
+                                   : HN_PASS_NONE;
   if (!hn_foldable_float(x->desc.dtype)) return HN_PASS_NONE;
   if (l1 > h1 || l2 > h2) return hn_pass_miss(ctx, "a Clip has its bounds the wrong way round");
   double lo = clamp(l1, l2, h2), hi = clamp(h1, l2, h2);
   if (isinf(lo) && isinf(hi)) return HN_PASS_NONE;
   if (lo == 0 && isinf(hi)) { /* Relu */
     hone_node *r = hn_make_node(ctx, outer, "Relu", &x, 1, &y->desc);
-    if (!r || !hn_inherit(ctx, r, inner) || !hn_inherit(ctx, r, outer) || !hn_replace(ctx, y, r->out[0])) return HN_PASS_FAIL;
+    if (!r || !hn_inherit(ctx, r, inner) || !hn_inherit(ctx, r, outer) || !hn_replace(ctx, y, r->out[0]))
+      return HN_PASS_FAIL;
     hn_remove_unread(outer, 1);
     return hn_pass_hit(ctx, "one Relu for both");
   }
@@ -65,9 +70,11 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   if (!attrs && (!bound(ctx, x, lo, &in[1]) || !bound(ctx, x, hi, &in[2]))) return HN_PASS_FAIL;
   hone_node *c = hn_make_node(ctx, outer, "Clip", in, attrs ? 1 : in[2] ? 3 : 2, &y->desc);
   if (!c) return HN_PASS_FAIL;
-  if (attrs && !((isinf(lo) || hn_node_set_float(c, "min", (float)lo)) && (isinf(hi) || hn_node_set_float(c, "max", (float)hi))))
+  if (attrs && !((isinf(lo) || hn_node_set_float(c, "min", (float)lo)) &&
+                 (isinf(hi) || hn_node_set_float(c, "max", (float)hi))))
     return hn_pass_memory(ctx);
-  if (!hn_inherit(ctx, c, inner) || !hn_inherit(ctx, c, outer) || !hn_replace(ctx, y, c->out[0])) return HN_PASS_FAIL;
+  if (!hn_inherit(ctx, c, inner) || !hn_inherit(ctx, c, outer) || !hn_replace(ctx, y, c->out[0]))
+    return HN_PASS_FAIL;
   hn_remove_unread(outer, 1);
   return hn_pass_hit(ctx, "one Clip to %g..%g for both", lo, hi);
 }
@@ -77,6 +84,7 @@ HN_PASS(merge_activations) = {
     .level = 2,
     .about = "Clip(Clip(x)), Relu(Clip(x)), Relu(Relu(x)) -> one; Relu(f(x)) with f >= 0 -> f(x)",
     .patterns = HN_PATTERNS("%t = Relu|Clip(%x, ?%l1, ?%h1)\n%y = Relu|Clip(%t, ?%l2, ?%h2)",
-                            "%t = Sigmoid|HardSigmoid|Softmax|Exp|Abs|Sqrt(%x)\n%y = Relu(%t)", "%t = Softplus(%x)\n%y = Relu(%t)"),
+                            "%t = Sigmoid|HardSigmoid|Softmax|Exp|Abs|Sqrt(%x)\n%y = Relu(%t)",
+                            "%t = Softplus(%x)\n%y = Relu(%t)"),
     .match = match,
 };

@@ -1,7 +1,7 @@
 /* a = f(x); b = f(x)  ->  b is a          (common subexpressions, and constants with the same content)
  *
- * Nodes are equal when operator, attributes and inputs are. Not for operators whose equal calls may differ, nor for those
- * with bodies. Constants are compared by bytes: +0 and -0 stay apart. */
+ * Nodes are equal when operator, attributes and inputs are. Not for operators whose equal calls may differ,
+ * nor for those with bodies. Constants are compared by bytes: +0 and -0 stay apart. */
 #include "optimize/passes/common/pass.h"
 
 typedef struct slot {
@@ -59,7 +59,8 @@ static bool merge_constants(hn_pass_context *ctx) {
   uint32_t merged = 0;
   for (size_t i = 0; i < g->values.len; i++) {
     hn_value *v = g->values.ptr[i];
-    if (!hn_known(v) || v->is_output || v->users.len == 0 || v->constant->desc.dtype == HONE_DTYPE_STRING) continue;
+    if (!hn_known(v) || v->is_output || v->users.len == 0 || v->constant->desc.dtype == HONE_DTYPE_STRING)
+      continue;
     hn_value *first = find_or_add(&t, constant_hash(v->constant), v, same_constant);
     if (!first) continue;
     if (!hn_value_replace(v, first)) return false;
@@ -80,7 +81,8 @@ static bool same_attr(const hn_attr *a, const hn_attr *b) {
   case HONE_ATTR_INTS:
   case HONE_ATTR_FLOATS:
     return a->list.n == b->list.n &&
-           memcmp(a->list.ptr, b->list.ptr, a->list.n * (a->type == HONE_ATTR_INTS ? sizeof(int64_t) : sizeof(float))) == 0;
+           memcmp(a->list.ptr, b->list.ptr,
+                  a->list.n * (a->type == HONE_ATTR_INTS ? sizeof(int64_t) : sizeof(float))) == 0;
   case HONE_ATTR_TENSOR: return a->t->desc.dtype != HONE_DTYPE_STRING && same_bytes(a->t, b->t);
   default: return false;
   }
@@ -88,8 +90,8 @@ static bool same_attr(const hn_attr *a, const hn_attr *b) {
 
 static bool same_node(const void *pa, const void *pb) {
   const hone_node *a = pa, *b = pb;
-  if (strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0 || a->n_in != b->n_in || a->n_out != b->n_out ||
-      a->n_attr != b->n_attr)
+  if (strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0 || a->n_in != b->n_in ||
+      a->n_out != b->n_out || a->n_attr != b->n_attr)
     return false;
   for (uint32_t i = 0; i < a->n_in; i++)
     if (a->in[i] != b->in[i]) return false;
@@ -121,7 +123,8 @@ static hn_pass_result run(hn_pass_context *ctx) {
     if (!n->op || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) continue;
     hone_node *first = find_or_add(&t, node_hash(n), n, same_node);
     if (!first) continue;
-    hn_pass_record_add(ctx, true, (hone_node *const[]){first, n}, 2, "'%.80s' computes what '%.80s' does", n->name, first->name);
+    hn_pass_record_add(ctx, true, (hone_node *const[]){first, n}, 2, "'%.80s' computes what '%.80s' does",
+                       n->name, first->name);
     for (uint32_t i = 0; i < n->n_out; i++)
       if (n->out[i] && !hn_replace(ctx, n->out[i], first->out[i])) return HN_PASS_FAIL;
     if (!hn_inherit(ctx, first, n)) return HN_PASS_FAIL;
@@ -130,4 +133,5 @@ static hn_pass_result run(hn_pass_context *ctx) {
   return HN_PASS_NONE;
 }
 
-HN_PASS(merge_equal) = {.name = "merge_equal", .level = 1, .about = "two equal computations -> one", .run = run};
+HN_PASS(merge_equal) = {
+    .name = "merge_equal", .level = 1, .about = "two equal computations -> one", .run = run};

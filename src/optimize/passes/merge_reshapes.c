@@ -1,11 +1,13 @@
 /* Reshape(Reshape(x))  ->  Reshape(x)        (Flatten, Squeeze and Unsqueeze count as Reshape)
  *
- * When the second's result is known up to one dimension; only views of the same row-major elements are concerned. */
+ * When the second's result is known up to one dimension; only views of the same row-major elements are
+ * concerned. */
 #include "optimize/passes/common/pass.h"
 
 #define VIEW "Reshape|Flatten|Squeeze|Unsqueeze"
 
-/* Shape that makes a Reshape of x give what `y` is: numbers, 0 where x has the same symbol at the same place, one -1. */
+/* Shape that makes a Reshape of x give what `y` is: numbers, 0 where x has the same symbol at the same place,
+ * one -1. */
 static bool target(const hn_value *x, const hn_value *y, int64_t *shape) {
   int unknown = 0;
   for (int32_t i = 0; i < y->desc.rank; i++) {

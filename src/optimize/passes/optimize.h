@@ -6,12 +6,12 @@
 #include "model/ir/graph.h"
 
 typedef struct hn_optimize_options {
-  int level;             /* 0 none, 1 basic, 2 aggressive, 3 may change numerics beyond the dtype's bound */
-  const char *passes;    /* comma-separated globs of pass names, "-glob" switches off; NULL or "": all of the level. A pass
-                            that is named without globs runs whatever the level is */
-  bool verify_each;      /* after every pass that changed something: same answers on random inputs */
-  bool check_each;       /* check the graph's invariants after every pass (always on in debug builds) */
-  double fold_seconds;   /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor */
+  int level;           /* 0 none, 1 basic, 2 aggressive, 3 may change numerics beyond the dtype's bound */
+  const char *passes;  /* comma-separated globs of pass names, "-glob" switches off; NULL or "": all of the
+                          level. A pass  that is named without globs runs whatever the level is */
+  bool verify_each;    /* after every pass that changed something: same answers on random inputs */
+  bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
+  double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor */
   uint64_t fold_bytes;
   uint64_t fold_tensor_bytes;
   const _Atomic bool *cancel; /* NULL: none */
@@ -20,13 +20,13 @@ typedef struct hn_optimize_options {
 
 /* What a pass did, or nearly did, at one place. */
 typedef struct hn_pass_record {
-  const char *pass;    /* its name: static */
-  int32_t level;       /* of the pass */
-  bool hit;            /* false: a near miss */
-  const char *nodes;   /* names of the nodes concerned, "a, b" */
-  const char *reason;  /* hit: what was done; near miss: why it was refused */
+  const char *pass;   /* its name: static */
+  int32_t level;      /* of the pass */
+  bool hit;           /* false: a near miss */
+  const char *nodes;  /* names of the nodes concerned, "a, b" */
+  const char *reason; /* hit: what was done; near miss: why it was refused */
   uint32_t n_origin;
-  const uint32_t *origin; /* source nodes concerned */
+  const uint32_t *origin;             /* source nodes concerned */
   uint32_t nodes_before, nodes_after; /* nodes of the model around this hit; equal for near misses */
 } hn_pass_record;
 
@@ -47,15 +47,19 @@ typedef struct hn_pass_report {
   bool fixed_point;  /* false: stopped at the bound on rounds */
 } hn_pass_report;
 
-/* Rewrites the model in place. It must be resolved and inferred; afterwards it is again. report may be NULL. A model with
- * symbolic dimensions stays as dynamic as it was. HONE_ERROR_INTERNAL: a pass broke the graph or changed its answers. */
-hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report, hone_error *error);
+/* Rewrites the model in place. It must be resolved and inferred; afterwards it is again. report may be NULL.
+ * A model with symbolic dimensions stays as dynamic as it was. HONE_ERROR_INTERNAL: a pass broke the graph or
+ * changed its answers. */
+hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report,
+                        hone_error *error);
 
 void hn_pass_report_free(hn_pass_report *report);
-/* Hits and near misses as lines of text, and as a JSON object {"nodes_before",...,"records":[...]}. False: out of memory. */
+/* Hits and near misses as lines of text, and as a JSON object {"nodes_before",...,"records":[...]}. False:
+ * out of memory. */
 bool hn_pass_report_text(const hn_pass_report *report, hn_str *out);
 bool hn_pass_report_json(const hn_pass_report *report, hn_str *out);
-/* The last hit that concerned a source node: what became of a node that is nobody's origin any more. NULL: none. */
+/* The last hit that concerned a source node: what became of a node that is nobody's origin any more. NULL:
+ * none. */
 const hn_pass_record *hn_pass_report_fate(const hn_pass_report *report, uint32_t source);
 
 /* The passes, for listings. */

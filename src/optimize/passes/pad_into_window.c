@@ -1,7 +1,8 @@
-/* Conv(Pad(x))  ->  Conv(x) with larger pads         likewise AveragePool that counts its padding, and MaxPool
+/* Conv(Pad(x))  ->  Conv(x) with larger pads         likewise AveragePool that counts its padding, and
+ * MaxPool
  *
- * Pad must be constant, zero for Conv and AveragePool, the lowest number for MaxPool, not negative, and leave batch and
- * channels alone. */
+ * Pad must be constant, zero for Conv and AveragePool, the lowest number for MaxPool, not negative, and leave
+ * batch and channels alone. */
 #include "optimize/passes/common/pass.h"
 
 /* Pads of all dimensions (opset 18 may name axes) as begin[rank], end[rank]. */
@@ -38,32 +39,42 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   const char *auto_pad = hone_node_string(n, "auto_pad", "NOTSET");
   if (strcmp(hone_node_string(pad, "mode", "constant"), "constant") != 0)
     return hn_pass_miss(ctx, "'%.80s' pads with %s values", pad->name, hone_node_string(pad, "mode", ""));
-  if (rank < 3 || !pads_of(pad, rank, begin, end) || !pad_value(pad, &value)) return hn_pass_miss(ctx, "what '%.80s' pads is not known", pad->name);
-  if (max ? value > -3e38 : value != 0) return hn_pass_miss(ctx, "'%.80s' pads with %g, not %s", pad->name, value, max ? "the lowest number" : "0");
+  if (rank < 3 || !pads_of(pad, rank, begin, end) || !pad_value(pad, &value))
+    return hn_pass_miss(ctx, "what '%.80s' pads is not known", pad->name);
+  if (max ? value > -3e38 : value != 0)
+    return hn_pass_miss(ctx, "'%.80s' pads with %g, not %s", pad->name, value,
+                        max ? "the lowest number" : "0");
   for (int32_t i = 0; i < rank; i++) {
     if (begin[i] < 0 || end[i] < 0) return hn_pass_miss(ctx, "'%.80s' cuts off elements", pad->name);
-    if (i < 2 && (begin[i] || end[i])) return hn_pass_miss(ctx, "'%.80s' pads the batch or the channels", pad->name);
+    if (i < 2 && (begin[i] || end[i]))
+      return hn_pass_miss(ctx, "'%.80s' pads the batch or the channels", pad->name);
   }
-  if (strcmp(auto_pad, "NOTSET") != 0 && strcmp(auto_pad, "VALID") != 0) return hn_pass_miss(ctx, "'%.80s' chooses its pads itself (%s)", n->name, auto_pad);
+  if (strcmp(auto_pad, "NOTSET") != 0 && strcmp(auto_pad, "VALID") != 0)
+    return hn_pass_miss(ctx, "'%.80s' chooses its pads itself (%s)", n->name, auto_pad);
   size_t count, spatial = (size_t)rank - 2;
   const int64_t *own = hone_node_ints(n, "pads", &count);
   if (own && count != 2 * spatial) return HN_PASS_NONE;
   bool has_own = false;
   for (size_t i = 0; own && i < count; i++) has_own |= own[i] != 0;
-  if ((max || average) && hone_node_int(n, "ceil_mode", 0)) return hn_pass_miss(ctx, "'%.80s' rounds its size up", n->name);
+  if ((max || average) && hone_node_int(n, "ceil_mode", 0))
+    return hn_pass_miss(ctx, "'%.80s' rounds its size up", n->name);
   if (max && n->n_out > 1 && n->out[1]) return hn_pass_miss(ctx, "the indices of '%.80s' are read", n->name);
-  if (average && has_own && !hone_node_int(n, "count_include_pad", 0)) return hn_pass_miss(ctx, "'%.80s' does not count its own padding", n->name);
+  if (average && has_own && !hone_node_int(n, "count_include_pad", 0))
+    return hn_pass_miss(ctx, "'%.80s' does not count its own padding", n->name);
   size_t kernel_count;
   const int64_t *kernel = hone_node_ints(n, "kernel_shape", &kernel_count);
   for (size_t i = 0; i < spatial; i++) {
     pads[i] = (own ? own[i] : 0) + begin[i + 2];
     pads[spatial + i] = (own ? own[spatial + i] : 0) + end[i + 2];
     /* Some engines refuse pools whose padding is as large as the window. */
-    if ((max || average) && (!kernel || kernel_count != spatial || pads[i] >= kernel[i] || pads[spatial + i] >= kernel[i]))
+    if ((max || average) &&
+        (!kernel || kernel_count != spatial || pads[i] >= kernel[i] || pads[spatial + i] >= kernel[i]))
       return hn_pass_miss(ctx, "the padding is as large as the window of '%.80s'", n->name);
   }
   hn_node_drop_attr(n, "auto_pad");
-  if (!hn_node_set_ints(n, "pads", pads, 2 * spatial) || (average && !hn_node_set_int(n, "count_include_pad", 1))) return hn_pass_memory(ctx);
+  if (!hn_node_set_ints(n, "pads", pads, 2 * spatial) ||
+      (average && !hn_node_set_int(n, "count_include_pad", 1)))
+    return hn_pass_memory(ctx);
   if (!hn_inherit(ctx, n, pad) || !hn_set_input(ctx, n, 0, x)) return HN_PASS_FAIL;
   hn_remove_unread(pad, 0);
   return hn_pass_hit(ctx, "%s '%.80s' pads itself", n->op_type, n->name);

@@ -1,7 +1,8 @@
-/* Reshape(Transpose(Reshape(x, [N, g, C/g, ...]), [0, 2, 1, ...]), [N, C, ...])  ->  Gather(x, order, axis = 1)
+/* Reshape(Transpose(Reshape(x, [N, g, C/g, ...]), [0, 2, 1, ...]), [N, C, ...])  ->  Gather(x, order, axis =
+ * 1)
  *
- * The channel shuffle of ShuffleNet moves whole channels: as a Gather it keeps the rank, hence works in any layout; slice_of_gather
- * then picks from its list. */
+ * The channel shuffle of ShuffleNet moves whole channels: as a Gather it keeps the rank, hence works in any
+ * layout; slice_of_gather then picks from its list. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {

@@ -1,14 +1,16 @@
 /* f(T(a), T(b))  ->  T(f(a, b))         one Transpose less
  * T'(f(T(x)))    ->  T'(T(f(x)))        merge_transposes then makes one of the two, or none
  *
- * For elementwise f whose other operands are single numbers, and for Transposes with the same permutation that have no
- * other reader. Moved only where a Transpose goes away: a lone one may be better where it is. */
+ * For elementwise f whose other operands are single numbers, and for Transposes with the same permutation
+ * that have no other reader. Moved only where a Transpose goes away: a lone one may be better where it is. */
 #include "optimize/passes/common/pass.h"
 
 static bool elementwise(const hone_node *n) {
-  static const char *const ops[] = {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Elu", "Selu", "Softplus", "Softsign",
-                                    "Exp", "Log", "Sqrt", "Abs", "Neg", "Erf", "Gelu", "Mish", "Floor", "Ceil", "Round", "Reciprocal",
-                                    "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Clip", "Cast"};
+  static const char *const ops[] = {
+      "Relu",     "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish",  "Elu", "Selu",
+      "Softplus", "Softsign",  "Exp",     "Log",  "Sqrt",        "Abs",        "Neg", "Erf",
+      "Gelu",     "Mish",      "Floor",   "Ceil", "Round",       "Reciprocal", "Add", "Sub",
+      "Mul",      "Div",       "Pow",     "Max",  "Min",         "Clip",       "Cast"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (hn_is_op(n, ops[i])) return n->n_out == 1 && n->out[0];
   return false;
@@ -50,12 +52,14 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (transposes < 2 && !meets) return HN_PASS_NONE;
   /* Equal shapes, or broadcasting would pair other dimensions: ranks must agree. */
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (in[i] && n->in[i] != in[i] && in[i]->desc.rank != first->in[0]->desc.rank) return hn_pass_miss(ctx, "the ranks differ");
+    if (in[i] && n->in[i] != in[i] && in[i]->desc.rank != first->in[0]->desc.rank)
+      return hn_pass_miss(ctx, "the ranks differ");
   hone_tensor_desc unknown = {.dtype = y->desc.dtype, .rank = -1};
   hone_node *f = hn_make_node(ctx, n, n->op_type, in, n->n_in, &unknown);
   if (!f || !hn_node_copy_attrs(f, n)) return hn_pass_memory(ctx);
   hone_node *t = hn_make_node(ctx, n, "Transpose", (hn_value *const[]){f->out[0]}, 1, &y->desc);
-  if (!t || !hn_node_copy_attrs(t, first) || !hn_inherit(ctx, f, n) || !hn_inherit(ctx, t, first)) return hn_pass_memory(ctx);
+  if (!t || !hn_node_copy_attrs(t, first) || !hn_inherit(ctx, f, n) || !hn_inherit(ctx, t, first))
+    return hn_pass_memory(ctx);
   for (uint32_t i = 0; i < n->n_in; i++)
     if (in[i] != n->in[i] && !hn_inherit(ctx, t, n->in[i]->producer)) return HN_PASS_FAIL;
   hn_pass_hit(ctx, "%s moved before the Transpose, %u saved", n->op_type, transposes);
@@ -64,5 +68,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return HN_PASS_HIT;
 }
 
-HN_PASS(sink_transposes) = {
-    .name = "sink_transposes", .level = 2, .about = "f(T(a), T(b)) -> T(f(a, b)) where a Transpose goes away", .visit = visit};
+HN_PASS(sink_transposes) = {.name = "sink_transposes",
+                            .level = 2,
+                            .about = "f(T(a), T(b)) -> T(f(a, b)) where a Transpose goes away",
+                            .visit = visit};

@@ -9,7 +9,9 @@ static bool plain_slice(const hone_node *n, int64_t axis, int64_t *start, int64_
   bool absent;
   int32_t rank = n->in[0]->desc.rank;
   if (!hn_is_op(n, "Slice") || rank < 0) return false;
-  if (hn_node_ints_or_input(n, "starts", 1, start, 1, &absent) != 1 || hn_node_ints_or_input(n, "ends", 2, end, 1, &absent) != 1) return false;
+  if (hn_node_ints_or_input(n, "starts", 1, start, 1, &absent) != 1 ||
+      hn_node_ints_or_input(n, "ends", 2, end, 1, &absent) != 1)
+    return false;
   if (hn_node_ints_or_input(n, "axes", 3, &axes, 1, &absent) != 1) return false;
   if (hn_in(n, 4) && (hn_known_ints(n->in[4], &step, 1) != 1 || step != 1)) return false;
   return (axes < 0 ? axes + rank : axes) == axis;
@@ -17,10 +19,12 @@ static bool plain_slice(const hone_node *n, int64_t axis, int64_t *start, int64_
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *slice) {
   hone_node *gather = hn_is_op(slice, "Slice") && slice->in[0] ? slice->in[0]->producer : NULL;
-  if (!gather || !hn_is_op(gather, "Gather") || gather->graph != slice->graph || gather->out[0]->is_output) return HN_PASS_NONE;
+  if (!gather || !hn_is_op(gather, "Gather") || gather->graph != slice->graph || gather->out[0]->is_output)
+    return HN_PASS_NONE;
   hn_value *x = gather->in[0], *g = gather->out[0], *y = slice->out[0];
   const hone_tensor *index = hn_known(hn_in(gather, 1));
-  if (!index || index->desc.rank != 1 || index->desc.dtype != HONE_DTYPE_I64 || x->desc.rank < 1) return HN_PASS_NONE;
+  if (!index || index->desc.rank != 1 || index->desc.dtype != HONE_DTYPE_I64 || x->desc.rank < 1)
+    return HN_PASS_NONE;
   int64_t axis = hone_node_int(gather, "axis", 0), n = hn_count(index), start, end;
   axis = axis < 0 ? axis + x->desc.rank : axis;
   for (size_t i = 0; i < g->users.len; i++)
@@ -41,5 +45,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *slice) {
   return HN_PASS_HIT;
 }
 
-HN_PASS(slice_of_gather) = {
-    .name = "slice_of_gather", .level = 2, .about = "Slice(Gather(x, order), a..b) -> Gather(x, order[a..b])", .visit = visit};
+HN_PASS(slice_of_gather) = {.name = "slice_of_gather",
+                            .level = 2,
+                            .about = "Slice(Gather(x, order), a..b) -> Gather(x, order[a..b])",
+                            .visit = visit};

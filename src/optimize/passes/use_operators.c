@@ -22,7 +22,8 @@ static hn_pass_result run(hn_pass_context *ctx) {
     const hn_pattern_hit *h = &hits.ptr[i];
     const char *op = h->node->op_type;
     if (!hn_has_op(ctx, op)) {
-      hn_pass_record_add(ctx, false, h->nodes, h->n_nodes, "this is %s, which opset %lld has not; lowering fuses it", op, (long long)opset);
+      hn_pass_record_add(ctx, false, h->nodes, h->n_nodes,
+                         "this is %s, which opset %lld has not; lowering fuses it", op, (long long)opset);
       continue;
     }
     hn_pass_record_add(ctx, true, h->nodes, h->n_nodes, "this is %s", op);
@@ -37,4 +38,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
 }
 
 HN_PASS(use_operators) = {
-    .name = "use_operators", .level = 2, .about = "spelled-out GELU, HardSwish, LayerNormalization... -> the operator of the opset", .run = run};
+    .name = "use_operators",
+    .level = 2,
+    .about = "spelled-out GELU, HardSwish, LayerNormalization... -> the operator of the opset",
+    .run = run};

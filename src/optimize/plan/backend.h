@@ -21,15 +21,17 @@ typedef struct hn_backend {
   /* Device memory, 64-byte aligned; NULL when there is none left. */
   void *(*alloc)(hn_device *device, size_t bytes);
   void (*free)(hn_device *device, void *p);
-  /* Between host and device memory (either may be either where the device shares the host's memory). In order on the
-   * device's queue. */
+  /* Between host and device memory (either may be either where the device shares the host's memory). In order
+   * on the device's queue. */
   hone_status (*copy)(hn_device *device, void *to, const void *from, size_t bytes, hone_error *error);
 
   /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in. */
-  hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run, hone_error *error);
+  hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
+                        hone_error *error);
   /* Waits until everything that was launched is done. */
   hone_status (*sync)(hn_device *device, hone_error *error);
-  /* True when launch returns before the work is done: spans then come from events, and segments may be captured. */
+  /* True when launch returns before the work is done: spans then come from events, and segments may be
+   * captured. */
   bool asynchronous;
 } hn_backend;
 

@@ -1,9 +1,10 @@
 /* Where the arena's tensors lie.
  *
- * A slot's bytes must stay from the step that makes it to the last step that reads it or one of its views. Steps run in
- * order on one queue, so step numbers are the happens-before order. Slots are placed largest first, each at the lowest
- * offset that is free during its whole life (the usual greedy heuristic, within a few per cent of the largest sum of live
- * tensors for real networks). A pointwise step may write over an input of the same size that dies there. */
+ * A slot's bytes must stay from the step that makes it to the last step that reads it or one of its views.
+ * Steps run in order on one queue, so step numbers are the happens-before order. Slots are placed largest
+ * first, each at the lowest offset that is free during its whole life (the usual greedy heuristic, within a
+ * few per cent of the largest sum of live tensors for real networks). A pointwise step may write over an
+ * input of the same size that dies there. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -35,8 +36,8 @@ static int by_offset(const void *a, const void *b) {
   return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an element of every
- * operand before it writes that element of the result, and both have the same layout. */
+/* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an
+ * element of every operand before it writes that element of the result, and both have the same layout. */
 static void in_place(hn_plan *p) {
   for (uint32_t k = 0; k < p->steps.len; k++) {
     hn_step *s = &p->steps.ptr[k];
@@ -47,8 +48,8 @@ static void in_place(hn_plan *p) {
       if (s->in[i] == HN_NO_SLOT) continue;
       uint32_t root = hn_slot_root(p, s->in[i]);
       hn_slot *in = &p->slots.ptr[root];
-      bool same = in->place == HN_PLACE_ARENA && in->last == k && in->desc.dtype == out->desc.dtype && in->bytes == out->bytes &&
-                  p->slots.ptr[s->in[i]].desc.layout == out->desc.layout &&
+      bool same = in->place == HN_PLACE_ARENA && in->last == k && in->desc.dtype == out->desc.dtype &&
+                  in->bytes == out->bytes && p->slots.ptr[s->in[i]].desc.layout == out->desc.layout &&
                   hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
       if (!same) continue;
       out->alias = root;

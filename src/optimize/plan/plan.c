@@ -32,13 +32,15 @@ static hone_status read_masks(hn_plan *p, const char *text, hone_error *error) {
   if (!p->masks) return hn_fail_memory(error, n, "tactic masks");
   while (*text) {
     size_t len = strcspn(text, ",");
-    if (len && !(p->masks[p->n_masks++] = hn_arena_strndup(&p->arena, text, len))) return hn_fail_memory(error, len, "tactic masks");
+    if (len && !(p->masks[p->n_masks++] = hn_arena_strndup(&p->arena, text, len)))
+      return hn_fail_memory(error, len, "tactic masks");
     text += len + (text[len] == ',');
   }
   return HONE_OK;
 }
 
-const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted, hn_str *why) {
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted,
+                                         hn_str *why) {
   size_t n;
   const hone_tactic_desc *const *list = p->backend->tactics(&n), *best = NULL;
   double least = 0;
@@ -130,7 +132,9 @@ static hone_status provenance(hn_plan *p, hone_error *error) {
 static hone_status absorb_constants(hn_model *m, hone_error *error) {
   for (hone_node *n = m->graph->first, *next; n; n = next) {
     next = n->next;
-    if (strcmp(n->op_type, "Constant") != 0 || n->domain[0] || n->n_out != 1 || !n->out[0] || n->out[0]->is_output) continue;
+    if (strcmp(n->op_type, "Constant") != 0 || n->domain[0] || n->n_out != 1 || !n->out[0] ||
+        n->out[0]->is_output)
+      continue;
     hone_tensor result = {0}, *out = &result;
     hone_status status = hn_eval_node(n, NULL, &out, &m->arena, NULL, error);
     if (status != HONE_OK) return status;

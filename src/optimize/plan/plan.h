@@ -1,5 +1,5 @@
-/* The plan: steps, where their tensors lie, what runs them. Built by lowering and planning, immutable afterwards, shared by
- * contexts. */
+/* The plan: steps, where their tensors lie, what runs them. Built by lowering and planning, immutable
+ * afterwards, shared by contexts. */
 #ifndef HN_OPTIMIZE_PLAN_PLAN_H
 #define HN_OPTIMIZE_PLAN_PLAN_H
 
@@ -24,7 +24,8 @@ typedef struct hn_slot {
   uint32_t input;
   const void *constant;
   uint64_t offset, bytes;
-  uint32_t first, last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
+  uint32_t first,
+      last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
 } hn_slot;
 
 typedef enum hn_step_kind {
@@ -37,13 +38,13 @@ typedef enum hn_step_kind {
 typedef struct hn_step {
   hone_step desc; /* what tactics see */
   hn_step_kind kind;
-  uint32_t *in, *out;       /* slots; HN_NO_SLOT: left out */
-  uint32_t n_captured;      /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
-  const hone_node *node;    /* anchor or NULL */
+  uint32_t *in, *out;    /* slots; HN_NO_SLOT: left out */
+  uint32_t n_captured;   /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
+  const hone_node *node; /* anchor or NULL */
   uint32_t n_nodes;
-  const hone_node **nodes;  /* the graph nodes that the step replaced */
+  const hone_node **nodes; /* the graph nodes that the step replaced */
   uint32_t n_origin;
-  const uint32_t *origin;   /* model->source indices */
+  const uint32_t *origin;         /* model->source indices */
   const hone_tactic_desc *tactic; /* NULL for REF, CONTROL, VIEW */
   hone_tactic_need need;
   const void *blob;
@@ -54,7 +55,7 @@ typedef struct hn_step {
 } hn_step;
 
 typedef struct hn_plan {
-  hn_arena arena; /* everything of the plan that is not the blob */
+  hn_arena arena;  /* everything of the plan that is not the blob */
   hn_model *model; /* optimised, bound; retained */
   const hn_backend *backend;
   hn_device *device;
@@ -69,9 +70,9 @@ typedef struct hn_plan {
   uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
   void *blob;
-  int32_t *node_step;      /* by source node: executing step or -1 */
-  const char **node_fate;  /* by source node */
-  const char **masks;      /* tactic globs */
+  int32_t *node_step;     /* by source node: executing step or -1 */
+  const char **node_fate; /* by source node */
+  const char **masks;     /* tactic globs */
   uint32_t n_masks;
 } hn_plan;
 
@@ -90,12 +91,14 @@ hone_status hn_plan_build(const hn_plan_request *request, hn_plan **out, hone_er
 void hn_plan_free(hn_plan *plan);
 
 /* Parts of hn_plan_build, in order. */
-hone_status hn_lower(hn_plan *plan, hone_error *error);        /* optimize/lower: fills slots and steps with tactics */
+hone_status hn_lower(hn_plan *plan,
+                     hone_error *error); /* optimize/lower: fills slots and steps with tactics */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error);   /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, hone_error *error); /* plan.c: blob */
 
 /* Best tactic for a step (lowest predicted time) or NULL; lists refusals in *why (may be NULL). */
-const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted, hn_str *why);
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted,
+                                         hn_str *why);
 
 static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
   while (p->slots.ptr[s].alias != HN_NO_SLOT) s = p->slots.ptr[s].alias;

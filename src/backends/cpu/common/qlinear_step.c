@@ -9,30 +9,35 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
-/* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner blob. */
+/* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner
+ * blob. */
 typedef struct blob_head {
   hn_isa isa;
   int32_t tactic; /* index into hn_qlinear.inner */
   bool x_signed, y_signed, biased, vectors;
   float x_zero;
   int64_t channels, x_count, y_count;
-  int64_t inner_at, bytes;            /* of the blob */
+  int64_t inner_at, bytes;             /* of the blob */
   int64_t y_at, inner_work, workspace; /* of the workspace: f32 x, f32 y, the inner step's */
 } blob_head;
 
 static bool is_8bit(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
 
 static float code_at(const hone_step_tensor *t, int64_t i) {
-  return t->desc.dtype == HONE_DTYPE_I8 ? (float)((const int8_t *)t->constant)[i] : (float)((const uint8_t *)t->constant)[i];
+  return t->desc.dtype == HONE_DTYPE_I8 ? (float)((const int8_t *)t->constant)[i]
+                                        : (float)((const uint8_t *)t->constant)[i];
 }
 
-static float *scales_of(void *blob) { return (float *)(void *)((char *)blob + hn_round_up(sizeof(blob_head), 64)); }
+static float *scales_of(void *blob) {
+  return (float *)(void *)((char *)blob + hn_round_up(sizeof(blob_head), 64));
+}
 
 bool hn_qlinear_codes(const hone_tensor_desc *d, hone_reason *why) {
   if (!is_8bit(d->dtype)) return hn_refuse(why, "a tensor is %s, not 8 bits", hone_dtype_name(d->dtype));
   if (!hone_desc_known(d)) return hn_refuse(why, "dimensions are not known");
   if (hone_desc_count(d) == 0) return hn_refuse(why, "an empty tensor");
-  if (d->layout != HONE_LAYOUT_ROW_MAJOR && !(d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]))
+  if (d->layout != HONE_LAYOUT_ROW_MAJOR &&
+      !(d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]))
     return hn_refuse(why, "a tensor is not dense");
   return true;
 }
@@ -43,8 +48,10 @@ static bool param_fits(const hone_step *s, uint32_t k, int64_t channels, bool sc
   if (!hn_step_has(s, k) || !s->input[k].constant) return hn_refuse(why, "input %u is not constant", k);
   const hone_tensor_desc *d = &s->input[k].desc;
   const int64_t n = hone_desc_count(d);
-  if (scale ? d->dtype != HONE_DTYPE_F32 : !is_8bit(d->dtype)) return hn_refuse(why, "input %u is %s", k, hone_dtype_name(d->dtype));
-  if (n != 1 && (n != channels || d->rank != 1)) return hn_refuse(why, "input %u has not one value, nor one a channel", k);
+  if (scale ? d->dtype != HONE_DTYPE_F32 : !is_8bit(d->dtype))
+    return hn_refuse(why, "input %u is %s", k, hone_dtype_name(d->dtype));
+  if (n != 1 && (n != channels || d->rank != 1))
+    return hn_refuse(why, "input %u has not one value, nor one a channel", k);
   return true;
 }
 
@@ -65,7 +72,8 @@ static float w_zero_at(const hone_step *s, int64_t channel) {
 static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
   const int64_t n = hone_desc_count(&w->desc), per = q->per_channel(s);
-  const double lo = (h->x_signed ? -128 : 0) - (double)h->x_zero, hi = (h->x_signed ? 127 : 255) - (double)h->x_zero;
+  const double lo = (h->x_signed ? -128 : 0) - (double)h->x_zero,
+               hi = (h->x_signed ? 127 : 255) - (double)h->x_zero;
   double *sum = hn_calloc((size_t)h->channels * 2, sizeof *sum), most = 0;
   if (!sum) return hn_refuse(why, "out of memory");
   for (int64_t i = 0; i < n; i++) {
@@ -75,7 +83,8 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
     sum[2 * c + 1] -= a > b ? b : a;
   }
   for (int64_t c = 0; c < h->channels; c++) {
-    const double bias = h->biased ? fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]) : 0;
+    const double bias =
+        h->biased ? fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]) : 0;
     const double top = (sum[2 * c] > sum[2 * c + 1] ? sum[2 * c] : sum[2 * c + 1]) + bias;
     if (top > most) most = top;
   }
@@ -88,8 +97,10 @@ typedef struct inner_step {
   hone_step_tensor in[3], out;
 } inner_step;
 
-/* The f32 step inside. w, bias: constants, of which tactics look only at whether they are there until prepack. */
-static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, const void *bias, inner_step *t) {
+/* The f32 step inside. w, bias: constants, of which tactics look only at whether they are there until
+ * prepack. */
+static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, const void *bias,
+                       inner_step *t) {
   memset(t, 0, sizeof *t);
   t->in[0].desc = s->input[HN_QLINEAR_X].desc;
   t->in[1] = (hone_step_tensor){s->input[HN_QLINEAR_W].desc, w};
@@ -99,18 +110,27 @@ static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, c
     t->in[2] = (hone_step_tensor){s->input[HN_QLINEAR_BIAS].desc, bias};
     t->in[2].desc.dtype = HONE_DTYPE_F32;
   }
-  t->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = q->anchor, .name = s->name, .node = s->node,
-                        .n_inputs = bias ? 3 : 2, .n_anchor_inputs = bias ? 3 : 2, .input = t->in, .n_outputs = 1,
-                        .output = &t->out, .cost = s->cost};
+  t->step = (hone_step){HONE_DESC_HEAD(hone_step),
+                        .anchor = q->anchor,
+                        .name = s->name,
+                        .node = s->node,
+                        .n_inputs = bias ? 3 : 2,
+                        .n_anchor_inputs = bias ? 3 : 2,
+                        .input = t->in,
+                        .n_outputs = 1,
+                        .output = &t->out,
+                        .cost = s->cost};
 }
 
-static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h, inner_step *t,
-                     hone_reason *why) {
+static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
+                     inner_step *t, hone_reason *why) {
   memset(h, 0, sizeof *h);
-  if (s->n_anchor_inputs < 8 || s->n_epilogue) return hn_refuse(why, "inputs are missing, or there is an epilogue");
+  if (s->n_anchor_inputs < 8 || s->n_epilogue)
+    return hn_refuse(why, "inputs are missing, or there is an epilogue");
   const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
-  if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why) || !hn_qlinear_codes(&w->desc, why)) return false;
+  if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why) || !hn_qlinear_codes(&w->desc, why))
+    return false;
   if (!w->constant) return hn_refuse(why, "weights are not constant");
   h->isa = hn_isa_of(m->isa);
   if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
@@ -120,16 +140,21 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
   if (per < 1) return hn_refuse(why, "the operator's attributes or ranks are not supported");
   /* Channels of the memory's rows: of Conv (channels-last) dimension 1, of matrices the last one. */
   h->channels = strcmp(q->anchor, "Conv") ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
-  if (w_count % per || h->channels < 1 || w_count / per % h->channels) return hn_refuse(why, "weights do not fit the output's channels");
+  if (w_count % per || h->channels < 1 || w_count / per % h->channels)
+    return hn_refuse(why, "weights do not fit the output's channels");
   float one;
   for (uint32_t k = HN_QLINEAR_X_SCALE; k <= HN_QLINEAR_Y_ZERO; k++)
-    if (k != HN_QLINEAR_W && k != HN_QLINEAR_W_SCALE && k != HN_QLINEAR_W_ZERO && !hn_qlinear_param(s, k, k == HN_QLINEAR_X_ZERO ? &h->x_zero : &one, why))
+    if (k != HN_QLINEAR_W && k != HN_QLINEAR_W_SCALE && k != HN_QLINEAR_W_ZERO &&
+        !hn_qlinear_param(s, k, k == HN_QLINEAR_X_ZERO ? &h->x_zero : &one, why))
       return false;
-  if (!param_fits(s, HN_QLINEAR_W_SCALE, h->channels, true, why) || !param_fits(s, HN_QLINEAR_W_ZERO, h->channels, false, why)) return false;
+  if (!param_fits(s, HN_QLINEAR_W_SCALE, h->channels, true, why) ||
+      !param_fits(s, HN_QLINEAR_W_ZERO, h->channels, false, why))
+    return false;
   h->vectors = hone_desc_count(&s->input[HN_QLINEAR_W_SCALE].desc) != 1;
   h->biased = s->n_anchor_inputs > HN_QLINEAR_BIAS && hn_step_has(s, HN_QLINEAR_BIAS);
   const hone_step_tensor *bias = h->biased ? &s->input[HN_QLINEAR_BIAS] : NULL;
-  if (bias && (!bias->constant || bias->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&bias->desc) != h->channels))
+  if (bias &&
+      (!bias->constant || bias->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&bias->desc) != h->channels))
     return hn_refuse(why, "the bias is no constant i32 with one value a channel");
   make_inner(q, s, w->constant, bias ? bias->constant : NULL, t);
   double best = 0;
@@ -156,14 +181,16 @@ double hn_qlinear_cost(const hn_qlinear *q, const hone_step *s, const hone_machi
   return q->inner[h.tactic]->cost(&t.step, m) + hn_step_seconds(m, 8 * n, 5 * n, 0.5);
 }
 
-static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h, inner_step *t,
-                         hone_error *error) {
+static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
+                         inner_step *t, hone_error *error) {
   hone_reason why = {""};
   hone_tactic_need need = {0};
-  if (!describe(q, s, m, h, t, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(q, s, m, h, t, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   hone_status status = q->inner[h->tactic]->need(&t->step, m, &need, error);
   if (status != HONE_OK) return status;
-  h->inner_at = (int64_t)hn_round_up(hn_round_up(sizeof *h, 64) + (size_t)h->channels * 3 * sizeof(float), 64);
+  h->inner_at =
+      (int64_t)hn_round_up(hn_round_up(sizeof *h, 64) + (size_t)h->channels * 3 * sizeof(float), 64);
   h->bytes = h->inner_at + (int64_t)need.blob_bytes;
   h->y_at = (int64_t)hn_round_up((size_t)h->x_count * sizeof(float), 64);
   h->inner_work = h->y_at + (int64_t)hn_round_up((size_t)h->y_count * sizeof(float), 64);
@@ -171,8 +198,8 @@ static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_mac
   return HONE_OK;
 }
 
-hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *s, const hone_machine *m, hone_tactic_need *need,
-                            hone_error *error) {
+hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *s, const hone_machine *m,
+                            hone_tactic_need *need, hone_error *error) {
   blob_head h;
   inner_step t;
   hone_status status = place(q, s, m, &h, &t, error);
@@ -190,9 +217,11 @@ hone_status hn_qlinear_prepack(const hn_qlinear *q, const hone_step *s, const ho
   if (status != HONE_OK) return status;
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
   const int64_t n = hone_desc_count(&w->desc), per = q->per_channel(s);
-  float *real = hn_malloc((size_t)n * sizeof *real), *scale = scales_of(blob), *zero = scale + h->channels, *bias = zero + h->channels;
+  float *real = hn_malloc((size_t)n * sizeof *real), *scale = scales_of(blob), *zero = scale + h->channels,
+        *bias = zero + h->channels;
   if (!real) return hn_fail_memory(error, (size_t)n * sizeof *real, "quantised weights");
-  const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant, y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
+  const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
+              y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
   const float y_zero = hn_step_has(s, HN_QLINEAR_Y_ZERO) ? code_at(&s->input[HN_QLINEAR_Y_ZERO], 0) : 0;
   for (int64_t c = 0; c < h->channels; c++) {
@@ -224,7 +253,8 @@ static void decode(void *arg, int64_t i, uint32_t thread) {
   const job *j = arg;
   const int64_t at = i * j->chunk, n = j->count - at < j->chunk ? j->count - at : j->chunk;
   (void)thread;
-  j->ops->dequantize((float *)j->to + at, (const char *)j->from + at, (size_t)n, &one, &j->h->x_zero, false, j->h->x_signed);
+  j->ops->dequantize((float *)j->to + at, (const char *)j->from + at, (size_t)n, &one, &j->h->x_zero, false,
+                     j->h->x_signed);
 }
 
 static void encode(void *arg, int64_t i, uint32_t thread) {
@@ -232,8 +262,9 @@ static void encode(void *arg, int64_t i, uint32_t thread) {
   int64_t at = i * j->chunk, end = at + j->chunk < j->count ? at + j->chunk : j->count;
   (void)thread;
   for (; at < end; at += j->row)
-    j->ops->requantize((char *)j->to + at, (const float *)j->from + at, (size_t)(end - at < j->row ? end - at : j->row), j->scale,
-                       j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->channels), j->h->vectors, j->h->y_signed);
+    j->ops->requantize(
+        (char *)j->to + at, (const float *)j->from + at, (size_t)(end - at < j->row ? end - at : j->row),
+        j->scale, j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->channels), j->h->vectors, j->h->y_signed);
 }
 
 static void split(const hone_step_run *r, job *j, void (*fn)(void *, int64_t, uint32_t)) {
@@ -252,11 +283,18 @@ hone_status hn_qlinear_run(const hn_qlinear *q, const hone_step_run *r, hone_err
   inner_step t;
   job j = {h, hn_quantize_find(h->isa), r->in[HN_QLINEAR_X], work, NULL, h->x_count, TASK, TASK};
   split(r, &j, decode);
-  make_inner(q, r->step, r->step->input[HN_QLINEAR_W].constant, h->biased ? scale + 2 * h->channels : NULL, &t);
+  make_inner(q, r->step, r->step->input[HN_QLINEAR_W].constant, h->biased ? scale + 2 * h->channels : NULL,
+             &t);
   const void *in[] = {work, NULL, h->biased ? scale + 2 * h->channels : NULL};
   void *out[] = {work + h->y_at};
-  hone_step_run inner = {.step = &t.step, .in = in, .out = out, .blob = (const char *)r->blob + h->inner_at,
-                         .workspace = work + h->inner_work, .threads = r->threads, .parallel = r->parallel, .pool = r->pool};
+  hone_step_run inner = {.step = &t.step,
+                         .in = in,
+                         .out = out,
+                         .blob = (const char *)r->blob + h->inner_at,
+                         .workspace = work + h->inner_work,
+                         .threads = r->threads,
+                         .parallel = r->parallel,
+                         .pool = r->pool};
   hone_status status = q->inner[h->tactic]->run(&inner, error);
   if (status != HONE_OK) return status;
   j = (job){h, j.ops, work + h->y_at, r->out[0], scale, h->y_count, TASK, TASK};

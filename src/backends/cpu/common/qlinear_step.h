@@ -1,6 +1,6 @@
-/* Quantised Conv, MatMul and Gemm on the f32 tactics: codes less their zero point are integers, and f32 adds integers
- * exactly below 2^24.  The weights say at plan time whether every partial sum stays below; if not, the step is refused.
- * Then one multiplication and one rounding a result, as QLinearConv defines it. */
+/* Quantised Conv, MatMul and Gemm on the f32 tactics: codes less their zero point are integers, and f32 adds
+ * integers exactly below 2^24.  The weights say at plan time whether every partial sum stays below; if not,
+ * the step is refused. Then one multiplication and one rounding a result, as QLinearConv defines it. */
 #ifndef HN_CPU_COMMON_QLINEAR_STEP_H
 #define HN_CPU_COMMON_QLINEAR_STEP_H
 
@@ -8,15 +8,23 @@
 
 /* Inputs of a quantised step, in the order of ONNX' QLinearConv. */
 enum {
-  HN_QLINEAR_X, HN_QLINEAR_X_SCALE, HN_QLINEAR_X_ZERO, HN_QLINEAR_W, HN_QLINEAR_W_SCALE, HN_QLINEAR_W_ZERO,
-  HN_QLINEAR_Y_SCALE, HN_QLINEAR_Y_ZERO, HN_QLINEAR_BIAS
+  HN_QLINEAR_X,
+  HN_QLINEAR_X_SCALE,
+  HN_QLINEAR_X_ZERO,
+  HN_QLINEAR_W,
+  HN_QLINEAR_W_SCALE,
+  HN_QLINEAR_W_ZERO,
+  HN_QLINEAR_Y_SCALE,
+  HN_QLINEAR_Y_ZERO,
+  HN_QLINEAR_BIAS
 };
 
 /* What makes one kind of step. */
 typedef struct hn_qlinear {
-  const char *anchor;                         /* of the f32 step inside: "Conv" */
+  const char *anchor;                          /* of the f32 step inside: "Conv" */
   const struct hone_tactic_desc *const *inner; /* its tactics, ended by NULL */
-  /* Index of the output channel that weight i belongs to: i / per % channels, with per of this step's weights. */
+  /* Index of the output channel that weight i belongs to: i / per % channels, with per of this step's
+   * weights. */
   int64_t (*per_channel)(const hone_step *step);
 } hn_qlinear;
 
@@ -25,36 +33,40 @@ bool hn_qlinear_param(const hone_step *step, uint32_t input, float *out, hone_re
 /* An 8-bit tensor whose memory has no gaps. */
 bool hn_qlinear_codes(const hone_tensor_desc *desc, hone_reason *why);
 
-bool hn_qlinear_accepts(const hn_qlinear *q, const hone_step *step, const hone_machine *machine, hone_reason *why);
+bool hn_qlinear_accepts(const hn_qlinear *q, const hone_step *step, const hone_machine *machine,
+                        hone_reason *why);
 double hn_qlinear_cost(const hn_qlinear *q, const hone_step *step, const hone_machine *machine);
 hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *step, const hone_machine *machine,
                             hone_tactic_need *need, hone_error *error);
-hone_status hn_qlinear_prepack(const hn_qlinear *q, const hone_step *step, const hone_machine *machine, void *blob,
-                               hone_error *error);
+hone_status hn_qlinear_prepack(const hn_qlinear *q, const hone_step *step, const hone_machine *machine,
+                               void *blob, hone_error *error);
 hone_status hn_qlinear_run(const hn_qlinear *q, const hone_step_run *run, hone_error *error);
 
 /* Defines the tactic `nm` for the anchor `op` from the hn_qlinear `kind`. */
-#define HN_QLINEAR_TACTIC(nm, op, kind)                                                                              \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                                 \
-    return hn_qlinear_accepts(&(kind), s, m, why);                                                                   \
-  }                                                                                                                  \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_qlinear_cost(&(kind), s, m); }           \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {       \
-    return hn_qlinear_need(&(kind), s, m, n, error);                                                                 \
-  }                                                                                                                  \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {             \
-    return hn_qlinear_prepack(&(kind), s, m, blob, error);                                                           \
-  }                                                                                                                  \
-  static hone_status run(const hone_step_run *r, hone_error *error) { return hn_qlinear_run(&(kind), r, error); }    \
-  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                                  \
-                                                  .name = #nm,                                                       \
-                                                  .device = "cpu",                                                   \
-                                                  .anchor = op,                                                      \
-                                                  .version = 1,                                                      \
-                                                  .accepts = accepts,                                                \
-                                                  .cost = cost,                                                      \
-                                                  .need = need,                                                      \
-                                                  .prepack = prepack,                                                \
+#define HN_QLINEAR_TACTIC(nm, op, kind)                                                                      \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    return hn_qlinear_accepts(&(kind), s, m, why);                                                           \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) { return hn_qlinear_cost(&(kind), s, m); }   \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
+                          hone_error *error) {                                                               \
+    return hn_qlinear_need(&(kind), s, m, n, error);                                                         \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
+    return hn_qlinear_prepack(&(kind), s, m, blob, error);                                                   \
+  }                                                                                                          \
+  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
+    return hn_qlinear_run(&(kind), r, error);                                                                \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                          \
+                                                  .name = #nm,                                               \
+                                                  .device = "cpu",                                           \
+                                                  .anchor = op,                                              \
+                                                  .version = 1,                                              \
+                                                  .accepts = accepts,                                        \
+                                                  .cost = cost,                                              \
+                                                  .need = need,                                              \
+                                                  .prepack = prepack,                                        \
                                                   .run = run}
 
 #endif

@@ -1,5 +1,5 @@
-/* Quantised GlobalAveragePool, channels-last: the sum of a channel's codes less their zero points is exact, then one
- * multiplication by x scale / (y scale * pixels) and one rounding. */
+/* Quantised GlobalAveragePool, channels-last: the sum of a channel's codes less their zero points is exact,
+ * then one multiplication by x scale / (y scale * pixels) and one rounding. */
 #include <string.h>
 
 #include "backends/cpu/common/qlinear_step.h"
@@ -19,14 +19,18 @@ typedef struct blob_head {
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
-  if (s->n_anchor_inputs < 8 || s->n_epilogue) return hn_refuse(why, "inputs are missing, or there is an epilogue");
+  if (s->n_anchor_inputs < 8 || s->n_epilogue)
+    return hn_refuse(why, "inputs are missing, or there is an epilogue");
   const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
   hn_pixels xp, yp;
   float x_scale, y_scale, zero;
   if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why)) return false;
-  if (!hn_pixels_of(x, &xp) || !hn_pixels_of(y, &yp) || !xp.even) return hn_refuse(why, "tensors are not channels-last of rank 3 to 5");
-  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) || !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) || !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &h->y_zero, why))
+  if (!hn_pixels_of(x, &xp) || !hn_pixels_of(y, &yp) || !xp.even)
+    return hn_refuse(why, "tensors are not channels-last of rank 3 to 5");
+  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &zero, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &h->y_zero, why))
     return false;
   h->isa = hn_isa_of(m->isa);
   if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
@@ -57,7 +61,8 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hone_reason why = {""};
-  return describe(s, m, blob, &why) ? HONE_OK : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return describe(s, m, blob, &why) ? HONE_OK
+                                    : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
 }
 
 static void task(void *arg, int64_t i, uint32_t thread) {
@@ -76,8 +81,8 @@ static void task(void *arg, int64_t i, uint32_t thread) {
     else
       for (int64_t c = 0; c < width; c++) sum[c] += x[c];
   for (int64_t c = 0; c < width; c++) real[c] = (float)sum[c];
-  hn_quantize_find(h->isa)->requantize((uint8_t *)r->out[0] + n * h->channels + c0, real, (size_t)width, &h->scale, &h->y_zero,
-                                       false, h->y_signed);
+  hn_quantize_find(h->isa)->requantize((uint8_t *)r->out[0] + n * h->channels + c0, real, (size_t)width,
+                                       &h->scale, &h->y_zero, false, h->y_signed);
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {

@@ -5,7 +5,8 @@ extern const struct hone_tactic_desc hn_tactic_gemm_tiles;
 
 static int64_t per_channel(const hone_step *s) {
   const hone_tensor_desc *w = &s->input[HN_QLINEAR_W].desc;
-  if (w->rank != 2 || hone_node_float(s->node, "alpha", 1) != 1 || hone_node_float(s->node, "beta", 1) != 1) return 0;
+  if (w->rank != 2 || hone_node_float(s->node, "alpha", 1) != 1 || hone_node_float(s->node, "beta", 1) != 1)
+    return 0;
   return hone_node_int(s->node, "transB", 0) ? w->dim[1] : 1;
 }
 

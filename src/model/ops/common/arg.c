@@ -19,8 +19,10 @@ hone_status hn_arg_infer(const hone_infer *io, hone_error *error) {
     if (x->dim[axis] == 0) return hn_op_bad(io->node, error, "axis %d has no elements", axis);
     y.rank = 0;
     for (int32_t i = 0; i < x->rank; i++)
-      if (i != axis) y.dim[y.rank++] = x->dim[i];
-      else if (hone_node_int(io->node, "keepdims", 1)) y.dim[y.rank++] = 1;
+      if (i != axis)
+        y.dim[y.rank++] = x->dim[i];
+      else if (hone_node_int(io->node, "keepdims", 1))
+        y.dim[y.rank++] = 1;
   }
   hn_infer_set(io, 0, HONE_DTYPE_I64, y.rank, y.dim);
   return HONE_OK;
@@ -34,7 +36,8 @@ hone_status hn_arg_run(hone_call *call, bool largest, hone_error *error) {
   hone_status status = hn_axis(hone_node_int(call->node, "axis", 0), d->rank, &axis, error);
   if (status) return status;
   bool last = hone_node_int(call->node, "select_last_index", 0) != 0;
-  int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis], inner = hn_product(d->dim, axis + 1, d->rank);
+  int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis],
+          inner = hn_product(d->dim, axis + 1, d->rank);
   int64_t *best = hn_scratch(call, inner, 8, error), *keys = best ? hn_scratch(call, inner, 8, error) : NULL;
   if (!keys) return HONE_ERROR_MEMORY;
   for (int64_t o = 0; o < outer; o++) { /* slices along the axis are compared place by place */

@@ -55,9 +55,11 @@ hone_status hn_scalar_infer(const hone_infer *io, uint32_t i, const hone_tensor 
   if (!hn_has_input(io, i)) return HONE_OK;
   const hone_tensor *v = io->value[i];
   hone_dtype t = v ? v->desc.dtype : io->input[i]->dtype;
-  if (t && !(HN_TYPES_NUMBER & HONE_TYPES(t))) return hn_op_bad(io->node, error, "input %u is %s", i, hone_dtype_name(t));
+  if (t && !(HN_TYPES_NUMBER & HONE_TYPES(t)))
+    return hn_op_bad(io->node, error, "input %u is %s", i, hone_dtype_name(t));
   int64_t n = v ? hn_count(v) : hone_desc_count(io->input[i]);
-  if (n >= 0 && n != 1) return hn_op_bad(io->node, error, "input %u holds %lld elements, not one", i, (long long)n);
+  if (n >= 0 && n != 1)
+    return hn_op_bad(io->node, error, "input %u holds %lld elements, not one", i, (long long)n);
   *value = v;
   return HONE_OK;
 }

@@ -19,7 +19,8 @@ hone_status hn_list_call(const hone_call *call, const char *attr, int32_t moved,
 /* Replaces negative axes; HONE_ERROR_INPUT for axes outside the rank or given twice. */
 hone_status hn_list_axes(const hone_node *node, hn_list *axes, int32_t rank, hone_error *error);
 
-/* Input i must hold one number (integer or float, not bool); *value is it, or NULL when it is not known or left out. */
+/* Input i must hold one number (integer or float, not bool); *value is it, or NULL when it is not known or
+ * left out. */
 hone_status hn_scalar_infer(const hone_infer *io, uint32_t i, const hone_tensor **value, hone_error *error);
 
 #endif

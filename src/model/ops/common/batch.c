@@ -2,8 +2,8 @@
 #include "model/ops/common/batch.h"
 #include "model/ops/common/move.h"
 
-hone_status hn_batch_infer(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b, int32_t *rank,
-                           int64_t *dims, hone_error *error) {
+hone_status hn_batch_infer(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b,
+                           int32_t *rank, int64_t *dims, hone_error *error) {
   *rank = -1;
   if (a->rank == 0 || b->rank == 0) return hn_op_bad(node, error, "an operand is a scalar");
   if (a->rank < 0 || b->rank < 0) return HONE_OK;

@@ -6,14 +6,14 @@
 
 /* Sizes of one product; the stack dimensions broadcast. Vectors have become matrices of one row or column. */
 typedef struct hn_batch {
-  int64_t m, n, k, count; /* count: products in the stack */
-  int32_t rank;           /* of the stack */
+  int64_t m, n, k, count;                                         /* count: products in the stack */
+  int32_t rank;                                                   /* of the stack */
   int64_t dim[HONE_MAX_RANK], a[HONE_MAX_RANK], b[HONE_MAX_RANK]; /* steps in elements; 0 where broadcast */
 } hn_batch;
 
 /* Output dimensions of a x b into dims (unknown ones flow through; *rank -1 when a rank is unknown). */
-hone_status hn_batch_infer(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b, int32_t *rank,
-                           int64_t *dims, hone_error *error);
+hone_status hn_batch_infer(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b,
+                           int32_t *rank, int64_t *dims, hone_error *error);
 /* Of known descriptors that hn_batch_infer accepts. */
 void hn_batch_make(hn_batch *batch, const hone_tensor_desc *a, const hone_tensor_desc *b);
 /* Element offsets of the i-th product's operands. */

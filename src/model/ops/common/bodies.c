@@ -20,7 +20,8 @@ const hone_tensor_desc *hn_body_output(const hone_node *node, const char *attr, 
 
 hone_status hn_desc_either(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b,
                            hone_tensor_desc *out, hone_error *error) {
-  *out = (hone_tensor_desc){.dtype = a->dtype ? a->dtype : b->dtype, .rank = a->rank == b->rank ? a->rank : -1};
+  *out =
+      (hone_tensor_desc){.dtype = a->dtype ? a->dtype : b->dtype, .rank = a->rank == b->rank ? a->rank : -1};
   if (a->dtype && b->dtype && a->dtype != b->dtype)
     return hn_op_bad(node, error, "a value is %s on one path and %s on the other", hone_dtype_name(a->dtype),
                      hone_dtype_name(b->dtype));
@@ -33,7 +34,8 @@ hone_status hn_infer_stacked(const hone_infer *io, uint32_t i, const hone_tensor
   int64_t dims[HONE_MAX_RANK];
   int32_t at;
   if (each->rank < 0) return hn_infer_set(io, i, each->dtype, -1, NULL), HONE_OK;
-  if (each->rank + 1 > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "a result of rank %d", (int)each->rank + 1);
+  if (each->rank + 1 > HONE_MAX_RANK)
+    return hn_op_refuse(io->node, error, "a result of rank %d", (int)each->rank + 1);
   hone_status s = hn_axis(axis, each->rank + 1, &at, error);
   if (s) return s;
   for (int32_t d = 0, from = 0; d <= each->rank; d++) dims[d] = d == at ? length : each->dim[from++];

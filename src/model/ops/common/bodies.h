@@ -8,11 +8,12 @@
 int64_t hn_body_outputs(const hone_node *node, const char *attr);
 /* Descriptor of output i of the body; NULL where there is none. */
 const hone_tensor_desc *hn_body_output(const hone_node *node, const char *attr, uint32_t i);
-/* What is certain of a value that is either a or b: equal sizes stay, others become unknown. HONE_ERROR_INPUT when both
- * dtypes are known and differ. */
+/* What is certain of a value that is either a or b: equal sizes stay, others become unknown. HONE_ERROR_INPUT
+ * when both dtypes are known and differ. */
 hone_status hn_desc_either(const hone_node *node, const hone_tensor_desc *a, const hone_tensor_desc *b,
                            hone_tensor_desc *out, hone_error *error);
-/* Output i of the node becomes `each` stacked along a new dimension (negative axes count from the result's end). */
+/* Output i of the node becomes `each` stacked along a new dimension (negative axes count from the result's
+ * end). */
 hone_status hn_infer_stacked(const hone_infer *io, uint32_t i, const hone_tensor_desc *each, int64_t axis,
                              int64_t length, hone_error *error);
 

@@ -1,5 +1,5 @@
-/* Whole runs of elements between tensors of any number type and double or float, and checked scratch memory: most
- * references of this folder load a row or plane, compute in double, and store it. */
+/* Whole runs of elements between tensors of any number type and double or float, and checked scratch memory:
+ * most references of this folder load a row or plane, compute in double, and store it. */
 #ifndef HN_MODEL_OPS_BULK_H
 #define HN_MODEL_OPS_BULK_H
 
@@ -11,8 +11,8 @@ void hn_load_f32(float *dst, const hone_tensor *t, int64_t at, int64_t n);
 /* Elements at..at+n of t = src, rounded as in hn_write_f64. */
 void hn_store_f64(hone_tensor *t, int64_t at, const double *src, int64_t n);
 
-/* Scratch for n elements of `size` bytes; NULL with *error filled (HONE_ERROR_MEMORY) when n * size is too large or
- * the budget is spent. n == 0 gives a valid pointer. */
+/* Scratch for n elements of `size` bytes; NULL with *error filled (HONE_ERROR_MEMORY) when n * size is too
+ * large or the budget is spent. n == 0 gives a valid pointer. */
 void *hn_scratch(hone_call *call, int64_t n, size_t size, hone_error *error);
 /* The whole tensor as double or float in scratch; the tensor's own memory when it has that dtype already. */
 const double *hn_all_f64(hone_call *call, const hone_tensor *t, hone_error *error);
@@ -22,7 +22,8 @@ const float *hn_all_f32(hone_call *call, const hone_tensor *t, hone_error *error
 hone_status hn_infer_same_dtype(const hone_infer *io, uint32_t i, uint32_t j, hone_error *error);
 /* HONE_ERROR_INPUT unless the dtype of input i (when known) is in the HONE_TYPES mask. */
 hone_status hn_infer_dtype_in(const hone_infer *io, uint32_t i, uint32_t types, hone_error *error);
-/* HONE_ERROR_INPUT unless input i (when there and known) is a vector of `length` elements (< 0: any length). */
+/* HONE_ERROR_INPUT unless input i (when there and known) is a vector of `length` elements (< 0: any length).
+ */
 hone_status hn_infer_vector(const hone_infer *io, uint32_t i, int64_t length, hone_error *error);
 /* Sets flops = 2 macs, or flops alone; bytes are left to hone. Unknown counts (< 0) give zero. */
 void hn_cost_macs(hone_cost *cost, double macs);

@@ -51,7 +51,8 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
       hn_write_f32(y->data, y->desc.dtype, i, b.f, m);
     } else if (by == TO_U64) {
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
-      for (int64_t k = 0; k < m; k++) ((uint64_t *)y->data)[i + k] = b.d[k] < 0 ? (uint64_t)hn_trunc_i64(b.d[k]) : hn_trunc_u64(b.d[k]);
+      for (int64_t k = 0; k < m; k++)
+        ((uint64_t *)y->data)[i + k] = b.d[k] < 0 ? (uint64_t)hn_trunc_i64(b.d[k]) : hn_trunc_u64(b.d[k]);
     } else if (by == BY_F64) {
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
       hn_write_f64(y->data, y->desc.dtype, i, b.d, m);
@@ -63,7 +64,8 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
   return HONE_OK;
 }
 
-/* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and below 10^-4. */
+/* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and
+ * below 10^-4. */
 static void print_float(char *out, size_t size, double v, bool single) {
   if (v != v) {
     snprintf(out, size, "NaN");
@@ -87,10 +89,14 @@ static hone_status to_string(hone_call *call, const hone_tensor *x, hone_tensor 
   hone_dtype t = x->desc.dtype;
   for (int64_t i = 0, n = hn_count(x); i < n; i++) {
     char text[40];
-    if (hone_dtype_is_float(t)) print_float(text, sizeof text, hn_get_f64(x, i), t != HONE_DTYPE_F64);
-    else if (t == HONE_DTYPE_U64) snprintf(text, sizeof text, "%llu", (unsigned long long)hn_get_i64(x, i));
-    else if (t == HONE_DTYPE_BOOL) snprintf(text, sizeof text, "%s", hn_get_i64(x, i) ? "1" : "0");
-    else snprintf(text, sizeof text, "%lld", (long long)hn_get_i64(x, i));
+    if (hone_dtype_is_float(t))
+      print_float(text, sizeof text, hn_get_f64(x, i), t != HONE_DTYPE_F64);
+    else if (t == HONE_DTYPE_U64)
+      snprintf(text, sizeof text, "%llu", (unsigned long long)hn_get_i64(x, i));
+    else if (t == HONE_DTYPE_BOOL)
+      snprintf(text, sizeof text, "%s", hn_get_i64(x, i) ? "1" : "0");
+    else
+      snprintf(text, sizeof text, "%lld", (long long)hn_get_i64(x, i));
     size_t len = strlen(text);
     char *kept = call->scratch_keep(call, len + 1);
     if (!kept) return hn_fail_memory(error, len + 1, "a string");
@@ -110,7 +116,8 @@ static hone_status from_string(hone_call *call, const hone_tensor *x, hone_tenso
   for (int64_t i = 0, n = hn_count(x); i < n; i++) {
     const hone_string *s = &((const hone_string *)x->data)[i];
     char text[128], *end;
-    if (s->len == 0 || s->len >= sizeof text) return hn_op_bad(call->node, error, "element %lld is no number", (long long)i);
+    if (s->len == 0 || s->len >= sizeof text)
+      return hn_op_bad(call->node, error, "element %lld is no number", (long long)i);
     memcpy(text, s->ptr, s->len);
     text[s->len] = '\0';
     if (!hone_dtype_is_float(t) && t != HONE_DTYPE_BOOL) {

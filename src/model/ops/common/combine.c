@@ -32,8 +32,8 @@ static int64_t combine_i64(hn_combine how, bool is_unsigned, int64_t a, int64_t 
   }
 }
 
-hone_status hn_combine_apply(const hone_node *node, hn_combine how, hone_dtype t, void *dst, const void *src, int64_t n,
-                             hone_error *error) {
+hone_status hn_combine_apply(const hone_node *node, hn_combine how, hone_dtype t, void *dst, const void *src,
+                             int64_t n, hone_error *error) {
   if (how == HN_COMBINE_NONE) {
     hn_copy_elements(dst, src, n, t);
     return HONE_OK;

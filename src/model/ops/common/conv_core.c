@@ -38,8 +38,8 @@ static void join_rows(hn_window *g) {
   g->out[2] = g->in[2];
 }
 
-hone_status hn_conv_forward(hone_call *call, const hn_conv *conv, hone_dtype dtype, const void *x, const void *w,
-                            hn_conv_sink sink, void *arg, hone_error *error) {
+hone_status hn_conv_forward(hone_call *call, const hn_conv *conv, hone_dtype dtype, const void *x,
+                            const void *w, hn_conv_sink sink, void *arg, hone_error *error) {
   hn_conv c = *conv;
   (void)error;
   join_rows(&c.window);
@@ -47,8 +47,8 @@ hone_status hn_conv_forward(hone_call *call, const hn_conv *conv, hone_dtype dty
   return forward_f32(call, &c, x, w, sink, arg);
 }
 
-hone_status hn_conv_transposed(hone_call *call, const hn_conv *c, hone_dtype dtype, const void *x, const void *w,
-                               hn_conv_sink sink, void *arg, hone_error *error) {
+hone_status hn_conv_transposed(hone_call *call, const hn_conv *c, hone_dtype dtype, const void *x,
+                               const void *w, hn_conv_sink sink, void *arg, hone_error *error) {
   const hn_window *g = &c->window;
   double *acc = hn_scratch(call, g->out[0] * g->out[1] * g->out[2], sizeof *acc, error);
   if (!acc) return HONE_ERROR_MEMORY;
@@ -96,8 +96,8 @@ hone_status hn_conv_infer(const hone_infer *io, uint32_t w_input, hone_dtype out
   return HONE_OK;
 }
 
-hone_status hn_conv_init(hn_conv *c, const hone_node *node, const hone_tensor_desc *x, const hone_tensor_desc *w,
-                         hone_error *error) {
+hone_status hn_conv_init(hn_conv *c, const hone_node *node, const hone_tensor_desc *x,
+                         const hone_tensor_desc *w, hone_error *error) {
   hone_status s = check_channels(node, x, w, &c->groups, error);
   hn_window g;
   if (s) return s;

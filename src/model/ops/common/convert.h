@@ -1,5 +1,5 @@
-/* Conversion of runs of elements in memory between a dtype and the types that references compute in. Element offsets
- * and counts are in elements; strings are not numbers and are left alone. */
+/* Conversion of runs of elements in memory between a dtype and the types that references compute in. Element
+ * offsets and counts are in elements; strings are not numbers and are left alone. */
 #ifndef HN_MODEL_OPS_CONVERT_H
 #define HN_MODEL_OPS_CONVERT_H
 

@@ -41,7 +41,8 @@ hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double 
       if (is_half(r)) {
         loop(in, out, m, param);
         hn_write_f32(y->data, r, j, out, m);
-      } else loop(in, hn_at_mut(y, j), m, param);
+      } else
+        loop(in, hn_at_mut(y, j), m, param);
     }
   }
   return HONE_OK;
@@ -63,12 +64,14 @@ hone_status hn_align_operand(const hone_node *node, const hone_tensor_desc *a, c
     hone_status status = hn_axis(hone_node_int(node, "axis", 0), a->rank, &axis, error);
     if (status) return status;
     if (axis + b->rank > a->rank) { /* a trailing 1 may hang over: B of one element */
-      if (hone_desc_count(b) != 1) return hn_op_bad(node, error, "axis %d leaves no room for operand B", axis);
+      if (hone_desc_count(b) != 1)
+        return hn_op_bad(node, error, "axis %d leaves no room for operand B", axis);
       axis = a->rank - b->rank;
     }
   }
   aligned->rank = a->rank;
-  for (int32_t i = 0; i < a->rank; i++) aligned->dim[i] = i >= axis && i < axis + b->rank ? b->dim[i - axis] : 1;
+  for (int32_t i = 0; i < a->rank; i++)
+    aligned->dim[i] = i >= axis && i < axis + b->rank ? b->dim[i - axis] : 1;
   for (int32_t i = 0; i < a->rank; i++)
     if (aligned->dim[i] > 1 && a->dim[i] >= 0 && a->dim[i] != aligned->dim[i])
       return hn_op_bad(node, error, "operand B does not fit A at dimension %d", i);
@@ -79,7 +82,8 @@ static hone_status infer_binary(const hone_infer *io, hone_dtype dtype, hone_err
   const hone_tensor_desc *a = io->input[0], *b = io->input[1];
   hone_tensor_desc out = *a, aligned;
   if (a->dtype && b->dtype && a->dtype != b->dtype)
-    return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(a->dtype), hone_dtype_name(b->dtype));
+    return hn_op_bad(io->node, error, "operands are %s and %s", hone_dtype_name(a->dtype),
+                     hone_dtype_name(b->dtype));
   hone_status status = hn_align_operand(io->node, a, b, &aligned, error);
   if (!status) status = hn_broadcast_dims(&out, &aligned, error);
   if (!status) hn_infer_set(io, 0, dtype, out.rank, out.dim);
@@ -124,8 +128,8 @@ static walk walk_make(const hone_tensor_desc *a, const hone_tensor_desc *b, cons
 }
 
 /* One run of 16-bit floats, widened block by block. */
-static bool run_half(hn_binary_loop loop, hone_dtype t, const void *a, int64_t sa, const void *b, int64_t sb, void *c,
-                     hone_dtype r, int64_t at, int64_t n) {
+static bool run_half(hn_binary_loop loop, hone_dtype t, const void *a, int64_t sa, const void *b, int64_t sb,
+                     void *c, hone_dtype r, int64_t at, int64_t n) {
   float x[BLOCK], y[BLOCK], z[BLOCK];
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t m = n - i < BLOCK ? n - i : BLOCK;
@@ -134,7 +138,8 @@ static bool run_half(hn_binary_loop loop, hone_dtype t, const void *a, int64_t s
     if (is_half(r)) {
       if (!loop(x, sa, y, sb, z, m)) return false;
       hn_write_f32(c, r, at + i, z, m);
-    } else if (!loop(x, sa, y, sb, (char *)c + (size_t)(at + i) * hone_dtype_size(r), m)) return false;
+    } else if (!loop(x, sa, y, sb, (char *)c + (size_t)(at + i) * hone_dtype_size(r), m))
+      return false;
   }
   return true;
 }
@@ -192,8 +197,8 @@ hone_status hn_infer_variadic(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 1; i < io->n_inputs; i++) {
     if (!io->input[i]) return hn_op_bad(io->node, error, "input %u is missing", i);
     if (out.dtype && io->input[i]->dtype && out.dtype != io->input[i]->dtype)
-      return hn_op_bad(io->node, error, "input %u is %s, input 0 is %s", i, hone_dtype_name(io->input[i]->dtype),
-                       hone_dtype_name(out.dtype));
+      return hn_op_bad(io->node, error, "input %u is %s, input 0 is %s", i,
+                       hone_dtype_name(io->input[i]->dtype), hone_dtype_name(out.dtype));
     hone_status status = hn_broadcast_dims(&out, io->input[i], error);
     if (status) return status;
   }
@@ -202,8 +207,8 @@ hone_status hn_infer_variadic(const hone_infer *io, hone_error *error) {
 }
 
 /* All inputs into y, which has their dtype, with one loop. */
-static hone_status accumulate(hone_call *call, hn_binary_loop loop, const hone_tensor *const *x, hone_tensor *y,
-                              hone_error *error) {
+static hone_status accumulate(hone_call *call, hn_binary_loop loop, const hone_tensor *const *x,
+                              hone_tensor *y, hone_error *error) {
   if (call->n_inputs == 1) hn_expand(y, &x[0]->desc, x[0]->data);
   for (uint32_t i = 1; i < call->n_inputs; i++) {
     const hone_tensor *a = i == 1 ? x[0] : y, *b = x[i];
@@ -226,12 +231,14 @@ hone_status hn_variadic_run(hone_call *call, const hn_binary_loops *loops, hone_
   if (!x) return HONE_ERROR_MEMORY;
   for (uint32_t i = 0; i < n; i++) {
     const hone_tensor *from = call->input[i];
-    wide[i] = (hone_tensor){hone_desc(HONE_DTYPE_F32, from->desc.rank, from->desc.dim), (void *)hn_all_f32(call, from, error)};
+    wide[i] = (hone_tensor){hone_desc(HONE_DTYPE_F32, from->desc.rank, from->desc.dim),
+                            (void *)hn_all_f32(call, from, error)};
     if (!wide[i].data) return HONE_ERROR_MEMORY;
     x[i] = &wide[i];
   }
   int64_t count = hn_count(y);
-  wide[n] = (hone_tensor){hone_desc(HONE_DTYPE_F32, y->desc.rank, y->desc.dim), hn_scratch(call, count, sizeof(float), error)};
+  wide[n] = (hone_tensor){hone_desc(HONE_DTYPE_F32, y->desc.rank, y->desc.dim),
+                          hn_scratch(call, count, sizeof(float), error)};
   if (!wide[n].data) return HONE_ERROR_MEMORY;
   hone_status status = accumulate(call, loop, x, &wide[n], error);
   if (!status) hn_write_f32(y->data, t, 0, wide[n].data, count);
@@ -240,5 +247,6 @@ hone_status hn_variadic_run(hone_call *call, const hn_binary_loops *loops, hone_
 
 void hn_variadic_cost(const hone_infer *io, hone_cost *cost) {
   int64_t n = hone_desc_count(io->output[0]);
-  *cost = (hone_cost){.flops = n > 0 ? (double)n * (io->n_inputs > 1 ? io->n_inputs - 1 : 0) : 0, .bytes = -1};
+  *cost =
+      (hone_cost){.flops = n > 0 ? (double)n * (io->n_inputs > 1 ? io->n_inputs - 1 : 0) : 0, .bytes = -1};
 }

@@ -43,7 +43,8 @@ hone_status hn_fourier_run(hone_call *call, const hn_fourier *f, double *re, dou
   hone_status status = hn_call_check(call, error);
   if (status) return status;
   int64_t n = f->n;
-  if ((n & (n - 1)) == 0) powers_of_two(f, re, im);
+  if ((n & (n - 1)) == 0)
+    powers_of_two(f, re, im);
   else {
     double *out_re = f->spare, *out_im = f->spare + n;
     for (int64_t k = 0; k < n; k++) {

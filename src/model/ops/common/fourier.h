@@ -6,7 +6,7 @@
 
 typedef struct hn_fourier {
   int64_t n;
-  bool inverse;  /* conjugate exponent and a factor 1/n */
+  bool inverse;          /* conjugate exponent and a factor 1/n */
   double *cosine, *sine; /* [n]: of 2 pi i / n */
   double *spare;         /* [2 n] */
 } hn_fourier;

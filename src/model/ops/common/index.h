@@ -12,10 +12,12 @@ static inline hone_status hn_infer_indices(const hone_infer *io, uint32_t i, hon
 }
 
 /* A place in [0, dim); negative indices count from the end. */
-static inline hone_status hn_index(const hone_node *node, int64_t index, int64_t dim, int64_t *out, hone_error *error) {
+static inline hone_status hn_index(const hone_node *node, int64_t index, int64_t dim, int64_t *out,
+                                   hone_error *error) {
   *out = index < 0 ? index + dim : index;
   if (*out >= 0 && *out < dim) return HONE_OK;
-  return hn_op_bad(node, error, "index %lld is outside [-%lld, %lld)", (long long)index, (long long)dim, (long long)dim);
+  return hn_op_bad(node, error, "index %lld is outside [-%lld, %lld)", (long long)index, (long long)dim,
+                   (long long)dim);
 }
 
 #endif

@@ -27,8 +27,10 @@ hone_status hn_likelihood_infer(const hone_infer *io, hone_error *error) {
     }
     if (!fits) return hn_op_bad(io->node, error, "labels do not have the scores' shape without classes");
   }
-  if (each) hn_infer_set(io, 0, x->dtype, label->rank, label->dim);
-  else hn_infer_set(io, 0, x->dtype, 0, NULL);
+  if (each)
+    hn_infer_set(io, 0, x->dtype, label->rank, label->dim);
+  else
+    hn_infer_set(io, 0, x->dtype, 0, NULL);
   return HONE_OK;
 }
 
@@ -39,7 +41,8 @@ hone_status hn_likelihood_run(hone_call *call, const double *log_prob, hone_erro
   const char *reduction = hone_node_string(call->node, "reduction", "mean");
   bool each = strcmp(reduction, "none") == 0, mean = strcmp(reduction, "mean") == 0;
   bool ignores = hone_node_has(call->node, "ignore_index");
-  int64_t ignored = hone_node_int(call->node, "ignore_index", 0), classes = d->dim[1], inner = hn_product(d->dim, 2, d->rank);
+  int64_t ignored = hone_node_int(call->node, "ignore_index", 0), classes = d->dim[1],
+          inner = hn_product(d->dim, 2, d->rank);
   double sum = 0, weights = 0;
   for (int64_t i = 0, n = hn_count(label); i < n; i++) {
     int64_t c = hn_get_i64(label, i);

@@ -1,5 +1,5 @@
-/* The negative log likelihood of labels, as NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss define it: scores
- * [N, C, d...], labels [N, d...], weights [C]. */
+/* The negative log likelihood of labels, as NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss define it:
+ * scores [N, C, d...], labels [N, d...], weights [C]. */
 #ifndef HN_MODEL_OPS_LIKELIHOOD_H
 #define HN_MODEL_OPS_LIKELIHOOD_H
 

@@ -4,8 +4,8 @@
 
 enum { TILE = 32, ROWS = 4, CHUNK = 256 };
 
-/* Adds a[rows x k] b[k x width] to sum; a is dense, b has `ldb` elements a row. Full tiles have constant trip counts, so
- * that the compiler vectorises them. */
+/* Adds a[rows x k] b[k x width] to sum; a is dense, b has `ldb` elements a row. Full tiles have constant trip
+ * counts, so that the compiler vectorises them. */
 static void tile_f32(const float *a, int64_t lda, const float *b, int64_t ldb, int64_t k, int rows, int width,
                      double sum[ROWS][TILE]) {
   float acc[ROWS][TILE] = {{0}};
@@ -26,8 +26,8 @@ static void tile_f32(const float *a, int64_t lda, const float *b, int64_t ldb, i
     for (int j = 0; j < width; j++) sum[r][j] += acc[r][j];
 }
 
-static hone_status dense_f32(hone_call *call, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
-                             hone_error *error) {
+static hone_status dense_f32(hone_call *call, int64_t m, int64_t n, int64_t k, const float *a, const float *b,
+                             float *c, hone_error *error) {
   for (int64_t i = 0; i < m; i += ROWS) {
     hone_status status = hn_call_check(call, error);
     if (status) return status;
@@ -46,8 +46,8 @@ static hone_status dense_f32(hone_call *call, int64_t m, int64_t n, int64_t k, c
 
 /* Row by row, b read in order. U is the type to multiply in. */
 #define DENSE(name, T, U)                                                                                    \
-  static hone_status dense_##name(hone_call *call, int64_t m, int64_t n, int64_t k, const T *a, const T *b, T *c, \
-                                  hone_error *error) {                                                       \
+  static hone_status dense_##name(hone_call *call, int64_t m, int64_t n, int64_t k, const T *a, const T *b,  \
+                                  T *c, hone_error *error) {                                                 \
     for (int64_t i = 0; i < m; i++) {                                                                        \
       hone_status status = hn_call_check(call, error);                                                       \
       if (status) return status;                                                                             \
@@ -64,8 +64,8 @@ DENSE(w32, uint32_t, uint32_t)
 DENSE(w64, uint64_t, uint64_t)
 
 /* A dense copy of a matrix in the type to compute in (16-bit floats widen), or the matrix itself. */
-static hone_status densify(hone_call *call, hone_dtype dtype, hn_matrix x, int64_t rows, int64_t cols, const void **out,
-                           hone_error *error) {
+static hone_status densify(hone_call *call, hone_dtype dtype, hn_matrix x, int64_t rows, int64_t cols,
+                           const void **out, hone_error *error) {
   bool half = dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16;
   int64_t count;
   if (!half && (x.col == 1 || cols == 1) && (x.row == cols || rows == 1)) {
@@ -83,15 +83,18 @@ static hone_status densify(hone_call *call, hone_dtype dtype, hn_matrix x, int64
       for (int64_t i = i0; i < rows && i < i0 + block; i++)
         for (int64_t j = j0; j < cols && j < j0 + block; j++) {
           int64_t from = i * x.row + j * x.col, to = i * cols + j;
-          if (half) hn_read_f32((float *)copy + to, x.data, dtype, from, 1);
-          else if (size == 8) ((uint64_t *)copy)[to] = ((const uint64_t *)x.data)[from];
-          else ((uint32_t *)copy)[to] = ((const uint32_t *)x.data)[from];
+          if (half)
+            hn_read_f32((float *)copy + to, x.data, dtype, from, 1);
+          else if (size == 8)
+            ((uint64_t *)copy)[to] = ((const uint64_t *)x.data)[from];
+          else
+            ((uint32_t *)copy)[to] = ((const uint32_t *)x.data)[from];
         }
   return HONE_OK;
 }
 
-hone_status hn_matmul(hone_call *call, hone_dtype dtype, int64_t m, int64_t n, int64_t k, hn_matrix a, hn_matrix b,
-                      void *c, hone_error *error) {
+hone_status hn_matmul(hone_call *call, hone_dtype dtype, int64_t m, int64_t n, int64_t k, hn_matrix a,
+                      hn_matrix b, void *c, hone_error *error) {
   const void *da, *db;
   if (m == 0 || n == 0) return HONE_OK;
   if (k == 0) {

@@ -10,9 +10,9 @@ typedef struct hn_matrix {
   int64_t row, col;
 } hn_matrix;
 
-/* c[m x n] (row-major, dense) = a[m x k] b[k x n], all of one dtype. Floats accumulate in f32 over at most 256 products and
- * in f64 beyond (f64 in f64); integers wrap. Refuses other dtypes. */
-hone_status hn_matmul(hone_call *call, hone_dtype dtype, int64_t m, int64_t n, int64_t k, hn_matrix a, hn_matrix b,
-                      void *c, hone_error *error);
+/* c[m x n] (row-major, dense) = a[m x k] b[k x n], all of one dtype. Floats accumulate in f32 over at most
+ * 256 products and in f64 beyond (f64 in f64); integers wrap. Refuses other dtypes. */
+hone_status hn_matmul(hone_call *call, hone_dtype dtype, int64_t m, int64_t n, int64_t k, hn_matrix a,
+                      hn_matrix b, void *c, hone_error *error);
 
 #endif

@@ -37,8 +37,8 @@ static void move_run(char *dst, int64_t ds, const char *src, int64_t ss, int64_t
   }
 }
 
-void hn_move(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride, const int64_t *dim,
-             int32_t rank, size_t size) {
+void hn_move(void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride,
+             const int64_t *dim, int32_t rank, size_t size) {
   int64_t d[HN_MOVE_RANK], ds[HN_MOVE_RANK], ss[HN_MOVE_RANK], index[HN_MOVE_RANK] = {0};
   int32_t r = 0;
   for (int32_t i = 0; i < rank; i++) { /* drop ones, join dimensions that are one run on both sides */

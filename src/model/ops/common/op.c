@@ -7,7 +7,8 @@
 
 /* ------------------------------------------------------------------ errors */
 
-static hone_status op_fail(hone_status status, const hone_node *node, hone_error *error, const char *format, va_list ap) {
+static hone_status op_fail(hone_status status, const hone_node *node, hone_error *error, const char *format,
+                           va_list ap) {
   char text[256];
   vsnprintf(text, sizeof text, format, ap);
   hn_fail(error, status, "%s: %s", hone_node_op(node), text);
@@ -92,10 +93,10 @@ static hone_status broadcast_as(const hone_infer *io, hone_dtype dtype, hone_err
 
 hone_status hn_infer_broadcast(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 1; i < io->n_inputs; i++)
-    if (io->input[i] && io->input[i]->dtype != io->input[0]->dtype && io->input[i]->dtype != HONE_DTYPE_NONE &&
-        io->input[0]->dtype != HONE_DTYPE_NONE)
-      return hn_op_bad(io->node, error, "operands have different types, %s and %s", hone_dtype_name(io->input[0]->dtype),
-                       hone_dtype_name(io->input[i]->dtype));
+    if (io->input[i] && io->input[i]->dtype != io->input[0]->dtype &&
+        io->input[i]->dtype != HONE_DTYPE_NONE && io->input[0]->dtype != HONE_DTYPE_NONE)
+      return hn_op_bad(io->node, error, "operands have different types, %s and %s",
+                       hone_dtype_name(io->input[0]->dtype), hone_dtype_name(io->input[i]->dtype));
   return broadcast_as(io, io->input[0]->dtype, error);
 }
 
@@ -190,7 +191,9 @@ void hn_set_f64(const hone_tensor *t, int64_t i, double v) {
   case HONE_DTYPE_U8: hn_set_i64(t, i, clamp_i64(v, 0, UINT8_MAX)); break;
   case HONE_DTYPE_U16: hn_set_i64(t, i, clamp_i64(v, 0, UINT16_MAX)); break;
   case HONE_DTYPE_U32: hn_set_i64(t, i, clamp_i64(v, 0, UINT32_MAX)); break;
-  case HONE_DTYPE_U64: ((uint64_t *)t->data)[i] = !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v; break;
+  case HONE_DTYPE_U64:
+    ((uint64_t *)t->data)[i] = !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
+    break;
   default: break;
   }
 }
@@ -238,7 +241,8 @@ hone_status hn_binary(hone_call *c, double (*ff)(double, double), int64_t (*fi)(
   hone_dtype d = a->desc.dtype;
   bool real = hone_dtype_is_float(d) && ff, sint = hone_dtype_is_signed_int(d) && fi,
        uint = (hone_dtype_is_unsigned_int(d) || d == HONE_DTYPE_BOOL) && fu;
-  if (!real && !sint && !uint) return hn_op_refuse(c->node, error, "not implemented for %s", hone_dtype_name(d));
+  if (!real && !sint && !uint)
+    return hn_op_refuse(c->node, error, "not implemented for %s", hone_dtype_name(d));
   hn_iter it;
   hn_iter_init(&it, &y->desc, (const hone_tensor *const[]){a, b}, 2);
   for (int64_t i = 0; i < it.count; i++, hn_iter_next(&it)) {

@@ -1,4 +1,5 @@
-/* What every operator file includes: the descriptor, and helpers for inference, broadcasting and typed access. */
+/* What every operator file includes: the descriptor, and helpers for inference, broadcasting and typed
+ * access. */
 #ifndef HN_MODEL_OPS_OP_H
 #define HN_MODEL_OPS_OP_H
 
@@ -14,11 +15,14 @@
 #define HN_OP_HEAD HONE_DESC_HEAD(hone_op_desc), .domain = ""
 
 #define HN_TYPES_FLOAT                                                                                       \
-  (HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_F16) | HONE_TYPES(HONE_DTYPE_BF16))
+  (HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_F16) |                    \
+   HONE_TYPES(HONE_DTYPE_BF16))
 #define HN_TYPES_SINT                                                                                        \
-  (HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64))
+  (HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) |                     \
+   HONE_TYPES(HONE_DTYPE_I64))
 #define HN_TYPES_UINT                                                                                        \
-  (HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64))
+  (HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_U32) |                     \
+   HONE_TYPES(HONE_DTYPE_U64))
 #define HN_TYPES_NUMBER (HN_TYPES_FLOAT | HN_TYPES_SINT | HN_TYPES_UINT)
 #define HN_TYPES_BOOL HONE_TYPES(HONE_DTYPE_BOOL)
 #define HN_TYPES_STRING HONE_TYPES(HONE_DTYPE_STRING)
@@ -37,20 +41,28 @@ hone_status hn_infer_broadcast_bool(const hone_infer *io, hone_error *error);
 /* Broadcasts b into a's shape; HONE_ERROR_INPUT when they do not fit. */
 hone_status hn_broadcast_dims(hone_tensor_desc *a, const hone_tensor_desc *b, hone_error *error);
 /* True when input i is there. */
-static inline bool hn_has_input(const hone_infer *io, uint32_t i) { return i < io->n_inputs && io->input[i] != NULL; }
-static inline bool hn_call_has(const hone_call *c, uint32_t i) { return i < c->n_inputs && c->input[i] != NULL; }
-/* Integers of a constant input (i32 or i64 tensor of any rank) into out[max]; returns their number, -1 when the value
- * is not known beforehand, -2 when there are more than max. */
+static inline bool hn_has_input(const hone_infer *io, uint32_t i) {
+  return i < io->n_inputs && io->input[i] != NULL;
+}
+static inline bool hn_call_has(const hone_call *c, uint32_t i) {
+  return i < c->n_inputs && c->input[i] != NULL;
+}
+/* Integers of a constant input (i32 or i64 tensor of any rank) into out[max]; returns their number, -1 when
+ * the value is not known beforehand, -2 when there are more than max. */
 int64_t hn_infer_ints(const hone_infer *io, uint32_t i, int64_t *out, int64_t max);
 /* The same for a tensor at run time. */
 int64_t hn_tensor_ints(const hone_tensor *t, int64_t *out, int64_t max);
 /* axis + rank where negative; HONE_ERROR_INPUT (naming the axis) outside [-rank, rank). */
 hone_status hn_axis(int64_t axis, int32_t rank, int32_t *out, hone_error *error);
 
-/* ---- typed element access, for references where clarity beats speed. i counts elements in row-major order. */
-double hn_get_f64(const hone_tensor *t, int64_t i);       /* any number or bool */
-void hn_set_f64(const hone_tensor *t, int64_t i, double v); /* floats round to nearest even; integers truncate and wrap as C casts of the value clamped to the type's range */
-int64_t hn_get_i64(const hone_tensor *t, int64_t i);      /* any integer or bool; floats truncate; u64 as its bits */
+/* ---- typed element access, for references where clarity beats speed. i counts elements in row-major order.
+ */
+double hn_get_f64(const hone_tensor *t, int64_t i); /* any number or bool */
+void hn_set_f64(const hone_tensor *t, int64_t i,
+                double v); /* floats round to nearest even; integers truncate and wrap as C casts of the value
+                              clamped to the type's range */
+int64_t hn_get_i64(const hone_tensor *t,
+                   int64_t i); /* any integer or bool; floats truncate; u64 as its bits */
 void hn_set_i64(const hone_tensor *t, int64_t i, int64_t v); /* wraps modulo 2^bits; bool: v != 0 */
 static inline int64_t hn_count(const hone_tensor *t) { return hone_desc_count(&t->desc); }
 
@@ -71,8 +83,8 @@ void hn_iter_next(hn_iter *it);
 /* ---- whole families in one line each */
 /* y = f(x) in double for float dtypes; other dtypes are refused by infer through .types. */
 hone_status hn_unary_f64(hone_call *call, double (*f)(double x, const hone_node *node));
-/* z = f(x, y) with broadcasting: ff for floats (in double; pass through float rounding), fi for signed, fu for unsigned
- * integers; NULL: dtype refused as HONE_ERROR_UNSUPPORTED. */
+/* z = f(x, y) with broadcasting: ff for floats (in double; pass through float rounding), fi for signed, fu
+ * for unsigned integers; NULL: dtype refused as HONE_ERROR_UNSUPPORTED. */
 hone_status hn_binary(hone_call *call, double (*ff)(double, double), int64_t (*fi)(int64_t, int64_t),
                       uint64_t (*fu)(uint64_t, uint64_t), hone_error *error);
 
@@ -82,7 +94,8 @@ hone_status hn_op_bad(const hone_node *node, hone_error *error, const char *form
 /* The same with HONE_ERROR_UNSUPPORTED. */
 hone_status hn_op_refuse(const hone_node *node, hone_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Copies `rows` strided blocks of elements of any dtype (strings too: the references are copied, not the bytes). */
+/* Copies `rows` strided blocks of elements of any dtype (strings too: the references are copied, not the
+ * bytes). */
 static inline void hn_copy_elements(void *dst, const void *src, int64_t n, hone_dtype dtype) {
   if (n > 0) memcpy(dst, src, (size_t)n * hone_dtype_size(dtype));
 }

@@ -74,7 +74,8 @@ hone_status hn_global_pool_infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-hone_status hn_global_pool_run(hone_call *call, double (*f)(const hone_node *node, const double *x, int64_t n),
+hone_status hn_global_pool_run(hone_call *call,
+                               double (*f)(const hone_node *node, const double *x, int64_t n),
                                hone_error *error) {
   const hone_tensor *x = call->input[0];
   int64_t planes = hn_count(call->output[0]), n = hn_dims_product(&x->desc, 2, x->desc.rank);
@@ -88,7 +89,9 @@ hone_status hn_global_pool_run(hone_call *call, double (*f)(const hone_node *nod
   return HONE_OK;
 }
 
-void hn_global_pool_cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, hn_known_count(io->input[0])); }
+void hn_global_pool_cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, hn_known_count(io->input[0]));
+}
 
 double hn_lp_term(double x, double p) { return p == 2 ? x * x : p == 1 ? fabs(x) : pow(fabs(x), p); }
 double hn_lp_root(double sum, double p) { return p == 2 ? sqrt(sum) : p == 1 ? sum : pow(sum, 1 / p); }

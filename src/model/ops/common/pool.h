@@ -12,8 +12,8 @@ typedef struct hn_pool_tile {
   int64_t plane; /* number of the plane: n * C + c */
 } hn_pool_tile;
 
-/* One plane of the input as double; returns the result of the window (and may use arg for more). `at` is the index of
- * the output element in the whole tensor. */
+/* One plane of the input as double; returns the result of the window (and may use arg for more). `at` is the
+ * index of the output element in the whole tensor. */
 typedef double (*hn_pool_fn)(void *arg, const hn_pool_tile *tile, const double *plane, int64_t at);
 
 /* Sets output 0 (dtype of the input) and, when wanted, output 1 (i64) to the pooled shape. */
@@ -25,16 +25,20 @@ void hn_pool_cost(const hone_infer *io, hone_cost *cost);
 
 /* Global poolings: output [N, C, 1...]. f gets a plane of n elements. */
 hone_status hn_global_pool_infer(const hone_infer *io, hone_error *error);
-hone_status hn_global_pool_run(hone_call *call, double (*f)(const hone_node *node, const double *x, int64_t n),
+hone_status hn_global_pool_run(hone_call *call,
+                               double (*f)(const hone_node *node, const double *x, int64_t n),
                                hone_error *error);
 void hn_global_pool_cost(const hone_infer *io, hone_cost *cost);
 
-/* (sum |x|^p)^(1/p) over strided runs is shared by LpPool and GlobalLpPool: one term, and the root of the sum. */
+/* (sum |x|^p)^(1/p) over strided runs is shared by LpPool and GlobalLpPool: one term, and the root of the
+ * sum. */
 double hn_lp_term(double x, double p);
 double hn_lp_root(double sum, double p);
 
 #define HN_POOL_ATTRS                                                                                        \
   {"auto_pad", HONE_ATTR_STRING, false, 0, 0}, {"kernel_shape", HONE_ATTR_INTS, true, 0, 0},                 \
-      {"pads", HONE_ATTR_INTS, false, 0, 0}, {"strides", HONE_ATTR_INTS, false, 0, 0}
+      {"pads", HONE_ATTR_INTS, false, 0, 0}, {                                                               \
+    "strides", HONE_ATTR_INTS, false, 0, 0                                                                   \
+  }
 
 #endif

@@ -1,8 +1,8 @@
 /* Affine quantisation (quant.h). */
 #include "model/ops/common/quant.h"
 
-static hone_status same_shape(const hone_node *node, const hone_tensor_desc *scale, const hone_tensor_desc *zero,
-                              hone_error *error) {
+static hone_status same_shape(const hone_node *node, const hone_tensor_desc *scale,
+                              const hone_tensor_desc *zero, hone_error *error) {
   if (!zero || zero->rank < 0 || scale->rank < 0) return HONE_OK;
   bool single = hone_desc_count(scale) == 1 && hone_desc_count(zero) == 1;
   bool same = scale->rank == zero->rank;
@@ -12,7 +12,8 @@ static hone_status same_shape(const hone_node *node, const hone_tensor_desc *sca
 }
 
 hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const hone_tensor_desc *x,
-                              const hone_tensor_desc *scale, const hone_tensor_desc *zero, hone_error *error) {
+                              const hone_tensor_desc *scale, const hone_tensor_desc *zero,
+                              hone_error *error) {
   int64_t block = hone_node_int(node, "block_size", 0), n = hone_desc_count(x);
   int32_t axis = 0;
   hone_status s = same_shape(node, scale, zero, error);
@@ -23,7 +24,8 @@ hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const ho
   if (x->rank < 0 || hone_desc_count(scale) < 0 || hone_desc_count(scale) == 1) return HONE_OK;
   if (block == 0 && scale->rank != 1) return hn_op_bad(node, error, "scale has rank %d", (int)scale->rank);
   if (block > 0 && scale->rank != x->rank)
-    return hn_op_bad(node, error, "scale has rank %d, a blocked one needs rank %d", (int)scale->rank, (int)x->rank);
+    return hn_op_bad(node, error, "scale has rank %d, a blocked one needs rank %d", (int)scale->rank,
+                     (int)x->rank);
   if ((s = hn_axis(hone_node_int(node, "axis", 1), x->rank, &axis, error))) return s;
   map->kind = block ? HN_BLOCKED : HN_PER_AXIS;
   for (int32_t i = 0; i < scale->rank; i++) {
@@ -31,8 +33,8 @@ hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const ho
     int64_t want = x->dim[xi];
     if (block && i == axis && want > 0) want = (want - 1) / block + 1;
     if (want >= 0 && scale->dim[i] >= 0 && scale->dim[i] != want)
-      return hn_op_bad(node, error, "scale has %lld elements in dimension %d, expected %lld", (long long)scale->dim[i],
-                       (int)i, (long long)want);
+      return hn_op_bad(node, error, "scale has %lld elements in dimension %d, expected %lld",
+                       (long long)scale->dim[i], (int)i, (long long)want);
   }
   if (n < 0) return HONE_OK;
   map->outer = hn_dims_product(x, 0, axis);

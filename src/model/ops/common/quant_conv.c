@@ -6,7 +6,8 @@ hone_status hn_infer_quant_param(const hone_infer *io, uint32_t i, int64_t lengt
   return hn_infer_vector(io, i, length, error);
 }
 
-/* t less its zero point, as float: differences of 8-bit values are exact. One zero point for `run` elements. */
+/* t less its zero point, as float: differences of 8-bit values are exact. One zero point for `run` elements.
+ */
 static const float *shifted(hone_call *call, const hone_tensor *t, const hone_tensor *zero, int64_t run,
                             hone_error *error) {
   int64_t n = hn_count(t);
@@ -21,8 +22,8 @@ static const float *shifted(hone_call *call, const hone_tensor *t, const hone_te
   return out;
 }
 
-hone_status hn_quant_conv(hone_call *call, uint32_t w_input, const hone_tensor *x_zero, const hone_tensor *w_zero,
-                          hn_conv_sink sink, void *arg, hone_error *error) {
+hone_status hn_quant_conv(hone_call *call, uint32_t w_input, const hone_tensor *x_zero,
+                          const hone_tensor *w_zero, hn_conv_sink sink, void *arg, hone_error *error) {
   const hone_tensor *x = call->input[0], *w = call->input[w_input];
   hn_conv c;
   hone_status s = hn_conv_init(&c, call->node, &x->desc, &w->desc, error);

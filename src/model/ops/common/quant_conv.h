@@ -10,7 +10,7 @@
 /* HONE_ERROR_INPUT unless input i is left out, holds one value, or is a vector of `length`. */
 hone_status hn_infer_quant_param(const hone_infer *io, uint32_t i, int64_t length, hone_error *error);
 /* Convolves input 0 with input w_input; x_zero is one value, w_zero one or one a filter (NULL: 0). */
-hone_status hn_quant_conv(hone_call *call, uint32_t w_input, const hone_tensor *x_zero, const hone_tensor *w_zero,
-                          hn_conv_sink sink, void *arg, hone_error *error);
+hone_status hn_quant_conv(hone_call *call, uint32_t w_input, const hone_tensor *x_zero,
+                          const hone_tensor *w_zero, hn_conv_sink sink, void *arg, hone_error *error);
 
 #endif

@@ -19,8 +19,8 @@ double hn_random_normal(hn_rng *rng) {
   return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-hone_status hn_random_infer(const hone_infer *io, hone_dtype otherwise, uint32_t types, int32_t rank, const int64_t *dim,
-                            hone_error *error) {
+hone_status hn_random_infer(const hone_infer *io, hone_dtype otherwise, uint32_t types, int32_t rank,
+                            const int64_t *dim, hone_error *error) {
   int64_t t = hone_node_int(io->node, "dtype", otherwise);
   if (t < 0 || t >= HONE_DTYPE_COUNT || (t && !(types & HONE_TYPES(t))))
     return hn_op_refuse(io->node, error, "dtype number %lld", (long long)t);
@@ -40,7 +40,8 @@ hone_status hn_random_shape(const hone_infer *io, int32_t *rank, int64_t *dim, h
   return HONE_OK;
 }
 
-static hone_status fill(hone_call *call, double offset, double scale, double (*draw)(hn_rng *), hone_error *error) {
+static hone_status fill(hone_call *call, double offset, double scale, double (*draw)(hn_rng *),
+                        hone_error *error) {
   hone_tensor *y = call->output[0];
   hn_rng rng = hn_random_start(call->node);
   for (int64_t i = 0, n = hn_count(y); i < n; i += BLOCK) {
@@ -60,5 +61,6 @@ hone_status hn_random_fill_uniform(hone_call *call, hone_error *error) {
 }
 
 hone_status hn_random_fill_normal(hone_call *call, hone_error *error) {
-  return fill(call, hone_node_float(call->node, "mean", 0), hone_node_float(call->node, "scale", 1), hn_random_normal, error);
+  return fill(call, hone_node_float(call->node, "mean", 0), hone_node_float(call->node, "scale", 1),
+              hn_random_normal, error);
 }

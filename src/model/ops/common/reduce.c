@@ -26,8 +26,10 @@ hone_status hn_reduce_infer(const hone_infer *io, const hn_reduction *r, hone_er
     if (status) return status;
     y.rank = 0;
     for (int32_t i = 0; i < x->rank; i++)
-      if (!on[i]) y.dim[y.rank++] = x->dim[i];
-      else if (keep) y.dim[y.rank++] = 1;
+      if (!on[i])
+        y.dim[y.rank++] = x->dim[i];
+      else if (keep)
+        y.dim[y.rank++] = 1;
   } else if (x->rank >= 0 && keep) {
     y.rank = x->rank;
     for (int32_t i = 0; i < x->rank; i++) y.dim[i] = HONE_DIM_UNKNOWN;
@@ -36,14 +38,16 @@ hone_status hn_reduce_infer(const hone_infer *io, const hn_reduction *r, hone_er
   return HONE_OK;
 }
 
-void hn_reduce_cost(const hone_infer *io, hone_cost *cost) { hn_cost_flops(cost, hn_known_count(io->input[0])); }
+void hn_reduce_cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, hn_known_count(io->input[0]));
+}
 
 typedef struct plan {
   int32_t kept, gone; /* dimensions */
   int64_t keep_dim[HONE_MAX_RANK], keep_step[HONE_MAX_RANK];
   int64_t gone_dim[HONE_MAX_RANK], gone_step[HONE_MAX_RANK], packed_step[HONE_MAX_RANK];
-  int64_t n;   /* elements of one run */
-  bool dense;  /* runs lie in memory as they are */
+  int64_t n;  /* elements of one run */
+  bool dense; /* runs lie in memory as they are */
 } plan;
 
 static plan plan_make(const hone_tensor_desc *x, const bool *on) {
@@ -51,8 +55,10 @@ static plan plan_make(const hone_tensor_desc *x, const bool *on) {
   int64_t step[HONE_MAX_RANK];
   hn_strides(x->dim, x->rank, step);
   for (int32_t i = 0; i < x->rank; i++) {
-    if (on[i]) p.gone_dim[p.gone] = x->dim[i], p.gone_step[p.gone++] = step[i];
-    else p.keep_dim[p.kept] = x->dim[i], p.keep_step[p.kept++] = step[i];
+    if (on[i])
+      p.gone_dim[p.gone] = x->dim[i], p.gone_step[p.gone++] = step[i];
+    else
+      p.keep_dim[p.kept] = x->dim[i], p.keep_step[p.kept++] = step[i];
   }
   p.n = hn_product(p.gone_dim, 0, p.gone);
   hn_strides(p.gone_dim, p.gone, p.packed_step);
@@ -64,10 +70,14 @@ static plan plan_make(const hone_tensor_desc *x, const bool *on) {
 
 static void apply(const hn_reduction *r, const void *run, void *wide, int64_t n, hone_tensor *y, int64_t at) {
   hone_dtype t = y->desc.dtype;
-  if (t == HONE_DTYPE_F64) ((double *)y->data)[at] = r->f64(run, n);
-  else if (t == HONE_DTYPE_F32) ((float *)y->data)[at] = r->f32(run, n);
-  else if (t == HONE_DTYPE_U64) ((uint64_t *)y->data)[at] = r->u64(run, n);
-  else if (t == HONE_DTYPE_I64) ((int64_t *)y->data)[at] = r->i64(run, n);
+  if (t == HONE_DTYPE_F64)
+    ((double *)y->data)[at] = r->f64(run, n);
+  else if (t == HONE_DTYPE_F32)
+    ((float *)y->data)[at] = r->f32(run, n);
+  else if (t == HONE_DTYPE_U64)
+    ((uint64_t *)y->data)[at] = r->u64(run, n);
+  else if (t == HONE_DTYPE_I64)
+    ((int64_t *)y->data)[at] = r->i64(run, n);
   else if (hone_dtype_is_float(t)) {
     hn_read_f32(wide, run, t, 0, n);
     float v = r->f32(wide, n);

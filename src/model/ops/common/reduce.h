@@ -5,10 +5,10 @@
 #include "model/ops/common/convert.h"
 
 typedef struct hn_reduction {
-  int16_t moved;                            /* opset from which on axes are input 1 */
-  float (*f32)(const float *x, int64_t n);  /* n > 0; serves the 16-bit floats too */
+  int16_t moved;                           /* opset from which on axes are input 1 */
+  float (*f32)(const float *x, int64_t n); /* n > 0; serves the 16-bit floats too */
   double (*f64)(const double *x, int64_t n);
-  int64_t (*i64)(const int64_t *x, int64_t n);   /* serves all integers but u64; the result wraps */
+  int64_t (*i64)(const int64_t *x, int64_t n); /* serves all integers but u64; the result wraps */
   uint64_t (*u64)(const uint64_t *x, int64_t n);
   double empty; /* the result for n = 0; infinities become the dtype's limits */
 } hn_reduction;
@@ -22,8 +22,9 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
   (HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_U32) |   \
    HONE_TYPES(HONE_DTYPE_U64))
 
-/* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input. */
-#define HN_REDUCE_OP(unit, op, move, dtypes)                                                               \
+/* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input.
+ */
+#define HN_REDUCE_OP(unit, op, move, dtypes)                                                                 \
   static hone_status infer(const hone_infer *io, hone_error *error) {                                        \
     return hn_reduce_infer(io, &reduction, error);                                                           \
   }                                                                                                          \
@@ -35,8 +36,9 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
       {.name = "keepdims", .type = HONE_ATTR_INT},                                                           \
       {.name = "noop_with_empty_axes", .type = HONE_ATTR_INT, .since = move},                                \
       {0}};                                                                                                  \
-  HN_OP(unit) = {HN_OP_HEAD, .op_type = op,   .since = 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, \
-                 .max_outputs = 1, .types = dtypes, .attrs = attrs, .infer = infer, .cost = hn_reduce_cost,  \
-                 .reference = reference}
+  HN_OP(unit) = {HN_OP_HEAD,       .op_type = op,          .since = 1,                                       \
+                 .min_inputs = 1,  .max_inputs = 2,        .min_outputs = 1,                                 \
+                 .max_outputs = 1, .types = dtypes,        .attrs = attrs,                                   \
+                 .infer = infer,   .cost = hn_reduce_cost, .reference = reference}
 
 #endif

@@ -48,7 +48,9 @@ static double kernel_cubic(double x, double a) {
 }
 
 /* How much the kernel is shrunk: below 1 when antialiasing a reduction. */
-static double shrink(const hn_resize *r, int32_t d) { return r->antialias && r->scale[d] < 1 ? r->scale[d] : 1; }
+static double shrink(const hn_resize *r, int32_t d) {
+  return r->antialias && r->scale[d] < 1 ? r->scale[d] : 1;
+}
 
 int64_t hn_resample_taps(const hn_resize *r, int32_t d) {
   if (r->mode == HN_RESIZE_NEAREST) return 1;

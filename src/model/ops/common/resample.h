@@ -1,5 +1,6 @@
-/* Resampling as Resize and Upsample define it: separable, one table of source indices and weights for each axis.
- * Coordinates are computed in f32, as other runtimes do, so that nearest-neighbour ties fall the same way. */
+/* Resampling as Resize and Upsample define it: separable, one table of source indices and weights for each
+ * axis. Coordinates are computed in f32, as other runtimes do, so that nearest-neighbour ties fall the same
+ * way. */
 #ifndef HN_MODEL_OPS_RESAMPLE_H
 #define HN_MODEL_OPS_RESAMPLE_H
 
@@ -37,13 +38,15 @@ typedef struct hn_resize {
   float start[HONE_MAX_RANK], end[HONE_MAX_RANK]; /* region of tf_crop_and_resize */
 } hn_resize;
 
-/* Reads attributes and, where the values are known, roi, scales and sizes; *known says whether all sizes came out.
- * input[] and value[] are the node's inputs (value entries NULL where unknown). x's rank must be known. */
+/* Reads attributes and, where the values are known, roi, scales and sizes; *known says whether all sizes came
+ * out. input[] and value[] are the node's inputs (value entries NULL where unknown). x's rank must be known.
+ */
 hone_status hn_resize_init(hn_resize *r, const hone_node *node, const hone_tensor_desc *const *input,
-                           const hone_tensor *const *value, uint32_t n_inputs, bool *known, hone_error *error);
+                           const hone_tensor *const *value, uint32_t n_inputs, bool *known,
+                           hone_error *error);
 
-/* Sources of one axis: output o is the sum of weight[o * taps + t] * in[index[o * taps + t]], t < taps. Indices are
- * within the input. outside[o]: the whole output element is the extrapolation value. */
+/* Sources of one axis: output o is the sum of weight[o * taps + t] * in[index[o * taps + t]], t < taps.
+ * Indices are within the input. outside[o]: the whole output element is the extrapolation value. */
 typedef struct hn_resample_axis {
   int64_t taps;
   int64_t *index;

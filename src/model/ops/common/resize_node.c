@@ -13,8 +13,9 @@ static int choice(const char *text, const char *const *names) {
 
 static hone_status read_attributes(hn_resize *r, const hone_node *node, hone_error *error) {
   static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear", NULL};
-  static const char *const coords[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                       "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL};
+  static const char *const coords[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
+      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn", NULL};
   static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
   const char *mode = hone_node_string(node, "mode", "nearest");
   int m = choice(mode, modes);
@@ -22,7 +23,8 @@ static hone_status read_attributes(hn_resize *r, const hone_node *node, hone_err
   r->mode = m == 3 ? HN_RESIZE_LINEAR : (hn_resize_mode)m;
   /* Before opset 11 coordinates are scaled about the corner. */
   bool old = hone_node_opset(node) < 11;
-  const char *coord = hone_node_string(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  const char *coord =
+      hone_node_string(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   const char *nearest = hone_node_string(node, "nearest_mode", "round_prefer_floor");
   int c = choice(coord, coords), n = choice(nearest, nearests);
   if (c < 0) return hn_op_bad(node, error, "coordinate_transformation_mode is \"%s\"", coord);
@@ -37,12 +39,14 @@ static hone_status read_attributes(hn_resize *r, const hone_node *node, hone_err
 }
 
 /* The axes that roi, scales and sizes speak of, in their order. */
-static hone_status read_axes(const hone_node *node, int32_t rank, int32_t *axes, int32_t *n, hone_error *error) {
+static hone_status read_axes(const hone_node *node, int32_t rank, int32_t *axes, int32_t *n,
+                             hone_error *error) {
   size_t count = 0;
   const int64_t *list = hone_node_ints(node, "axes", &count);
   bool seen[HONE_MAX_RANK] = {false};
   *n = count ? (int32_t)count : rank;
-  if (count > (size_t)rank) return hn_op_bad(node, error, "axes has %zu values for rank %d", count, (int)rank);
+  if (count > (size_t)rank)
+    return hn_op_bad(node, error, "axes has %zu values for rank %d", count, (int)rank);
   for (int32_t i = 0; i < *n; i++) {
     axes[i] = i;
     hone_status s = count ? hn_axis(list[i], rank, &axes[i], error) : HONE_OK;
@@ -53,11 +57,12 @@ static hone_status read_axes(const hone_node *node, int32_t rank, int32_t *axes,
   return HONE_OK;
 }
 
-static hone_status apply_scales(hn_resize *r, const hone_node *node, const float *scale, const int32_t *axes, int32_t n,
-                                bool *known, hone_error *error) {
+static hone_status apply_scales(hn_resize *r, const hone_node *node, const float *scale, const int32_t *axes,
+                                int32_t n, bool *known, hone_error *error) {
   for (int32_t i = 0; i < n; i++) {
     int32_t d = axes[i];
-    if (!(scale[i] > 0) || !isfinite(scale[i])) return hn_op_bad(node, error, "a scale is %g", (double)scale[i]);
+    if (!(scale[i] > 0) || !isfinite(scale[i]))
+      return hn_op_bad(node, error, "a scale is %g", (double)scale[i]);
     r->scale[d] = scale[i];
     if (r->in[d] < 0) {
       if (scale[i] == 1) continue; /* an unknown dimension that stays what it is */
@@ -74,8 +79,8 @@ static hone_status apply_scales(hn_resize *r, const hone_node *node, const float
   return HONE_OK;
 }
 
-static hone_status apply_sizes(hn_resize *r, const hone_node *node, const int64_t *size, const int32_t *axes, int32_t n,
-                               bool *known, hone_error *error) {
+static hone_status apply_sizes(hn_resize *r, const hone_node *node, const int64_t *size, const int32_t *axes,
+                               int32_t n, bool *known, hone_error *error) {
   static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
   const char *text = hone_node_string(node, "keep_aspect_ratio_policy", "stretch");
   int policy = choice(text, policies);
@@ -83,7 +88,8 @@ static hone_status apply_sizes(hn_resize *r, const hone_node *node, const int64_
   if (policy < 0) return hn_op_bad(node, error, "keep_aspect_ratio_policy is \"%s\"", text);
   for (int32_t i = 0; i < n; i++) {
     int32_t d = axes[i];
-    if (size[i] < 0 || (double)size[i] > MAX_OUT) return hn_op_bad(node, error, "a size is %lld", (long long)size[i]);
+    if (size[i] < 0 || (double)size[i] > MAX_OUT)
+      return hn_op_bad(node, error, "a size is %lld", (long long)size[i]);
     r->out[d] = size[i];
     r->length[d] = (float)size[i];
     if (r->in[d] < 0) {
@@ -114,8 +120,8 @@ static bool present(const hone_tensor_desc *const *input, uint32_t n_inputs, uin
 }
 
 /* Up to HONE_MAX_RANK * 2 values as float; an error unless there are `want`. */
-static hone_status read_floats(const hone_node *node, const hone_tensor *t, float *out, int32_t want, const char *what,
-                               hone_error *error) {
+static hone_status read_floats(const hone_node *node, const hone_tensor *t, float *out, int32_t want,
+                               const char *what, hone_error *error) {
   if (hn_count(t) != want)
     return hn_op_bad(node, error, "%s has %lld values, expected %d", what, (long long)hn_count(t), (int)want);
   for (int32_t i = 0; i < want; i++) out[i] = (float)hn_get_f64(t, i);
@@ -130,7 +136,8 @@ static hone_status read_sizes(const hone_node *node, const hone_tensor *t, int64
 }
 
 hone_status hn_resize_init(hn_resize *r, const hone_node *node, const hone_tensor_desc *const *input,
-                           const hone_tensor *const *value, uint32_t n_inputs, bool *known, hone_error *error) {
+                           const hone_tensor *const *value, uint32_t n_inputs, bool *known,
+                           hone_error *error) {
   const hone_tensor_desc *x = input[0];
   int32_t axes[HONE_MAX_RANK], n = 0;
   float f[2 * HONE_MAX_RANK];
@@ -159,11 +166,13 @@ hone_status hn_resize_init(hn_resize *r, const hone_node *node, const hone_tenso
   size_t n_attr = 0;
   const float *attr = hone_node_floats(node, "scales", &n_attr); /* Upsample up to opset 8 */
   if (n_attr) {
-    if (n_attr != (size_t)n) return hn_op_bad(node, error, "scales has %zu values, expected %d", n_attr, (int)n);
+    if (n_attr != (size_t)n)
+      return hn_op_bad(node, error, "scales has %zu values, expected %d", n_attr, (int)n);
     return apply_scales(r, node, attr, axes, n, known, error);
   }
   bool by_scale = present(input, n_inputs, at), by_size = resize11 && present(input, n_inputs, 3);
-  if (by_scale && by_size && value[at] && value[3]) return hn_op_bad(node, error, "both scales and sizes are given");
+  if (by_scale && by_size && value[at] && value[3])
+    return hn_op_bad(node, error, "both scales and sizes are given");
   if (!by_scale && !by_size) return hn_op_bad(node, error, "neither scales nor sizes is given");
   if (by_scale && value[at]) {
     if ((s = read_floats(node, value[at], f, n, "scales", error))) return s;
@@ -207,9 +216,11 @@ void hn_resize_cost(const hone_infer *io, hone_cost *cost) {
 
 /* ------------------------------------------------------------------ reference */
 
-static hone_status make_table(hone_call *call, const hn_resize *r, int32_t d, hn_resample_axis *t, hone_error *error) {
+static hone_status make_table(hone_call *call, const hn_resize *r, int32_t d, hn_resample_axis *t,
+                              hone_error *error) {
   int64_t n, taps = hn_resample_taps(r, d);
-  if (__builtin_mul_overflow(r->out[d], taps, &n)) return hn_op_bad(call->node, error, "the output is too large");
+  if (__builtin_mul_overflow(r->out[d], taps, &n))
+    return hn_op_bad(call->node, error, "the output is too large");
   t->index = hn_scratch(call, n, sizeof *t->index, error);
   t->weight = t->index ? hn_scratch(call, n, sizeof *t->weight, error) : NULL;
   t->outside = t->weight ? hn_scratch(call, r->out[d], sizeof *t->outside, error) : NULL;
@@ -238,8 +249,8 @@ static void gather(const hn_resize *r, const hn_resample_axis *t, const hone_ten
 }
 
 /* One axis of the separable interpolation: [outer][in][inner] to [outer][out][inner]. */
-static void pass(const hn_resample_axis *t, const double *x, double *y, int64_t outer, int64_t in, int64_t out,
-                 int64_t inner) {
+static void pass(const hn_resample_axis *t, const double *x, double *y, int64_t outer, int64_t in,
+                 int64_t out, int64_t inner) {
   for (int64_t p = 0; p < outer; p++)
     for (int64_t o = 0; o < out; o++) {
       double *to = y + (p * out + o) * inner;
@@ -251,8 +262,8 @@ static void pass(const hn_resample_axis *t, const double *x, double *y, int64_t 
     }
 }
 
-static hone_status interpolate(hone_call *call, const hn_resize *r, const hn_resample_axis *t, const hone_tensor *x,
-                               hone_tensor *y, hone_error *error) {
+static hone_status interpolate(hone_call *call, const hn_resize *r, const hn_resample_axis *t,
+                               const hone_tensor *x, hone_tensor *y, hone_error *error) {
   int64_t dim[HONE_MAX_RANK];
   const double *now = hn_all_f64(call, x, error);
   if (!now) return HONE_ERROR_MEMORY;
@@ -262,7 +273,8 @@ static hone_status interpolate(hone_call *call, const hn_resize *r, const hn_res
     int64_t outer = 1, inner = 1, n;
     for (int32_t i = 0; i < d; i++) outer *= dim[i];
     for (int32_t i = d + 1; i < r->rank; i++)
-      if (__builtin_mul_overflow(inner, dim[i], &inner)) return hn_op_bad(call->node, error, "it is too large");
+      if (__builtin_mul_overflow(inner, dim[i], &inner))
+        return hn_op_bad(call->node, error, "it is too large");
     if (__builtin_mul_overflow(outer, inner, &n) || __builtin_mul_overflow(n, r->out[d], &n))
       return hn_op_bad(call->node, error, "it is too large");
     double *next = hn_scratch(call, n, sizeof *next, error);
@@ -305,7 +317,8 @@ hone_status hn_resize_reference(hone_call *call, hone_error *error) {
   hn_resample_axis table[HONE_MAX_RANK];
   hn_resize r;
   bool known;
-  for (uint32_t i = 0; i < call->n_inputs && i < 4; i++) desc[i] = call->input[i] ? &call->input[i]->desc : NULL;
+  for (uint32_t i = 0; i < call->n_inputs && i < 4; i++)
+    desc[i] = call->input[i] ? &call->input[i]->desc : NULL;
   hone_status s = hn_resize_init(&r, call->node, desc, call->input, call->n_inputs, &known, error);
   if (s || hn_count(y) == 0) return s;
   for (int32_t d = 0; d < r.rank; d++)

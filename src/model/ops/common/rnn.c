@@ -68,7 +68,8 @@ static hone_status read_activations(hn_rnn *r, hone_error *error) {
     if (n)
       for (k = 0; k < sizeof known / sizeof *known && !is_name(names[i], known[k].name);) k++;
     if (k == sizeof known / sizeof *known)
-      return hn_op_refuse(r->node, error, "activation \"%.*s\"", (int)hn_min_i64((int64_t)names[i].len, 40), names[i].ptr);
+      return hn_op_refuse(r->node, error, "activation \"%.*s\"", (int)hn_min_i64((int64_t)names[i].len, 40),
+                          names[i].ptr);
     hn_activation *a = &r->act[i];
     *a = (hn_activation){(hn_activation_kind)k, known[k].alpha, known[k].beta};
     /* The lists hold values only for the activations that take them. */
@@ -81,7 +82,8 @@ static hone_status read_activations(hn_rnn *r, hone_error *error) {
 /* ------------------------------------------------------------------ shapes */
 
 /* Takes a size that is said in several places: sets *size or compares with it. */
-static hone_status agree(const hone_node *node, int64_t *size, int64_t dim, const char *what, hone_error *error) {
+static hone_status agree(const hone_node *node, int64_t *size, int64_t dim, const char *what,
+                         hone_error *error) {
   if (dim < 0) return HONE_OK;
   if (*size >= 0 && *size != dim)
     return hn_op_bad(node, error, "%s is %lld in one place and %lld in another", what, (long long)*size,
@@ -98,8 +100,8 @@ static hone_status check_input(const hone_node *node, const hone_tensor_desc *d,
     return hn_op_bad(node, error, "input %u has rank %d, expected %d", i, (int)d->rank, (int)rank);
   for (int32_t k = 0; k < rank; k++)
     if (d->dim[k] >= 0 && want[k] >= 0 && d->dim[k] != want[k])
-      return hn_op_bad(node, error, "input %u has size %lld in dimension %d, expected %lld", i, (long long)d->dim[k],
-                       (int)k, (long long)want[k]);
+      return hn_op_bad(node, error, "input %u has size %lld in dimension %d, expected %lld", i,
+                       (long long)d->dim[k], (int)k, (long long)want[k]);
   return HONE_OK;
 }
 
@@ -107,7 +109,8 @@ static int64_t times(int64_t a, int64_t b) { return a < 0 || b < 0 ? HONE_DIM_UN
 
 static hone_status init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kind,
                         const hone_tensor_desc *const *in, uint32_t n_in, hone_error *error) {
-  *r = (hn_rnn){.node = node, .kind = kind, .seq = -1, .batch = -1, .input = -1, .hidden = -1, .directions = 1};
+  *r = (hn_rnn){
+      .node = node, .kind = kind, .seq = -1, .batch = -1, .input = -1, .hidden = -1, .directions = 1};
   const char *direction = hone_node_string(node, "direction", "forward");
   if (!strcmp(direction, "bidirectional"))
     r->directions = 2;
@@ -141,8 +144,9 @@ static hone_status init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kin
   const struct {
     int32_t rank;
     const int64_t *dims;
-  } shape[] = {[W] = {3, w},         [R] = {3, rec},           [B] = {2, bias},          [LENS] = {1, lens},
-               [INITIAL_H] = {3, state}, [INITIAL_C] = {3, state}, [PEEPHOLES] = {2, peep}};
+  } shape[] = {[W] = {3, w},           [R] = {3, rec},           [B] = {2, bias},
+               [LENS] = {1, lens},     [INITIAL_H] = {3, state}, [INITIAL_C] = {3, state},
+               [PEEPHOLES] = {2, peep}};
   for (uint32_t i = W; i < n_in && i <= PEEPHOLES; i++)
     if (in[i] && (s = check_input(node, in[i], i, shape[i].rank, shape[i].dims, error))) return s;
   return HONE_OK;
@@ -152,9 +156,11 @@ hone_status hn_rnn_infer(const hone_infer *io, const hn_rnn_kind *kind, hone_err
   hn_rnn r;
   hone_status s = init(&r, io->node, kind, io->input, io->n_inputs, error);
   for (uint32_t i = 1; i < io->n_inputs && !s; i++)
-    s = i == LENS ? hn_infer_dtype_in(io, i, HONE_TYPES(HONE_DTYPE_I32), error) : hn_infer_same_dtype(io, 0, i, error);
+    s = i == LENS ? hn_infer_dtype_in(io, i, HONE_TYPES(HONE_DTYPE_I32), error)
+                  : hn_infer_same_dtype(io, 0, i, error);
   if (s) return s;
-  const int64_t y[] = {r.seq, r.directions, r.batch, r.hidden}, y1[] = {r.batch, r.seq, r.directions, r.hidden};
+  const int64_t y[] = {r.seq, r.directions, r.batch, r.hidden},
+                y1[] = {r.batch, r.seq, r.directions, r.hidden};
   const int64_t state[] = {r.directions, r.batch, r.hidden}, state1[] = {r.batch, r.directions, r.hidden};
   hn_infer_set(io, 0, io->input[X]->dtype, 4, r.batch_first ? y1 : y);
   for (uint32_t i = 1; i < io->n_outputs; i++)
@@ -165,7 +171,8 @@ hone_status hn_rnn_infer(const hone_infer *io, const hn_rnn_kind *kind, hone_err
 void hn_rnn_cost(const hone_infer *io, const hn_rnn_kind *kind, hone_cost *cost) {
   hn_rnn r;
   double macs = 0;
-  if (init(&r, io->node, kind, io->input, io->n_inputs, NULL) == HONE_OK && r.seq > 0 && r.batch > 0 && r.input > 0)
+  if (init(&r, io->node, kind, io->input, io->n_inputs, NULL) == HONE_OK && r.seq > 0 && r.batch > 0 &&
+      r.input > 0)
     macs = (double)r.seq * (double)r.batch * (double)r.directions * kind->gates * (double)r.hidden *
            ((double)r.input + (double)r.hidden);
   hn_cost_macs(cost, macs);
@@ -195,7 +202,8 @@ static hone_status load(hone_call *call, const hn_rnn *r, buffers *b, hone_error
   if (r->kind->has_cell && hn_call_has(call, PEEPHOLES) &&
       !(b->peepholes = hn_all_f64(call, call->input[PEEPHOLES], error)))
     return HONE_ERROR_MEMORY;
-  if (!(b->gates = hn_scratch(call, 3 * gh + 2 * r->hidden, sizeof *b->gates, error))) return HONE_ERROR_MEMORY;
+  if (!(b->gates = hn_scratch(call, 3 * gh + 2 * r->hidden, sizeof *b->gates, error)))
+    return HONE_ERROR_MEMORY;
   b->work = b->gates + gh;
   b->h = b->work + 2 * gh;
   b->c = b->h + r->hidden;
@@ -207,11 +215,13 @@ static int64_t state_at(const hn_rnn *r, int64_t d, int64_t n) {
   return (r->batch_first ? n * r->directions + d : d * r->batch + n) * r->hidden;
 }
 static int64_t y_at(const hn_rnn *r, int64_t t, int64_t d, int64_t n) {
-  return (r->batch_first ? (n * r->seq + t) * r->directions + d : (t * r->directions + d) * r->batch + n) * r->hidden;
+  return (r->batch_first ? (n * r->seq + t) * r->directions + d : (t * r->directions + d) * r->batch + n) *
+         r->hidden;
 }
 
 /* All steps of one sample in one direction. */
-static void run_sample(hone_call *call, const hn_rnn *r, const buffers *b, int64_t d, int64_t n, int64_t steps) {
+static void run_sample(hone_call *call, const hn_rnn *r, const buffers *b, int64_t d, int64_t n,
+                       int64_t steps) {
   const int64_t gh = r->kind->gates * r->hidden, hidden = r->hidden;
   const double *bias = b->bias ? b->bias + d * 2 * gh : NULL;
   const bool backwards = r->reverse_only || d == 1;

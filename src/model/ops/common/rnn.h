@@ -27,8 +27,9 @@ typedef struct hn_activation {
 
 typedef struct hn_rnn hn_rnn;
 
-/* Advances one sample of one direction by one step. gates: W x + Wb, [gates][hidden], may be overwritten. h and c are
- * the states [hidden], updated in place (c is LSTM's alone). work is scratch of 2 * gates * hidden. */
+/* Advances one sample of one direction by one step. gates: W x + Wb, [gates][hidden], may be overwritten. h
+ * and c are the states [hidden], updated in place (c is LSTM's alone). work is scratch of 2 * gates * hidden.
+ */
 typedef void (*hn_rnn_cell)(const hn_rnn *r, double *gates, double *h, double *c, double *work);
 
 /* The kind of cell: how many gates and activations it has. */
@@ -48,12 +49,12 @@ struct hn_rnn {
   double clip; /* 0: none */
   hn_activation act[2 * HN_RNN_MAX_ACTIVATIONS];
   /* of the direction at hand, while running: */
-  const hn_activation *f;              /* [activations] */
-  const double *w, *rec;               /* [gates * hidden][input], [gates * hidden][hidden] */
-  const double *rec_bias, *peepholes;  /* [gates * hidden], [3 * hidden]; NULL: zero */
+  const hn_activation *f;             /* [activations] */
+  const double *w, *rec;              /* [gates * hidden][input], [gates * hidden][hidden] */
+  const double *rec_bias, *peepholes; /* [gates * hidden], [3 * hidden]; NULL: zero */
 };
 
-double hn_rnn_apply(const hn_rnn *r, int32_t which, double x); /* activation `which` */
+double hn_rnn_apply(const hn_rnn *r, int32_t which, double x);    /* activation `which` */
 double hn_rnn_activate(const hn_rnn *r, int32_t which, double x); /* clips, then applies activation `which` */
 /* out[i] += sum of rows[i][0..n) * v for i < rows_n */
 void hn_rnn_add_product(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n);
@@ -65,7 +66,8 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
 #define HN_RNN_ATTRS                                                                                         \
   {"activation_alpha", HONE_ATTR_FLOATS, false, 0, 0}, {"activation_beta", HONE_ATTR_FLOATS, false, 0, 0},   \
       {"activations", HONE_ATTR_STRINGS, false, 0, 0}, {"clip", HONE_ATTR_FLOAT, false, 0, 0},               \
-      {"direction", HONE_ATTR_STRING, false, 0, 0}, {"hidden_size", HONE_ATTR_INT, false, 0, 0},             \
-      {"layout", HONE_ATTR_INT, false, 14, 0}
+      {"direction", HONE_ATTR_STRING, false, 0, 0}, {"hidden_size", HONE_ATTR_INT, false, 0, 0}, {           \
+    "layout", HONE_ATTR_INT, false, 14, 0                                                                    \
+  }
 
 #endif

@@ -5,7 +5,8 @@
 
 const hone_attr_desc hn_rows_attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-static hone_status axis_of(const hone_node *node, int32_t rank, int32_t *axis, bool *flat, hone_error *error) {
+static hone_status axis_of(const hone_node *node, int32_t rank, int32_t *axis, bool *flat,
+                           hone_error *error) {
   *flat = hone_node_opset(node) < 13;
   int64_t a = hone_node_int(node, "axis", *flat ? 1 : -1);
   if ((*flat && a == rank) || rank == 0) { /* every element, or the scalar, is a row of its own */
@@ -38,7 +39,9 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
   bool flat, wide = d->dtype == HONE_DTYPE_F64;
   hone_status status = axis_of(call->node, d->rank, &axis, &flat, error);
   if (status || hn_count(x) == 0) return status;
-  int64_t outer = hn_product(d->dim, 0, axis), n = flat ? hn_product(d->dim, axis, d->rank) : axis < d->rank ? d->dim[axis] : 1;
+  int64_t outer = hn_product(d->dim, 0, axis), n = flat             ? hn_product(d->dim, axis, d->rank)
+                                                   : axis < d->rank ? d->dim[axis]
+                                                                    : 1;
   int64_t inner = flat || axis == d->rank ? 1 : hn_product(d->dim, axis + 1, d->rank), since_check = 0;
   size_t size = hone_dtype_size(d->dtype);
   void *packed = NULL, *row = NULL;
@@ -58,13 +61,16 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
       const void *from = hn_at(x, o * n * inner + i);
       void *to = hn_at_mut(y, o * n * inner + i);
       if (direct) {
-        if (wide) f64(from, to, n);
-        else f32(from, to, n);
+        if (wide)
+          f64(from, to, n);
+        else
+          f32(from, to, n);
         continue;
       }
       const int64_t one = 1, step = inner;
       hn_move(packed, &one, from, &step, &n, 1, size);
-      if (wide) f64(packed, packed, n);
+      if (wide)
+        f64(packed, packed, n);
       else {
         hn_read_f32(row, packed, d->dtype, 0, n);
         f32(row, row, n);

@@ -8,8 +8,8 @@
 typedef void (*hn_row_f32)(const float *x, float *y, int64_t n);
 typedef void (*hn_row_f64)(const double *x, double *y, int64_t n);
 
-/* Which elements are one row: from opset 13 on those along `axis` (default -1); before that all from `axis` (default 1) to
- * the last dimension together. */
+/* Which elements are one row: from opset 13 on those along `axis` (default -1); before that all from `axis`
+ * (default 1) to the last dimension together. */
 hone_status hn_rows_infer(const hone_infer *io, hone_error *error);
 hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_error *error);
 /* Maximum, difference, exponential, sum, quotient: 5 an element. */

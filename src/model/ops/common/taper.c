@@ -14,7 +14,9 @@ hone_dtype hn_output_dtype(const hone_node *node) {
 hone_status hn_taper_infer(const hone_infer *io, hone_error *error) {
   int64_t n = HONE_DIM_UNKNOWN;
   hone_dtype dtype = hn_output_dtype(io->node);
-  if (!dtype) return hn_op_refuse(io->node, error, "output_datatype %lld", (long long)hone_node_int(io->node, "output_datatype", 1));
+  if (!dtype)
+    return hn_op_refuse(io->node, error, "output_datatype %lld",
+                        (long long)hone_node_int(io->node, "output_datatype", 1));
   const hone_tensor *size;
   hone_status status = hn_scalar_infer(io, 0, &size, error);
   if (status) return status;

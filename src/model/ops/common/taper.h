@@ -12,9 +12,17 @@ extern const hone_attr_desc hn_taper_attrs[];
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
     return hn_taper_run(call, a0, a1, a2, error);                                                            \
   }                                                                                                          \
-  HN_OP(unit) = {HN_OP_HEAD, .op_type = op, .since = 17, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, \
-                 .max_outputs = 1, .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),         \
-                 .attrs = hn_taper_attrs, .infer = hn_taper_infer, .reference = reference}
+  HN_OP(unit) = {HN_OP_HEAD,                                                                                 \
+                 .op_type = op,                                                                              \
+                 .since = 17,                                                                                \
+                 .min_inputs = 1,                                                                            \
+                 .max_inputs = 1,                                                                            \
+                 .min_outputs = 1,                                                                           \
+                 .max_outputs = 1,                                                                           \
+                 .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),                           \
+                 .attrs = hn_taper_attrs,                                                                    \
+                 .infer = hn_taper_infer,                                                                    \
+                 .reference = reference}
 
 /* The dtype that attribute output_datatype names (default f32); NONE when it is no number type. */
 hone_dtype hn_output_dtype(const hone_node *node);

@@ -19,18 +19,21 @@ hone_status hn_tuples_infer(const hone_infer *io, int64_t batch, int64_t *length
   int64_t n = index->dim[index->rank - 1];
   if (n < 0) return HONE_OK;
   if (n > x->rank - batch)
-    return hn_op_bad(io->node, error, "tuples of %lld indices for %lld dimensions", (long long)n, (long long)(x->rank - batch));
+    return hn_op_bad(io->node, error, "tuples of %lld indices for %lld dimensions", (long long)n,
+                     (long long)(x->rank - batch));
   *length = n;
   return HONE_OK;
 }
 
-hone_status hn_tuples_run(hone_call *call, int64_t batch, hn_tuple_visit visit, void *context, hone_error *error) {
+hone_status hn_tuples_run(hone_call *call, int64_t batch, hn_tuple_visit visit, void *context,
+                          hone_error *error) {
   const hone_tensor_desc *x = &call->input[0]->desc, *d = &call->input[1]->desc;
   const int64_t *tuple = call->input[1]->data;
   int64_t step[HONE_MAX_RANK], n = d->dim[d->rank - 1], batches = hn_product(x->dim, 0, (int32_t)batch);
   hn_strides(x->dim, x->rank, step);
   int64_t slice = hn_product(x->dim, (int32_t)(batch + n), x->rank);
-  int64_t per_batch = hn_product(d->dim, (int32_t)batch, d->rank - 1), batch_step = batch ? step[batch - 1] : 0;
+  int64_t per_batch = hn_product(d->dim, (int32_t)batch, d->rank - 1),
+          batch_step = batch ? step[batch - 1] : 0;
   for (int64_t b = 0; b < batches; b++)
     for (int64_t i = 0; i < per_batch; i++, tuple += n) {
       int64_t at = b * batch_step, place = b * per_batch + i;

@@ -53,8 +53,8 @@ static hone_status read_pads(hn_window *w, const hone_node *node, pad_mode *mode
   return HONE_OK;
 }
 
-static hone_status read_common(hn_window *w, const hone_node *node, const hone_tensor_desc *x, const int64_t *kernel,
-                               pad_mode *mode, hone_error *error) {
+static hone_status read_common(hn_window *w, const hone_node *node, const hone_tensor_desc *x,
+                               const int64_t *kernel, pad_mode *mode, hone_error *error) {
   hone_status s = HONE_OK;
   memset(w, 0, sizeof *w);
   if (x->rank < 3) return hn_op_bad(node, error, "the input has rank %d, expected at least 3", (int)x->rank);
@@ -71,8 +71,8 @@ static hone_status read_common(hn_window *w, const hone_node *node, const hone_t
     if (w->in[i] > MAX_SIZE) return hn_op_bad(node, error, "input dimension %lld", (long long)w->in[i]);
     if (kernel && kernel[i] >= 0) {
       if (w->kernel[i] >= 0 && w->kernel[i] != kernel[i])
-        return hn_op_bad(node, error, "kernel_shape says %lld, the weights have %lld", (long long)w->kernel[i],
-                         (long long)kernel[i]);
+        return hn_op_bad(node, error, "kernel_shape says %lld, the weights have %lld",
+                         (long long)w->kernel[i], (long long)kernel[i]);
       if (kernel[i] < 1 || kernel[i] > MAX_ATTR)
         return hn_op_bad(node, error, "kernel dimension %lld", (long long)kernel[i]);
       w->kernel[i] = kernel[i];
@@ -82,8 +82,8 @@ static hone_status read_common(hn_window *w, const hone_node *node, const hone_t
   return HONE_OK;
 }
 
-hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tensor_desc *x, const int64_t *kernel,
-                           bool ceil_mode, hone_error *error) {
+hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tensor_desc *x,
+                           const int64_t *kernel, bool ceil_mode, hone_error *error) {
   pad_mode mode;
   hone_status s = read_common(w, node, x, kernel, &mode, error);
   if (s) return s;

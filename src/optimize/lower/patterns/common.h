@@ -16,7 +16,8 @@ static inline bool hn_clip_known(const hone_node *n, double *lo, double *hi) {
     *hi = hone_node_float(n, "max", INFINITY);
     return true;
   }
-  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) && (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
+  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) &&
+         (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
 }
 
 /* The first Clip of the match clips to lo..hi. */
@@ -24,7 +25,8 @@ static inline bool hn_clips_to(const hone_match *m, double lo, double hi, hone_r
   for (uint32_t k = 0; k < m->pattern->n_lines; k++) {
     double a, b;
     if (!hn_is_op(m->node[k], "Clip")) continue;
-    if (!hn_clip_known(m->node[k], &a, &b)) return HN_REFUSE(why, "the bounds of '%.80s' are no constants", m->node[k]->name);
+    if (!hn_clip_known(m->node[k], &a, &b))
+      return HN_REFUSE(why, "the bounds of '%.80s' are no constants", m->node[k]->name);
     if (!hn_same_number(a, lo) || !hn_same_number(b, hi))
       return HN_REFUSE(why, "'%.80s' clips to %g..%g, not %g..%g", m->node[k]->name, a, b, lo, hi);
   }
@@ -36,7 +38,8 @@ static inline bool hn_reduces_last(const hone_node *n, hone_reason *why) {
   int64_t axes[HONE_MAX_RANK];
   bool absent;
   int64_t count = hn_node_ints_or_input(n, "axes", 1, axes, HONE_MAX_RANK, &absent);
-  if (hone_node_int(n, "keepdims", 1) != 1) return HN_REFUSE(why, "'%.80s' drops the reduced dimension", n->name);
+  if (hone_node_int(n, "keepdims", 1) != 1)
+    return HN_REFUSE(why, "'%.80s' drops the reduced dimension", n->name);
   if (count != 1 || !n->in[0] || (axes[0] != -1 && axes[0] != n->in[0]->desc.rank - 1))
     return HN_REFUSE(why, "'%.80s' does not reduce the last dimension alone", n->name);
   return true;
@@ -48,14 +51,16 @@ static inline bool hn_normalises_last(const hone_match *m, hone_reason *why) {
   const hn_value *x = hn_match_get(m, "x"), *y = hn_match_root(m)->out[0];
   for (uint32_t k = 0; k < m->pattern->n_lines; k++)
     if (hn_is_op(m->node[k], "ReduceMean") && !hn_reduces_last(m->node[k], why)) return false;
-  if (!hn_constant_scalar(hn_match_get(m, "eps"), &eps) || eps < 0) return HN_REFUSE(why, "epsilon is no constant");
+  if (!hn_constant_scalar(hn_match_get(m, "eps"), &eps) || eps < 0)
+    return HN_REFUSE(why, "epsilon is no constant");
   if (x->desc.rank < 1) return HN_REFUSE(why, "the rank of '%.80s' is not known", x->name);
   for (int i = 0; i < 2; i++) {
     const hn_value *p = hn_match_get(m, i ? "beta" : "gamma");
     if (!p) continue;
     if (p->desc.rank != 1 || p->desc.dim[0] < 0 || p->desc.dim[0] != x->desc.dim[x->desc.rank - 1])
       return HN_REFUSE(why, "'%.80s' is no vector along the last dimension", p->name);
-    if (p->desc.dtype != x->desc.dtype) return HN_REFUSE(why, "'%.80s' has another type than the data", p->name);
+    if (p->desc.dtype != x->desc.dtype)
+      return HN_REFUSE(why, "'%.80s' has another type than the data", p->name);
   }
   return y->desc.rank == x->desc.rank || HN_REFUSE(why, "the result has another rank");
 }

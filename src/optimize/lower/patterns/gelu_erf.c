@@ -18,7 +18,8 @@ static bool pointwise(const hone_match *m, hone_pw_op *op, float *alpha, float *
 const hone_pattern_desc hn_pattern_gelu_erf = {
     HONE_DESC_HEAD(hone_pattern_desc),
     .name = "Gelu",
-    .text = DIV ERF LAST "\nor\n" DIV ERF FIRST "\nor\n" DIV ERF INNER "\nor\n" MUL ERF LAST "\nor\n" MUL ERF FIRST "\nor\n" MUL ERF INNER,
+    .text = DIV ERF LAST "\nor\n" DIV ERF FIRST "\nor\n" DIV ERF INNER "\nor\n" MUL ERF LAST
+                         "\nor\n" MUL ERF FIRST "\nor\n" MUL ERF INNER,
     .inputs = "%x",
     .pointwise = pointwise,
 };

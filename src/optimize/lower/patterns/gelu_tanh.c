@@ -24,8 +24,8 @@ static void attrs(const hone_match *m, const hone_attr_sink *sink) {
 const hone_pattern_desc hn_pattern_gelu_tanh = {
     HONE_DESC_HEAD(hone_pattern_desc),
     .name = "Gelu",
-    .text = POW TANH LAST "\nor\n" POW TANH FIRST "\nor\n" POW TANH INNER "\nor\n" CUBE TANH LAST "\nor\n" CUBE TANH FIRST
-                     "\nor\n" CUBE TANH INNER,
+    .text = POW TANH LAST "\nor\n" POW TANH FIRST "\nor\n" POW TANH INNER "\nor\n" CUBE TANH LAST
+                          "\nor\n" CUBE TANH FIRST "\nor\n" CUBE TANH INNER,
     .inputs = "%x",
     .pointwise = pointwise,
     .attrs = attrs,

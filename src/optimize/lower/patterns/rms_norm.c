@@ -11,7 +11,8 @@
 const hone_pattern_desc hn_pattern_rms_norm = {
     HONE_DESC_HEAD(hone_pattern_desc),
     .name = "RMSNormalization",
-    .text = POW ROOT DIV "\nor\n" POW ROOT INV "\nor\n" POW ROOT ONE "\nor\n" MUL ROOT DIV "\nor\n" MUL ROOT INV "\nor\n" MUL ROOT ONE,
+    .text = POW ROOT DIV "\nor\n" POW ROOT INV "\nor\n" POW ROOT ONE "\nor\n" MUL ROOT DIV
+                         "\nor\n" MUL ROOT INV "\nor\n" MUL ROOT ONE,
     .inputs = "%x %gamma",
     .accepts = hn_normalises_last,
     .attrs = hn_normalisation_attrs,

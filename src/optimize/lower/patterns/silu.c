@@ -10,7 +10,8 @@ static double beta_of(const hone_match *m) {
 static bool accepts(const hone_match *m, hone_reason *why) {
   const hn_value *beta = hn_match_get(m, "beta");
   double v;
-  return !beta || hn_constant_scalar(beta, &v) || HN_REFUSE(why, "'%.80s' is more than one number", beta->name);
+  return !beta || hn_constant_scalar(beta, &v) ||
+         HN_REFUSE(why, "'%.80s' is more than one number", beta->name);
 }
 
 static bool pointwise(const hone_match *m, hone_pw_op *op, float *alpha, float *beta) {
@@ -20,7 +21,9 @@ static bool pointwise(const hone_match *m, hone_pw_op *op, float *alpha, float *
   return true;
 }
 
-static void attrs(const hone_match *m, const hone_attr_sink *sink) { sink->set_float(sink->self, "alpha", (float)beta_of(m)); }
+static void attrs(const hone_match *m, const hone_attr_sink *sink) {
+  sink->set_float(sink->self, "alpha", (float)beta_of(m));
+}
 
 const hone_pattern_desc hn_pattern_silu = {
     HONE_DESC_HEAD(hone_pattern_desc),

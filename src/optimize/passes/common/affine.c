@@ -17,7 +17,8 @@ int64_t hn_affine_channels(hn_pass_context *ctx, const hone_node *n) {
   const hone_tensor *w = hn_known(hn_in(n, 1)), *b = hn_known(hn_in(n, 2));
   if (!w) return refuse(ctx, "the weights of '%.80s' are no constant", n->name);
   if (!hn_foldable_float(w->desc.dtype))
-    return refuse(ctx, "the weights of '%.80s' are %s, not f32 or f64", n->name, hone_dtype_name(w->desc.dtype));
+    return refuse(ctx, "the weights of '%.80s' are %s, not f32 or f64", n->name,
+                  hone_dtype_name(w->desc.dtype));
   if (hn_in(n, 2) && !b) return refuse(ctx, "the bias of '%.80s' is no constant", n->name);
   if (w->desc.rank < 2) return refuse(ctx, "the weights of '%.80s' have rank %d", n->name, w->desc.rank);
   int64_t channels;
@@ -48,13 +49,15 @@ typedef struct runs {
 static runs runs_of(const hone_node *n, const hone_tensor *w) {
   int64_t inner = 1, columns = w->desc.dim[1];
   for (int32_t d = 2; d < w->desc.rank; d++) inner *= w->desc.dim[d];
-  if (hn_is_op(n, "Conv") || (is_gemm(n) && hone_node_int(n, "transB", 0))) return (runs){.length = inner * columns, .period = 1};
+  if (hn_is_op(n, "Conv") || (is_gemm(n) && hone_node_int(n, "transB", 0)))
+    return (runs){.length = inner * columns, .period = 1};
   int64_t group = is_gemm(n) ? 1 : hone_node_int(n, "group", 1);
-  return (runs){.length = inner, .period = columns, .rows = group > 0 ? w->desc.dim[0] / group : 0, .transposed = true};
+  return (runs){
+      .length = inner, .period = columns, .rows = group > 0 ? w->desc.dim[0] / group : 0, .transposed = true};
 }
 
-/* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's channels. Gemm
- * without transB is the same with one group. */
+/* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's
+ * channels. Gemm without transB is the same with one group. */
 static int64_t run_channel(const runs *r, int64_t run) {
   if (!r->transposed) return run;
   return r->rows ? run / r->period / r->rows * r->period + run % r->period : 0;
@@ -89,12 +92,16 @@ static bool scale_f64(const hone_node *n, const hone_tensor *w, double alpha, co
   return !bad;
 }
 
-static bool fits(double v, hone_dtype d) { return d == HONE_DTYPE_F64 ? isfinite(v) : fabs(v) <= 3.4028234e38; }
+static bool fits(double v, hone_dtype d) {
+  return d == HONE_DTYPE_F64 ? isfinite(v) : fabs(v) <= 3.4028234e38;
+}
 
-hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double *k, const double *d, int64_t channels) {
+hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double *k, const double *d,
+                               int64_t channels) {
   const hone_tensor *w = n->in[1]->constant, *b = hn_known(hn_in(n, 2));
   hone_dtype dtype = w->desc.dtype;
-  double alpha = is_gemm(n) ? hone_node_float(n, "alpha", 1) : 1, beta = is_gemm(n) ? hone_node_float(n, "beta", 1) : 1;
+  double alpha = is_gemm(n) ? hone_node_float(n, "alpha", 1) : 1,
+         beta = is_gemm(n) ? hone_node_float(n, "beta", 1) : 1;
   double *bias = HN_NEW_ARRAY(ctx->scratch, double, channels);
   if (!bias) return hn_pass_memory(ctx);
   for (int64_t c = 0; c < channels; c++) {
@@ -124,7 +131,8 @@ int64_t hn_affine_of_batch_norm(hn_pass_context *ctx, const hone_node *n, double
   static const char *const what[] = {"", "scale", "bias", "mean", "variance"};
   double eps = hone_node_float(n, "epsilon", 1e-5f);
   if (hone_node_int(n, "training_mode", 0)) return refuse(ctx, "the normalisation is in training mode");
-  if (hone_node_int(n, "spatial", 1) != 1) return refuse(ctx, "the normalisation is not per channel (spatial = 0)");
+  if (hone_node_int(n, "spatial", 1) != 1)
+    return refuse(ctx, "the normalisation is not per channel (spatial = 0)");
   for (uint32_t i = 1; i < n->n_out; i++)
     if (n->out[i] && hn_value_needed(n->out[i])) return refuse(ctx, "the running statistics are read");
   int64_t channels = -1;
@@ -143,7 +151,8 @@ int64_t hn_affine_of_batch_norm(hn_pass_context *ctx, const hone_node *n, double
     for (uint32_t i = 1; i < 5; i++) p[i] = hn_get_f64(n->in[i]->constant, c);
     (*k)[c] = p[1] / sqrt(p[4] + eps);
     (*d)[c] = p[2] - p[3] * (*k)[c];
-    if (!isfinite((*k)[c]) || !isfinite((*d)[c])) return refuse(ctx, "channel %lld of '%.60s' is not finite", (long long)c, n->name);
+    if (!isfinite((*k)[c]) || !isfinite((*d)[c]))
+      return refuse(ctx, "channel %lld of '%.60s' is not finite", (long long)c, n->name);
   }
   return channels;
 }

@@ -25,7 +25,8 @@ static int32_t shape(const hone_node *n, hn_dim *out) {
   start = start < 0 ? 0 : start > d->rank ? d->rank : start;
   end = end < start ? start : end > d->rank ? d->rank : end;
   for (int64_t i = start; i < end; i++)
-    out[i - start] = d->dim[i] >= 0 ? (hn_dim){.known = true, .value = d->dim[i]} : (hn_dim){.of = n->in[0], .axis = (int32_t)i};
+    out[i - start] = d->dim[i] >= 0 ? (hn_dim){.known = true, .value = d->dim[i]}
+                                    : (hn_dim){.of = n->in[0], .axis = (int32_t)i};
   return (int32_t)(end - start);
 }
 
@@ -86,10 +87,11 @@ static int32_t arithmetic(const hone_node *n, char op, hn_dim *out, int depth, i
     int64_t r = 0;
     out[i] = (hn_dim){.known = false};
     if (x.known && y.known) {
-      bool bad = op == '*' ? __builtin_mul_overflow(x.value, y.value, &r)
+      bool bad = op == '*'   ? __builtin_mul_overflow(x.value, y.value, &r)
                  : op == '+' ? __builtin_add_overflow(x.value, y.value, &r)
-                 : op == '-' ? __builtin_sub_overflow(x.value, y.value, &r)
-                             : y.value == 0 || (x.value < 0) != (y.value < 0) || (r = x.value / y.value, false);
+                 : op == '-'
+                     ? __builtin_sub_overflow(x.value, y.value, &r)
+                     : y.value == 0 || (x.value < 0) != (y.value < 0) || (r = x.value / y.value, false);
       if (!bad) out[i] = (hn_dim){.known = true, .value = r};
     } else if (y.known && y.value == (op == '*' || op == '/'))
       out[i] = x;
@@ -112,14 +114,17 @@ static int32_t elements(const hn_value *v, hn_dim *out, int depth, int *steps) {
   if (v->desc.rank < 0 || v->desc.rank > 1) return -1;
   if (hn_is_op(n, "Cast")) {
     int64_t to = hone_node_int(n, "to", 0), from = n->in[0]->desc.dtype;
-    bool whole = (to == HONE_DTYPE_I64 || to == HONE_DTYPE_I32) && (from == HONE_DTYPE_I64 || from == HONE_DTYPE_I32);
+    bool whole =
+        (to == HONE_DTYPE_I64 || to == HONE_DTYPE_I32) && (from == HONE_DTYPE_I64 || from == HONE_DTYPE_I32);
     return whole ? elements(n->in[0], out, depth + 1, steps) : -1;
   }
-  if (hn_is_op(n, "Identity") || hn_is_op(n, "Squeeze") || hn_is_op(n, "Unsqueeze") || hn_is_op(n, "Reshape")) {
+  if (hn_is_op(n, "Identity") || hn_is_op(n, "Squeeze") || hn_is_op(n, "Unsqueeze") ||
+      hn_is_op(n, "Reshape")) {
     if (n->in[0]->desc.rank < 0 || n->in[0]->desc.rank > 1) return -1;
     return elements(n->in[0], out, depth + 1, steps);
   }
-  if (hn_is_op(n, "Gather") && hone_node_int(n, "axis", 0) == 0 && hn_in(n, 1)) return gather(n, out, depth, steps);
+  if (hn_is_op(n, "Gather") && hone_node_int(n, "axis", 0) == 0 && hn_in(n, 1))
+    return gather(n, out, depth, steps);
   if (hn_is_op(n, "Slice")) return slice(n, out, depth, steps);
   if (hn_is_op(n, "Concat")) return concat(n, out, depth, steps);
   static const struct {

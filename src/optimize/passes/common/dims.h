@@ -6,7 +6,8 @@
 
 enum { HN_DIMS_MAX = 32 };
 
-/* One element: a number, or dimension `axis` of the value `of` (a symbol or unknown), or nothing known (of NULL). */
+/* One element: a number, or dimension `axis` of the value `of` (a symbol or unknown), or nothing known (of
+ * NULL). */
 typedef struct hn_dim {
   bool known;
   int64_t value;
@@ -14,7 +15,8 @@ typedef struct hn_dim {
   int32_t axis;
 } hn_dim;
 
-/* Elements of an integer value of rank 0 or 1 into out[HN_DIMS_MAX]; their number, or -1 when not even that is known. */
+/* Elements of an integer value of rank 0 or 1 into out[HN_DIMS_MAX]; their number, or -1 when not even that
+ * is known. */
 int32_t hn_dims_of(const hn_value *value, hn_dim out[HN_DIMS_MAX]);
 
 #endif

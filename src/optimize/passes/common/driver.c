@@ -44,8 +44,10 @@ static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
 
 typedef HN_VEC(hone_node *) node_list;
 
-/* Runs the pass at one place with a record prepared for the nodes, since a hit takes them out of the graph. */
-static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, uint32_t n, const hone_match *m, hone_node *at) {
+/* Runs the pass at one place with a record prepared for the nodes, since a hit takes them out of the graph.
+ */
+static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, uint32_t n, const hone_match *m,
+                               hone_node *at) {
   uint32_t before = ctx->graph->n_nodes;
   hn_pass_report *r = ctx->report;
   size_t record = r->records.len;
@@ -71,7 +73,8 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   return result;
 }
 
-static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns, hone_node *node) {
+static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
+                               hone_node *node) {
   hone_match m, near;
   hone_reason why, near_why = {""};
   bool have_near = false;
@@ -91,7 +94,8 @@ static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns,
   return HN_PASS_MISS;
 }
 
-static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns, hn_graph *g) {
+static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
+                             hn_graph *g) {
   const hn_pass *p = ctx->pass;
   ctx->graph = g;
   if (p->run) {
@@ -125,7 +129,8 @@ static hone_status run_pass(hn_pass_context *ctx) {
     patterns = HN_NEW_ARRAY(ctx->scratch, hn_pattern, MAX_PATTERNS);
     if (!patterns) return hn_pass_memory(ctx), ctx->status;
     for (; ctx->pass->patterns[n] && n < MAX_PATTERNS; n++) {
-      ctx->status = hn_pattern_compile(ctx->pass->name, ctx->pass->patterns[n], ctx->scratch, &patterns[n], ctx->error);
+      ctx->status =
+          hn_pattern_compile(ctx->pass->name, ctx->pass->patterns[n], ctx->scratch, &patterns[n], ctx->error);
       if (ctx->status != HONE_OK) return ctx->status;
     }
   }
@@ -134,7 +139,8 @@ static hone_status run_pass(hn_pass_context *ctx) {
 
 /* ------------------------------------------------------------------ all passes */
 
-/* Outputs of a nested graph that are values of the graphs around it: an Identity of its own keeps edits local. */
+/* Outputs of a nested graph that are values of the graphs around it: an Identity of its own keeps edits
+ * local. */
 static bool own_outputs(hn_graph *g) {
   for (size_t i = 0; g->parent && i < g->outputs.len; i++) {
     hn_value *v = g->outputs.ptr[i];
@@ -198,13 +204,15 @@ static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
   return status;
 }
 
-hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report, hone_error *error) {
+hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report,
+                        hone_error *error) {
   hn_optimize_options o = options ? *options : (hn_optimize_options){.level = 2};
   hn_pass_report own = {0};
   hn_arena scratch = {0};
   hn_verifier *verifier = NULL;
   hn_pass_report *r = report ? report : &own;
-  hn_pass_context ctx = {.model = model, .graph = model->graph, .options = &o, .scratch = &scratch, .error = error, .report = r};
+  hn_pass_context ctx = {
+      .model = model, .graph = model->graph, .options = &o, .scratch = &scratch, .error = error, .report = r};
   ctx.fold.deadline_ns = hn_now_ns() + (uint64_t)((o.fold_seconds > 0 ? o.fold_seconds : 20) * 1e9);
   ctx.fold.cancel = o.cancel;
   if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)256 << 20;
@@ -220,7 +228,8 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
     }
   if (any && status == HONE_OK && !own_outputs(model->graph))
     status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the optimizer");
-  if (any && status == HONE_OK && o.verify_each) status = hn_verifier_create(model, o.verify_seed, o.cancel, &verifier, error);
+  if (any && status == HONE_OK && o.verify_each)
+    status = hn_verifier_create(model, o.verify_seed, o.cancel, &verifier, error);
   bool changed = any;
   while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
     changed = false;

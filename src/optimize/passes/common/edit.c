@@ -5,7 +5,8 @@
 
 hn_pass_result hn_pass_memory(hn_pass_context *ctx) {
   if (ctx->status == HONE_OK)
-    ctx->status = hn_fail(ctx->error, HONE_ERROR_MEMORY, "cannot allocate memory for pass %s", ctx->pass->name);
+    ctx->status =
+        hn_fail(ctx->error, HONE_ERROR_MEMORY, "cannot allocate memory for pass %s", ctx->pass->name);
   return HN_PASS_FAIL;
 }
 
@@ -13,14 +14,16 @@ hn_pass_result hn_pass_memory(hn_pass_context *ctx) {
 
 int64_t hn_known_ints(const hn_value *v, int64_t *out, int64_t max) {
   const hone_tensor *t = hn_known(v);
-  if (!t || t->desc.rank > 1 || (t->desc.dtype != HONE_DTYPE_I64 && t->desc.dtype != HONE_DTYPE_I32)) return -1;
+  if (!t || t->desc.rank > 1 || (t->desc.dtype != HONE_DTYPE_I64 && t->desc.dtype != HONE_DTYPE_I32))
+    return -1;
   int64_t n = hn_count(t);
   if (n > max) return -1;
   for (int64_t i = 0; i < n; i++) out[i] = hn_get_i64(t, i);
   return n;
 }
 
-int64_t hn_node_ints_or_input(const hone_node *n, const char *attr, uint32_t input, int64_t *out, int64_t max, bool *absent) {
+int64_t hn_node_ints_or_input(const hone_node *n, const char *attr, uint32_t input, int64_t *out, int64_t max,
+                              bool *absent) {
   size_t count;
   const int64_t *list = hone_node_ints(n, attr, &count);
   *absent = false;
@@ -73,8 +76,8 @@ bool hn_known_finite(const hn_value *v) {
 
 /* ------------------------------------------------------------------ building */
 
-/* "stem_pass", with a number where that is taken: short, and stable from run to run. A stem that this pass made already
- * does not get longer. */
+/* "stem_pass", with a number where that is taken: short, and stable from run to run. A stem that this pass
+ * made already does not get longer. */
 static hn_value *fresh_value(hn_pass_context *ctx, const char *stem) {
   char name[200], tail[64];
   snprintf(tail, sizeof tail, "_%.60s", ctx->pass->name);
@@ -101,7 +104,8 @@ hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor
   return v;
 }
 
-hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const void *data) {
+hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
+                           const void *data) {
   void *copy;
   hn_value *v = hn_make_room(ctx, stem, desc, &copy);
   if (v && hone_desc_bytes(desc) > 0) memcpy(copy, data, (size_t)hone_desc_bytes(desc));
@@ -113,7 +117,8 @@ hn_value *hn_make_ints(hn_pass_context *ctx, const char *stem, const int64_t *v,
   return hn_make_constant(ctx, stem, &d, v);
 }
 
-hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, const double *v) {
+hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
+                         const double *v) {
   if (desc->dtype == HONE_DTYPE_F64) return hn_make_constant(ctx, stem, desc, v);
   int64_t n = hone_desc_count(desc);
   float *data = HN_NEW_ARRAY(ctx->scratch, float, n > 0 ? n : 1);
@@ -122,8 +127,8 @@ hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tens
   return hn_make_constant(ctx, stem, desc, data);
 }
 
-hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in, uint32_t n_in,
-                        const hone_tensor_desc *like) {
+hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
+                        uint32_t n_in, const hone_tensor_desc *like) {
   hn_value *out = fresh_value(ctx, before && before->n_out && before->out[0] ? before->out[0]->name : op);
   if (!out) return NULL;
   if (like) out->desc = *like;
@@ -160,7 +165,8 @@ void hn_remove_unread(hone_node *n, int depth) {
   hone_node *producers[8];
   uint32_t k = 0;
   for (uint32_t i = 0; i < n->n_in && depth > 0; i++)
-    if (n->in[i] && n->in[i]->producer && n->in[i]->producer->graph == n->graph && k < 8) producers[k++] = n->in[i]->producer;
+    if (n->in[i] && n->in[i]->producer && n->in[i]->producer->graph == n->graph && k < 8)
+      producers[k++] = n->in[i]->producer;
   hn_node_remove(n);
   while (k > 0) hn_remove_unread(producers[--k], depth - 1);
 }

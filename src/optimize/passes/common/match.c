@@ -18,25 +18,29 @@ static int find_name(const hn_pattern *p, const char *name) {
 static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
   int i = find_name(p, name);
   if (i >= 0) return i;
-  if (p->n_names == HN_PATTERN_NAMES) return hn_lex_fail(lex, "the pattern has more than %d names", HN_PATTERN_NAMES), -1;
+  if (p->n_names == HN_PATTERN_NAMES)
+    return hn_lex_fail(lex, "the pattern has more than %d names", HN_PATTERN_NAMES), -1;
   p->names[p->n_names] = name;
   p->made_by[p->n_names] = -1;
   return (int)p->n_names++;
 }
 
-hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *p, hone_error *error) {
+hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *p,
+                               hone_error *error) {
   *p = (hn_pattern){.name = name};
   hn_lex lex;
   hn_lex_start(&lex, name, text, strlen(text), arena, error);
   while (lex.status == HONE_OK && lex.token.kind != HN_TOKEN_END) {
-    if (p->n_lines == HN_PATTERN_LINES) return hn_lex_fail(&lex, "the pattern has more than %d lines", HN_PATTERN_LINES);
+    if (p->n_lines == HN_PATTERN_LINES)
+      return hn_lex_fail(&lex, "the pattern has more than %d lines", HN_PATTERN_LINES);
     hn_line *l = &p->line[p->n_lines];
     if (hn_line_parse(&lex, l, NULL, NULL, NULL, NULL) != HONE_OK) return lex.status;
     for (uint32_t i = 0; i < l->n_in; i++)
       if (l->in[i].kind == HN_OPERAND_VALUE && intern(&lex, p, l->in[i].name) < 0) return lex.status;
     for (uint32_t i = 0; i < l->n_out; i++) {
       if (!l->out[i]) continue;
-      if (find_name(p, l->out[i]) >= 0) return hn_lex_fail(&lex, "'%%%.40s' is made after it was read, or twice", l->out[i]);
+      if (find_name(p, l->out[i]) >= 0)
+        return hn_lex_fail(&lex, "'%%%.40s' is made after it was read, or twice", l->out[i]);
       int k = intern(&lex, p, l->out[i]);
       if (k < 0) return lex.status;
       p->made_by[k] = (int8_t)p->n_lines;
@@ -48,14 +52,15 @@ hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *are
   return lex.status;
 }
 
-hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out, uint32_t max,
-                                   uint32_t *count, hone_error *error) {
+hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                                   uint32_t max, uint32_t *count, hone_error *error) {
   *count = 0;
   while (text) {
     const char *cut = strstr(text, "\nor\n");
     char *part = hn_arena_strndup(arena, text, cut ? (size_t)(cut - text) : strlen(text));
     if (!part) return hn_fail_memory(error, strlen(text), "a pattern");
-    if (*count == max) return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", name, max);
+    if (*count == max)
+      return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", name, max);
     hone_status status = hn_pattern_compile(name, part, arena, &out[(*count)++], error);
     if (status != HONE_OK) return status;
     text = cut ? cut + 4 : NULL;
@@ -70,7 +75,8 @@ bool hn_same_number(double a, double b) { return a == b || fabs(a - b) <= 1e-6 *
 bool hn_constant_scalar(const hn_value *v, double *out) {
   if (!v || !v->constant || v->is_input) return false;
   hone_dtype d = v->constant->desc.dtype;
-  if (hone_desc_count(&v->constant->desc) != 1 || d == HONE_DTYPE_STRING || d == HONE_DTYPE_C64 || d == HONE_DTYPE_C128)
+  if (hone_desc_count(&v->constant->desc) != 1 || d == HONE_DTYPE_STRING || d == HONE_DTYPE_C64 ||
+      d == HONE_DTYPE_C128)
     return false;
   *out = hn_get_f64(v->constant, 0);
   return true;
@@ -133,11 +139,13 @@ static bool attr_equal(const hn_attr *want, const hn_attr *have, const hone_node
   int32_t rank = axis && n->n_in && n->in[0] ? n->in[0]->desc.rank : 0;
   switch (want->type) {
   case HONE_ATTR_INT: return from_start(want->i, rank) == from_start(have->i, rank);
-  case HONE_ATTR_STRING: return want->s.len == have->s.len && memcmp(want->s.ptr, have->s.ptr, want->s.len) == 0;
+  case HONE_ATTR_STRING:
+    return want->s.len == have->s.len && memcmp(want->s.ptr, have->s.ptr, want->s.len) == 0;
   case HONE_ATTR_INTS:
     if (want->list.n != have->list.n) return false;
     for (size_t i = 0; i < want->list.n; i++)
-      if (from_start(((const int64_t *)want->list.ptr)[i], rank) != from_start(((const int64_t *)have->list.ptr)[i], rank))
+      if (from_start(((const int64_t *)want->list.ptr)[i], rank) !=
+          from_start(((const int64_t *)have->list.ptr)[i], rank))
         return false;
     return true;
   default: return false;
@@ -180,7 +188,8 @@ static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
   for (uint32_t i = 0; i < n->n_out; i++) {
     bool named = i < l->n_out && l->out[i];
     if (!named) {
-      if (n->out[i] && hn_value_needed(n->out[i]) && !missed(s, st, "output %u of %s '%s' is read", i, n->op_type, n->name))
+      if (n->out[i] && hn_value_needed(n->out[i]) &&
+          !missed(s, st, "output %u of %s '%s' is read", i, n->op_type, n->name))
         return false;
       continue;
     }
@@ -240,7 +249,8 @@ static bool solve(search *s, state *st) {
   case HN_OPERAND_NUMBER: {
     double v;
     if (!hn_constant_scalar(g.value, &v)) return false;
-    if (!hn_same_number(v, o->number) && !missed(s, st, "constant %.9g is not %s", v, o->spelled)) return false;
+    if (!hn_same_number(v, o->number) && !missed(s, st, "constant %.9g is not %s", v, o->spelled))
+      return false;
     return solve(s, st);
   }
   case HN_OPERAND_VALUE: {
@@ -288,7 +298,9 @@ hn_value *hn_match_get(const hone_match *m, const char *name) {
   return i >= 0 && m->bound[i] ? m->value[i] : NULL;
 }
 
-const hone_node *hone_match_node(const hone_match *m, uint32_t k) { return k < m->pattern->n_lines ? m->node[k] : NULL; }
+const hone_node *hone_match_node(const hone_match *m, uint32_t k) {
+  return k < m->pattern->n_lines ? m->node[k] : NULL;
+}
 
 bool hone_match_value(const hone_match *m, const char *name, hone_tensor_desc *desc, const void **constant) {
   const hn_value *v = hn_match_get(m, name);

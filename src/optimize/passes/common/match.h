@@ -3,10 +3,11 @@
  *   %s = Sigmoid(%x)
  *   %y = Mul(%x, %s)
  *
- * A name stands for one value wherever it occurs; a name that no line makes matches any value. ?%b may be left out, `_` must
- * be. !%w must be a constant. A number matches a constant of one element with that value (within 1e-6 of it). A|B matches either operator.
- * Attributes named in a line must be present and equal (axis and axes are compared after adding the rank to negative ones);
- * others are free. Add, Mul and their like are tried both ways. What the inner lines make may have no reader outside. */
+ * A name stands for one value wherever it occurs; a name that no line makes matches any value. ?%b may be
+ * left out, `_` must be. !%w must be a constant. A number matches a constant of one element with that value
+ * (within 1e-6 of it). A|B matches either operator. Attributes named in a line must be present and equal
+ * (axis and axes are compared after adding the rank to negative ones); others are free. Add, Mul and their
+ * like are tried both ways. What the inner lines make may have no reader outside. */
 #ifndef HN_OPTIMIZE_PASSES_MATCH_H
 #define HN_OPTIMIZE_PASSES_MATCH_H
 
@@ -33,14 +34,17 @@ struct hone_match {
 typedef enum hn_match_result { HN_MATCH_NO = 0, HN_MATCH_NEAR, HN_MATCH_YES } hn_match_result;
 
 /* Splits a text at its lines "or" and compiles each spelling; *count of at most max. */
-hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out, uint32_t max,
-                                   uint32_t *count, hone_error *error);
+hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                                   uint32_t max, uint32_t *count, hone_error *error);
 
 /* Compiles the text; everything lies in the arena. The names keep pointing into it. */
-hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *out, hone_error *error);
+hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                               hone_error *error);
 
-/* Looks for the pattern with `root` as its last line. NEAR: everything fits but one condition, which *why says. */
-hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out, hone_reason *why);
+/* Looks for the pattern with `root` as its last line. NEAR: everything fits but one condition, which *why
+ * says. */
+hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out,
+                                 hone_reason *why);
 
 /* Value bound to a name; NULL when the pattern has no such name or it was left out. */
 hn_value *hn_match_get(const hone_match *match, const char *name);

@@ -26,7 +26,8 @@ static void fill(hone_tensor *t, hn_rng *rng) {
       hn_set_i64(t, i, (int64_t)hn_rng_below(rng, 2));
 }
 
-/* Runs a graph with inputs found by name: a rewritten model may have fewer (initializers that were inputs). */
+/* Runs a graph with inputs found by name: a rewritten model may have fewer (initializers that were inputs).
+ */
 static hone_status run(hn_verifier *v, hn_model *m, hone_tensor *out, hone_error *error) {
   hn_graph *g = m->graph;
   const hone_tensor **in = hn_calloc(g->inputs.len + 1, sizeof *in);
@@ -40,7 +41,8 @@ static hone_status run(hn_verifier *v, hn_model *m, hone_tensor *out, hone_error
   return status;
 }
 
-static hone_status create(hn_model *m, uint64_t seed, int64_t size, const _Atomic bool *cancel, hn_verifier **out, hone_error *error) {
+static hone_status create(hn_model *m, uint64_t seed, int64_t size, const _Atomic bool *cancel,
+                          hn_verifier **out, hone_error *error) {
   *out = NULL;
   hn_verifier *v = hn_calloc(1, sizeof *v);
   if (!v) goto memory;
@@ -59,7 +61,9 @@ static hone_status create(hn_model *m, uint64_t seed, int64_t size, const _Atomi
     if (!v->names[i]) goto memory;
     if (x->constant) continue;
     if (x->desc.rank < 0 || x->kind != HN_TENSOR || x->desc.dtype == HONE_DTYPE_STRING) {
-      hone_status status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "passes cannot be verified: input '%s' has no known rank or is no tensor of numbers", x->name);
+      hone_status status = hn_fail(
+          error, HONE_ERROR_UNSUPPORTED,
+          "passes cannot be verified: input '%s' has no known rank or is no tensor of numbers", x->name);
       hn_verifier_destroy(v);
       return status;
     }
@@ -87,7 +91,8 @@ memory:
   return hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to verify passes");
 }
 
-hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *cancel, hn_verifier **out, hone_error *error) {
+hone_status hn_verifier_create(hn_model *m, uint64_t seed, const _Atomic bool *cancel, hn_verifier **out,
+                               hone_error *error) {
   hone_status status = HONE_ERROR_INTERNAL;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status != HONE_OK; i++) {
     status = create(m, seed, sizes[i], cancel, out, error);
@@ -111,8 +116,8 @@ void hn_verifier_destroy(hn_verifier *v) {
 static hone_status compare(const char *name, const hone_tensor *a, const hone_tensor *b, hone_error *error) {
   if (a->desc.dtype != b->desc.dtype || !hone_desc_same_dims(&a->desc, &b->desc)) {
     char x[96], y[96];
-    return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' was %s and is %s now", name, hone_desc_format(&a->desc, x, sizeof x),
-                   hone_desc_format(&b->desc, y, sizeof y));
+    return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' was %s and is %s now", name,
+                   hone_desc_format(&a->desc, x, sizeof x), hone_desc_format(&b->desc, y, sizeof y));
   }
   int64_t n = hn_count(a);
   hone_dtype d = a->desc.dtype;
@@ -120,8 +125,8 @@ static hone_status compare(const char *name, const hone_tensor *a, const hone_te
   if (!hone_dtype_is_float(d)) {
     for (int64_t i = 0; i < n; i++)
       if (hn_get_i64(a, i) != hn_get_i64(b, i))
-        return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' element %lld was %lld and is %lld now", name, (long long)i,
-                       (long long)hn_get_i64(a, i), (long long)hn_get_i64(b, i));
+        return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' element %lld was %lld and is %lld now", name,
+                       (long long)i, (long long)hn_get_i64(a, i), (long long)hn_get_i64(b, i));
     return HONE_OK;
   }
   double range = 1e-3;
@@ -134,13 +139,15 @@ static hone_status compare(const char *name, const hone_tensor *a, const hone_te
     double x = hn_get_f64(a, i), y = hn_get_f64(b, i);
     bool same = isnan(x) ? isnan(y) : isinf(x) ? x == y : fabs(x - y) <= bound;
     if (!same)
-      return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' element %lld was %.9g and is %.9g now", name, (long long)i, x, y);
+      return hn_fail(error, HONE_ERROR_INTERNAL, "output '%s' element %lld was %.9g and is %.9g now", name,
+                     (long long)i, x, y);
   }
   return HONE_OK;
 }
 
 hone_status hn_verifier_compare(hn_verifier *v, hn_model *m, hone_error *error) {
-  if (m->graph->outputs.len != v->n_out) return hn_fail(error, HONE_ERROR_INTERNAL, "the number of outputs changed");
+  if (m->graph->outputs.len != v->n_out)
+    return hn_fail(error, HONE_ERROR_INTERNAL, "the number of outputs changed");
   hone_tensor *out = hn_calloc(v->n_out + 1, sizeof *out);
   if (!out) return hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to verify passes");
   hone_status status = run(v, m, out, error);

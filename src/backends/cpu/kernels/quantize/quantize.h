@@ -14,8 +14,8 @@ struct hn_quantize_ops {
   void (*quantize)(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
                    bool is_signed);
   /* The same with round_half_even(src[i] * scale): what integer sums go through. */
-  void (*requantize)(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
-                     bool is_signed);
+  void (*requantize)(void *dst, const float *src, size_t n, const float *scale, const float *zero,
+                     bool vectors, bool is_signed);
   /* dst[i] = (src[i] - zero) * scale */
   void (*dequantize)(float *dst, const void *src, size_t n, const float *scale, const float *zero,
                      bool vectors, bool is_signed);

@@ -14,8 +14,9 @@ static inline vf quantized(vf x, vf scale, vf zero, vf lo, vf hi, bool times) {
   return v_min_number(hi, v_max_number(q, lo));
 }
 
-static inline __attribute__((always_inline)) void to_codes(void *dst_, const float *src, size_t n, const float *scale,
-                                                           const float *zero, bool vectors, bool is_signed, bool times) {
+static inline __attribute__((always_inline)) void to_codes(void *dst_, const float *src, size_t n,
+                                                           const float *scale, const float *zero,
+                                                           bool vectors, bool is_signed, bool times) {
   const vf lo = v_set1(is_signed ? -128.0f : 0.0f), hi = v_set1(is_signed ? 127.0f : 255.0f);
   unsigned char *dst = dst_;
   size_t i = 0;
@@ -35,13 +36,13 @@ static inline __attribute__((always_inline)) void to_codes(void *dst_, const flo
   memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
 }
 
-static void quantize(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
-                     bool is_signed) {
+static void quantize(void *dst, const float *src, size_t n, const float *scale, const float *zero,
+                     bool vectors, bool is_signed) {
   to_codes(dst, src, n, scale, zero, vectors, is_signed, false);
 }
 
-static void requantize(void *dst, const float *src, size_t n, const float *scale, const float *zero, bool vectors,
-                       bool is_signed) {
+static void requantize(void *dst, const float *src, size_t n, const float *scale, const float *zero,
+                       bool vectors, bool is_signed) {
   to_codes(dst, src, n, scale, zero, vectors, is_signed, true);
 }
 
@@ -64,4 +65,5 @@ static void dequantize(float *dst, const void *src_, size_t n, const float *scal
   v_storen(dst + i, v_mul(v_sub(q, z), s), n - i);
 }
 
-static const struct hn_quantize_ops table = {.quantize = quantize, .requantize = requantize, .dequantize = dequantize};
+static const struct hn_quantize_ops table = {
+    .quantize = quantize, .requantize = requantize, .dequantize = dequantize};

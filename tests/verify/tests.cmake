@@ -1,1 +1,0 @@
-hone_test(test_verify_kernels test_verify_kernels.c)
