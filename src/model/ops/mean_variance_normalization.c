@@ -40,7 +40,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   double *var = mean ? hn_scratch(call, cells, sizeof *var, error) : NULL;
   if (!var) return HONE_ERROR_MEMORY;
   if (n == 0) return HONE_OK;
-  const double per_cell = (double)(n / cells);
+  const int64_t elements = n / cells; /* exact: cells divides n */
+  const double per_cell = (double)elements;
   const hone_tensor *operand = &kept;
   hn_iter it;
   for (int64_t i = 0; i < cells; i++) mean[i] = var[i] = 0;

@@ -135,24 +135,28 @@ typedef struct hn_binary_loops {
     .of = { [HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, HN_WRAP_LOOP_ENTRIES }                 \
   }
 /* A loop for each signed and unsigned integer; R is the element type or uint8_t (bool). */
-#define HN_BINARY_INT_LOOPS(expr)                                                                            \
-  HN_BINARY_LOOP(i8, int8_t, int8_t, int8_t, expr)                                                           \
-  HN_BINARY_LOOP(u8, uint8_t, uint8_t, uint8_t, expr) HN_BINARY_LOOP(i16, int16_t, int16_t, int16_t, expr)   \
-      HN_BINARY_LOOP(u16, uint16_t, uint16_t, uint16_t, expr)                                                \
-          HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, expr)                                               \
-              HN_BINARY_LOOP(u32, uint32_t, uint32_t, uint32_t, expr)                                        \
-                  HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, expr)                                       \
-                      HN_BINARY_LOOP(u64, uint64_t, uint64_t, uint64_t, expr)
-#define HN_BINARY_COMPARE_LOOPS(expr)                                                                        \
-  HN_BINARY_LOOP(f32, float, float, uint8_t, expr)                                                           \
-  HN_BINARY_LOOP(f64, double, double, uint8_t, expr) HN_BINARY_LOOP(i8, int8_t, int8_t, uint8_t, expr)       \
-      HN_BINARY_LOOP(u8, uint8_t, uint8_t, uint8_t, expr)                                                    \
-          HN_BINARY_LOOP(i16, int16_t, int16_t, uint8_t, expr)                                               \
-              HN_BINARY_LOOP(u16, uint16_t, uint16_t, uint8_t, expr)                                         \
-                  HN_BINARY_LOOP(i32, int32_t, int32_t, uint8_t, expr)                                       \
-                      HN_BINARY_LOOP(u32, uint32_t, uint32_t, uint8_t, expr)                                 \
-                          HN_BINARY_LOOP(i64, int64_t, int64_t, uint8_t, expr)                               \
-                              HN_BINARY_LOOP(u64, uint64_t, uint64_t, uint8_t, expr)
+// clang-format off
+#define HN_BINARY_INT_LOOPS(expr) \
+  HN_BINARY_LOOP(i8, int8_t, int8_t, int8_t, expr) \
+  HN_BINARY_LOOP(u8, uint8_t, uint8_t, uint8_t, expr) \
+  HN_BINARY_LOOP(i16, int16_t, int16_t, int16_t, expr) \
+  HN_BINARY_LOOP(u16, uint16_t, uint16_t, uint16_t, expr) \
+  HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, expr) \
+  HN_BINARY_LOOP(u32, uint32_t, uint32_t, uint32_t, expr) \
+  HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, expr) \
+  HN_BINARY_LOOP(u64, uint64_t, uint64_t, uint64_t, expr)
+#define HN_BINARY_COMPARE_LOOPS(expr) \
+  HN_BINARY_LOOP(f32, float, float, uint8_t, expr) \
+  HN_BINARY_LOOP(f64, double, double, uint8_t, expr) \
+  HN_BINARY_LOOP(i8, int8_t, int8_t, uint8_t, expr) \
+  HN_BINARY_LOOP(u8, uint8_t, uint8_t, uint8_t, expr) \
+  HN_BINARY_LOOP(i16, int16_t, int16_t, uint8_t, expr) \
+  HN_BINARY_LOOP(u16, uint16_t, uint16_t, uint8_t, expr) \
+  HN_BINARY_LOOP(i32, int32_t, int32_t, uint8_t, expr) \
+  HN_BINARY_LOOP(u32, uint32_t, uint32_t, uint8_t, expr) \
+  HN_BINARY_LOOP(i64, int64_t, int64_t, uint8_t, expr) \
+  HN_BINARY_LOOP(u64, uint64_t, uint64_t, uint8_t, expr)
+// clang-format on
 #define HN_BINARY_NUMBER_TABLE                                                                               \
   {                                                                                                          \
     .of = { [HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, HN_INT_LOOP_ENTRIES }                  \

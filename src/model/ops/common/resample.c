@@ -74,7 +74,8 @@ void hn_resample_fill(const hn_resize *r, int32_t d, hn_resample_axis *t) {
       continue;
     }
     t->identity = t->identity && x == (float)o;
-    double base = floor(x), sum = 0, first = base - (double)(t->taps / 2) + 1;
+    const int64_t half = t->taps / 2; /* taps are even here */
+    double base = floor(x), sum = 0, first = base - (double)half + 1;
     for (int64_t k = 0; k < t->taps; k++) {
       double at = first + (double)k, dist = (at - x) * by;
       double w = r->mode == HN_RESIZE_LINEAR ? kernel_linear(dist) : kernel_cubic(dist, r->cubic_a);
