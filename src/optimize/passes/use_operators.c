@@ -27,10 +27,16 @@ static hn_pass_result run(hn_pass_context *ctx) {
       continue;
     }
     hn_pass_record_add(ctx, true, h->nodes, h->n_nodes, "this is %s", op);
+    hn_value *old = h->root->out[0];
     hone_node *n = linked_copy(ctx, h);
-    if (!n || !hn_replace(ctx, h->root->out[0], n->out[0]))
+    if (!n || !hn_replace(ctx, old, n->out[0])) {
       result = HN_PASS_FAIL;
-    else
+      break;
+    }
+    /* Matches behind this one were made when `old` still stood there. */
+    for (size_t k = i + 1; k < hits.len; k++)
+      for (uint32_t j = 0; j < hits.ptr[k].node->n_in; j++)
+        if (hits.ptr[k].node->in[j] == old) hits.ptr[k].node->in[j] = n->out[0];
       hn_remove_unread(h->root, (int)h->n_nodes);
   }
   hn_vec_free(&hits);
