@@ -19,7 +19,7 @@ deps-test:
 demo: all
 	@mkdir -p $(BUILD)/demo
 	$(BUILD)/hone zoo resnet50 --batch 1 -o $(BUILD)/demo/resnet50.onnx
-	cd $(BUILD)/demo && ../hone resnet50.onnx
+	$(BUILD)/hone $(BUILD)/demo/resnet50.onnx --output-dir $(BUILD)/demo/hone-report
 
 test: deps-test
 	@sh tools/test.sh

@@ -95,7 +95,7 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input file (seeded random)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
     CLI_OPT_RUN,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

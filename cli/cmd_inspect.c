@@ -5,6 +5,7 @@
 #include <string.h>
 
 static json_t *port_json(const hone_port *port, const hone_bound_shape *bound) {
+  if (port->optional) bound = NULL; /* its initializer has the shape */
   json_t *o = cli_desc_json(bound ? &bound->desc : &port->desc);
   json_object_set_new(o, "name", json_string(port->name));
   json_t *symbols = json_array();
@@ -12,6 +13,7 @@ static json_t *port_json(const hone_port *port, const hone_bound_shape *bound) {
     json_array_append_new(symbols, port->symbol[k] ? json_string(port->symbol[k]) : json_null());
   json_object_set_new(o, "symbols", symbols);
   if (bound) json_object_set_new(o, "chosen", json_boolean(bound->chosen));
+  if (port->optional) json_object_set_new(o, "optional", json_true());
   return o;
 }
 
@@ -47,13 +49,20 @@ static json_t *document(const char *path, const hone_model *model, const hone_mo
 static void ports_text(const hone_model *model, const hone_bound_shape *bound, bool inputs) {
   hone_port port;
   char text[128];
-  for (uint32_t i = 0; inputs ? hone_model_input(model, i, &port) : hone_model_output(model, i, &port); i++)
+  uint32_t optional = 0;
+  for (uint32_t i = 0; inputs ? hone_model_input(model, i, &port) : hone_model_output(model, i, &port); i++) {
+    if (port.optional) { /* old exporters list every weight */
+      optional++;
+      continue;
+    }
     printf("%-9s %s  %s%s\n",
            i        ? ""
            : inputs ? "inputs"
                     : "outputs",
            port.name, hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
            bound && bound[i].chosen ? "  (chosen; --shape changes it)" : "");
+  }
+  if (optional) printf("%-9s and %u that have an initializer\n", "", optional);
 }
 
 static void text(const cli_args *args, const char *path, const hone_model *model,

@@ -147,7 +147,7 @@ static int run(const cli_args *args) {
   return code;
 }
 
-static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE",
+static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
                                       "an input: .npy, .npz, .pb, .jpg or .png (seeded random)"},
                                      {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
                                       "write every output as DIR/<name>.npy, and DIR/outputs.json"},
@@ -157,14 +157,16 @@ static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs),
                                      CLI_OPT_JSON,
                                      CLI_OPT_HELP,
                                      CLI_END};
-const cli_command cli_cmd_run = {"run",
-                                 "MODEL [--input NAME=FILE]...",
-                                 "run a model once",
-                                 "Inputs without a file are random but seeded; integers respect embedding "
-                                 "tables, masks are ones. Pictures are resized\n"
-                                 "and normalised as for ImageNet. In file names every character of an "
-                                 "output's name outside A-Za-z0-9._- becomes _.",
-                                 options,
-                                 1,
-                                 1,
-                                 run};
+const cli_command cli_cmd_run = {
+    "run",
+    "MODEL [--input [NAME=]FILE]...",
+    "run a model once",
+    "Inputs without a file are random but seeded; integers respect embedding "
+    "tables, masks are ones. Pictures are resized\n"
+    "and normalised as for ImageNet. NAME may be left out for a model with one input.\n"
+    "In file names every character of an "
+    "output's name outside A-Za-z0-9._- becomes _.",
+    options,
+    1,
+    1,
+    run};

@@ -61,12 +61,19 @@ static void probabilities(float *p, int64_t n) {
   for (int64_t i = 0; i < n; i++) p[i] = (float)(exp(p[i] - most) / sum);
 }
 
+/* Names of other classes would be printed with great confidence. */
+static void note_count(const cli_labels *labels, int64_t classes) {
+  if (labels->n != (size_t)classes && labels->n != (size_t)classes + 1)
+    cli_note("--labels: the file has %zu lines, the output has %lld classes", labels->n, (long long)classes);
+}
+
 json_t *cli_labels_top5(const cli_labels *labels, const hone_tensor *scores) {
   const hone_tensor_desc *d = &scores->desc;
   int64_t count = hone_desc_count(d), classes = 1;
   for (int32_t k = 1; k < d->rank; k++) classes *= d->dim[k];
   if (d->rank == 1) classes = d->dim[0];
   if (d->dtype != HONE_DTYPE_F32 || classes < 2 || count < classes) return NULL;
+  note_count(labels, classes);
   float *p = malloc((size_t)classes * sizeof *p);
   json_t *rows = json_array();
   for (int64_t r = 0; p && r < count / classes; r++) {

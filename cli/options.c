@@ -125,7 +125,7 @@ void cli_args_free(cli_args *args) {
 }
 
 void cli_print_help(const cli_command *c) {
-  printf("%s\n\nusage: hone %s %s\n", c->summary, c->name, c->arguments);
+  printf("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
   if (c->details) printf("\n%s\n", c->details);
   printf("\noptions:\n");
   for (const cli_option *o = c->options; o->name; o++) {

@@ -55,6 +55,14 @@ hone_status cli_check_device(const cli_args *args, hone_error *error) {
   return HONE_ERROR_MISSING;
 }
 
+/* Whether the model has one input that no initializer serves: then --input needs no name. */
+static bool one_input(const hone_model *model) {
+  hone_port port;
+  uint32_t required = 0;
+  for (uint32_t i = 0; hone_model_input(model, i, &port); i++) required += !port.optional;
+  return required == 1;
+}
+
 /* NAME=FILE of --input for this input; NULL: none. An argument without "=" belongs to the only input. */
 static const char *file_of(const cli_args *args, const char *name, bool only) {
   size_t len = strlen(name);
@@ -69,6 +77,7 @@ static const char *file_of(const cli_args *args, const char *name, bool only) {
 /* Every --input must name an input of the model. */
 static hone_status check_input_names(const cli_args *args, const hone_model *model, hone_error *error) {
   uint32_t n = hone_model_inputs(model);
+  bool one = one_input(model);
   for (size_t k = 0; k < args->inputs.n; k++) {
     const char *text = args->inputs.item[k], *names[32];
     size_t n_names = 0;
@@ -77,7 +86,7 @@ static hone_status check_input_names(const cli_args *args, const hone_model *mod
       hone_port port;
       if (!hone_model_input(model, i, &port)) continue;
       size_t len = strlen(port.name);
-      found = (strncmp(text, port.name, len) == 0 && text[len] == '=') || (n == 1 && !strchr(text, '='));
+      found = (strncmp(text, port.name, len) == 0 && text[len] == '=') || (one && !strchr(text, '='));
       if (n_names < 32) names[n_names++] = port.name;
     }
     if (found) continue;
@@ -114,11 +123,12 @@ static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error 
   if (!more) return fail(error, HONE_ERROR_MEMORY, "out of memory");
   s->bindings = more;
   uint32_t given = s->n_bindings;
+  bool one = one_input(s->model);
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     hone_port port;
     hone_tensor_desc want;
     hone_model_input(s->model, i, &port);
-    const char *file = file_of(args, port.name, s->n_inputs == 1);
+    const char *file = file_of(args, port.name, one && !port.optional);
     if (!file) continue;
     cli_session view = *s;
     view.n_bindings = given;
@@ -187,6 +197,20 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   return status;
 }
 
+/* When a picture's size settled what the model leaves open, that may be what does not fit. */
+static void hint_of_shape(const cli_session *s, hone_error *error) {
+  hone_port port;
+  for (uint32_t i = 0; hone_model_input(s->model, i, &port); i++)
+    for (int32_t k = 0; s->data[i].impl && k < port.desc.rank; k++)
+      if (port.desc.dim[k] < 0 && s->data[i].tensor.desc.dim[k] > 1) {
+        snprintf(error->hint, sizeof error->hint,
+                 "the --input file settled the shape of '%.60s'; --shape %.60s=1x3x224x224 sets it and "
+                 "resizes pictures",
+                 port.name, port.name);
+        return;
+      }
+}
+
 hone_status cli_session_open(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
   *s = (cli_session){0};
   double start = cli_now_ms();
@@ -203,6 +227,7 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   hone_engine_options o = {.device = cli_device_name(args), .threads = (uint32_t)args->threads};
   status = hone_engine_create(&o, &s->engine, error);
   if (status == HONE_OK) status = cli_session_replan(s, args, (int)args->level, error);
+  if (status == HONE_ERROR_INPUT && !args->shapes.n && !error->hint[0]) hint_of_shape(s, error);
   s->load_ms = cli_now_ms() - start;
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_inputs(s->plan); i++) {
     const hone_bound_shape *b = hone_plan_bound(s->plan, i);

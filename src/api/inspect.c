@@ -17,9 +17,20 @@ static double elements_of(const hone_tensor_desc *d) {
   return n > 0 ? (double)n : 0;
 }
 
-/* Parameters are constants of floating-point type, counted once however often they are read. */
+/* Whether a reader takes the constant as quantised numbers: weights of 8 bits, biases of 32. */
+static bool is_quantised(const hn_value *v) {
+  for (size_t i = 0; i < v->users.len; i++) {
+    const char *type = v->users.ptr[i].node->op_type;
+    if (strcmp(type, "DequantizeLinear") == 0 || strncmp(type, "QLinear", 7) == 0 ||
+        strcmp(type, "ConvInteger") == 0 || strcmp(type, "MatMulInteger") == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Parameters are constants of floating-point type or quantised, counted once however often they are read. */
 static bool is_parameter(const hn_value *v) {
-  if (!v || !hone_dtype_is_float(v->desc.dtype)) return false;
+  if (!v || !(hone_dtype_is_float(v->desc.dtype) || is_quantised(v))) return false;
   return v->producer ? strcmp(v->producer->op_type, "Constant") == 0
                      : v->constant != NULL; /* exporters write both */
 }

@@ -88,6 +88,29 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
   return text;
 }
 
+/* As a shell's word: quoted when it holds anything that a shell may take for more. */
+static const char *shell_word(hn_diagnosis *d, const char *text) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/:,=@%";
+  if (*text && !text[strspn(text, plain)]) return text;
+  size_t size = 3;
+  for (const char *p = text; *p; p++) size += *p == '\'' ? 4 : 1;
+  char *word = hn_arena_alloc(d->arena, size), *out = word;
+  if (!word) {
+    d->failed = true;
+    return "";
+  }
+  *out++ = '\'';
+  for (const char *p = text; *p; p++) {
+    if (*p == '\'') {
+      memcpy(out, "'\\'", 3);
+      out += 3;
+    }
+    *out++ = *p;
+  }
+  memcpy(out, "'", 2);
+  return word;
+}
+
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
   d->worst = HONE_SEVERITY_HIGH;
@@ -196,8 +219,8 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *th
                     .facts = profile->facts,
                     .typical_wall_ms = hn_typical_wall_ms(profile),
                     .t = thresholds ? thresholds : &defaults,
-                    .model = model ? model : "MODEL.onnx",
                     .arena = &owned->arena};
+  d.model = model ? shell_word(&d, model) : "MODEL.onnx";
   for (size_t i = 0; i < sizeof rules / sizeof *rules && !d.failed; i++) {
     d.rule = rules[i]->name;
     rules[i]->run(&d);
