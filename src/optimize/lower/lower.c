@@ -70,7 +70,7 @@ static const void *permuted(hn_lowering *l, const hone_tensor *t, const hone_ten
   return out;
 }
 
-static uint32_t constant_slot(hn_lowering *l, const hn_value *v, hone_layout layout) {
+uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hone_layout layout) {
   uint32_t *s = slots_of(l, v);
   if (!s) return HN_NO_SLOT;
   if (s[layout] != HN_NO_SLOT) return s[layout];
@@ -122,7 +122,7 @@ static bool add_input(hn_lowering *l, draft *d, const hn_value *v, hone_layout l
   d->in[i] = (hone_step_tensor){0};
   if (!v) return true;
   if (v->constant && !v->producer) {
-    d->in_slot[i] = constant_slot(l, v, layout);
+    d->in_slot[i] = hn_lower_constant(l, v, layout);
     if (d->in_slot[i] == HN_NO_SLOT) return false;
     const hn_slot *s = &l->plan->slots.ptr[d->in_slot[i]];
     d->in[i] = (hone_step_tensor){s->desc, s->constant};
@@ -366,7 +366,7 @@ static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_err
 static hone_status slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
                             hone_error *error) {
   if (v->constant && !v->producer) {
-    *out = constant_slot(l, v, layout);
+    *out = hn_lower_constant(l, v, layout);
     return *out == HN_NO_SLOT ? hn_fail_memory(error, 0, "a constant") : HONE_OK;
   }
   uint32_t *s = slots_of(l, v);

@@ -10,11 +10,13 @@
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
+#include "base/mem.h"
+#include "model/ir/eval.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS, MAX_NODES = 8 };
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
 
 static const struct {
   const char *op_type, *anchor;
@@ -128,7 +130,7 @@ static bool find(const hn_unit *u, found *f) {
 static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[f->quantise->out[0]->id];
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, INPUTS);
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, MAX_NODES);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 3);
   if (!u || !in || !nodes) return false;
   in[X] = f->x->in[0], in[X_SCALE] = f->x->in[1], in[X_ZERO] = zero_of(f->x);
   if (f->w) in[W] = f->w->in[0], in[W_SCALE] = f->w->in[1], in[W_ZERO] = zero_of(f->w);
@@ -142,15 +144,15 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
                  .out = f->quantise->out[0],
                  .nodes = nodes,
                  .order = root->order};
-  const hone_node *own[] = {f->node, f->act, f->quantise};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (own[i]) nodes[u->n_nodes++] = own[i];
+  const hone_node *part[] = {f->node, f->act, f->quantise};
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    if (part[i]) nodes[u->n_nodes++] = part[i];
   *taken = hn_lower_takes(l, u);
   if (!*taken) return true;
-  for (size_t i = 0; i + 1 < sizeof own / sizeof *own; i++) {
-    if (!own[i]) continue;
-    l->by_value[own[i]->out[0]->id]->into = root; /* for the sweep below */
-    l->by_value[own[i]->out[0]->id] = root;
+  for (size_t i = 0; i + 1 < sizeof part / sizeof *part; i++) {
+    if (!part[i]) continue;
+    l->by_value[part[i]->out[0]->id]->into = root; /* for the sweep below */
+    l->by_value[part[i]->out[0]->id] = root;
   }
   *root = *u; /* in its place in the list */
   return true;
@@ -168,6 +170,84 @@ static hn_unit *swallowed_by(const hn_lowering *l, const hone_node *n, const boo
   return l->by_value[v->users.ptr[0].node->out[0]->id];
 }
 
+/* The value that a DequantizeLinear of a constant makes, as a constant of the plan: the graph keeps its
+ * codes. Has the id of v, so that both names lead to one slot. */
+static hone_status compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error) {
+  const hone_node *n = v->producer;
+  const hone_tensor *in[3] = {n->in[0]->constant, n->in[1]->constant,
+                              zero_of(n) ? zero_of(n)->constant : NULL};
+  hone_tensor made = {0}, *result[] = {&made};
+  hn_budget budget = {0};
+  *out = NULL;
+  hone_status status = hn_eval_node(n, in, result, l->temp, &budget, error);
+  if (status != HONE_OK) return status;
+  const size_t bytes = (size_t)hone_desc_bytes(&made.desc);
+  hn_value *c = HN_NEW(l->temp, hn_value);
+  hone_tensor *t = HN_NEW(&l->plan->arena, hone_tensor);
+  void *data = hn_arena_aligned(&l->plan->arena, bytes ? bytes : 1, HN_MEM_ALIGN);
+  if (c && t && data) {
+    memcpy(data, made.data, bytes);
+    *t = (hone_tensor){.desc = made.desc, .data = data};
+    *c = *v;
+    c->producer = NULL;
+    c->constant = t;
+    l->plan->constant_bytes += bytes;
+    if (hn_lower_constant(l, c, HONE_LAYOUT_ROW_MAJOR) != HN_NO_SLOT) *out = c;
+  }
+  hn_free(made.data);
+  return *out ? HONE_OK : hn_fail_memory(error, bytes, "dequantised weights");
+}
+
+/* u stands for n, too, which comes before its own nodes. */
+static bool own(hn_lowering *l, hn_unit *u, const hone_node *n) {
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, u->n_nodes + 1);
+  if (!nodes) return false;
+  nodes[0] = n;
+  memcpy(nodes + 1, u->nodes, u->n_nodes * sizeof *nodes);
+  u->nodes = nodes;
+  u->n_nodes++;
+  return true;
+}
+
+/* Dequantises constants that float operators read, and hands them to their readers. */
+static hone_status fold(hn_lowering *l, hone_error *error) {
+  hn_value **made = HN_NEW_ARRAY(l->temp, hn_value *, l->plan->model->next_value_id);
+  bool any = false;
+  if (!made) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
+  for (size_t i = 0; i < l->units.len; i++) {
+    hn_unit *u = l->units.ptr[i];
+    if (u->into || u->n_nodes != 1 || !is_op(u->node, "DequantizeLinear") || !dequantised(u->out) ||
+        !fixed(u->node->in[0]) || u->out->is_output)
+      continue;
+    hone_status status = compute(l, u->out, &made[u->out->id], error);
+    if (status != HONE_OK) return status;
+    any = true;
+  }
+  for (size_t i = 0; i < l->units.len && any; i++) {
+    hn_unit *u = l->units.ptr[i];
+    hn_value **in = NULL;
+    for (uint32_t k = 0; k < u->n_in; k++) {
+      hn_value *c = u->in[k] ? made[u->in[k]->id] : NULL;
+      if (!c) continue;
+      if (!in) {
+        if (!(in = HN_NEW_ARRAY(l->temp, hn_value *, u->n_in)))
+          return hn_fail_memory(error, u->n_in, "lowering");
+        memcpy(in, u->in, u->n_in * sizeof *in);
+        u->in = in;
+      }
+      in[k] = c;
+      hn_unit *from = l->by_value[c->id];
+      if (from == u || from->into) continue;
+      from->into = u; /* the first reader */
+      if (!own(l, u, from->node)) return hn_fail_memory(error, u->n_nodes, "lowering");
+    }
+  }
+  for (size_t i = 0; i < l->units.len && any; i++) /* without a reader in this graph */
+    if (l->units.ptr[i]->out && made[l->units.ptr[i]->out->id] && !l->units.ptr[i]->into)
+      l->units.ptr[i]->into = l->units.ptr[i];
+  return HONE_OK;
+}
+
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
   if (l->plan->reference || l->plan->level < 2) return HONE_OK;
   /* by value: made by the float operator inside of an integer unit */
@@ -180,18 +260,17 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     if (!make_unit(l, &f, &taken)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
     if (taken) any = integer[f.node->out[0]->id] = true;
   }
-  if (!any) return HONE_OK;
-  for (size_t i = 0; i < l->units.len; i++) {
+  for (size_t i = 0; i < l->units.len && any; i++) {
     hn_unit *u = l->units.ptr[i], *by = NULL;
     if (!u->into && u->n_nodes == 1 && is_op(u->node, "DequantizeLinear"))
       by = swallowed_by(l, u->node, integer);
-    if (!by || by->n_nodes == MAX_NODES) continue;
-    memmove(by->nodes + 1, by->nodes, by->n_nodes * sizeof *by->nodes);
-    by->nodes[0] = u->node;
-    by->n_nodes++;
+    if (!by) continue;
+    if (!own(l, by, u->node)) return hn_fail_memory(error, by->n_nodes, "lowering");
     l->by_value[u->out->id] = by;
     u->into = by;
   }
+  hone_status status = fold(l, error);
+  if (status != HONE_OK) return status;
   size_t kept = 0;
   for (size_t i = 0; i < l->units.len; i++)
     if (!l->units.ptr[i]->into) l->units.ptr[kept++] = l->units.ptr[i];
