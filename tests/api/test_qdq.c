@@ -1,5 +1,5 @@
-/* Quantised models end in exact integers: what plans of level 2 make of operators between DequantizeLinear and
- * QuantizeLinear, element for element against sums of 64-bit integers. */
+/* Quantised models end in exact integers: what plans of level 2 make of operators between DequantizeLinear
+ * and QuantizeLinear, element for element against sums of 64-bit integers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ static unsigned seed = 7;
 
 static int64_t next(int64_t below) { return (int64_t)((seed = seed * 1664525u + 1013904223u) >> 8) % below; }
 
-static hn_value *constant(hn_model *m, hone_dtype dtype, int32_t rank, const int64_t *dims, const void *data) {
+static hn_value *constant(hn_model *m, hone_dtype dtype, int32_t rank, const int64_t *dims,
+                          const void *data) {
   hone_tensor_desc d = hone_desc(dtype, rank, dims);
   return hn_value_constant(m->graph, NULL, &d, data, true);
 }
@@ -56,39 +57,52 @@ static hn_model *build(void) {
   hn_model *m = hn_model_create(NULL);
   assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
   const int64_t m1 = M, n1 = N;
-  hn_value *u8_x = constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero), *u8_y = constant(m, HONE_DTYPE_U8, 0, NULL, &y_zero),
-           *u8_p = constant(m, HONE_DTYPE_U8, 0, NULL, &p_zero), *u8_g = constant(m, HONE_DTYPE_U8, 0, NULL, &g_zero),
-           *i8_r = constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero), *i8_0 = constant(m, HONE_DTYPE_I8, 0, NULL, &none);
-  for (int i = 0; i < M; i++) w_scale[i] = 0.004f + 0.001f * (float)i, b_scale[i] = x_scale * w_scale[i], bias[i] = (int32_t)next(9000) - 4000;
+  hn_value *u8_x = constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+           *u8_y = constant(m, HONE_DTYPE_U8, 0, NULL, &y_zero),
+           *u8_p = constant(m, HONE_DTYPE_U8, 0, NULL, &p_zero),
+           *u8_g = constant(m, HONE_DTYPE_U8, 0, NULL, &g_zero),
+           *i8_r = constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
+           *i8_0 = constant(m, HONE_DTYPE_I8, 0, NULL, &none);
+  for (int i = 0; i < M; i++)
+    w_scale[i] = 0.004f + 0.001f * (float)i, b_scale[i] = x_scale * w_scale[i],
+    bias[i] = (int32_t)next(9000) - 4000;
   for (int8_t *k = &w[0][0][0][0]; k < &w[0][0][0][0] + sizeof w; k++) *k = (int8_t)(next(255) - 127);
   for (int8_t *k = &v[0][0]; k < &v[0][0] + sizeof v; k++) *k = (int8_t)(next(255) - 127);
   for (int8_t *k = &t[0][0]; k < &t[0][0] + sizeof t; k++) *k = (int8_t)(next(255) - 127);
   for (int i = 0; i < N; i++) g_bias[i] = (int32_t)next(20000) - 10000;
 
-  hn_value *x = op(m, "DequantizeLinear", input(m, "x", 4, (const int64_t[]){1, C, H, W}), number(m, x_scale), u8_x);
+  hn_value *x =
+      op(m, "DequantizeLinear", input(m, "x", 4, (const int64_t[]){1, C, H, W}), number(m, x_scale), u8_x);
   hn_value *rw = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){M, C, 3, 3}, w),
                     constant(m, HONE_DTYPE_F32, 1, &m1, w_scale), NULL);
   assert_true(hn_node_set_int(rw->producer, "axis", 0));
-  hn_value *rb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &m1, bias), constant(m, HONE_DTYPE_F32, 1, &m1, b_scale), NULL);
+  hn_value *rb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &m1, bias),
+                    constant(m, HONE_DTYPE_F32, 1, &m1, b_scale), NULL);
   assert_true(hn_node_set_int(rb->producer, "axis", 0));
   hn_value *c = op(m, "Conv", x, rw, rb);
   assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
   hn_value *y = result(m, op(m, "QuantizeLinear", op(m, "Relu", c, NULL, NULL), number(m, y_scale), u8_y));
   hn_value *ry = op(m, "DequantizeLinear", y, number(m, y_scale), u8_y);
   result(m, op(m, "QuantizeLinear", op(m, "GlobalAveragePool", ry, NULL, NULL), number(m, p_scale), u8_p));
-  hn_value *rw2 = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){3, M, 1, 1}, w), number(m, 0.01f), i8_0);
+  hn_value *rw2 = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){3, M, 1, 1}, w),
+                     number(m, 0.01f), i8_0);
   result(m, op(m, "Conv", ry, rw2, NULL));
 
-  hn_value *g = op(m, "DequantizeLinear", input(m, "g", 2, (const int64_t[]){3, K}), number(m, x_scale), u8_x);
-  hn_value *rv = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v), number(m, v_scale), i8_0);
-  hn_value *gb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &n1, g_bias), number(m, x_scale * v_scale), NULL);
+  hn_value *g =
+      op(m, "DequantizeLinear", input(m, "g", 2, (const int64_t[]){3, K}), number(m, x_scale), u8_x);
+  hn_value *rv = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v),
+                    number(m, v_scale), i8_0);
+  hn_value *gb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &n1, g_bias),
+                    number(m, x_scale * v_scale), NULL);
   hn_value *q = op(m, "Gemm", g, rv, gb);
   assert_true(hn_node_set_int(q->producer, "transB", 1));
   result(m, op(m, "QuantizeLinear", q, number(m, g_scale), u8_g));
-  hn_value *rt = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){K, N}, t), number(m, t_scale), i8_0);
+  hn_value *rt = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){K, N}, t),
+                    number(m, t_scale), i8_0);
   result(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rt, NULL), number(m, r_scale), i8_r));
   hone_error e = {0};
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
   return m;
 }
 
@@ -103,7 +117,8 @@ static int64_t conv_sum(const uint8_t *x, int o, int y0, int x0) {
     for (int i = 0; i < 3; i++)
       for (int j = 0; j < 3; j++) {
         const int yy = y0 + i - 1, xx = x0 + j - 1;
-        if (yy >= 0 && yy < H && xx >= 0 && xx < W) sum += ((int64_t)x[(c * H + yy) * W + xx] - x_zero) * w[o][c][i][j];
+        if (yy >= 0 && yy < H && xx >= 0 && xx < W)
+          sum += ((int64_t)x[(c * H + yy) * W + xx] - x_zero) * w[o][c][i][j];
       }
   return sum;
 }
@@ -127,14 +142,17 @@ static void integers_are_exact(void **state) {
   for (size_t i = 0; i < sizeof x; i++) x[i] = (uint8_t)next(256);
   for (size_t i = 0; i < sizeof g; i++) g[i] = (uint8_t)next(256);
   assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, &e), HONE_OK);
-  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(steps_of(plan, "qlinear_conv"), 1);
   assert_int_equal(steps_of(plan, "qlinear_average"), 1);
   assert_int_equal(steps_of(plan, "qlinear_gemm"), 1);
   assert_int_equal(steps_of(plan, "qlinear_matmul"), 1);
-  assert_int_equal(steps_of(plan, "dequantize_linear"), 1); /* y for the Conv that stays float; its weights are folded */
+  assert_int_equal(steps_of(plan, "dequantize_linear"),
+                   1); /* y for the Conv that stays float; its weights are folded */
   assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
-  const hone_tensor in[] = {{hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}), x}, {hone_desc(HONE_DTYPE_U8, 2, (const int64_t[]){3, K}), g}};
+  const hone_tensor in[] = {{hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}), x},
+                            {hone_desc(HONE_DTYPE_U8, 2, (const int64_t[]){3, K}), g}};
   const hone_tensor *const ins[] = {&in[0], &in[1]};
   assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
   const uint8_t *y = hone_context_output(context, 0)->data, *p = hone_context_output(context, 1)->data,
@@ -144,7 +162,8 @@ static void integers_are_exact(void **state) {
   for (int o = 0; o < M; o++) {
     int64_t sum = 0;
     for (int i = 0; i < P; i++) {
-      assert_int_equal(y[o * P + i], code(conv_sum(x, o, i / W, i % W), x_scale * w_scale[o] / y_scale, y_zero, 0, 255));
+      assert_int_equal(y[o * P + i],
+                       code(conv_sum(x, o, i / W, i % W), x_scale * w_scale[o] / y_scale, y_zero, 0, 255));
       sum += y[o * P + i] - y_zero;
     }
     assert_int_equal(p[o], code(sum, y_scale / (p_scale * (float)P), p_zero, 0, 255));
@@ -153,7 +172,8 @@ static void integers_are_exact(void **state) {
     for (int i = 0; i < P; i++) {
       double sum = 0, size = 0;
       for (int c = 0; c < M; c++) {
-        const double a = (double)(y[c * P + i] - y_zero) * (double)y_scale * (double)(&w[0][0][0][0])[o * M + c] * (double)0.01f;
+        const double a = (double)(y[c * P + i] - y_zero) * (double)y_scale *
+                         (double)(&w[0][0][0][0])[o * M + c] * (double)0.01f;
         sum += a, size += fabs(a);
       }
       assert_true(fabs((double)f[o * P + i] - sum) <= 2e-6 * size);
