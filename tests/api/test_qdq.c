@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "model/ir/graph.h"
 
 #include <hone/session.h>
@@ -194,7 +195,38 @@ static void integers_are_exact(void **state) {
   hone_model_release(m);
 }
 
+/* Each allocation of making and running a plan fails once: memory is named as the reason, nothing leaks or
+ * crashes. */
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  hn_model *m = build();
+  uint8_t x[C * P] = {0}, g[3 * K] = {0};
+  const hone_tensor in[] = {{hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}), x},
+                            {hone_desc(HONE_DTYPE_U8, 2, (const int64_t[]){3, K}), g}};
+  const hone_tensor *const ins[] = {&in[0], &in[1]};
+  bool reached = true;
+  for (uint64_t k = 1; reached; k++) {
+    hone_engine *engine = NULL;
+    hone_plan *plan = NULL;
+    hone_context *context = NULL;
+    hone_error e = {0};
+    hn_mem_fail_after(k);
+    hone_status s = hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, &e);
+    if (s == HONE_OK) s = hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e);
+    if (s == HONE_OK) s = hone_context_create(plan, &context, &e);
+    if (s == HONE_OK) s = hone_context_run(context, ins, NULL, &e);
+    reached = hn_mem_failed();
+    hn_mem_fail_after(0);
+    if (s != HONE_OK && s != HONE_ERROR_MEMORY) fail_msg("allocation %d: %s: %s", (int)k, e.where, e.what);
+    hone_context_destroy(context);
+    hone_plan_destroy(plan);
+    hone_engine_destroy(engine);
+  }
+  hone_model_release(m);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(integers_are_exact)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(integers_are_exact),
+                                     cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,25 +71,24 @@ static float w_zero_at(const hone_step *s, int64_t channel) {
 /* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. */
 static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
-  const int64_t n = hone_desc_count(&w->desc), per = q->per_channel(s);
+  const int64_t per = q->per_channel(s), stride = per * h->channels, n = hone_desc_count(&w->desc);
   const double lo = (h->x_signed ? -128 : 0) - (double)h->x_zero,
                hi = (h->x_signed ? 127 : 255) - (double)h->x_zero;
-  double *sum = hn_calloc((size_t)h->channels * 2, sizeof *sum), most = 0;
-  if (!sum) return hn_refuse(why, "out of memory");
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t c = i / per % h->channels;
-    const double v = (double)code_at(w, i) - (double)w_zero_at(s, c), a = v * lo, b = v * hi;
-    sum[2 * c] += a > b ? a : b;
-    sum[2 * c + 1] -= a > b ? b : a;
-  }
   for (int64_t c = 0; c < h->channels; c++) {
-    const double bias =
-        h->biased ? fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]) : 0;
-    const double top = (sum[2 * c] > sum[2 * c + 1] ? sum[2 * c] : sum[2 * c + 1]) + bias;
-    if (top > most) most = top;
+    const double zero = (double)w_zero_at(s, c);
+    double up = 0, down = 0;
+    for (int64_t at = c * per; at < n; at += stride)
+      for (int64_t i = at; i < at + per; i++) {
+        const double v = (double)code_at(w, i) - zero, a = v * lo, b = v * hi;
+        up += a > b ? a : b;
+        down -= a > b ? b : a;
+      }
+    if (h->biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (h->biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (up >= 16777216 || down >= 16777216)
+      return hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", up > down ? up : down);
   }
-  hn_free(sum);
-  return most < 16777216 || hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", most);
+  return true;
 }
 
 typedef struct inner_step {
