@@ -63,8 +63,8 @@ bool hn_scalar_constant(const hn_value *value, float *out);
 /* match.c: replaces what patterns.def describes by single units (level 2) */
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
 
-/* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of constants is
- * dequantised for others is computed here (level 2) */
+/* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
+ * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
 
 /* lower.c: the slot of a constant in a layout, made once; HN_NO_SLOT when memory is short */

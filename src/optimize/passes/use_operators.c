@@ -37,7 +37,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
     for (size_t k = i + 1; k < hits.len; k++)
       for (uint32_t j = 0; j < hits.ptr[k].node->n_in; j++)
         if (hits.ptr[k].node->in[j] == old) hits.ptr[k].node->in[j] = n->out[0];
-      hn_remove_unread(h->root, (int)h->n_nodes);
+    hn_remove_unread(h->root, (int)h->n_nodes);
   }
   hn_vec_free(&hits);
   return result;

@@ -37,7 +37,9 @@ static int by_offset(const void *a, const void *b) {
 }
 
 /* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an
- * element of every operand before it writes that element of the result, and both have the same layout. */
+ * element of every operand before it writes that element of the result, and both have the same layout. An
+ * operand that is another view of the same memory (a transpose by name) lies in another order: then no
+ * element is safe. */
 static void in_place(hn_plan *p) {
   for (uint32_t k = 0; k < p->steps.len; k++) {
     hn_step *s = &p->steps.ptr[k];
@@ -51,6 +53,8 @@ static void in_place(hn_plan *p) {
       bool same = in->place == HN_PLACE_ARENA && in->last == k && in->desc.dtype == out->desc.dtype &&
                   in->bytes == out->bytes && p->slots.ptr[s->in[i]].desc.layout == out->desc.layout &&
                   hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
+      for (uint32_t j = 0; same && j < s->desc.n_inputs; j++)
+        same = s->in[j] == HN_NO_SLOT || s->in[j] == s->in[i] || hn_slot_root(p, s->in[j]) != root;
       if (!same) continue;
       out->alias = root;
       in->last = out->last;
