@@ -107,7 +107,8 @@ static const char *shell_word(hn_diagnosis *d, const char *text) {
     }
     *out++ = *p;
   }
-  memcpy(out, "'", 2);
+  out[0] = '\'';
+  out[1] = 0;
   return word;
 }
 
