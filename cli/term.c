@@ -86,6 +86,8 @@ void cli_progress_end(void) {
 int cli_flush(void) {
   bool failed = ferror(stdout) != 0;
   if (fflush(stdout) != 0) failed = true;
+  if (failed && errno == EPIPE)
+    return hone_status_exit_code(HONE_ERROR_IO); /* the reader has had enough: head */
   return failed ? cli_error(HONE_ERROR_IO, "cannot write to standard output: %s", strerror(errno)) : 0;
 }
 

@@ -112,6 +112,8 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("zoo", "resnet50"), 2, "-o");
   expect_error(RUN("zoo", "resnet50", "-o", "x.onnx", "--size", "33"), 2, "multiple of 32");
   expect_error(RUN("optimize", tiny), 2, "-o");
+  expect_error(RUN("optimize", tiny, "--explain", "--passes", "fold_*,fuse_all"), 2,
+               "no pass is called 'fuse_all'");
 }
 
 static void test_bad_input(void **state) {

@@ -40,6 +40,24 @@ static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
   return any_positive ? named : on;
 }
 
+/* A glob that fits no pass is a typing error, and would silently switch everything off. */
+static hone_status check_globs(const hn_optimize_options *o, hone_error *error) {
+  for (const char *at = o->passes; at && *at;) {
+    size_t len = strcspn(at, ",");
+    char glob[96];
+    bool negative = *at == '-', fits = !len;
+    snprintf(glob, sizeof glob, "%.*s", (int)(len - negative), at + negative);
+    for (uint32_t i = 0; i < N_PASSES && !fits; i++) fits = fnmatch(glob, passes[i]->name, 0) == 0;
+    if (!fits) {
+      hn_fail(error, HONE_ERROR_USAGE, "no pass is called '%s'", glob);
+      hn_error_hint(error, "docs/passes.md lists them");
+      return HONE_ERROR_USAGE;
+    }
+    at += len + (at[len] == ',');
+  }
+  return HONE_OK;
+}
+
 /* ------------------------------------------------------------------ one pass over one graph */
 
 typedef HN_VEC(hone_node *) node_list;
@@ -217,7 +235,8 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   ctx.fold.cancel = o.cancel;
   if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)256 << 20;
   if (!o.fold_bytes) o.fold_bytes = (uint64_t)1 << 30;
-  hone_status status = HONE_OK;
+  hone_status status = check_globs(&o, error);
+  if (status != HONE_OK) return status;
   r->nodes_before = count_nodes(model->graph);
   bool any = false;
   for (uint32_t i = 0; i < N_PASSES; i++)
