@@ -31,11 +31,6 @@ static int larger_first(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-static int by_offset(const void *a, const void *b) {
-  const hn_slot *x = *(hn_slot *const *)a, *y = *(hn_slot *const *)b;
-  return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 /* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an
  * element of every operand before it writes that element of the result, and both have the same layout. An
  * operand that is another view of the same memory (a transpose by name) lies in another order: then no
@@ -66,7 +61,7 @@ static void in_place(hn_plan *p) {
 hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   hone_status status = HONE_OK;
   order_entry *order = NULL;
-  hn_slot **placed = NULL, **live = NULL;
+  hn_slot **placed = NULL;
   for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
   for (uint32_t k = 0; k < p->steps.len; k++) {
     hn_step *s = &p->steps.ptr[k];
@@ -84,8 +79,7 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   size_t n = 0;
   order = hn_malloc(p->slots.len * sizeof *order);
   placed = hn_malloc(p->slots.len * sizeof *placed);
-  live = hn_malloc(p->slots.len * sizeof *live);
-  if (!order || !placed || !live) {
+  if (!order || !placed) {
     status = hn_fail_memory(error, p->slots.len * sizeof *order, "the memory plan");
     goto done;
   }
@@ -100,22 +94,22 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   for (size_t k = 0; k < n; k++) {
     hn_slot *s = &p->slots.ptr[order[k].slot];
     uint64_t size = (s->bytes + ALIGN - 1) / ALIGN * ALIGN, at = 0;
-    size_t m = 0;
-    for (size_t j = 0; j < k; j++)
-      if (placed[j]->first <= s->last && s->first <= placed[j]->last) live[m++] = placed[j];
-    qsort(live, m, sizeof *live, by_offset);
-    for (size_t j = 0; j < m; j++) {
-      if (live[j]->offset >= at && live[j]->offset - at >= size) break;
-      uint64_t end = live[j]->offset + (live[j]->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    /* placed[] is ordered by offset: the first gap between slots of overlapping lives. */
+    for (size_t j = 0; j < k; j++) {
+      if (placed[j]->first > s->last || s->first > placed[j]->last) continue;
+      if (placed[j]->offset >= at && placed[j]->offset - at >= size) break;
+      uint64_t end = placed[j]->offset + (placed[j]->bytes + ALIGN - 1) / ALIGN * ALIGN;
       if (end > at) at = end;
     }
     s->offset = at;
-    placed[k] = s;
+    size_t place = k;
+    while (place > 0 && placed[place - 1]->offset > at) place--;
+    memmove(placed + place + 1, placed + place, (k - place) * sizeof *placed);
+    placed[place] = s;
     if (at + size > p->arena_bytes) p->arena_bytes = at + size;
   }
 done:
   hn_free(order);
   hn_free(placed);
-  hn_free(live);
   return status;
 }
