@@ -102,8 +102,9 @@ static const char *shell_word(hn_diagnosis *d, const char *text) {
   *out++ = '\'';
   for (const char *p = text; *p; p++) {
     if (*p == '\'') {
-      memcpy(out, "'\\'", 3);
-      out += 3;
+      *out++ = '\'';
+      *out++ = '\\';
+      *out++ = '\'';
     }
     *out++ = *p;
   }
