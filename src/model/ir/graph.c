@@ -68,6 +68,12 @@ int64_t hn_model_opset(const hn_model *m, const char *domain) {
   return 0;
 }
 
+uint32_t hn_model_nodes(const hn_model *m) {
+  uint32_t n = 0;
+  for (const graph_entry *e = m->graphs; e; e = e->next) n += e->graph.n_nodes;
+  return n;
+}
+
 int64_t hn_model_symbol(hn_model *m, const char *name) {
   for (size_t i = 0; i < m->symbols.len; i++)
     if (strcmp(m->symbols.ptr[i], name) == 0) return -2 - (int64_t)i;

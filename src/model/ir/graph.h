@@ -122,6 +122,8 @@ void hn_model_destroy(hn_model *model);
 /* Deep copy of structure; constants are shared, so the clone holds a reference to the original. */
 hone_status hn_model_clone(hn_model *model, hn_model **out, hone_error *error);
 int64_t hn_model_opset(const hn_model *model, const char *domain); /* 0: not imported */
+/* Nodes of all its graphs, nested ones included. */
+uint32_t hn_model_nodes(const hn_model *model);
 /* Number of a named symbolic dimension (<= -2), made when new; HONE_DIM_UNKNOWN when out of memory. */
 int64_t hn_model_symbol(hn_model *model, const char *name);
 const char *hn_model_symbol_name(const hn_model *model, int64_t dim); /* NULL: not a named symbol */

@@ -23,14 +23,6 @@ hn_pass_result hn_pass_miss(hn_pass_context *ctx, const char *format, ...) {
   return HN_PASS_MISS;
 }
 
-static uint32_t count_graph(const hn_graph *g) {
-  uint32_t n = g->n_nodes;
-  for (const hone_node *k = g->first; k; k = k->next)
-    for (uint32_t i = 0; i < k->n_attr; i++)
-      if (k->attr[i].type == HONE_ATTR_GRAPH) n += count_graph(k->attr[i].g);
-  return n;
-}
-
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                         const char *format, ...) {
   ctx->changed |= hit;
@@ -59,7 +51,7 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
   rec.n_origin = k;
   rec.nodes = hn_arena_strdup(&r->arena, names.ptr ? names.ptr : "");
   rec.reason = hn_arena_strdup(&r->arena, reason);
-  rec.nodes_before = rec.nodes_after = count_graph(ctx->model->graph);
+  rec.nodes_before = rec.nodes_after = hn_model_nodes(ctx->model);
   /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
   if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
   hn_str_free(&names);
