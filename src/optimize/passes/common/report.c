@@ -44,8 +44,10 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
   hn_pass_record rec = {.pass = ctx->pass->name, .level = ctx->pass->level, .hit = hit, .origin = origin};
   for (uint32_t i = 0; i < n && origin; i++)
     for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
+      /* A node may stand for thousands (merged copies): there a repeated name does less harm than the search
+       * for it. */
       bool known = false;
-      for (uint32_t q = 0; q < k && !known; q++) known = origin[q] == nodes[i]->origin[j];
+      for (uint32_t q = 0; q < k && k < 256 && !known; q++) known = origin[q] == nodes[i]->origin[j];
       if (!known) origin[k++] = nodes[i]->origin[j];
     }
   rec.n_origin = k;
