@@ -12,7 +12,8 @@ one() {
   corpus=build-fuzz/corpus/$name
   mkdir -p "$corpus"
   [ -x build-fuzz/fuzz_seeds ] && build-fuzz/fuzz_seeds "$name" "$corpus" >/dev/null 2>&1
-  if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+  # The quarantine of freed memory is kept small, so that the limit on memory speaks of what is alive.
+  if ASAN_OPTIONS=quarantine_size_mb=32 "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
       -artifact_prefix="build-fuzz/found/$name-" "$corpus" >"build-fuzz/$name.log" 2>&1; then
     echo "fuzz $name: ok, $(grep -o 'number_of_executed_units: [0-9]*' "build-fuzz/$name.log" | grep -o '[0-9]*$') inputs"
   else
