@@ -4,7 +4,7 @@
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: all demo test test-gpu bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: all demo test bench fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }

@@ -108,14 +108,11 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
     u->chain = functions[k].n == 0;
   }
   if (operands > n->n_in || operands > HN_UNIT_OPERANDS) return false;
-  bool real = false;
   for (uint32_t i = 0; i < operands; i++) {
     if (!n->in[i] || !hone_desc_known(&n->in[i]->desc)) return false;
     hone_dtype d = n->in[i]->desc.dtype;
     if (d != HONE_DTYPE_F32 && d != HONE_DTYPE_BOOL) return false;
-    real |= d == HONE_DTYPE_F32;
   }
-  (void)real;
   u->n_in = operands;
   u->in = n->in;
   return true;

@@ -83,7 +83,6 @@ typedef struct hn_plan_request {
   int level;       /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
   bool reference;
   const char *tactics; /* globs or NULL */
-  bool explain_fused;
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */
