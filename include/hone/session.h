@@ -92,8 +92,8 @@ typedef struct hone_run_options {
 } hone_run_options;
 
 /* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the
- * call; NULL is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs. Afterwards hone_context_output gives the results.
- * Allocates nothing when all shapes are known. */
+ * call; NULL is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs. Afterwards
+ * hone_context_output gives the results. Allocates nothing when all shapes are known. */
 HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *const *in,
                                       const hone_run_options *options, hone_error *error);
 /* Row-major host tensor, valid until the next run of this context. */
