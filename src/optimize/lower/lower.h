@@ -5,7 +5,12 @@
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
  *   layout.c     which operators may work on channels-last tensors
- *   lower.c      emits the steps: layouts, reformats, views, tactics
+ *   slots.c      where values live: a slot for each layout of a value
+ *   draft.c      a step under construction, as tactics see it before anything is decided
+ *   commit.c     a draft becomes a step of the plan, with the reformats that its inputs need
+ *   lower.c      emits the steps: layouts, views, tactics
+ *
+ * emit.h declares what the last four share.
  */
 #ifndef HN_OPTIMIZE_LOWER_LOWER_H
 #define HN_OPTIMIZE_LOWER_LOWER_H
@@ -67,7 +72,7 @@ hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
  * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
 
-/* lower.c: the slot of a constant in a layout, made once; HN_NO_SLOT when memory is short */
+/* slots.c: the slot of a constant in a layout, made once; HN_NO_SLOT when memory is short */
 uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hone_layout layout);
 
 /* lower.c: true when some tactic takes the unit as it is, without an epilogue. */

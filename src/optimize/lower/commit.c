@@ -1,0 +1,176 @@
+/* A draft becomes a step of the plan, with the reformats that its inputs need. */
+#include "optimize/lower/emit.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static hn_step *push_step(hn_lowering *l, const hn_draft *d, hone_error *error) {
+  hn_plan *p = l->plan;
+  hn_arena *a = &p->arena;
+  hn_step s = {.desc = d->step};
+  hone_step_tensor *in = hn_arena_memdup(a, d->in, d->step.n_inputs * sizeof *in);
+  hone_step_tensor *out = hn_arena_memdup(a, d->out, d->step.n_outputs * sizeof *out);
+  s.in = HN_NEW_ARRAY(a, uint32_t, d->step.n_inputs);
+  s.out = HN_NEW_ARRAY(a, uint32_t, d->step.n_outputs);
+  if (d->step.program) {
+    hone_pw_program *prog = hn_arena_memdup(a, &d->program, sizeof d->program);
+    s.desc.program = prog;
+    if (!prog) in = NULL;
+  }
+  s.desc.input = in;
+  s.desc.output = out;
+  if (!in || !out || !s.in || !s.out || !hn_vec_push(&p->steps, s)) {
+    hn_fail_memory(error, sizeof s, "a step");
+    return NULL;
+  }
+  return &p->steps.ptr[p->steps.len - 1];
+}
+
+/* A step that rewrites slot `from` into slot `to` (another layout). */
+static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_error *error) {
+  hn_plan *p = l->plan;
+  hn_draft d = {0};
+  const hn_slot *f = &p->slots.ptr[from], *t = &p->slots.ptr[to];
+  d.step = (hone_step){HONE_DESC_HEAD(hone_step),
+                       .anchor = "Reformat",
+                       .name = f->value ? f->value->name : "constant",
+                       .n_inputs = 1,
+                       .n_anchor_inputs = 1,
+                       .n_outputs = 1};
+  d.in[0].desc = f->desc;
+  d.out[0].desc = t->desc;
+  d.step.input = d.in;
+  d.step.output = d.out;
+  d.step.cost.bytes = hn_step_tensor_bytes(&d.in[0]) + hn_step_tensor_bytes(&d.out[0]);
+  hn_str why = {0};
+  double predicted = 0;
+  const hone_tactic_desc *tactic = hn_choose_tactic(p, &d.step, &predicted, &why);
+  hn_step *s = push_step(l, &d, error);
+  if (s) {
+    s->kind = tactic ? HN_STEP_TACTIC : HN_STEP_REF;
+    s->tactic = tactic;
+    s->predicted_s = predicted;
+    s->in[0] = from;
+    s->out[0] = to;
+    s->refused = why.ptr ? hn_arena_strdup(&p->arena, why.ptr) : "";
+    s->what = t->desc.layout == HN_LAST ? "reformat to channels-last" : "reformat to row-major";
+  }
+  hn_str_free(&why);
+  return s ? HONE_OK : HONE_ERROR_MEMORY;
+}
+
+/* The slot that holds v in this layout, made when needed. */
+hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
+                        hone_error *error) {
+  if (v->constant && !v->producer) {
+    *out = hn_lower_constant(l, v, layout);
+    return *out == HN_NO_SLOT ? hn_fail_memory(error, 0, "a constant") : HONE_OK;
+  }
+  uint32_t *s = hn_slots_of(l, v);
+  if (!s) return hn_fail_memory(error, sizeof *s, "lowering");
+  if (s[layout] == HN_NO_SLOT) {
+    uint32_t have = s[layout == HN_ROW ? HN_LAST : HN_ROW];
+    if (have == HN_NO_SLOT)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is read before a step makes it", v->name);
+    hone_tensor_desc d = hn_laid_out(&v->desc, layout);
+    if (hn_layout_free(&d)) {
+      s[layout] = hn_slot_alias(l, have, &d, v);
+      if (s[layout] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+    } else {
+      uint32_t fresh = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
+      if (fresh == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+      hone_status status = reformat(l, have, fresh, error);
+      if (status != HONE_OK) return status;
+      s[layout] = fresh;
+    }
+  }
+  *out = s[layout];
+  return HONE_OK;
+}
+
+static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
+  hn_str s = {0};
+  bool group = u->kind == HN_UNIT_POINTWISE;
+  uint32_t n = group ? u->n_absorbed : n_epi;
+  if (!group) hn_str_puts(&s, u->anchor);
+  for (uint32_t k = 0; k < n && s.len < 160; k++)
+    hn_str_printf(&s, "%s%s", s.len ? " + " : "",
+                  u->absorbed[k]->n_nodes > 1 ? u->absorbed[k]->anchor : u->absorbed[k]->node->op_type);
+  if (group) hn_str_printf(&s, "%s%s", s.len ? " + " : "", u->anchor);
+  const char *text = hn_arena_strdup(&l->plan->arena, s.ptr ? s.ptr : "");
+  hn_str_free(&s);
+  return text ? text : "";
+}
+
+/* Records which graph nodes (and so which nodes of the file) the step stands for. */
+hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error) {
+  hn_arena *a = &l->plan->arena;
+  uint32_t n = u->n_nodes, origins = 0;
+  for (uint32_t k = 0; k < n_epi; k++) n += u->absorbed[k]->n_nodes;
+  s->nodes = HN_NEW_ARRAY(a, const hone_node *, n);
+  if (!s->nodes) return hn_fail_memory(error, n, "a step");
+  for (uint32_t k = 0; k < u->n_nodes; k++) s->nodes[s->n_nodes++] = u->nodes[k];
+  for (uint32_t k = 0; k < n_epi; k++)
+    for (uint32_t j = 0; j < u->absorbed[k]->n_nodes; j++) s->nodes[s->n_nodes++] = u->absorbed[k]->nodes[j];
+  for (uint32_t k = 0; k < n; k++) origins += s->nodes[k]->n_origin;
+  uint32_t *o = HN_NEW_ARRAY(a, uint32_t, origins);
+  if (!o) return hn_fail_memory(error, origins, "a step");
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t j = 0; j < s->nodes[k]->n_origin; j++) o[s->n_origin++] = s->nodes[k]->origin[j];
+  s->origin = o;
+  s->node = u->kind == HN_UNIT_POINTWISE && u->n_absorbed ? NULL : u->node;
+  return HONE_OK;
+}
+
+hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d, hn_step_kind kind,
+                            const hone_tactic_desc *tactic, double predicted, const char *refused,
+                            hone_error *error) {
+  hn_plan *p = l->plan;
+  uint32_t in_slot[HN_MAX_IN + HONE_MAX_EPILOGUE];
+  for (uint32_t i = 0; i < d->step.n_inputs; i++) {
+    in_slot[i] = d->in_slot[i];
+    if (in_slot[i] != HN_NO_SLOT || !d->in_value[i]) continue;
+    hone_status status = hn_slot_for(l, d->in_value[i], d->in_layout[i], &in_slot[i], error);
+    if (status != HONE_OK) return status;
+    d->in[i].desc = p->slots.ptr[in_slot[i]].desc;
+  }
+  hn_step *s = push_step(l, d, error);
+  if (!s) return HONE_ERROR_MEMORY;
+  s->kind = kind;
+  s->tactic = tactic;
+  s->predicted_s = predicted;
+  s->refused = refused ? hn_arena_strdup(&p->arena, refused) : "";
+  s->what = describe(l, u, n_epi);
+  if (d->step.n_inputs) memcpy(s->in, in_slot, d->step.n_inputs * sizeof *in_slot);
+  hone_status status = hn_step_own(l, s, u, n_epi, error);
+  if (status != HONE_OK) return status;
+  uint32_t at = (uint32_t)p->steps.len - 1;
+  bool dynamic = kind == HN_STEP_CONTROL || (u->node->op && (u->node->op->flags & HONE_OP_DATA_DEPENDENT));
+  for (uint32_t i = 0; i < d->step.n_outputs; i++) {
+    p->steps.ptr[at].out[i] = HN_NO_SLOT;
+    hn_value *v = d->out_value[i];
+    if (!v) continue;
+    bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING ||
+                v->desc.dtype == HONE_DTYPE_NONE;
+    uint32_t slot = hn_slot_new(l, &d->out[i].desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
+    uint32_t *of = hn_slots_of(l, v);
+    if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
+    p->steps.ptr[at].out[i] = slot;
+    of[d->out[i].desc.layout == HN_LAST ? HN_LAST : HN_ROW] = slot;
+    /* Below level 2 the layout is not carried from step to step: every step takes and gives row-major. */
+    if (p->level < 2 && d->out[i].desc.layout == HN_LAST) {
+      uint32_t row;
+      status = hn_slot_for(l, v, HN_ROW, &row, error);
+      if (status != HONE_OK) return status;
+      of[HN_LAST] = HN_NO_SLOT;
+    }
+  }
+  if (p->level < 2)
+    for (uint32_t i = 0; i < d->step.n_inputs; i++)
+      if (d->in_value[i] && !d->in_value[i]->constant) {
+        uint32_t *of = hn_slots_of(l, d->in_value[i]);
+        if (of[HN_ROW] != HN_NO_SLOT) of[HN_LAST] = HN_NO_SLOT;
+      }
+  return HONE_OK;
+}

@@ -1,0 +1,201 @@
+/* Steps under construction: a unit with its epilogue as tactics see it. */
+#include "optimize/lower/emit.h"
+
+#include <string.h>
+
+static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
+  return hone_desc_same_dims(d, out);
+}
+
+static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hone_layout layout) {
+  uint32_t i = d->step.n_inputs;
+  if (i == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
+  d->step.n_inputs++;
+  d->in_value[i] = v;
+  d->in_slot[i] = HN_NO_SLOT;
+  d->in_layout[i] = layout;
+  d->in[i] = (hone_step_tensor){0};
+  if (!v) return true;
+  if (v->constant && !v->producer) {
+    d->in_slot[i] = hn_lower_constant(l, v, layout);
+    if (d->in_slot[i] == HN_NO_SLOT) return false;
+    const hn_slot *s = &l->plan->slots.ptr[d->in_slot[i]];
+    d->in[i] = (hone_step_tensor){s->desc, s->constant};
+    return true;
+  }
+  d->in[i].desc = hn_laid_out(&v->desc, layout);
+  return true;
+}
+
+static bool add_vector(hn_lowering *l, hn_draft *d, const hn_value *c, int64_t channels, bool negate,
+                       bool invert) {
+  uint32_t i = d->step.n_inputs;
+  if (i == HN_MAX_IN + HONE_MAX_EPILOGUE || c->constant->desc.dtype != HONE_DTYPE_F32) return false;
+  float *v = HN_NEW_ARRAY(l->temp, float, channels);
+  if (!v) return false;
+  const float *data = c->constant->data;
+  bool one = hone_desc_count(&c->constant->desc) == 1;
+  for (int64_t k = 0; k < channels; k++) {
+    v[k] = data[one ? 0 : k];
+    if (negate) v[k] = -v[k];
+    if (invert) v[k] = 1.0f / v[k];
+  }
+  uint32_t slot = hn_slot_vector(l, v, channels);
+  if (slot == HN_NO_SLOT) return false;
+  d->step.n_inputs++;
+  d->in_value[i] = NULL;
+  d->in_slot[i] = slot;
+  d->in_layout[i] = HN_ROW;
+  d->in[i] = (hone_step_tensor){l->plan->slots.ptr[slot].desc, l->plan->slots.ptr[slot].constant};
+  return true;
+}
+
+/* Does constant c broadcast to `out` with at most the channel dimension different from 1? */
+static bool per_channel(const hn_value *c, const hone_tensor_desc *out, int32_t axis) {
+  if (!c->constant || c->producer || c->constant->desc.dtype != HONE_DTYPE_F32) return false;
+  const hone_tensor_desc *d = &c->constant->desc;
+  if (hone_desc_count(d) == 1) return d->rank <= out->rank;
+  if (d->rank > out->rank || hone_desc_count(d) != out->dim[axis]) return false;
+  for (int32_t i = 0; i < d->rank; i++) {
+    int32_t o = i + out->rank - d->rank;
+    if (d->dim[i] != 1 && (o != axis || d->dim[i] != out->dim[axis])) return false;
+  }
+  return true;
+}
+
+/* Appends what unit u does to the value x to the epilogue; false when epilogues cannot say it. */
+static bool add_epilogue(hn_lowering *l, hn_draft *d, const hn_unit *u, const hn_value *x, bool conv) {
+  if (d->step.n_epilogue == HONE_MAX_EPILOGUE) return false;
+  hone_epilogue *e = &d->step.epilogue[d->step.n_epilogue];
+  const hone_tensor_desc *out = &u->out->desc;
+  if (u->n_in == 1) {
+    *e = (hone_epilogue){.kind = HONE_EPI_ACT, .act = u->op, .alpha = u->alpha, .beta = u->beta};
+    d->step.n_epilogue++;
+    return true;
+  }
+  if (out->rank < 1 || (conv && out->rank < 2)) return false;
+  int32_t axis = conv ? 1 : out->rank - 1;
+  bool left = u->in[0] == x;
+  const hn_value *other = u->in[left ? 1 : 0];
+  bool sub = u->op == HONE_PW_SUB, div = u->op == HONE_PW_DIV;
+  if ((sub || div) && !left) return false;
+  e->input = d->step.n_inputs;
+  if (per_channel(other, out, axis)) {
+    if (!add_vector(l, d, other, out->dim[axis], sub, div)) return false;
+    e->kind = u->op == HONE_PW_ADD || sub ? HONE_EPI_BIAS : HONE_EPI_SCALE;
+  } else {
+    if (sub || div || other->desc.dtype != HONE_DTYPE_F32 || !full_shape(&other->desc, out)) return false;
+    if (!add_input(l, d, other, d->out_layout)) return false;
+    e->kind = u->op == HONE_PW_ADD ? HONE_EPI_ADD : HONE_EPI_MUL;
+  }
+  d->step.n_epilogue++;
+  return true;
+}
+
+static void cost_of(hn_lowering *l, const hn_unit *u, hone_cost *total) {
+  *total = (hone_cost){0};
+  for (uint32_t k = 0; k < u->n_nodes + u->n_absorbed; k++) {
+    const hn_unit *part = k < u->n_nodes ? u : u->absorbed[k - u->n_nodes];
+    for (uint32_t j = 0; j < (part == u ? 1 : part->n_nodes); j++) {
+      const hone_node *n = part == u ? u->nodes[k] : part->nodes[j];
+      const hone_tensor_desc *in[HN_MAX_IN];
+      const hone_tensor *value[HN_MAX_IN];
+      hone_tensor_desc *out[HN_UNIT_OPERANDS];
+      if (!n->op || n->n_in > HN_MAX_IN || n->n_out > HN_UNIT_OPERANDS) continue;
+      for (uint32_t i = 0; i < n->n_in; i++) {
+        in[i] = n->in[i] ? &n->in[i]->desc : NULL;
+        value[i] = n->in[i] ? n->in[i]->constant : NULL;
+      }
+      bool known = true;
+      for (uint32_t i = 0; i < n->n_out; i++) {
+        out[i] = n->out[i] ? &n->out[i]->desc : NULL;
+        known = known && (!out[i] || hone_desc_known(out[i]));
+      }
+      hone_cost c = {.bytes = -1};
+      if (n->op->cost && known)
+        n->op->cost(&(hone_infer){n, n->n_in, n->n_out, in, value, out}, &c);
+      else if (known && out[0] && !(n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW)))
+        c.flops = (double)hone_desc_count(out[0]);
+      total->flops += c.flops;
+      total->macs += c.macs;
+    }
+  }
+  (void)l;
+}
+
+double hn_step_tensor_bytes(const hone_step_tensor *t) {
+  int64_t b = t->desc.dtype == HONE_DTYPE_NONE ? 0 : hone_desc_bytes(&t->desc);
+  return b > 0 ? (double)b : 0;
+}
+
+/* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
+ * not expressible in this layout. */
+bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d) {
+  memset(d, 0, sizeof *d);
+  const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
+  if (layout == HN_LAST && !rule) return false;
+  d->out_layout = layout;
+  d->step =
+      (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name, .node = u->node};
+  hn_value *last = u->out;
+  if (u->kind == HN_UNIT_POINTWISE) {
+    hn_unit *group[64];
+    hn_value *in[HN_UNIT_OPERANDS];
+    uint32_t n = 0, n_in;
+    for (uint32_t k = 0; k < u->n_absorbed; k++) {
+      uint32_t at = n++;
+      while (at > 0 && group[at - 1]->order > u->absorbed[k]->order) {
+        group[at] = group[at - 1];
+        at--;
+      }
+      group[at] = u->absorbed[k];
+    }
+    group[n++] = (hn_unit *)u;
+    if (!hn_pointwise_program(l, group, n, in, &n_in, HN_UNIT_OPERANDS, &d->program)) return false;
+    d->step.anchor = "Pointwise";
+    d->step.program = &d->program;
+    for (uint32_t i = 0; i < n_in; i++)
+      if (!add_input(l, d, in[i], full_shape(&in[i]->desc, &u->out->desc) ? layout : HN_ROW)) return false;
+    d->step.n_anchor_inputs = n_in;
+  } else {
+    if (u->n_in > HN_MAX_IN) return false;
+    int32_t rank = u->out ? u->out->desc.rank : 0;
+    for (uint32_t i = 0; i < u->n_in; i++) {
+      const hn_value *v = u->in[i];
+      bool follow = layout == HN_LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
+                    hone_desc_known(&v->desc);
+      if (!add_input(l, d, v, follow ? HN_LAST : HN_ROW)) return false;
+    }
+    d->step.n_anchor_inputs = u->n_in;
+    bool conv = strncmp(u->anchor, "Conv", 4) == 0;
+    const hn_value *x = u->out;
+    for (uint32_t k = 0; k < n_epi; k++) {
+      if (!add_epilogue(l, d, u->absorbed[k], x, conv)) return false;
+      x = last = u->absorbed[k]->out;
+    }
+  }
+  uint32_t n_out = u->kind == HN_UNIT_NODE ? u->node->n_out : 1;
+  if (n_out > HN_UNIT_OPERANDS) return false;
+  d->step.n_outputs = n_out;
+  for (uint32_t i = 0; i < n_out; i++) {
+    d->out_value[i] = i == 0 ? last : u->node->out[i];
+    if (!d->out_value[i]) continue;
+    d->out[i].desc = hn_laid_out(&d->out_value[i]->desc, d->out_value[i]->desc.rank >= 3 ? layout : HN_ROW);
+  }
+  d->step.input = d->in;
+  d->step.output = d->out;
+  cost_of(l, u, &d->step.cost);
+  double bytes = 0;
+  for (uint32_t i = 0; i < d->step.n_inputs; i++) bytes += hn_step_tensor_bytes(&d->in[i]);
+  for (uint32_t i = 0; i < n_out; i++) bytes += hn_step_tensor_bytes(&d->out[i]);
+  d->step.cost.bytes = bytes;
+  return true;
+}
+
+bool hn_draft_known(const hn_draft *d) {
+  for (uint32_t i = 0; i < d->step.n_outputs; i++)
+    if (d->out_value[i] && !hone_desc_known(&d->out_value[i]->desc)) return false;
+  for (uint32_t i = 0; i < d->step.n_inputs; i++)
+    if (d->in_value[i] && !hone_desc_known(&d->in_value[i]->desc)) return false;
+  return true;
+}

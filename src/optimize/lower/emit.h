@@ -1,0 +1,57 @@
+/* Slots, drafts and the committing of steps: what lower.c is made of. Inside of optimize/lower only.
+ *
+ *   slots.c   where values live: a slot for each layout of a value
+ *   draft.c   a step under construction, as tactics see it before anything is decided
+ *   commit.c  a draft becomes a step of the plan, with the reformats that its inputs need
+ */
+#ifndef HN_OPTIMIZE_LOWER_EMIT_H
+#define HN_OPTIMIZE_LOWER_EMIT_H
+
+#include "optimize/lower/lower.h"
+
+#define HN_ROW HONE_LAYOUT_ROW_MAJOR
+#define HN_LAST HONE_LAYOUT_CHANNELS_LAST
+enum { HN_MAX_IN = 24 };
+
+/* slots.c: HN_NO_SLOT or NULL when memory is short */
+uint32_t hn_slot_new(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value, hn_place place);
+/* Another view of the bytes of slot `of`. */
+uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc, const hn_value *value);
+/* The slots of a value, one per layout (HN_ROW, HN_LAST). */
+uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v);
+/* A vector of `n` floats in the plan. */
+uint32_t hn_slot_vector(hn_lowering *l, const float *data, int64_t n);
+hone_tensor_desc hn_laid_out(const hone_tensor_desc *d, hone_layout layout);
+
+/* draft.c */
+typedef struct hn_draft {
+  hone_step step;
+  hone_step_tensor in[HN_MAX_IN + HONE_MAX_EPILOGUE];
+  hone_step_tensor out[HN_UNIT_OPERANDS];
+  const hn_value *in_value[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* NULL: left out, or a vector */
+  uint32_t in_slot[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* vectors and constants: their slot; else HN_NO_SLOT */
+  hone_layout in_layout[HN_MAX_IN + HONE_MAX_EPILOGUE];
+  hn_value *out_value[HN_UNIT_OPERANDS];
+  hone_layout out_layout;
+  hone_pw_program program;
+} hn_draft;
+
+/* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
+ * not expressible in this layout. */
+bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d);
+/* Are the shapes of all inputs and outputs known? */
+bool hn_draft_known(const hn_draft *d);
+double hn_step_tensor_bytes(const hone_step_tensor *t);
+
+/* commit.c */
+/* The slot that holds v in this layout, made when needed. */
+hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
+                        hone_error *error);
+/* Records which graph nodes (and so which nodes of the file) the step stands for. */
+hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error);
+/* Appends the drafted step to the plan. */
+hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d, hn_step_kind kind,
+                            const hone_tactic_desc *tactic, double predicted, const char *refused,
+                            hone_error *error);
+
+#endif
