@@ -60,7 +60,7 @@ typedef struct cli_args {
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},                           \
-      {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32", "arithmetic"},                                 \
+      {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16", "arithmetic (f32)"},                      \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \

@@ -29,8 +29,9 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
                    cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
                    (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups,
                    "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
-                   cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision", "f32",
-                   "version", hone_version(), "memory", memory, "samples_ms", raw);
+                   cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision",
+                   args->precision ? args->precision : "f32", "version", hone_version(), "memory", memory,
+                   "samples_ms", raw);
 }
 
 static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,

@@ -48,14 +48,15 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   if (!m.device) m.device = cpu;
   m.backend = cli_device_name(args);
   if (machine && !m.isa)
-    m.isa = machine->isa & HONE_ISA_AVX512BF16   ? "avx512bf16"
+    m.isa = machine->isa & HONE_ISA_AMX          ? "amx"
+            : machine->isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
             : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
             : machine->isa & HONE_ISA_AVX512     ? "avx512"
             : machine->isa & HONE_ISA_AVX2       ? "avx2"
                                                  : "scalar";
   m.os = os;
   if (!m.compiler) m.compiler = __VERSION__;
-  if (!m.precision) m.precision = "f32";
+  if (!m.precision) m.precision = args->precision ? args->precision : "f32";
   m.date = date;
   m.flags = flags;
   m.batch = d && d->rank > 0 ? (double)d->dim[0] : 1;

@@ -32,10 +32,10 @@ static hone_status fail(hone_error *error, hone_status status, const char *what)
 }
 
 hone_status cli_check_device(const cli_args *args, hone_error *error) {
-  if (args->precision && strcmp(args->precision, "f32") != 0) {
+  if (args->precision && strcmp(args->precision, "f32") != 0 && strcmp(args->precision, "bf16") != 0) {
     fail(error, HONE_ERROR_USAGE, "precision is not available");
     snprintf(error->got, sizeof error->got, "%.80s", args->precision);
-    snprintf(error->expected, sizeof error->expected, "f32");
+    snprintf(error->expected, sizeof error->expected, "f32 or bf16");
     return HONE_ERROR_USAGE;
   }
   const char *device = cli_device_name(args);

@@ -228,6 +228,17 @@ typedef struct hone_step_tensor {
   const void *constant; /* NULL: known only at run time */
 } hone_step_tensor;
 
+/* The arithmetic that a step may use, from the narrowest licence to the widest; each includes the ones
+ * before. Tactics compare: `s->math >= HONE_MATH_F32`. */
+typedef enum hone_math {
+  HONE_MATH_STRICT =
+      0,          /* f32 products and sums of the operator's own formula, in any order (levels 0 and 1) */
+  HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4),
+                     products  of f32 numbers split into bf16 parts (level 2, the default) */
+  HONE_MATH_FAST, /* larger Winograd tiles (level 3) */
+  HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
+} hone_math;
+
 /* One unit of execution, chosen by lowering: an anchor operator with an epilogue, or a pointwise program. */
 typedef struct hone_step {
   uint32_t struct_size, abi;
@@ -243,6 +254,7 @@ typedef struct hone_step {
   hone_epilogue epilogue[HONE_MAX_EPILOGUE];
   const hone_pw_program *program; /* Pointwise only */
   hone_cost cost;
+  hone_math math;
 } hone_step;
 
 /* ---------------------------------------------------------------- tactics */
@@ -251,7 +263,8 @@ enum {                            /* hone_machine.isa */
        HONE_ISA_AVX2 = 1u << 0,   /* with FMA and F16C */
        HONE_ISA_AVX512 = 1u << 1, /* F, BW, DQ, VL */
        HONE_ISA_AVX512VNNI = 1u << 2,
-       HONE_ISA_AVX512BF16 = 1u << 3
+       HONE_ISA_AVX512BF16 = 1u << 3,
+       HONE_ISA_AMX = 1u << 4 /* tiles of bf16 and int8, permitted by the operating system */
 };
 
 /* What cost models may know of the machine. */

@@ -33,7 +33,8 @@ HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
 
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
-  const char *precision; /* NULL or "f32" */
+  const char *precision; /* NULL or "f32": results as good as f32's; "bf16": matrix products may round their
+                            operands to bf16 (sums stay f32) */
   const hone_binding *bindings;
   uint32_t n_bindings;
   int64_t batch;       /* for symbolic batch dimensions; 0: 1 */

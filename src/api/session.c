@@ -94,10 +94,11 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
   if (!o) o = &defaults;
   int level = o->level < 0 ? 2 : o->level;
   if (level > 3) return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", o->level);
-  if (o->precision && strcmp(o->precision, "f32") != 0) {
+  bool bf16 = o->precision && strcmp(o->precision, "bf16") == 0;
+  if (o->precision && !bf16 && strcmp(o->precision, "f32") != 0) {
     hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", o->precision,
             engine->backend->name);
-    hn_error_expected(error, "f32");
+    hn_error_expected(error, "f32 or bf16");
     return HONE_ERROR_UNSUPPORTED;
   }
   if (o->n_bindings && !o->bindings)
@@ -126,6 +127,7 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
                              .device = engine->device,
                              .model = bound,
                              .level = level,
+                             .bf16 = bf16,
                              .reference = o->reference,
                              .tactics = engine->tactics};
   status = hn_plan_build(&request, &p->plan, error);

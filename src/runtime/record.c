@@ -142,13 +142,14 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   hn_cpu_name(cpu, sizeof cpu);
   if (!meta.device) meta.device = cpu;
   uint32_t isa = p->machine.isa;
-  meta.isa = isa & HONE_ISA_AVX512BF16   ? "avx512bf16"
+  meta.isa = isa & HONE_ISA_AMX          ? "amx"
+             : isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
              : isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
              : isa & HONE_ISA_AVX512     ? "avx512"
              : isa & HONE_ISA_AVX2       ? "avx2"
                                          : "scalar";
   if (!meta.model) meta.model = p->model->path;
-  if (!meta.precision) meta.precision = "f32";
+  if (!meta.precision) meta.precision = p->math == HONE_MATH_BF16 ? "bf16" : "f32";
   meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
   meta.inner_clock = "CLOCK_MONOTONIC at the edges of each step";
   meta.threads = p->machine.threads;

@@ -31,6 +31,7 @@ static uint32_t isa_bits(hn_isa isa) {
   if (isa >= HN_ISA_AVX512) bits |= HONE_ISA_AVX512;
   if (isa >= HN_ISA_AVX512VNNI) bits |= HONE_ISA_AVX512VNNI;
   if (isa >= HN_ISA_AVX512BF16) bits |= HONE_ISA_AVX512BF16;
+  if (isa >= HN_ISA_AMX) bits |= HONE_ISA_AMX;
   return bits;
 }
 
@@ -44,7 +45,7 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
     tier = hn_isa_parse(isa);
     if (tier == HN_ISA_COUNT) {
       hn_fail(error, HONE_ERROR_USAGE, "unknown instruction set '%s'", isa);
-      hn_error_expected(error, "scalar, avx2, avx512, avx512vnni or avx512bf16");
+      hn_error_expected(error, "scalar, avx2, avx512, avx512vnni, avx512bf16 or amx");
       return HONE_ERROR_USAGE;
     }
     if (tier > cpu->isa)

@@ -2,11 +2,15 @@
 
 #include <hone/plugin.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static const char *const isa_names[HN_ISA_COUNT] = {"scalar", "avx2", "avx512", "avx512vnni", "avx512bf16"};
+static const char *const isa_names[HN_ISA_COUNT] = {"scalar",     "avx2",       "avx512",
+                                                    "avx512vnni", "avx512bf16", "amx"};
 
 const char *hn_isa_name(hn_isa isa) { return (unsigned)isa < HN_ISA_COUNT ? isa_names[isa] : "unknown"; }
 
@@ -20,7 +24,8 @@ hn_isa hn_isa_of(uint32_t bits) {
   if (!(bits & HONE_ISA_AVX2)) return HN_ISA_SCALAR;
   if (!(bits & HONE_ISA_AVX512)) return HN_ISA_AVX2;
   if (!(bits & HONE_ISA_AVX512VNNI)) return HN_ISA_AVX512;
-  return bits & HONE_ISA_AVX512BF16 ? HN_ISA_AVX512BF16 : HN_ISA_AVX512VNNI;
+  if (!(bits & HONE_ISA_AVX512BF16)) return HN_ISA_AVX512VNNI;
+  return bits & HONE_ISA_AMX ? HN_ISA_AMX : HN_ISA_AVX512BF16;
 }
 
 static hn_cpu_info info;
@@ -45,6 +50,13 @@ static uint64_t xgetbv0(void) {
 
 static int bit(uint32_t word, int n) { return (int)(word >> n & 1u); }
 
+/* Linux gives the 8 KiB of tile state to processes that ask (Documentation/arch/x86/xstate.rst); threads
+ * inherit the permission. */
+static bool permit_tiles(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
 static hn_isa detect_isa(void) {
   if (cpuid(0, 0).a < 7) return HN_ISA_SCALAR;
   regs l1 = cpuid(1, 0), l7 = cpuid(7, 0);
@@ -58,7 +70,10 @@ static hn_isa detect_isa(void) {
     return HN_ISA_AVX2;
   if (!bit(l7.c, 11)) return HN_ISA_AVX512;
   if (l7.a < 1 || !bit(cpuid(7, 1).a, 5)) return HN_ISA_AVX512VNNI;
-  return HN_ISA_AVX512BF16;
+  /* BF16, TILE, INT8; tile configuration and data saved */
+  if (!bit(l7.d, 22) || !bit(l7.d, 24) || !bit(l7.d, 25) || (xcr0 & 0x60000) != 0x60000)
+    return HN_ISA_AVX512BF16;
+  return permit_tiles() ? HN_ISA_AMX : HN_ISA_AVX512BF16;
 }
 
 /* Deterministic cache parameters: leaf 4 (Intel) or 0x8000001d (AMD) share one format. */

@@ -1,5 +1,5 @@
 /* What this processor can do: detected once with CPUID and XGETBV, maskable by the environment variable
- * HONE_CPU=scalar|avx2|avx512|avx512vnni|avx512bf16 (a mask only lowers the tier, it never raises it). */
+ * HONE_CPU=scalar|avx2|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it). */
 #ifndef HN_BACKENDS_CPU_FEATURES_H
 #define HN_BACKENDS_CPU_FEATURES_H
 

@@ -16,6 +16,7 @@ typedef enum hn_isa {
   HN_ISA_AVX512,     /* F, BW, DQ, VL */
   HN_ISA_AVX512VNNI, /* + VNNI */
   HN_ISA_AVX512BF16, /* + BF16 */
+  HN_ISA_AMX,        /* + AMX tiles, bf16 and int8 */
   HN_ISA_COUNT
 } hn_isa;
 

@@ -135,8 +135,8 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
   const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
   if (layout == HN_LAST && !rule) return false;
   d->out_layout = layout;
-  d->step =
-      (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name, .node = u->node};
+  d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
+                        .node = u->node, .math = l->plan->math};
   hn_value *last = u->out;
   if (u->kind == HN_UNIT_POINTWISE) {
     hn_unit *group[64];

@@ -164,6 +164,10 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->device = r->device;
   p->machine = *r->backend->machine(r->device);
   p->level = r->level;
+  p->math = r->level < 2    ? HONE_MATH_STRICT
+            : r->bf16       ? HONE_MATH_BF16
+            : r->level == 2 ? HONE_MATH_F32
+                            : HONE_MATH_FAST;
   p->reference = r->reference;
   if ((status = read_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;

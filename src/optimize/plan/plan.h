@@ -61,6 +61,7 @@ typedef struct hn_plan {
   hn_device *device;
   hone_machine machine;
   int level;
+  hone_math math; /* of every step */
   bool reference;
   bool has_heap; /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
@@ -81,6 +82,7 @@ typedef struct hn_plan_request {
   hn_device *device;
   hn_model *model; /* bound and optimised; the plan retains it */
   int level;       /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
+  bool bf16;      /* matrix products may round their operands to bf16 */
   bool reference;
   const char *tactics; /* globs or NULL */
 } hn_plan_request;
