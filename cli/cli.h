@@ -35,7 +35,7 @@ typedef struct cli_option {
 typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows;
-  double max_seconds, width, tolerance;
+  double max_seconds, width, tolerance, budget;
   const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes;
   cli_list shapes, inputs;
   cli_list rest; /* arguments that are no options */
@@ -56,11 +56,21 @@ typedef struct cli_args {
     0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",                                                    \
         "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"                                       \
   }
+#define CLI_OPT_PRECISION                                                                                    \
+  {0,                                                                                                        \
+   "precision",                                                                                              \
+   CLI_TEXT,                                                                                                 \
+   CLI_FIELD(precision),                                                                                     \
+   "f32|bf16|auto",                                                                                          \
+   "arithmetic of matrix products (f32); auto: bf16 where the budget allows"},                               \
+  {                                                                                                          \
+    0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
+        "largest error of --precision auto, relative to an output's range (0.01)"                            \
+  }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
-      {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},                           \
-      {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16", "arithmetic (f32)"},                      \
+      {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
@@ -160,6 +170,21 @@ json_t *cli_desc_json(const hone_tensor_desc *desc); /* {"dtype","shape"} member
 /* Notes on standard error the shapes that hone chose. */
 void cli_note_bound(const hone_bound_shape *bound, uint32_t n);
 
+/* What --precision asks for; auto measures the model. Free with hone_precision_choice_free. */
+typedef struct cli_precision {
+  bool made, bf16;
+  hone_precision_choice choice; /* of auto */
+} cli_precision;
+
+hone_status cli_precision_make(const cli_args *args, hone_model *model, const hone_binding *bindings,
+                               uint32_t n_bindings, cli_precision *out, hone_error *error);
+/* "f32", "bf16" or "auto". */
+const char *cli_precision_name(const cli_args *args);
+/* What auto chose; null otherwise. */
+json_t *cli_precision_json(const cli_args *args, const cli_precision *precision);
+/* The same in one line; nothing otherwise. */
+void cli_precision_text(const cli_args *args, const cli_precision *precision);
+
 /* A model ready to run with inputs. */
 typedef struct cli_session {
   hone_model *model;
@@ -168,6 +193,7 @@ typedef struct cli_session {
   hone_context *context;
   hone_binding *bindings;
   uint32_t n_bindings;
+  cli_precision precision;
   uint32_t n_inputs;
   hone_data *data;           /* [n_inputs] */
   const hone_tensor **feeds; /* [n_inputs] for hone_context_run */

@@ -23,15 +23,15 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes",
                              (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
-  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:o}",
+  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:o, s:s, s:o, s:o}",
                    "latency_ms", latency, "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean),
                    "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms",
                    cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
                    (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups,
                    "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
                    cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision",
-                   args->precision ? args->precision : "f32", "version", hone_version(), "memory", memory,
-                   "samples_ms", raw);
+                   cli_precision_name(args), "precision_auto", cli_precision_json(args, &s->precision),
+                   "version", hone_version(), "memory", memory, "samples_ms", raw);
 }
 
 static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
@@ -44,6 +44,7 @@ static int text(const cli_args *args, const cli_session *s, const char *path, co
   printf("throughput  %.1f a second\n", 1e3 * (double)batch_of(s) / t->mean);
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
+  cli_precision_text(args, &s->precision);
   printf("runs        %zu after %u warm-ups\n", t->count, warmups);
   return cli_flush();
 }

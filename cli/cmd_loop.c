@@ -34,6 +34,8 @@ static void print_inspection(const loop *l) {
   hone_inspection_free(&in);
 }
 
+static int level_of(const loop *l) { return l->args->level < 0 ? 2 : (int)l->args->level; }
+
 static bool verify_progress(void *arg, uint32_t done, uint32_t total) {
   (void)arg;
   cli_progress("verify", done, total);
@@ -42,6 +44,11 @@ static bool verify_progress(void *arg, uint32_t done, uint32_t total) {
 
 static hone_status prove(loop *l, hone_error *error) {
   const cli_args *a = l->args;
+  cli_precision *precision = &l->session.precision;
+  hone_status status = level_of(l) < 2 ? HONE_OK
+                                       : cli_precision_make(a, l->session.model, l->session.bindings,
+                                                            l->session.n_bindings, precision, error);
+  if (status != HONE_OK) return status;
   hone_verify_options o = {.inputs = (uint32_t)a->count,
                            .seed = (uint64_t)a->seed,
                            .max_seconds = VERIFY_SECONDS,
@@ -49,14 +56,15 @@ static hone_status prove(loop *l, hone_error *error) {
                            .batch = a->batch,
                            .bindings = l->session.bindings,
                            .n_bindings = l->session.n_bindings,
+                           .bf16 = precision->bf16,
+                           .f32_nodes = (const char *const *)precision->choice.f32_nodes,
+                           .n_f32_nodes = precision->choice.n_f32_nodes,
                            .progress = verify_progress};
   cli_cancellable(NULL); /* nothing is being written: Ctrl-C may end the process */
-  hone_status status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
+  status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
   cli_progress_end();
   return status;
 }
-
-static int level_of(const loop *l) { return l->args->level < 0 ? 2 : (int)l->args->level; }
 
 static hone_status rewrite(loop *l, hone_error *error) {
   hone_optimize_options o = {.level = level_of(l), .passes = l->args->passes};

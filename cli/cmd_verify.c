@@ -45,12 +45,14 @@ static int run(const cli_args *args) {
   hone_binding *bindings = NULL;
   hone_error error = {0};
   hone_verify_result result;
+  cli_precision precision = {0};
   uint32_t n = 0;
   int code = 0;
   hone_status status = cli_check_device(args, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &a, &error);
   if (status == HONE_OK && args->rest.n > 1) status = cli_load(args, args->rest.item[1], &b, &error);
   if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
+  if (status == HONE_OK) status = cli_precision_make(args, b ? b : a, bindings, n, &precision, &error);
   if (status == HONE_OK) {
     hone_verify_options o = {.inputs = (uint32_t)args->count,
                              .seed = (uint64_t)args->seed,
@@ -60,6 +62,9 @@ static int run(const cli_args *args) {
                              .batch = args->batch,
                              .bindings = bindings,
                              .n_bindings = n,
+                             .bf16 = precision.bf16,
+                             .f32_nodes = (const char *const *)precision.choice.f32_nodes,
+                             .n_f32_nodes = precision.choice.n_f32_nodes,
                              .progress = progress};
     status =
         hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
@@ -71,6 +76,7 @@ static int run(const cli_args *args) {
     code = args->json ? cli_print_json(cli_verification_json(&result)) : text(&result);
     if (code == 0) code = cli_verdict_exit(result.verdict);
   }
+  hone_precision_choice_free(&precision.choice);
   free(bindings);
   hone_model_release(b);
   hone_model_release(a);
@@ -84,6 +90,7 @@ static const cli_option options[] = {
      "largest difference relative to an output's range (by dtype)"},
     {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
+    CLI_OPT_PRECISION,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "use fewer inputs when this is spent (30)"},

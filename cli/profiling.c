@@ -56,7 +56,7 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
                                                  : "scalar";
   m.os = os;
   if (!m.compiler) m.compiler = __VERSION__;
-  if (!m.precision) m.precision = args->precision ? args->precision : "f32";
+  if (!m.precision) m.precision = cli_precision_name(args);
   m.date = date;
   m.flags = flags;
   m.batch = d && d->rank > 0 ? (double)d->dim[0] : 1;

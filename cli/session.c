@@ -32,10 +32,11 @@ static hone_status fail(hone_error *error, hone_status status, const char *what)
 }
 
 hone_status cli_check_device(const cli_args *args, hone_error *error) {
-  if (args->precision && strcmp(args->precision, "f32") != 0 && strcmp(args->precision, "bf16") != 0) {
+  const char *precision = cli_precision_name(args);
+  if (strcmp(precision, "f32") != 0 && strcmp(precision, "bf16") != 0 && strcmp(precision, "auto") != 0) {
     fail(error, HONE_ERROR_USAGE, "precision is not available");
-    snprintf(error->got, sizeof error->got, "%.80s", args->precision);
-    snprintf(error->expected, sizeof error->expected, "f32 or bf16");
+    snprintf(error->got, sizeof error->got, "%.80s", precision);
+    snprintf(error->expected, sizeof error->expected, "f32, bf16 or auto");
     return HONE_ERROR_USAGE;
   }
   const char *device = cli_device_name(args);
@@ -181,16 +182,22 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   s->context = NULL;
   hone_plan_destroy(s->plan);
   s->plan = NULL;
+  hone_status status = HONE_OK;
+  if (level < 0 || level >= 2)
+    status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
+  if (status != HONE_OK) return status;
   reset_peak();
   hone_plan_options o = {.level = level,
-                         .precision = args->precision,
+                         .precision = s->precision.bf16 ? "bf16" : "f32",
+                         .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
+                         .n_f32_nodes = s->precision.choice.n_f32_nodes,
                          .bindings = s->bindings,
                          .n_bindings = s->n_bindings,
                          .batch = args->batch,
                          .passes = args->passes,
                          .fold_seconds =
                              args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
-  hone_status status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
+  status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
   if (status == HONE_OK) cli_cancellable(s->context);
@@ -266,6 +273,7 @@ void cli_session_close(cli_session *s) {
     return;
   }
   hone_engine_destroy(s->engine);
+  hone_precision_choice_free(&s->precision.choice);
   for (uint32_t i = 0; s->data && i < s->n_inputs; i++) hone_data_free(&s->data[i]);
   free(s->data);
   free(s->feeds);

@@ -25,6 +25,9 @@ typedef struct hone_verify_options {
   uint32_t n_bindings;
   bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
   void *progress_arg;
+  bool bf16; /* b runs in precision bf16 (judged as bf16 results are), save in these nodes: */
+  const char *const *f32_nodes;
+  uint32_t n_f32_nodes;
 } hone_verify_options;
 
 typedef struct hone_verify_result {
@@ -41,6 +44,37 @@ typedef struct hone_verify_result {
  * inputs plus edge values. */
 HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options,
                                  hone_verify_result *out, hone_error *error);
+
+/* What a caller allows when hone chooses the precision of each step. */
+typedef struct hone_precision_options {
+  double budget;      /* largest |bf16 - f32| relative to an output's range; 0: 0.01 */
+  uint32_t samples;   /* random inputs; 0: 3 */
+  uint64_t seed;      /* 0: 1 */
+  double max_seconds; /* 0: 60; then what is proven so far is the answer */
+  uint32_t threads;
+  int64_t batch;
+  const hone_binding *bindings;
+  uint32_t n_bindings;
+  bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
+  void *progress_arg;
+} hone_precision_options;
+
+/* Which nodes stay f32 so that the outputs keep the budget on the samples. */
+typedef struct hone_precision_choice {
+  char **f32_nodes; /* for hone_plan_options */
+  uint32_t n_f32_nodes;
+  uint32_t candidates;     /* steps with products */
+  uint32_t samples, plans; /* inputs compared; plans built on the way */
+  double budget;
+  double error_bf16; /* everything in bf16 */
+  double error;      /* as chosen; 0 when every step stays f32 */
+} hone_precision_choice;
+
+/* Runs the model in f32 and in bf16 on the same inputs and moves the steps that cost most accuracy for their
+ * work back to f32 until the budget is kept. Deterministic, unless max_seconds ends it early. */
+HONE_API hone_status hone_precision_choose(hone_model *model, const hone_precision_options *options,
+                                           hone_precision_choice *out, hone_error *error);
+HONE_API void hone_precision_choice_free(hone_precision_choice *choice);
 
 /* Measured peaks of this machine. GFLOP/s and GB/s; 0: not measured. */
 typedef struct hone_roofs {

@@ -34,7 +34,9 @@ HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
   const char *precision; /* NULL or "f32": results as good as f32's; "bf16": matrix products may round their
-                            operands to bf16 (sums stay f32) */
+                            operands to bf16 (sums stay f32), save in the nodes below */
+  const char *const *f32_nodes; /* [n_f32_nodes] names of nodes that stay f32; see hone_precision_choose */
+  uint32_t n_f32_nodes;
   const hone_binding *bindings;
   uint32_t n_bindings;
   int64_t batch;       /* for symbolic batch dimensions; 0: 1 */

@@ -128,6 +128,8 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
                              .model = bound,
                              .level = level,
                              .bf16 = bf16,
+                             .f32_nodes = o->f32_nodes,
+                             .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
                              .reference = o->reference,
                              .tactics = engine->tactics};
   status = hn_plan_build(&request, &p->plan, error);

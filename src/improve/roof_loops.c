@@ -101,6 +101,45 @@ ARITHMETIC(int8_vnni, VNNI, __m512i, _mm512_setzero_si512(), __m512i x = _mm512_
 ARITHMETIC(bf16_avx512, BF16, __m512, _mm512_setzero_ps(),
            __m512bh x = (__m512bh)_mm512_set1_epi32(0x3f803f80), DOTBF16)
 
+#define AMX __attribute__((target("amx-tile,amx-bf16,amx-int8")))
+
+/* Tiles 0 to 3 accumulate (16 x 16 words), 4 to 7 are operands (16 rows of 64 bytes). */
+AMX static void open_tiles(void) {
+  struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } config = {.palette = 1};
+  for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = 16;
+  _tile_loadconfig(&config);
+}
+
+#define TILES(name, dot)                                                                                     \
+  AMX static uint64_t name(uint64_t rounds, const void *data, size_t bytes) {                                \
+    (void)data, (void)bytes;                                                                                 \
+    uint32_t sum[16 * 16];                                                                                   \
+    open_tiles();                                                                                            \
+    _tile_zero(0);                                                                                           \
+    _tile_zero(1);                                                                                           \
+    _tile_zero(2);                                                                                           \
+    _tile_zero(3);                                                                                           \
+    _tile_zero(4);                                                                                           \
+    _tile_zero(5);                                                                                           \
+    _tile_zero(6);                                                                                           \
+    _tile_zero(7);                                                                                           \
+    for (uint64_t r = 0; r < rounds; r++) {                                                                  \
+      dot(0, 4, 6);                                                                                          \
+      dot(1, 4, 7);                                                                                          \
+      dot(2, 5, 6);                                                                                          \
+      dot(3, 5, 7);                                                                                          \
+    }                                                                                                        \
+    _tile_stored(3, sum, 64);                                                                                \
+    _tile_release();                                                                                         \
+    return bits_of(sum, sizeof sum);                                                                         \
+  }
+TILES(bf16_amx, _tile_dpbf16ps)
+TILES(int8_amx, _tile_dpbusd)
+
 /* Reads every vector once a round; eight independent sums. */
 #define READ(name, target, vec, zero, load, add, width)                                                      \
   target static uint64_t name(uint64_t rounds, const void *data, size_t bytes) {                             \
@@ -140,6 +179,10 @@ hn_roof_loops hn_roof_loops_of(hn_isa isa) {
   }
   if (isa >= HN_ISA_AVX512VNNI) l.int8 = (hn_roof_loop){int8_vnni, 128.0 * ACCUMULATORS};
   if (isa >= HN_ISA_AVX512BF16) l.bf16 = (hn_roof_loop){bf16_avx512, 64.0 * ACCUMULATORS};
+  if (isa >= HN_ISA_AMX) {
+    l.bf16 = (hn_roof_loop){bf16_amx, 4 * 2.0 * 16 * 16 * 32};
+    l.int8 = (hn_roof_loop){int8_amx, 4 * 2.0 * 16 * 16 * 64};
+  }
 #else
   (void)isa;
 #endif

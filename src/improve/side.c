@@ -22,6 +22,9 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
                              .device = out->device,
                              .model = bound,
                              .level = o->level,
+                             .bf16 = o->bf16,
+                             .f32_nodes = o->f32_nodes,
+                             .n_f32_nodes = o->n_f32_nodes,
                              .reference = o->reference};
   status = hn_plan_build(&request, &out->plan, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);

@@ -12,6 +12,9 @@ typedef struct hn_side_options {
   const char *isa; /* NULL: the best tier */
   int level;       /* of passes and lowering */
   bool reference;  /* scalar references only */
+  bool bf16;       /* precision bf16, save in the nodes named: */
+  const char *const *f32_nodes;
+  uint32_t n_f32_nodes;
   uint32_t threads;
   const hone_binding *bindings;
   uint32_t n_bindings;

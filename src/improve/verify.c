@@ -61,13 +61,17 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
                           .threads = j->o->threads,
                           .bindings = j->o->bindings,
                           .n_bindings = j->o->n_bindings,
-                          .batch = j->o->batch};
+                          .batch = j->o->batch,
+                          .bf16 = j->o->bf16,
+                          .f32_nodes = j->o->f32_nodes,
+                          .n_f32_nodes = j->o->n_f32_nodes};
   hone_status status = hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
   hn_isa isa = hn_cpu()->isa;
   j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 4;
   hn_side_options ref = best;
   ref.level = 0;
+  ref.bf16 = false;
   ref.reference = j->by_scalar;
   ref.isa = j->by_scalar ? NULL : isa > HN_ISA_AVX2 ? "avx2" : "scalar";
   snprintf(j->out->reference, sizeof j->out->reference,
@@ -279,6 +283,7 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
   j.tolerance = j.o->tolerance;
   look_at(a->graph, &j.quantised, &j.narrowest);
   if (b) look_at(b->graph, &j.quantised, &j.narrowest);
+  if (j.o->bf16) j.narrowest = HONE_DTYPE_BF16;
   hone_status status = open_sides(&j, max_seconds, error);
   if (status != HONE_OK) goto done;
   /* One input must be compared even when it takes longer than planned, but a loop without end must end. */

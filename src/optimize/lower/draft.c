@@ -128,6 +128,12 @@ double hn_step_tensor_bytes(const hone_step_tensor *t) {
   return b > 0 ? (double)b : 0;
 }
 
+static hone_math math_of(const hn_plan *p, const char *name) {
+  for (uint32_t i = 0; i < p->n_f32_nodes; i++)
+    if (strcmp(p->f32_nodes[i], name) == 0) return p->math < HONE_MATH_F32 ? p->math : HONE_MATH_F32;
+  return p->math;
+}
+
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
  * not expressible in this layout. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d) {
@@ -136,7 +142,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
   if (layout == HN_LAST && !rule) return false;
   d->out_layout = layout;
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
-                        .node = u->node, .math = l->plan->math};
+                        .node = u->node, .math = math_of(l->plan, u->node->name)};
   hn_value *last = u->out;
   if (u->kind == HN_UNIT_POINTWISE) {
     hn_unit *group[64];

@@ -168,6 +168,8 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
             : r->bf16       ? HONE_MATH_BF16
             : r->level == 2 ? HONE_MATH_F32
                             : HONE_MATH_FAST;
+  p->f32_nodes = r->f32_nodes;
+  p->n_f32_nodes = r->n_f32_nodes;
   p->reference = r->reference;
   if ((status = read_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
@@ -176,6 +178,8 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
   status = provenance(p, error);
 done:
+  p->f32_nodes = NULL;
+  p->n_f32_nodes = 0;
   if (status == HONE_OK)
     *out = p;
   else

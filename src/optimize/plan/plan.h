@@ -61,7 +61,9 @@ typedef struct hn_plan {
   hn_device *device;
   hone_machine machine;
   int level;
-  hone_math math; /* of every step */
+  hone_math math;               /* of every step, save those of the nodes below: at most f32 */
+  const char *const *f32_nodes; /* while the plan is built; borrowed */
+  uint32_t n_f32_nodes;
   bool reference;
   bool has_heap; /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
@@ -80,9 +82,11 @@ typedef struct hn_plan {
 typedef struct hn_plan_request {
   const hn_backend *backend;
   hn_device *device;
-  hn_model *model; /* bound and optimised; the plan retains it */
-  int level;       /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
-  bool bf16;      /* matrix products may round their operands to bf16 */
+  hn_model *model;              /* bound and optimised; the plan retains it */
+  int level;                    /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
+  bool bf16;                    /* matrix products may round their operands to bf16 */
+  const char *const *f32_nodes; /* except in these */
+  uint32_t n_f32_nodes;
   bool reference;
   const char *tactics; /* globs or NULL */
 } hn_plan_request;

@@ -1,0 +1,55 @@
+/* --precision: what the plan may round, and for "auto" the measured choice. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#define AUTO_SECONDS 60.0
+
+const char *cli_precision_name(const cli_args *args) { return args->precision ? args->precision : "f32"; }
+
+static bool is_auto(const cli_args *args) { return strcmp(cli_precision_name(args), "auto") == 0; }
+
+static bool progress(void *arg, uint32_t done, uint32_t total) {
+  (void)arg;
+  cli_progress("choose precision", done, total);
+  return !cli_interrupted();
+}
+
+hone_status cli_precision_make(const cli_args *args, hone_model *model, const hone_binding *bindings,
+                               uint32_t n_bindings, cli_precision *out, hone_error *error) {
+  if (out->made) return HONE_OK;
+  out->made = true;
+  out->bf16 = strcmp(cli_precision_name(args), "f32") != 0;
+  if (!is_auto(args)) return HONE_OK;
+  hone_precision_options o = {.budget = args->budget,
+                              .seed = (uint64_t)args->seed,
+                              .threads = (uint32_t)args->threads,
+                              .batch = args->batch,
+                              .bindings = bindings,
+                              .n_bindings = n_bindings,
+                              .max_seconds = args->max_seconds > 0 && args->max_seconds < AUTO_SECONDS
+                                                 ? args->max_seconds
+                                                 : AUTO_SECONDS,
+                              .progress = progress};
+  hone_status status = hone_precision_choose(model, &o, &out->choice, error);
+  cli_progress_end();
+  return status;
+}
+
+json_t *cli_precision_json(const cli_args *args, const cli_precision *p) {
+  if (!is_auto(args)) return json_null();
+  const hone_precision_choice *c = &p->choice;
+  json_t *nodes = json_array();
+  for (uint32_t i = 0; i < c->n_f32_nodes; i++) json_array_append_new(nodes, json_string(c->f32_nodes[i]));
+  return json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "budget", cli_real(c->budget), "error_bf16",
+                   cli_real(c->error_bf16), "error", cli_real(c->error), "candidates", (int)c->candidates,
+                   "samples", (int)c->samples, "plans", (int)c->plans, "f32_nodes", nodes);
+}
+
+void cli_precision_text(const cli_args *args, const cli_precision *p) {
+  if (!is_auto(args)) return;
+  const hone_precision_choice *c = &p->choice;
+  printf("precision   auto: %u of %u products in bf16, error %.2g of the output's range on %u samples "
+         "(budget %.2g; all in bf16: %.2g)\n",
+         c->candidates - c->n_f32_nodes, c->candidates, c->error, c->samples, c->budget, c->error_bf16);
+}
