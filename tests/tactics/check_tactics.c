@@ -370,6 +370,7 @@ static int check_case(one_case *c) {
                       .node = c->node,
                       .n_inputs = c->n_in,
                       .n_anchor_inputs = c->n_in,
+                      .math = HONE_MATH_F32,
                       .input = in,
                       .n_outputs = c->n_out,
                       .output = out};

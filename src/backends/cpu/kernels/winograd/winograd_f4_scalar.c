@@ -1,0 +1,12 @@
+#include "backends/cpu/kernels/winograd/winograd.h"
+
+#include <stdbool.h>
+
+#include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec.h"
+
+#define WINO_M 4
+#include "backends/cpu/kernels/winograd/winograd_body.h"
+
+const struct hn_kernel hn_kernel_winograd_f4_scalar = {"winograd_f4_scalar", "winograd", "f4", HN_ISA_SCALAR,
+                                                       &ops};

@@ -1,0 +1,204 @@
+/* Family "winograd": the transforms through the driver, with the gemm kernel of the same tier, against the
+ * direct sum in f64.  The bound is the tile's norm-wise one of kernels/winograd/winograd.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/common/winograd_driver.h"
+#include "backends/cpu/features.h"
+#include "check.h"
+
+typedef struct shape {
+  int64_t batch, in[2], pad[2], pad_end[2], extra_in, extra_out;
+  uint32_t flags;
+  bool post;
+} shape;
+
+static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
+}
+
+static hn_winograd describe(const shape *s, int64_t m, int64_t cin, int64_t cout, const hn_gemm_ops *gemm,
+                            uint32_t threads, size_t l2) {
+  hn_winograd p = {.m = m, .batch = s->batch, .cin = cin, .cout = cout};
+  for (int i = 0; i < 2; i++) {
+    p.in[i] = s->in[i], p.pad[i] = s->pad[i];
+    p.out[i] = s->in[i] + s->pad[i] + s->pad_end[i] - 2;
+  }
+  p.in_pixel = cin + s->extra_in, p.in_row = p.in_pixel * s->in[1], p.in_batch = p.in_row * s->in[0];
+  int64_t pitch = cout + s->extra_out;
+  p.y = (hn_view){p.out[0] * p.out[1] * pitch, p.out[0] * p.out[1] * pitch, p.out[1] * pitch, pitch};
+  const hone_machine machine = {.threads = threads, .peak_flops = 1e11, .l1 = 32768, .l2 = l2};
+  hn_winograd_plan(&p, gemm, &machine);
+  return p;
+}
+
+static void negate(float *x, size_t n, const float *p) {
+  for (size_t i = 0; i < n; i++) x[i] = -x[i] * p[0];
+}
+
+typedef struct problem {
+  hn_winograd p;
+  const float *x, *w, *bias, *residual;
+  hn_epilogue e;
+} problem;
+
+/* The largest |input| of a channel in the tile that output pixel (v, u) of image n belongs to. */
+static double tile_max(const problem *q, int64_t n, int64_t v, int64_t u, int64_t c) {
+  const hn_winograd *p = &q->p;
+  int64_t y0 = v / p->m * p->m - p->pad[0], x0 = u / p->m * p->m - p->pad[1];
+  double largest = 0;
+  for (int64_t y = y0 > 0 ? y0 : 0; y < y0 + p->m + 2 && y < p->in[0]; y++)
+    for (int64_t x = x0 > 0 ? x0 : 0; x < x0 + p->m + 2 && x < p->in[1]; x++) {
+      double a = fabs((double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + c]);
+      if (isnan(a)) return a;
+      if (a > largest) largest = a;
+    }
+  return largest;
+}
+
+static void check_output(ck *c, const problem *q, size_t index, float got, int64_t n, int64_t v, int64_t u,
+                         int64_t k) {
+  const hn_winograd *p = &q->p;
+  const hn_epilogue *e = &q->e;
+  double acc = 0, norm = 0;
+  for (int64_t ci = 0; ci < p->cin; ci++) {
+    const float *g = q->w + (k * p->cin + ci) * 9;
+    double largest = 0;
+    for (int t = 0; t < 9; t++) {
+      int64_t y = v + t / 3 - p->pad[0], x = u + t % 3 - p->pad[1];
+      largest = fmax(largest, fabs((double)g[t]));
+      if (y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
+      acc += (double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + ci] * g[t];
+    }
+    norm += largest * tile_max(q, n, v, u, ci);
+  }
+  double operations = (double)(p->cin + HN_WINOGRAD_ROUNDINGS), tile_norm = hn_winograd_norm(p->m);
+  double bound = operations * CK_EPS * tile_norm * norm + operations * tile_norm * CK_TINY;
+  if (!(norm <= 3e38)) { /* Inf or NaN somewhere in the tile: what is not finite must not become so */
+    if (!(e->flags & HN_EPI_CLAMP)) ck_true(c, isfinite(acc) || !isfinite(got), "an Inf or NaN is lost");
+    return;
+  }
+  double mag = fabs(acc);
+  int64_t at = hn_view_at(&e->residual_view, n, 0, v, u) + k;
+  bool add = e->flags & HN_EPI_RESIDUAL, after = e->flags & HN_EPI_RESIDUAL_AFTER;
+  if (e->flags & HN_EPI_BIAS) acc += q->bias[k], mag += fabs((double)q->bias[k]);
+  if (add) mag += fabs((double)q->residual[at]);
+  if (add && !after) acc += q->residual[at];
+  if (e->flags & HN_EPI_CLAMP) acc = acc < e->lo ? e->lo : acc > e->hi ? e->hi : acc;
+  if (e->flags & HN_EPI_LEAKY) acc = acc < 0 ? acc * e->slope : acc;
+  if (add && after) acc += q->residual[at];
+  bound += 4 * CK_EPS * (mag + bound);
+  if (e->n_post) acc *= -2, bound *= 2;
+  ck_near(c, index, got, acc, bound);
+}
+
+static void check_shape(ck *c, const hn_winograd_ops *o, const hn_gemm_ops *gemm, const shape *s, int64_t cin,
+                        int64_t cout, enum ck_fill fill, size_t l2) {
+  problem q = {.p = describe(s, o->m, cin, cout, gemm, 2, l2)};
+  const hn_winograd *p = &q.p;
+  ck_case(c, "winograd m%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s",
+          (long long)o->m, (long long)s->batch, (long long)cin, (long long)cout, (long long)s->in[0],
+          (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1], (long long)s->extra_in,
+          (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill));
+  int64_t in_pixels = s->batch * s->in[0] * s->in[1], pixels = s->batch * p->out[0] * p->out[1];
+  size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + cin : 0);
+  size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * 9);
+  float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)),
+        *r = ck_alloc(c, ny, 0);
+  float *w = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)cout, 0);
+  float *packed = ck_alloc(c, hn_winograd_packed_size(p, gemm), 0),
+        *scratch = ck_alloc(c, hn_winograd_scratch(p, gemm), 0);
+  ck_fill(c, x, nx, fill);
+  ck_fill(c, r, ny, fill == CK_SPECIAL ? CK_RANDOM : fill);
+  ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
+  ck_fill(c, bias, (size_t)cout, fill == CK_SPECIAL ? CK_RANDOM : fill);
+  for (int64_t i = 0; i < p->n_panels; i++) hn_winograd_pack_panel(p, gemm, w, i, packed);
+  q.x = x, q.w = w, q.bias = bias, q.residual = r;
+  q.e = (hn_epilogue){.flags = s->flags,
+                      .lo = -0.25f,
+                      .hi = 0.5f,
+                      .slope = 0.125f,
+                      .bias = bias,
+                      .residual = r,
+                      .residual_view = p->y};
+  if (s->post) q.e.n_post = 1, q.e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
+  hn_winograd_args a = {p, gemm, o, x, packed, y, &q.e, scratch};
+  hn_winograd_exec(&a, serial, NULL);
+  size_t index = 0;
+  for (int64_t n = 0; n < s->batch; n++)
+    for (int64_t v = 0; v < p->out[0]; v++)
+      for (int64_t u = 0; u < p->out[1]; u++)
+        for (int64_t k = 0; k < cout; k++, index++)
+          check_output(c, &q, index, y[hn_view_at(&p->y, n, 0, v, u) + k], n, v, u, k);
+  ck_release_all(c);
+}
+
+static const int64_t channels[][2] = {{1, 1}, {7, 33}, {16, 16}, {17, 32}, {33, 70}, {96, 5}};
+static const shape shapes[] = {
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
+    {2, {7, 14}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false},
+    {1, {12, 19}, {0, 2}, {1, 0}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false},
+    {1, {8, 13}, {2, 0}, {2, 1}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false},
+    {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true},
+    {3, {3, 4}, {0, 0}, {0, 0}, 1, 1, HN_EPI_BIAS | HN_EPI_CLAMP, true},
+    {1, {5, 2}, {4, 6}, {5, 3}, 0, 0, 0, false}, /* tiles that lie outside the image */
+    {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false},
+};
+
+/* The gemm kernel that the driver would take on this tier. */
+static void check(ck *c, const struct hn_kernel *k) {
+  const hn_gemm_ops *gemm = hn_gemm_find(k->isa);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
+      for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
+        check_shape(c, k->ops, gemm, &shapes[i], channels[j][0], channels[j][1], (enum ck_fill)fill,
+                    fill % 2 ? 1u << 20 : 1u << 15);
+}
+
+static void bench_call(void *p) { hn_winograd_exec(p, serial, NULL); }
+
+static double bench_one(const struct hn_kernel *k, const shape *s, int64_t cin, int64_t cout) {
+  const hn_winograd_ops *o = k->ops;
+  const hn_gemm_ops *gemm = hn_gemm_find(k->isa);
+  hn_winograd p = describe(s, o->m, cin, cout, gemm, 1, hn_cpu()->l2);
+  size_t nx = (size_t)p.in_batch, ny = (size_t)p.y.batch, nw = hn_winograd_packed_size(&p, gemm),
+         all = nx + ny + nw + hn_winograd_scratch(&p, gemm) + 64;
+  float *mem = aligned_alloc(4096, (all * 4 + 4095) / 4096 * 4096);
+  if (!mem) exit(6);
+  for (size_t i = 0; i < all; i++) mem[i] = (float)(i % 13) * 0.1f - 0.6f;
+  hn_epilogue e = {.flags = HN_EPI_CLAMP, .lo = 0, .hi = INFINITY};
+  float *w = mem, *scratch = w + (nw + 15) / 16 * 16, *x = scratch + hn_winograd_scratch(&p, gemm),
+        *y = x + nx;
+  hn_winograd_args a = {&p, gemm, o, x, w, y, &e, scratch};
+  double t = ck_time(bench_call, &a);
+  free(mem);
+  return t;
+}
+
+/* Reported against the FLOPs of the products that the algorithm does, all tiles whole. */
+static void bench(ck *c, const struct hn_kernel *k) {
+  static const struct {
+    const char *label;
+    int64_t size, cin, cout;
+  } line[] = {
+      {"56x56 64>64", 56, 64, 64},     {"28x28 128>128", 28, 128, 128}, {"14x14 256>256", 14, 256, 256},
+      {"7x7 512>512", 7, 512, 512},    {"208x208 32>64", 208, 32, 64},  {"104x104 64>128", 104, 64, 128},
+      {"52x52 128>256", 52, 128, 256}, {"26x26 256>512", 26, 256, 512}, {"13x13 512>1024", 13, 512, 1024}};
+  const int64_t m = ((const hn_winograd_ops *)k->ops)->m;
+  const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
+  for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
+    shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false};
+    double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(m + 2) * (double)(m + 2);
+    double tiles = (double)((line[i].size + m - 1) / m * ((line[i].size + m - 1) / m));
+    double flops = 2 * n * tiles * (double)(line[i].cin * line[i].cout);
+    double bytes = 4 * (n * (double)(line[i].cin * line[i].cout) +
+                        (double)(line[i].size * line[i].size) * (double)(line[i].cin + line[i].cout));
+    bool slow = k == scalar || i > 3;
+    ck_bench_line(c, line[i].label, t, flops, bytes,
+                  slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));
+  }
+}
+
+const ck_family ck_family_winograd = {"winograd", check, bench};
