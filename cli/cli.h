@@ -214,6 +214,7 @@ const char *cli_device_name(const cli_args *args);
 hone_status cli_check_device(const cli_args *args, hone_error *error);
 uint32_t cli_threads(const cli_session *session, const cli_args *args);
 double cli_now_ms(void);
+const char *cli_commit(void); /* git revision of the source; NULL: unknown */
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 

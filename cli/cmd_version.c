@@ -3,9 +3,13 @@
 
 static int run(const cli_args *args) {
   if (args->json)
-    return cli_print_json(
-        json_pack("{s:s, s:i}", "version", hone_version(), "plugin_abi", (int)HONE_PLUGIN_ABI));
-  printf("hone %s\n", hone_version());
+    return cli_print_json(json_pack("{s:s, s:s?, s:i}", "version", hone_version(), "commit", cli_commit(),
+                                    "plugin_abi", (int)HONE_PLUGIN_ABI));
+  const char *commit = cli_commit();
+  if (commit)
+    printf("hone %s (%s)\n", hone_version(), commit);
+  else
+    printf("hone %s\n", hone_version());
   return cli_flush();
 }
 

@@ -44,6 +44,7 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   const hone_machine *machine = hone_engine_machine(s->engine);
   m.tool = "hone";
   m.tool_version = hone_version();
+  m.commit = cli_commit();
   m.model = path;
   if (!m.device) m.device = cpu;
   m.backend = cli_device_name(args);

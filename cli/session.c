@@ -5,7 +5,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 double cli_now_ms(void) {
@@ -14,9 +13,15 @@ double cli_now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* Not getrusage: its maximum survives exec and may be that of the shell or script that started us. */
 double cli_rss_peak_bytes(void) {
-  struct rusage u;
-  return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_maxrss * 1024 : 0;
+  FILE *f = fopen("/proc/self/status", "r");
+  char line[256];
+  double kib = 0;
+  while (f && kib == 0 && fgets(line, sizeof line, f))
+    if (strncmp(line, "VmHWM:", 6) == 0) kib = strtod(line + 6, NULL);
+  if (f) fclose(f);
+  return kib * 1024;
 }
 
 double cli_remaining(double start_ms, double max_seconds) {

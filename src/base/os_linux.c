@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -279,10 +278,8 @@ void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
 uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }
 
-uint64_t hn_rss_peak_bytes(void) {
-  struct rusage ru;
-  return getrusage(RUSAGE_SELF, &ru) == 0 ? (uint64_t)ru.ru_maxrss << 10 : 0;
-}
+/* Not ru_maxrss: that survives exec, and then holds the peak of whoever started the process. */
+uint64_t hn_rss_peak_bytes(void) { return proc_field("/proc/self/status", "VmHWM:"); }
 
 void *hn_library_open(const char *name, hone_error *error) {
   void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
-#include "model/ir/graph.h"
+#include "api/net.h"
 
 #include <hone/facts.h>
 #include <hone/session.h>
@@ -17,96 +17,29 @@
 #include <string.h>
 #include <unistd.h>
 
-static hn_model *begin(void) {
-  hn_model *m = hn_model_create(NULL);
-  assert_non_null(m);
-  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
-  return m;
-}
-
-static hn_value *input(hn_model *m, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims) {
-  hn_value *v = hn_value_create(m->graph, name);
-  v->desc = hone_desc(dtype, rank, dims);
-  assert_true(hn_graph_add_input(m->graph, v));
-  return v;
-}
-
-static hn_value *op(hn_model *m, const char *type, hn_value *const *in, uint32_t n) {
-  hn_value *out = hn_value_create(m->graph, NULL);
-  hone_node *node = hn_node_create(m->graph, NULL, type, NULL, NULL, in, n, &out, 1);
-  assert_non_null(node);
-  uint32_t origin = (uint32_t)m->source.len;
-  assert_true(hn_vec_push(&m->source, (hn_source_node){node->name, node->op_type}));
-  assert_true(hn_node_set_origin(node, &origin, 1));
-  return out;
-}
-
-static void finish(hn_model *m, hn_value *out) {
-  hone_error e = {0};
-  assert_true(hn_graph_add_output(m->graph, out));
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
-}
-
-static hn_value *weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned seed) {
-  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, rank, dims);
-  int64_t n = hone_desc_count(&d);
-  float *w = malloc((size_t)n * sizeof *w);
-  for (int64_t i = 0; i < n; i++)
-    w[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
-  hn_value *v = hn_value_constant(m->graph, NULL, &d, w, true);
-  free(w);
-  return v;
-}
-
 /* x -> Conv -> BatchNormalization -> (+ x) -> Relu -> MaxPool -> Conv -> Flatten -> Gemm: every kind of step.
  */
 static hn_model *small_net(void) {
-  hn_model *m = begin();
-  hn_value *x = input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11});
-  hn_value *c = op(m, "Conv", (hn_value *[]){x, weights(m, 4, (const int64_t[]){5, 5, 3, 3}, 1)}, 2);
+  hn_model *m = net_begin();
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11});
+  hn_value *c = net_op(m, "Conv", (hn_value *[]){x, net_weights(m, 4, (const int64_t[]){5, 5, 3, 3}, 1)}, 2);
   assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
   float one[5] = {1, 1.5f, 0.5f, 2, 1};
   int64_t five = 5;
   hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 1, &five);
-  hn_value *g = hn_value_constant(m->graph, NULL, &d, one, true), *b = weights(m, 1, &five, 7);
-  c = op(m, "BatchNormalization", (hn_value *[]){c, g, b, b, g}, 5);
-  c = op(m, "Add", (hn_value *[]){c, x}, 2);
-  c = op(m, "Relu", &c, 1);
-  c = op(m, "MaxPool", &c, 1);
+  hn_value *g = hn_value_constant(m->graph, NULL, &d, one, true), *b = net_weights(m, 1, &five, 7);
+  c = net_op(m, "BatchNormalization", (hn_value *[]){c, g, b, b, g}, 5);
+  c = net_op(m, "Add", (hn_value *[]){c, x}, 2);
+  c = net_op(m, "Relu", &c, 1);
+  c = net_op(m, "MaxPool", &c, 1);
   assert_true(hn_node_set_ints(c->producer, "kernel_shape", (const int64_t[]){2, 2}, 2));
   assert_true(hn_node_set_ints(c->producer, "strides", (const int64_t[]){2, 2}, 2));
-  c = op(m, "Conv", (hn_value *[]){c, weights(m, 4, (const int64_t[]){8, 5, 1, 1}, 3)}, 2);
-  c = op(m, "Sigmoid", &c, 1);
-  c = op(m, "Flatten", &c, 1);
-  c = op(m, "Gemm", (hn_value *[]){c, weights(m, 2, (const int64_t[]){160, 3}, 4)}, 2);
-  finish(m, c);
+  c = net_op(m, "Conv", (hn_value *[]){c, net_weights(m, 4, (const int64_t[]){8, 5, 1, 1}, 3)}, 2);
+  c = net_op(m, "Sigmoid", &c, 1);
+  c = net_op(m, "Flatten", &c, 1);
+  c = net_op(m, "Gemm", (hn_value *[]){c, net_weights(m, 2, (const int64_t[]){160, 3}, 4)}, 2);
+  net_finish(m, c);
   return m;
-}
-
-typedef struct session {
-  hn_model *model;
-  hone_engine *engine;
-  hone_plan *plan;
-  hone_context *context;
-} session;
-
-static session open_session(hn_model *m, int level, bool reference, uint32_t threads) {
-  session s = {.model = m};
-  hone_error e = {0};
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = threads}, &s.engine, &e), HONE_OK);
-  if (hone_plan_create(s.engine, m, &(hone_plan_options){.level = level, .reference = reference}, &s.plan,
-                       &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
-  assert_int_equal(hone_context_create(s.plan, &s.context, &e), HONE_OK);
-  return s;
-}
-
-static void close_session(session *s) {
-  hone_context_destroy(s->context);
-  hone_plan_destroy(s->plan);
-  hone_engine_destroy(s->engine);
-  hone_model_release(s->model);
 }
 
 static void fill(float *x, size_t n) {
@@ -120,7 +53,7 @@ static void all_levels_agree_with_the_reference(void **state) {
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
   const hone_tensor *inputs[] = {&in};
   for (int level = -1; level <= 2; level++) {
-    session s = open_session(small_net(), level < 0 ? 0 : level, level < 0, 2);
+    net_session s = net_open(small_net(), level < 0 ? 0 : level, level < 0, 2);
     hone_error e = {0};
     assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
     const float *y = hone_context_output(s.context, 0)->data;
@@ -128,13 +61,13 @@ static void all_levels_agree_with_the_reference(void **state) {
       if (level < 0) want[i] = y[i];
       assert_true(fabsf(y[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i])));
     }
-    close_session(&s);
+    net_close(&s);
   }
 }
 
 static void fusion_owns_its_nodes(void **state) {
   (void)state;
-  session s = open_session(small_net(), 2, false, 1);
+  net_session s = net_open(small_net(), 2, false, 1);
   uint32_t n = hone_plan_source_nodes(s.plan), executed = 0;
   assert_int_equal(n, 9);
   for (uint32_t i = 0; i < n; i++) {
@@ -151,13 +84,13 @@ static void fusion_owns_its_nodes(void **state) {
     fused |= strcmp(info.op_type, "Conv") == 0 && strstr(info.what, "Add") && strstr(info.what, "Relu");
   }
   assert_true(fused);
-  close_session(&s);
+  net_close(&s);
 }
 
 static void the_steady_state_allocates_nothing(void **state) {
   (void)state;
   for (int level = 0; level <= 2; level++) {
-    session s = open_session(small_net(), level, false, 2);
+    net_session s = net_open(small_net(), level, false, 2);
     float x[495];
     fill(x, 495);
     hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
@@ -166,12 +99,12 @@ static void the_steady_state_allocates_nothing(void **state) {
     uint64_t before = hn_mem_count();
     for (int i = 0; i < 20; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, NULL), HONE_OK);
     assert_int_equal(hn_mem_count(), before);
-    close_session(&s);
+    net_close(&s);
   }
 }
 
 typedef struct job {
-  session *s;
+  net_session *s;
   float want[3];
   int wrong;
 } job;
@@ -195,7 +128,7 @@ static void *many_runs(void *arg) {
 
 static void several_contexts_share_a_plan(void **state) {
   (void)state;
-  session s = open_session(small_net(), 2, false, 2);
+  net_session s = net_open(small_net(), 2, false, 2);
   job j[4];
   pthread_t t[4];
   float x[495];
@@ -212,12 +145,12 @@ static void several_contexts_share_a_plan(void **state) {
     pthread_join(t[i], NULL);
     assert_int_equal(j[i].wrong, 0);
   }
-  close_session(&s);
+  net_close(&s);
 }
 
 static void wrong_inputs_are_refused(void **state) {
   (void)state;
-  session s = open_session(small_net(), 2, false, 1);
+  net_session s = net_open(small_net(), 2, false, 1);
   float x[495];
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 11, 9}), x};
   const hone_tensor *inputs[] = {&in};
@@ -232,13 +165,13 @@ static void wrong_inputs_are_refused(void **state) {
                                     &(hone_plan_options){.level = 2, .bindings = &b, .n_bindings = 1}, &p,
                                     &e),
                    HONE_ERROR_USAGE);
-  close_session(&s);
+  net_close(&s);
 }
 
 /* Loop of `trips` that counts up: data decides how long it runs. */
 static hn_model *counting_loop(int64_t trips) {
-  hn_model *m = begin();
-  hn_value *start = input(m, "start", HONE_DTYPE_F32, 1, (const int64_t[]){4});
+  hn_model *m = net_begin();
+  hn_value *start = net_input(m, "start", HONE_DTYPE_F32, 1, (const int64_t[]){4});
   int64_t none = 0;
   hone_tensor_desc scalar = hone_desc(HONE_DTYPE_I64, 0, &none);
   hn_value *count = hn_value_constant(m->graph, "trips", &scalar, &trips, true);
@@ -253,9 +186,9 @@ static hn_model *counting_loop(int64_t trips) {
   assert_non_null(hn_node_create(body, NULL, "Add", NULL, NULL, (hn_value *[]){x, start}, 2, &next, 1));
   hn_graph_add_output(body, go);
   hn_graph_add_output(body, next);
-  hn_value *y = op(m, "Loop", (hn_value *[]){count, NULL, start}, 3);
+  hn_value *y = net_op(m, "Loop", (hn_value *[]){count, NULL, start}, 3);
   assert_true(hn_node_set_graph(y->producer, "body", body));
-  finish(m, y);
+  net_finish(m, y);
   return m;
 }
 
@@ -265,11 +198,11 @@ static void loops_run_and_stop(void **state) {
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
   const hone_tensor *inputs[] = {&in};
   hone_error e = {0};
-  session s = open_session(counting_loop(9), 2, false, 1);
+  net_session s = net_open(counting_loop(9), 2, false, 1);
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
   assert_true(((const float *)hone_context_output(s.context, 0)->data)[3] == 40.0f);
-  close_session(&s);
-  s = open_session(counting_loop((int64_t)1 << 62), 2, false, 1);
+  net_close(&s);
+  s = net_open(counting_loop((int64_t)1 << 62), 2, false, 1);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_seconds = 0.05}, &e),
                    HONE_ERROR_BUDGET);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 1000}, &e),
@@ -278,7 +211,7 @@ static void loops_run_and_stop(void **state) {
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_CANCELLED);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e),
                    HONE_ERROR_BUDGET);
-  close_session(&s);
+  net_close(&s);
 }
 
 static double closure(hone_facts *f, double *wall, double *steps, double *run) {
@@ -305,7 +238,7 @@ static void gaps_and_residuals_are_told_apart(void **state) {
 #ifndef HN_FAULTS
     if (k) break;
 #endif
-    session s = open_session(small_net(), 2, false, 1);
+    net_session s = net_open(small_net(), 2, false, 1);
     hone_facts *f = hone_facts_create();
     hone_error e = {0};
     hn_fault_set(faults[k]);
@@ -321,7 +254,7 @@ static void gaps_and_residuals_are_told_apart(void **state) {
     if (k == 1) assert_true(gaps > 3 * 2.0 * (double)(n - 1) * 0.9 && residual < 3 * 5.0);
     if (k == 2) assert_true(residual > 3 * 19.0 && gaps < 3 * 5.0);
     hone_facts_destroy(f);
-    close_session(&s);
+    net_close(&s);
   }
 }
 

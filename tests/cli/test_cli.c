@@ -275,6 +275,11 @@ static void test_loop(void **state) {
       "profiling_date"};
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
     if (!json_object_get(doc, seeds[i])) fail_msg("report.json lacks %s", seeds[i]);
+  process v = RUN("version", "--json");
+  json_t *version = process_json(&v);
+  assert_true(json_equal(json_object_get(doc, "commit"), json_object_get(version, "commit")));
+  json_decref(version);
+  process_free(&v);
   json_decref(doc);
   process_free(&p);
 }

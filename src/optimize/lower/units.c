@@ -105,7 +105,7 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
     u->beta = functions[k].beta ? hone_node_float(n, functions[k].beta, functions[k].beta_default)
                                 : functions[k].beta_default;
     operands = functions[k].n ? functions[k].n : n->n_in;
-    u->chain = functions[k].n == 0;
+    u->chain = functions[k].n == 0 && operands != 2; /* a Sum of two is an Add */
   }
   if (operands > n->n_in || operands > HN_UNIT_OPERANDS) return false;
   for (uint32_t i = 0; i < operands; i++) {

@@ -31,8 +31,7 @@ typedef struct hn_slot {
 typedef enum hn_step_kind {
   HN_STEP_TACTIC,  /* a backend's tactic */
   HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
-  HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
-  HN_STEP_VIEW     /* a Reshape-like operator whose dimensions are known only at run time */
+  HN_STEP_CONTROL  /* If, Loop, Scan: bodies by evaluation */
 } hn_step_kind;
 
 typedef struct hn_step {

@@ -1,0 +1,9 @@
+# cmake -DOUT=commit.h -P Commit.cmake: writes the source's git revision as HONE_COMMIT ("" outside of a checkout), touching the file
+# only when it changed.
+cmake_minimum_required(VERSION 3.25)
+execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE
+  ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(commit "")
+endif()
+file(CONFIGURE OUTPUT "${OUT}" CONTENT "#define HONE_COMMIT \"@commit@\"\n" @ONLY)

@@ -1,0 +1,70 @@
+/* See net.h. */
+#include "api/net.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+hn_model *net_begin(void) {
+  hn_model *m = hn_model_create(NULL);
+  assert_non_null(m);
+  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
+  return m;
+}
+
+hn_value *net_input(hn_model *m, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims) {
+  hn_value *v = hn_value_create(m->graph, name);
+  v->desc = hone_desc(dtype, rank, dims);
+  assert_true(hn_graph_add_input(m->graph, v));
+  return v;
+}
+
+hn_value *net_op(hn_model *m, const char *type, hn_value *const *in, uint32_t n) {
+  hn_value *out = hn_value_create(m->graph, NULL);
+  hone_node *node = hn_node_create(m->graph, NULL, type, NULL, NULL, in, n, &out, 1);
+  assert_non_null(node);
+  uint32_t origin = (uint32_t)m->source.len;
+  assert_true(hn_vec_push(&m->source, (hn_source_node){node->name, node->op_type}));
+  assert_true(hn_node_set_origin(node, &origin, 1));
+  return out;
+}
+
+void net_finish(hn_model *m, hn_value *out) {
+  hone_error e = {0};
+  assert_true(hn_graph_add_output(m->graph, out));
+  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
+}
+
+hn_value *net_weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned seed) {
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, rank, dims);
+  int64_t n = hone_desc_count(&d);
+  float *w = malloc((size_t)n * sizeof *w);
+  for (int64_t i = 0; i < n; i++)
+    w[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
+  hn_value *v = hn_value_constant(m->graph, NULL, &d, w, true);
+  free(w);
+  return v;
+}
+
+net_session net_open(hn_model *m, int level, bool reference, uint32_t threads) {
+  net_session s = {.model = m};
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = threads}, &s.engine, &e), HONE_OK);
+  if (hone_plan_create(s.engine, m, &(hone_plan_options){.level = level, .reference = reference}, &s.plan,
+                       &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
+  assert_int_equal(hone_context_create(s.plan, &s.context, &e), HONE_OK);
+  return s;
+}
+
+void net_close(net_session *s) {
+  hone_context_destroy(s->context);
+  hone_plan_destroy(s->plan);
+  hone_engine_destroy(s->engine);
+  hone_model_release(s->model);
+}
