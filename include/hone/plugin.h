@@ -286,6 +286,11 @@ typedef struct hone_reason {
 typedef struct hone_tactic_need {
   size_t blob_bytes;      /* prepacked constants, kept with the plan */
   size_t workspace_bytes; /* scratch of one run, shared between steps, 64-byte aligned */
+  /* Bit i: the bytes of constant input i are read by prepack alone, never by accepts, cost, need or run,
+   * which may only look at whether it is constant. Weights that are in the blob: hone then lets go of the
+   * originals. */
+  uint32_t packed;
+  uint32_t bytewise; /* bit i: run copies bytes of constant input i, whatever their alignment */
 } hone_tactic_need;
 
 /* One run of a step. */

@@ -84,6 +84,39 @@ const hone_machine *hone_engine_machine(const hone_engine *e) {
 
 /* ------------------------------------------------------------------ plans */
 
+/* Binds, optimises and plans. defer: scaled weights are made when they are packed; *beyond is set when that
+ * leaves the range of f32, which passes that make them at once notice and leave alone. */
+static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, int level, bool defer,
+                           bool *beyond, hone_error *error) {
+  hn_model *bound = NULL;
+  hn_pass_report report = {0};
+  hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
+  if (status != HONE_OK) goto done;
+  if (!o->reference && level > 0) {
+    hn_optimize_options options = {
+        .level = level, .passes = o->passes, .fold_seconds = o->fold_seconds, .defer = defer};
+    status = hn_optimize(bound, &options, &report, error);
+    if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
+    if (status != HONE_OK) goto done;
+  }
+  hn_plan_request request = {.backend = p->engine->backend,
+                             .device = p->engine->device,
+                             .model = bound,
+                             .level = level,
+                             .bf16 = o->precision && strcmp(o->precision, "bf16") == 0,
+                             .f32_nodes = o->f32_nodes,
+                             .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
+                             .reference = o->reference,
+                             .tactics = p->engine->tactics,
+                             .own_model = true,
+                             .beyond = beyond};
+  status = hn_plan_build(&request, &p->plan, error);
+done:
+  hn_pass_report_free(&report);
+  hn_model_destroy(bound);
+  return status;
+}
+
 hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
                              hone_plan **out, hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
@@ -104,8 +137,6 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
   hone_status status;
-  hn_model *bound = NULL;
-  hn_pass_report report = {0};
   hone_plan *p = hn_calloc(1, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
   p->engine = engine;
@@ -115,27 +146,13 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
     status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
     goto done;
   }
-  status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
-  if (status != HONE_OK) goto done;
-  if (!o->reference && level > 0) {
-    hn_optimize_options options = {.level = level, .passes = o->passes, .fold_seconds = o->fold_seconds};
-    status = hn_optimize(bound, &options, &report, error);
-    if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
-    if (status != HONE_OK) goto done;
+  bool beyond = false;
+  status = compile(p, model, o, level, true, &beyond, error);
+  if (status != HONE_OK && beyond) {
+    hone_rewrites_free(&p->rewrites);
+    status = compile(p, model, o, level, false, &beyond, error);
   }
-  hn_plan_request request = {.backend = engine->backend,
-                             .device = engine->device,
-                             .model = bound,
-                             .level = level,
-                             .bf16 = bf16,
-                             .f32_nodes = o->f32_nodes,
-                             .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
-                             .reference = o->reference,
-                             .tactics = engine->tactics};
-  status = hn_plan_build(&request, &p->plan, error);
 done:
-  hn_pass_report_free(&report);
-  hn_model_destroy(bound);
   if (status == HONE_OK)
     *out = p;
   else {

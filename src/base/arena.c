@@ -91,6 +91,13 @@ char *hn_arena_printf(hn_arena *a, const char *format, ...) {
   return s;
 }
 
+bool hn_arena_owns(const hn_arena *a, const void *p) {
+  uintptr_t at = (uintptr_t)p;
+  for (const hn_arena_block *b = a->head; b; b = b->next)
+    if (at >= (uintptr_t)b->data && at < (uintptr_t)b->data + b->used) return true;
+  return false;
+}
+
 void hn_arena_free(hn_arena *a) {
   for (hn_arena_block *b = a->head, *next; b; b = next) {
     next = b->next;

@@ -3,6 +3,7 @@
 #define HN_BASE_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct hn_arena_block hn_arena_block;
@@ -22,6 +23,7 @@ char *hn_arena_strdup(hn_arena *arena, const char *s);
 char *hn_arena_strndup(hn_arena *arena, const char *s, size_t n);
 void *hn_arena_memdup(hn_arena *arena, const void *p, size_t size);
 char *hn_arena_printf(hn_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool hn_arena_owns(const hn_arena *arena, const void *p);
 void hn_arena_free(hn_arena *arena); /* frees everything; the arena is empty and usable again */
 
 #define HN_NEW(arena, type) ((type *)hn_arena_alloc((arena), sizeof(type)))

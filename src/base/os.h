@@ -24,6 +24,8 @@ typedef struct hn_file {
  * untrusted models). */
 hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hone_error *error);
 void hn_file_unmap(hn_file *file);
+/* Takes the pages around [at, at + size) out of memory; reading brings them back. */
+void hn_file_drop(const hn_file *file, size_t at, size_t size);
 
 /* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never
  * half. */
@@ -52,6 +54,8 @@ void hn_cpu_name(char *buf, size_t size);
 /* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint
  * only. */
 void hn_advise_huge(void *p, size_t size);
+/* Gives the whole pages inside of [p, p + size) back to the system: what was there is lost. */
+void hn_release_pages(void *p, size_t size);
 
 /* Resident set of this process now and at its peak; available memory of the system. 0: not known. */
 uint64_t hn_rss_bytes(void);

@@ -77,8 +77,12 @@ hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hon
       hn_error_got(error, "'%s' (%s)", path,
                    e == EXDEV ? "a path that leaves the folder" : "a link or no folder");
     } else {
-      status = hn_fail(error, e == ENOENT ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s", strerror(e));
-      if (e == ENOENT) hn_error_hint(error, "check the path");
+      bool theirs =
+          e == ENOENT || e == EACCES || e == EPERM || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
+      status = hn_fail(error, theirs ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s", strerror(e));
+      if (e == ENOENT || e == ENOTDIR) hn_error_hint(error, "check the path");
+      if (e == EACCES || e == EPERM)
+        hn_error_hint(error, "you may not read this file: check its permissions");
     }
     goto done;
   }
@@ -118,6 +122,13 @@ done:
 void hn_file_unmap(hn_file *file) {
   if (file->data && file->size) munmap((void *)file->data, file->size);
   *file = (hn_file){0};
+}
+
+void hn_file_drop(const hn_file *file, size_t at, size_t size) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), from = at / page * page;
+  if (at >= file->size || !size) return;
+  if (size > file->size - at) size = file->size - at;
+  madvise((char *)(uintptr_t)file->data + from, at + size - from, MADV_DONTNEED);
 }
 
 static hone_status writer_failed(const hn_writer *w, const char *doing, int e, hone_error *error) {
@@ -274,6 +285,12 @@ static uint64_t proc_field(const char *path, const char *field) {
 }
 
 void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
+
+void hn_release_pages(void *p, size_t size) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page,
+            to = ((uintptr_t)p + size) / page * page;
+  if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
+}
 
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
 uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }

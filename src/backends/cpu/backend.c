@@ -119,6 +119,11 @@ static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone
   return tactic->run(run, error);
 }
 
+static void cpu_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
+                         void *arg) {
+  hn_pool_parallel(d->pool, tasks, fn, arg);
+}
+
 static hone_status cpu_sync(hn_device *d, hone_error *error) {
   (void)d;
   (void)error;
@@ -135,6 +140,7 @@ const hn_backend hn_backend_cpu = {
     .free = cpu_free,
     .copy = cpu_copy,
     .launch = cpu_launch,
+    .parallel = cpu_parallel,
     .sync = cpu_sync,
     .asynchronous = false,
 };

@@ -1,6 +1,7 @@
 #include "model/ir/eval.h"
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 
 #include <string.h>
 
@@ -80,6 +81,28 @@ static bool stopped(hone_call *c) {
                (b->deadline_ns && hn_now_ns() > b->deadline_ns));
 }
 
+/* References read elements through their type: operands that lie elsewhere in a file are copied first. */
+static const hone_tensor *const *aligned(const hone_node *n, const hone_tensor *const *in, hn_arena *a,
+                                         bool *ok) {
+  uint32_t odd = 0;
+  for (uint32_t i = 0; i < n->n_in; i++) odd += in[i] && !hn_is_aligned(in[i]);
+  *ok = true;
+  if (!odd) return in;
+  const hone_tensor **out = HN_NEW_ARRAY(a, const hone_tensor *, n->n_in);
+  hone_tensor *copy = HN_NEW_ARRAY(a, hone_tensor, odd);
+  *ok = out && copy;
+  for (uint32_t i = 0; i < n->n_in && *ok; i++) {
+    out[i] = in[i];
+    if (!in[i] || hn_is_aligned(in[i])) continue;
+    size_t bytes = (size_t)hone_desc_bytes(&in[i]->desc);
+    copy[--odd] = *in[i];
+    *ok = (copy[odd].data = hn_arena_raw(a, bytes, HN_MEM_ALIGN)) != NULL;
+    if (*ok) memcpy(copy[odd].data, in[i]->data, bytes);
+    out[i] = &copy[odd];
+  }
+  return out;
+}
+
 hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
                          hn_arena *keep, hn_budget *budget, hone_error *error) {
   enum { FEW = 16 };
@@ -94,6 +117,12 @@ hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_
   if (status != HONE_OK) goto done;
   if (!n->op || !n->op->reference) {
     status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s has no reference implementation", n->op_type);
+    goto done;
+  }
+  bool ok;
+  in = aligned(n, in, &impl.scratch, &ok);
+  if (!ok) {
+    status = hn_fail_memory(error, n->n_in, "evaluating a node");
     goto done;
   }
   if (n->n_in > FEW) din = HN_NEW_ARRAY(&impl.scratch, const hone_tensor_desc *, n->n_in);

@@ -19,6 +19,7 @@
 typedef struct hone_model hn_model; /* the public hone_model, seen from inside */
 typedef struct hn_graph hn_graph;
 typedef struct hn_value hn_value;
+typedef struct hn_deferred hn_deferred; /* ir/bytes.h */
 
 typedef struct hn_attr {
   const char *name;
@@ -55,6 +56,7 @@ struct hn_value {
   const hone_tensor_desc
       *declared; /* of graph outputs: the file's own words, for writing where inference knows less */
   const hone_tensor *constant; /* row-major bytes, when the value is known before the run */
+  const hn_deferred *deferred; /* the constant's bytes are still to be made from this; its data is NULL */
   bool is_input;               /* of its graph; an input with a constant is an overridable initializer */
   bool is_output;              /* of its graph, at least once */
   HN_VEC(hn_use) users;        /* also in nested graphs that capture it */

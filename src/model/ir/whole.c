@@ -171,6 +171,7 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
     w->desc = v->desc;
     w->declared = v->declared;
     w->constant = v->constant;
+    w->deferred = v->deferred;
     map[v->id] = w;
   }
   for (size_t i = 0; i < from->inputs.len; i++)

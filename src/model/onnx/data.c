@@ -1,6 +1,7 @@
 #include "model/onnx/data.h"
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -148,7 +149,8 @@ static bool is_bool_bytes(const uint8_t *p, size_t n) {
 static hone_status take_bytes(hn_onnx_data *d, hn_pb *m, const uint8_t *p, size_t bytes, hone_tensor *out) {
   hone_dtype dtype = out->desc.dtype;
   bool odd_bools = dtype == HONE_DTYPE_BOOL && !is_bool_bytes(p, bytes);
-  if (!d->copy && !odd_bools && (uintptr_t)p % hone_dtype_size(dtype) == 0) {
+  bool fits = (uintptr_t)p % hone_dtype_size(dtype) == 0 || (d->loose && bytes >= HN_BYTES_LARGE);
+  if (!d->copy && !odd_bools && fits) {
     out->data = (void *)p;
     return HONE_OK;
   }

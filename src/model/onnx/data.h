@@ -15,6 +15,7 @@ typedef HN_VEC(hn_file) hn_onnx_files;
 typedef struct hn_onnx_data {
   hn_arena *arena;
   bool copy;            /* never borrow from the source */
+  bool loose;           /* large numeric tensors may stay where they are at any alignment */
   const char *folder;   /* NULL: external data is refused */
   hn_onnx_files *files; /* mappings made so far; they must live as long as the tensors */
   hn_map by_location;   /* location -> index into files, plus 1 */

@@ -214,7 +214,9 @@ static hone_status load_input(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *
 static hone_status load_initializer(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope) {
   const char *name;
   hone_tensor t, *kept;
+  l->data.loose = scope->graph == l->model->graph;
   hone_status status = hn_onnx_tensor(&l->data, m, &t, &name);
+  l->data.loose = false;
   if (status != HONE_OK) return status;
   if (!*name) return hn_pb_fail(m, HONE_ERROR_INPUT, "an initializer has no name");
   hn_value *v = hn_map_get(scope->names ? scope->names : &scope->graph->by_name, name);

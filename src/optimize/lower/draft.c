@@ -1,6 +1,8 @@
 /* Steps under construction: a unit with its epilogue as tactics see it. */
 #include "optimize/lower/emit.h"
 
+#include "model/ir/bytes.h"
+
 #include <string.h>
 
 static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
@@ -33,10 +35,11 @@ static bool add_vector(hn_lowering *l, hn_draft *d, const hn_value *c, int64_t c
   if (i == HN_MAX_IN + HONE_MAX_EPILOGUE || c->constant->desc.dtype != HONE_DTYPE_F32) return false;
   float *v = HN_NEW_ARRAY(l->temp, float, channels);
   if (!v) return false;
-  const float *data = c->constant->data;
+  if (!hn_value_make_bytes(c)) return false;
+  const char *data = c->constant->data; /* at any alignment */
   bool one = hone_desc_count(&c->constant->desc) == 1;
   for (int64_t k = 0; k < channels; k++) {
-    v[k] = data[one ? 0 : k];
+    memcpy(&v[k], data + (one ? 0 : k) * (int64_t)sizeof *v, sizeof *v);
     if (negate) v[k] = -v[k];
     if (invert) v[k] = 1.0f / v[k];
   }

@@ -2,6 +2,7 @@
 #include "optimize/lower/emit.h"
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,7 @@ static bool captured(const hn_graph *g, const hone_node *n, const hn_value **lis
       uint32_t m = b ? b->n_in : (uint32_t)body->outputs.len;
       for (uint32_t i = 0; i < m; i++) {
         const hn_value *v = b ? b->in[i] : body->outputs.ptr[i];
+        if (v && !hn_value_make_bytes(v)) return false; /* evaluation reads it as it is */
         if (!v || v->graph != g || (v->constant && !v->producer)) continue;
         uint32_t j = 0;
         while (j < *count && list[j] != v) j++;

@@ -1,6 +1,8 @@
 /* Where values live: a slot for each layout of a value. */
 #include "optimize/lower/emit.h"
 
+#include "model/ir/bytes.h"
+
 #include <string.h>
 
 uint32_t hn_slot_new(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value, hn_place place) {
@@ -66,10 +68,14 @@ uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hone_layout layout
   hone_tensor_desc d = hn_laid_out(&v->constant->desc, layout);
   uint32_t slot = hn_slot_new(l, &d, v, HN_PLACE_CONST);
   if (slot == HN_NO_SLOT) return slot;
-  const void *data =
-      layout == HN_ROW || hn_layout_free(&d) ? v->constant->data : permuted(l, v->constant, &d);
+  bool as_is = layout == HN_ROW || hn_layout_free(&d);
+  if (!as_is && !hn_value_make_bytes(v)) return HN_NO_SLOT;
+  const void *data = !as_is        ? permuted(l, v->constant, &d)
+                     : v->deferred ? v->deferred->from
+                                   : v->constant->data;
   if (!data) return HN_NO_SLOT;
   l->plan->slots.ptr[slot].constant = data;
+  l->plan->slots.ptr[slot].deferred = v->deferred;
   return s[layout] = slot;
 }
 

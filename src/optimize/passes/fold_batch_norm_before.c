@@ -27,7 +27,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
     return hn_pass_miss(ctx, "'%.80s' transposes its input", n->name);
   if (gemm && (hone_node_float(n, "alpha", 1) != 1 || hone_node_float(n, "beta", 1) != 1))
     return hn_pass_miss(ctx, "'%.80s' scales its operands", n->name);
-  const hone_tensor *w = n->in[1]->constant;
+  const hone_tensor *w = hn_known(n->in[1]);
+  if (!w) return hn_pass_memory(ctx);
   bool trans = gemm && hone_node_int(n, "transB", 0);
   int64_t group = gemm ? 1 : hone_node_int(n, "group", 1), inner = 1, count = hn_count(w);
   for (int32_t i = 2; i < w->desc.rank; i++) inner *= w->desc.dim[i];

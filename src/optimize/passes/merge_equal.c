@@ -59,7 +59,8 @@ static bool merge_constants(hn_pass_context *ctx) {
   uint32_t merged = 0;
   for (size_t i = 0; i < g->values.len; i++) {
     hn_value *v = g->values.ptr[i];
-    if (!hn_known(v) || v->is_output || v->users.len == 0 || v->constant->desc.dtype == HONE_DTYPE_STRING)
+    if (v->deferred || !hn_known(v) || v->is_output || v->users.len == 0 ||
+        v->constant->desc.dtype == HONE_DTYPE_STRING)
       continue;
     hn_value *first = find_or_add(&t, constant_hash(v->constant), v, same_constant);
     if (!first) continue;

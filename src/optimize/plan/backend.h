@@ -29,6 +29,9 @@ typedef struct hn_backend {
   hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
                         hone_error *error);
   /* Waits until everything that was launched is done. */
+  /* Calls fn(arg, task, thread) for every task on the host's threads, and returns when all are done. */
+  void (*parallel)(hn_device *device, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
+                   void *arg);
   hone_status (*sync)(hn_device *device, hone_error *error);
   /* True when launch returns before the work is done: spans then come from events, and segments may be
    * captured. */

@@ -64,39 +64,6 @@ const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step
   return best;
 }
 
-/* ------------------------------------------------------------------ packing */
-
-hone_status hn_plan_prepack(hn_plan *p, hone_error *error) {
-  uint64_t total = 0;
-  for (size_t i = 0; i < p->steps.len; i++) {
-    hn_step *s = &p->steps.ptr[i];
-    if (!s->tactic) continue;
-    if (s->tactic->need) {
-      hone_status status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
-      if (status != HONE_OK) return status;
-    }
-    s->blob_offset = total;
-    total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
-  }
-  p->blob_bytes = total;
-  if (!total) return HONE_OK;
-  p->blob = p->backend->alloc(p->device, total);
-  if (!p->blob) return hn_fail_memory(error, total, "packed weights");
-  for (size_t i = 0; i < p->steps.len; i++) {
-    hn_step *s = &p->steps.ptr[i];
-    if (!s->tactic || !s->need.blob_bytes) continue;
-    void *blob = (char *)p->blob + s->blob_offset;
-    s->blob = blob;
-    if (!s->tactic->prepack) continue;
-    hone_status status = s->tactic->prepack(&s->desc, &p->machine, blob, error);
-    if (status != HONE_OK) {
-      hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
-      return status;
-    }
-  }
-  return HONE_OK;
-}
-
 /* ------------------------------------------------------------------ provenance */
 
 static const char *step_fate(const hn_step *s, uint32_t origin) {
@@ -174,7 +141,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = read_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
-  if ((status = hn_plan_prepack(p, error)) != HONE_OK) goto done;
+  if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
   status = provenance(p, error);
 done:

@@ -23,6 +23,8 @@ typedef struct hn_slot {
   uint32_t alias; /* slot whose bytes these are (a view), or HN_NO_SLOT; place is then the root's */
   uint32_t input;
   const void *constant;
+  const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
+                                  `constant` shows where they come from */
   uint64_t offset, bytes;
   uint32_t first,
       last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
@@ -88,6 +90,8 @@ typedef struct hn_plan_request {
   uint32_t n_f32_nodes;
   bool reference;
   const char *tactics; /* globs or NULL */
+  bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
+  bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */
@@ -97,8 +101,9 @@ void hn_plan_free(hn_plan *plan);
 /* Parts of hn_plan_build, in order. */
 hone_status hn_lower(hn_plan *plan,
                      hone_error *error); /* optimize/lower: fills slots and steps with tactics */
-hone_status hn_plan_place(hn_plan *plan, hone_error *error);   /* memory.c: lifetimes and offsets */
-hone_status hn_plan_prepack(hn_plan *plan, hone_error *error); /* plan.c: blob */
+hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
+hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
+                            hone_error *error); /* pack.c: blob, and the constants that runs read */
 
 /* Best tactic for a step (lowest predicted time) or NULL; lists refusals in *why (may be NULL). */
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted,

@@ -204,6 +204,7 @@ hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *s, const hone_
   hone_status status = place(q, s, m, &h, &t, error);
   if (status != HONE_OK) return status;
   need->blob_bytes = (size_t)h.bytes;
+  need->packed = 1u << HN_QLINEAR_W;
   need->workspace_bytes = (size_t)h.workspace;
   return HONE_OK;
 }

@@ -103,6 +103,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   if (!describe(s, m, &a, &h, NULL, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_transpose_phases: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
+  n->packed = 1u << 1;
   n->workspace_bytes = (size_t)h.scratch * 4 * m->threads;
   return HONE_OK;
 }

@@ -56,6 +56,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
+  n->packed = h.dynamic ? 0 : 1u << 1;
   n->workspace_bytes = h.dynamic ? hn_depthwise_packed_size(&h.d) * 4 : 0;
   return HONE_OK;
 }

@@ -52,6 +52,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   (void)s, (void)m, (void)error;
   n->blob_bytes = 0, n->workspace_bytes = 0;
+  n->bytewise = 1u << 0;
   return HONE_OK;
 }
 

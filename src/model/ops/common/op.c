@@ -125,33 +125,62 @@ hone_status hn_axis(int64_t axis, int32_t rank, int32_t *out, hone_error *error)
 
 /* ------------------------------------------------------------------ element access */
 
+/* Large constants lie in their file at any alignment. */
 double hn_get_f64(const hone_tensor *t, int64_t i) {
+  const char *at = (const char *)t->data + i * (int64_t)hone_dtype_size(t->desc.dtype);
   switch (t->desc.dtype) {
-  case HONE_DTYPE_F32: return ((const float *)t->data)[i];
-  case HONE_DTYPE_F64: return ((const double *)t->data)[i];
-  case HONE_DTYPE_F16: return hn_f16_to_f32(((const uint16_t *)t->data)[i]);
-  case HONE_DTYPE_BF16: return hn_bf16_to_f32(((const uint16_t *)t->data)[i]);
-  case HONE_DTYPE_U64: return (double)((const uint64_t *)t->data)[i];
+  case HONE_DTYPE_F32: {
+    float v;
+    memcpy(&v, at, sizeof v);
+    return v;
+  }
+  case HONE_DTYPE_F64: {
+    double v;
+    memcpy(&v, at, sizeof v);
+    return v;
+  }
+  case HONE_DTYPE_F16:
+  case HONE_DTYPE_BF16: {
+    uint16_t v;
+    memcpy(&v, at, sizeof v);
+    return t->desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(v) : hn_bf16_to_f32(v);
+  }
+  case HONE_DTYPE_U64: {
+    uint64_t v;
+    memcpy(&v, at, sizeof v);
+    return (double)v;
+  }
   default: return (double)hn_get_i64(t, i);
   }
 }
 
 int64_t hn_get_i64(const hone_tensor *t, int64_t i) {
+  union {
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+  } v = {0};
+  size_t size = hone_dtype_size(t->desc.dtype);
+  if (size <= sizeof v && size) memcpy(&v, (const char *)t->data + i * (int64_t)size, size);
   switch (t->desc.dtype) {
-  case HONE_DTYPE_I8: return ((const int8_t *)t->data)[i];
-  case HONE_DTYPE_I16: return ((const int16_t *)t->data)[i];
-  case HONE_DTYPE_I32: return ((const int32_t *)t->data)[i];
-  case HONE_DTYPE_I64: return ((const int64_t *)t->data)[i];
+  case HONE_DTYPE_I8: return v.i8;
+  case HONE_DTYPE_I16: return v.i16;
+  case HONE_DTYPE_I32: return v.i32;
+  case HONE_DTYPE_I64:
+  case HONE_DTYPE_U64: return v.i64;
   case HONE_DTYPE_U8:
-  case HONE_DTYPE_BOOL: return ((const uint8_t *)t->data)[i];
-  case HONE_DTYPE_U16: return ((const uint16_t *)t->data)[i];
-  case HONE_DTYPE_U32: return ((const uint32_t *)t->data)[i];
-  case HONE_DTYPE_U64: return (int64_t)((const uint64_t *)t->data)[i];
+  case HONE_DTYPE_BOOL: return v.u8;
+  case HONE_DTYPE_U16: return v.u16;
+  case HONE_DTYPE_U32: return v.u32;
   default: {
     if (!hone_dtype_is_float(t->desc.dtype)) return 0; /* strings are no numbers */
-    double v = hn_get_f64(t, i);
-    if (!(v > -0x1p63)) return INT64_MIN;
-    return v >= 0x1p63 ? INT64_MAX : (int64_t)v;
+    double f = hn_get_f64(t, i);
+    if (!(f > -0x1p63)) return INT64_MIN;
+    return f >= 0x1p63 ? INT64_MAX : (int64_t)f;
   }
   }
 }

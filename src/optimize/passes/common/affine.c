@@ -14,7 +14,7 @@ static int64_t refuse(hn_pass_context *ctx, const char *format, ...) {
 }
 
 int64_t hn_affine_channels(hn_pass_context *ctx, const hone_node *n) {
-  const hone_tensor *w = hn_known(hn_in(n, 1)), *b = hn_known(hn_in(n, 2));
+  const hone_tensor *w = hn_known_desc(hn_in(n, 1)), *b = hn_known(hn_in(n, 2));
   if (!w) return refuse(ctx, "the weights of '%.80s' are no constant", n->name);
   if (!hn_foldable_float(w->desc.dtype))
     return refuse(ctx, "the weights of '%.80s' are %s, not f32 or f64", n->name,
@@ -40,53 +40,45 @@ int64_t hn_affine_channels(hn_pass_context *ctx, const hone_node *n) {
   return channels;
 }
 
-/* The weights as runs of `length` elements that belong to one output channel. */
-typedef struct runs {
-  int64_t length, period, rows; /* run r: channel r / rows % ... see run_channel */
-  bool transposed;
-} runs;
-
-static runs runs_of(const hone_node *n, const hone_tensor *w) {
+/* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's
+ * channels. Gemm without transB is the same with one group. */
+static hn_runs runs_of(const hone_node *n, const hone_tensor *w) {
   int64_t inner = 1, columns = w->desc.dim[1];
   for (int32_t d = 2; d < w->desc.rank; d++) inner *= w->desc.dim[d];
   if (hn_is_op(n, "Conv") || (is_gemm(n) && hone_node_int(n, "transB", 0)))
-    return (runs){.length = inner * columns, .period = 1};
+    return (hn_runs){.length = inner * columns, .period = 1};
   int64_t group = is_gemm(n) ? 1 : hone_node_int(n, "group", 1);
-  return (runs){
+  return (hn_runs){
       .length = inner, .period = columns, .rows = group > 0 ? w->desc.dim[0] / group : 0, .transposed = true};
 }
 
-/* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's
- * channels. Gemm without transB is the same with one group. */
-static int64_t run_channel(const runs *r, int64_t run) {
-  if (!r->transposed) return run;
-  return r->rows ? run / r->period / r->rows * r->period + run % r->period : 0;
+/* The weights times alpha * k, on top of what a pass before this one deferred. */
+static const hn_deferred *scale_f32(hn_pass_context *ctx, const hone_node *n, double alpha, const double *k,
+                                    int64_t channels) {
+  hn_arena *a = &ctx->model->arena;
+  const hn_deferred *old = n->in[1]->deferred;
+  const hone_tensor *w = n->in[1]->constant;
+  hn_deferred *d = HN_NEW(a, hn_deferred);
+  double *factor = HN_NEW_ARRAY(a, double, channels);
+  if (!d || !factor) return NULL;
+  for (int64_t c = 0; c < channels; c++) factor[c] = alpha * k[c] * (old ? old->factor[c] : 1);
+  *d = (hn_deferred){old ? old->from : w->data, hn_count(w), runs_of(n, w), factor};
+  return d;
 }
 
-/* out = in * k per run; false when a finite weight would overflow. */
-static bool scale_f32(const hone_node *n, const hone_tensor *w, double alpha, const double *k, float *out) {
-  runs r = runs_of(n, w);
-  const float *in = w->data;
-  int64_t count = hn_count(w);
-  bool bad = false;
-  for (int64_t run = 0, i = 0; i < count; run++, i += r.length) {
-    double s = alpha * k[run_channel(&r, run)];
-    for (int64_t j = 0; j < r.length; j++) {
-      out[i + j] = (float)((double)in[i + j] * s);
-      bad |= !(fabsf(out[i + j]) <= 3.4028234e38f) & (fabsf(in[i + j]) <= 3.4028234e38f);
-    }
-  }
-  return !bad;
+/* Only what a step of the main graph alone will read, and only if it is large enough to be worth it. */
+static bool deferrable(const hn_pass_context *ctx, const hone_node *n, const hone_tensor *w) {
+  return ctx->options->defer && !n->graph->parent && hone_desc_bytes(&w->desc) >= HN_BYTES_LARGE;
 }
 
 static bool scale_f64(const hone_node *n, const hone_tensor *w, double alpha, const double *k, double *out) {
-  runs r = runs_of(n, w);
+  hn_runs r = runs_of(n, w);
   const double *in = w->data;
   int64_t count = hn_count(w);
   bool bad = false;
   for (int64_t run = 0, i = 0; i < count; run++, i += r.length)
     for (int64_t j = i; j < i + r.length; j++) {
-      out[j] = in[j] * alpha * k[run_channel(&r, run)];
+      out[j] = in[j] * alpha * k[hn_run_channel(&r, run)];
       bad |= !isfinite(out[j]) && isfinite(in[j]);
     }
   return !bad;
@@ -98,7 +90,7 @@ static bool fits(double v, hone_dtype d) {
 
 hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double *k, const double *d,
                                int64_t channels) {
-  const hone_tensor *w = n->in[1]->constant, *b = hn_known(hn_in(n, 2));
+  const hone_tensor *w = hn_known_desc(n->in[1]), *b = hn_known(hn_in(n, 2));
   hone_dtype dtype = w->desc.dtype;
   double alpha = is_gemm(n) ? hone_node_float(n, "alpha", 1) : 1,
          beta = is_gemm(n) ? hone_node_float(n, "beta", 1) : 1;
@@ -110,10 +102,16 @@ hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double 
     if (!fits(bias[c], dtype)) return hn_pass_miss(ctx, "the folded bias of '%.80s' would overflow", n->name);
   }
   hn_value *new_w = n->in[1], *new_b = NULL;
+  const hn_deferred *scaled = NULL;
   void *data;
   if (k) {
-    if (!(new_w = hn_make_room(ctx, n->in[1]->name, &w->desc, &data))) return HN_PASS_FAIL;
-    if (!(dtype == HONE_DTYPE_F64 ? scale_f64(n, w, alpha, k, data) : scale_f32(n, w, alpha, k, data)))
+    if (dtype == HONE_DTYPE_F32 && !(scaled = scale_f32(ctx, n, alpha, k, channels)))
+      return hn_pass_memory(ctx);
+    if (scaled && deferrable(ctx, n, w)) {
+      if (!(new_w = hn_make_deferred(ctx, n->in[1]->name, &w->desc, scaled))) return HN_PASS_FAIL;
+    } else if (!(w = hn_known(n->in[1])) || !(new_w = hn_make_room(ctx, n->in[1]->name, &w->desc, &data)))
+      return hn_pass_memory(ctx);
+    else if (!(scaled ? hn_deferred_make(scaled, data) : scale_f64(n, w, alpha, k, data)))
       return hn_pass_miss(ctx, "the folded weights of '%.80s' would overflow", n->name);
   }
   if (d || b) {

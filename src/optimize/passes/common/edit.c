@@ -104,6 +104,18 @@ hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor
   return v;
 }
 
+hn_value *hn_make_deferred(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
+                           const hn_deferred *deferred) {
+  hone_tensor *t = HN_NEW(&ctx->model->arena, hone_tensor);
+  hn_value *v = t ? fresh_value(ctx, stem) : NULL;
+  if (!v) return hn_pass_memory(ctx), NULL;
+  t->desc = *desc;
+  hone_desc_set_layout(&t->desc, HONE_LAYOUT_ROW_MAJOR, 0);
+  hn_value_set_constant(v, t);
+  v->deferred = deferred;
+  return v;
+}
+
 hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
                            const void *data) {
   void *copy;

@@ -5,6 +5,7 @@
 #define HN_OPTIMIZE_PASSES_PASS_H
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 #include "model/ops/common/op.h"
 #include "optimize/passes/common/match.h"
 #include "optimize/passes/optimize.h"
@@ -70,6 +71,10 @@ static inline bool hn_is_op(const hone_node *n, const char *op) {
 static inline hn_value *hn_in(const hone_node *n, uint32_t i) { return i < n->n_in ? n->in[i] : NULL; }
 /* The value's bytes when it is a constant that nobody can override; else NULL. */
 static inline const hone_tensor *hn_known(const hn_value *v) {
+  return v && v->constant && !v->is_input && hn_value_make_bytes(v) ? v->constant : NULL;
+}
+/* The same when its descriptor is enough: the bytes of a deferred constant stay unmade (data is NULL). */
+static inline const hone_tensor *hn_known_desc(const hn_value *v) {
   return v && v->constant && !v->is_input ? v->constant : NULL;
 }
 /* f32 or f64: what folding computes with. */
@@ -102,6 +107,9 @@ hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_te
                            const void *data);
 /* The same with data that the caller writes: *data is not initialised. */
 hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc, void **data);
+/* One whose f32 numbers are not made yet; `deferred` lives as long as the model. */
+hn_value *hn_make_deferred(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
+                           const hn_deferred *deferred);
 hn_value *hn_make_ints(hn_pass_context *ctx, const char *stem, const int64_t *v, int64_t n);
 /* A float constant (f32 or f64) from doubles, rounded once. */
 hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,

@@ -1,0 +1,55 @@
+/* The bytes of constants: made late, wherever they lie, and let go of early.
+ *
+ * Weights are most of a model. Those of a file are read where they are mapped, at any alignment (consumers
+ * that need another one copy that tensor alone); a pass that only scales them says by what instead of making
+ * a second set; and pages that nobody will read soon are given back. */
+#ifndef HN_MODEL_IR_BYTES_H
+#define HN_MODEL_IR_BYTES_H
+
+#include "model/ir/graph.h"
+
+/* From this size on a constant may lie unaligned in its file, and may be deferred. */
+enum { HN_BYTES_LARGE = 64 << 10 };
+
+/* How a weight tensor is cut into runs of elements that belong to one output channel. */
+typedef struct hn_runs {
+  int64_t length;  /* elements of a run */
+  int64_t period;  /* transposed: runs in a row */
+  int64_t rows;    /* transposed: rows of a group */
+  bool transposed; /* false: run r belongs to channel r */
+} hn_runs;
+
+static inline int64_t hn_run_channel(const hn_runs *r, int64_t run) {
+  if (!r->transposed) return run;
+  return r->rows ? run / r->period / r->rows * r->period + run % r->period : 0;
+}
+
+/* f32 numbers that are not computed until somebody needs them: those at `from` (any alignment) times one
+ * factor a channel, rounded once. */
+typedef struct hn_deferred {
+  const void *from;
+  int64_t count;
+  hn_runs runs;
+  const double *factor; /* by channel */
+} hn_deferred;
+
+/* Computes them; false when a finite number became infinite. */
+bool hn_deferred_make(const hn_deferred *d, float *out);
+
+/* Makes the bytes of a deferred constant now, for good, in the model's arena. False: out of memory, or beyond
+ * f32's range. */
+bool hn_value_make_bytes(const hn_value *value);
+
+/* Whether the bytes lie so that elements can be read through their type. */
+bool hn_is_aligned(const hone_tensor *tensor);
+
+/* Lets go of the pages under [p, p + size) when they are those of a file that the model (or the one it was
+ * cloned from) maps: they are read again if anybody asks. */
+void hn_model_drop_pages(const hn_model *model, const void *p, size_t size);
+/* The same for all its files. */
+void hn_model_drop_all_pages(const hn_model *model);
+
+/* True when the bytes belong to this very model, not to a file or to the model that it was cloned from. */
+bool hn_model_owns(const hn_model *model, const void *p);
+
+#endif

@@ -1,0 +1,341 @@
+/* Packs the constants of all steps into one blob, on all threads, and lets go of what was packed.
+ *
+ * Each step's weights are brought together (from the file, unaligned or scaled as a pass said), packed, and
+ * given back before the next step's: beside the blob only a few tensors are in memory at a time. The largest
+ * come first, so that these few shrink as the blob grows. What a step reads while it runs is kept, aligned.
+ */
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+#include "model/ir/bytes.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Slots whose bytes are at one place. */
+typedef struct constant {
+  const void *at;
+  uint64_t bytes;
+  uint32_t slot;            /* one of them: a root */
+  bool kept;                /* a step reads it while it runs, or a caller gets it */
+  bool aligned;             /* ...through its type */
+  _Atomic uint32_t packers; /* steps that have yet to pack it */
+} constant;
+
+typedef struct lane {
+  void *scratch;
+  size_t touched;
+} lane;
+
+typedef struct packing {
+  hn_plan *p;
+  bool own_model;
+  constant *constants;
+  size_t n_constants;
+  uint32_t *of_slot; /* by slot: index into constants, or HN_NO_SLOT */
+  uint32_t *job;     /* steps in the order of work */
+  size_t n_jobs;
+  size_t scratch; /* bytes of a lane */
+  lane *lanes;
+  _Atomic size_t next;
+  atomic_bool failed;
+  hone_status status;
+  hone_error error;
+  atomic_bool beyond; /* scaled weights left the range of f32 */
+} packing;
+
+/* ------------------------------------------------------------------ who reads what */
+
+static const hn_slot *root_of(const hn_plan *p, uint32_t slot) {
+  return &p->slots.ptr[hn_slot_root(p, slot)];
+}
+
+static bool packs(const hn_step *s, uint32_t i) { return s->tactic && i < 32 && (s->need.packed >> i & 1); }
+
+static bool any_alignment(const hn_step *s, uint32_t i) {
+  return s->tactic && i < 32 && (s->need.bytewise >> i & 1);
+}
+
+typedef struct place {
+  const void *at;
+  uint32_t slot;
+} place;
+
+static int by_place(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  if (x->at != y->at) return (uintptr_t)x->at < (uintptr_t)y->at ? -1 : 1;
+  return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* A nested graph reads the value by evaluation: then its own bytes must stay. */
+static bool read_below(const hn_value *v) {
+  for (size_t i = 0; v && i < v->users.len; i++)
+    if (v->users.ptr[i].node->graph != v->graph) return true;
+  return false;
+}
+
+static hone_status find_constants(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  size_t n = 0;
+  place *list = hn_malloc(p->slots.len * sizeof *list);
+  k->constants = hn_calloc(p->slots.len, sizeof *k->constants);
+  k->of_slot = hn_malloc(p->slots.len * sizeof *k->of_slot);
+  if (!list || !k->constants || !k->of_slot) {
+    hn_free(list);
+    return hn_fail_memory(error, p->slots.len * sizeof *k->constants, "packing");
+  }
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i];
+    k->of_slot[i] = HN_NO_SLOT;
+    if (s->place == HN_PLACE_CONST && s->alias == HN_NO_SLOT) list[n++] = (place){s->constant, i};
+  }
+  if (n) qsort(list, n, sizeof *list, by_place);
+  for (size_t i = 0; i < n; i++) {
+    const hn_slot *s = &p->slots.ptr[list[i].slot];
+    if (!i || list[i].at != list[i - 1].at)
+      k->constants[k->n_constants++] = (constant){.at = list[i].at, .slot = list[i].slot};
+    constant *c = &k->constants[k->n_constants - 1];
+    if (s->bytes > c->bytes) c->bytes = s->bytes;
+    if (read_below(s->value)) c->kept = true;
+    k->of_slot[list[i].slot] = (uint32_t)(k->n_constants - 1);
+  }
+  hn_free(list);
+  return HONE_OK;
+}
+
+static constant *constant_of(const packing *k, uint32_t slot) {
+  if (slot == HN_NO_SLOT) return NULL;
+  uint32_t c = k->of_slot[hn_slot_root(k->p, slot)];
+  return c == HN_NO_SLOT ? NULL : &k->constants[c];
+}
+
+/* Gives a slot that is read at run time its bytes for good. */
+static hone_status keep(packing *k, uint32_t root, hone_error *error) {
+  hn_plan *p = k->p;
+  hn_slot *s = &p->slots.ptr[root];
+  void *data = hn_arena_raw(&p->arena, s->bytes, HN_MEM_ALIGN);
+  if (!data) return hn_fail_memory(error, s->bytes, "a constant");
+  if (!s->deferred)
+    memcpy(data, s->constant, s->bytes);
+  else if (!hn_deferred_make(s->deferred, data)) {
+    k->beyond = true;
+    return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
+  }
+  hn_model_drop_pages(p->model, s->constant, s->bytes);
+  s->constant = data;
+  s->deferred = NULL;
+  p->constant_bytes += s->bytes;
+  return HONE_OK;
+}
+
+static hone_status keep_for_runs(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  for (size_t j = 0; j < p->steps.len; j++) {
+    const hn_step *s = &p->steps.ptr[j];
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
+      constant *c = constant_of(k, s->in[i]);
+      if (!c) continue;
+      if (i < s->desc.n_inputs && packs(s, i))
+        atomic_fetch_add_explicit(&c->packers, 1, memory_order_relaxed);
+      else {
+        c->kept = true;
+        c->aligned |= !any_alignment(s, i);
+      }
+    }
+  }
+  for (uint32_t i = 0; i < p->n_outputs; i++) {
+    constant *c = constant_of(k, p->output_slot[i]);
+    if (c) c->kept = c->aligned = true;
+  }
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < p->slots.len && status == HONE_OK; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    constant *c = s->alias == HN_NO_SLOT && s->place == HN_PLACE_CONST ? constant_of(k, i) : NULL;
+    if (!c || !c->kept || !s->bytes) continue;
+    hone_tensor t = {s->desc, (void *)(uintptr_t)s->constant};
+    if (s->deferred || (c->aligned && !hn_is_aligned(&t))) status = keep(k, i, error);
+  }
+  for (uint32_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].place == HN_PLACE_CONST) p->slots.ptr[i].constant = root_of(p, i)->constant;
+  for (size_t j = 0; j < p->steps.len; j++) {
+    hn_step *s = &p->steps.ptr[j];
+    hone_step_tensor *in = (hone_step_tensor *)(uintptr_t)s->desc.input; /* the plan's own array */
+    for (uint32_t i = 0; i < s->desc.n_inputs; i++)
+      if (s->in[i] != HN_NO_SLOT && in[i].constant) in[i].constant = p->slots.ptr[s->in[i]].constant;
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------ packing */
+
+/* Bytes of scratch that input i of a step needs to be read by prepack. */
+static size_t gathered(const hn_plan *p, const hn_step *s, uint32_t i) {
+  if (s->in[i] == HN_NO_SLOT || !packs(s, i)) return 0;
+  const hn_slot *r = root_of(p, s->in[i]);
+  hone_tensor t = {r->desc, (void *)(uintptr_t)r->constant};
+  return r->place == HN_PLACE_CONST && (r->deferred || !hn_is_aligned(&t))
+             ? hn_round_up(r->bytes, HN_MEM_ALIGN)
+             : 0;
+}
+
+static size_t all_gathered(const hn_plan *p, const hn_step *s) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) n += gathered(p, s, i);
+  return n;
+}
+
+/* The last of its packers lets go of a constant. */
+static void let_go(packing *k, constant *c) {
+  hn_plan *p = k->p;
+  if (c->kept) return;
+  bool mine = k->own_model && hn_model_owns(p->model, c->at);
+  if (!mine && !hn_arena_owns(&p->arena, c->at)) {
+    hn_model_drop_pages(p->model, c->at, c->bytes);
+    return;
+  }
+  hn_release_pages((void *)(uintptr_t)c->at, c->bytes);
+  const hn_value *v = p->slots.ptr[c->slot].value;
+  if (mine && v && v->constant && v->constant->data == c->at)
+    ((hone_tensor *)(uintptr_t)v->constant)->data = NULL; /* this model's own */
+}
+
+static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error) {
+  enum { MOST = 64 };
+  hn_plan *p = k->p;
+  hone_step step = s->desc;
+  hone_step_tensor in[MOST];
+  size_t need = all_gathered(p, s), at = 0;
+  if (need * 2 < l->touched) {
+    hn_release_pages((char *)l->scratch + need, l->touched - need);
+    l->touched = need;
+  }
+  if (need > l->touched) l->touched = need;
+  if (step.n_inputs > MOST) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
+  if (need) {
+    memcpy(in, step.input, step.n_inputs * sizeof *in);
+    step.input = in;
+    for (uint32_t i = 0; i < step.n_inputs; i++) {
+      size_t bytes = gathered(p, s, i);
+      if (!bytes) continue;
+      const hn_slot *r = root_of(p, s->in[i]);
+      void *data = (char *)l->scratch + at;
+      if (!r->deferred)
+        memcpy(data, r->constant, r->bytes);
+      else if (!hn_deferred_make(r->deferred, data)) {
+        k->beyond = true;
+        return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
+      }
+      hn_model_drop_pages(p->model, r->constant, r->bytes);
+      in[i].constant = data;
+      at += bytes;
+    }
+  }
+  hone_status status = s->tactic->prepack
+                           ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
+                           : HONE_OK;
+  for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_inputs; i++) {
+    constant *c = packs(s, i) ? constant_of(k, s->in[i]) : NULL;
+    if (c && atomic_fetch_sub_explicit(&c->packers, 1, memory_order_acq_rel) == 1) let_go(k, c);
+  }
+  return status;
+}
+
+static void work(void *arg, int64_t task, uint32_t thread) {
+  packing *k = arg;
+  (void)thread;
+  for (size_t j; !atomic_load(&k->failed) && (j = atomic_fetch_add(&k->next, 1)) < k->n_jobs;) {
+    hn_step *s = &k->p->steps.ptr[k->job[j]];
+    hone_error error = {.status = HONE_OK};
+    hone_status status = pack_step(k, s, &k->lanes[task], &error);
+    if (status == HONE_OK || atomic_exchange(&k->failed, true)) continue;
+    hn_error_where(&error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
+    k->status = status;
+    k->error = error;
+  }
+}
+
+typedef struct sized {
+  uint64_t bytes;
+  uint32_t step;
+} sized;
+
+static int larger_first(const void *a, const void *b) {
+  const sized *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return x->step < y->step ? -1 : x->step > y->step;
+}
+
+static hone_status order_jobs(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  sized *list = hn_malloc(p->steps.len * sizeof *list);
+  k->job = hn_malloc(p->steps.len * sizeof *k->job);
+  if (!list || !k->job) {
+    hn_free(list);
+    return hn_fail_memory(error, p->steps.len * sizeof *list, "packing");
+  }
+  for (uint32_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (!s->tactic || !s->need.blob_bytes) continue;
+    s->blob = (char *)p->blob + s->blob_offset;
+    size_t need = all_gathered(p, s);
+    if (need > k->scratch) k->scratch = need;
+    list[k->n_jobs++] = (sized){s->need.blob_bytes, i};
+  }
+  if (k->n_jobs) qsort(list, k->n_jobs, sizeof *list, larger_first);
+  for (size_t i = 0; i < k->n_jobs; i++) k->job[i] = list[i].step;
+  hn_free(list);
+  return HONE_OK;
+}
+
+/* As many lanes as there are threads, unless what they hold at a time would weigh beside the blob. */
+static hone_status run_jobs(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  hone_status status = HONE_OK;
+  uint64_t room = p->blob_bytes / 4 + (16u << 20);
+  uint32_t lanes = p->machine.threads ? p->machine.threads : 1;
+  while (lanes > 1 && k->scratch && lanes > room / k->scratch) lanes--;
+  k->lanes = hn_calloc(lanes, sizeof *k->lanes);
+  if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
+  for (uint32_t i = 0; i < lanes && k->scratch; i++)
+    if (!(k->lanes[i].scratch = hn_aligned(HN_MEM_ALIGN, k->scratch)))
+      status = hn_fail_memory(error, k->scratch, "packing");
+  if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
+  for (uint32_t i = 0; i < lanes && k->scratch; i++) {
+    if (k->lanes[i].scratch)
+      hn_release_pages(k->lanes[i].scratch, k->scratch); /* malloc may keep the block */
+    hn_free(k->lanes[i].scratch);
+  }
+  if (status == HONE_OK && atomic_load(&k->failed)) {
+    status = k->status;
+    if (error) *error = k->error;
+  }
+  return status;
+}
+
+hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *error) {
+  packing k = {.p = p, .own_model = r->own_model};
+  hone_status status = HONE_OK;
+  uint64_t total = 0;
+  for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+    s->blob_offset = total;
+    total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
+  }
+  p->blob_bytes = total;
+  if (status == HONE_OK) status = find_constants(&k, error);
+  if (status == HONE_OK) status = keep_for_runs(&k, error);
+  if (status == HONE_OK && total) {
+    p->blob = p->backend->alloc(p->device, total);
+    status = p->blob ? order_jobs(&k, error) : hn_fail_memory(error, total, "packed weights");
+    if (status == HONE_OK) status = run_jobs(&k, error);
+  }
+  hn_model_drop_all_pages(p->model);
+  if (r->beyond) *r->beyond = k.beyond;
+  hn_free(k.constants);
+  hn_free(k.of_slot);
+  hn_free(k.job);
+  hn_free(k.lanes);
+  return status;
+}
