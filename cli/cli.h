@@ -34,7 +34,7 @@ typedef struct cli_option {
 /* All options of all commands; a command sees those in its table. */
 typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again;
-  int64_t threads, batch, level, runs, warmup, seed, count, size, rows;
+  int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget;
   const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes;
   cli_list shapes, inputs;

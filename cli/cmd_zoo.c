@@ -35,8 +35,11 @@ static int run(const cli_args *args) {
   if (!known) return unknown(name);
   if (!args->output)
     return cli_error(HONE_ERROR_USAGE, "hone zoo: say where to write the model: -o %s.onnx", name);
-  hone_zoo_options o = {
-      .batch = args->batch, .width = args->width, .size = args->size, .seed = (uint64_t)args->seed};
+  hone_zoo_options o = {.batch = args->batch,
+                        .width = args->width,
+                        .size = args->size,
+                        .seed = (uint64_t)args->seed,
+                        .round = args->round};
   hone_model *model = NULL;
   hone_error error = {0};
   int code = 0;
@@ -61,7 +64,8 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "where to write the model"},
     {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "fixed batch size (symbolic)"},
-    {0, "width", CLI_NUMBER, CLI_FIELD(width), "X", "channel multiplier (1)"},
+    {0, "width", CLI_NUMBER, CLI_FIELD(width), "X", "channel multiplier (1); odd channel counts stay"},
+    {0, "round", CLI_COUNT, CLI_FIELD(round), "N", "make scaled channel counts multiples of N (1)"},
     {0, "size", CLI_COUNT, CLI_FIELD(size), "N", "image side or sequence length (the network's own)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of the weights (1)"},
     CLI_OPT_JSON,
@@ -72,7 +76,10 @@ const cli_command cli_cmd_zoo = {"zoo",
                                  "write a built-in network as ONNX",
                                  "Without a name the networks are listed. Weights are random but seeded; "
                                  "batch normalisation stays separate, as\n"
-                                 "exporters write it.",
+                                 "exporters write it. The same options give the same bytes. Image networks "
+                                 "take any --size (yolov3: multiples of 32);\n"
+                                 "bert_base scales its attention heads (64 channels each), and --size is its "
+                                 "sequence length, at most 512.",
                                  options,
                                  0,
                                  1,

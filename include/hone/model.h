@@ -111,9 +111,10 @@ HONE_API void hone_rewrites_free(hone_rewrites *rewrites);
 /* ---- built-in networks */
 typedef struct hone_zoo_options {
   int64_t batch; /* 0: symbolic "N" */
-  double width;  /* channel multiplier; 0: 1.0 */
+  double width;  /* channel multiplier (attention heads in bert_base); 0: 1.0 */
   int64_t size;  /* image size or sequence length; 0: the network's own */
   uint64_t seed; /* 0: 1 */
+  int64_t round; /* scaled channel counts are rounded to the nearest multiple of this, at least one; 0: 1 */
 } hone_zoo_options;
 
 HONE_API uint32_t hone_zoo_count(void);

@@ -129,7 +129,7 @@ static void outputs(bert *b, hn_value *x) {
 }
 
 static void build(hn_zoo *z) {
-  bert b = {.z = z, .heads = hn_zoo_width(z, HEADS)};
+  bert b = {.z = z, .heads = hn_zoo_scaled(z, HEADS)};
   b.d = b.heads * HEAD_SIZE;
   b.ff = 4 * b.d;
   int64_t dims[2] = {z->batch, z->opt.size};

@@ -32,7 +32,7 @@ const struct hn_zoo_unit hn_zoo_mobilenetv2 = {
     .name = "mobilenetv2",
     .about = "MobileNetV2, 224x224, 3.5 M parameters, 0.60 GFLOP",
     .size = 224,
-    .multiple = 32,
+    .multiple = 1,
     .max_size = 4096,
     .build = build,
 };

@@ -44,7 +44,7 @@ const struct hn_zoo_unit hn_zoo_resnet50 = {
     .name = "resnet50",
     .about = "ResNet-50 v1.5, 224x224, 25.6 M parameters, 8.2 GFLOP",
     .size = 224,
-    .multiple = 32,
+    .multiple = 1,
     .max_size = 4096,
     .build = build,
 };

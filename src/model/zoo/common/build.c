@@ -137,10 +137,12 @@ hn_fmap hn_zoo_image(hn_zoo *z) {
   return (hn_fmap){hn_zoo_input(z, "input", HONE_DTYPE_F32, 4, (int64_t[]){z->batch, 3, s, s}), 3, s, s};
 }
 
-int64_t hn_zoo_width(const hn_zoo *z, int64_t channels) {
-  int64_t c = (int64_t)((double)channels * z->opt.width + 0.5);
-  return c < 1 ? 1 : c;
+static int64_t scaled(const hn_zoo *z, int64_t count, int64_t round) {
+  int64_t c = (int64_t)((double)count * z->opt.width / (double)round + 0.5) * round;
+  return c < round ? round : c;
 }
+int64_t hn_zoo_scaled(const hn_zoo *z, int64_t count) { return scaled(z, count, 1); }
+int64_t hn_zoo_width(const hn_zoo *z, int64_t channels) { return scaled(z, channels, z->opt.round); }
 
 hn_fmap hn_zoo_conv(hn_zoo *z, hn_fmap x, int64_t cout, int64_t k, int64_t stride, int64_t groups, bool bias,
                     const char *out) {

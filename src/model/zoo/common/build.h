@@ -31,7 +31,7 @@ typedef struct hn_fmap {
 struct hn_zoo_unit {
   const char *name, *about;
   int64_t size;     /* image side or sequence length by default */
-  int64_t multiple; /* sizes must be a multiple of this */
+  int64_t multiple; /* sizes must be a multiple of this: what the graph joins after upsampling must fit */
   int64_t max_size;
   void (*build)(hn_zoo *z);
 };
@@ -65,7 +65,9 @@ hn_value *hn_zoo_input(hn_zoo *z, const char *name, hone_dtype dtype, int32_t ra
 void hn_zoo_output(hn_zoo *z, hn_value *v, int32_t rank, const int64_t *dims);
 hn_fmap hn_zoo_image(hn_zoo *z); /* "input": batch x 3 x size x size */
 
-/* Channels after the width multiplier, at least 1. */
+/* A count after the width multiplier, at least 1. */
+int64_t hn_zoo_scaled(const hn_zoo *z, int64_t count);
+/* Channels after the width multiplier: the nearest multiple of opt.round, at least one. */
 int64_t hn_zoo_width(const hn_zoo *z, int64_t channels);
 
 /* Convolution with He-initialised weights and padding k / 2. The output's name is `out` or made up. */

@@ -24,6 +24,8 @@ static hone_status check(const struct hn_zoo_unit *unit, const hone_zoo_options 
     return hn_fail(error, HONE_ERROR_USAGE, "batch %lld is not in 0..65536", (long long)o->batch);
   if (!(o->width >= 0.01 && o->width <= 8))
     return hn_fail(error, HONE_ERROR_USAGE, "width %g is not in 0.01..8", o->width);
+  if (o->round < 1 || o->round > 1024)
+    return hn_fail(error, HONE_ERROR_USAGE, "round %lld is not in 1..1024", (long long)o->round);
   if (o->size < unit->multiple || o->size > unit->max_size || o->size % unit->multiple)
     return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld in %lld..%lld",
                    unit->name, (long long)o->size, (long long)unit->multiple, (long long)unit->multiple,
@@ -58,6 +60,7 @@ hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, ho
   if (z.opt.width == 0) z.opt.width = 1;
   if (z.opt.size == 0) z.opt.size = unit->size;
   if (z.opt.seed == 0) z.opt.seed = 1;
+  if (z.opt.round == 0) z.opt.round = 1;
   hone_status status = check(unit, &z.opt, error);
   if (status != HONE_OK) goto done;
 
