@@ -1,10 +1,11 @@
 # The front door. Everything real happens in cmake, ctest and tools/.
 #   make        build/hone and build/onnx_conformance
 #   make demo   the main job on a real network
+#   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 for a quick look
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: all demo test bench fuzz fmt lint deps deps-test docs clean
+.PHONY: all demo test bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -35,6 +36,11 @@ fmt:
 
 bench: all
 	$(BUILD)/check_kernels --bench
+
+# Each of these narrows a look; only a whole run writes docs/perf.md.
+PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
+bench-peers: all
+	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/perf.md) --others $(or $(OTHERS),../shared/cases/models)
 
 docs: all
 	$(BUILD)/hone_operators >docs/operators.md

@@ -1,0 +1,33 @@
+"""The time below which no engine can go on this machine: arithmetic at the measured peak, bytes at the measured bandwidth."""
+from engines import json_of
+
+
+class Roofs:
+    """What `hone device` measures, by thread count: GFLOP/s and GB/s."""
+
+    def __init__(self, hone, threads):
+        self.of, self.machine = {}, ""
+        for t in threads:
+            d = json_of([hone, "device", "--again", "-t", str(t), "--json"])
+            self.machine = d["name"]
+            self.of[t] = {r["name"]: r["value"] for r in d["roofs"] if r["value"]}
+
+    def peak(self, threads, precision):
+        """Lower precisions may fall back on higher ones: the best of what they may use counts."""
+        roofs = self.of[threads]
+        names = ["f32"] if precision == "f32" else [n for n in roofs if n == "f32" or precision in n]
+        return max(roofs[n] for n in names)
+
+    def lines(self):
+        for t, roofs in self.of.items():
+            yield "%d thread%s: " % (t, "s" * (t > 1)) + ", ".join("%s %.4g" % r for r in roofs.items())
+
+
+def floor_ms(facts, roofs, threads, precision):
+    """(milliseconds, what binds). Every weight is read once (of embedding tables only the rows), every FLOP counted as the model
+    writes it: Winograd may go below that, and then says so with more than 100 %."""
+    width = 4 if precision == "f32" else 2
+    weights = sum(n["params"] * width for n in facts["nodes"] if n["type"] != "Gather")
+    flops = facts["totals"]["flops"] / roofs.peak(threads, precision) / 1e6
+    data = weights / roofs.of[threads]["DRAM"] / 1e6
+    return max((flops, "FLOP"), (data, "bytes"))
