@@ -1,0 +1,74 @@
+/* The family's formula in plain C: what the other tiers are compared with in speed and, in tests, in results. */
+#define HN_VEC_SCALAR
+#include <math.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec.h"
+#include "base/half.h"
+
+#include "backends/cpu/kernels/gemm_bf16/bf16_store.inc"
+
+static void begin(uint32_t rows) { (void)rows; }
+static void end(void) {}
+
+static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b, size_t k, ptrdiff_t low_b) {
+  const size_t at = k / 2 * 32 + k % 2;
+  const float ah = hn_bf16_to_f32(a[k]), bh = hn_bf16_to_f32(b[at]);
+  if (!t->x3) return ah * bh;
+  return ah * bh + (hn_bf16_to_f32(a[(ptrdiff_t)k + t->lo]) * bh + ah * hn_bf16_to_f32(b[(ptrdiff_t)at + low_b]));
+}
+
+static void tile(const hn_bf16_tile *t) {
+  const size_t tiles = t->n > 16 ? 2 : 1, size = tiles * HN_BF16_TILE * (t->x3 ? 2 : 1);
+  const ptrdiff_t low = (ptrdiff_t)(tiles * HN_BF16_TILE);
+  const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
+  for (uint32_t i = 0; i < t->m; i++)
+    for (uint32_t j = 0; j < t->n; j++) {
+      float sum = 0;
+      for (size_t s = 0; s < steps; s++) {
+        const uint16_t *a = t->a + t->step[s] + (ptrdiff_t)i * t->row;
+        const uint16_t *b = t->b + s * size + j / 16 * HN_BF16_TILE + j % 16 * 2;
+        for (size_t k = 0; k < HN_BF16_STEP; k++) sum += product(t, a, b, k, low);
+      }
+      t->c[i * HN_BF16_PANEL + j] = sum;
+    }
+}
+
+static uint16_t high(float x) {
+  const uint16_t h = hn_f32_to_bf16(x);
+  return (h & 0x7fff) == 0x7f80 && isfinite(x) ? (uint16_t)(h - 1) : h;
+}
+
+static void split(const float *x, size_t n, uint16_t *hi, uint16_t *lo) {
+  for (size_t i = 0; i < n; i++) {
+    hi[i] = high(x[i]);
+    if (lo) lo[i] = isfinite(x[i]) ? high(x[i] - hn_bf16_to_f32(hi[i])) : 0;
+  }
+}
+
+static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to, ptrdiff_t block,
+                          bool x3) {
+  if (HN_FAULT("bf16_rows_last") && n > 1) n--;
+  for (size_t i = 0; i < pixels; i++)
+    for (size_t k = 0; k < n; k += HN_BF16_STEP) {
+      uint16_t *d = to + (ptrdiff_t)(k / HN_BF16_STEP) * block + i * (x3 ? 64 : 32);
+      const size_t live = n - k < HN_BF16_STEP ? n - k : HN_BF16_STEP;
+      memset(d, 0, (x3 ? 64 : 32) * sizeof *d);
+      split(x + (ptrdiff_t)i * pitch + k, live, d, x3 ? d + HN_BF16_STEP : NULL);
+    }
+}
+
+static const hn_bf16_ops ops = {.rows = 16,
+                                .row_tiles = 2,
+                                .x3 = true,
+                                .x1_rate = 1,
+                                .begin = begin,
+                                .end = end,
+                                .tile = tile,
+                                .store = store,
+                                .split = split,
+                                .rows_to_steps = rows_to_steps};
+const struct hn_kernel hn_kernel_gemm_bf16_scalar = {"gemm_bf16_scalar", "gemm_bf16", "bf16", HN_ISA_SCALAR,
+                                                     &ops};
