@@ -8,6 +8,7 @@
 #include "backends/cpu/features.h"
 #include "check.h"
 #include "gemm_matmul.h"
+#include "gemm_oracle.h"
 
 typedef struct tile_case {
   uint32_t m, n;
@@ -16,19 +17,6 @@ typedef struct tile_case {
   ptrdiff_t da, dc, dr; /* extra distance between rows */
   enum ck_fill fill;
 } tile_case;
-
-/* The epilogue in double, with the magnitude that rounding errors scale with. */
-static double finish(const tile_case *s, double acc, double *mag, double bias, double residual, double lo,
-                     double hi, double slope) {
-  if (s->flags & HN_EPI_BIAS) acc += bias, *mag += fabs(bias);
-  bool add = s->flags & HN_EPI_RESIDUAL, after = s->flags & HN_EPI_RESIDUAL_AFTER;
-  if (add) *mag += fabs(residual);
-  if (add && !after) acc += residual;
-  if (s->flags & HN_EPI_CLAMP) acc = isnan(acc) ? acc : acc < lo ? lo : acc > hi ? hi : acc;
-  if (s->flags & HN_EPI_LEAKY) acc = acc < 0 ? acc * slope : acc;
-  if (add && after) acc += residual;
-  return acc;
-}
 
 static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
   size_t w = hn_gemm_panel_width(o, s->n, 0), k = s->k;
@@ -79,7 +67,7 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
         acc += p, mag += fabs(p);
       }
       if (s->accumulate) acc += before[i * s->n + j], mag += fabs((double)before[i * s->n + j]);
-      double want = finish(s, acc, &mag, bias[j], r[i * ldr + j], t.lo, t.hi, t.slope);
+      double want = ck_epilogue(s->flags, acc, &mag, bias[j], r[i * ldr + j], t.lo, t.hi, t.slope);
       /* k roundings of products and k + 4 of sums, each at most eps of the running magnitude; underflow k
        * times. */
       double bound = (double)(2 * k + 4) * CK_EPS * mag * (1 + 1e-3) + (double)(k + 4) * CK_TINY;
@@ -230,7 +218,6 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
     e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
   hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, serial, NULL);
-  tile_case f = {.flags = s->flags};
   size_t index = 0;
   for (int64_t n = 0; n < s->batch; n++)
     for (int64_t z = 0; z < out[0]; z++)
@@ -253,7 +240,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
               }
             }
             int64_t at = hn_view_at(&g.out, n, z, v, u) + q;
-            double want = finish(&f, acc, &mag, bias[q], r[at], e.lo, e.hi, e.slope);
+            double want = ck_epilogue(s->flags, acc, &mag, bias[q], r[at], e.lo, e.hi, e.slope);
             double bound = (double)(2 * k + 4) * CK_EPS * mag * (1 + 1e-3) + (double)(k + 4) * CK_TINY;
             if (s->post) {
               /* derivative of 2 x^2 r, and its three roundings */

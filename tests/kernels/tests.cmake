@@ -27,6 +27,7 @@ if(HONE_FAULTS)
   hone_kernel_faults(gemm ${cpu}/common/gemm_pack.c ${cpu}/common/conv_driver.c ${cpu}/common/matmul_driver.c
     ${cpu}/common/epilogue.c)
   hone_kernel_faults(depthwise ${cpu}/common/depthwise_driver.c)
+  hone_kernel_faults(gemm_bf16 ${cpu}/common/bf16_pack.c ${cpu}/common/bf16_driver.c)
   hone_kernel_faults(winograd ${cpu}/common/winograd_driver.c)
 endif()
 

@@ -9,8 +9,9 @@
  *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
  * pitch, m row-major in, channels-last out, n the reverse A layout that is accepted without being required is
  * checked all the same. Buffers have canaries on both sides, gaps of wide pitches too. Movement operators
- * must agree bit for bit; others within 1e-5 of the output's range, which only has to tell wrong elements
- * from right ones: the rounding bounds are proven by check_kernels. */
+ * must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that round operands to
+ * bf16), which only has to tell wrong elements from right ones: the rounding bounds are proven by
+ * check_kernels. */
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -255,7 +256,7 @@ static void fail(const one_case *c, const struct hone_tactic_desc *t, char layou
 }
 
 static void compare(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa,
-                    uint32_t k, const hone_tensor_desc *d, const unsigned char *data) {
+                    uint32_t k, const hone_tensor_desc *d, const unsigned char *data, hone_math math) {
   const hone_tensor *w = &c->want[k];
   const size_t size = hone_dtype_size(d->dtype);
   const int64_t n = hone_desc_count(d);
@@ -271,7 +272,8 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
       float gf, ef;
       memcpy(&gf, g, 4), memcpy(&ef, e, 4);
       if ((isnan(gf) && isnan(ef)) || gf == ef) continue;
-      if (!c->moves && fabs((double)gf - (double)ef) <= 1e-5 * range) continue;
+      if (!c->moves && fabs((double)gf - (double)ef) <= (math == HONE_MATH_BF16 ? 2e-2 : 3e-5) * range)
+        continue;
       snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf,
                (double)ef);
     } else {
@@ -329,7 +331,7 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   if (t->run(&run, &error)) fail(c, t, layout, m->isa, error.what);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
-    compare(c, t, layout, m->isa, i, d, out[i]);
+    compare(c, t, layout, m->isa, i, d, out[i], step->math);
     if (!intact(out[i], (size_t)hone_desc_bytes(d)) || !gaps_intact(d, out[i]))
       fail(c, t, layout, m->isa, "wrote outside its output");
   }
@@ -346,7 +348,9 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
 
 static int check_case(one_case *c) {
   static const char layouts[] = "rcpmn";
-  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512};
+  enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };
+  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512, BF16,
+                                   BF16 | HONE_ISA_AMX};
   /* Identity's reference is also that of the step that changes layouts. */
   const char *anchor = strcmp(c->op, "Identity") ? c->op : "Reformat";
   int runs = 0;
@@ -387,7 +391,12 @@ static int check_case(one_case *c) {
                                 .l2 = 1 << 20,
                                 .l3 = 1 << 24};
         if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
-        if (!tactics[k]->accepts(&step, &m, &why)) continue;
+        /* The narrowest licence of the two under which plans are made. */
+        step.math = HONE_MATH_F32;
+        if (!tactics[k]->accepts(&step, &m, &why)) {
+          step.math = HONE_MATH_BF16;
+          if (!tactics[k]->accepts(&step, &m, &why)) continue;
+        }
         accepted++;
         run_tactic(c, tactics[k], &step, &m, *l);
       }

@@ -38,22 +38,23 @@ static void zeros(const hn_bf16_conv *c, uint16_t *to, int64_t count) {
 }
 
 /* Indices [x0, x1) of a line whose pixels begin at `line`. */
-static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, const plane *p, int64_t x0,
-                         int64_t x1, uint16_t *to) {
+static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, const plane *p,
+                         int64_t x0, int64_t x1, uint16_t *to) {
   const int64_t s = c->stride[2], shift = c->pad[2] - p->x;
-  int64_t first = shift > 0 ? (shift + s - 1) / s : 0, last = c->in[2] + shift > 0 ? (c->in[2] + shift + s - 1) / s : 0;
+  int64_t first = shift > 0 ? (shift + s - 1) / s : 0,
+          last = c->in[2] + shift > 0 ? (c->in[2] + shift + s - 1) / s : 0;
   if (HN_FAULT("bf16_left_padding")) first = 0;
   first = min64(max64(first, x0), x1), last = max64(min64(last, x1), first);
   zeros(c, to, first - x0);
   if (last > first)
-    o->rows_to_steps(line + (first * s - shift) * c->in_pitch, s * c->in_pitch, (size_t)(last - first), (size_t)c->cin,
-                     to + (first - x0) * c->size, c->step_values, c->x3 != 0);
+    o->rows_to_steps(line + (first * s - shift) * c->in_pitch, s * c->in_pitch, (size_t)(last - first),
+                     (size_t)c->cin, to + (first - x0) * c->size, c->step_values, c->x3 != 0);
   zeros(c, to + (last - x0) * c->size, x1 - last);
 }
 
 /* The same for a folded line: a position is stride pixels, and a pixel may start in the middle of one. */
-static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, int64_t x0, int64_t x1,
-                         uint16_t *to) {
+static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, int64_t x0,
+                         int64_t x1, uint16_t *to) {
   const int64_t v0 = x0 * c->size, v1 = x1 * c->size; /* in values from the line's begin */
   int64_t first = min64(max64(c->pad[2] * c->cin, v0), v1), last = min64((c->pad[2] + c->in[2]) * c->cin, v1);
   last = max64(first, last);
@@ -64,12 +65,13 @@ static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const floa
     memset(low, 0, (size_t)(first - v0) * 2);
     memset(low + (last - v0), 0, (size_t)(v1 - last) * 2);
   }
-  o->split(line + first - c->pad[2] * c->cin, (size_t)(last - first), to + (first - v0), low ? low + (first - v0) : NULL);
+  o->split(line + first - c->pad[2] * c->cin, (size_t)(last - first), to + (first - v0),
+           low ? low + (first - v0) : NULL);
 }
 
 /* Positions [p0, p1) of one plane; plane->to is where position p0 goes. */
-static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *x, const plane *p, int64_t p0,
-                        int64_t p1) {
+static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *x, const plane *p,
+                        int64_t p0, int64_t p1) {
   position at = locate(c, p0);
   uint16_t *to = p->to;
   while (p0 < p1) {
@@ -94,7 +96,8 @@ static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float
 }
 
 /* Positions [p0, p1) of all planes of a group, into a buffer that begins with position `begin`. */
-static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p0, int64_t p1, uint16_t *buffer) {
+static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p0, int64_t p1,
+                  uint16_t *buffer) {
   const hn_bf16_conv *c = a->conv;
   const int64_t plane_values = c->step_values * (c->fold ? 1 : c->c_steps);
   uint16_t *to = buffer + (p0 - begin) * c->size;

@@ -5,8 +5,8 @@
 #include "base/fault.h"
 
 /* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */
-static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live, float scale,
-                      uint16_t *hi, uint16_t *lo) {
+static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live,
+                      float scale, uint16_t *hi, uint16_t *lo) {
   float row[HN_BF16_STEP];
   uint32_t h[HN_BF16_STEP / 2], l[HN_BF16_STEP / 2]; /* pairs of values */
   for (size_t j = 0; j < 16; j++) {

@@ -6,11 +6,12 @@ static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Positions of dimension i.  Index j of the plane of remainder f is the input coordinate j * stride + f - pad.  The
- * taps of the outputs read indices below `end`; those of [first, last) may be pixels.  Lines of `width` may follow
- * each other without a gap when what is read beyond a line's end is padding on both readings. */
-static int64_t width_of(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
-                        uint32_t phases) {
+/* Positions of dimension i.  Index j of the plane of remainder f is the input coordinate j * stride + f -
+ * pad.  The taps of the outputs read indices below `end`; those of [first, last) may be pixels.  Lines of
+ * `width` may follow each other without a gap when what is read beyond a line's end is padding on both
+ * readings. */
+static int64_t width_of(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                        int64_t pad, uint32_t phases) {
   int64_t end = out + (kernel - 1) * dilation / stride, first = end, last = 0;
   for (int64_t f = 0; f < stride; f++) {
     if (!(phases >> f & 1)) continue;
@@ -39,25 +40,26 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
     else
       for (int64_t t = 0; t < c->kernel[i]; t++) c->phases[i] |= 1u << t * c->dilation[i] % c->stride[i];
     c->n_planes *= __builtin_popcount(c->phases[i]);
-    c->q[i] = c->fold && i == 2
-                  ? folded_width(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->pad[i])
-                  : width_of(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->dilation[i], c->pad[i], c->phases[i]);
+    c->q[i] = c->fold && i == 2 ? folded_width(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->pad[i])
+                                : width_of(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->dilation[i],
+                                           c->pad[i], c->phases[i]);
   }
   int64_t line = c->q[2], slice = c->q[1] * line, image = c->q[0] * slice;
-  c->positions =
-      (c->batch - 1) * image + (c->out[0] - 1) * slice + (c->out[1] - 1) * line + c->out[2];
+  c->positions = (c->batch - 1) * image + (c->out[0] - 1) * slice + (c->out[1] - 1) * line + c->out[2];
   int64_t last[3];
   for (int i = 0; i < 3; i++) last[i] = (c->kernel[i] - 1) * c->dilation[i] / c->stride[i];
   c->reach = last[0] * slice + last[1] * line + last[2];
   return true;
 }
 
-/* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and step,
- * weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
+/* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
+ * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
   const double products = c->x3 ? 3 : 1, speed = 16 / o->x1_rate;
-  const double all = (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
-  const double weights = (double)hn_bf16_weights(c) * 2, elements = (double)c->positions * (double)(c->cin * c->n_planes);
+  const double all =
+      (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
+  const double weights = (double)hn_bf16_weights(c) * 2,
+               elements = (double)c->positions * (double)(c->cin * c->n_planes);
   const double a_bytes = elements * (c->x3 ? 4 : 2), convert = elements * (c->x3 ? 0.6 : 0.4);
   double best = 0;
   int64_t many = all > 6e6 * threads ? 2 * threads : threads;
@@ -90,7 +92,8 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
     }
 }
 
-bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2, const char **why) {
+bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
+                  const char **why) {
   (void)l1;
   if (c->x3 && !o->x3) return *why = "this tier has no product of split f32", false;
   if (c->batch < 1 || c->groups < 1 || c->cin < 1 || c->cout < 1) return *why = "an empty tensor", false;
@@ -130,7 +133,8 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, double peak,
   double compute = 2.0 * (double)(c->n_blocks * c->block) * (double)(c->n_panels * HN_BF16_PANEL) * groups *
                    (double)(c->steps * HN_BF16_STEP) * products / (peak * o->x1_rate * 0.7);
   double weights = (double)hn_bf16_weights(c) * 2 * groups / cache;
-  double input = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) * groups * (4 + 2 * 2 * parts) / cache;
+  double input =
+      (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) * groups * (4 + 2 * 2 * parts) / cache;
   double output = (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout) * groups * 4 / cache;
   return (compute > weights ? compute : weights) + input + output + 3e-6 + (c->shared ? 2e-6 : 0);
 }
@@ -155,7 +159,8 @@ static int64_t plane_of(const hn_bf16_conv *c, int64_t z, int64_t y, int64_t x) 
          (c->fold ? 0 : phase_index(c, 2, x % c->stride[2]));
 }
 
-/* Steps in the order of K: channels outside, so that the taps of 32 channels meet pixels that are still in L1. */
+/* Steps in the order of K: channels outside, so that the taps of 32 channels meet pixels that are still in
+ * L1. */
 void hn_bf16_steps(const hn_bf16_conv *c, int32_t *step) {
   const int64_t across = c->fold ? 1 : c->kernel[2];
   const int64_t slice = c->q[1] * c->q[2];

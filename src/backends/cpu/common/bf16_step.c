@@ -10,13 +10,15 @@
 /* ---------------------------------------------------------------- reading steps */
 
 /* What comes before the operator is looked at: licence, tier, types, constant weights. */
-static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why) {
+static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                                hone_reason *why) {
   memset(d, 0, sizeof *d);
   d->isa = hn_isa_of(m->isa);
   d->alpha = d->bias_scale = 1;
   d->conv.x3 = x3;
   if (s->math < (x3 ? HONE_MATH_F32 : HONE_MATH_BF16)) {
-    hn_refuse(why, x3 ? "the plan wants the operator's own sums" : "the plan does not allow operands in bf16");
+    hn_refuse(why,
+              x3 ? "the plan wants the operator's own sums" : "the plan does not allow operands in bf16");
     return NULL;
   }
   const hn_bf16_ops *o = hn_bf16_find(d->isa);
@@ -33,7 +35,8 @@ static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool 
 }
 
 /* Plans the product and lays out the blob. */
-static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d, bool bias, hone_reason *why) {
+static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d, bool bias,
+                   hone_reason *why) {
   const char *reason = "";
   if (!hn_bf16_plan(&d->conv, o, m->threads, m->l1, m->l2, &reason)) return hn_refuse(why, "%s", reason);
   size_t at = hn_round_up(sizeof *d, 64);
@@ -46,7 +49,8 @@ static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d,
   return true;
 }
 
-bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why) {
+bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why) {
   hn_conv_attr a;
   const hn_bf16_ops *o = begin(s, m, x3, d, why);
   if (!o || !hn_conv_attr_of(s, &a, why) || !hn_epilogue_accepts(s, d->isa, false, why)) return false;
@@ -55,7 +59,8 @@ bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, h
   c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->view = a.y.view;
   for (int i = 0; i < 3; i++) {
     c->in[i] = a.x.size[i], c->out[i] = a.y.size[i];
-    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i], c->pad[i] = a.pad[i];
+    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i],
+    c->pad[i] = a.pad[i];
   }
   if (hn_step_has(s, 2) && s->n_anchor_inputs > 2) d->bias_input = 2;
   return finish(m, o, d, false, why);
@@ -89,18 +94,20 @@ static bool describe_c(const hone_step *s, hn_bf16_step *d, bool *bias, hone_rea
     d->bias_input = 2;
     return true;
   }
-  if (count != d->conv.out[2] * d->conv.cout || rows != d->conv.out[2]) return hn_refuse(why, "C broadcasts along rows");
+  if (count != d->conv.out[2] * d->conv.cout || rows != d->conv.out[2])
+    return hn_refuse(why, "C broadcasts along rows");
   if (s->n_epilogue) return hn_refuse(why, "a full C together with an epilogue");
   d->residual_input = 2;
   return true;
 }
 
-bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why) {
+bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why) {
   const hn_bf16_ops *o = begin(s, m, x3, d, why);
   if (!o) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
-  if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR ||
-      s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
+  if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR ||
+      b->layout != HONE_LAYOUT_ROW_MAJOR || s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "operands are not row-major matrices");
   if (hone_node_int(s->node, "transA", 0)) return hn_refuse(why, "A is transposed");
   const bool tb = hone_node_int(s->node, "transB", 0) != 0;
@@ -110,10 +117,12 @@ bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, h
   d->w_row = tb ? 1 : n, d->w_column = tb ? k : 1;
   d->alpha = hone_node_float(s->node, "alpha", 1.0f);
   bool bias;
-  return hn_epilogue_accepts(s, d->isa, true, why) && describe_c(s, d, &bias, why) && finish(m, o, d, bias, why);
+  return hn_epilogue_accepts(s, d->isa, true, why) && describe_c(s, d, &bias, why) &&
+         finish(m, o, d, bias, why);
 }
 
-bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why) {
+bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                             hone_reason *why) {
   const hn_bf16_ops *o = begin(s, m, x3, d, why);
   if (!o) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
@@ -139,12 +148,14 @@ double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, bool x3, hn_
                          m->cache_bytes > 0 ? m->cache_bytes : 1e10);
 }
 
-hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3, hone_tactic_need *n, hone_error *error,
-                              hn_bf16_describe describe) {
+hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3, hone_tactic_need *n,
+                              hone_error *error, hn_bf16_describe describe) {
   hn_bf16_step d;
   hone_reason why;
-  if (!describe(s, m, x3, &d, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, x3, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
+  n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
   n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
   return HONE_OK;
 }
@@ -158,11 +169,12 @@ static void places(const hn_bf16_step *d, int64_t *at) {
   for (int64_t k = 0; k < d->conv.steps * HN_BF16_STEP; k++) at[k] = k < d->conv.cin ? k * d->w_row : -1;
 }
 
-hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, bool x3, void *blob, hone_error *error,
-                                 hn_bf16_describe describe) {
+hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, bool x3, void *blob,
+                                 hone_error *error, hn_bf16_describe describe) {
   hn_bf16_step d;
   hone_reason why;
-  if (!describe(s, m, x3, &d, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, x3, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_bf16_conv *c = &d.conv;
   const hn_bf16_ops *o = hn_bf16_find(d.isa);
   unsigned char *base = blob;

@@ -11,7 +11,7 @@
 typedef struct hn_bf16_step {
   hn_bf16_conv conv;
   hn_isa isa;
-  int64_t matrix; /* output rows are those of a row-major matrix */
+  int64_t matrix;          /* output rows are those of a row-major matrix */
   int64_t w_row, w_column; /* matrix: distances in B (K x N) */
   float alpha, bias_scale;
   int64_t bias_input;     /* anchor input that is the bias; 0: none */
@@ -20,40 +20,47 @@ typedef struct hn_bf16_step {
 } hn_bf16_step;
 
 /* Reads the step; false with a reason. */
-typedef bool (*hn_bf16_describe)(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why);
-bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why);
-bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why);
-bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d, hone_reason *why);
+typedef bool (*hn_bf16_describe)(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                                 hone_reason *why);
+bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why);
+bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why);
+bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                             hone_reason *why);
 
 double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_describe describe);
-hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3, hone_tactic_need *n, hone_error *error,
-                              hn_bf16_describe describe);
-hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, bool x3, void *blob, hone_error *error,
-                                 hn_bf16_describe describe);
+hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3, hone_tactic_need *n,
+                              hone_error *error, hn_bf16_describe describe);
+hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, bool x3, void *blob,
+                                 hone_error *error, hn_bf16_describe describe);
 hone_status hn_bf16_step_run(const hone_step_run *r, hone_error *error);
 
 /* A tactic file is one line. */
-#define HN_BF16_TACTIC(NAME, ANCHOR, X3, DESCRIBE)                                                                     \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                                  \
-    hn_bf16_step d;                                                                                                    \
-    return DESCRIBE(s, m, X3, &d, why);                                                                                \
-  }                                                                                                                    \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_bf16_step_cost(s, m, X3, DESCRIBE); }      \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {         \
-    return hn_bf16_step_need(s, m, X3, n, error, DESCRIBE);                                                            \
-  }                                                                                                                    \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {               \
-    return hn_bf16_step_prepack(s, m, X3, blob, error, DESCRIBE);                                                      \
-  }                                                                                                                    \
-  const struct hone_tactic_desc hn_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                                  \
-                                                    .name = #NAME,                                                     \
-                                                    .device = "cpu",                                                   \
-                                                    .anchor = ANCHOR,                                                  \
-                                                    .version = 1,                                                      \
-                                                    .accepts = accepts,                                                \
-                                                    .cost = cost,                                                      \
-                                                    .need = need,                                                      \
-                                                    .prepack = prepack,                                                \
+#define HN_BF16_TACTIC(NAME, ANCHOR, X3, DESCRIBE)                                                           \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    hn_bf16_step d;                                                                                          \
+    return DESCRIBE(s, m, X3, &d, why);                                                                      \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) {                                            \
+    return hn_bf16_step_cost(s, m, X3, DESCRIBE);                                                            \
+  }                                                                                                          \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
+                          hone_error *error) {                                                               \
+    return hn_bf16_step_need(s, m, X3, n, error, DESCRIBE);                                                  \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
+    return hn_bf16_step_prepack(s, m, X3, blob, error, DESCRIBE);                                            \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                        \
+                                                    .name = #NAME,                                           \
+                                                    .device = "cpu",                                         \
+                                                    .anchor = ANCHOR,                                        \
+                                                    .version = 1,                                            \
+                                                    .accepts = accepts,                                      \
+                                                    .cost = cost,                                            \
+                                                    .need = need,                                            \
+                                                    .prepack = prepack,                                      \
                                                     .run = hn_bf16_step_run}
 
 #endif

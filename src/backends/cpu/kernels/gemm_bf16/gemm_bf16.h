@@ -1,18 +1,18 @@
 /* Family "gemm_bf16": products of bf16 numbers summed in f32, for operands rounded to bf16 (x1) and for f32
  * operands split into two bf16 parts each (x3).
  *
- * Split: hi = bf16(x), lo = bf16(x - hi); x * y is taken as hi hi + hi lo + lo hi.  With u = 2^-8, the rounding
- * unit of bf16, |x - hi| <= u|x| and |x - hi - lo| <= u^2 |x|, so a product is wrong by at most
- * (3 u^2 + O(u^3)) |x y| < 2^-14.3 |x y|, and by 2^-17 |x y| on average; sums are f32.  x1 rounds both factors: at most
- * (2 u + u^2) |x y|.
- * What is no number or beyond range: hi of a finite number is finite (it is cut instead of rounded where
- * rounding would overflow), lo of Inf and NaN is 0.  An Inf operand gives Inf or NaN (Inf * lo of the
- * other factor may be -Inf or NaN).  The instructions take denormals as 0 and make none.
+ * Split: hi = bf16(x), lo = bf16(x - hi); x * y is taken as hi hi + hi lo + lo hi.  With u = 2^-8, the
+ * rounding unit of bf16, |x - hi| <= u|x| and |x - hi - lo| <= u^2 |x|, so a product is wrong by at most (3
+ * u^2 + O(u^3)) |x y| < 2^-14.3 |x y|, and by 2^-17 |x y| on average; sums are f32.  x1 rounds both factors:
+ * at most (2 u + u^2) |x y|. What is no number or beyond range: hi of a finite number is finite (it is cut
+ * instead of rounded where rounding would overflow), lo of Inf and NaN is 0.  An Inf operand gives Inf or NaN
+ * (Inf * lo of the other factor may be -Inf or NaN).  The instructions take denormals as 0 and make none.
  *
  * A: rows of K values in steps of 32; step s of row i starts at a + step[s] + i * row, its low parts `lo`
  * behind.  So A may be a matrix, or the pixels that one tap of a convolution meets.
- * B: panels of 32 columns, the last one 16 wide where that is enough; a panel is, step by step, tiles of 16 columns
- * [16 pairs of k][16 columns][2]: hi tiles of the panel, then lo tiles.  What lies beyond K or N is zero. */
+ * B: panels of 32 columns, the last one 16 wide where that is enough; a panel is, step by step, tiles of 16
+ * columns [16 pairs of k][16 columns][2]: hi tiles of the panel, then lo tiles.  What lies beyond K or N is
+ * zero. */
 #ifndef HN_KERNELS_GEMM_BF16_H
 #define HN_KERNELS_GEMM_BF16_H
 
@@ -39,7 +39,7 @@ typedef struct hn_bf16_tile {
   float *c;          /* HN_BF16_ROWS x HN_BF16_PANEL, 64-byte aligned; rows from m and columns from n on
                         may be overwritten */
   uint32_t rows;     /* as given to begin */
-  uint32_t m, n;     /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
+  uint32_t m, n; /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
   bool x3;
   const char *prefetch; /* bytes that are pulled into L2 on the way (prefetch_bytes 0: none) */
   size_t prefetch_bytes;
@@ -69,10 +69,10 @@ typedef struct hn_bf16_ops {
   void (*store)(const hn_bf16_store *s);
   /* n values to n high parts and, unless lo is NULL, n low parts. */
   void (*split)(const float *x, size_t n, uint16_t *hi, uint16_t *lo);
-  /* `pixels` rows of n floats, `pitch` apart, to steps: values 32 b .. 32 b + 31 of row i become 32 high parts
-   * at to + b * block + i * (x3 ? 64 : 32), and 32 low parts behind them when x3.  Zeros beyond n. */
-  void (*rows_to_steps)(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to, ptrdiff_t block,
-                        bool x3);
+  /* `pixels` rows of n floats, `pitch` apart, to steps: values 32 b .. 32 b + 31 of row i become 32 high
+   * parts at to + b * block + i * (x3 ? 64 : 32), and 32 low parts behind them when x3.  Zeros beyond n. */
+  void (*rows_to_steps)(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
+                        ptrdiff_t block, bool x3);
 } hn_bf16_ops;
 
 static inline size_t hn_bf16_round(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -82,8 +82,9 @@ static inline size_t hn_bf16_packed(size_t n, size_t steps, bool x3) {
   return hn_bf16_round(n, 16) * steps * HN_BF16_STEP * (x3 ? 2 : 1);
 }
 
-/* Packs columns n0 .. n1-1 (n0 a multiple of 32) of B into dst, the packed form of the whole B of n columns.  B's element in row k of
- * step s and column j is b[at[s * 32 + k] + j * sn] * scale, or 0 where at[] is negative. */
+/* Packs columns n0 .. n1-1 (n0 a multiple of 32) of B into dst, the packed form of the whole B of n columns.
+ * B's element in row k of step s and column j is b[at[s * 32 + k] + j * sn] * scale, or 0 where at[] is
+ * negative. */
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
                   size_t n0, size_t n1, float scale, bool x3, uint16_t *dst);
 

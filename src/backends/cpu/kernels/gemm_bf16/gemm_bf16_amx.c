@@ -33,12 +33,14 @@ static void end(void) { _tile_release(); }
 #define LOAD_B(i, p) _tile_loadd(i, (p), 64)
 
 /* mt, nt: row and column tiles; constants after inlining, as is x3. */
-static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile *t, const int mt, const int nt, const bool x3) {
+static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile *t, const int mt,
+                                                             const int nt, const bool x3) {
   const ptrdiff_t a_row = t->row * 2;
   const uint16_t *b = t->b;
   const ptrdiff_t second = (ptrdiff_t)t->rows * t->row, lo = t->lo;
   const char *pf = t->prefetch;
-  const size_t lines = (t->prefetch_bytes + 63) / 64, share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
+  const size_t lines = (t->prefetch_bytes + 63) / 64,
+               share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
   const char *pf_end = pf + t->prefetch_bytes;
   ZERO(0);
   if (nt > 1) ZERO(1);
@@ -102,15 +104,23 @@ static void tile(const hn_bf16_tile *t) {
   }
   const bool two = t->m > t->rows, wide = t->n > 16;
   if (t->x3) {
-    if (two && wide) tile_fixed(t, 2, 2, true);
-    else if (two) tile_fixed(t, 2, 1, true);
-    else if (wide) tile_fixed(t, 1, 2, true);
-    else tile_fixed(t, 1, 1, true);
+    if (two && wide)
+      tile_fixed(t, 2, 2, true);
+    else if (two)
+      tile_fixed(t, 2, 1, true);
+    else if (wide)
+      tile_fixed(t, 1, 2, true);
+    else
+      tile_fixed(t, 1, 1, true);
   } else {
-    if (two && wide) tile_fixed(t, 2, 2, false);
-    else if (two) tile_fixed(t, 2, 1, false);
-    else if (wide) tile_fixed(t, 1, 2, false);
-    else tile_fixed(t, 1, 1, false);
+    if (two && wide)
+      tile_fixed(t, 2, 2, false);
+    else if (two)
+      tile_fixed(t, 2, 1, false);
+    else if (wide)
+      tile_fixed(t, 1, 2, false);
+    else
+      tile_fixed(t, 1, 1, false);
   }
 }
 

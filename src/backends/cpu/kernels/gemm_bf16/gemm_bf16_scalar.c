@@ -1,4 +1,5 @@
-/* The family's formula in plain C: what the other tiers are compared with in speed and, in tests, in results. */
+/* The family's formula in plain C: what the other tiers are compared with in speed and, in tests, in results.
+ */
 #define HN_VEC_SCALAR
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b
   const size_t at = k / 2 * 32 + k % 2;
   const float ah = hn_bf16_to_f32(a[k]), bh = hn_bf16_to_f32(b[at]);
   if (!t->x3) return ah * bh;
-  return ah * bh + (hn_bf16_to_f32(a[(ptrdiff_t)k + t->lo]) * bh + ah * hn_bf16_to_f32(b[(ptrdiff_t)at + low_b]));
+  return ah * bh +
+         (hn_bf16_to_f32(a[(ptrdiff_t)k + t->lo]) * bh + ah * hn_bf16_to_f32(b[(ptrdiff_t)at + low_b]));
 }
 
 static void tile(const hn_bf16_tile *t) {
@@ -48,8 +50,8 @@ static void split(const float *x, size_t n, uint16_t *hi, uint16_t *lo) {
   }
 }
 
-static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to, ptrdiff_t block,
-                          bool x3) {
+static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
+                          ptrdiff_t block, bool x3) {
   if (HN_FAULT("bf16_rows_last") && n > 1) n--;
   for (size_t i = 0; i < pixels; i++)
     for (size_t k = 0; k < n; k += HN_BF16_STEP) {

@@ -1,0 +1,580 @@
+/* Family "gemm_bf16": splitting, packing, the tile kernel over all tile sizes, the way out, and the whole
+ * through the convolution driver, with operands of one bf16 part (x1) and of two (x3). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/common/bf16_driver.h"
+#include "backends/cpu/features.h"
+#include "base/half.h"
+#include "check.h"
+#include "gemm_oracle.h"
+
+/* Largest error of a sum of k products; sum, mag_a, mag_b: sums of |a b|, |a|, |b|.  u = 2^-8: x1 rounds both
+ * factors, x3 drops lo lo and rounds both lo (gemm_bf16.h).  Products and sums are rounded to f32, three
+ * times as many for x3; parts and results below 2^-126 count as 0. */
+static double bound_of(bool x3, size_t k, double sum, double mag_a, double mag_b) {
+  const double u = 0x1p-8, products = x3 ? 3 : 1;
+  const double rounding = x3 ? 3 * u * u * (1 + 2 * u) : 2 * u + u * u;
+  const double tiny = 0x1p-126 * (2 * products * (double)k + 4 + mag_a + mag_b);
+  return sum * rounding + (2 * products * (double)k + 8) * CK_EPS * sum * (1 + 1e-3) + tiny;
+}
+
+/* Inf operands may give NaN where the sum of the products is infinite. */
+static void near_or_nan(ck *c, size_t index, float got, double want, double bound, double sum) {
+  if (isinf(sum) && isnan(got)) want = NAN;
+  ck_near(c, index, got, want, bound);
+}
+
+static uint16_t *alloc16(ck *c, size_t n) { return (uint16_t *)(void *)ck_alloc(c, (n + 1) / 2, 0); }
+
+/* ---------------------------------------------------------------- parts */
+
+static void check_value(ck *c, size_t i, float x, uint16_t hi, uint16_t lo) {
+  const double h = (double)hn_bf16_to_f32(hi), l = (double)hn_bf16_to_f32(lo), v = (double)x;
+  if (!isfinite(x)) {
+    ck_true(c, isnan(x) ? isnan(h) : h == v, "Inf and NaN keep what they are");
+    ck_true(c, l == 0, "their low part is 0");
+    return;
+  }
+  ck_true(c, isfinite(h) && isfinite(l), "the parts of a number are numbers");
+  /* Cutting, near the largest numbers, is twice as coarse as rounding. */
+  const double u = fabs(v) >= 0x1.fep127 ? 0x1p-7 : 0x1p-8;
+  ck_near(c, i, (float)(h - v), 0, u * fabs(v) + 0x1p-126);
+  ck_near(c, i, (float)(h + l - v), 0, u * 0x1p-8 * fabs(v) + 0x1p-125);
+}
+
+static void check_split(ck *c, const hn_bf16_ops *o) {
+  static const float corner[] = {
+      3.4028235e38f,   -3.4028235e38f, 3.39e38f,    3.3961e38f,  INFINITY, -INFINITY, NAN,
+      1.17549435e-38f, 1e-45f,         1.00390625f, 1.01171875f, -0.0f,    65535.0f};
+  for (size_t n = 1; n <= 100; n += n < 40 ? 1 : 13)
+    for (int fill = 0; fill < CK_FILLS; fill++) {
+      ck_case(c, "split n=%zu fill=%s", n, ck_fill_name((enum ck_fill)fill));
+      float *x = ck_alloc(c, n, 0);
+      uint16_t *hi = alloc16(c, n), *lo = alloc16(c, n), *alone = alloc16(c, n);
+      ck_fill(c, x, n, (enum ck_fill)fill);
+      for (size_t i = 0; i < sizeof corner / sizeof *corner && n > 60; i++) x[3 * i] = corner[i];
+      o->split(x, n, hi, lo);
+      o->split(x, n, alone, NULL);
+      for (size_t i = 0; i < n; i++) {
+        check_value(c, i, x[i], hi[i], lo[i]);
+        ck_true(c, alone[i] == hi[i], "the high part does not depend on the low one");
+      }
+      ck_release_all(c);
+    }
+}
+
+/* ---------------------------------------------------------------- tiles */
+
+typedef struct tile_case {
+  uint32_t rows, m, n;
+  size_t k;
+  bool x3;
+  uint32_t flags;
+  ptrdiff_t dc, dr;
+  enum ck_fill fill;
+} tile_case;
+
+static void check_tile(ck *c, const hn_bf16_ops *o, const tile_case *s) {
+  const size_t k = s->k, steps = (k + 31) / 32, parts = s->x3 ? 2 : 1;
+  const size_t held = hn_bf16_round(s->m, s->rows), block = held * 32 * parts + 32;
+  const size_t ldc = s->n + (size_t)s->dc, ldr = s->n + (size_t)s->dr;
+  ck_case(c, "tile x%d rows=%u m=%u n=%u k=%zu flags=%u fill=%s", s->x3 ? 3 : 1, s->rows, s->m, s->n, k,
+          s->flags, ck_fill_name(s->fill));
+  float *a = ck_alloc(c, s->m * k, 0), *b = ck_alloc(c, k * s->n, 0);
+  float *y = ck_alloc(c, (s->m - 1) * ldc + s->n, s->dc ? 3 : 0),
+        *r = ck_alloc(c, (s->m - 1) * ldr + s->n, 0);
+  float *bias = ck_alloc(c, s->n, 0), *sums = ck_alloc(c, HN_BF16_ROWS * HN_BF16_PANEL, 0);
+  uint16_t *parted = alloc16(c, steps ? (steps - 1) * block + held * 32 * parts : 0),
+           *packed = alloc16(c, hn_bf16_packed(s->n, steps, s->x3) / 32 * 32);
+  int32_t *step = calloc(steps + 1, sizeof *step);
+  int64_t *at = calloc(steps * 32 + 1, sizeof *at);
+  if (!step || !at) exit(6);
+  ck_fill(c, a, s->m * k, s->fill);
+  ck_fill(c, b, k * s->n, s->fill);
+  ck_fill(c, r, (s->m - 1) * ldr + s->n, s->fill);
+  ck_fill(c, bias, s->n, s->fill);
+  for (size_t i = 0; i < steps * 32; i++) at[i] = i < k ? (int64_t)(i * s->n) : -1;
+  for (size_t i = 0; i < steps; i++) step[i] = (int32_t)(i * block);
+  hn_bf16_pack(o, b, at, 1, steps, s->n, 0, s->n, 1, s->x3, packed);
+  o->rows_to_steps(a, (ptrdiff_t)k, s->m, k, parted, (ptrdiff_t)block, s->x3);
+  o->begin(s->rows);
+  o->tile(&(hn_bf16_tile){.a = parted,
+                          .step = step,
+                          .steps = steps,
+                          .row = (ptrdiff_t)(32 * parts),
+                          .lo = 32,
+                          .b = packed,
+                          .c = sums,
+                          .rows = s->rows,
+                          .m = s->m,
+                          .n = s->n,
+                          .x3 = s->x3,
+                          .prefetch = (const char *)packed,
+                          .prefetch_bytes = 100});
+  o->end();
+  const hn_bf16_store out = {.from = sums,
+                             .c = y,
+                             .ldc = (ptrdiff_t)ldc,
+                             .m = s->m,
+                             .n = s->n,
+                             .flags = s->flags,
+                             .lo = -0.25f,
+                             .hi = 0.5f,
+                             .slope = 0.125f,
+                             .bias = bias,
+                             .residual = r,
+                             .ldr = (ptrdiff_t)ldr};
+  o->store(&out);
+  for (size_t i = 0; i < s->m; i++)
+    for (size_t j = 0; j < s->n; j++) {
+      double acc = 0, mag = 0, mag_a = 0, mag_b = 0;
+      for (size_t l = 0; l < k; l++) {
+        double p = (double)a[i * k + l] * b[l * s->n + j];
+        acc += p, mag += fabs(p), mag_a += fabs((double)a[i * k + l]), mag_b += fabs((double)b[l * s->n + j]);
+      }
+      double bound = bound_of(s->x3, k, mag, mag_a, mag_b), more = 0;
+      double want = ck_epilogue(s->flags, acc, &more, bias[j], r[i * ldr + j], out.lo, out.hi, out.slope);
+      near_or_nan(c, i * s->n + j, y[i * ldc + j], want,
+                  bound + 4 * CK_EPS * (more + mag + bound) + 4 * CK_TINY, acc);
+    }
+  free(step);
+  free(at);
+  ck_release_all(c);
+}
+
+static void check_tiles(ck *c, const hn_bf16_ops *o) {
+  static const size_t ks[] = {1, 2, 31, 32, 33, 97};
+  static const uint32_t flags[] = {0,
+                                   HN_EPI_BIAS,
+                                   HN_EPI_BIAS | HN_EPI_CLAMP,
+                                   HN_EPI_BIAS | HN_EPI_LEAKY,
+                                   HN_EPI_RESIDUAL | HN_EPI_LEAKY,
+                                   HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
+                                   HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER};
+  size_t turn = 0;
+  for (uint32_t rows = 1; rows <= o->rows && !ck_failed(c); rows += rows < 3 ? 1 : 3)
+    for (uint32_t m = 1; m <= rows * o->row_tiles; m++)
+      for (uint32_t n = 1; n <= HN_BF16_PANEL; n += 1 + m % 3)
+        for (int x3 = 0; x3 <= o->x3; x3++, turn++) {
+          tile_case s = {rows,
+                         m,
+                         n,
+                         ks[turn % 6],
+                         x3 != 0,
+                         flags[turn % 7],
+                         (ptrdiff_t)(turn % 5),
+                         (ptrdiff_t)(turn % 4 ? 0 : 5),
+                         (enum ck_fill)(turn / 6 % CK_FILLS)};
+          check_tile(c, o, &s);
+        }
+  for (size_t f = 0; f < 7; f++)
+    for (int fill = 0; fill < CK_FILLS; fill++)
+      for (int x3 = 0; x3 <= o->x3; x3++)
+        for (uint32_t n = 15; n <= 32; n += 17) {
+          tile_case s = {o->rows, o->rows * o->row_tiles, n, 161, x3 != 0, flags[f], 5,
+                         7,       (enum ck_fill)fill};
+          check_tile(c, o, &s);
+        }
+}
+
+/* ---------------------------------------------------------------- convolutions */
+
+typedef struct conv_case {
+  int64_t batch, groups, cin, cout, in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
+  int64_t extra_in, extra_out; /* channel pitch beyond the channels */
+  uint32_t flags;
+  bool post;
+} conv_case;
+
+static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = 0; i < tasks; i++) fn(arg, i, (uint32_t)(i % 2));
+}
+
+static void square(float *x, size_t n, const float *p) {
+  for (size_t i = 0; i < n; i++) x[i] = x[i] * x[i] * p[0];
+}
+
+/* Everything of one case; x .. bias as the driver sees them. */
+typedef struct conv_run {
+  hn_bf16_conv g;
+  int64_t k, ip, op, oc;
+  float *x, *y, *r, *bias, *w; /* w [groups * cout][cin][taps] */
+  int32_t *step;
+  int64_t *at;
+  uint16_t *packed, *workspace;
+  hn_epilogue e;
+} conv_run;
+
+static bool prepare(ck *c, const hn_bf16_ops *o, const conv_case *s, bool x3, enum ck_fill fill, size_t l2,
+                    conv_run *q) {
+  memset(q, 0, sizeof *q);
+  hn_bf16_conv *g = &q->g;
+  int64_t pixels = s->batch, in_pixels = s->batch, taps = 1;
+  *g = (hn_bf16_conv){.x3 = x3, .batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout};
+  for (int i = 0; i < 3; i++) {
+    g->in[i] = s->in[i], g->kernel[i] = s->kernel[i], g->stride[i] = s->stride[i],
+    g->dilation[i] = s->dilation[i], g->pad[i] = s->pad[i];
+    g->out[i] =
+        (s->in[i] + s->pad[i] + s->pad_end[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+    taps *= s->kernel[i], pixels *= g->out[i], in_pixels *= s->in[i];
+  }
+  q->k = taps * s->cin, q->oc = s->groups * s->cout;
+  q->ip = s->groups * s->cin + s->extra_in, q->op = q->oc + s->extra_out;
+  g->in_pitch = q->ip, g->in_batch = s->in[0] * s->in[1] * s->in[2] * q->ip;
+  g->view = (hn_view){g->out[0] * g->out[1] * g->out[2] * q->op, g->out[1] * g->out[2] * q->op,
+                      g->out[2] * q->op, q->op};
+  const char *why = "";
+  if (!hn_bf16_plan(g, o, 2, 32u << 10, l2, &why)) return false;
+  const size_t nx = (size_t)((in_pixels - 1) * q->ip + s->groups * s->cin),
+               ny = (size_t)((pixels - 1) * q->op + q->oc), nw = (size_t)(q->oc * q->k);
+  q->x = ck_alloc(c, nx, 0), q->y = ck_alloc(c, ny, 0), q->r = ck_alloc(c, ny, 0);
+  q->bias = ck_alloc(c, (size_t)q->oc, 0), q->w = ck_alloc(c, nw, 0);
+  ck_fill(c, q->x, nx, fill);
+  ck_fill(c, q->w, nw, fill);
+  ck_fill(c, q->r, ny, fill);
+  ck_fill(c, q->bias, (size_t)q->oc, fill);
+  q->step = calloc((size_t)g->steps, sizeof *q->step);
+  q->at = calloc((size_t)g->steps * 32, sizeof *q->at);
+  const size_t weights = hn_bf16_weights(g);
+  q->packed = alloc16(c, weights * (size_t)s->groups);
+  q->workspace = alloc16(c, (hn_bf16_workspace(g, 2) + 63) / 64 * 32);
+  if (!q->step || !q->at) exit(6);
+  hn_bf16_steps(g, q->step);
+  hn_bf16_places(g, q->at);
+  for (int64_t i = 0; i < s->groups; i++)
+    hn_bf16_pack(o, q->w + i * s->cout * q->k, q->at, q->k, (size_t)g->steps, (size_t)s->cout, 0,
+                 (size_t)s->cout, 1, x3, q->packed + (size_t)i * weights);
+  q->e = (hn_epilogue){.flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f, .bias = q->bias};
+  if (!(s->flags & HN_EPI_BIAS)) q->e.bias = NULL;
+  if (s->flags & HN_EPI_RESIDUAL) q->e.residual = q->r, q->e.residual_view = g->view;
+  if (s->post) {
+    q->e.n_post = 2;
+    q->e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2, 0}};
+    q->e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = q->r, .view = g->view};
+  }
+  return true;
+}
+
+static void release(ck *c, conv_run *q) {
+  free(q->step);
+  free(q->at);
+  ck_release_all(c);
+}
+
+/* One output, with the bound of its error. */
+static double oracle(const conv_case *s, const conv_run *q, const int64_t at[4], int64_t column,
+                     double *bound, double *sum) {
+  const hn_bf16_conv *g = &q->g;
+  double acc = 0, mag = 0, mag_a = 0, mag_b = 0, more = 0;
+  const int64_t group = column / s->cout, taps = q->k / s->cin;
+  for (int64_t t = 0; t < taps; t++) {
+    const int64_t tap[3] = {t / (s->kernel[1] * s->kernel[2]), t / s->kernel[2] % s->kernel[1],
+                            t % s->kernel[2]};
+    int64_t pixel = at[0];
+    bool in = true;
+    for (int i = 0; i < 3; i++) {
+      const int64_t v = at[i + 1] * s->stride[i] + tap[i] * s->dilation[i] - s->pad[i];
+      in = in && v >= 0 && v < s->in[i];
+      pixel = pixel * s->in[i] + v;
+    }
+    for (int64_t ci = 0; ci < s->cin; ci++) {
+      /* padding multiplies by zero: Inf and NaN weights make NaN there, as in the kernel */
+      const double a = in ? (double)q->x[pixel * q->ip + group * s->cin + ci] : 0.0,
+                   b = (double)q->w[(column * s->cin + ci) * taps + t];
+      acc += a * b, mag += fabs(a * b), mag_a += fabs(a), mag_b += fabs(b);
+    }
+  }
+  *sum = acc;
+  const int64_t y = hn_view_at(&g->view, at[0], at[1], at[2], at[3]) + column;
+  double want = ck_epilogue(s->flags, acc, &more, q->bias[column], q->r[y], q->e.lo, q->e.hi, q->e.slope);
+  *bound = bound_of(g->x3 != 0, (size_t)(g->steps * 32), mag, mag_a, mag_b);
+  *bound += 4 * CK_EPS * (more + mag + *bound) + 4 * CK_TINY;
+  if (s->post) { /* derivative of 2 x^2 r, and its three roundings */
+    *bound = 2 * (2 * fabs(want) * *bound + *bound * *bound) * fabs((double)q->r[y]);
+    want = 2.0 * want * want * q->r[y];
+    *bound += 4 * CK_EPS * fabs(want) + 4 * CK_TINY;
+  }
+  return want;
+}
+
+static void check_conv(ck *c, const hn_bf16_ops *o, const conv_case *s, bool x3, enum ck_fill fill,
+                       size_t l2) {
+  ck_case(c,
+          "conv x%d n%lld g%lld %lld->%lld in %lldx%lldx%lld k %lldx%lldx%lld s%lld,%lld d%lld p%lld "
+          "pitch+%lld/%lld fill=%s l2=%zu",
+          x3 ? 3 : 1, (long long)s->batch, (long long)s->groups, (long long)s->cin, (long long)s->cout,
+          (long long)s->in[0], (long long)s->in[1], (long long)s->in[2], (long long)s->kernel[0],
+          (long long)s->kernel[1], (long long)s->kernel[2], (long long)s->stride[1], (long long)s->stride[2],
+          (long long)s->dilation[2], (long long)s->pad[2], (long long)s->extra_in, (long long)s->extra_out,
+          ck_fill_name(fill), l2);
+  conv_run q;
+  if (!prepare(c, o, s, x3, fill, l2, &q)) {
+    ck_true(c, false, "the driver refuses the case");
+    return;
+  }
+  const hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 2};
+  hn_bf16_exec(&args, serial, NULL);
+  size_t index = 0;
+  int64_t at[4];
+  for (at[0] = 0; at[0] < s->batch; at[0]++)
+    for (at[1] = 0; at[1] < q.g.out[0]; at[1]++)
+      for (at[2] = 0; at[2] < q.g.out[1]; at[2]++)
+        for (at[3] = 0; at[3] < q.g.out[2]; at[3]++)
+          for (int64_t j = 0; j < q.oc; j++, index++) {
+            double bound, sum, want = oracle(s, &q, at, j, &bound, &sum);
+            const float got = q.y[hn_view_at(&q.g.view, at[0], at[1], at[2], at[3]) + j];
+            /* Folded lines multiply a few neighbours of the last tap by 0. */
+            if (q.g.fold && fill == CK_SPECIAL && isnan(got)) want = NAN;
+            near_or_nan(c, index, got, want, bound, sum);
+          }
+  release(c, &q);
+}
+
+static const conv_case conv_cases[] = {
+    {1, 1, 5, 7, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
+    {2,
+     1,
+     8,
+     33,
+     {1, 5, 7},
+     {1, 1, 1},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0},
+     {0},
+     3,
+     5,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     false},
+    {1,
+     1,
+     3,
+     16,
+     {1, 13, 17},
+     {1, 3, 3},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_LEAKY,
+     false},
+    {2,
+     1,
+     3,
+     8,
+     {1, 20, 19},
+     {1, 7, 7},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 3, 3},
+     {0, 3, 3},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
+    {1, 1, 3, 8, {1, 20, 21}, {1, 5, 7}, {1, 1, 3}, {1, 2, 1}, {0, 4, 2}, {0, 3, 5}, 0, 0, HN_EPI_BIAS, true},
+    {2,
+     1,
+     16,
+     40,
+     {1, 9, 8},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     1,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
+     false},
+    {3,
+     1,
+     40,
+     40,
+     {1, 9, 8},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     1,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
+     false},
+    {2,
+     1,
+     33,
+     50,
+     {1, 9, 10},
+     {1, 3, 3},
+     {1, 2, 2},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     2,
+     1,
+     HN_EPI_BIAS,
+     false},
+    {2,
+     1,
+     70,
+     20,
+     {1, 8, 9},
+     {1, 3, 2},
+     {1, 3, 2},
+     {1, 2, 3},
+     {0, 0, 2},
+     {0, 3, 1},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
+    {1,
+     3,
+     17,
+     10,
+     {1, 8, 9},
+     {1, 3, 2},
+     {1, 1, 2},
+     {1, 2, 1},
+     {0, 2, 0},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
+    {1, 2, 36, 5, {1, 6, 6}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {0, 2, 2}, 1, 2, 0, true},
+    {2, 1, 3, 6, {4, 5, 6}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2}, {1, 1, 2}, 0, 0, HN_EPI_BIAS, true},
+    {2, 1, 33, 6, {4, 5, 6}, {3, 2, 3}, {2, 2, 1}, {1, 1, 1}, {1, 0, 2}, {1, 1, 2}, 0, 0, HN_EPI_BIAS, true},
+    {1,
+     1,
+     24,
+     65,
+     {1, 1, 50},
+     {1, 1, 5},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 0, 2},
+     {0, 0, 2},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_LEAKY | HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER,
+     false},
+    {1,
+     1,
+     64,
+     97,
+     {1, 6, 7},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     true},
+    {1, 1, 4, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 4, 4}, 0, 0, 0, false},
+    {1, 1, 36, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 0}, {0, 4, 4}, 0, 0, 0, false},
+    {1, 1, 36, 4, {1, 7, 7}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, 0, false},
+    {1,
+     1,
+     40,
+     20,
+     {1, 30, 40},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS,
+     true},
+    {1,
+     1,
+     300,
+     150,
+     {1, 5, 6},
+     {1, 1, 1},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0},
+     {0},
+     212,
+     0,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL,
+     false},
+};
+
+static void check(ck *c, const struct hn_kernel *k) {
+  const hn_bf16_ops *o = k->ops;
+  check_split(c, o);
+  check_tiles(c, o);
+  for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases && !ck_failed(c); i++)
+    for (int fill = 0; fill < CK_FILLS; fill++)
+      for (int x3 = 0; x3 <= o->x3; x3++) {
+        check_conv(c, o, &conv_cases[i], x3 != 0, (enum ck_fill)fill, 1u << 20);
+        check_conv(c, o, &conv_cases[i], x3 != 0, (enum ck_fill)fill, 8u << 10); /* many slabs */
+      }
+}
+
+/* ---------------------------------------------------------------- bench: one thread, through the driver */
+
+static void alone(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+}
+
+static void bench_call(void *p) { hn_bf16_exec(p, alone, NULL); }
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  static const struct {
+    const char *label;
+    int64_t cin, cout, h, w, kernel, stride;
+  } shape[] = {
+      {"conv 7x7s2 3->64 224", 3, 64, 224, 224, 7, 2},    {"conv 1x1 64->256 56", 64, 256, 56, 56, 1, 1},
+      {"conv 1x1 256->64 56", 256, 64, 56, 56, 1, 1},     {"conv 3x3 64->64 56", 64, 64, 56, 56, 3, 1},
+      {"conv 3x3 128->128 28", 128, 128, 28, 28, 3, 1},   {"conv 3x3s2 256->256 28", 256, 256, 28, 28, 3, 2},
+      {"conv 3x3 256->256 14", 256, 256, 14, 14, 3, 1},   {"conv 3x3 512->512 7", 512, 512, 7, 7, 3, 1},
+      {"conv 1x1 1024->256 14", 1024, 256, 14, 14, 1, 1}, {"conv 3x3 512->1024 13", 512, 1024, 13, 13, 3, 1},
+      {"gemm 128x768x3072", 768, 3072, 1, 128, 1, 1},     {"gemv 1x1000x2048", 2048, 1000, 1, 1, 1, 1}};
+  const hn_bf16_ops *o = k->ops;
+  const hn_cpu_info *cpu = hn_cpu();
+  for (size_t i = 0; i < sizeof shape / sizeof *shape && k->isa > HN_ISA_SCALAR; i++)
+    for (int x3 = 0; x3 <= o->x3; x3++) {
+      const int64_t pad = shape[i].kernel / 2, kh = shape[i].h > 1 ? shape[i].kernel : 1;
+      const conv_case s = {1,
+                           1,
+                           shape[i].cin,
+                           shape[i].cout,
+                           {1, shape[i].h, shape[i].w},
+                           {1, kh, shape[i].kernel},
+                           {1, shape[i].h > 1 ? shape[i].stride : 1, shape[i].stride},
+                           {1, 1, 1},
+                           {0, pad, pad},
+                           {0, pad, pad},
+                           0,
+                           0,
+                           HN_EPI_BIAS,
+                           false};
+      conv_run q;
+      if (!prepare(c, o, &s, x3 != 0, CK_RANDOM, cpu->l2, &q)) continue;
+      hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1};
+      double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
+      double bytes = 4.0 * ((double)(s.in[1] * s.in[2] * s.cin) + pixels * (double)s.cout) +
+                     2.0 * (double)hn_bf16_weights(&q.g);
+      char label[64];
+      snprintf(label, sizeof label, "%s x%d", shape[i].label, x3 ? 3 : 1);
+      ck_bench_line(c, label, ck_time(bench_call, &args), flops, bytes, 0);
+      release(c, &q);
+    }
+}
+
+const ck_family ck_family_gemm_bf16 = {"gemm_bf16", check, bench};
