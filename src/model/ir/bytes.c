@@ -1,27 +1,54 @@
 #include "model/ir/bytes.h"
 
+#include "base/wide.h"
+
 #include <math.h>
 #include <string.h>
 
-/* One run. Reads byte-wise, so that any alignment will do; compilers make vector loads of it. */
-static bool scale(const unsigned char *from, double s, int64_t n, float *restrict out) {
-  int bad = 0;
-  for (int64_t i = 0; i < n; i++) {
-    float x;
-    memcpy(&x, from + i * (int64_t)sizeof x, sizeof x);
-    float y = (float)((double)x * s);
-    out[i] = y;
-    bad |= (fabsf(y) > 3.4028234e38f) & (fabsf(x) <= 3.4028234e38f);
+/* One run. Reads byte-wise, so that any alignment will do, in blocks that compilers turn into vectors. True
+ * when a product may have left the range (it is infinite, or was never finite). */
+HN_WIDE_BODY bool scale_body(const unsigned char *from, double s, int64_t n, float *restrict out) {
+  enum { BLOCK = 32 };
+  uint32_t most[BLOCK] = {0}, all = 0;
+  int64_t i = 0;
+  for (; i + BLOCK <= n; i += BLOCK) {
+    float x[BLOCK];
+    uint32_t bits[BLOCK];
+    memcpy(x, from + i * (int64_t)sizeof *x, sizeof x);
+    for (int j = 0; j < BLOCK; j++) x[j] = (float)((double)x[j] * s);
+    memcpy(bits, x, sizeof bits);
+    for (int j = 0; j < BLOCK; j++) {
+      uint32_t magnitude = bits[j] & 0x7fffffffu;
+      most[j] = magnitude > most[j] ? magnitude : most[j];
+    }
+    memcpy(out + i, x, sizeof x);
   }
-  return !bad;
+  for (; i < n; i++) {
+    float x;
+    uint32_t bits;
+    memcpy(&x, from + i * (int64_t)sizeof x, sizeof x);
+    out[i] = (float)((double)x * s);
+    memcpy(&bits, &out[i], sizeof bits);
+    all = (bits & 0x7fffffffu) > all ? bits & 0x7fffffffu : all;
+  }
+  for (int j = 0; j < BLOCK; j++) all = most[j] > all ? most[j] : all;
+  return all >= 0x7f800000u;
 }
 
+HN_WIDE(bool, scale, scale_body, (const unsigned char *from, double s, int64_t n, float *restrict out),
+        (from, s, n, out))
+
 bool hn_deferred_make(const hn_deferred *d, float *out) {
-  const unsigned char *from = d->from;
   bool good = true;
-  for (int64_t run = 0, i = 0; i < d->count; run++, i += d->runs.length)
-    good &= scale(from + i * (int64_t)sizeof *out, d->factor[hn_run_channel(&d->runs, run)], d->runs.length,
-                  out + i);
+  for (int64_t run = 0, i = 0; i < d->count; run++, i += d->runs.length) {
+    const unsigned char *from = (const unsigned char *)d->from + i * (int64_t)sizeof *out;
+    bool odd = scale(from, d->factor[hn_run_channel(&d->runs, run)], d->runs.length, out + i);
+    for (int64_t j = 0; odd && j < d->runs.length; j++) {
+      float x;
+      memcpy(&x, from + j * (int64_t)sizeof x, sizeof x);
+      good &= !(fabsf(x) <= 3.4028234e38f) || fabsf(out[i + j]) <= 3.4028234e38f;
+    }
+  }
   return good;
 }
 

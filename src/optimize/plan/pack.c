@@ -206,13 +206,16 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   hone_step step = s->desc;
   hone_step_tensor in[MOST];
   size_t need = all_gathered(p, s), at = 0;
+  bool gather = need > 0;
+  need = hn_round_up(need, 2u << 20); /* huge pages */
   if (need * 2 < l->touched) {
     hn_release_pages((char *)l->scratch + need, l->touched - need);
     l->touched = need;
   }
+  if (need > k->scratch) need = k->scratch;
   if (need > l->touched) l->touched = need;
   if (step.n_inputs > MOST) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
-  if (need) {
+  if (gather) {
     memcpy(in, step.input, step.n_inputs * sizeof *in);
     step.input = in;
     for (uint32_t i = 0; i < step.n_inputs; i++) {
@@ -298,13 +301,13 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   k->lanes = hn_calloc(lanes, sizeof *k->lanes);
   if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
   for (uint32_t i = 0; i < lanes && k->scratch; i++)
-    if (!(k->lanes[i].scratch = hn_aligned(HN_MEM_ALIGN, k->scratch)))
+    if (!(k->lanes[i].scratch = p->backend->alloc(p->device, k->scratch)))
       status = hn_fail_memory(error, k->scratch, "packing");
   if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
   for (uint32_t i = 0; i < lanes && k->scratch; i++) {
-    if (k->lanes[i].scratch)
-      hn_release_pages(k->lanes[i].scratch, k->scratch); /* malloc may keep the block */
-    hn_free(k->lanes[i].scratch);
+    if (!k->lanes[i].scratch) continue;
+    hn_release_pages(k->lanes[i].scratch, k->scratch); /* malloc may keep the block */
+    p->backend->free(p->device, k->lanes[i].scratch);
   }
   if (status == HONE_OK && atomic_load(&k->failed)) {
     status = k->status;

@@ -41,18 +41,23 @@ void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_
 
 void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap,
                           int64_t cin, const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst) {
+  enum { BLOCK = 16 };
   size_t n = (size_t)cout, k = (size_t)(n_taps * cin);
   for (size_t c = 0; c < n; c += o->nr) {
     size_t width = hn_gemm_panel_width(o, n, c), live = n - c < width ? n - c : width;
     float *panel = dst + c * k;
     if (live < width) memset(panel, 0, width * k * sizeof *panel);
-    /* Source runs along ci and taps, destination along columns: walk the source, it is the longer stride. */
-    for (size_t j = 0; j < live; j++) {
-      const float *column = w + (int64_t)(c + j) * s_co;
-      float *d = panel + j;
-      for (int64_t t = 0; t < n_taps; t++) {
-        const float *tap = column + (tap_list ? tap_list[t] : t) * s_tap;
-        for (int64_t i = 0; i < cin; i++, d += width) *d = tap[i * s_ci];
+    /* Source runs along ci and taps, destination along columns: blocks of ci of which both sides stay in L1.
+     */
+    for (int64_t i0 = 0; i0 < cin; i0 += BLOCK) {
+      int64_t rows = cin - i0 < BLOCK ? cin - i0 : BLOCK;
+      for (size_t j = 0; j < live; j++) {
+        const float *column = w + (int64_t)(c + j) * s_co + i0 * s_ci;
+        for (int64_t t = 0; t < n_taps; t++) {
+          const float *tap = column + (tap_list ? tap_list[t] : t) * s_tap;
+          float *d = panel + (size_t)(t * cin + i0) * width + j;
+          for (int64_t i = 0; i < rows; i++) d[(size_t)i * width] = tap[i * s_ci];
+        }
       }
     }
   }

@@ -1,5 +1,7 @@
 #include "backends/cpu/common/winograd_driver.h"
 
+#include "base/wide.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -114,27 +116,45 @@ size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
 
 enum { WIDEST_PANEL = 64 };
 
-void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
-                            float *dst) {
-  int64_t n = p->m + 2, n0 = panel * o->nr, live = min64(p->cout - n0, o->nr);
-  int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0);
+/* row . (a, b, c) for a panel of columns, in blocks that compilers turn into vectors. */
+HN_WIDE_BODY void combine(const double g[3], const double *a, const double *b, const double *c, int64_t width,
+                          double *restrict out) {
+  enum { BLOCK = 8 };
+  for (int64_t j = 0; j < width; j += BLOCK)
+    for (int i = 0; i < BLOCK; i++) out[j + i] = g[0] * a[j + i] + g[1] * b[j + i] + g[2] * c[j + i];
+}
+
+HN_WIDE_BODY void pack_body(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width,
+                            float *restrict dst) {
+  int64_t n = p->m + 2;
   const double(*g)[3] = hn_winograd_g(p->m);
-  dst += n * n * n0 * p->cin;
-  double filter[9][WIDEST_PANEL] = {{0}}, rows[HN_WINOGRAD_MAX_N][3][WIDEST_PANEL];
+  double filter[9][WIDEST_PANEL] = {{0}}, rows[HN_WINOGRAD_MAX_N][3][WIDEST_PANEL], sum[WIDEST_PANEL];
   for (int64_t c = 0; c < p->cin; c++) {
     for (int64_t j = 0; j < live; j++)
       for (int t = 0; t < 9; t++) filter[t][j] = (double)w[((n0 + j) * p->cin + c) * 9 + t];
     for (int64_t i = 0; i < n; i++)
-      for (int t = 0; t < 3; t++)
-        for (int64_t j = 0; j < width; j++)
-          rows[i][t][j] = g[i][0] * filter[t][j] + g[i][1] * filter[3 + t][j] + g[i][2] * filter[6 + t][j];
+      for (int t = 0; t < 3; t++) combine(g[i], filter[t], filter[3 + t], filter[6 + t], width, rows[i][t]);
     for (int64_t i = 0; i < n; i++)
       for (int64_t k = 0; k < n; k++) {
         float *d = dst + ((i * n + k) * p->cin + c) * width;
-        for (int64_t j = 0; j < width; j++)
-          d[j] = (float)(g[k][0] * rows[i][0][j] + g[k][1] * rows[i][1][j] + g[k][2] * rows[i][2][j]);
+        combine(g[k], rows[i][0], rows[i][1], rows[i][2], width, sum);
+        int64_t j = 0;
+        for (; j + 8 <= width; j += 8)
+          for (int e = 0; e < 8; e++) d[j + e] = (float)sum[j + e];
+        for (; j < width; j++) d[j] = (float)sum[j];
       }
   }
+}
+
+HN_WIDE(void, pack, pack_body,
+        (const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, float *restrict dst),
+        (p, w, n0, live, width, dst))
+
+void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
+                            float *dst) {
+  int64_t n = p->m + 2, n0 = panel * o->nr;
+  pack(p, w, n0, min64(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
+       dst + n * n * n0 * p->cin);
 }
 
 /* ------------------------------------------------------------------ running */

@@ -63,6 +63,7 @@ hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, int64_t 
   hone_reason why;
   if (!describe(s, m, tile, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
+  n->packed = 1u << 1;
   n->blob_bytes = weights_at() + hn_winograd_packed_size(&h.plan, o) * sizeof(float);
   n->workspace_bytes = hn_winograd_scratch(&h.plan, o) * sizeof(float) * m->threads;
   return HONE_OK;

@@ -1,0 +1,24 @@
+/* Plain loops for wider vectors: the same source compiled for the instruction sets that matter, chosen when
+ * it is called. For work at load time that compilers vectorise by themselves and whose results must not
+ * depend on the machine; what a run spends its time in are kernels (backends/cpu/kernels). */
+#ifndef HN_BASE_WIDE_H
+#define HN_BASE_WIDE_H
+
+/* Before the body: it becomes a part of each variant. */
+#define HN_WIDE_BODY static inline __attribute__((always_inline))
+
+/* Defines `type name(params)`, which calls body(args) as compiled for this processor. GCC at -O2 vectorises
+ * loops whose trip count is a constant: write blocks. */
+#define HN_WIDE(type, name, body, params, args)                                                              \
+  __attribute__((target("avx2"))) static type name##_avx2 params { return body args; }                       \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) static type name##_avx512 params {           \
+    return body args;                                                                                        \
+  }                                                                                                          \
+  static type name params {                                                                                  \
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&                          \
+        __builtin_cpu_supports("avx512bw"))                                                                  \
+      return name##_avx512 args;                                                                             \
+    return __builtin_cpu_supports("avx2") ? name##_avx2 args : body args;                                    \
+  }
+
+#endif
