@@ -33,10 +33,10 @@ typedef struct cli_option {
 
 /* All options of all commands; a command sees those in its table. */
 typedef struct cli_args {
-  bool help, json, verbose, explain, verify_passes, again;
+  bool help, json, verbose, explain, verify_passes, again, no_cache, check;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
-  double max_seconds, width, tolerance, budget;
-  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes;
+  double max_seconds, width, tolerance, budget, tune_seconds;
+  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes, *cache;
   cli_list shapes, inputs;
   cli_list rest; /* arguments that are no options */
 } cli_args;
@@ -72,6 +72,7 @@ typedef struct cli_args {
   {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
+      {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
   }

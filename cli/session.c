@@ -200,6 +200,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
                          .n_bindings = s->n_bindings,
                          .batch = args->batch,
                          .passes = args->passes,
+                         .untuned = args->no_cache,
                          .fold_seconds =
                              args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
@@ -244,8 +245,12 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   if (!s->data) return fail(error, HONE_ERROR_MEMORY, "out of memory");
   status = load_inputs(s, args, error);
   if (status != HONE_OK) return status;
-  hone_engine_options o = {.device = cli_device_name(args), .threads = (uint32_t)args->threads};
+  hone_engine_options o = {
+      .device = cli_device_name(args), .threads = (uint32_t)args->threads, .tuning = args->cache};
   status = hone_engine_create(&o, &s->engine, error);
+  const char *warning = "";
+  if (status == HONE_OK) hone_engine_tuned(s->engine, NULL, &warning);
+  if (*warning && !args->no_cache) cli_note("warning: %s", warning);
   if (status == HONE_OK) status = cli_session_replan(s, args, (int)args->level, error);
   if (status == HONE_ERROR_INPUT && !args->shapes.n && !error->hint[0]) hint_of_shape(s, error);
   s->load_ms = cli_now_ms() - start;

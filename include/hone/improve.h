@@ -89,6 +89,66 @@ typedef struct hone_roofs {
  * `again`. */
 HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
 
+/* ---------------------------------------------------------------- tuning
+ *
+ * Measures every tactic that takes a step, on the step's real shapes, and keeps the choice in the engine's table of
+ * tuned tactics and its file; plans that the engine makes afterwards use it. The same table gives the same plan. */
+
+/* One way to run a step. */
+typedef struct hone_tune_candidate {
+  const char *tactic;
+  uint32_t threads;   /* 0: all of the engine; 1: on one thread */
+  double predicted_s; /* by the tactic's cost model */
+  double median_s;    /* measured */
+  double spread_s;    /* half the width of the median's 95 % interval (1.57 IQR / sqrt n) */
+} hone_tune_candidate;
+
+typedef enum hone_tune_state {
+  HONE_TUNE_MEASURED = 0, /* now */
+  HONE_TUNE_KNOWN,        /* by an earlier measurement */
+  HONE_TUNE_ALONE,        /* only one tactic takes it: nothing to choose */
+  HONE_TUNE_SKIPPED       /* time was up, or the caller stopped */
+} hone_tune_state;
+
+/* Steps that are the same work share a row. */
+typedef struct hone_tune_step {
+  hone_tune_state state;
+  uint32_t step;  /* of the plan: the first of them */
+  uint32_t count; /* how many there are */
+  const char *name, *what;
+  char shape[96];
+  uint32_t n_candidates;
+  const hone_tune_candidate *candidate;
+  uint32_t untuned; /* index of what a plan without measurements chooses */
+  uint32_t chosen;  /* index of the choice: `untuned` unless another one is faster by more than noise */
+} hone_tune_step;
+
+typedef struct hone_tune_report {
+  uint32_t n_steps;
+  const hone_tune_step *step; /* strings of the plan are borrowed from it */
+  uint32_t measured, known, alone, skipped;
+  double seconds; /* that it took */
+  bool stopped;   /* by the caller */
+  char file[512]; /* where the choices were written; "" when nowhere */
+  void *impl;
+} hone_tune_report;
+
+typedef struct hone_tune_options {
+  double max_seconds; /* 0: as long as it takes; what is expensive in the plan is measured first */
+  bool again;         /* measure what is known, too */
+  bool alone;         /* and what only one tactic takes, for its time */
+  /* done and total count measured steps; seconds_left is an estimate (< 0: none yet). False: stop and keep what is
+   * measured. NULL: silent. */
+  bool (*progress)(void *arg, uint32_t done, uint32_t total, double seconds_left);
+  void *progress_arg;
+} hone_tune_options;
+
+/* No other plan of the engine may run meanwhile. A file that cannot be written is HONE_ERROR_IO; the engine knows the
+ * choices all the same and *out is valid. */
+HONE_API hone_status hone_tune(hone_plan *plan, const hone_tune_options *options, hone_tune_report *out,
+                               hone_error *error);
+HONE_API void hone_tune_report_free(hone_tune_report *report);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,12 +24,16 @@ typedef struct hone_engine_options {
   const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"... */
   const char
       *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
+  const char *tuning; /* file of tuned tactics (hone_tune); "off": none; NULL: HONE_TUNE_CACHE or the user's cache */
 } hone_engine_options;
 
 HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone_engine **out,
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
+/* Tuned steps that the engine knows for its device, processor and threads, and their file ("" when tuning is off).
+ * warning: why a file was not used, or "". All may be NULL. */
+HONE_API uint32_t hone_engine_tuned(const hone_engine *engine, const char **file, const char **warning);
 
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
@@ -43,6 +47,7 @@ typedef struct hone_plan_options {
   bool reference;      /* every step by the scalar references: the independent side of verify */
   const char *passes;  /* as in hone_optimize_options */
   double fold_seconds; /* budget for constant folding; 0: 20 */
+  bool untuned;        /* by cost models alone, as if nothing had been tuned */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
@@ -69,6 +74,8 @@ typedef struct hone_step_info {
   uint32_t n_nodes;      /* ONNX nodes that the step came from */
   const uint32_t *nodes; /* source node numbers, see hone_plan_source_node */
   const char *refused;   /* "tactic: reason" lines of the tactics that did not take it; "" when none */
+  bool tuned;            /* the tactic was chosen by measurement; predicted_s is then measured */
+  uint32_t threads;      /* on which it runs; 0: all of the engine */
 } hone_step_info;
 
 HONE_API uint32_t hone_plan_steps(const hone_plan *plan);

@@ -3,10 +3,15 @@
 #define HN_API_API_H
 
 #include "optimize/passes/optimize.h"
+#include "optimize/plan/plan.h"
 
-#include <hone/model.h>
+#include <hone/session.h>
 
 /* The passes' report as the public structure; *to is zeroed before. */
 hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, hone_error *error);
+
+/* The plan inside, and its engine's tuned tactics with the file that they are kept in ("": none). */
+const hn_plan *hn_api_plan(const hone_plan *plan);
+hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);
 
 #endif

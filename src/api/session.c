@@ -7,6 +7,7 @@
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/plan.h"
+#include "optimize/plan/tuned.h"
 #include "runtime/context.h"
 
 #include <stdio.h>
@@ -17,6 +18,8 @@ struct hone_engine {
   const hn_backend *backend;
   hn_device *device;
   char *tactics;
+  hn_tuned *tuned;
+  hn_tuned_source tuned_source;
 };
 
 struct hone_plan {
@@ -64,6 +67,10 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
   hone_status status = HONE_OK;
   if (masks && !(e->tactics = hn_strdup(masks))) status = hn_fail_memory(error, strlen(masks), "the engine");
   if (status == HONE_OK) status = backend->open(index, o->threads, o->isa, &e->device, error);
+  if (status == HONE_OK) {
+    e->tuned = hn_tuned_open(backend, e->device, o->tuning, &e->tuned_source);
+    if (!e->tuned) status = hn_fail_memory(error, 0, "the engine");
+  }
   if (status == HONE_OK)
     *out = e;
   else
@@ -74,9 +81,23 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
 void hone_engine_destroy(hone_engine *e) {
   if (!e) return;
   if (e->device) e->backend->close(e->device);
+  hn_tuned_destroy(e->tuned);
   hn_free(e->tactics);
   hn_free(e);
 }
+
+uint32_t hone_engine_tuned(const hone_engine *e, const char **file, const char **warning) {
+  if (file) *file = e ? e->tuned_source.path : "";
+  if (warning) *warning = e ? e->tuned_source.warning : "";
+  return e ? (uint32_t)hn_tuned_count(e->tuned) : 0;
+}
+
+hn_tuned *hn_api_tuned(const hone_plan *p, const char **path) {
+  *path = p->engine->tuned_source.path;
+  return p->engine->tuned;
+}
+
+const hn_plan *hn_api_plan(const hone_plan *p) { return p->plan; }
 
 const hone_machine *hone_engine_machine(const hone_engine *e) {
   return e ? e->backend->machine(e->device) : NULL;
@@ -108,6 +129,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
                              .reference = o->reference,
                              .tactics = p->engine->tactics,
+                             .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .own_model = true,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
@@ -207,7 +229,9 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
                            .predicted_s = s->predicted_s,
                            .n_nodes = s->n_origin,
                            .nodes = s->origin,
-                           .refused = s->refused};
+                           .refused = s->refused,
+                           .tuned = s->tuned,
+                           .threads = s->threads};
   snprintf(info->what, sizeof info->what, "%s", s->what);
   if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE)
     hone_desc_format(&s->desc.output[0].desc, info->shape, sizeof info->shape);

@@ -40,6 +40,8 @@ hone_status hn_writer_open(const char *path, hn_writer *out, hone_error *error);
 hone_status hn_writer_write(hn_writer *writer, const void *data, size_t size, hone_error *error);
 hone_status hn_writer_commit(hn_writer *writer, hone_error *error);
 void hn_writer_abandon(hn_writer *writer);
+/* True when something of that name exists. */
+bool hn_path_exists(const char *path);
 /* Creates a folder and its parents (mode 0777 & ~umask). */
 hone_status hn_mkdirs(const char *path, hone_error *error);
 /* Folder for caches ("$XDG_CACHE_HOME/hone" or "$HOME/.cache/hone") into buf; false when there is none. */

@@ -204,6 +204,8 @@ hone_status hn_file_write(const char *path, const void *data, size_t size, hone_
   return status;
 }
 
+bool hn_path_exists(const char *path) { return access(path, F_OK) == 0; }
+
 hone_status hn_mkdirs(const char *path, hone_error *error) {
   char buf[4096];
   size_t n = strlen(path);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
+#include "optimize/plan/tuned.h"
 
 #include <string.h>
 
@@ -18,6 +19,12 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
   }
   status = hn_backend_cpu.open(0, o->threads, o->isa, &out->device, error);
   if (status != HONE_OK) goto done;
+  if (!o->isa && !o->reference) {
+    hn_tuned_source source;
+    out->tuned = hn_tuned_open(&hn_backend_cpu, out->device, NULL, &source);
+    if (!out->tuned) status = hn_fail_memory(error, 0, "tuned tactics");
+    if (status != HONE_OK) goto done;
+  }
   hn_plan_request request = {.backend = &hn_backend_cpu,
                              .device = out->device,
                              .model = bound,
@@ -25,7 +32,8 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
                              .bf16 = o->bf16,
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->n_f32_nodes,
-                             .reference = o->reference};
+                             .reference = o->reference,
+                             .tuned = out->tuned};
   status = hn_plan_build(&request, &out->plan, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
 done:
@@ -37,6 +45,7 @@ done:
 void hn_side_close(hn_side *s) {
   if (s->context) hn_context_destroy(s->context);
   if (s->plan) hn_plan_free(s->plan);
+  hn_tuned_destroy(s->tuned);
   if (s->device) hn_backend_cpu.close(s->device);
   *s = (hn_side){0};
 }

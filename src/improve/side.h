@@ -23,6 +23,7 @@ typedef struct hn_side_options {
 
 typedef struct hn_side {
   hn_device *device;
+  hn_tuned *tuned; /* the best tier runs as it would for users: with what was tuned */
   hn_plan *plan;
   hn_context *context;
   double max_seconds; /* of one run; 0: none */

@@ -284,8 +284,12 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
     c->recorder.step = k;
     hn_recorder_begin(&c->recorder);
     if (s->kind == HN_STEP_TACTIC) {
-      hone_step_run run = {
-          .step = &s->desc, .in = c->in, .out = c->out, .blob = s->blob, .workspace = c->workspace};
+      hone_step_run run = {.step = &s->desc,
+                           .in = c->in,
+                           .out = c->out,
+                           .blob = s->blob,
+                           .workspace = c->workspace,
+                           .threads = s->threads};
       status = p->backend->launch(p->device, s->tactic, &run, error);
     } else
       status = run_reference(c, s, error);

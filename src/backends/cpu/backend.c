@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "base/pool.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TACTIC(name) extern const hone_tactic_desc hn_tactic_##name;
@@ -20,9 +21,14 @@ static const hone_tactic_desc *const tactics[] = {
     NULL,
 };
 
+/* More than this is not moved through the caches to cool them. */
+#define COOL_MOST ((uint64_t)256 << 20)
+
 struct hn_device {
   hone_machine machine;
+  hn_isa tier;
   hn_pool *pool;
+  char *other; /* memory to cool caches with, made when first wanted */
 };
 
 static uint32_t isa_bits(hn_isa isa) {
@@ -71,6 +77,7 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
                               .l1 = cpu->l1d,
                               .l2 = cpu->l2,
                               .l3 = cpu->l3};
+  d->tier = tier;
   *out = d;
   return HONE_OK;
 }
@@ -78,6 +85,7 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
 static void cpu_close(hn_device *d) {
   if (!d) return;
   hn_pool_destroy(d->pool);
+  hn_free(d->other);
   hn_free(d);
 }
 
@@ -113,9 +121,10 @@ static hone_status cpu_copy(hn_device *d, void *to, const void *from, size_t byt
 
 static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run,
                               hone_error *error) {
-  run->threads = d->machine.threads;
+  const bool alone = run->threads == 1;
+  run->threads = alone ? 1 : d->machine.threads;
   run->parallel = hn_pool_parallel;
-  run->pool = d->pool;
+  run->pool = alone ? NULL : d->pool;
   return tactic->run(run, error);
 }
 
@@ -130,6 +139,49 @@ static hone_status cpu_sync(hn_device *d, hone_error *error) {
   return HONE_OK;
 }
 
+static void cpu_fingerprint(const hn_device *d, char *buf, size_t size) {
+  snprintf(buf, size, "cpu | %s | %s | %u threads", hn_cpu()->brand, hn_isa_name(d->tier),
+           d->machine.threads);
+}
+
+/* Memory that every thread reads or copies its part of. */
+typedef struct sweep {
+  const char *from;
+  char *to; /* NULL: only read */
+  uint64_t bytes, each;
+} sweep;
+
+static void sweep_part(void *arg, int64_t task, uint32_t thread) {
+  const sweep *s = arg;
+  const uint64_t at = (uint64_t)task * s->each;
+  (void)thread;
+  if (at >= s->bytes) return;
+  const uint64_t n = s->bytes - at < s->each ? s->bytes - at : s->each;
+  if (s->to)
+    memcpy(s->to + at, s->from + at, n);
+  else
+    for (uint64_t i = 0; i < n; i += HN_MEM_ALIGN) (void)*(const volatile char *)(s->from + at + i);
+}
+
+static void sweep_all(hn_device *d, const void *from, void *to, uint64_t bytes) {
+  const uint64_t threads = d->machine.threads;
+  sweep s = {from, to, bytes, hn_round_up(bytes / threads + 1, HN_MEM_ALIGN)};
+  hn_pool_parallel(d->pool, (int64_t)threads, sweep_part, &s);
+}
+
+static void cpu_cool(hn_device *d, uint64_t bytes) {
+  if (bytes > COOL_MOST) bytes = COOL_MOST;
+  if (!d->other) {
+    d->other = hn_aligned(4096, COOL_MOST);
+    if (d->other) memset(d->other, 0, COOL_MOST);
+  }
+  if (d->other) sweep_all(d, d->other, NULL, bytes); /* else measured warm */
+}
+
+static void cpu_stage(hn_device *d, void *to, const void *from, size_t bytes) { sweep_all(d, from, to, bytes); }
+
+static void cpu_consume(hn_device *d, const void *from, size_t bytes) { sweep_all(d, from, NULL, bytes); }
+
 const hn_backend hn_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
@@ -143,4 +195,8 @@ const hn_backend hn_backend_cpu = {
     .parallel = cpu_parallel,
     .sync = cpu_sync,
     .asynchronous = false,
+    .fingerprint = cpu_fingerprint,
+    .cool = cpu_cool,
+    .stage = cpu_stage,
+    .consume = cpu_consume,
 };

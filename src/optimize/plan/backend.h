@@ -25,7 +25,8 @@ typedef struct hn_backend {
    * on the device's queue. */
   hone_status (*copy)(hn_device *device, void *to, const void *from, size_t bytes, hone_error *error);
 
-  /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in. */
+  /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in;
+   * run->threads is 0 for all of the device, 1 for a step that is too small to share. */
   hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
                         hone_error *error);
   /* Waits until everything that was launched is done. */
@@ -36,6 +37,16 @@ typedef struct hn_backend {
   /* True when launch returns before the work is done: spans then come from events, and segments may be
    * captured. */
   bool asynchronous;
+
+  /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and versions of
+   * libraries that offer tactics. */
+  void (*fingerprint)(const hn_device *device, char *buf, size_t size);
+  /* For measuring one step as if in the middle of a model (NULL: not worth it on this device). cool: that many bytes of
+   * other memory move through the caches. stage: writes a step's input as the step before it would have, each thread its
+   * part. consume: reads a step's output likewise. */
+  void (*cool)(hn_device *device, uint64_t bytes);
+  void (*stage)(hn_device *device, void *to, const void *from, size_t bytes);
+  void (*consume)(hn_device *device, const void *from, size_t bytes);
 } hn_backend;
 
 #endif

@@ -188,7 +188,7 @@ static size_t all_gathered(const hn_plan *p, const hn_step *s) {
 /* The last of its packers lets go of a constant. */
 static void let_go(packing *k, constant *c) {
   hn_plan *p = k->p;
-  if (c->kept) return;
+  if (c->kept || c->bytes <= HN_SMALL_CONSTANT) return;
   bool mine = k->own_model && hn_model_owns(p->model, c->at);
   if (!mine && !hn_arena_owns(&p->arena, c->at)) {
     hn_model_drop_pages(p->model, c->at, c->bytes);

@@ -3,66 +3,7 @@
 #include "base/error.h"
 #include "model/ir/eval.h"
 
-#include <fnmatch.h>
-#include <stdio.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------ tactics */
-
-/* Masks as HONE_TACTICS has them: "conv_*,-*_avx512". Without a positive glob everything is allowed. */
-static bool allowed(const hn_plan *p, const char *name) {
-  bool positive = false, hit = false;
-  for (uint32_t i = 0; i < p->n_masks; i++) {
-    const char *m = p->masks[i];
-    if (*m == '-') {
-      if (fnmatch(m + 1, name, 0) == 0) return false;
-    } else {
-      positive = true;
-      hit |= fnmatch(m, name, 0) == 0;
-    }
-  }
-  return !positive || hit;
-}
-
-static hone_status read_masks(hn_plan *p, const char *text, hone_error *error) {
-  if (!text || !*text) return HONE_OK;
-  uint32_t n = 1;
-  for (const char *c = text; *c; c++) n += *c == ',';
-  p->masks = HN_NEW_ARRAY(&p->arena, const char *, n);
-  if (!p->masks) return hn_fail_memory(error, n, "tactic masks");
-  while (*text) {
-    size_t len = strcspn(text, ",");
-    if (len && !(p->masks[p->n_masks++] = hn_arena_strndup(&p->arena, text, len)))
-      return hn_fail_memory(error, len, "tactic masks");
-    text += len + (text[len] == ',');
-  }
-  return HONE_OK;
-}
-
-const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted,
-                                         hn_str *why) {
-  size_t n;
-  const hone_tactic_desc *const *list = p->backend->tactics(&n), *best = NULL;
-  double least = 0;
-  for (size_t i = 0; i < n; i++) {
-    const hone_tactic_desc *t = list[i];
-    hone_reason reason = {""};
-    if (strcmp(t->anchor, step->anchor) != 0) continue;
-    if (!allowed(p, t->name))
-      snprintf(reason.text, sizeof reason.text, "switched off by HONE_TACTICS");
-    else if (t->accepts(step, &p->machine, &reason)) {
-      double cost = t->cost ? t->cost(step, &p->machine) : 1e30;
-      if (!best || cost < least) {
-        best = t;
-        least = cost;
-      }
-      continue;
-    }
-    if (why) hn_str_printf(why, "%s: %s\n", t->name, reason.text);
-  }
-  if (predicted) *predicted = least;
-  return best;
-}
 
 /* ------------------------------------------------------------------ provenance */
 
@@ -138,12 +79,15 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->f32_nodes = r->f32_nodes;
   p->n_f32_nodes = r->n_f32_nodes;
   p->reference = r->reference;
-  if ((status = read_masks(p, r->tactics, error)) != HONE_OK) goto done;
+  p->tuned = r->tuned;
+  if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
+  if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
   status = provenance(p, error);
+  p->tuned = NULL; /* was borrowed */
 done:
   p->f32_nodes = NULL;
   p->n_f32_nodes = 0;

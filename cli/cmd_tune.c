@@ -1,0 +1,177 @@
+/* hone tune: measures what may run each step and keeps the choice. */
+#include "cli/cli.h"
+#include "cli/tuning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 15, MOST_PASSES = 3 };
+#define BLOCK_MS 20.0     /* of runs of one plan before the other one's turn */
+#define COMPARE_MS 8000.0 /* for both plans together */
+
+/* ------------------------------------------------------------------ progress */
+
+/* A bar with the time left on a terminal; elsewhere a line now and then. */
+static bool progress(void *arg, uint32_t done, uint32_t total, double left) {
+  double *last = arg;
+  char what[48] = "tune";
+  if (left >= 0) snprintf(what, sizeof what, "tune, %.0f s left", ceil(left));
+  if (isatty(STDERR_FILENO)) {
+    cli_progress(what, done, total);
+  } else if (done == total || cli_now_ms() - *last > 5000) {
+    if (done < total)
+      cli_note("tune: %u of %u steps%s%s", done, total, left >= 0 ? ", " : "", left >= 0 ? what + 6 : "");
+    else
+      cli_note("tune: %u steps measured", done);
+    *last = cli_now_ms();
+  }
+  return !cli_interrupted();
+}
+
+/* ------------------------------------------------------------------ measuring */
+
+/* Tunes what the plans of this model are made of: the untuned plan first, then what its choices lead to. */
+static hone_status tune_passes(cli_tuning *t, const cli_args *args, hone_error *error) {
+  double start = cli_now_ms(), last = start;
+  hone_status status = HONE_OK;
+  cli_hold(true); /* Ctrl-C ends the measuring and keeps what there is */
+  for (int pass = 0; pass < MOST_PASSES && status == HONE_OK; pass++) {
+    cli_session *s = pass ? &t->after : &t->before;
+    hone_tune_options o = {.again = args->again && pass == 0, .progress = progress, .progress_arg = &last};
+    hone_tune_report report;
+    if (args->tune_seconds > 0) o.max_seconds = cli_remaining(start, args->tune_seconds);
+    if (pass && (t->report.stopped || (args->tune_seconds > 0 && o.max_seconds <= 0))) break;
+    if (pass == 1)
+      status = cli_session_fork(&t->before, args, (int)args->level, &t->after, error);
+    else if (pass)
+      status = cli_session_replan(s, args, (int)args->level, error);
+    if (status != HONE_OK) break;
+    status = hone_tune(s->plan, &o, &report, error);
+    cli_progress_end();
+    if (status == HONE_ERROR_IO && report.n_steps) { /* measured all the same */
+      cli_note("warning: the choices were not saved: %.200s: %.200s", error->where, error->what);
+      status = HONE_OK;
+    }
+    if (status != HONE_OK) break;
+    if (pass == 0) {
+      t->report = report;
+      if (!report.measured && !report.known) continue; /* the tuned plan is the same one */
+    } else {
+      t->more += report.measured;
+      t->report.stopped |= report.stopped;
+      bool news = report.measured > 0;
+      hone_tune_report_free(&report);
+      if (!news) break;
+    }
+  }
+  cli_hold(false);
+  return status;
+}
+
+static hone_status block(cli_session *s, const cli_args *args, uint32_t runs, double *ms, hone_error *error) {
+  double start = cli_now_ms();
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < runs && status == HONE_OK; i++) status = cli_session_run(s, args, error);
+  *ms = (cli_now_ms() - start) / runs;
+  return status;
+}
+
+/* Both plans in alternating blocks, so that the machine's moods hit both alike. */
+static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *error) {
+  cli_session *side[2] = {&t->before, &t->after};
+  double sample[2][ROUNDS], one[2] = {0};
+  hone_status status = HONE_OK;
+  for (int k = 0; k < 2 && status == HONE_OK; k++) {
+    status = block(side[k], args, 2, &one[k], error);
+    if (status == HONE_OK) status = block(side[k], args, 1, &one[k], error);
+  }
+  double slower = one[0] > one[1] ? one[0] : one[1];
+  uint32_t runs = slower > 0 && slower < BLOCK_MS ? (uint32_t)(BLOCK_MS / slower) : 1, rounds = ROUNDS;
+  if (rounds * 2 * runs * slower > COMPARE_MS) rounds = (uint32_t)(COMPARE_MS / (2 * runs * slower));
+  if (rounds < 3) rounds = 3;
+  for (uint32_t i = 0; i < rounds && status == HONE_OK; i++) {
+    for (uint32_t k = 0; k < 2 && status == HONE_OK; k++)
+      status = block(side[(i + k) % 2], args, runs, &sample[(i + k) % 2][i], error);
+    cli_progress("before and after", i + 1, rounds);
+  }
+  cli_progress_end();
+  hone_sample_stats a, b;
+  if (status == HONE_OK && hone_stats_compute(sample[0], rounds, &a) &&
+      hone_stats_compute(sample[1], rounds, &b)) {
+    t->compared = true;
+    t->before_ms = a.p50;
+    t->after_ms = b.p50;
+  }
+  return status;
+}
+
+/* True when the tuned plan runs anything else than the untuned one. */
+static bool differs(const cli_tuning *t) {
+  uint32_t n = t->after.plan ? hone_plan_steps(t->after.plan) : 0;
+  if (!n) return false;
+  if (n != hone_plan_steps(t->before.plan)) return true;
+  for (uint32_t i = 0; i < n; i++) {
+    hone_step_info a, b;
+    if (!hone_plan_step(t->before.plan, i, &a) || !hone_plan_step(t->after.plan, i, &b) ||
+        strcmp(a.tactic, b.tactic) != 0 || a.threads != b.threads)
+      return true;
+  }
+  return false;
+}
+
+static int run(const cli_args *args) {
+  cli_tuning t = {.path = args->rest.item[0]};
+  cli_args untuned = *args;
+  hone_error error = {0};
+  int code = 0;
+  untuned.no_cache = true;
+  hone_status status = cli_session_open(&t.before, &untuned, t.path, &error);
+  const char *warning = "";
+  if (t.before.engine) hone_engine_tuned(t.before.engine, NULL, &warning);
+  if (*warning) cli_note("warning: %s", warning);
+  if (status == HONE_OK) status = tune_passes(&t, args, &error);
+  if (status == HONE_OK && !args->check && !cli_interrupted() && differs(&t)) {
+    status = compare(&t, args, &error);
+    if (status == HONE_ERROR_CANCELLED && cli_interrupted()) status = HONE_OK; /* the choices are there */
+  }
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else {
+    cli_tuning_agreement(&t);
+    code = args->json ? cli_print_json(cli_tuning_json(&t)) : cli_tuning_text(&t, args->check);
+    if (code == 0 && t.report.stopped) code = 130;
+    if (code == 0 && args->check && t.agree < CLI_AGREEMENT * t.contested) code = 1;
+  }
+  hone_tune_report_free(&t.report);
+  if (t.after.borrows) cli_session_close(&t.after);
+  cli_session_close(&t.before);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    CLI_OPT_SHAPES,
+    {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
+    {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16", "arithmetic (f32)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
+    {0, "budget", CLI_NUMBER, CLI_FIELD(tune_seconds), "S", "measure for at most this long (as long as it takes)"},
+    {0, "cache", CLI_TEXT, CLI_FIELD(cache), "FILE", "file of tuned tactics (HONE_TUNE_CACHE, or the user's)"},
+    {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even what is known"},
+    {0, "check", CLI_FLAG, CLI_FIELD(check), NULL, "does the cost model choose what measuring chooses?"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_tune = {
+    "tune",
+    "MODEL",
+    "measure every way to run each step and keep the fastest",
+    "Every tactic that takes a step is measured on the step's real shapes, in interleaved rounds. One that beats the\n"
+    "cost model's choice by more than noise is kept, for this processor, thread count and version; plans made later\n"
+    "use it (--no-cache: not). Ctrl-C keeps what is measured. --check: exit code 1 when the cost model chooses the\n"
+    "fastest tactic, within 10 %, on fewer than 80 % of the steps that have two more than 10 % apart.",
+    options,
+    1,
+    1,
+    run};

@@ -1,0 +1,315 @@
+#include "improve/tune.h"
+
+#include "base/error.h"
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/os.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEWEST_ROUNDS = 5, MOST_ROUNDS = 15, WARM_RUNS = 2, HOPELESS_ROUNDS = 2 };
+#define HOPELESS 3.0      /* this much slower than the best after two rounds: measured enough */
+#define SHORTEST_NS 20000 /* a sample of warm runs takes at least this long */
+
+/* Memory of one trial. */
+typedef struct rig_trial {
+  hone_tactic_need need;
+  void *blob;
+  uint32_t repeats; /* runs in one sample */
+  double sample[MOST_ROUNDS];
+  double reading[MOST_ROUNDS]; /* of the output afterwards; only where the trials' threads differ */
+} rig_trial;
+
+/* A step with memory of its own: inputs with random values, outputs, workspace. */
+typedef struct rig {
+  const hn_plan *plan;
+  hone_step step;         /* with constants that are here: the plan may have let go of what it packed */
+  hone_step_tensor *input; /* of step */
+  const void **in;
+  void **out, **master, **owned; /* by input: what in[] is filled from, and the device memory behind it */
+  void *workspace;
+  uint64_t other_bytes;
+  bool threads_vary; /* between trials: where the output lies then matters */
+  rig_trial *trial;
+  uint32_t n;
+} rig;
+
+/* ------------------------------------------------------------------ values */
+
+static float value(hn_rng *rng) { return (float)(2 * hn_rng_unit(rng) - 1); }
+
+static void fill(void *data, const hone_tensor_desc *d, int64_t bytes, uint64_t below, hn_rng *rng) {
+  const size_t size = hone_dtype_size(d->dtype);
+  const int64_t n = size ? bytes / (int64_t)size : 0;
+  for (int64_t i = 0; i < n; i++) {
+    switch (d->dtype) {
+    case HONE_DTYPE_F32: ((float *)data)[i] = value(rng); break;
+    case HONE_DTYPE_F64: ((double *)data)[i] = (double)value(rng); break;
+    case HONE_DTYPE_F16: ((uint16_t *)data)[i] = hn_f32_to_f16(value(rng)); break;
+    case HONE_DTYPE_BF16: ((uint16_t *)data)[i] = hn_f32_to_bf16(value(rng)); break;
+    case HONE_DTYPE_I64: ((int64_t *)data)[i] = (int64_t)hn_rng_below(rng, below); break;
+    case HONE_DTYPE_I32: ((int32_t *)data)[i] = (int32_t)hn_rng_below(rng, below); break;
+    case HONE_DTYPE_BOOL: ((uint8_t *)data)[i] = hn_rng_u64(rng) & 1; break;
+    case HONE_DTYPE_U8:
+    case HONE_DTYPE_I8: ((uint8_t *)data)[i] = (uint8_t)hn_rng_u64(rng); break;
+    default: memset((char *)data + (size_t)i * size, 0, size);
+    }
+  }
+}
+
+/* Integers may be indices into the first input: below its smallest dimension they are always valid. */
+static uint64_t index_bound(const hone_step *s) {
+  int64_t least = 100;
+  const hone_tensor_desc *d = &s->input[0].desc;
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] < least) least = d->dim[i];
+  return least > 0 ? (uint64_t)least : 1;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static void rig_free(rig *r) {
+  const hn_backend *b = r->plan->backend;
+  const hone_step *s = &r->step;
+  for (uint32_t i = 0; i < s->n_inputs; i++) {
+    if (r->owned && r->owned[i]) b->free(r->plan->device, r->owned[i]);
+    if (r->master) hn_free(r->master[i]);
+  }
+  for (uint32_t i = 0; r->out && i < s->n_outputs; i++)
+    if (r->out[i]) b->free(r->plan->device, r->out[i]);
+  for (uint32_t i = 0; r->trial && i < r->n; i++)
+    if (r->trial[i].blob) b->free(r->plan->device, r->trial[i].blob);
+  if (r->workspace) b->free(r->plan->device, r->workspace);
+  hn_free((void *)r->in);
+  hn_free(r->input);
+  hn_free(r->out);
+  hn_free(r->master);
+  hn_free(r->owned);
+  hn_free(r->trial);
+}
+
+static hone_status copy_inputs(const rig *r, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  const hone_step *s = &r->step;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
+    if (!r->owned[i]) continue;
+    const size_t bytes = (size_t)hone_desc_bytes(&s->input[i].desc);
+    if (b->stage)
+      b->stage(r->plan->device, r->owned[i], r->master[i], bytes);
+    else
+      status = b->copy(r->plan->device, r->owned[i], r->master[i], bytes, error);
+  }
+  return status;
+}
+
+/* What a step leaves in one processor's cache costs the next step: reading it counts. */
+static void consume(const rig *r) {
+  const hn_backend *b = r->plan->backend;
+  const hone_step *s = &r->step;
+  for (uint32_t i = 0; b->consume && i < s->n_outputs; i++)
+    if (r->out[i]) b->consume(r->plan->device, r->out[i], (size_t)hone_desc_bytes(&s->output[i].desc));
+}
+
+/* Memory for input i, filled at random. What a run reads only once, when it is packed, needs no device memory. */
+static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below, hn_rng *rng, hone_error *error) {
+  const hone_tensor_desc *d = &r->step.input[i].desc;
+  int64_t bytes = hone_desc_bytes(d);
+  r->master[i] = bytes >= 0 ? hn_aligned(HN_MEM_ALIGN, (size_t)bytes + 1) : NULL;
+  if (!constant && bytes >= 0) r->owned[i] = r->plan->backend->alloc(r->plan->device, (size_t)bytes + 1);
+  if (!r->master[i] || (!constant && !r->owned[i]))
+    return hn_fail_memory(error, (unsigned long long)bytes, "tuning");
+  fill(r->master[i], d, bytes, below, rng);
+  if (constant) r->input[i].constant = r->master[i];
+  r->in[i] = constant ? r->master[i] : r->owned[i];
+  return HONE_OK;
+}
+
+static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  const hone_step *s = &r->step;
+  hn_rng rng = {.state = 1};
+  uint64_t below = step->desc.n_inputs ? index_bound(&step->desc) : 1;
+  hone_status status = HONE_OK;
+  r->step = step->desc;
+  r->input = hn_calloc(s->n_inputs + 1, sizeof *r->input);
+  r->in = hn_calloc(s->n_inputs + 1, sizeof *r->in);
+  r->master = hn_calloc(s->n_inputs + 1, sizeof *r->master);
+  r->owned = hn_calloc(s->n_inputs + 1, sizeof *r->owned);
+  r->out = hn_calloc(s->n_outputs + 1, sizeof *r->out);
+  if (!r->input || !r->in || !r->master || !r->owned || !r->out)
+    return hn_fail_memory(error, s->n_inputs, "tuning");
+  if (s->n_inputs) memcpy(r->input, step->desc.input, s->n_inputs * sizeof *r->input);
+  r->step.input = r->input;
+  for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
+    const hone_tensor_desc *d = &s->input[i].desc;
+    if (d->dtype == HONE_DTYPE_NONE) continue;
+    if (s->input[i].constant && hone_desc_bytes(d) <= HN_SMALL_CONSTANT)
+      r->in[i] = s->input[i].constant;
+    else
+      status = make_input(r, i, s->input[i].constant != NULL, below, &rng, error);
+  }
+  for (uint32_t i = 0; i < s->n_outputs && status == HONE_OK; i++) {
+    const hone_tensor_desc *d = &s->output[i].desc;
+    if (d->dtype == HONE_DTYPE_NONE) continue;
+    int64_t bytes = hone_desc_bytes(d);
+    r->out[i] = bytes >= 0 ? b->alloc(r->plan->device, (size_t)bytes + 1) : NULL;
+    if (!r->out[i]) status = hn_fail_memory(error, (unsigned long long)bytes, "tuning");
+  }
+  return status == HONE_OK ? copy_inputs(r, error) : status;
+}
+
+static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  const hone_step *s = &r->step;
+  size_t workspace = 0;
+  r->trial = hn_calloc(r->n, sizeof *r->trial);
+  if (!r->trial) return hn_fail_memory(error, r->n, "tuning");
+  for (uint32_t i = 0; i < r->n; i++) {
+    const hone_tactic_desc *t = trial[i].tactic;
+    rig_trial *m = &r->trial[i];
+    hone_status status = t->need ? t->need(s, &r->plan->machine, &m->need, error) : HONE_OK;
+    if (status != HONE_OK) return status;
+    if (m->need.workspace_bytes > workspace) workspace = m->need.workspace_bytes;
+    if (!m->need.blob_bytes) continue;
+    m->blob = b->alloc(r->plan->device, m->need.blob_bytes);
+    if (!m->blob) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
+    if (t->prepack) status = t->prepack(s, &r->plan->machine, m->blob, error);
+    if (status != HONE_OK) return status;
+  }
+  if (!workspace) return HONE_OK;
+  r->workspace = b->alloc(r->plan->device, workspace);
+  return r->workspace ? HONE_OK : hn_fail_memory(error, workspace, "tuning");
+}
+
+/* ------------------------------------------------------------------ timing */
+
+static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m, hone_error *error) {
+  hone_step_run run = {.step = &r->step,
+                       .in = r->in,
+                       .out = r->out,
+                       .blob = m->blob,
+                       .workspace = r->workspace,
+                       .threads = t->threads};
+  return r->plan->backend->launch(r->plan->device, t->tactic, &run, error);
+}
+
+/* Seconds of one run: with cooled caches a single one, else the mean of several. */
+static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_t at, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  hone_status status = HONE_OK;
+  if (r->other_bytes) {
+    b->cool(r->plan->device, r->other_bytes);
+    status = copy_inputs(r, error); /* the step before has just written them */
+    if (status != HONE_OK) return status;
+  }
+  uint64_t start = hn_now_ns();
+  for (uint32_t i = 0; i < m->repeats && status == HONE_OK; i++) status = run_once(r, t, m, error);
+  if (status == HONE_OK) status = b->sync(r->plan->device, error);
+  uint64_t end = hn_now_ns();
+  m->sample[at] = (double)(end - start) * 1e-9 / m->repeats;
+  if (r->threads_vary) consume(r);
+  m->reading[at] = (double)(hn_now_ns() - end) * 1e-9;
+  return status;
+}
+
+static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < r->n && status == HONE_OK; i++) {
+    rig_trial *m = &r->trial[i];
+    m->repeats = 1;
+    uint64_t took = 0;
+    for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) {
+      uint64_t start = hn_now_ns();
+      status = run_once(r, &trial[i], m, error);
+      if (status == HONE_OK) status = r->plan->backend->sync(r->plan->device, error);
+      took = hn_now_ns() - start;
+    }
+    if (!r->other_bytes && took < SHORTEST_NS) m->repeats = (uint32_t)(SHORTEST_NS / (took + 100)) + 1;
+  }
+  return status;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, uint32_t n, double q) {
+  const double at = q * (n - 1);
+  const uint32_t i = (uint32_t)at;
+  return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+static double median_of(const double *sample, uint32_t n) {
+  double sorted[MOST_ROUNDS];
+  memcpy(sorted, sample, n * sizeof *sorted);
+  qsort(sorted, n, sizeof *sorted, ascending);
+  return quantile(sorted, n, 0.5);
+}
+
+/* Median and the notch of a box plot: 1.57 IQR / sqrt(n), a 95 % interval of the median (McGill, Tukey, Larsen 1978). A
+ * step on one thread also pays for what reading its output from one cache costs beyond `reading`, the usual time. */
+static void summarise(const rig_trial *m, hn_trial *t, double reading) {
+  double sorted[MOST_ROUNDS];
+  for (uint32_t i = 0; i < t->samples; i++)
+    sorted[i] = m->sample[i] + (t->threads && m->reading[i] > reading ? m->reading[i] - reading : 0);
+  qsort(sorted, t->samples, sizeof *sorted, ascending);
+  t->median = quantile(sorted, t->samples, 0.5);
+  t->spread = 1.57 * (quantile(sorted, t->samples, 0.75) - quantile(sorted, t->samples, 0.25)) /
+              sqrt((double)t->samples);
+}
+
+bool hn_trial_beats(const hn_trial *a, const hn_trial *b) {
+  const double gain = b->median - a->median;
+  return gain > a->spread + b->spread && gain > HN_TUNE_MARGIN * b->median;
+}
+
+/* Nothing more to learn: one trial beats all others, or all medians are known to the margin. */
+static bool settled(const hn_trial *trial, uint32_t n) {
+  uint32_t best = 0;
+  bool fine = true, clear = true;
+  for (uint32_t i = 0; i < n; i++) {
+    if (trial[i].median < trial[best].median) best = i;
+    fine = fine && trial[i].spread < HN_TUNE_MARGIN / 2 * trial[i].median;
+  }
+  for (uint32_t i = 0; i < n; i++) clear = clear && (i == best || hn_trial_beats(&trial[best], &trial[i]));
+  return fine || clear;
+}
+
+static bool hopeless(const hn_trial *trial, uint32_t n, uint32_t i) {
+  for (uint32_t k = 0; k < n; k++)
+    if (trial[i].median > HOPELESS * trial[k].median) return true;
+  return false;
+}
+
+hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *trial, uint32_t n,
+                         uint64_t other_bytes, bool (*stop)(void *arg), void *arg, hone_error *error) {
+  rig r = {.plan = plan, .n = n, .other_bytes = plan->backend->cool ? other_bytes : 0};
+  for (uint32_t i = 0; i < n; i++) r.threads_vary |= trial[i].threads != trial[0].threads;
+  hone_status status = rig_tensors(&r, step, error);
+  if (status == HONE_OK) status = rig_trials(&r, trial, error);
+  if (status == HONE_OK) status = warm_up(&r, trial, error);
+  for (uint32_t i = 0; i < n; i++) trial[i].samples = 0;
+  for (uint32_t round = 0; round < MOST_ROUNDS && status == HONE_OK; round++) {
+    if (stop && stop(arg)) {
+      status = hn_fail(error, HONE_ERROR_CANCELLED, "stopped");
+      break;
+    }
+    for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+      const uint32_t i = round % 2 ? n - 1 - k : k; /* forth and back: drift hits all alike */
+      if (round >= HOPELESS_ROUNDS && hopeless(trial, n, i)) continue;
+      status = sample(&r, &trial[i], &r.trial[i], trial[i].samples, error);
+      trial[i].samples++;
+    }
+    if (status != HONE_OK) break;
+    const double reading = median_of(r.trial[0].reading, trial[0].samples);
+    for (uint32_t i = 0; i < n; i++) summarise(&r.trial[i], &trial[i], reading);
+    if (round + 1 >= FEWEST_ROUNDS && status == HONE_OK && settled(trial, n)) break;
+  }
+  rig_free(&r);
+  return status;
+}
