@@ -36,7 +36,8 @@ typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again, no_cache, check;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds;
-  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes, *cache;
+  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes,
+      *cache;
   cli_list shapes, inputs;
   cli_list rest; /* arguments that are no options */
 } cli_args;

@@ -156,8 +156,10 @@ static const cli_option options[] = {
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16", "arithmetic (f32)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
-    {0, "budget", CLI_NUMBER, CLI_FIELD(tune_seconds), "S", "measure for at most this long (as long as it takes)"},
-    {0, "cache", CLI_TEXT, CLI_FIELD(cache), "FILE", "file of tuned tactics (HONE_TUNE_CACHE, or the user's)"},
+    {0, "budget", CLI_NUMBER, CLI_FIELD(tune_seconds), "S",
+     "measure for at most this long (as long as it takes)"},
+    {0, "cache", CLI_TEXT, CLI_FIELD(cache), "FILE",
+     "file of tuned tactics (HONE_TUNE_CACHE, or the user's)"},
     {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even what is known"},
     {0, "check", CLI_FLAG, CLI_FIELD(check), NULL, "does the cost model choose what measuring chooses?"},
     CLI_OPT_JSON,
@@ -167,9 +169,12 @@ const cli_command cli_cmd_tune = {
     "tune",
     "MODEL",
     "measure every way to run each step and keep the fastest",
-    "Every tactic that takes a step is measured on the step's real shapes, in interleaved rounds. One that beats the\n"
-    "cost model's choice by more than noise is kept, for this processor, thread count and version; plans made later\n"
-    "use it (--no-cache: not). Ctrl-C keeps what is measured. --check: exit code 1 when the cost model chooses the\n"
+    "Every tactic that takes a step is measured on the step's real shapes, in interleaved rounds. One that "
+    "beats the\n"
+    "cost model's choice by more than noise is kept, for this processor, thread count and version; plans "
+    "made later\n"
+    "use it (--no-cache: not). Ctrl-C keeps what is measured. --check: exit code 1 when the cost model "
+    "chooses the\n"
     "fastest tactic, within 10 %, on fewer than 80 % of the steps that have two more than 10 % apart.",
     options,
     1,

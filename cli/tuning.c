@@ -72,10 +72,9 @@ json_t *cli_tuning_json(const cli_tuning *t) {
   json_t *steps = json_array();
   for (uint32_t i = 0; i < r->n_steps; i++) json_array_append_new(steps, step_json(&r->step[i]));
   const hone_machine *m = hone_engine_machine(t->before.engine);
-  json_t *whole = t->compared
-                      ? json_pack("{s:o, s:o, s:o}", "before_ms", cli_real(t->before_ms), "after_ms",
-                                  cli_real(t->after_ms), "gain", cli_real(t->before_ms / t->after_ms))
-                      : json_null();
+  json_t *whole = t->compared ? json_pack("{s:o, s:o, s:o}", "before_ms", cli_real(t->before_ms), "after_ms",
+                                          cli_real(t->after_ms), "gain", cli_real(t->before_ms / t->after_ms))
+                              : json_null();
   return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:{s:i, s:i}, s:o}", "model",
                    t->path, "threads", (int)m->threads, "measured", (int)r->measured, "known", (int)r->known,
                    "alone", (int)r->alone, "skipped", (int)r->skipped, "more", (int)t->more, "interrupted",
@@ -126,15 +125,16 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
   }
   double untuned, tuned;
   sums(t, &untuned, &tuned);
-  printf("%s%u steps measured in %.1f s, %u known, %u with one tactic only%s\n", r->n_steps > r->alone ? "\n" : "",
-         r->measured + t->more, r->seconds, r->known, r->alone, r->skipped ? "" : "");
+  printf("%s%u steps measured in %.1f s, %u known, %u with one tactic only%s\n",
+         r->n_steps > r->alone ? "\n" : "", r->measured + t->more, r->seconds, r->known, r->alone,
+         r->skipped ? "" : "");
   if (r->skipped) printf("%u steps not measured: run hone tune again to go on\n", r->skipped);
   if (check || t->contested)
     printf("cost model   right on %u of %u steps that have two tactics more than 10 %% apart\n", t->agree,
            t->contested);
   if (untuned > 0)
-    printf("steps        %.3f -> %.3f ms where there is a choice, %u of them chosen otherwise\n", untuned * 1e3,
-           tuned * 1e3, changed);
+    printf("steps        %.3f -> %.3f ms where there is a choice, %u of them chosen otherwise\n",
+           untuned * 1e3, tuned * 1e3, changed);
   if (t->compared)
     printf("whole model  %.3f -> %.3f ms, %.2fx (interleaved)\n", t->before_ms, t->after_ms,
            t->before_ms / t->after_ms);

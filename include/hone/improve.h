@@ -91,8 +91,9 @@ HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs
 
 /* ---------------------------------------------------------------- tuning
  *
- * Measures every tactic that takes a step, on the step's real shapes, and keeps the choice in the engine's table of
- * tuned tactics and its file; plans that the engine makes afterwards use it. The same table gives the same plan. */
+ * Measures every tactic that takes a step, on the step's real shapes, and keeps the choice in the engine's
+ * table of tuned tactics and its file; plans that the engine makes afterwards use it. The same table gives
+ * the same plan. */
 
 /* One way to run a step. */
 typedef struct hone_tune_candidate {
@@ -137,14 +138,14 @@ typedef struct hone_tune_options {
   double max_seconds; /* 0: as long as it takes; what is expensive in the plan is measured first */
   bool again;         /* measure what is known, too */
   bool alone;         /* and what only one tactic takes, for its time */
-  /* done and total count measured steps; seconds_left is an estimate (< 0: none yet). False: stop and keep what is
-   * measured. NULL: silent. */
+  /* done and total count measured steps; seconds_left is an estimate (< 0: none yet). False: stop and keep
+   * what is measured. NULL: silent. */
   bool (*progress)(void *arg, uint32_t done, uint32_t total, double seconds_left);
   void *progress_arg;
 } hone_tune_options;
 
-/* No other plan of the engine may run meanwhile. A file that cannot be written is HONE_ERROR_IO; the engine knows the
- * choices all the same and *out is valid. */
+/* No other plan of the engine may run meanwhile. A file that cannot be written is HONE_ERROR_IO; the engine
+ * knows the choices all the same and *out is valid. */
 HONE_API hone_status hone_tune(hone_plan *plan, const hone_tune_options *options, hone_tune_report *out,
                                hone_error *error);
 HONE_API void hone_tune_report_free(hone_tune_report *report);

@@ -24,15 +24,16 @@ typedef struct hone_engine_options {
   const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"... */
   const char
       *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
-  const char *tuning; /* file of tuned tactics (hone_tune); "off": none; NULL: HONE_TUNE_CACHE or the user's cache */
+  const char
+      *tuning; /* file of tuned tactics (hone_tune); "off": none; NULL: HONE_TUNE_CACHE or the user's cache */
 } hone_engine_options;
 
 HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone_engine **out,
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
-/* Tuned steps that the engine knows for its device, processor and threads, and their file ("" when tuning is off).
- * warning: why a file was not used, or "". All may be NULL. */
+/* Tuned steps that the engine knows for its device, processor and threads, and their file ("" when tuning is
+ * off). warning: why a file was not used, or "". All may be NULL. */
 HONE_API uint32_t hone_engine_tuned(const hone_engine *engine, const char **file, const char **warning);
 
 typedef struct hone_plan_options {

@@ -9,7 +9,8 @@
 
 hone_status hone_tune(hone_plan *plan, const hone_tune_options *o, hone_tune_report *out, hone_error *error) {
   static const hone_tune_options defaults = {0};
-  if (!plan || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_tune needs a plan and a place for the result");
+  if (!plan || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_tune needs a plan and a place for the result");
   const char *path;
   hn_tuned *table = hn_api_tuned(plan, &path);
   hone_status status = hn_tune(hn_api_plan(plan), table, o ? o : &defaults, out, error);

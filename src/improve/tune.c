@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that take less than this are tried on one thread, too: waking the others may cost more than they give. */
+/* Steps that take less than this are tried on one thread, too: waking the others may cost more than they
+ * give. */
 #define SMALL_STEP 30e-6
 
 /* What the report's rows stand for, beside them. */
@@ -36,9 +37,7 @@ static double elapsed(const tuning *t) { return (double)(hn_now_ns() - t->start_
 
 static bool asked_to_stop(tuning *t) {
   if (t->report->stopped) return true;
-  double left = t->weight_done > 0
-                    ? elapsed(t) * (t->weight_total - t->weight_done) / t->weight_done
-                    : -1;
+  double left = t->weight_done > 0 ? elapsed(t) * (t->weight_total - t->weight_done) / t->weight_done : -1;
   if (left >= 0 && t->options->max_seconds > 0 && left > t->options->max_seconds - elapsed(t))
     left = t->options->max_seconds > elapsed(t) ? t->options->max_seconds - elapsed(t) : 0;
   if (t->options->progress && !t->options->progress(t->options->progress_arg, t->done, t->total, left))
@@ -82,7 +81,8 @@ static bool known(tuning *t, row *r, hone_tune_step *out) {
   for (uint32_t i = 0; i < r->n; i++) {
     const hn_timing *found = NULL;
     for (uint32_t k = 0; k < s->n && !found; k++)
-      if (s->timing[k].threads == r->trial[i].threads && s->timing[k].version == r->trial[i].tactic->version &&
+      if (s->timing[k].threads == r->trial[i].threads &&
+          s->timing[k].version == r->trial[i].tactic->version &&
           strcmp(s->timing[k].tactic, r->trial[i].tactic->name) == 0)
         found = &s->timing[k];
     if (!found) return false;
@@ -127,8 +127,7 @@ static hone_status measure(tuning *t, uint32_t i, hone_error *error) {
   row *r = &t->row[i];
   hone_tune_step *out = &t->step[i];
   const hn_step *s = &t->plan->steps.ptr[out->step];
-  hone_status status =
-      hn_time_step(t->plan, s, r->trial, r->n, t->other_bytes, stop, t, error);
+  hone_status status = hn_time_step(t->plan, s, r->trial, r->n, t->other_bytes, stop, t, error);
   if (status != HONE_OK) {
     if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
     return status;

@@ -25,13 +25,14 @@ typedef struct hn_trial {
   uint32_t samples;
 } hn_trial;
 
-/* Measures the trials of one step in interleaved rounds. other_bytes: what the rest of the model moves through the
- * caches between two runs of the step. stop(arg) true ends it with HONE_ERROR_CANCELLED (may be NULL). */
+/* Measures the trials of one step in interleaved rounds. other_bytes: what the rest of the model moves
+ * through the caches between two runs of the step. stop(arg) true ends it with HONE_ERROR_CANCELLED (may be
+ * NULL). */
 hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *trial, uint32_t n,
                          uint64_t other_bytes, bool (*stop)(void *arg), void *arg, hone_error *error);
 
-/* True when a is faster than b by more than noise: the intervals of their medians do not meet, and the difference is
- * more than HN_TUNE_MARGIN of the slower. */
+/* True when a is faster than b by more than noise: the intervals of their medians do not meet, and the
+ * difference is more than HN_TUNE_MARGIN of the slower. */
 #define HN_TUNE_MARGIN 0.02
 bool hn_trial_beats(const hn_trial *a, const hn_trial *b);
 

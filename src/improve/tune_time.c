@@ -26,7 +26,7 @@ typedef struct rig_trial {
 /* A step with memory of its own: inputs with random values, outputs, workspace. */
 typedef struct rig {
   const hn_plan *plan;
-  hone_step step;         /* with constants that are here: the plan may have let go of what it packed */
+  hone_step step;          /* with constants that are here: the plan may have let go of what it packed */
   hone_step_tensor *input; /* of step */
   const void **in;
   void **out, **master, **owned; /* by input: what in[] is filled from, and the device memory behind it */
@@ -114,8 +114,10 @@ static void consume(const rig *r) {
     if (r->out[i]) b->consume(r->plan->device, r->out[i], (size_t)hone_desc_bytes(&s->output[i].desc));
 }
 
-/* Memory for input i, filled at random. What a run reads only once, when it is packed, needs no device memory. */
-static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below, hn_rng *rng, hone_error *error) {
+/* Memory for input i, filled at random. What a run reads only once, when it is packed, needs no device
+ * memory. */
+static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below, hn_rng *rng,
+                              hone_error *error) {
   const hone_tensor_desc *d = &r->step.input[i].desc;
   int64_t bytes = hone_desc_bytes(d);
   r->master[i] = bytes >= 0 ? hn_aligned(HN_MEM_ALIGN, (size_t)bytes + 1) : NULL;
@@ -251,8 +253,9 @@ static double median_of(const double *sample, uint32_t n) {
   return quantile(sorted, n, 0.5);
 }
 
-/* Median and the notch of a box plot: 1.57 IQR / sqrt(n), a 95 % interval of the median (McGill, Tukey, Larsen 1978). A
- * step on one thread also pays for what reading its output from one cache costs beyond `reading`, the usual time. */
+/* Median and the notch of a box plot: 1.57 IQR / sqrt(n), a 95 % interval of the median (McGill, Tukey,
+ * Larsen 1978). A step on one thread also pays for what reading its output from one cache costs beyond
+ * `reading`, the usual time. */
 static void summarise(const rig_trial *m, hn_trial *t, double reading) {
   double sorted[MOST_ROUNDS];
   for (uint32_t i = 0; i < t->samples; i++)

@@ -75,8 +75,8 @@ static void expect_error(process p, int code, const char *words) {
 
 static void test_help(void **state) {
   (void)state;
-  static const char *const commands[] = {"loop",     "inspect", "run", "profile", "bench",  "verify",
-                                         "optimize", "device",  "zoo", "help",    "version"};
+  static const char *const commands[] = {"loop",   "inspect",  "run",    "profile", "bench", "tune",
+                                         "verify", "optimize", "device", "zoo",     "help",  "version"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     process a = RUN(commands[i], "--help"), b = RUN("help", commands[i]);
     assert_int_equal(a.code, 0);
@@ -423,6 +423,54 @@ static void test_interrupt(void **state) {
   assert_no_leftovers();
 }
 
+/* Measures, keeps, knows, and ends early with what it has. */
+static void test_tune(void **state) {
+  (void)state;
+  process p = RUN("tune", tiny, "--cache", "tuned/t.txt", "--json");
+  if (p.code != 0) fail_msg("exit %d: %s", p.code, p.err);
+  json_t *doc = process_json(&p);
+  assert_true(number(doc, "measured", NULL) > 3);
+  assert_int_equal(number(doc, "skipped", NULL), 0);
+  assert_string_equal(json_string_value(json_object_get(doc, "file")), "tuned/t.txt");
+  const json_t *s = json_array_get(json_object_get(doc, "steps"), 0);
+  static const char *const fields[] = {"name",  "what",    "shape",  "count",
+                                       "state", "untuned", "chosen", "candidates"};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (!json_object_get(s, fields[i])) fail_msg("steps[0].%s is missing", fields[i]);
+  json_decref(doc);
+  process_free(&p);
+  assert_true(exists("tuned/t.txt"));
+  p = RUN("tune", tiny, "--cache", "tuned/t.txt", "--json");
+  assert_int_equal(p.code, 0);
+  doc = process_json(&p);
+  assert_int_equal(number(doc, "measured", NULL), 0);
+  assert_true(number(doc, "known", NULL) > 3);
+  json_decref(doc);
+  process_free(&p);
+  /* a file that is none: one line, and the plan of the cost models */
+  write_text("foreign.txt", "not mine\n");
+  setenv("HONE_TUNE_CACHE", "foreign.txt", 1);
+  p = RUN("run", tiny, "--shape", "N=1");
+  assert_int_equal(p.code, 0);
+  assert_int_equal(count_lines(p.err), 1);
+  assert_non_null(strstr(p.err, "foreign.txt are not used: no file of tuned tactics"));
+  process_free(&p);
+  p = RUN("run", tiny, "--shape", "N=1", "--no-cache");
+  assert_string_equal(p.err, "");
+  process_free(&p);
+  setenv("HONE_TUNE_CACHE", "off", 1);
+  /* Ctrl-C: what was measured is in the file */
+  p = INTERRUPT(1500, "tune", "zoo:yolov3", "--cache", "cut.txt", "--json");
+  assert_int_equal(p.code, 130);
+  doc = process_json(&p);
+  assert_true(json_is_true(json_object_get(doc, "interrupted")));
+  assert_true(number(doc, "skipped", NULL) > 0);
+  if (number(doc, "measured", NULL) > 0) assert_true(exists("cut.txt"));
+  json_decref(doc);
+  process_free(&p);
+  assert_no_leftovers();
+}
+
 static void test_device_and_version(void **state) {
   (void)state;
   process p = RUN("device", "--json");
@@ -457,6 +505,7 @@ int main(void) {
       cmocka_unit_test(test_symbols),
       cmocka_unit_test(test_labels),
       cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_tune),
       cmocka_unit_test(test_device_and_version),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -178,7 +178,9 @@ static void cpu_cool(hn_device *d, uint64_t bytes) {
   if (d->other) sweep_all(d, d->other, NULL, bytes); /* else measured warm */
 }
 
-static void cpu_stage(hn_device *d, void *to, const void *from, size_t bytes) { sweep_all(d, from, to, bytes); }
+static void cpu_stage(hn_device *d, void *to, const void *from, size_t bytes) {
+  sweep_all(d, from, to, bytes);
+}
 
 static void cpu_consume(hn_device *d, const void *from, size_t bytes) { sweep_all(d, from, NULL, bytes); }
 

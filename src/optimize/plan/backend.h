@@ -38,12 +38,12 @@ typedef struct hn_backend {
    * captured. */
   bool asynchronous;
 
-  /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and versions of
-   * libraries that offer tactics. */
+  /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and
+   * versions of libraries that offer tactics. */
   void (*fingerprint)(const hn_device *device, char *buf, size_t size);
-  /* For measuring one step as if in the middle of a model (NULL: not worth it on this device). cool: that many bytes of
-   * other memory move through the caches. stage: writes a step's input as the step before it would have, each thread its
-   * part. consume: reads a step's output likewise. */
+  /* For measuring one step as if in the middle of a model (NULL: not worth it on this device). cool: that
+   * many bytes of other memory move through the caches. stage: writes a step's input as the step before it
+   * would have, each thread its part. consume: reads a step's output likewise. */
   void (*cool)(hn_device *device, uint64_t bytes);
   void (*stage)(hn_device *device, void *to, const void *from, size_t bytes);
   void (*consume)(hn_device *device, const void *from, size_t bytes);

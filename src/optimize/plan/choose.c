@@ -60,7 +60,8 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
   return count;
 }
 
-/* The measurement of a step, if one exists that knows every tactic that may be chosen now, in its present version. */
+/* The measurement of a step, if one exists that knows every tactic that may be chosen now, in its present
+ * version. */
 static const hn_tuned_step *measured(const hn_plan *p, const char *signature, const hn_candidate *list,
                                      uint32_t n) {
   const hn_tuned_step *s = n ? hn_tuned_find(p->tuned, signature) : NULL;

@@ -8,8 +8,8 @@
 
 #define HN_NO_SLOT 0xffffffffu
 
-/* Constants up to this many bytes stay after packing: what a step is (pads, axes, starts) can be asked again, by tuning
- * for one. */
+/* Constants up to this many bytes stay after packing: what a step is (pads, axes, starts) can be asked again,
+ * by tuning for one. */
 #define HN_SMALL_CONSTANT 4096
 
 typedef enum hn_place {
@@ -35,9 +35,9 @@ typedef struct hn_slot {
 } hn_slot;
 
 typedef enum hn_step_kind {
-  HN_STEP_TACTIC,  /* a backend's tactic */
-  HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
-  HN_STEP_CONTROL  /* If, Loop, Scan: bodies by evaluation */
+  HN_STEP_TACTIC, /* a backend's tactic */
+  HN_STEP_REF,    /* the operator's scalar reference, on row-major host memory */
+  HN_STEP_CONTROL /* If, Loop, Scan: bodies by evaluation */
 } hn_step_kind;
 
 typedef struct hn_step {
@@ -54,12 +54,12 @@ typedef struct hn_step {
   hone_tactic_need need;
   const void *blob;
   uint64_t blob_offset;
-  double predicted_s; /* measured, where `tuned` */
+  double predicted_s;    /* measured, where `tuned` */
   const char *signature; /* of TACTIC steps: what measurements of it are filed under, tuned.h */
   bool tuned;            /* the tactic was chosen by measurement */
   uint32_t threads;      /* on which the step runs; 0: all of the device */
-  const char *what;    /* "Conv + bias + Add + Relu" */
-  const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
+  const char *what;      /* "Conv + bias + Add + Relu" */
+  const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
 
 typedef struct hn_tuned hn_tuned; /* measured choices: tuned.h */
@@ -76,7 +76,7 @@ typedef struct hn_plan {
   uint32_t n_f32_nodes;
   bool reference;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
-  bool has_heap; /* some slot's bytes are made at run time */
+  bool has_heap;   /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
   HN_VEC(hn_step) steps;
   uint32_t n_inputs, n_outputs;
@@ -102,7 +102,7 @@ typedef struct hn_plan_request {
   const char *tactics; /* globs or NULL */
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
-  hn_tuned *tuned;     /* measured choices or NULL; borrowed until the plan is built */
+  hn_tuned *tuned; /* measured choices or NULL; borrowed until the plan is built */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */
@@ -118,7 +118,8 @@ hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
 
 /* choose.c: reads the masks ("conv_*,-*_avx512"). */
 hone_status hn_plan_masks(hn_plan *plan, const char *text, hone_error *error);
-/* choose.c: notes in every step its signature, whether its tactic was measured, and the threads that go with it. */
+/* choose.c: notes in every step its signature, whether its tactic was measured, and the threads that go with
+ * it. */
 hone_status hn_plan_settle(hn_plan *plan, hone_error *error);
 
 typedef struct hn_candidate {
@@ -126,15 +127,15 @@ typedef struct hn_candidate {
   double predicted; /* seconds, by its own cost model */
 } hn_candidate;
 enum { HN_MAX_CANDIDATES = 16 };
-/* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into *why (may be
- * NULL). */
+/* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into
+ * *why (may be NULL). */
 uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
                               hn_str *why);
 /* Index of the one with the least predicted time: what an untuned plan chooses. n > 0. */
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n);
 
-/* The tactic for a step (by measurement, else the lowest predicted time) or NULL; lists refusals in *why (may be NULL).
- * *predicted: seconds, measured or predicted. */
+/* The tactic for a step (by measurement, else the lowest predicted time) or NULL; lists refusals in *why (may
+ * be NULL). *predicted: seconds, measured or predicted. */
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted,
                                          hn_str *why);
 

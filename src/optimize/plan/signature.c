@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of integer constants up to this count are part of the work (pads, axes, starts); larger ones are data. */
+/* Values of integer constants up to this count are part of the work (pads, axes, starts); larger ones are
+ * data. */
 enum { FEW = 64 };
 
 static void hash_text(hn_str *out, const void *data, size_t bytes) {
@@ -36,8 +37,7 @@ static void put_desc(hn_str *out, const hone_tensor_desc *d) {
   if (d->layout == HONE_LAYOUT_CHANNELS_LAST) hn_str_printf(out, "p%lld", (long long)d->channel_pitch);
   if (!same_strides(d) && hone_desc_known(d)) {
     hn_str_putc(out, '/');
-    for (int32_t i = 0; i < d->rank; i++)
-      hn_str_printf(out, "%s%lld", i ? "," : "", (long long)d->stride[i]);
+    for (int32_t i = 0; i < d->rank; i++) hn_str_printf(out, "%s%lld", i ? "," : "", (long long)d->stride[i]);
   }
   if (d->quant.count)
     hn_str_printf(out, "q%u%s@%d", d->quant.count, d->quant.zero_point ? "z" : "", (int)d->quant.axis);

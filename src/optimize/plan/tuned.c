@@ -176,8 +176,10 @@ static char *read_body(const char *path, hone_status *status, hone_error *error)
   return body;
 }
 
-/* Feeds this key's steps into `mine` (may be NULL) and the lines of all others into `others` (may be NULL). */
-static hone_status split_body(char *body, const char *key, hn_tuned *mine, hn_str *others, hone_error *error) {
+/* Feeds this key's steps into `mine` (may be NULL) and the lines of all others into `others` (may be NULL).
+ */
+static hone_status split_body(char *body, const char *key, hn_tuned *mine, hn_str *others,
+                              hone_error *error) {
   bool ours = false;
   hn_timing timing[HN_MAX_TIMINGS];
   hn_tuned_step step;
@@ -220,7 +222,8 @@ hone_status hn_tuned_write(hn_tuned *t, const char *path, hone_error *error) {
   all = hn_tuned_create(t->key);
   status = all ? HONE_OK : hn_fail_memory(error, 0, "tuned tactics");
   /* What cannot be used is written over. */
-  if (status == HONE_OK && body && split_body(body, t->key, all, &others, NULL) != HONE_OK) hn_str_clear(&others);
+  if (status == HONE_OK && body && split_body(body, t->key, all, &others, NULL) != HONE_OK)
+    hn_str_clear(&others);
   pthread_mutex_lock(&t->lock);
   for (size_t i = 0; status == HONE_OK && i < t->steps.len; i++)
     if (!hn_tuned_put(all, t->steps.ptr[i])) status = hn_fail_memory(error, 0, "tuned tactics");
@@ -275,7 +278,7 @@ hn_tuned *hn_tuned_open(const hn_backend *backend, const hn_device *device, cons
   else if (!default_path(source->path, sizeof source->path))
     source->path[0] = 0;
   if (source->path[0] && hn_tuned_read(t, source->path, &error) != HONE_OK)
-    snprintf(source->warning, sizeof source->warning, "tuned tactics in %.120s are not used: %.100s", source->path,
-             error.what);
+    snprintf(source->warning, sizeof source->warning, "tuned tactics in %.120s are not used: %.100s",
+             source->path, error.what);
   return t;
 }
