@@ -1,11 +1,12 @@
 # The front door. Everything real happens in cmake, ctest and tools/.
 #   make        build/hone and build/onnx_conformance
 #   make demo   the main job on a real network
+#   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 for a quick look
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: all demo test bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -24,6 +25,9 @@ demo: all
 
 test: deps-test
 	@sh tools/test.sh
+
+tsan: deps-test
+	@sh tools/tsan.sh
 
 fuzz: deps-test
 	@sh tools/fuzz.sh 600

@@ -1,6 +1,6 @@
 #!/bin/sh
-# All tests: lint, the release build's tests (command line, conformance), everything again under ASan + UBSan, a short fuzz of
-# each target. Ends with the line "N passed, N failed". HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz.
+# All tests: lint, the release build's tests (command line, conformance), everything again under ASan + UBSan, what uses threads under
+# TSan, a short fuzz of each target. Ends with the line "N passed, N failed". HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz.
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0
@@ -28,6 +28,9 @@ if [ -z "${HONE_TEST_FAST:-}" ]; then
   sh tools/lint.sh
   count lint $?
   suite asan build-asan
+  say "threads, under TSan"
+  sh tools/tsan.sh
+  count tsan $?
   say "fuzz, 2 minutes a target"
   sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-120}"
   count fuzz $?

@@ -8,14 +8,17 @@ hone_ctest(check_kernels check_kernels)
 # Every fault compiled into a kernel, or into a driver that the adapters run, must be noticed by the family's adapter.
 # The names come from the sources themselves.
 function(hone_kernel_faults family)
+  set(found)
   foreach(source ${ARGN})
     file(READ ${source} text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
-    foreach(fault ${faults})
-      hone_ctest(check_kernels_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
-        $<TARGET_FILE:check_kernels> --filter ${family} --expect-failure)
-    endforeach()
+    list(APPEND found ${faults})
+  endforeach()
+  list(REMOVE_DUPLICATES found) # kernels of one family may share a fault
+  foreach(fault ${found})
+    hone_ctest(check_kernels_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
+      $<TARGET_FILE:check_kernels> --filter ${family} --expect-failure)
   endforeach()
 endfunction()
 if(HONE_FAULTS)
