@@ -61,7 +61,7 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
     const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
     c->tensor[i].desc = s->desc;
     if (root->place == HN_PLACE_ARENA)
-      c->tensor[i].data = (char *)c->arena + root->offset;
+      c->tensor[i].data = (char *)c->arena + root->offset + (s == root ? 0 : s->offset);
     else if (root->place == HN_PLACE_CONST)
       c->tensor[i].data = (void *)s->constant;
   }
@@ -232,8 +232,9 @@ static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *er
 static void *data_of(const hn_context *c, uint32_t slot) {
   uint32_t root = hn_slot_root(c->plan, slot);
   const hn_slot *r = &c->plan->slots.ptr[root];
-  if (r->place == HN_PLACE_INPUT) return c->given[r->input]->data;
-  if (r->place == HN_PLACE_HEAP) return c->tensor[root].data;
+  const uint64_t offset = slot == root ? 0 : c->plan->slots.ptr[slot].offset;
+  if (r->place == HN_PLACE_INPUT) return (char *)c->given[r->input]->data + offset;
+  if (r->place == HN_PLACE_HEAP) return offset ? (char *)c->tensor[root].data + offset : c->tensor[root].data;
   return c->tensor[slot].data;
 }
 

@@ -133,6 +133,10 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     if (in_slot[i] != HN_NO_SLOT || !d->in_value[i]) continue;
     hone_status status = hn_slot_for(l, d->in_value[i], d->in_layout[i], &in_slot[i], error);
     if (status != HONE_OK) return status;
+    if (d->in_view[i]) {
+      in_slot[i] = hn_slot_part(l, in_slot[i], d->in_view[i]);
+      if (in_slot[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof(hn_slot), "lowering");
+    }
     d->in[i].desc = p->slots.ptr[in_slot[i]].desc;
   }
   hn_step *s = push_step(l, d, error);
@@ -153,7 +157,8 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     if (!v) continue;
     bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING ||
                 v->desc.dtype == HONE_DTYPE_NONE;
-    uint32_t slot = hn_slot_new(l, &d->out[i].desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
+    const hone_tensor_desc desc = u->out_view ? hn_laid_out(&v->desc, HN_ROW) : d->out[i].desc;
+    uint32_t slot = hn_slot_new(l, &desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
     uint32_t *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
     p->steps.ptr[at].out[i] = slot;

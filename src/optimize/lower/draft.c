@@ -29,6 +29,19 @@ static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hone_layou
   return true;
 }
 
+/* Part of a value, as view says. */
+static bool add_view(hn_draft *d, const hn_strided *view) {
+  uint32_t i = d->step.n_inputs;
+  if (i == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
+  d->step.n_inputs++;
+  d->in_value[i] = view->base;
+  d->in_view[i] = view;
+  d->in_slot[i] = HN_NO_SLOT;
+  d->in_layout[i] = HN_ROW;
+  d->in[i] = (hone_step_tensor){.desc = view->desc};
+  return true;
+}
+
 static bool add_vector(hn_lowering *l, hn_draft *d, const hn_value *c, int64_t channels, bool negate,
                        bool invert) {
   uint32_t i = d->step.n_inputs;
@@ -171,6 +184,10 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
     int32_t rank = u->out ? u->out->desc.rank : 0;
     for (uint32_t i = 0; i < u->n_in; i++) {
       const hn_value *v = u->in[i];
+      if (u->view && u->view[i].base) {
+        if (!add_view(d, &u->view[i])) return false;
+        continue;
+      }
       bool follow = layout == HN_LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
                     hone_desc_known(&v->desc);
       if (!add_input(l, d, v, follow ? HN_LAST : HN_ROW)) return false;
@@ -191,6 +208,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
     if (!d->out_value[i]) continue;
     d->out[i].desc = hn_laid_out(&d->out_value[i]->desc, d->out_value[i]->desc.rank >= 3 ? layout : HN_ROW);
   }
+  if (u->out_view) d->out[0].desc = *u->out_view;
   d->step.input = d->in;
   d->step.output = d->out;
   cost_of(l, u, &d->step.cost);

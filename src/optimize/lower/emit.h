@@ -17,6 +17,8 @@ enum { HN_MAX_IN = 24 };
 uint32_t hn_slot_new(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value, hn_place place);
 /* Another view of the bytes of slot `of`. */
 uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc, const hn_value *value);
+/* A part of slot `of`, which lies row-major. */
+uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part);
 /* The slots of a value, one per layout (HN_ROW, HN_LAST). */
 uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v);
 /* A vector of `n` floats in the plan. */
@@ -31,6 +33,7 @@ typedef struct hn_draft {
   const hn_value *in_value[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* NULL: left out, or a vector */
   uint32_t in_slot[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* vectors and constants: their slot; else HN_NO_SLOT */
   hone_layout in_layout[HN_MAX_IN + HONE_MAX_EPILOGUE];
+  const hn_strided *in_view[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* not NULL: this part of in_value */
   hn_value *out_value[HN_UNIT_OPERANDS];
   hone_layout out_layout;
   hone_pw_program program;

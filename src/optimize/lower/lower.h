@@ -26,6 +26,14 @@ typedef enum hn_unit_kind {
 
 enum { HN_UNIT_OPERANDS = 8 };
 
+/* A value as a part of another's memory: what Transpose, Reshape, Split and Slice make of it when nobody moves
+ * the bytes. */
+typedef struct hn_strided {
+  hn_value *base;        /* lies row-major */
+  int64_t offset;        /* of the first element, in elements */
+  hone_tensor_desc desc; /* layout STRIDED */
+} hn_strided;
+
 typedef struct hn_unit hn_unit;
 struct hn_unit {
   hn_unit_kind kind;
@@ -36,6 +44,10 @@ struct hn_unit {
   hn_value *out;       /* first output; the node may have more */
   uint32_t n_nodes;
   const hone_node **nodes; /* all nodes it stands for, root included */
+  /* PATTERN: */
+  const hn_strided *view; /* [n_in], or NULL: operands that tactics see as parts of other values (base NULL:
+                             the operand as it is) */
+  const hone_tensor_desc *out_view; /* the output with its dimensions in the tactic's order, or NULL */
   /* POINTWISE: */
   hone_pw_op op;
   float alpha, beta;

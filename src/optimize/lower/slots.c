@@ -23,6 +23,17 @@ uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc
   a->alias = of;
   a->constant = o->constant;
   a->input = o->input;
+  if (o->alias != HN_NO_SLOT) a->offset = o->offset;
+  return s;
+}
+
+uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part) {
+  uint32_t s = hn_slot_alias(l, of, &part->desc, part->base);
+  if (s == HN_NO_SLOT) return s;
+  hn_slot *a = &l->plan->slots.ptr[s];
+  const uint64_t bytes = (uint64_t)part->offset * hone_dtype_size(part->desc.dtype);
+  a->offset += bytes;
+  if (a->constant) a->constant = (const char *)a->constant + bytes;
   return s;
 }
 

@@ -29,7 +29,7 @@ typedef struct hn_slot {
   const void *constant;
   const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
                                   `constant` shows where they come from */
-  uint64_t offset, bytes;
+  uint64_t offset, bytes;      /* offset: in the arena; of an alias: from where its root begins */
   uint32_t first,
       last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
 } hn_slot;
