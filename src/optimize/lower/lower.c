@@ -1,4 +1,5 @@
 /* Emits the steps. See lower.h for the parts. */
+#include "optimize/lower/attention.h"
 #include "optimize/lower/emit.h"
 
 #include "base/error.h"
@@ -339,6 +340,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   if ((status = hn_lower_units(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_patterns(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_qdq(&l, error)) != HONE_OK) goto done;
+  if ((status = hn_lower_attention(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_fuse(&l, error)) != HONE_OK) goto done;
   for (size_t i = 0; i < l.units.len; i++)
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);

@@ -1,0 +1,41 @@
+/* Attention kernels: the part of softmax(scale Q K^T + masks) V that is no matrix product, in the form that
+ * needs one block of keys at a time (online softmax). */
+#ifndef HN_KERNELS_ATTENTION_H
+#define HN_KERNELS_ATTENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/kernel.h"
+
+enum { HN_ATTENTION_MASKS = 3 };
+
+typedef enum hn_mask_kind {
+  HN_MASK_ADD,  /* t + value * mask, f32 */
+  HN_MASK_KEEP, /* mask ? t : value, one byte an element */
+  HN_MASK_DROP  /* mask ? value : t */
+} hn_mask_kind;
+
+typedef struct hn_mask_row {
+  hn_mask_kind kind;
+  const void *at;
+  ptrdiff_t step; /* 1, or 0: one element for the whole row */
+  float value;
+} hn_mask_row;
+
+typedef struct hn_attention_ops {
+  /* n scores x become exp(t - m): t = scale x with the masks applied in order, m = max(*top, max t). *top
+   * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by the
+   * whole row. */
+  float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
+  /* x * factor in place. */
+  void (*scale)(float *x, size_t n, float factor);
+} hn_attention_ops;
+
+/* The best table at or below a tier. */
+static inline const hn_attention_ops *hn_attention_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("attention", "f32", isa);
+  return k ? (const hn_attention_ops *)k->ops : NULL;
+}
+
+#endif
