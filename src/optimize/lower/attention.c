@@ -43,8 +43,8 @@ static bool leads_to_product(const hn_value *v, int depth) {
 
 typedef struct chain {
   hone_node *product;
-  double scale;       /* of the product */
-  uint32_t n_masks;   /* in the order from Softmax upwards */
+  double scale;     /* of the product */
+  uint32_t n_masks; /* in the order from Softmax upwards */
   hn_value *mask[3];
   const hn_value *at[3]; /* the scores where it is applied */
   int64_t kind[3];
@@ -80,8 +80,7 @@ static hn_match_result walk_up(hn_value *v, chain *c, hn_node_list *nodes, hone_
     const int first = where ? 1 : 0;
     const int way = leads_to_product(n->in[first], 0) ? first : first + 1;
     hn_value *scores = n->in[way], *other = n->in[2 * first + 1 - way];
-    if (!hn_same_shape(&scores->desc, &v->desc))
-      return NEAR(why, "'%.80s' makes the scores larger", n->name);
+    if (!hn_same_shape(&scores->desc, &v->desc)) return NEAR(why, "'%.80s' makes the scores larger", n->name);
     if (hn_is_op(n, "Mul") || hn_is_op(n, "Div")) {
       if (!hn_constant_scalar(other, &x)) return NEAR(why, "'%.80s' scales by no constant number", n->name);
       c->scale *= hn_is_op(n, "Div") ? 1 / x : x;
@@ -164,8 +163,8 @@ static void own(hn_attention_hit *hit, const hn_node_list *via) {
         if (!v) continue;
         mine = !v->is_output;
         for (size_t u = 0; u < v->users.len && mine; u++)
-          mine = v->users.ptr[u].node->graph == n->graph &&
-                 hn_node_list_has(&hit->nodes, v->users.ptr[u].node);
+          mine =
+              v->users.ptr[u].node->graph == n->graph && hn_node_list_has(&hit->nodes, v->users.ptr[u].node);
         for (uint32_t k = 0; k < hit->n_in && mine; k++) mine = hit->in[k].base != v;
       }
       if (mine) more |= hn_node_list_add(&hit->nodes, via->at[i]) && hn_node_list_has(&hit->nodes, n);

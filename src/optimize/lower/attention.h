@@ -1,5 +1,5 @@
-/* Attention as exporters spell it out, found in a graph. Inside of optimize/lower only, but for use_operators,
- * which reports what was found and what nearly was.
+/* Attention as exporters spell it out, found in a graph. Inside of optimize/lower only, but for
+ * use_operators, which reports what was found and what nearly was.
  *
  *   scores = MatMul(q, k)                     any number of batch dimensions
  *   any of: Mul or Div by a constant, Add of a mask, Where with a mask, Reshape of the batch dimensions

@@ -2,6 +2,7 @@
  *
  * Where the model's own opset has it, so that other engines recognise it too. The spellings are those of
  * optimize/lower/patterns; at older opsets lowering fuses them without touching the graph. */
+#include "optimize/lower/attention.h"
 #include "optimize/lower/patterns.h"
 #include "optimize/passes/common/pass.h"
 
@@ -10,6 +11,20 @@ static hone_node *linked_copy(hn_pass_context *ctx, const hn_pattern_hit *h) {
   hone_node *n = hn_make_node(ctx, h->root, op->op_type, op->in, op->n_in, &h->root->out[0]->desc);
   if (!n || !hn_node_copy_attrs(n, op)) return hn_pass_memory(ctx), NULL;
   return hn_inherit(ctx, n, op) ? n : NULL;
+}
+
+/* Attention has no operator before opset 23, and views around it that no operator expresses. */
+static void report_attention(hn_pass_context *ctx) {
+  for (hone_node *n = ctx->graph->first; n; n = n->next) {
+    hn_attention_hit hit;
+    hone_reason why = {""};
+    if (!hn_is_op(n, "Softmax")) continue;
+    hn_match_result r = hn_attention_match(n, &hit, &why);
+    if (r == HN_MATCH_YES)
+      hn_pass_record_add(ctx, false, hit.nodes.at, hit.nodes.n, "this is attention; lowering fuses it");
+    else if (r == HN_MATCH_NEAR)
+      hn_pass_record_add(ctx, false, &n, 1, "nearly attention: %s", why.text);
+  }
 }
 
 static hn_pass_result run(hn_pass_context *ctx) {
@@ -40,6 +55,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
     hn_remove_unread(h->root, (int)h->n_nodes);
   }
   hn_vec_free(&hits);
+  if (result != HN_PASS_FAIL) report_attention(ctx);
   return result;
 }
 

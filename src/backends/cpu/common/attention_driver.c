@@ -76,11 +76,7 @@ static void pack_keys(const job *j, const float *k, int64_t n, float *dst) {
 static void product(const job *j, const float *a, ptrdiff_t lda, const float *b, float *c, ptrdiff_t ldc,
                     int64_t rows, int64_t n, int64_t k, bool accumulate) {
   const hn_gemm_ops *o = j->gemm;
-  hn_gemm_tile t = {.lda = lda,
-                    .ldc = ldc,
-                    .k = (size_t)k,
-                    .segment = (size_t)k,
-                    .accumulate = accumulate};
+  hn_gemm_tile t = {.lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
   for (int64_t c0 = 0; c0 < n; c0 += o->nr) {
     t.n = (uint32_t)(n - c0 < o->nr ? n - c0 : o->nr);
     t.b = b + c0 * k;
@@ -101,9 +97,9 @@ static void weigh(const job *j, const void *const *mask, float *score, int64_t r
   for (uint32_t i = 0; i < p->n_masks; i++) {
     const hn_attention_mask *from = &p->mask[i];
     const int64_t at = row * (HN_FAULT("attention_mask_row") ? 0 : from->row) + key * from->col;
-    m[i] = (hn_mask_row){from->kind,
-                         (const char *)mask[i] + at * (from->kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1),
-                         from->col, from->value};
+    m[i] = (hn_mask_row){
+        from->kind, (const char *)mask[i] + at * (from->kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1),
+        from->col, from->value};
   }
   const float before = *top;
   const float part = j->ops->row(score, (size_t)keys, p->scale, m, p->n_masks, top);
@@ -132,7 +128,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
   const void *mask[HN_ATTENTION_MASKS];
   for (uint32_t m = 0; m < p->n_masks; m++)
-    mask[m] = (const char *)j->mask[m] + at_m[m] * (p->mask[m].kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1);
+    mask[m] =
+        (const char *)j->mask[m] + at_m[m] * (p->mask[m].kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1);
   const int64_t r0 = index % p->chunks * p->chunk_rows;
   const int64_t r1 = r0 + p->chunk_rows < p->rows ? r0 + p->chunk_rows : p->rows;
   float *packed_k = j->workspace + (int64_t)thread * p->thread_floats, *packed_v = packed_k + p->v_at,

@@ -25,8 +25,8 @@ typedef struct hn_mask_row {
 
 typedef struct hn_attention_ops {
   /* n scores x become exp(t - m): t = scale x with the masks applied in order, m = max(*top, max t). *top
-   * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by the
-   * whole row. */
+   * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by
+   * the whole row. */
   float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
   /* x * factor in place. */
   void (*scale)(float *x, size_t n, float factor);

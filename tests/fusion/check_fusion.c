@@ -1,0 +1,172 @@
+/* check_fusion: what lowering makes of a graph, and whether that computes the same.
+ *
+ * usage: check_fusion CASES [--filter TEXT] [--expect-failure]
+ * A case:   == name
+ *           steps: FusedAttention 1, MatMul 0       (kinds of steps that must occur so often; optional)
+ *           <graph in the text form of models>
+ * Every case runs at level 2 on three threads in every instruction tier that the machine has, against the
+ * reference plan, within 2e-5 of each output's range; infinities and NaN must agree. */
+#include "base/rng.h"
+#include "base/str.h"
+#include "model/ir/text.h"
+
+#include <hone/session.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_INPUTS = 12, THREADS = 3 };
+
+static int failures;
+static hn_rng rng;
+
+static void fail(const char *name, const char *isa, const char *what) {
+  printf("FAIL %s%s%s: %s\n", name, isa ? " on " : "", isa ? isa : "", what);
+  failures++;
+}
+
+static void fill(hone_tensor *t) {
+  const int64_t n = hone_desc_count(&t->desc);
+  for (int64_t i = 0; i < n; i++) {
+    const double u = hn_rng_unit(&rng);
+    switch (t->desc.dtype) {
+    case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)(4 * u - 2); break;
+    case HONE_DTYPE_BOOL: ((uint8_t *)t->data)[i] = u < 0.7; break;
+    case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)(u * 2); break;
+    default:
+      memset((char *)t->data + (size_t)i * hone_dtype_size(t->desc.dtype), 0, hone_dtype_size(t->desc.dtype));
+    }
+  }
+}
+
+/* "FusedAttention 1, MatMul 0" against the plan. */
+static void count_steps(const char *name, const char *isa, const char *wanted, const hone_plan *plan) {
+  while (*wanted) {
+    char anchor[64], what[192];
+    int want, used, have = 0;
+    if (sscanf(wanted, " %63s %d%n", anchor, &want, &used) != 2) {
+      fail(name, NULL, "a steps: line that cannot be read");
+      return;
+    }
+    wanted += used + strspn(wanted + used, ", ");
+    for (uint32_t i = 0; i < hone_plan_steps(plan); i++) {
+      hone_step_info info;
+      const size_t n = strlen(anchor);
+      have += hone_plan_step(plan, i, &info) && strncmp(info.what, anchor, n) == 0 &&
+              (info.what[n] == 0 || info.what[n] == ' ');
+    }
+    if (have != want) {
+      snprintf(what, sizeof what, "%d steps of %s, not %d", have, anchor, want);
+      fail(name, isa, what);
+    }
+  }
+}
+
+static void compare(const char *name, const char *isa, const hone_tensor *got, const hone_tensor *want) {
+  const float *a = got->data, *b = want->data;
+  const int64_t n = hone_desc_count(&want->desc);
+  double range = 1e-6;
+  char what[160];
+  if (want->desc.dtype != HONE_DTYPE_F32) return;
+  for (int64_t i = 0; i < n; i++)
+    if (isfinite(b[i]) && fabs(b[i]) > range) range = fabs(b[i]);
+  for (int64_t i = 0; i < n; i++) {
+    if (isnan(a[i]) ? isnan(b[i]) : a[i] == b[i] || fabs((double)a[i] - b[i]) <= 2e-5 * range) continue;
+    snprintf(what, sizeof what, "element %lld is %g, not %g", (long long)i, a[i], b[i]);
+    fail(name, isa, what);
+    return;
+  }
+}
+
+static hone_status run(const char *isa, hone_model *m, bool reference, const hone_tensor *const *in,
+                       hone_engine **e, hone_plan **p, hone_context **c, hone_error *error) {
+  hone_engine_options eo = {.threads = THREADS, .isa = isa};
+  hone_plan_options po = {.level = reference ? 0 : 2, .reference = reference};
+  hone_status s = hone_engine_create(&eo, e, error);
+  if (s == HONE_OK) s = hone_plan_create(*e, m, &po, p, error);
+  if (s == HONE_OK) s = hone_context_create(*p, c, error);
+  return s == HONE_OK ? hone_context_run(*c, in, NULL, error) : s;
+}
+
+static void check(const char *name, const char *steps, const char *text) {
+  static const char *const tiers[] = {NULL, "amx", "avx512bf16", "avx512", "avx2", "scalar"};
+  hone_error error = {0};
+  hn_model *m = NULL;
+  hone_tensor data[MAX_INPUTS] = {0};
+  const hone_tensor *in[MAX_INPUTS] = {NULL};
+  hone_engine *e[2] = {NULL};
+  hone_plan *p[2] = {NULL};
+  hone_context *c[2] = {NULL};
+  char line[900];
+  hone_status s = hn_model_parse(name, text, strlen(text), &m, &error);
+  if (s == HONE_OK) s = hn_model_resolve(m, &error);
+  if (s == HONE_OK) s = hn_model_infer(m, &error);
+  rng = (hn_rng){7};
+  for (size_t i = 0; s == HONE_OK && i < m->graph->inputs.len && i < MAX_INPUTS; i++) {
+    data[i].desc = m->graph->inputs.ptr[i]->desc;
+    data[i].data = aligned_alloc(64, ((size_t)hone_desc_bytes(&data[i].desc) + 64) / 64 * 64);
+    fill(&data[i]);
+    in[i] = &data[i];
+  }
+  if (s == HONE_OK) s = run(NULL, m, true, in, &e[0], &p[0], &c[0], &error);
+  for (size_t t = 0; s == HONE_OK && t < sizeof tiers / sizeof *tiers; t++) {
+    s = run(tiers[t], m, false, in, &e[1], &p[1], &c[1], &error);
+    if (s == HONE_OK) {
+      count_steps(name, tiers[t], steps, p[1]);
+      for (uint32_t i = 0; i < hone_plan_outputs(p[0]); i++)
+        compare(name, tiers[t], hone_context_output(c[1], i), hone_context_output(c[0], i));
+    }
+    hone_context_destroy(c[1]);
+    hone_plan_destroy(p[1]);
+    hone_engine_destroy(e[1]);
+    c[1] = NULL, p[1] = NULL, e[1] = NULL;
+    if (s != HONE_OK && tiers[t]) s = HONE_OK, error = (hone_error){0}; /* not on this machine */
+  }
+  hone_error_format(&error, line, sizeof line);
+  if (s != HONE_OK) fail(name, NULL, line);
+  hone_context_destroy(c[0]);
+  hone_plan_destroy(p[0]);
+  hone_engine_destroy(e[0]);
+  for (int i = 0; i < MAX_INPUTS; i++) free(data[i].data);
+  if (m) hone_model_release(m);
+}
+
+int main(int argc, char **argv) {
+  const char *file = NULL, *filter = "";
+  bool expect_failure = false;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc)
+      filter = argv[++i];
+    else if (strcmp(argv[i], "--expect-failure") == 0)
+      expect_failure = true;
+    else
+      file = argv[i];
+  }
+  FILE *f = file ? fopen(file, "r") : NULL;
+  if (!f) return fprintf(stderr, "usage: check_fusion CASES [--filter TEXT] [--expect-failure]\n"), 2;
+  char line[4096], name[128] = "", steps[256] = "";
+  hn_str text = {0};
+  int cases = 0;
+  for (bool more = true; more;) {
+    more = fgets(line, sizeof line, f) != NULL;
+    if (!more || strncmp(line, "== ", 3) == 0) {
+      if (*name && strstr(name, filter)) {
+        check(name, steps, text.ptr ? text.ptr : "");
+        cases++;
+      }
+      hn_str_free(&text);
+      text = (hn_str){0};
+      *steps = 0;
+      if (more) snprintf(name, sizeof name, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
+    } else if (strncmp(line, "steps: ", 7) == 0)
+      snprintf(steps, sizeof steps, "%.*s", (int)strcspn(line + 7, "\n"), line + 7);
+    else if (*name)
+      hn_str_puts(&text, line);
+  }
+  hn_str_free(&text);
+  fclose(f);
+  printf("%d cases, %d failures\n", cases, failures);
+  return expect_failure ? failures == 0 : failures != 0 || cases == 0;
+}

@@ -1,0 +1,15 @@
+# check_fusion: graphs through lowering, against the reference plan. In builds with faults, each fault that the sources of
+# fused steps contain must be noticed.
+hone_test_tool(check_fusion check_fusion.c)
+hone_ctest(check_fusion check_fusion tests/fusion/cases.txt)
+if(HONE_FAULTS)
+  foreach(source common/attention_driver)
+    file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source}.c text)
+    string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
+    list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
+    foreach(fault ${faults})
+      hone_ctest(fusion_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
+        $<TARGET_FILE:check_fusion> tests/fusion/cases.txt --expect-failure)
+    endforeach()
+  endforeach()
+endif()
