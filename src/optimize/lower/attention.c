@@ -27,11 +27,12 @@ static bool regroups(const hone_node *n) {
 
 static bool computed(const hn_value *v) { return v && !v->constant && v->desc.dtype == HONE_DTYPE_F32; }
 
-/* Does the product of two computed matrices stand at the upper end of v? */
+/* Does a product with a computed matrix stand at the upper end of v? (Constant queries are learned ones;
+ * constant keys are the weights of a layer.) */
 static bool leads_to_product(const hn_value *v, int depth) {
   const hone_node *n = v && depth < MAX_CHAIN && !v->is_output ? v->producer : NULL;
   if (!n || n->graph != v->graph || n->domain[0] || !n->n_in) return false;
-  if (hn_is_op(n, "MatMul")) return computed(n->in[0]) && computed(n->in[1]);
+  if (hn_is_op(n, "MatMul")) return n->in[0]->desc.dtype == HONE_DTYPE_F32 && computed(n->in[1]);
   if (regroups(n)) return leads_to_product(n->in[0], depth + 1);
   if (hn_is_op(n, "Mul") || hn_is_op(n, "Add"))
     return leads_to_product(n->in[0], depth + 1) || leads_to_product(n->in[1], depth + 1);

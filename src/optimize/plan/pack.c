@@ -156,8 +156,12 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
     hone_tensor t = {s->desc, (void *)(uintptr_t)s->constant};
     if (s->deferred || (c->aligned && !hn_is_aligned(&t))) status = keep(k, i, error);
   }
-  for (uint32_t i = 0; i < p->slots.len; i++)
-    if (p->slots.ptr[i].place == HN_PLACE_CONST) p->slots.ptr[i].constant = root_of(p, i)->constant;
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    if (s->place != HN_PLACE_CONST) continue;
+    s->constant = root_of(p, i)->constant;
+    if (s->alias != HN_NO_SLOT && s->offset) s->constant = (const char *)s->constant + s->offset;
+  }
   for (size_t j = 0; j < p->steps.len; j++) {
     hn_step *s = &p->steps.ptr[j];
     hone_step_tensor *in = (hone_step_tensor *)(uintptr_t)s->desc.input; /* the plan's own array */
