@@ -290,7 +290,7 @@ typedef struct hone_tactic_need {
    * which may only look at whether it is constant. Weights that are in the blob: hone then lets go of the
    * originals. */
   uint32_t packed;
-  uint32_t bytewise; /* bit i: run copies bytes of constant input i, whatever their alignment */
+  uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
 } hone_tactic_need;
 
 /* One run of a step. */

@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+hn_draft *hn_draft_scratch(hn_lowering *l) {
+  if (!l->draft) l->draft = HN_NEW(l->temp, hn_draft);
+  return l->draft;
+}
+
 static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
   return hone_desc_same_dims(d, out);
 }

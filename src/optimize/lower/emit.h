@@ -39,6 +39,8 @@ typedef struct hn_draft {
   hone_pw_program program;
 } hn_draft;
 
+/* The one draft of this lowering: it is large, and only one is looked at at a time. NULL: out of memory. */
+hn_draft *hn_draft_scratch(hn_lowering *l);
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
  * not expressible in this layout. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d);

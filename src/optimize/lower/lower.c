@@ -45,7 +45,7 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
 }
 
 bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
-  hn_draft *d = HN_NEW(l->temp, hn_draft);
+  hn_draft *d = hn_draft_scratch(l);
   const hone_tactic_desc *t;
   double s;
   return d && choose(l, u, 0, d, &t, &s, NULL);
@@ -53,7 +53,7 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
 
 /* Lets the tactics shorten epilogues that none of them takes. */
 static void trim(hn_lowering *l, hn_unit *u) {
-  hn_draft *d = HN_NEW(l->temp, hn_draft);
+  hn_draft *d = hn_draft_scratch(l);
   uint32_t keep = d ? u->n_absorbed : 0;
   for (; keep > 0; keep--) {
     const hone_tactic_desc *t;
@@ -258,7 +258,7 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
     status = emit_transpose_view(l, u, &done, error);
     if (status != HONE_OK || done) return status;
   }
-  hn_draft *d = HN_NEW(l->temp, hn_draft);
+  hn_draft *d = hn_draft_scratch(l);
   if (!d) return hn_fail_memory(error, sizeof *d, "lowering");
   hn_str why = {0};
   const hone_tactic_desc *tactic = NULL;

@@ -65,6 +65,7 @@ typedef struct hn_lowering {
   hn_arena *temp;
   HN_VEC(hn_unit *) units; /* in order of their root nodes */
   hn_unit **by_value;      /* value id -> unit that makes it */
+  struct hn_draft *draft;  /* see hn_draft_scratch */
   uint32_t *
       *slot_of; /* value id -> slot per layout (row-major, channels-last), HN_NO_SLOT where there is none */
 } hn_lowering;

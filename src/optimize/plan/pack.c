@@ -178,7 +178,7 @@ static size_t gathered(const hn_plan *p, const hn_step *s, uint32_t i) {
   if (s->in[i] == HN_NO_SLOT || !packs(s, i)) return 0;
   const hn_slot *r = root_of(p, s->in[i]);
   hone_tensor t = {r->desc, (void *)(uintptr_t)r->constant};
-  return r->place == HN_PLACE_CONST && (r->deferred || !hn_is_aligned(&t))
+  return r->place == HN_PLACE_CONST && (r->deferred || (!any_alignment(s, i) && !hn_is_aligned(&t)))
              ? hn_round_up(r->bytes, HN_MEM_ALIGN)
              : 0;
 }

@@ -12,7 +12,12 @@ static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, i
   for (size_t j = 0; j < 16; j++) {
     if (j < live) {
       const float *column = b + (int64_t)j * sn;
-      for (size_t k = 0; k < HN_BF16_STEP; k++) row[k] = at[k] < 0 ? 0 : column[at[k]] * scale;
+      for (size_t k = 0; k < HN_BF16_STEP; k++) {
+        row[k] = 0;
+        if (at[k] < 0) continue;
+        memcpy(&row[k], column + at[k], sizeof row[k]); /* weights of a file lie at any alignment */
+        row[k] *= scale;
+      }
       o->split(row, HN_BF16_STEP, (uint16_t *)(void *)h, lo ? (uint16_t *)(void *)l : NULL);
     } else if (j == live) {
       memset(h, 0, sizeof h), memset(l, 0, sizeof l);

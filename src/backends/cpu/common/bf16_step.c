@@ -155,6 +155,7 @@ hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3
   if (!describe(s, m, x3, &d, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
+  n->bytewise = 1u << 1;
   n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
   n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
   return HONE_OK;

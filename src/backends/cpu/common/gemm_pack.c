@@ -5,6 +5,13 @@
 
 #include "base/fault.h"
 
+/* Weights of a file lie at any alignment. */
+static inline float load(const float *p) {
+  float x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
 /* Rows of B contiguous: copy w floats at a time. */
 static void pack_rows(const float *b, ptrdiff_t sk, size_t k, size_t live, size_t w, float *dst) {
   for (size_t i = 0; i < k; i++, b += sk, dst += w) {
@@ -21,7 +28,7 @@ static void pack_strided(const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, s
     size_t k1 = k0 + BLOCK < k ? k0 + BLOCK : k;
     for (size_t j = 0; j < live; j++) {
       const float *col = b + (ptrdiff_t)j * sn;
-      for (size_t i = k0; i < k1; i++) dst[i * w + j] = col[(ptrdiff_t)i * sk];
+      for (size_t i = k0; i < k1; i++) dst[i * w + j] = load(col + (ptrdiff_t)i * sk);
     }
     for (size_t i = k0; i < k1 && live < w; i++) memset(dst + i * w + live, 0, (w - live) * sizeof(float));
   }
@@ -56,7 +63,7 @@ void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, in
         for (int64_t t = 0; t < n_taps; t++) {
           const float *tap = column + (tap_list ? tap_list[t] : t) * s_tap;
           float *d = panel + (size_t)(t * cin + i0) * width + j;
-          for (int64_t i = 0; i < rows; i++) d[(size_t)i * width] = tap[i * s_ci];
+          for (int64_t i = 0; i < rows; i++) d[(size_t)i * width] = load(tap + i * s_ci);
         }
       }
     }

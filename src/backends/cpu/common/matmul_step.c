@@ -28,7 +28,7 @@ hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_
   hone_reason why;
   if (!describe(s, m, &d, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
-  n->packed = d.p.packed ? 1u << 1 : 0;
+  n->packed = n->bytewise = d.p.packed ? 1u << 1 : 0;
   n->workspace_bytes = hn_matmul_workspace(&d.p, m->threads) * 4;
   return HONE_OK;
 }

@@ -70,7 +70,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
-  n->packed = h.dynamic ? 0 : 1u << 1;
+  n->packed = n->bytewise = h.dynamic ? 0 : 1u << 1;
   n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads +
                        (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
   return HONE_OK;
