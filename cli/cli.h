@@ -220,6 +220,9 @@ const char *cli_commit(void); /* git revision of the source; NULL: unknown */
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 
+/* Says so when the machine was busy while its peaks were measured, and returns whether it was. */
+bool cli_note_busy(const hone_roofs *roofs);
+
 /* What was recorded of a session's runs. */
 typedef struct cli_profile {
   hone_facts *facts;

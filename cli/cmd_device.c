@@ -11,6 +11,7 @@ static int run(const cli_args *args) {
   hone_roofs r;
   if (hone_roofs_measure((uint32_t)args->threads, args->again, &r, &error) != HONE_OK)
     return cli_report(&error);
+  cli_note_busy(&r);
   if (args->json) {
     json_t *roofs = json_array();
     json_array_append_new(roofs, level("f32", r.f32_gflops, "GFLOP/s"));
@@ -20,9 +21,11 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
     json_array_append_new(roofs, level("DRAM", r.dram_gbs, "GB/s"));
-    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o}", "device", "cpu", "name", r.cpu, "threads",
-                                    (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
-                                    r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null()));
+    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:b}", "device", "cpu", "name", r.cpu,
+                                    "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
+                                    r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(),
+                                    "others_share", cli_real(r.others), "quiet",
+                                    r.others <= HONE_ROOFS_QUIET));
   }
   printf("%s, %u threads\n\n", r.cpu, r.threads);
   printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
@@ -48,12 +51,13 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_device = {
-    "device",
-    "",
-    "measure the machine's peaks: FLOP/s and bandwidths",
-    "Takes about two seconds; the result is cached by processor, thread count and version.",
-    options,
-    0,
-    0,
-    run};
+const cli_command cli_cmd_device = {"device",
+                                    "",
+                                    "measure the machine's peaks: FLOP/s and bandwidths",
+                                    "Takes about two seconds; the result is cached by processor, thread "
+                                    "count and version, unless other processes took\n"
+                                    "more than a tenth of the processors meanwhile.",
+                                    options,
+                                    0,
+                                    0,
+                                    run};

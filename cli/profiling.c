@@ -6,6 +6,14 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+bool cli_note_busy(const hone_roofs *r) {
+  if (r->others <= HONE_ROOFS_QUIET) return false;
+  cli_note(
+      "other processes took %.0f %% of the processors while the peaks were measured: too low, and not kept",
+      100 * r->others);
+  return true;
+}
+
 static void add_roofs(hone_facts *facts, uint32_t threads, hone_roofs *roofs) {
   hone_error error = {0};
   if (hone_roofs_measure(threads, false, roofs, &error) != HONE_OK) {
@@ -13,6 +21,8 @@ static void add_roofs(hone_facts *facts, uint32_t threads, hone_roofs *roofs) {
     return;
   }
   const hone_roofs r = *roofs;
+  if (cli_note_busy(&r))
+    hone_facts_add_unmeasured(facts, "machine roofs at rest", "other processes were busy: they are too low");
   const struct {
     const char *name;
     double gflops, gbs;

@@ -6,10 +6,11 @@ class Roofs:
     """What `hone device` measures, by thread count: GFLOP/s and GB/s."""
 
     def __init__(self, hone, threads):
-        self.of, self.machine = {}, ""
+        self.of, self.machine, self.others = {}, "", {}
         for t in threads:
             d = json_of([hone, "device", "--again", "-t", str(t), "--json"])
             self.machine = d["name"]
+            self.others[t] = 0 if d["quiet"] else d["others_share"]
             self.of[t] = {r["name"]: r["value"] for r in d["roofs"] if r["value"]}
 
     def peak(self, threads, precision):
@@ -21,6 +22,8 @@ class Roofs:
     def lines(self):
         for t, roofs in self.of.items():
             yield "%d thread%s: " % (t, "s" * (t > 1)) + ", ".join("%s %.4g" % r for r in roofs.items())
+            if self.others[t]:
+                yield "too low, others took %.0f %% of the processors" % (100 * self.others[t])
 
 
 def floor_ms(facts, roofs, threads, precision):

@@ -83,7 +83,11 @@ typedef struct hone_roofs {
   double f32_gflops, bf16_gflops, int8_gops;
   double l1_gbs, l2_gbs, l3_gbs, dram_gbs; /* reading */
   uint64_t l1_bytes, l2_bytes, l3_bytes;   /* capacity of one cache; 0: the system does not say */
+  double others; /* share of the processors' time that other processes took while measuring, 0 to 1 */
 } hone_roofs;
+
+/* With a larger share of others the figures are too low: they are given, but not kept. */
+#define HONE_ROOFS_QUIET 0.1
 
 /* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless
  * `again`. */

@@ -62,6 +62,12 @@ void hn_release_pages(void *p, size_t size);
 /* Resident set of this process now and at its peak; available memory of the system. 0: not known. */
 uint64_t hn_rss_bytes(void);
 uint64_t hn_rss_peak_bytes(void);
+
+/* Seconds for which the processors that this process may use were busy since the system's start, whoever used
+ * them, other guests of the host included; negative: the system does not say. */
+double hn_cpu_busy_seconds(void);
+/* Processor time of this process, all threads. */
+double hn_cpu_own_seconds(void);
 uint64_t hn_memory_available(void);
 
 /* Shared libraries. */

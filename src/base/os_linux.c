@@ -242,6 +242,34 @@ uint32_t hn_cpu_count(void) {
   return n > 0 ? (uint32_t)n : 1;
 }
 
+double hn_cpu_busy_seconds(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  FILE *f = fopen("/proc/stat", "re");
+  double ticks = 0;
+  bool found = false;
+  char line[512];
+  while (f && fgets(line, sizeof line, f) && strncmp(line, "cpu", 3) == 0) {
+    int cpu;
+    double v[8] = {0}; /* user nice system idle iowait irq softirq steal */
+    if (sscanf(line, "cpu%d %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, v, v + 1, v + 2, v + 3, v + 4, v + 5,
+               v + 6, v + 7) < 5)
+      continue; /* the sum of all, "cpu  " */
+    if (cpu < 0 || cpu >= CPU_SETSIZE || (CPU_COUNT(&set) && !CPU_ISSET((size_t)cpu, &set))) continue;
+    ticks += v[0] + v[1] + v[2] + v[5] + v[6] + v[7];
+    found = true;
+  }
+  if (f) fclose(f);
+  return found ? ticks / (double)sysconf(_SC_CLK_TCK) : -1;
+}
+
+double hn_cpu_own_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static bool read_text(const char *path, char *buf, size_t size) {
   FILE *f = fopen(path, "re");
   if (!f) return false;

@@ -75,6 +75,8 @@ static hone_status measure(uint32_t threads, hone_roofs *r, hone_error *error) {
   status = hn_pool_create(threads, &pool, error);
   if (status != HONE_OK) goto done;
   job j = {.buffer = buffer, .sink = sink};
+  double busy = hn_cpu_busy_seconds(), own = hn_cpu_own_seconds();
+  uint64_t start = hn_now_ns();
   j.loop = loops.f32, r->f32_gflops = best_rate(pool, threads, &j) * 1e-9;
   j.loop = loops.bf16, r->bf16_gflops = best_rate(pool, threads, &j) * 1e-9;
   j.loop = loops.int8, r->int8_gops = best_rate(pool, threads, &j) * 1e-9;
@@ -89,6 +91,9 @@ static hone_status measure(uint32_t threads, hone_roofs *r, hone_error *error) {
   j.bytes = l2 / 2, r->l2_gbs = best_rate(pool, threads, &j) * 1e-9;
   j.bytes = l3_part, r->l3_gbs = best_rate(pool, threads, &j) * 1e-9;
   j.bytes = dram, r->dram_gbs = best_rate(pool, threads, &j) * 1e-9;
+  busy = busy < 0 ? 0 : hn_cpu_busy_seconds() - busy - (hn_cpu_own_seconds() - own);
+  r->others = busy / ((double)(hn_now_ns() - start) * 1e-9 * hn_cpu_count());
+  r->others = r->others < 0 ? 0 : r->others > 1 ? 1 : r->others;
 done:
   hn_pool_destroy(pool);
   for (uint32_t i = 0; buffer && i < threads; i++) hn_free(buffer[i]);
@@ -157,6 +162,6 @@ hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, ho
   snprintf(out->cpu, sizeof out->cpu, "%s", cpu->brand);
   if (!again && cache_read(out)) return HONE_OK;
   hone_status status = measure(out->threads, out, error);
-  if (status == HONE_OK) cache_write(out);
+  if (status == HONE_OK && out->others <= HONE_ROOFS_QUIET) cache_write(out);
   return status;
 }

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -471,6 +473,35 @@ static void test_tune(void **state) {
   assert_no_leftovers();
 }
 
+/* Peaks measured beside busy processes are called what they are, and not kept. */
+static void test_busy_device(void **state) {
+  (void)state;
+  pid_t others[2];
+  for (int i = 0; i < 2; i++) {
+    others[i] = fork();
+    if (others[i] == 0)
+      for (;;) continue;
+  }
+  process p = RUN("device", "--threads", "1", "--again", "--json");
+  for (int i = 0; i < 2; i++) {
+    kill(others[i], SIGKILL);
+    waitpid(others[i], NULL, 0);
+  }
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (processors <= 8) { /* else two busy ones are no tenth */
+    assert_true(json_is_false(json_object_get(doc, "quiet")));
+    assert_true(json_real_value(json_object_get(doc, "others_share")) > 0.1);
+    assert_non_null(strstr(p.err, "other processes took"));
+    char command[300];
+    snprintf(command, sizeof command, "! grep -q '| 1 threads' '%s'/hone/roofs-*.txt 2>/dev/null", folder);
+    assert_int_equal(system(command), 0);
+  }
+  json_decref(doc);
+  process_free(&p);
+}
+
 static void test_device_and_version(void **state) {
   (void)state;
   process p = RUN("device", "--json");
@@ -506,6 +537,7 @@ int main(void) {
       cmocka_unit_test(test_labels),
       cmocka_unit_test(test_interrupt),
       cmocka_unit_test(test_tune),
+      cmocka_unit_test(test_busy_device),
       cmocka_unit_test(test_device_and_version),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
