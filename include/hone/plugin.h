@@ -255,7 +255,18 @@ typedef struct hone_step {
   const hone_pw_program *program; /* Pointwise only */
   hone_cost cost;
   hone_math math;
+  uint32_t n_parts; /* "ConvChain": the steps that it stands for, in order; 0 for all others */
+  const struct hone_step_part *part;
 } hone_step;
+
+#define HONE_PART_CHAINED 0xffffffffu
+
+/* A part of a chain: its own step, whose input 0 is what the part before gives (it never reaches memory), and
+ * where its inputs stand among those of the whole. */
+typedef struct hone_step_part {
+  const hone_step *step;
+  const uint32_t *input; /* [step->n_inputs] indices of the whole's inputs, or HONE_PART_CHAINED */
+} hone_step_part;
 
 /* ---------------------------------------------------------------- tactics */
 

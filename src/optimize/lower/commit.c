@@ -91,9 +91,11 @@ hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, u
 
 static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
   hn_str s = {0};
+  for (uint32_t k = 0; k < u->n_parts; k++)
+    hn_str_printf(&s, "%s%s", k ? " + " : "", describe(l, u->parts[k], u->parts[k]->n_absorbed));
   bool group = u->kind == HN_UNIT_POINTWISE;
   uint32_t n = group ? u->n_absorbed : n_epi;
-  if (!group) hn_str_puts(&s, u->anchor);
+  if (!group && !u->n_parts) hn_str_puts(&s, u->anchor);
   for (uint32_t k = 0; k < n && s.len < 160; k++)
     hn_str_printf(&s, "%s%s", s.len ? " + " : "",
                   u->absorbed[k]->n_nodes > 1 ? u->absorbed[k]->anchor : u->absorbed[k]->node->op_type);
@@ -103,16 +105,26 @@ static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
   return text ? text : "";
 }
 
+/* All nodes of a unit with its first n_epi absorbed units; list NULL: only counts them. */
+static uint32_t collect(const hn_unit *u, uint32_t n_epi, const hone_node **list) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < u->n_parts; k++)
+    n += collect(u->parts[k], u->parts[k]->n_absorbed, list ? list + n : NULL);
+  for (uint32_t k = 0; k < (u->n_parts ? 0 : u->n_nodes); k++, n++)
+    if (list) list[n] = u->nodes[k];
+  for (uint32_t k = 0; k < n_epi; k++)
+    for (uint32_t j = 0; j < u->absorbed[k]->n_nodes; j++, n++)
+      if (list) list[n] = u->absorbed[k]->nodes[j];
+  return n;
+}
+
 /* Records which graph nodes (and so which nodes of the file) the step stands for. */
 hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error) {
   hn_arena *a = &l->plan->arena;
-  uint32_t n = u->n_nodes, origins = 0;
-  for (uint32_t k = 0; k < n_epi; k++) n += u->absorbed[k]->n_nodes;
+  uint32_t n = collect(u, n_epi, NULL), origins = 0;
   s->nodes = HN_NEW_ARRAY(a, const hone_node *, n);
   if (!s->nodes) return hn_fail_memory(error, n, "a step");
-  for (uint32_t k = 0; k < u->n_nodes; k++) s->nodes[s->n_nodes++] = u->nodes[k];
-  for (uint32_t k = 0; k < n_epi; k++)
-    for (uint32_t j = 0; j < u->absorbed[k]->n_nodes; j++) s->nodes[s->n_nodes++] = u->absorbed[k]->nodes[j];
+  s->n_nodes = collect(u, n_epi, s->nodes);
   for (uint32_t k = 0; k < n; k++) origins += s->nodes[k]->n_origin;
   uint32_t *o = HN_NEW_ARRAY(a, uint32_t, origins);
   if (!o) return hn_fail_memory(error, origins, "a step");
@@ -144,7 +156,10 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
   s->kind = kind;
   s->tactic = tactic;
   s->predicted_s = predicted;
-  s->refused = refused ? hn_arena_strdup(&p->arena, refused) : "";
+  hn_str notes = {0};
+  hn_str_printf(&notes, "%s%s", refused ? refused : "", u->note ? u->note : "");
+  s->refused = notes.ptr ? hn_arena_strdup(&p->arena, notes.ptr) : "";
+  hn_str_free(&notes);
   s->what = describe(l, u, n_epi);
   if (d->step.n_inputs) memcpy(s->in, in_slot, d->step.n_inputs * sizeof *in_slot);
   hone_status status = hn_step_own(l, s, u, n_epi, error);

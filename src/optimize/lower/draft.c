@@ -155,6 +155,61 @@ static hone_math math_of(const hn_plan *p, const char *name) {
   return p->math;
 }
 
+/* Input i of a part among the inputs of the whole; a value that several parts read stands there once. */
+static bool share_input(hn_draft *whole, const hn_draft *part, uint32_t i, uint32_t *at) {
+  for (uint32_t k = 0; k < whole->step.n_inputs; k++)
+    if (part->in_value[i] && whole->in_value[k] == part->in_value[i] &&
+        whole->in_layout[k] == part->in_layout[i]) {
+      *at = k;
+      return true;
+    }
+  uint32_t k = *at = whole->step.n_inputs;
+  if (k == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
+  whole->step.n_inputs++;
+  whole->in[k] = part->in[i];
+  whole->in_value[k] = part->in_value[i];
+  whole->in_slot[k] = part->in_slot[i];
+  whole->in_layout[k] = part->in_layout[i];
+  return true;
+}
+
+/* Describes a chain: every part as its own step, and all together. */
+static bool make_chain(hn_lowering *l, const hn_unit *u, hone_layout layout, hn_draft *d) {
+  hn_arena *a = &l->plan->arena;
+  hn_draft *one = HN_NEW(l->temp, hn_draft);
+  hone_step_part *part = HN_NEW_ARRAY(a, hone_step_part, u->n_parts);
+  if (!one || !part) return false;
+  for (uint32_t k = 0; k < u->n_parts; k++) {
+    if (!hn_draft_make(l, u->parts[k], u->parts[k]->n_absorbed, layout, one)) return false;
+    uint32_t *input = HN_NEW_ARRAY(a, uint32_t, one->step.n_inputs);
+    hone_step *step = hn_arena_memdup(a, &one->step, sizeof *step);
+    if (!input || !step) return false;
+    for (uint32_t i = 0; i < one->step.n_inputs; i++)
+      if (k && i == 0)
+        input[i] = HONE_PART_CHAINED;
+      else if (!share_input(d, one, i, &input[i]))
+        return false;
+    step->input = hn_arena_memdup(a, one->in, one->step.n_inputs * sizeof *one->in);
+    step->output = hn_arena_memdup(a, one->out, one->step.n_outputs * sizeof *one->out);
+    if (!step->input || !step->output) return false;
+    part[k] = (hone_step_part){step, input};
+    d->step.cost.flops += step->cost.flops;
+    d->step.cost.macs += step->cost.macs;
+    if (step->math < d->step.math) d->step.math = step->math;
+  }
+  d->step.n_parts = u->n_parts;
+  d->step.part = part;
+  d->step.n_anchor_inputs = d->step.n_inputs;
+  d->step.n_outputs = 1;
+  d->out_value[0] = one->out_value[0];
+  d->out[0] = one->out[0];
+  d->step.input = d->in;
+  d->step.output = d->out;
+  for (uint32_t i = 0; i < d->step.n_inputs; i++) d->step.cost.bytes += hn_step_tensor_bytes(&d->in[i]);
+  d->step.cost.bytes += hn_step_tensor_bytes(&d->out[0]);
+  return true;
+}
+
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
  * not expressible in this layout. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d) {
@@ -164,6 +219,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
   d->out_layout = layout;
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
                         .node = u->node, .math = math_of(l->plan, u->node->name)};
+  if (u->kind == HN_UNIT_CHAIN) return layout == HN_LAST && make_chain(l, u, layout, d);
   hn_value *last = u->out;
   if (u->kind == HN_UNIT_POINTWISE) {
     hn_unit *group[64];

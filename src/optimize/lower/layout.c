@@ -6,6 +6,7 @@
 static const hn_layout_rule rules[] = {
     {"Conv", true, true},
     {"ConvTranspose", true, true},
+    {"ConvChain", true, true},
     {"MaxPool", true, true},
     {"AveragePool", true, true},
     {"GlobalAveragePool", true, true},

@@ -51,6 +51,12 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
   return d && choose(l, u, 0, d, &t, &s, NULL);
 }
 
+bool hn_lower_predict(hn_lowering *l, const hn_unit *u, double *seconds) {
+  hn_draft *d = HN_NEW(l->temp, hn_draft);
+  const hone_tactic_desc *t;
+  return d && choose(l, u, u->n_absorbed, d, &t, seconds, NULL);
+}
+
 /* Lets the tactics shorten epilogues that none of them takes. */
 static void trim(hn_lowering *l, hn_unit *u) {
   hn_draft *d = hn_draft_scratch(l);
@@ -66,6 +72,8 @@ static void trim(hn_lowering *l, hn_unit *u) {
 
 static uint32_t place_of(const hn_unit *u) {
   uint32_t at = u->order;
+  for (uint32_t k = 0; k < u->n_parts; k++)
+    if (place_of(u->parts[k]) > at) at = place_of(u->parts[k]);
   for (uint32_t k = 0; k < u->n_absorbed; k++)
     if (u->absorbed[k]->order > at) at = u->absorbed[k]->order;
   return at;
@@ -265,6 +273,8 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
   double predicted = 0;
   if (!l->plan->reference && choose(l, u, u->n_absorbed, d, &tactic, &predicted, &why)) {
     status = hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, predicted, why.ptr, error);
+  } else if (u->n_parts) {
+    for (uint32_t k = 0; k < u->n_parts && status == HONE_OK; k++) status = emit_unit(l, u->parts[k], error);
   } else if (u->n_absorbed) { /* nobody takes the group: node by node, in graph order */
     hn_unit *parts[64];
     uint32_t n = 0;
@@ -344,6 +354,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   if ((status = hn_lower_fuse(&l, error)) != HONE_OK) goto done;
   for (size_t i = 0; i < l.units.len; i++)
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);
+  if ((status = hn_lower_chains(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_groups(&l, error)) != HONE_OK) goto done;
   for (size_t i = 0; i < l.units.len; i++)
     if (!l.units.ptr[i]->into && !hn_vec_push(&order, l.units.ptr[i])) {

@@ -2,6 +2,7 @@
  *
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
+ *   chain.c      joins convolutions around a depthwise one
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
  *   layout.c     which operators may work on channels-last tensors
@@ -21,7 +22,8 @@ typedef enum hn_unit_kind {
   HN_UNIT_NODE,      /* anchor or anything else: one node */
   HN_UNIT_POINTWISE, /* one function of its operands; may be swallowed by a group or an epilogue */
   HN_UNIT_VIEW,      /* same elements in the same row-major order */
-  HN_UNIT_PATTERN    /* several nodes matched by a pattern with an anchor of its own */
+  HN_UNIT_PATTERN,   /* several nodes matched by a pattern with an anchor of its own */
+  HN_UNIT_CHAIN      /* anchors one behind the other, each with its epilogue, as one step */
 } hn_unit_kind;
 
 enum { HN_UNIT_OPERANDS = 8 };
@@ -57,7 +59,10 @@ struct hn_unit {
   uint32_t n_absorbed; /* anchors: units of the epilogue, in order; pointwise roots: the group's units, root
                           last */
   hn_unit **absorbed;
-  uint32_t order; /* place of the root node in the graph */
+  uint32_t order;   /* place of the root node in the graph */
+  uint32_t n_parts; /* chains: the anchors' units, in order */
+  hn_unit **parts;
+  const char *note; /* "name: reason\n" why a fusion was not made; NULL: nothing to say */
 };
 
 typedef struct hn_lowering {
@@ -95,6 +100,14 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
 hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */
 hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
 bool hn_fusable_anchor(const hn_unit *unit);
+
+/* chain.c: convolutions around a depthwise one become one step where that is predicted to be faster (level 2)
+ */
+hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
+
+/* lower.c: predicted seconds of the best tactic for the unit with its whole epilogue; false when none takes it.
+ */
+bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, double *seconds);
 
 /* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs
  * too many registers or operands. n_in, in: the group's external operands. */

@@ -57,7 +57,8 @@ void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst) {
 static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t y1, int64_t c0, int64_t c1) {
   const hn_depthwise *d = a->d;
   const hn_epilogue *e = a->epilogue;
-  hn_depthwise_row r = {.x_row = d->dilation[0] * d->in_row,
+  const float *rows[HN_DEPTHWISE_ROWS];
+  hn_depthwise_row r = {.x = rows,
                         .x_pixel = d->in_pixel,
                         .width = d->in[1],
                         .w_tap = d->w_tap,
@@ -80,9 +81,9 @@ static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t
     while (v0 < v1 && top + v0 * d->dilation[0] < 0) v0++;
     while (v1 > v0 && top + (v1 - 1) * d->dilation[0] >= d->in[0]) v1--;
     r.rows = (uint32_t)(v1 - v0);
-    int64_t first = r.rows ? top + v0 * d->dilation[0] : 0;
-    if (HN_FAULT("depthwise_row_origin") && v0 > 0) first++;
-    r.x = a->x + n * d->in_batch + first * d->in_row + c0;
+    if (HN_FAULT("depthwise_row_origin") && v0 > 0) top += d->in[0] > 1;
+    for (int64_t v = v0; v < v1; v++)
+      rows[v - v0] = a->x + n * d->in_batch + (top + v * d->dilation[0]) * d->in_row + c0;
     r.w = a->w + v0 * d->kernel[1] * d->w_tap + c0;
     r.y = a->y + hn_view_at(&d->y, n, 0, y, 0) + c0;
     r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) + c0 : NULL;

@@ -7,6 +7,8 @@
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/kernels/depthwise/depthwise.h"
 
+enum { HN_DEPTHWISE_ROWS = 64 }; /* kernel rows at most */
+
 typedef struct hn_depthwise {
   int64_t batch, channels;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */

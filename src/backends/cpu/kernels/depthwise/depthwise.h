@@ -11,9 +11,8 @@
 #include "backends/cpu/kernel.h"
 
 typedef struct hn_depthwise_row {
-  const float *x;  /* input row under the first live kernel row: pixel 0, first channel */
-  int64_t x_row;   /* floats from one kernel row's input row to the next */
-  int64_t x_pixel; /* floats from pixel to pixel */
+  const float *const *x; /* [rows] the input row under each live kernel row: pixel 0, first channel */
+  int64_t x_pixel;       /* floats from pixel to pixel */
   int64_t width;   /* input pixels of a row */
   const float *w;  /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
   int64_t w_tap;   /* channels rounded up to 16 */

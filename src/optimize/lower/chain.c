@@ -1,0 +1,132 @@
+/* Chains around a depthwise convolution: (1x1 +) depthwise (+ 1x1), each with its epilogue, as one step whose
+ * inner tensors live in cache only. Inverted residuals (expand + depthwise + project), separable convolutions
+ * (depthwise + pointwise) and what stands before a squeeze-and-excite (expand + depthwise) are such chains,
+ * found by their structure. The inner values must have no other reader. Of the chains that a depthwise
+ * convolution could be part of, the one with the largest predicted gain is made; none, when its parts are
+ * predicted to be faster alone. */
+#include "optimize/lower/lower.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_conv(const hn_unit *u) {
+  return u->kind == HN_UNIT_NODE && !u->into && strcmp(u->anchor, "Conv") == 0 && u->n_nodes == 1 &&
+         hn_fusable_anchor(u) && u->n_in >= 2 && u->in[0] && u->in[1] && u->in[1]->constant &&
+         hone_desc_known(&u->in[0]->desc) && u->in[1]->constant->desc.rank >= 3 &&
+         u->out->desc.rank == u->in[0]->desc.rank;
+}
+
+static bool is_pointwise_conv(const hn_unit *u) {
+  if (!is_conv(u) || hone_node_int(u->node, "group", 1) != 1) return false;
+  const hone_tensor_desc *w = &u->in[1]->constant->desc, *x = &u->in[0]->desc, *y = &u->out->desc;
+  for (int32_t i = 2; i < w->rank; i++)
+    if (w->dim[i] != 1 || x->dim[i] != y->dim[i]) return false;
+  return true;
+}
+
+static bool is_depthwise_conv(const hn_unit *u) {
+  if (!is_conv(u)) return false;
+  const hone_tensor_desc *w = &u->in[1]->constant->desc;
+  return w->dim[1] == 1 && w->dim[0] == hone_node_int(u->node, "group", 1) &&
+         u->in[0]->desc.dim[1] == w->dim[0] && w->dim[0] > 1;
+}
+
+static const hn_value *result(const hn_unit *u) {
+  return u->n_absorbed ? u->absorbed[u->n_absorbed - 1]->out : u->out;
+}
+
+/* The unit whose result v is, epilogue included. */
+static hn_unit *maker(const hn_lowering *l, const hn_value *v) {
+  hn_unit *u = v->producer && !v->constant ? l->by_value[v->id] : NULL;
+  if (u && u->into) u = u->into;
+  return u && result(u) == v ? u : NULL;
+}
+
+/* Why a value cannot stay inside of a step; NULL: it can. */
+static const char *visible(const hn_value *v) {
+  if (v->is_output) return "the value between is an output of the model";
+  if (v->users.len != 1) return "the value between has several readers";
+  return v->users.ptr[0].node->graph == v->graph ? NULL : "the value between is read by another graph";
+}
+
+static hn_unit *reader(const hn_lowering *l, const hn_value *v) {
+  const hone_node *n = v->users.len == 1 ? v->users.ptr[0].node : NULL;
+  return n && n->graph == v->graph && n->n_out && n->out[0] ? l->by_value[n->out[0]->id] : NULL;
+}
+
+static void note(hn_lowering *l, hn_unit *u, const char *reason) {
+  hn_str s = {0};
+  hn_str_printf(&s, "%sConvChain: %s\n", u->note ? u->note : "", reason);
+  const char *kept = s.ptr ? hn_arena_strdup(l->temp, s.ptr) : NULL;
+  if (kept) u->note = kept;
+  hn_str_free(&s);
+}
+
+static hn_unit *make_chain(hn_lowering *l, hn_unit *const *part, uint32_t n) {
+  hn_unit *u = HN_NEW(l->temp, hn_unit), **parts = HN_NEW_ARRAY(l->temp, hn_unit *, n);
+  if (!u || !parts) return NULL;
+  memcpy(parts, part, n * sizeof *parts);
+  const hn_unit *first = part[0], *last = part[n - 1];
+  *u = (hn_unit){.kind = HN_UNIT_CHAIN,
+                 .anchor = "ConvChain",
+                 .node = last->node,
+                 .n_in = 1,
+                 .in = first->in,
+                 .out = last->out,
+                 .n_nodes = last->n_nodes,
+                 .nodes = last->nodes,
+                 .order = last->order,
+                 .n_parts = n,
+                 .parts = parts};
+  return u;
+}
+
+/* The best chain around depthwise unit d, or none. */
+static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
+  hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))}, *best = NULL;
+  const char *why;
+  double seconds[3], gain = 0;
+  if (part[0] && !is_pointwise_conv(part[0])) part[0] = NULL;
+  if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
+  if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
+  if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;
+  for (uint32_t k = 0; k < 3; k++)
+    if (part[k] && !hn_lower_predict(l, part[k], &seconds[k])) part[k] = NULL;
+  if (!part[1]) return HONE_OK;
+  for (uint32_t from = part[0] ? 0 : 1; from < 2; from++)
+    for (uint32_t to = part[2] ? 3 : 2; to > from + 1 && to >= 2; to--) {
+      hn_unit *u = make_chain(l, part + from, to - from);
+      if (!u) return hn_fail_memory(error, sizeof *u, "lowering");
+      double together, apart = 0;
+      for (uint32_t k = from; k < to; k++) apart += seconds[k];
+      char text[128];
+      if (!hn_lower_predict(l, u, &together)) {
+        note(l, d, "no tactic takes it (shape, epilogue, or switched off)");
+        continue;
+      }
+      if (apart - together > gain) {
+        best = u;
+        gain = apart - together;
+      } else if (together >= apart) {
+        snprintf(text, sizeof text, "%u convolutions: %.3f ms together, %.3f ms apart", to - from,
+                 together * 1e3, apart * 1e3);
+        note(l, d, text);
+      }
+    }
+  if (!best) return HONE_OK;
+  best->note = d->note;
+  for (uint32_t k = 0; k < best->n_parts; k++) best->parts[k]->into = best;
+  if (!hn_vec_push(&l->units, best)) return hn_fail_memory(error, sizeof *best, "lowering");
+  return HONE_OK;
+}
+
+hone_status hn_lower_chains(hn_lowering *l, hone_error *error) {
+  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  for (size_t i = 0, n = l->units.len; i < n; i++) {
+    hone_status status = is_depthwise_conv(l->units.ptr[i]) ? grow(l, l->units.ptr[i], error) : HONE_OK;
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
