@@ -16,8 +16,12 @@ static void rows_under(const hn_chain *c, int64_t y0, int64_t y1, int64_t *lo, i
 
 /* ------------------------------------------------------------------ the plan */
 
-/* Groups, blocks and buffers for a division into tasks. */
-static void lay_out(hn_chain *c, const hn_gemm_ops *o, size_t l2) {
+void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
+  c->bands = bands, c->splits = splits;
+  c->width = o->nr;
+  c->panels = div_up(c->hidden, c->width);
+  c->stripe = max64(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
+  c->w_tap = (c->hidden + 15) / 16 * 16;
   int64_t rows = div_up(c->out[0], c->bands), panels = div_up(c->panels, c->splits);
   int64_t weights = (c->expand ? c->cin : 0) + (c->project ? c->cout : 0);
   /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
@@ -37,9 +41,14 @@ static void lay_out(hn_chain *c, const hn_gemm_ops *o, size_t l2) {
   c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
 }
 
-size_t hn_chain_scratch(const hn_chain *c) {
-  return (size_t)(c->slots * c->ring_panel + c->group * c->out[1] * c->middle_pitch + 32) / 16 * 16;
+/* Floats that a thread works in. */
+static size_t touched(const hn_chain *c) {
+  return (size_t)(c->slots * c->ring_panel + c->group * c->out[1] * c->middle_pitch);
 }
+
+/* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a line
+ * that another core wrote last costs thirty times as much to write as one that is in the own cache. */
+size_t hn_chain_scratch(const hn_chain *c) { return (touched(c) / c->stripe + 1) * (size_t)c->stripe; }
 
 size_t hn_chain_partials(const hn_chain *c) {
   return c->splits > 1 ? (size_t)(c->splits * c->batch * c->out[0] * c->out[1] * c->cout) : 0;
@@ -64,24 +73,22 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, uint32_t threads,
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * 4, output = pixels * (double)c->cout * 4;
   cycles += (input + output) / 16;
   cycles *= (double)div_up(c->batch * c->bands * c->splits, threads);
-  if (hn_chain_scratch(c) * 4 > l2 / 4 * 3) cycles *= 2;
+  if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
+  /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle. */
   if (c->splits > 1)
-    cycles += 3000 + (double)(c->batch * c->out[0] * c->out[1]) * (double)c->cout * (double)c->splits * 4 / 6 /
-                         (double)threads;
+    cycles += 3000 + (double)(c->batch * c->out[0] * c->out[1] * c->cout * c->splits) * 4 / threads;
   return cycles;
 }
 
 void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, uint32_t threads, size_t l2) {
-  c->width = o->nr;
-  c->panels = div_up(c->hidden, c->width);
-  c->w_tap = (c->hidden + 15) / 16 * 16;
   hn_chain best = *c;
+  int64_t most = c->project ? min64(div_up(c->hidden, o->nr), threads) : 1;
   best.cycles = 0;
   for (int64_t bands = 1; bands <= min64(c->out[0], 4 * (int64_t)threads); bands++)
-    for (int64_t splits = 1; splits <= (c->project ? min64(c->panels, threads) : 1); splits++) {
+    for (int64_t splits = 1; splits <= most; splits++) {
       if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
-      c->bands = bands, c->splits = splits;
-      lay_out(c, o, l2);
+      {extern char *getenv(const char *); extern int atoi(const char *); if (getenv("CHB") && (bands!=atoi(getenv("CHB"))||splits!=atoi(getenv("CHS")))) continue;}
+      hn_chain_divide(c, o, bands, splits, l2);
       c->cycles = predict(c, o, threads, l2);
       if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
     }

@@ -22,7 +22,7 @@ typedef struct hn_chain {
   int64_t cin, hidden, cout;      /* cin == hidden without expand, cout == hidden without project */
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* of the depthwise convolution */
   hn_view x, y;
-  /* the plan, set by hn_chain_plan */
+  /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
   int64_t bands, splits;       /* tasks: batch * bands * splits */
   int64_t group, groups;       /* output rows of a group; most groups of a task */
@@ -30,11 +30,16 @@ typedef struct hn_chain {
   int64_t ring_rows, ring_row; /* rows of the ring; floats of one */
   int64_t ring_panel, slots;   /* floats of a panel's ring; panels that are kept */
   int64_t middle_pitch;        /* floats of a pixel of the depthwise result */
+  int64_t stripe;              /* scratch of a thread is a multiple of so many floats */
   int64_t w_tap;               /* depthwise weights: hidden rounded up to 16 */
-  double cycles;               /* predicted, of the busiest thread */
+  double cycles;               /* predicted by hn_chain_plan, of the busiest thread */
 } hn_chain;
 
-/* Chooses bands, splits, groups and blocks. */
+/* Groups, blocks and buffers for a division into bands of rows and splits of the hidden channels (more than one
+ * only with project). */
+void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2);
+
+/* Chooses the division with the least predicted time. */
 void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, uint32_t threads, size_t l2);
 
 /* Floats of one thread's scratch, and of the partial sums of all tasks. */
