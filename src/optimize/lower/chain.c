@@ -64,6 +64,14 @@ static void note(hn_lowering *l, hn_unit *u, const char *reason) {
   hn_str_free(&s);
 }
 
+/* A tensor between two steps is written by one and read by the other, on its way through the caches. The cost
+ * models of single steps take that for hidden behind the arithmetic, as far as it is less; between steps of
+ * little arithmetic it is not. */
+static double handing_over(const hn_lowering *l, const hn_unit *u) {
+  double bandwidth = l->plan->machine.cache_bytes;
+  return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&result(u)->desc) / bandwidth : 0;
+}
+
 static hn_unit *make_chain(hn_lowering *l, hn_unit *const *part, uint32_t n) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), **parts = HN_NEW_ARRAY(l->temp, hn_unit *, n);
   if (!u || !parts) return NULL;
@@ -100,7 +108,10 @@ static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
       hn_unit *u = make_chain(l, part + from, to - from);
       if (!u) return hn_fail_memory(error, sizeof *u, "lowering");
       double together, apart = 0;
-      for (uint32_t k = from; k < to; k++) apart += seconds[k];
+      for (uint32_t k = from; k < to; k++) {
+        apart += seconds[k];
+        if (k > from) apart += handing_over(l, part[k - 1]);
+      }
       char text[128];
       if (!hn_lower_predict(l, u, &together)) {
         note(l, d, "no tactic takes it (shape, epilogue, or switched off)");

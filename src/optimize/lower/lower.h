@@ -105,7 +105,8 @@ bool hn_fusable_anchor(const hn_unit *unit);
  */
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
 
-/* lower.c: predicted seconds of the best tactic for the unit with its whole epilogue; false when none takes it.
+/* lower.c: predicted seconds of the best tactic for the unit with its whole epilogue; false when none takes
+ * it.
  */
 bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, double *seconds);
 

@@ -33,8 +33,8 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->slots = c->groups > 1 ? panels : 1;
   int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
   c->ring_rows = min64((c->group - 1) * c->stride[0] + reach, c->in[0]);
-  int64_t row = max64(c->pad[1] + c->in[1],
-                      (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
+  int64_t row =
+      max64(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
   c->ring_row = c->expand ? row * c->width : 0;
   c->ring_panel = c->ring_rows * c->ring_row;
   /* An odd number of cache lines spreads pixels over the sets of L1. */
@@ -46,8 +46,8 @@ static size_t touched(const hn_chain *c) {
   return (size_t)(c->slots * c->ring_panel + c->group * c->out[1] * c->middle_pitch);
 }
 
-/* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a line
- * that another core wrote last costs thirty times as much to write as one that is in the own cache. */
+/* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
+ * line that another core wrote last costs thirty times as much to write as one that is in the own cache. */
 size_t hn_chain_scratch(const hn_chain *c) { return (touched(c) / c->stripe + 1) * (size_t)c->stripe; }
 
 size_t hn_chain_partials(const hn_chain *c) {
@@ -74,7 +74,8 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, uint32_t threads,
   cycles += (input + output) / 16;
   cycles *= (double)div_up(c->batch * c->bands * c->splits, threads);
   if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
-  /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle. */
+  /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle.
+   */
   if (c->splits > 1)
     cycles += 3000 + (double)(c->batch * c->out[0] * c->out[1] * c->cout * c->splits) * 4 / threads;
   return cycles;
@@ -87,7 +88,11 @@ void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, uint32_t threads, size_t l
   for (int64_t bands = 1; bands <= min64(c->out[0], 4 * (int64_t)threads); bands++)
     for (int64_t splits = 1; splits <= most; splits++) {
       if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
-      {extern char *getenv(const char *); extern int atoi(const char *); if (getenv("CHB") && (bands!=atoi(getenv("CHB"))||splits!=atoi(getenv("CHS")))) continue;}
+      {
+        extern char *getenv(const char *);
+        extern int atoi(const char *);
+        if (getenv("CHB") && (bands != atoi(getenv("CHB")) || splits != atoi(getenv("CHS")))) continue;
+      }
       hn_chain_divide(c, o, bands, splits, l2);
       c->cycles = predict(c, o, threads, l2);
       if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
@@ -117,8 +122,8 @@ static float *ring_row(const work *w, int64_t panel, int64_t row) {
   return w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
 }
 
-static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels, int64_t n,
-                        int64_t row, int64_t x0, int64_t pixels) {
+static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels,
+                        int64_t n, int64_t row, int64_t x0, int64_t pixels) {
   for (int64_t i = 0; i < pixels; i++)
     hn_epilogue_post_row(e, y + i * pitch, (size_t)c0, (size_t)channels, n, 0, row, x0 + i);
 }
@@ -221,8 +226,7 @@ static void project_block(const work *w) {
   int64_t pitch = whole ? c->y.pixel : c->cout;
   float *y = whole ? a->y + hn_view_at(&c->y, w->n, 0, w->g0, 0)
                    : a->partials + ((w->split * c->batch + w->n) * image + first) * c->cout;
-  const float *residual =
-      e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
+  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
   int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1);
   hn_gemm_tile t = {.lda = c->middle_pitch,
                     .ldc = pitch,
@@ -307,8 +311,8 @@ typedef struct sum {
   int64_t parts; /* tasks of an image */
 } sum;
 
-/* Adds up the partial sums of some output rows: a depthwise convolution of one column whose kernel rows are the
- * partial sums and whose weights are ones. */
+/* Adds up the partial sums of some output rows: a depthwise convolution of one column whose kernel rows are
+ * the partial sums and whose weights are ones. */
 static void add_partials(void *arg, int64_t i, uint32_t thread) {
   (void)thread;
   const sum *s = arg;

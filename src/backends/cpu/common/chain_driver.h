@@ -2,12 +2,12 @@
  * the tensors between them live in L2 only.
  *
  * A task owns a band of output rows of one image and a range of hidden channels. It walks its rows in groups
- * and its channels in panels (the width of a gemm tile): expands the rows of a panel that the group needs into
- * a ring of rows with the depthwise padding around them, runs the depthwise kernel over them, and when a block
- * of panels is done multiplies it into the output. Large maps have few weights: many groups, all panels in one
- * block. Small maps have many weights: one group, blocks of panels, every weight is read once. When the
- * channels are divided between tasks, each makes a partial sum of the whole output, and a second pass adds
- * them up. */
+ * and its channels in panels (the width of a gemm tile): expands the rows of a panel that the group needs
+ * into a ring of rows with the depthwise padding around them, runs the depthwise kernel over them, and when a
+ * block of panels is done multiplies it into the output. Large maps have few weights: many groups, all panels
+ * in one block. Small maps have many weights: one group, blocks of panels, every weight is read once. When
+ * the channels are divided between tasks, each makes a partial sum of the whole output, and a second pass
+ * adds them up. */
 #ifndef HN_CPU_COMMON_CHAIN_DRIVER_H
 #define HN_CPU_COMMON_CHAIN_DRIVER_H
 
@@ -35,8 +35,8 @@ typedef struct hn_chain {
   double cycles;               /* predicted by hn_chain_plan, of the busiest thread */
 } hn_chain;
 
-/* Groups, blocks and buffers for a division into bands of rows and splits of the hidden channels (more than one
- * only with project). */
+/* Groups, blocks and buffers for a division into bands of rows and splits of the hidden channels (more than
+ * one only with project). */
 void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2);
 
 /* Chooses the division with the least predicted time. */

@@ -1,5 +1,5 @@
-/* ConvChain: (1x1 +) depthwise (+ 1x1) convolution with their epilogues, in row groups and channel panels that
- * stay in L2 (common/chain_driver.h). */
+/* ConvChain: (1x1 +) depthwise (+ 1x1) convolution with their epilogues, in row groups and channel panels
+ * that stay in L2 (common/chain_driver.h). */
 #include <string.h>
 
 #include "backends/cpu/common/chain_driver.h"
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-enum { MAX_PART_INPUTS = 32 };
+enum { MAX_INPUTS = 31 };
 
 typedef struct blob_head {
   hn_chain chain;
@@ -20,6 +20,9 @@ typedef struct blob_head {
 typedef struct roles {
   const hone_step_part *expand, *depthwise, *project;
 } roles;
+
+/* The whole's input that holds a part's weights. */
+static uint32_t weights_of(const hone_step_part *p) { return p->input[1]; }
 
 static bool is_depthwise(const hn_conv_attr *a) { return a->cin == 1 && a->cout == 1 && a->groups > 1; }
 
@@ -39,13 +42,13 @@ static bool inner_epilogue(const hone_step *s, hone_reason *why) {
 
 static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_reason *why) {
   if (s->n_parts < 2 || s->n_parts > 3) return hn_refuse(why, "%u parts", s->n_parts);
+  if (s->n_inputs > MAX_INPUTS) return hn_refuse(why, "more than %d inputs", MAX_INPUTS);
   memset(r, 0, sizeof *r);
   for (uint32_t k = 0; k < s->n_parts; k++) {
     const hone_step_part *p = &s->part[k];
     hn_conv_attr attr;
-    if (p->step->n_inputs > MAX_PART_INPUTS) return hn_refuse(why, "too many inputs");
     if (!hn_conv_attr_of(p->step, &attr, why)) return false;
-    if (!p->step->input[1].constant) return hn_refuse(why, "weights are not constant");
+    if (!s->input[weights_of(p)].constant) return hn_refuse(why, "weights are not constant");
     if (is_depthwise(&attr) && !r->depthwise)
       r->depthwise = p, a[1] = attr;
     else if (is_pointwise(&attr) && !r->depthwise && !r->expand)
@@ -116,6 +119,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why;
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
+  for (uint32_t k = 0; k < s->n_parts; k++) n->packed |= 1u << weights_of(&s->part[k]);
   n->workspace_bytes = (hn_chain_scratch(&h.chain) * m->threads + hn_chain_partials(&h.chain)) * 4;
   return HONE_OK;
 }
@@ -132,20 +136,21 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
   if (r.expand)
-    hn_gemm_pack_weights(o, r.expand->step->input[1].constant, c->cin, 1, 1, c->cin, NULL, 1, c->hidden,
+    hn_gemm_pack_weights(o, s->input[weights_of(r.expand)].constant, c->cin, 1, 1, c->cin, NULL, 1, c->hidden,
                          (float *)(void *)(base + h.expand_at));
   if (r.project)
-    hn_gemm_pack_weights(o, r.project->step->input[1].constant, c->hidden, 1, 1, c->hidden, NULL, 1, c->cout,
-                         (float *)(void *)(base + h.project_at));
+    hn_gemm_pack_weights(o, s->input[weights_of(r.project)].constant, c->hidden, 1, 1, c->hidden, NULL, 1,
+                         c->cout, (float *)(void *)(base + h.project_at));
   hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
-  hn_depthwise_pack(&d, r.depthwise->step->input[1].constant, (float *)(void *)(base + h.depthwise_at));
-  for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++) *one = 1;
+  hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
+  for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++)
+    *one = 1;
   return HONE_OK;
 }
 
 /* The epilogue of a part, with its inputs taken from those of the whole. */
 static void bind(const hone_step_run *r, const hone_step_part *p, hn_isa isa, hn_epilogue *e) {
-  const void *in[MAX_PART_INPUTS];
+  const void *in[MAX_INPUTS + 1]; /* a part reads the whole's inputs and the part before */
   const hone_step *s = p->step;
   for (uint32_t i = 0; i < s->n_inputs; i++)
     in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : r->in[p->input[i]];
