@@ -36,8 +36,8 @@ typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again, no_cache, check;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds;
-  const char *device, *precision, *output, *output_dir, *labels, *filter, *csv, *trace, *html, *passes,
-      *cache;
+  const char *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace, *html,
+      *passes, *cache;
   cli_list shapes, inputs;
   cli_list rest; /* arguments that are no options */
 } cli_args;
@@ -68,11 +68,16 @@ typedef struct cli_args {
     0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
         "largest error of --precision auto, relative to an output's range (0.01)"                            \
   }
+#define CLI_OPT_PREFER                                                                                       \
+  {                                                                                                          \
+    0, "prefer", CLI_TEXT, CLI_FIELD(prefer), "speed|memory",                                                \
+        "which tactics: fastest, or least weights (speed)"                                                   \
+  }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
-      {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                                     \
+      CLI_OPT_PREFER, {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},                     \
       {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \

@@ -44,6 +44,12 @@ hone_status cli_check_device(const cli_args *args, hone_error *error) {
     snprintf(error->expected, sizeof error->expected, "f32, bf16 or auto");
     return HONE_ERROR_USAGE;
   }
+  if (args->prefer && strcmp(args->prefer, "speed") != 0 && strcmp(args->prefer, "memory") != 0) {
+    fail(error, HONE_ERROR_USAGE, "--prefer knows no such goal");
+    snprintf(error->got, sizeof error->got, "%.80s", args->prefer);
+    snprintf(error->expected, sizeof error->expected, "speed or memory");
+    return HONE_ERROR_USAGE;
+  }
   const char *device = cli_device_name(args);
   if (strcmp(device, "cpu") == 0) return HONE_OK;
   if (strcmp(device, "cuda") != 0) {
@@ -181,6 +187,10 @@ static void reset_peak(void) {
   fclose(f);
 }
 
+static hone_prefer prefer(const cli_args *args) {
+  return args->prefer && strcmp(args->prefer, "memory") == 0 ? HONE_PREFER_MEMORY : HONE_PREFER_SPEED;
+}
+
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
   cli_cancellable(NULL);
   hone_context_destroy(s->context);
@@ -201,6 +211,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
                          .batch = args->batch,
                          .passes = args->passes,
                          .untuned = args->no_cache,
+                         .prefer = prefer(args),
                          .fold_seconds =
                              args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);

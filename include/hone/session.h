@@ -36,6 +36,11 @@ HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
  * off). warning: why a file was not used, or "". All may be NULL. */
 HONE_API uint32_t hone_engine_tuned(const hone_engine *engine, const char **file, const char **warning);
 
+typedef enum hone_prefer {
+  HONE_PREFER_SPEED = 0, /* the fastest tactic of every step */
+  HONE_PREFER_MEMORY     /* the fastest of those whose packed weights take (nearly) the least bytes */
+} hone_prefer;
+
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
   const char *precision; /* NULL or "f32": results as good as f32's; "bf16": matrix products may round their
@@ -48,7 +53,8 @@ typedef struct hone_plan_options {
   bool reference;      /* every step by the scalar references: the independent side of verify */
   const char *passes;  /* as in hone_optimize_options */
   double fold_seconds; /* budget for constant folding; 0: 20 */
-  bool untuned;        /* by cost models alone, as if nothing had been tuned */
+  hone_prefer prefer;
+  bool untuned; /* by cost models alone, as if nothing had been tuned */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */

@@ -128,6 +128,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
                              .reference = o->reference,
+                             .prefer_memory = o->prefer == HONE_PREFER_MEMORY,
                              .tactics = p->engine->tactics,
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .own_model = true,

@@ -99,10 +99,27 @@ uint32_t hn_cheapest(const hn_candidate *list, uint32_t n) {
   return best;
 }
 
+/* When memory is preferred: keeps those whose blobs are at most an eighth above the smallest (the same
+ * weights in other panels), of which the usual rules choose. */
+static uint32_t affordable(const hn_plan *p, const hone_step *step, hn_candidate *list, uint32_t n) {
+  size_t bytes[HN_MAX_CANDIDATES], least = SIZE_MAX;
+  if (!p->prefer_memory || n < 2) return n;
+  for (uint32_t i = 0; i < n; i++) {
+    hone_tactic_need need = {0};
+    bool known = !list[i].tactic->need || list[i].tactic->need(step, &p->machine, &need, NULL) == HONE_OK;
+    bytes[i] = known ? need.blob_bytes : SIZE_MAX;
+    if (bytes[i] < least) least = bytes[i];
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (bytes[i] <= least + least / 8 + HN_SMALL_CONSTANT) list[kept++] = list[i];
+  return kept;
+}
+
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted,
                                          hn_str *why) {
   hn_candidate list[HN_MAX_CANDIDATES];
-  uint32_t n = hn_accepting_tactics(p, step, list, why);
+  uint32_t n = affordable(p, step, list, hn_accepting_tactics(p, step, list, why));
   if (predicted) *predicted = 0;
   if (!n) return NULL;
   const hn_timing *t = NULL;
@@ -130,7 +147,7 @@ hone_status hn_plan_settle(hn_plan *p, hone_error *error) {
     if (!s->signature) status = hn_fail_memory(error, signature.len, "a step");
     if (status != HONE_OK || !p->tuned || !hn_tuned_count(p->tuned)) continue;
     hn_candidate list[HN_MAX_CANDIDATES];
-    uint32_t n = hn_accepting_tactics(p, &s->desc, list, NULL);
+    uint32_t n = affordable(p, &s->desc, list, hn_accepting_tactics(p, &s->desc, list, NULL));
     const hn_tuned_step *m = measured(p, s->signature, list, n);
     const hn_timing *t = m ? pick(m, list, n) : NULL;
     if (!t) continue;

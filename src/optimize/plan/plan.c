@@ -79,6 +79,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->f32_nodes = r->f32_nodes;
   p->n_f32_nodes = r->n_f32_nodes;
   p->reference = r->reference;
+  p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;

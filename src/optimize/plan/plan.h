@@ -75,6 +75,7 @@ typedef struct hn_plan {
   const char *const *f32_nodes; /* while the plan is built; borrowed */
   uint32_t n_f32_nodes;
   bool reference;
+  bool prefer_memory;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   bool has_heap;   /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
@@ -99,6 +100,7 @@ typedef struct hn_plan_request {
   const char *const *f32_nodes; /* except in these */
   uint32_t n_f32_nodes;
   bool reference;
+  bool prefer_memory;  /* of tactics, only those with (nearly) the least packed bytes */
   const char *tactics; /* globs or NULL */
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
