@@ -41,6 +41,10 @@ fmt:
 bench: all
 	$(BUILD)/check_kernels --bench
 
+bench-kernels: all
+	@{ sed '/^## Figures/q' docs/perf-kernels.md; echo; $(BUILD)/check_kernels --bench --markdown | sed -n '/^Measured on/,$$p'; } >$(BUILD)/perf-kernels.md
+	@cp $(BUILD)/perf-kernels.md docs/perf-kernels.md
+
 # Each of these narrows a look; only a whole run writes docs/perf.md.
 PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all

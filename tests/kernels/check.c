@@ -154,22 +154,11 @@ double ck_time(void (*fn)(void *), void *arg) {
   fn(arg);
   double once = ck_now() - start, best = once;
   int calls = once < 2e-4 ? (int)(2e-4 / (once + 1e-9)) + 1 : 1;
-  for (double end = start + 0.15; ck_now() < end;) {
+  for (double end = start + 0.05; ck_now() < end;) {
     double t = ck_now();
     for (int i = 0; i < calls; i++) fn(arg);
     t = (ck_now() - t) / calls;
     if (t < best) best = t;
   }
   return best;
-}
-
-void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes,
-                   double scalar_seconds) {
-  double compute = flops / ck_peak_flops(c->kernel->isa), memory = bytes / ck_read_bandwidth(bytes);
-  double roof = compute > memory ? compute : memory;
-  char speedup[32] = "";
-  if (scalar_seconds > 0) snprintf(speedup, sizeof speedup, "%6.1fx scalar", scalar_seconds / seconds);
-  printf("%-26s %-34s %10.2f us %8.1f GFLOP/s %7.1f GB/s  %5.1f %% of %s roof %s\n", c->kernel->name, label,
-         seconds * 1e6, flops / seconds * 1e-9, bytes / seconds * 1e-9, 100 * roof / seconds,
-         compute > memory ? "FMA" : "memory", speedup);
 }

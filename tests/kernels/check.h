@@ -61,9 +61,18 @@ bool ck_failed(const ck *c); /* this kernel has failed already: an adapter may s
 /* ---- bench
  * Runs fn(arg) until the time is stable; returns the best seconds a call. */
 double ck_time(void (*fn)(void *), void *arg);
-/* Prints one line: label, GFLOP/s, GB/s, % of the measured roof (FMA peak or bandwidth, whichever bounds), x
- * scalar (scalar_seconds <= 0: not shown). */
-void ck_bench_line(ck *c, const char *label, double seconds, double flops, double bytes,
-                   double scalar_seconds);
+/* What a call has to do at least. */
+typedef enum ck_unit { CK_F32, CK_BF16, CK_INT8, CK_UNITS } ck_unit;
+typedef struct ck_work {
+  ck_unit unit;        /* of flops; a tier without such instructions is measured in f32's */
+  double flops;        /* multiply-adds count 2 */
+  double instructions; /* of f32, other than multiply-adds, times lanes: each takes the place of one
+                          multiply-add */
+  double divisions;
+  double read, written; /* bytes, each once */
+} ck_work;
+/* Prints one line: label, time, GFLOP/s, GB/s, % of the measured roof (whichever bounds), x scalar
+ * (scalar_seconds <= 0: not shown). */
+void ck_bench_line(ck *c, const char *label, double seconds, const ck_work *work, double scalar_seconds);
 
 #endif

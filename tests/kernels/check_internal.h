@@ -21,10 +21,14 @@ struct ck {
   bool json;
 };
 
-/* Peak f32 FLOP/s of one thread with the instructions of that tier, and read bandwidth (bytes/s) of one
- * thread at a footprint of that many bytes; measured at the first call. */
-double ck_peak_flops(hn_isa isa);
-double ck_read_bandwidth(double footprint);
+/* One thread, measured at the first call: operations a second of a tier, divisions of f32 numbers a second.
+ */
+double ck_peak_flops(hn_isa isa, ck_unit unit);
+double ck_divide_rate(hn_isa isa);
+/* The least time that the work can take: the largest of the roofs' times; *which names that roof. */
+double ck_roof_seconds(hn_isa isa, const ck_work *work, const char **which);
+/* bench.c: after all kernels, a line for each: its share of the roof over its shapes, and why it is low. */
+void ck_bench_summary(bool markdown);
 double ck_now(void);
 
 #endif

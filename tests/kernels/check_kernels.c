@@ -1,6 +1,6 @@
 /* check_kernels: walks kernels.def and proves every kernel through its family's adapter.
  *
- * usage: check_kernels [--bench] [--filter TEXT] [--list] [--expect-failure]
+ * usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]
  * --expect-failure ends at the first failing kernel with exit 0, and with 1 when there is none: for seeded
  * faults. Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels
  * passed; 1: a kernel failed or has no test; 2: wrong usage. */
@@ -50,10 +50,12 @@ static uint64_t seed_of(const char *name) {
 
 int main(int argc, char **argv) {
   const char *filter = "";
-  bool bench = false, list = false;
+  bool bench = false, list = false, markdown = false;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--bench"))
       bench = true;
+    else if (!strcmp(argv[i], "--markdown"))
+      markdown = true;
     else if (!strcmp(argv[i], "--list"))
       list = true;
     else if (!strcmp(argv[i], "--expect-failure"))
@@ -61,7 +63,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[i], "--filter") && i + 1 < argc)
       filter = argv[++i];
     else {
-      fprintf(stderr, "usage: check_kernels [--bench] [--filter TEXT] [--list] [--expect-failure]\n");
+      fprintf(stderr,
+              "usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]\n");
       return 2;
     }
   }
@@ -111,6 +114,7 @@ int main(int argc, char **argv) {
       printf("%s %-28s %llu comparisons\n", state.failures ? "FAIL" : "ok  ", k->name,
              (unsigned long long)state.comparisons);
   }
+  if (bench) ck_bench_summary(markdown);
   if (!bench && !list)
     printf("%d kernels: %d passed, %d failed, %d skipped; %llu comparisons\n", checked + skipped,
            checked - failed, failed, skipped, (unsigned long long)comparisons);

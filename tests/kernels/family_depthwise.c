@@ -186,8 +186,10 @@ static void bench(ck *c, const struct hn_kernel *k) {
                false};
     double t = bench_one(k, &s), out = (double)((line[i].h + line[i].s - 1) / line[i].s);
     double flops = 2.0 * out * out * (double)(line[i].c * line[i].k * line[i].k);
-    double bytes = 4.0 * (double)line[i].c * ((double)(line[i].h * line[i].h) + out * out);
-    ck_bench_line(c, line[i].label, t, flops, bytes, k != scalar ? bench_one(scalar, &s) : 0);
+    double channels = 4.0 * (double)line[i].c;
+    const ck_work work = {
+        .flops = flops, .read = channels * (double)(line[i].h * line[i].h), .written = channels * out * out};
+    ck_bench_line(c, line[i].label, t, &work, k != scalar ? bench_one(scalar, &s) : 0);
   }
 }
 

@@ -454,12 +454,14 @@ static void bench(ck *c, const struct hn_kernel *k) {
             kh = shape[i].kh;
     double seconds = bench_one(k, shape[i].cin, shape[i].cout, shape[i].h, shape[i].w, kh, s);
     double flops = 2.0 * (double)(oh * ow * shape[i].cin * shape[i].cout * kh * kh);
-    double bytes = 4.0 * (double)(shape[i].h * shape[i].w * shape[i].cin + oh * ow * shape[i].cout +
-                                  kh * kh * shape[i].cin * shape[i].cout);
+    const ck_work work = {.flops = flops,
+                          .read = 4.0 * (double)(shape[i].h * shape[i].w * shape[i].cin +
+                                                 kh * kh * shape[i].cin * shape[i].cout),
+                          .written = 4.0 * (double)(oh * ow * shape[i].cout)};
     double slow = k != scalar && i % 4 == 3
                       ? bench_one(scalar, shape[i].cin, shape[i].cout, shape[i].h, shape[i].w, kh, s)
                       : 0;
-    ck_bench_line(c, shape[i].label, seconds, flops, bytes, slow);
+    ck_bench_line(c, shape[i].label, seconds, &work, slow);
   }
 }
 

@@ -568,11 +568,14 @@ static void bench(ck *c, const struct hn_kernel *k) {
       if (!prepare(c, o, &s, x3 != 0, CK_RANDOM, cpu->l2, &q)) continue;
       hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1};
       double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
-      double bytes = 4.0 * ((double)(s.in[1] * s.in[2] * s.cin) + pixels * (double)s.cout) +
-                     2.0 * (double)hn_bf16_weights(&q.g);
+      const ck_work work = {.unit = CK_BF16,
+                            .flops = (x3 ? 3 : 1) * flops, /* products of parts */
+                            .read = 4.0 * (double)(s.in[1] * s.in[2] * s.cin) +
+                                    2.0 * (double)hn_bf16_weights(&q.g),
+                            .written = 4.0 * pixels * (double)s.cout};
       char label[64];
       snprintf(label, sizeof label, "%s x%d", shape[i].label, x3 ? 3 : 1);
-      ck_bench_line(c, label, ck_time(bench_call, &args), flops, bytes, 0);
+      ck_bench_line(c, label, ck_time(bench_call, &args), &work, 0);
       release(c, &q);
     }
 }

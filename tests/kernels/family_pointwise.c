@@ -219,21 +219,23 @@ static void bench(ck *c, const struct hn_kernel *k) {
     hone_pw_op op;
     const char *name;
     unsigned uniform;
-  } cases[] = {{HONE_PW_ADD, "add vv", 0},
-               {HONE_PW_MUL, "mul vs", 2},
-               {HONE_PW_RELU, "relu", 0},
-               {HONE_PW_HARDSWISH, "hardswish", 0},
-               {HONE_PW_EXP, "exp", 0},
-               {HONE_PW_LOG, "log", 0},
-               {HONE_PW_SIGMOID, "sigmoid", 0},
-               {HONE_PW_TANH, "tanh", 0},
-               {HONE_PW_ERF, "erf", 0},
-               {HONE_PW_GELU_ERF, "gelu_erf", 0},
-               {HONE_PW_GELU_TANH, "gelu_tanh", 0},
-               {HONE_PW_SILU, "silu", 0},
-               {HONE_PW_SOFTPLUS, "softplus", 0},
-               {HONE_PW_MISH, "mish", 0},
-               {HONE_PW_POW, "pow vv", 0}};
+    double instructions; /* vector instructions an element, of the widest tier; see vec_math.h */
+    double divisions;
+  } cases[] = {{HONE_PW_ADD, "add vv", 0, 1, 0},
+               {HONE_PW_MUL, "mul vs", 2, 1, 0},
+               {HONE_PW_RELU, "relu", 0, 1, 0},
+               {HONE_PW_HARDSWISH, "hardswish", 0, 4, 0},
+               {HONE_PW_EXP, "exp", 0, 15, 0},
+               {HONE_PW_LOG, "log", 0, 29, 0},
+               {HONE_PW_SIGMOID, "sigmoid", 0, 18, 1},
+               {HONE_PW_TANH, "tanh", 0, 19, 1},
+               {HONE_PW_ERF, "erf", 0, 39, 0},
+               {HONE_PW_GELU_ERF, "gelu_erf", 0, 42, 0},
+               {HONE_PW_GELU_TANH, "gelu_tanh", 0, 23, 1},
+               {HONE_PW_SILU, "silu", 0, 20, 1},
+               {HONE_PW_SOFTPLUS, "softplus", 0, 50, 1},
+               {HONE_PW_MISH, "mish", 0, 26, 1},
+               {HONE_PW_POW, "pow vv", 0, 1, 0}};
   enum { N = 2048 };
   const struct hn_kernel *scalar = hn_kernel_find("pointwise", "f32", HN_ISA_SCALAR);
   float *d = ck_alloc(c, N, 0), *a = ck_alloc(c, N, 0), *b = ck_alloc(c, N, 0);
@@ -246,7 +248,12 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
     char label[64];
     snprintf(label, sizeof label, "%s 2048", cases[i].name);
-    ck_bench_line(c, label, t, N, (hn_pw_arity(cases[i].op) == 2 && !cases[i].uniform ? 12.0 : 8.0) * N, ts);
+    const double inputs = hn_pw_arity(cases[i].op) == 2 && !cases[i].uniform ? 2 : 1;
+    const ck_work work = {.instructions = cases[i].instructions * N,
+                          .divisions = cases[i].divisions * N,
+                          .read = 4 * inputs * N,
+                          .written = 4.0 * N};
+    ck_bench_line(c, label, t, &work, ts);
   }
 }
 

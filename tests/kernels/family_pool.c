@@ -196,8 +196,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, max ? "max 3x3 s2 112x112x64" : "average 3x3 s2 112x112x64", t, 9.0 * n_out,
-                  4.0 * (n_in + n_out), ts);
+    ck_bench_line(c, max ? "max 3x3 s2 112x112x64" : "average 3x3 s2 112x112x64", t,
+                  &(ck_work){.instructions = 9.0 * n_out, .read = 4.0 * n_in, .written = 4.0 * n_out}, ts);
   }
 }
 

@@ -73,7 +73,11 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, back ? "dequantize 4096" : "quantize 4096", t, 3 * 4096.0, 5 * 4096.0, ts);
+    /* round, clamp, add, pack; or widen, convert, scale */
+    const ck_work work = {.instructions = (back ? 3 : 5) * 4096.0,
+                          .read = (back ? 1 : 4) * 4096.0,
+                          .written = (back ? 4 : 1) * 4096.0};
+    ck_bench_line(c, back ? "dequantize 4096" : "quantize 4096", t, &work, ts);
   }
 }
 

@@ -108,8 +108,9 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, columns ? "sum of columns 49x2048" : "sum of 2048 rows of 49", t, 49.0 * 2048,
-                  4.0 * 50 * 2048, ts);
+    ck_bench_line(c, columns ? "sum of columns 49x2048" : "sum of 2048 rows of 49", t,
+                  &(ck_work){.instructions = 49.0 * 2048, .read = 4.0 * 49 * 2048, .written = 4.0 * 2048},
+                  ts);
   }
 }
 

@@ -90,8 +90,11 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, pick ? "nearest 13 -> 26 x256" : "linear 13 -> 26 x256", t, pick ? 0 : 3.0 * 26 * 256,
-                  4.0 * 39 * 256, ts);
+    ck_bench_line(c, pick ? "nearest 13 -> 26 x256" : "linear 13 -> 26 x256", t,
+                  &(ck_work){.instructions = pick ? 0 : 2.0 * 26 * 256,
+                             .read = 4.0 * 13 * 256,
+                             .written = 4.0 * 26 * 256},
+                  ts);
   }
 }
 

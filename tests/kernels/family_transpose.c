@@ -99,7 +99,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
     char label[48];
     snprintf(label, sizeof label, "%s 4 B %zux%zu", rows == 3 ? "interleave" : "matrix", rows, cols);
-    ck_bench_line(c, label, t, 0, 8.0 * (double)(rows * cols), ts);
+    const double bytes = 4.0 * (double)(rows * cols);
+    ck_bench_line(c, label, t, &(ck_work){.read = bytes, .written = bytes}, ts);
     ck_release_all(c);
   }
 }

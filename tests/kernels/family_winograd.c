@@ -193,11 +193,13 @@ static void bench(ck *c, const struct hn_kernel *k) {
     double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(m + 2) * (double)(m + 2);
     double tiles = (double)((line[i].size + m - 1) / m * ((line[i].size + m - 1) / m));
     double flops = 2 * n * tiles * (double)(line[i].cin * line[i].cout);
-    double bytes = 4 * (n * (double)(line[i].cin * line[i].cout) +
-                        (double)(line[i].size * line[i].size) * (double)(line[i].cin + line[i].cout));
+    double pixels = (double)(line[i].size * line[i].size);
+    const ck_work work = {.flops = flops,
+                          .read =
+                              4 * (n * (double)(line[i].cin * line[i].cout) + pixels * (double)line[i].cin),
+                          .written = 4 * pixels * (double)line[i].cout};
     bool slow = k == scalar || i > 3;
-    ck_bench_line(c, line[i].label, t, flops, bytes,
-                  slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));
+    ck_bench_line(c, line[i].label, t, &work, slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));
   }
 }
 
