@@ -14,11 +14,12 @@ int cli_verdict_exit(hone_verdict verdict) {
 }
 
 json_t *cli_verification_json(const hone_verify_result *r) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o}", "verdict", cli_verdict_name(r->verdict),
-                   "max_abs", cli_real(r->max_abs), "max_rel", cli_real(r->max_rel), "tolerance",
-                   cli_real(r->tolerance), "inputs", (int)r->inputs, "reference", r->reference, "reason",
-                   r->reason, "first_different_node",
-                   r->first_different_node[0] ? json_string(r->first_different_node) : json_null());
+  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o, s:i, s:o}", "verdict",
+                   cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel",
+                   cli_real(r->max_rel), "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs,
+                   "reference", r->reference, "reason", r->reason, "first_different_node",
+                   r->first_different_node[0] ? json_string(r->first_different_node) : json_null(),
+                   "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels));
 }
 
 static bool progress(void *arg, uint32_t done, uint32_t total) {
@@ -34,6 +35,9 @@ static int text(const hone_verify_result *r) {
       "%s%s%s  on %u random inputs: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
       paint, cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs, r->max_abs, r->max_rel,
       r->tolerance);
+  if (r->steps_compared)
+    printf("step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart\n",
+           r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s");
   printf("reference: %s\n", r->reference);
   if (r->reason[0]) printf("reason: %s\n", r->reason);
   if (r->first_different_node[0]) printf("first different node: %s\n", r->first_different_node);

@@ -38,6 +38,10 @@ typedef struct hone_verify_result {
   char reason[256];               /* why different or mistrusted */
   char first_different_node[128]; /* "" when same */
   char reference[64];             /* what the reference side ran: "scalar reference", "avx2 tier"... */
+  /* Quantised models without b: every step is also run on the reference's own values, where right answers
+   * differ by one level of an 8-bit value at the most. */
+  uint32_t steps_compared; /* 0: no such model */
+  double worst_levels;
 } hone_verify_result;
 
 /* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random

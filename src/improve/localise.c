@@ -1,15 +1,12 @@
 /* Finds where two sides part: every value of the reference run is kept, the other run's are compared with
  * them by name. */
-#include "improve/side.h"
+#include "improve/values.h"
 
 #include "base/error.h"
-#include "base/map.h"
 #include "improve/compare.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define KEEP_BYTES ((uint64_t)2 << 30) /* later values are left out; the search then sees a little less */
 
 typedef enum verdict { UNKNOWN = 0, AGREES, DIFFERS } verdict;
 
@@ -19,9 +16,7 @@ typedef struct seen {
 } seen;
 
 typedef struct search {
-  hn_map kept; /* value name -> hone_tensor */
-  HN_VEC(hone_tensor *) tensors;
-  uint64_t bytes;
+  hn_values kept; /* of the reference */
   double tolerance;
   const hn_plan *test;
   verdict *verdicts; /* by value id of the test's model */
@@ -29,90 +24,20 @@ typedef struct search {
   bool failed;
 } search;
 
-/* A row-major copy, whatever the layout. */
-static hone_tensor *copy_of(const hone_tensor *t) {
-  hone_tensor_desc d = hone_desc(t->desc.dtype, t->desc.rank, t->desc.dim);
-  int64_t bytes = hone_desc_bytes(&d), n = hone_desc_count(&d);
-  size_t size = hone_dtype_size(d.dtype);
-  hone_tensor *out = bytes < 0 ? NULL : hn_malloc(sizeof *out);
-  if (!out) return NULL;
-  *out = (hone_tensor){d, hn_malloc((size_t)bytes)};
-  if (!out->data) {
-    hn_free(out);
-    return NULL;
-  }
-  if (t->desc.layout == HONE_LAYOUT_ROW_MAJOR) {
-    if (bytes) memcpy(out->data, t->data, (size_t)bytes);
-    return out;
-  }
-  int64_t index[HONE_MAX_RANK] = {0}, at = 0;
-  for (int64_t i = 0; i < n; i++) {
-    memcpy((char *)out->data + (size_t)i * size, (const char *)t->data + (size_t)at * size, size);
-    for (int32_t k = d.rank - 1; k >= 0; k--) {
-      at += t->desc.stride[k];
-      if (++index[k] < d.dim[k]) break;
-      at -= t->desc.stride[k] * d.dim[k];
-      index[k] = 0;
-    }
-  }
-  return out;
-}
-
-static void drop(hone_tensor *t) {
-  if (t) hn_free(t->data);
-  hn_free(t);
-}
-
-/* The value of a step's output, where it is one of the graph's. */
-static const hn_value *value_of(const hn_plan *p, const hn_step *s, uint32_t i) {
-  return s->out[i] == HN_NO_SLOT ? NULL : p->slots.ptr[s->out[i]].value;
-}
-
-static bool comparable(const hone_tensor *t) {
-  return t && t->data && t->desc.dtype != HONE_DTYPE_STRING && t->desc.dtype != HONE_DTYPE_NONE;
-}
-
-typedef struct watcher {
-  search *search;
-  const hn_plan *plan;
-} watcher;
-
-static void keep(void *arg, const hn_step *s, hone_tensor *const *out) {
-  watcher *w = arg;
-  search *q = w->search;
-  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
-    const hn_value *v = value_of(w->plan, s, i);
-    if (!v || !comparable(out[i]) || hn_map_has(&q->kept, v->name)) continue;
-    int64_t bytes = hone_desc_bytes(&out[i]->desc);
-    if (bytes < 0 || q->bytes + (uint64_t)bytes > KEEP_BYTES) continue;
-    hone_tensor *t = copy_of(out[i]);
-    if (!t || !hn_vec_push(&q->tensors, t)) {
-      drop(t);
-      q->failed = true;
-      return;
-    }
-    q->failed |= !hn_map_set(&q->kept, v->name, t);
-    q->bytes += (uint64_t)bytes;
-  }
-}
-
 static void judge(void *arg, const hn_step *s, hone_tensor *const *out) {
-  watcher *w = arg;
-  search *q = w->search;
+  search *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
-    const hn_value *v = value_of(w->plan, s, i);
-    const hone_tensor *ref = v ? hn_map_get(&q->kept, v->name) : NULL;
-    if (!ref || !comparable(out[i]) || ref->desc.dtype != out[i]->desc.dtype ||
-        !hone_desc_same_dims(&ref->desc, &out[i]->desc))
-      continue;
-    hone_tensor *t = copy_of(out[i]);
+    const hn_value *v = hn_value_of_step(q->test, s, i);
+    const hone_tensor *ref = hn_values_like(&q->kept, v, out[i]);
+    if (!ref) continue;
+    hone_tensor *t = hn_rows_of(out[i]);
     if (!t) {
       q->failed = true;
       return;
     }
     hn_difference d;
     hn_compare(t, ref, &d);
-    drop(t);
+    hn_rows_free(t);
     double scale = d.range > 0 ? d.range : d.magnitude > 0 ? d.magnitude : 1;
     bool bad = d.unlike || d.max_abs > q->tolerance * scale;
     q->verdicts[v->id] = bad ? DIFFERS : AGREES;
@@ -153,15 +78,9 @@ hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *f
   uint8_t *visited = hn_calloc(values + 1, 1);
   hone_status status =
       q.verdicts && visited ? HONE_OK : hn_fail_memory(error, values, "localising a difference");
-  watcher w = {&q, reference->plan};
+  if (status == HONE_OK) status = hn_values_of_run(reference, feeds, n, &q.kept, error);
   if (status == HONE_OK) {
-    hn_context_watch(reference->context, keep, &w);
-    status = hn_side_run(reference, feeds, n, error);
-    hn_context_watch(reference->context, NULL, NULL);
-  }
-  w.plan = test->plan;
-  if (status == HONE_OK) {
-    hn_context_watch(test->context, judge, &w);
+    hn_context_watch(test->context, judge, &q);
     status = hn_side_run(test, feeds, n, error);
     hn_context_watch(test->context, NULL, NULL);
   }
@@ -170,10 +89,8 @@ hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *f
       snprintf(buf, size, "%s", q.order.ptr[i].step->desc.name);
   if (status == HONE_OK && q.failed)
     status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while localising a difference");
-  for (size_t i = 0; i < q.tensors.len; i++) drop(q.tensors.ptr[i]);
-  hn_vec_free(&q.tensors);
   hn_vec_free(&q.order);
-  hn_map_free(&q.kept);
+  hn_values_free(&q.kept);
   hn_free(q.verdicts);
   hn_free(visited);
   return status;

@@ -46,4 +46,20 @@ hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_er
 hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
                              double tolerance, char *buf, size_t size, hone_error *error);
 
+/* Right answers of one step from equal inputs differ by this many levels of an 8-bit value at the most. */
+#define HN_STEPWISE_LEVELS 1
+
+typedef struct hn_stepwise {
+  uint32_t steps;  /* values of 8 bits that were compared */
+  double worst;    /* levels */
+  char node[128];  /* the first with more than HN_STEPWISE_LEVELS; "": none */
+  double wrong;    /* its levels, and */
+  int64_t element; /* where */
+} hn_stepwise;
+
+/* Runs both sides once more, every step of `test` on what the reference made. For models with values of 8
+ * bits. `out` is added to. */
+hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
+                             hn_stepwise *out, hone_error *error);
+
 #endif
