@@ -12,11 +12,8 @@
 /* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner
  * blob. */
 typedef struct blob_head {
-  hn_isa isa;
+  hn_qlinear_info q;
   int32_t tactic; /* index into hn_qlinear.inner */
-  bool x_signed, y_signed, biased, vectors;
-  float x_zero;
-  int64_t channels, x_count, y_count;
   int64_t inner_at, bytes;             /* of the blob */
   int64_t y_at, inner_work, workspace; /* of the workspace: f32 x, f32 y, the inner step's */
 } blob_head;
@@ -62,7 +59,7 @@ bool hn_qlinear_param(const hone_step *s, uint32_t k, float *out, hone_reason *w
   return true;
 }
 
-static float w_zero_at(const hone_step *s, int64_t channel) {
+float hn_qlinear_w_zero(const hone_step *s, int64_t channel) {
   if (!hn_step_has(s, HN_QLINEAR_W_ZERO)) return 0;
   const hone_step_tensor *z = &s->input[HN_QLINEAR_W_ZERO];
   return code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : channel);
@@ -71,11 +68,11 @@ static float w_zero_at(const hone_step *s, int64_t channel) {
 /* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. */
 static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
-  const int64_t per = q->per_channel(s), stride = per * h->channels, n = hone_desc_count(&w->desc);
-  const double lo = (h->x_signed ? -128 : 0) - (double)h->x_zero,
-               hi = (h->x_signed ? 127 : 255) - (double)h->x_zero;
-  for (int64_t c = 0; c < h->channels; c++) {
-    const double zero = (double)w_zero_at(s, c);
+  const int64_t per = q->per_channel(s), stride = per * h->q.channels, n = hone_desc_count(&w->desc);
+  const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
+               hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
+  for (int64_t c = 0; c < h->q.channels; c++) {
+    const double zero = (double)hn_qlinear_w_zero(s, c);
     double up = 0, down = 0;
     for (int64_t at = c * per; at < n; at += stride)
       for (int64_t i = at; i < at + per; i++) {
@@ -83,23 +80,18 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
         up += a > b ? a : b;
         down -= a > b ? b : a;
       }
-    if (h->biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
-    if (h->biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (h->q.biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (h->q.biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
     if (up >= 16777216 || down >= 16777216)
       return hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", up > down ? up : down);
   }
   return true;
 }
 
-typedef struct inner_step {
-  hone_step step;
-  hone_step_tensor in[3], out;
-} inner_step;
-
 /* The f32 step inside. w, bias: constants, of which tactics look only at whether they are there until
  * prepack. */
-static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, const void *bias,
-                       inner_step *t) {
+static void make_inner(const char *anchor, const hone_step *s, const void *w, const void *bias,
+                       hn_qlinear_inner *t) {
   memset(t, 0, sizeof *t);
   t->in[0].desc = s->input[HN_QLINEAR_X].desc;
   t->in[1] = (hone_step_tensor){s->input[HN_QLINEAR_W].desc, w};
@@ -110,7 +102,7 @@ static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, c
     t->in[2].desc.dtype = HONE_DTYPE_F32;
   }
   t->step = (hone_step){HONE_DESC_HEAD(hone_step),
-                        .anchor = q->anchor,
+                        .anchor = anchor,
                         .name = s->name,
                         .node = s->node,
                         .n_inputs = bias ? 3 : 2,
@@ -121,8 +113,8 @@ static void make_inner(const hn_qlinear *q, const hone_step *s, const void *w, c
                         .cost = s->cost};
 }
 
-static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
-                     inner_step *t, hone_reason *why) {
+bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const hone_machine *m,
+                     hn_qlinear_info *h, hn_qlinear_inner *t, hone_reason *why) {
   memset(h, 0, sizeof *h);
   if (s->n_anchor_inputs < 8 || s->n_epilogue)
     return hn_refuse(why, "inputs are missing, or there is an epilogue");
@@ -132,19 +124,18 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
     return false;
   if (!w->constant) return hn_refuse(why, "weights are not constant");
   h->isa = hn_isa_of(m->isa);
-  if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
   h->x_signed = x->dtype == HONE_DTYPE_I8, h->y_signed = y->dtype == HONE_DTYPE_I8;
   h->x_count = hone_desc_count(x), h->y_count = hone_desc_count(y);
-  const int64_t w_count = hone_desc_count(&w->desc), per = q->per_channel(s);
+  const int64_t w_count = hone_desc_count(&w->desc);
   if (per < 1) return hn_refuse(why, "the operator's attributes or ranks are not supported");
   /* Channels of the memory's rows: of Conv (channels-last) dimension 1, of matrices the last one. */
-  h->channels = strcmp(q->anchor, "Conv") ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
+  h->channels = strcmp(anchor, "Conv") ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
   if (w_count % per || h->channels < 1 || w_count / per % h->channels)
     return hn_refuse(why, "weights do not fit the output's channels");
   float one;
   for (uint32_t k = HN_QLINEAR_X_SCALE; k <= HN_QLINEAR_Y_ZERO; k++)
     if (k != HN_QLINEAR_W && k != HN_QLINEAR_W_SCALE && k != HN_QLINEAR_W_ZERO &&
-        !hn_qlinear_param(s, k, k == HN_QLINEAR_X_ZERO ? &h->x_zero : &one, why))
+        !hn_qlinear_param(s, k, k == HN_QLINEAR_X_ZERO ? &h->x_zero : k == HN_QLINEAR_Y_ZERO ? &h->y_zero : &one, why))
       return false;
   if (!param_fits(s, HN_QLINEAR_W_SCALE, h->channels, true, why) ||
       !param_fits(s, HN_QLINEAR_W_ZERO, h->channels, false, why))
@@ -155,7 +146,22 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
   if (bias &&
       (!bias->constant || bias->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&bias->desc) != h->channels))
     return hn_refuse(why, "the bias is no constant i32 with one value a channel");
-  make_inner(q, s, w->constant, bias ? bias->constant : NULL, t);
+  make_inner(anchor, s, w->constant, bias ? bias->constant : NULL, t);
+  return true;
+}
+
+void hn_qlinear_scales(const hone_step *s, const hn_qlinear_info *h, float *scale) {
+  const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
+              y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
+  const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
+  for (int64_t c = 0; c < h->channels; c++) scale[c] = x_scale * w_scale[h->vectors ? c : 0] / y_scale;
+}
+
+static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
+                     hn_qlinear_inner *t, hone_reason *why) {
+  memset(h, 0, sizeof *h);
+  if (!hn_qlinear_read(q->anchor, q->per_channel(s), s, m, &h->q, t, why)) return false;
+  if (!hn_quantize_find(h->q.isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->q.isa));
   double best = 0;
   h->tactic = -1;
   for (int32_t i = 0; q->inner[i]; i++) {
@@ -168,20 +174,20 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
 
 bool hn_qlinear_accepts(const hn_qlinear *q, const hone_step *s, const hone_machine *m, hone_reason *why) {
   blob_head h;
-  inner_step t;
+  hn_qlinear_inner t;
   return describe(q, s, m, &h, &t, why) && sums_fit(q, s, &h, why);
 }
 
 double hn_qlinear_cost(const hn_qlinear *q, const hone_step *s, const hone_machine *m) {
   blob_head h;
-  inner_step t;
+  hn_qlinear_inner t;
   if (!describe(q, s, m, &h, &t, NULL)) return 1e9;
-  const double n = (double)h.x_count + (double)h.y_count;
+  const double n = (double)h.q.x_count + (double)h.q.y_count;
   return q->inner[h.tactic]->cost(&t.step, m) + hn_step_seconds(m, 8 * n, 5 * n, 0.5);
 }
 
 static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
-                         inner_step *t, hone_error *error) {
+                         hn_qlinear_inner *t, hone_error *error) {
   hone_reason why = {""};
   hone_tactic_need need = {0};
   if (!describe(q, s, m, h, t, &why))
@@ -189,10 +195,10 @@ static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_mac
   hone_status status = q->inner[h->tactic]->need(&t->step, m, &need, error);
   if (status != HONE_OK) return status;
   h->inner_at =
-      (int64_t)hn_round_up(hn_round_up(sizeof *h, 64) + (size_t)h->channels * 3 * sizeof(float), 64);
+      (int64_t)hn_round_up(hn_round_up(sizeof *h, 64) + (size_t)h->q.channels * 3 * sizeof(float), 64);
   h->bytes = h->inner_at + (int64_t)need.blob_bytes;
-  h->y_at = (int64_t)hn_round_up((size_t)h->x_count * sizeof(float), 64);
-  h->inner_work = h->y_at + (int64_t)hn_round_up((size_t)h->y_count * sizeof(float), 64);
+  h->y_at = (int64_t)hn_round_up((size_t)h->q.x_count * sizeof(float), 64);
+  h->inner_work = h->y_at + (int64_t)hn_round_up((size_t)h->q.y_count * sizeof(float), 64);
   h->workspace = h->inner_work + (int64_t)need.workspace_bytes;
   return HONE_OK;
 }
@@ -200,7 +206,7 @@ static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_mac
 hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *s, const hone_machine *m,
                             hone_tactic_need *need, hone_error *error) {
   blob_head h;
-  inner_step t;
+  hn_qlinear_inner t;
   hone_status status = place(q, s, m, &h, &t, error);
   if (status != HONE_OK) return status;
   need->blob_bytes = (size_t)h.bytes;
@@ -212,25 +218,21 @@ hone_status hn_qlinear_need(const hn_qlinear *q, const hone_step *s, const hone_
 hone_status hn_qlinear_prepack(const hn_qlinear *q, const hone_step *s, const hone_machine *m, void *blob,
                                hone_error *error) {
   blob_head *h = blob;
-  inner_step t;
+  hn_qlinear_inner t;
   hone_status status = place(q, s, m, h, &t, error);
   if (status != HONE_OK) return status;
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
   const int64_t n = hone_desc_count(&w->desc), per = q->per_channel(s);
-  float *real = hn_malloc((size_t)n * sizeof *real), *scale = scales_of(blob), *zero = scale + h->channels,
-        *bias = zero + h->channels;
+  float *real = hn_malloc((size_t)n * sizeof *real), *scale = scales_of(blob), *zero = scale + h->q.channels,
+        *bias = zero + h->q.channels;
   if (!real) return hn_fail_memory(error, (size_t)n * sizeof *real, "quantised weights");
-  const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
-              y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
-  const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
-  const float y_zero = hn_step_has(s, HN_QLINEAR_Y_ZERO) ? code_at(&s->input[HN_QLINEAR_Y_ZERO], 0) : 0;
-  for (int64_t c = 0; c < h->channels; c++) {
-    scale[c] = x_scale * w_scale[h->vectors ? c : 0] / y_scale;
-    zero[c] = y_zero;
-    bias[c] = h->biased ? (float)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c] : 0;
+  hn_qlinear_scales(s, &h->q, scale);
+  for (int64_t c = 0; c < h->q.channels; c++) {
+    zero[c] = h->q.y_zero;
+    bias[c] = h->q.biased ? (float)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c] : 0;
   }
-  for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - w_zero_at(s, i / per % h->channels);
-  make_inner(q, s, real, h->biased ? bias : NULL, &t);
+  for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - hn_qlinear_w_zero(s, i / per % h->q.channels);
+  make_inner(q->anchor, s, real, h->q.biased ? bias : NULL, &t);
   const struct hone_tactic_desc *inner = q->inner[h->tactic];
   if (inner->prepack) status = inner->prepack(&t.step, m, (char *)blob + h->inner_at, error);
   hn_free(real);
@@ -253,8 +255,8 @@ static void decode(void *arg, int64_t i, uint32_t thread) {
   const job *j = arg;
   const int64_t at = i * j->chunk, n = j->count - at < j->chunk ? j->count - at : j->chunk;
   (void)thread;
-  j->ops->dequantize((float *)j->to + at, (const char *)j->from + at, (size_t)n, &one, &j->h->x_zero, false,
-                     j->h->x_signed);
+  j->ops->dequantize((float *)j->to + at, (const char *)j->from + at, (size_t)n, &one, &j->h->q.x_zero, false,
+                     j->h->q.x_signed);
 }
 
 static void encode(void *arg, int64_t i, uint32_t thread) {
@@ -264,7 +266,7 @@ static void encode(void *arg, int64_t i, uint32_t thread) {
   for (; at < end; at += j->row)
     j->ops->requantize(
         (char *)j->to + at, (const float *)j->from + at, (size_t)(end - at < j->row ? end - at : j->row),
-        j->scale, j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->channels), j->h->vectors, j->h->y_signed);
+        j->scale, j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->q.channels), j->h->q.vectors, j->h->q.y_signed);
 }
 
 static void split(const hone_step_run *r, job *j, void (*fn)(void *, int64_t, uint32_t)) {
@@ -280,12 +282,12 @@ hone_status hn_qlinear_run(const hn_qlinear *q, const hone_step_run *r, hone_err
   const blob_head *h = r->blob;
   const float *scale = scales_of((void *)(uintptr_t)r->blob);
   char *work = r->workspace;
-  inner_step t;
-  job j = {h, hn_quantize_find(h->isa), r->in[HN_QLINEAR_X], work, NULL, h->x_count, TASK, TASK};
+  hn_qlinear_inner t;
+  job j = {h, hn_quantize_find(h->q.isa), r->in[HN_QLINEAR_X], work, NULL, h->q.x_count, TASK, TASK};
   split(r, &j, decode);
-  make_inner(q, r->step, r->step->input[HN_QLINEAR_W].constant, h->biased ? scale + 2 * h->channels : NULL,
+  make_inner(q->anchor, r->step, r->step->input[HN_QLINEAR_W].constant, h->q.biased ? scale + 2 * h->q.channels : NULL,
              &t);
-  const void *in[] = {work, NULL, h->biased ? scale + 2 * h->channels : NULL};
+  const void *in[] = {work, NULL, h->q.biased ? scale + 2 * h->q.channels : NULL};
   void *out[] = {work + h->y_at};
   hone_step_run inner = {.step = &t.step,
                          .in = in,
@@ -297,10 +299,10 @@ hone_status hn_qlinear_run(const hn_qlinear *q, const hone_step_run *r, hone_err
                          .pool = r->pool};
   hone_status status = q->inner[h->tactic]->run(&inner, error);
   if (status != HONE_OK) return status;
-  j = (job){h, j.ops, work + h->y_at, r->out[0], scale, h->y_count, TASK, TASK};
-  if (h->vectors) {
-    j.row = h->channels;
-    j.chunk = h->channels > TASK ? h->channels : TASK / h->channels * h->channels;
+  j = (job){h, j.ops, work + h->y_at, r->out[0], scale, h->q.y_count, TASK, TASK};
+  if (h->q.vectors) {
+    j.row = h->q.channels;
+    j.chunk = h->q.channels > TASK ? h->q.channels : TASK / h->q.channels * h->q.channels;
   }
   split(r, &j, encode);
   return HONE_OK;

@@ -33,6 +33,26 @@ bool hn_qlinear_param(const hone_step *step, uint32_t input, float *out, hone_re
 /* An 8-bit tensor whose memory has no gaps. */
 bool hn_qlinear_codes(const hone_tensor_desc *desc, hone_reason *why);
 
+/* What every quantised step says, and the f32 step that it would be. */
+typedef struct hn_qlinear_info {
+  hn_isa isa;
+  bool x_signed, y_signed, biased, vectors; /* vectors: one weight scale a channel */
+  float x_zero, y_zero;
+  int64_t channels, x_count, y_count;
+} hn_qlinear_info;
+typedef struct hn_qlinear_inner {
+  hone_step step;
+  hone_step_tensor in[3], out;
+} hn_qlinear_inner;
+
+/* anchor: of the f32 step; per: see per_channel.  False with a reason. */
+bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *step, const hone_machine *machine,
+                     hn_qlinear_info *info, hn_qlinear_inner *inner, hone_reason *why);
+/* x scale * w scale / y scale of each channel. */
+void hn_qlinear_scales(const hone_step *step, const hn_qlinear_info *info, float *scale);
+/* The weights' zero point of a channel. */
+float hn_qlinear_w_zero(const hone_step *step, int64_t channel);
+
 bool hn_qlinear_accepts(const hn_qlinear *q, const hone_step *step, const hone_machine *machine,
                         hone_reason *why);
 double hn_qlinear_cost(const hn_qlinear *q, const hone_step *step, const hone_machine *machine);

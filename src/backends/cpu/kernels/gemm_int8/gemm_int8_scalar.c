@@ -1,0 +1,31 @@
+/* The definition in C. */
+#include <math.h>
+
+#include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
+#include "base/fault.h"
+
+enum { MR = 4 };
+
+static void tile(const hn_int8_tile *t) {
+  const float zero = HN_FAULT("int8_zero") ? 0 : (float)t->zero, lo = t->is_signed ? -128 : 0,
+              hi = t->is_signed ? 127 : 255;
+  for (uint32_t i = 0; i < t->m; i++) {
+    uint32_t sum[HN_INT8_BLOCK];
+    for (int j = 0; j < HN_INT8_BLOCK; j++) sum[j] = (uint32_t)t->bias[j];
+    const uint8_t *a = t->a + (ptrdiff_t)i * t->lda;
+    const int8_t *b = t->b;
+    for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, b += 64)
+      for (int j = 0; j < HN_INT8_BLOCK; j++)
+        for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
+    unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
+    for (uint32_t j = 0; j < (HN_FAULT("int8_tail_mask") ? t->n - 1 : t->n); j++) {
+      const float v = rintf((float)(int32_t)sum[j] * t->scale[j]) + zero, r = v < lo ? lo : v > hi ? hi : v;
+      c[j] = t->is_signed ? (unsigned char)(int8_t)r : (unsigned char)r;
+    }
+  }
+}
+static void nothing(void) {}
+
+static const hn_int8_ops ops = {
+    .mr = MR, .nr = 16, .k_step = 4, .whole_rows = 1, .rate = 0.5, .begin = nothing, .end = nothing, .tile = tile};
+const struct hn_kernel hn_kernel_gemm_int8_scalar = {"gemm_int8_scalar", "gemm_int8", "u8s8", HN_ISA_SCALAR, &ops};

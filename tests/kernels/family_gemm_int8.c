@@ -1,0 +1,190 @@
+/* Family "gemm_int8" through its driver: convolutions of codes, element for element against sums of 64-bit
+ * integers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/common/int8_driver.h"
+#include "check.h"
+
+typedef struct shape {
+  int64_t batch, groups, cin, cout, in[3], kernel[3], stride[3], dilation[3], pad[3];
+  int64_t extra_in, extra_out;
+  bool flip, is_signed, is_u8;
+  size_t l2;
+} shape;
+
+static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, (uint32_t)(i % 3));
+}
+
+/* Bytes whose last one lies at the guard page. */
+static uint8_t *bytes_at_guard(ck *c, size_t n) {
+  const size_t words = (n + 3) / 4;
+  return (uint8_t *)(ck_alloc(c, words, 0) + words) - n;
+}
+
+static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t threads, bool *ok) {
+  hn_int8_conv c = {.batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout, .zero = s->is_signed ? -9 : 37,
+                    .flip = s->flip, .is_signed = s->is_signed, .padding = s->flip ? 133 : 101};
+  for (int i = 0; i < 3; i++) {
+    c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i], c.dilation[i] = s->dilation[i];
+    c.pad[i] = s->pad[i];
+    c.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+  }
+  c.in_pitch = s->groups * s->cin + s->extra_in, c.out_pitch = s->groups * s->cout + s->extra_out;
+  /* The last pixel ends with its channels. */
+  c.in_bytes = s->batch * s->in[0] * s->in[1] * s->in[2] * c.in_pitch - s->extra_in;
+  const char *why = "";
+  *ok = hn_int8_plan(&c, o, threads, s->l2, &why);
+  return c;
+}
+
+static int64_t value(const shape *s, uint8_t byte) { return s->flip ? (int8_t)byte + 128 : byte; }
+
+/* Sum of one output of channel j of group g. */
+static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const uint8_t *w, int64_t row, int64_t g,
+                      int64_t j) {
+  int64_t at[3], n = row, sum = 0;
+  for (int i = 2; i >= 0; i--) at[i] = n % p->out[i], n /= p->out[i];
+  const int64_t taps = p->kernel[0] * p->kernel[1] * p->kernel[2];
+  for (int64_t tap = 0; tap < taps; tap++) {
+    const int64_t t[3] = {tap / p->kernel[2] / p->kernel[1], tap / p->kernel[2] % p->kernel[1], tap % p->kernel[2]};
+    int64_t pixel = n;
+    bool inside = true;
+    for (int i = 0; i < 3; i++) {
+      const int64_t v = at[i] * p->stride[i] + t[i] * p->dilation[i] - p->pad[i];
+      inside = inside && v >= 0 && v < p->in[i];
+      pixel = pixel * p->in[i] + v;
+    }
+    for (int64_t c = 0; c < p->cin; c++) {
+      const uint8_t code = w[((g * p->cout + j) * p->cin + c) * taps + tap];
+      const int64_t weight = s->is_u8 ? (int64_t)code - 128 : (int8_t)code;
+      sum += weight * (inside ? value(s, x[pixel * p->in_pitch + g * p->cin + c]) : p->padding);
+    }
+  }
+  return sum;
+}
+
+static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, bool extreme) {
+  bool ok;
+  const hn_int8_conv p = describe(s, o, threads, &ok);
+  ck_case(c, "batch=%d groups=%d %d->%d in=%dx%dx%d kernel=%dx%dx%d stride=%d pad=%d flip=%d extreme=%d threads=%u",
+          (int)s->batch, (int)s->groups, (int)s->cin, (int)s->cout, (int)s->in[0], (int)s->in[1], (int)s->in[2],
+          (int)s->kernel[0], (int)s->kernel[1], (int)s->kernel[2], (int)s->stride[2], (int)s->pad[2], s->flip, extreme,
+          threads);
+  ck_true(c, ok, "the driver refuses");
+  if (!ok) return;
+  const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
+  const size_t n_w = (size_t)(p.groups * p.cout * p.k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
+  uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w), *y = bytes_at_guard(c, n_y);
+  for (size_t i = 0; i < (size_t)p.in_bytes; i++) x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_w; i++) w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
+  memset(y, 0xa5, n_y);
+  int8_t *packed = aligned_alloc(64, hn_int8_round(weights * (size_t)p.groups, 64));
+  int32_t *bias = calloc(columns * (size_t)p.groups, sizeof *bias);
+  float *scale = calloc(columns * (size_t)p.groups, sizeof *scale);
+  uint8_t *scratch = bytes_at_guard(c, hn_int8_workspace(&p, o, 3));
+  const int64_t taps = p.k / p.cin;
+  for (int64_t g = 0; g < p.groups; g++) {
+    hn_int8_pack(&p, w + g * p.cout * p.k, s->is_u8, p.k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns);
+    for (int64_t j = 0; j < p.cout; j++) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < p.k; k++)
+        sum += s->is_u8 ? (int64_t)w[(g * p.cout + j) * p.k + k] - 128 : (int8_t)w[(g * p.cout + j) * p.k + k];
+      int32_t *b = &bias[(size_t)g * columns + (size_t)j];
+      ck_same(c, (size_t)j, (float)*b, (float)sum);
+      *b = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)(p.padding * sum);
+      scale[(size_t)g * columns + (size_t)j] = (extreme ? 0.00002f : 0.0004f) * (float)(1 + ck_random(c) % 9);
+    }
+  }
+  hn_int8_args a = {.conv = &p, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
+  hn_int8_exec(&a, serial, NULL);
+  for (int64_t r = 0; r < p.rows; r++) {
+    for (int64_t g = 0; g < p.groups; g++)
+      for (int64_t j = 0; j < p.cout; j++) {
+        const size_t column = (size_t)g * columns + (size_t)j;
+        const int64_t sum = oracle(s, &p, x, w, r, g, j) + bias[column];
+        const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
+                    v = rintf((float)sum * scale[column]) + (float)p.zero, want = v < lo ? lo : v > hi ? hi : v;
+        const uint8_t got = y[r * p.out_pitch + g * p.cout + j];
+        ck_same(c, (size_t)(r * p.out_pitch + g * p.cout + j), s->is_signed ? (float)(int8_t)got : (float)got, want);
+      }
+    for (int64_t j = 0; j < s->extra_out && r + 1 < p.rows; j++)
+      ck_true(c, y[r * p.out_pitch + p.groups * p.cout + j] == 0xa5, "bytes between pixels are written");
+  }
+  free(packed);
+  free(bias);
+  free(scale);
+  ck_release_all(c);
+}
+
+#define ONE {1, 1, 1}
+#define NONE {0, 0, 0}
+
+static void check(ck *c, const struct hn_kernel *k) {
+  static const shape shapes[] = {
+      {1, 1, 1, 1, ONE, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 4, 16, {1, 1, 13}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 8, 32, {1, 3, 14}, ONE, ONE, ONE, NONE, 0, 0, false, true, false, 1 << 20},
+      {2, 1, 7, 33, {1, 5, 6}, ONE, ONE, ONE, NONE, 0, 3, false, false, true, 1 << 20},
+      {1, 1, 63, 17, {1, 3, 5}, ONE, ONE, ONE, NONE, 5, 0, true, true, false, 1 << 20},
+      {1, 1, 64, 48, {1, 4, 4}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 130, 70, {1, 7, 7}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 13},
+      {1, 1, 3, 24, {1, 17, 19}, {1, 3, 3}, {1, 2, 2}, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20},
+      {2, 1, 16, 40, {1, 9, 8}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 1, false, true, true, 1 << 14},
+      {1, 1, 5, 9, {1, 9, 11}, {1, 5, 3}, ONE, {1, 2, 2}, {0, 4, 2}, 2, 0, true, false, false, 1 << 20},
+      {1, 1, 2, 7, {5, 6, 7}, {3, 3, 3}, {2, 1, 2}, ONE, {1, 1, 1}, 0, 0, false, false, false, 1 << 20},
+      {1, 3, 6, 20, {1, 6, 5}, {1, 1, 3}, ONE, ONE, {0, 0, 1}, 0, 0, false, false, false, 1 << 20},
+      {1, 2, 12, 5, {1, 6, 5}, ONE, ONE, ONE, NONE, 0, 0, false, true, false, 1 << 20},
+      {1, 1, 40, 65, {1, 1, 61}, {1, 1, 1}, {1, 1, 2}, ONE, NONE, 0, 0, true, false, true, 1 << 20},
+      {1, 1, 33, 96, {1, 20, 21}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 16},
+  };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (uint32_t threads = 1; threads <= 3; threads += 2)
+      for (int extreme = 0; extreme < 2; extreme++) check_shape(c, k->ops, &shapes[i], threads, extreme);
+}
+
+struct job {
+  hn_int8_args a;
+  hn_int8_conv p;
+};
+static void run_job(void *arg) {
+  struct job *j = arg;
+  hn_int8_exec(&j->a, serial, NULL);
+}
+
+static double seconds(const hn_int8_ops *o, const shape *s) {
+  bool ok;
+  struct job j = {.p = describe(s, o, 1, &ok)};
+  const size_t weights = hn_int8_weights(&j.p), columns = hn_int8_columns(&j.p);
+  uint8_t *x = calloc((size_t)j.p.in_bytes, 1), *y = calloc((size_t)(j.p.rows * j.p.out_pitch), 1),
+          *scratch = calloc(hn_int8_workspace(&j.p, o, 3), 1);
+  int8_t *w = aligned_alloc(64, hn_int8_round(weights, 64));
+  int32_t *bias = calloc(columns, sizeof *bias);
+  float *scale = calloc(columns, sizeof *scale);
+  memset(w, 3, weights);
+  j.a = (hn_int8_args){&j.p, o, x, w, bias, scale, y, scratch};
+  const double t = ck_time(run_job, &j);
+  free(x), free(y), free(scratch), free(w), free(bias), free(scale);
+  return t;
+}
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  static const shape s[] = {{1, 1, 256, 256, {1, 14, 14}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+                            {1, 1, 24, 144, {1, 56, 56}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+                            {1, 1, 64, 64, {1, 56, 56}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20},
+                            {1, 1, 3, 32, {1, 224, 224}, {1, 3, 3}, {1, 2, 2}, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20}};
+  static const char *const names[] = {"1x1 256->256 14x14", "1x1 24->144 56x56", "3x3 64->64 56x56", "3x3 s2 3->32 224x224"};
+  const struct hn_kernel *scalar = hn_kernel_find("gemm_int8", "u8s8", HN_ISA_SCALAR);
+  for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+    bool ok;
+    const hn_int8_conv p = describe(&s[i], k->ops, 1, &ok);
+    const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
+    ck_bench_line(c, names[i], t, 2.0 * (double)(p.rows * p.cout * p.k),
+                  (double)p.in_bytes + (double)(p.rows * p.out_pitch) + (double)hn_int8_weights(&p), ts);
+  }
+}
+
+const ck_family ck_family_gemm_int8 = {"gemm_int8", check, bench};
