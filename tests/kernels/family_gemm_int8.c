@@ -182,8 +182,11 @@ static void bench(ck *c, const struct hn_kernel *k) {
     bool ok;
     const hn_int8_conv p = describe(&s[i], k->ops, 1, &ok);
     const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
-    ck_bench_line(c, names[i], t, 2.0 * (double)(p.rows * p.cout * p.k),
-                  (double)p.in_bytes + (double)(p.rows * p.out_pitch) + (double)hn_int8_weights(&p), ts);
+    const ck_work work = {.unit = CK_INT8,
+                          .flops = 2.0 * (double)(p.rows * p.cout * p.k),
+                          .read = (double)p.in_bytes + (double)hn_int8_weights(&p),
+                          .written = (double)(p.rows * p.out_pitch)};
+    ck_bench_line(c, names[i], t, &work, ts);
   }
 }
 
