@@ -92,6 +92,21 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   }
 }
 
+double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
+  uint32_t threads = machine->threads ? machine->threads : 1;
+  double hertz = machine->peak_flops / threads / (4.0 * o->vw); /* two vectors of multiply-adds a cycle */
+  int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
+  double rounds = (double)div_up(c->groups * c->m_tasks * c->n_tasks, threads);
+  /* A panel of one vector makes one product of each broadcast. */
+  double pairs = (double)vectors / 2 + (vectors % 2 ? 0.08 : 0);
+  double products = (double)c->k * (double)rows * pairs / 0.88;
+  double weights = (double)c->k * (double)(vectors * o->vw) * 4 / 9.2;
+  double gather = c->direct || c->strided ? 0 : (double)rows * (double)c->k / 40 * (double)div_up(c->n_panels, 64);
+  double touch = 0.05 * 4 * (double)rows * ((double)c->cin + (double)(vectors * o->vw));
+  double cycles = (products > weights ? products + 0.32 * weights : weights + 0.32 * products) + gather + touch;
+  return rounds * cycles / (hertz > 0 ? hertz : 3e9) + 3e-6;
+}
+
 typedef struct position {
   int64_t n, z, y, x;
 } position;

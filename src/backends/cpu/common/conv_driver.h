@@ -7,6 +7,7 @@
 #ifndef HN_CPU_COMMON_CONV_DRIVER_H
 #define HN_CPU_COMMON_CONV_DRIVER_H
 
+#include <hone/plugin.h>
 #include <stdint.h>
 
 #include "backends/cpu/epilogue.h"
@@ -49,6 +50,9 @@ typedef struct hn_conv {
 
 /* Chooses tiles, K blocks and the division into tasks.  l1, l2: bytes of cache of one core. */
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2);
+
+/* The time that the planned convolution is expected to take: the cost model of the tactics that stand on it. */
+double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine);
 
 /* Scratch floats of one thread. */
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o);

@@ -26,38 +26,51 @@ static int64_t frequencies(const hn_winograd *p) { return (p->m + 2) * (p->m + 2
 
 /* ------------------------------------------------------------------ planning */
 
-/* Cycles of the busiest thread for one choice of division and blocking.  The rates are those of current cores
- * and were calibrated by a sweep over shapes (docs/perf-log.md). */
+/* One division into tasks and blocking, and the cycles that its busiest thread takes. */
 typedef struct choice {
   int64_t m_tasks, n_tasks, block_tiles, block_panels;
   double cycles;
 } choice;
 
-static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
-                        const choice *c) {
-  const double bytes_per_cycle = 6; /* of one core from the last-level cache or memory, with prefetch */
-  double f = (double)frequencies(p), tasks = (double)(c->m_tasks * c->n_tasks);
+/* The cost model's rates, in cycles.  Fitted to 9,700 measurements: 44 shapes, both tile sizes, one and two
+ * threads, AVX-512 and AVX2, all blockings (docs/perf-log.md); it predicts them within 7 % (root mean square) and
+ * its choices are 2 % slower than the best on average. */
+#define PRODUCT_CYCLES 60.0    /* to begin a panel of one frequency */
+#define LEAST_ROWS 2.4         /* a row tile with fewer rows takes as long */
+#define BYTES_PER_CYCLE 9.2    /* weights, streamed ahead of the products */
+#define STREAM_SHARE 0.32      /* of the shorter one of products and streaming, which does not overlap */
+#define L2_SHARE 0.61          /* of L2 that stays where it was put */
+#define SPILL_CYCLES 0.07      /* a byte of V and M that does not fit into L2 */
+#define AGAIN_CYCLES 0.0104    /* a byte of V, each time that it comes from L2 */
+#define TOUCH_CYCLES 0.12      /* a byte of input or output */
+#define RUN_CYCLES 12.0        /* an output pixel, each time that a piece of its channels is written */
+static double input_cycles(int64_t m) { return m == 4 ? 90 : 32; }   /* a tile's vector of channels */
+static double output_cycles(int64_t m) { return m == 4 ? 123 : 65; }
+
+static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, const choice *c) {
+  double f = (double)frequencies(p);
   int64_t tiles = div_up(p->tiles, c->m_tasks), panels = div_up(p->n_panels, c->n_tasks);
-  double rounds = (double)div_up(c->m_tasks * c->n_tasks, machine->threads);
-  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks),
-          row_tiles = div_up(block, o->mr);
+  double rounds = (double)div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks), row_tiles = div_up(block, o->mr),
+          turns = div_up(panels, c->block_panels);
   int64_t columns = min64(panels * o->nr, p->cout), n_vectors = div_up(columns, o->vw);
-  double rows = max_of((double)block, 4.0 * (double)row_tiles);
-  (void)tasks;
-  double gemm = f * (double)blocks *
-                ((double)p->cin * rows * (double)n_vectors / 2 + 45.0 * (double)(row_tiles * panels));
-  double transform = p->m == 4 ? 110 : 42;
-  double transforms = transform * (double)tiles * ((double)div_up(p->cin, o->vw) + (double)n_vectors);
-  /* What L2 cannot hold comes from further away. */
-  double l2 = (double)machine->l2 * 0.85, v = f * (double)(block * p->v_pitch) * 4,
-         m = f * (double)(block * c->block_panels * o->nr) * 4,
-         u = f * (double)p->cin * (double)(n_vectors * o->vw) * 4, chunk = (double)(p->cin * o->nr) * 8;
-  double bytes = u + v + m + u <= l2 ? u : u * (double)blocks;
-  if (v + m + chunk > l2) bytes += v * (1 + (double)div_up(panels, c->block_panels)) * (double)blocks;
-  if (m + chunk > l2) bytes += 2 * m * (double)(blocks * div_up(panels, c->block_panels));
-  double stream = bytes / bytes_per_cycle;
-  double touch = (double)(tiles * p->m * p->m) * (double)(p->cin + columns) * 4 / (2 * bytes_per_cycle);
-  return rounds * (max_of(gemm, stream) + 0.3 * (gemm < stream ? gemm : stream) + transforms + touch);
+  double rows = max_of((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
+  double products = f * (double)blocks *
+                    (cin * rows * (double)n_vectors / 2 + (double)(panels * (5 * row_tiles)) +
+                     PRODUCT_CYCLES * (double)panels);
+  double transforms = (double)tiles * (input_cycles(p->m) * (double)div_up(p->cin, o->vw) +
+                                       output_cycles(p->m) * (double)n_vectors);
+  /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
+  double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * 4,
+         m = f * (double)(block * min64(c->block_panels, panels) * o->nr) * 4,
+         u = f * cin * (double)(n_vectors * o->vw) * 4, flight = cin * (double)o->nr * 8, spilled = 0;
+  double stream = (u + v + m <= l2 ? u : u * (double)blocks) / BYTES_PER_CYCLE;
+  if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
+  if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
+  double pixels = (double)(tiles * p->m * p->m);
+  return rounds * (max_of(products, stream) + STREAM_SHARE * (products < stream ? products : stream) + transforms +
+                   SPILL_CYCLES * spilled + AGAIN_CYCLES * v * (double)(panels * blocks) +
+                   TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 + RUN_CYCLES * pixels * (double)turns);
 }
 
 static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,
@@ -194,35 +207,50 @@ static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, f
   }
 }
 
-/* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  The weights of the product after
- * the running one are pulled into L2 meanwhile. */
-static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, const float *v,
+static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
+  return (int64_t)hn_gemm_panel_width(a->gemm, (size_t)a->plan->cout, (size_t)(panel * a->gemm->nr));
+}
+
+/* The packed weights of frequency f of a panel. */
+static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t f) {
+  const hn_winograd *p = a->plan;
+  return a->w + (frequencies(p) * panel * a->gemm->nr + f * panel_width(a, panel)) * p->cin;
+}
+
+/* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
+ * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end), and the
+ * rows that the next product reads into L1. */
+static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end, const float *v,
                      float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
   int64_t f_count = frequencies(p), row_tiles = div_up(tiles, o->mr), pitch = m_pitch(p, o);
   for (int64_t f = 0; f < f_count; f++)
     for (int64_t panel = p0; panel < p1; panel++) {
-      int64_t n0 = panel * o->nr, width = (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0);
-      const float *w = a->w + f_count * n0 * p->cin + f * p->cin * width;
-      int64_t next_panel = panel + 1 < p1 ? panel + 1 : p0, next_f = panel + 1 < p1 ? f : f + 1;
-      int64_t next_n0 = next_panel * o->nr,
-              next_width = (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)next_n0);
-      const float *next = a->w + f_count * next_n0 * p->cin + next_f * p->cin * next_width;
-      int64_t next_floats = next_f < f_count ? p->cin * next_width : 0;
+      bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
+      int64_t next_f = last ? 0 : last_panel ? f + 1 : f, next_panel = last ? p1 : last_panel ? p0 : panel + 1;
+      bool ahead = next_panel < p_end;
+      const float *next = ahead ? weights_of(a, next_panel, next_f) : NULL;
+      int64_t next_floats = ahead ? p->cin * panel_width(a, next_panel) : 0, width = panel_width(a, panel);
       for (int64_t r = 0; r < row_tiles; r++) {
         int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
+        /* The row tile after this one, or the first of the next product. */
+        int64_t near_row = r + 1 < row_tiles ? f * tiles + m1 : next_f * tiles;
         hn_gemm_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
                           .lda = p->v_pitch,
-                          .b = w,
+                          .b = weights_of(a, panel, f),
                           .c = m + (f * tiles + m0) * pitch + (panel - p0) * o->nr,
                           .ldc = pitch,
                           .k = (size_t)p->cin,
                           .segment = (size_t)p->cin,
                           .m = (uint32_t)(m1 - m0),
                           .n = (uint32_t)width,
-                          .prefetch = next + next_floats * r / row_tiles,
-                          .prefetch_end = next + next_floats * (r + 1) / row_tiles};
+                          .near = v + near_row * p->v_pitch,
+                          .near_end = v + (near_row + m1 - m0) * p->v_pitch};
+        if (ahead) {
+          t.prefetch = next + next_floats * r / row_tiles;
+          t.prefetch_end = next + next_floats * (r + 1) / row_tiles;
+        }
         o->tile(&t);
       }
     }
@@ -273,7 +301,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     transform_input(a, b0, b1, v);
     for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels) {
       int64_t q1 = min64(q0 + p->block_panels, p1);
-      multiply(a, b1 - b0, q0, q1, v, m);
+      multiply(a, b1 - b0, q0, q1, p1, v, m);
       transform_output(a, b0, b1, q0 * a->gemm->nr, min64(q1 * a->gemm->nr, p->cout), m);
     }
   }

@@ -9,8 +9,6 @@
 
 #include <stdint.h>
 
-#include <hone/plugin.h>
-
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/kernels/winograd/winograd.h"
 
@@ -31,7 +29,7 @@ typedef struct hn_winograd {
   double seconds;           /* predicted by the cost model */
 } hn_winograd;
 
-/* flops: peak of all threads, bytes: bandwidth of the last-level cache, l1, l2: bytes of one core. */
+/* Chooses the division into tasks and the blocks by the cost model. */
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine);
 
 /* Floats of the packed weights and of one thread's scratch. */

@@ -58,11 +58,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   if (!describe(s, m, &h, NULL)) return 1e9;
-  const hn_gemm_ops *o = hn_gemm_find(h.isa);
-  double columns = (double)hn_gemm_packed_size(o, (size_t)h.conv.cout, 1);
-  double waste = columns > 0 ? (double)h.conv.cout / columns : 1;
-  double gather = h.conv.direct ? 1 : 1 / (1 + 8.0 / columns);
-  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * gather);
+  return hn_conv_seconds(&h.conv, hn_gemm_find(h.isa), m);
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {

@@ -1,71 +1,115 @@
 /* The tile transforms, written once for every vector width and both tile sizes.  The including file defines
- * WINO_M and includes vec.h and template.h first.  Channels are the vector: each transform is a few sums of
- * vectors, columns first (into a small array on the stack), then rows. */
+ * WINO_M and includes vec.h and template.h first.  Channels are the vector; a transform of two dimensions is one
+ * of the rows and one of the columns.  It runs in parts that keep what lies between the two in registers: the
+ * even and the odd half of the frequencies (or output rows) need nothing from each other. */
 #define WINO_N (WINO_M + 2)
+#define WINO_INLINE static inline __attribute__((always_inline))
 
 #if WINO_M == 4
 #define WINO_A 0.70710678118654752f /* a; b = 2 a */
-/* B^T d: rows of B^T are [1 0 -2.5 0 1 0], [0 -b -2 a 1 0], [0 b -2 -a 1 0], [0 -a -.5 b 1 0], [0 a -.5 -b 1
- * 0], [0 1 0 -2.5 0 1]. */
-static inline __attribute__((always_inline)) void to_frequencies(const vf d[6], vf v[6]) {
-  const vf a = v_set1(WINO_A), b = v_set1(2 * WINO_A), two = v_set1(2.0f), half = v_set1(0.5f),
-           c = v_set1(2.5f);
+/* B^T d: rows of B^T are [1 0 -2.5 0 1 0], [0 -b -2 a 1 0], [0 b -2 -a 1 0], [0 -a -.5 b 1 0],
+ * [0 a -.5 -b 1 0], [0 1 0 -2.5 0 1]; the first and the last, and those between. */
+WINO_INLINE void to_outer(const vf d[6], vf *first, vf *last) {
+  const vf c = v_set1(2.5f);
+  *first = v_fnma(c, d[2], v_add(d[0], d[4]));
+  *last = v_fnma(c, d[3], v_add(d[1], d[5]));
+}
+WINO_INLINE void to_inner(const vf d[6], vf v[4]) {
+  const vf a = v_set1(WINO_A), b = v_set1(2 * WINO_A), two = v_set1(2.0f), half = v_set1(0.5f);
   vf e1 = v_fnma(two, d[2], d[4]), o1 = v_fnma(two, d[1], d[3]);
   vf e2 = v_fnma(half, d[2], d[4]), o2 = v_fnma(half, d[1], d[3]);
-  v[0] = v_fnma(c, d[2], v_add(d[0], d[4]));
-  v[1] = v_fma(a, o1, e1);
-  v[2] = v_fnma(a, o1, e1);
-  v[3] = v_fma(b, o2, e2);
-  v[4] = v_fnma(b, o2, e2);
-  v[5] = v_fnma(c, d[3], v_add(d[1], d[5]));
+  v[0] = v_fma(a, o1, e1);
+  v[1] = v_fnma(a, o1, e1);
+  v[2] = v_fma(b, o2, e2);
+  v[3] = v_fnma(b, o2, e2);
 }
-/* A^T m: row i holds the i-th powers of 0, a, -a, b, -b; infinity counts in the last row. */
-static inline __attribute__((always_inline)) void from_frequencies(const vf m[6], vf y[4]) {
-  const vf a = v_set1(WINO_A), two = v_set1(2.0f), half = v_set1(0.5f), b3 = v_set1(4.0f * WINO_A),
-           a3 = v_set1(0.5f * WINO_A);
-  vf s1 = v_add(m[1], m[2]), d1 = v_sub(m[1], m[2]), s2 = v_add(m[3], m[4]), d2 = v_sub(m[3], m[4]);
-  y[0] = v_add(m[0], v_add(s1, s2));
-  y[1] = v_mul(a, v_fma(two, d2, d1));
-  y[2] = v_fma(two, s2, v_mul(half, s1));
-  y[3] = v_fma(b3, d2, v_fma(a3, d1, m[5]));
+/* A^T m: row i holds the i-th powers of 0, a, -a, b, -b; infinity counts in the last row.  Rows 0 and 2, rows 1
+ * and 3. */
+WINO_INLINE void from_even(const vf m[6], vf *y0, vf *y2) {
+  vf s1 = v_add(m[1], m[2]), s2 = v_add(m[3], m[4]);
+  *y0 = v_add(m[0], v_add(s1, s2));
+  *y2 = v_fma(v_set1(2.0f), s2, v_mul(v_set1(0.5f), s1));
+}
+WINO_INLINE void from_odd(const vf m[6], vf *y1, vf *y3) {
+  vf d1 = v_sub(m[1], m[2]), d2 = v_sub(m[3], m[4]);
+  *y1 = v_mul(v_set1(WINO_A), v_fma(v_set1(2.0f), d2, d1));
+  *y3 = v_fma(v_set1(4.0f * WINO_A), d2, v_fma(v_set1(0.5f * WINO_A), d1, m[5]));
 }
 #else
 /* B^T: [1 0 -1 0], [0 1 1 0], [0 -1 1 0], [0 1 0 -1]. */
-static inline __attribute__((always_inline)) void to_frequencies(const vf d[4], vf v[4]) {
-  v[0] = v_sub(d[0], d[2]);
-  v[1] = v_add(d[1], d[2]);
-  v[2] = v_sub(d[2], d[1]);
-  v[3] = v_sub(d[1], d[3]);
+WINO_INLINE void to_outer(const vf d[4], vf *first, vf *last) {
+  *first = v_sub(d[0], d[2]);
+  *last = v_sub(d[1], d[3]);
+}
+WINO_INLINE void to_inner(const vf d[4], vf v[2]) {
+  v[0] = v_add(d[1], d[2]);
+  v[1] = v_sub(d[2], d[1]);
 }
 /* A^T: [1 1 1 0], [0 1 -1 -1]. */
-static inline __attribute__((always_inline)) void from_frequencies(const vf m[4], vf y[2]) {
-  y[0] = v_add(m[0], v_add(m[1], m[2]));
-  y[1] = v_sub(v_sub(m[1], m[2]), m[3]);
-}
+WINO_INLINE void from_even(const vf m[4], vf *y0) { *y0 = v_add(m[0], v_add(m[1], m[2])); }
+WINO_INLINE void from_odd(const vf m[4], vf *y1) { *y1 = v_sub(v_sub(m[1], m[2]), m[3]); }
 #endif
 
-/* One group of channels; `whole`: the tile lies inside the image; live: channels of the group. */
-static inline __attribute__((always_inline)) void input_group(const hn_winograd_in *t, size_t c, size_t live,
-                                                              const bool whole) {
-  vf s[WINO_N][WINO_N]; /* [column][frequency of the rows] */
-  const float *x = t->x + c;
+WINO_INLINE vf load_live(const float *p, size_t live) { return live == VEC_W ? v_load(p) : v_loadn(p, live); }
+
+/* WINO_N places at one distance, addressed as three from one pointer: base, base + d, base + 2 d.  Left alone,
+ * compilers make one pointer a place and spill them all. */
+typedef struct line {
+  const float *p[(WINO_N + 2) / 3];
+  ptrdiff_t distance;
+} line;
+WINO_INLINE line line_at(const float *base, ptrdiff_t distance) {
+  line l = {.distance = distance};
+  HN_UNROLL for (int g = 0; g < (WINO_N + 2) / 3; g++) {
+    l.p[g] = base + 3 * g * distance;
+    __asm__("" : "+r"(l.p[g]));
+  }
+  return l;
+}
+WINO_INLINE const float *line_place(const line *l, int i) { return l->p[i / 3] + i % 3 * l->distance; }
+
+/* Pixels [from, to) of column j of the tile; `whole`: the tile lies inside the image. */
+WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t live, const bool whole, const int from,
+                            const int to, vf d[WINO_N]) {
+  if (!whole && (j < t->x0 || j >= t->x1)) {
+    HN_UNROLL for (int i = from; i < to; i++) d[i] = v_zero();
+    return;
+  }
+  const line l = line_at(t->x + c + j * t->pixel, t->row);
+  HN_UNROLL for (int i = from; i < to; i++)
+    d[i] = whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live) : v_zero();
+}
+
+/* The second dimension of frequency row i, and out. */
+WINO_INLINE void put_row(const hn_winograd_in *t, const vf d[WINO_N], int i, size_t c) {
+  vf f[WINO_N];
+  to_outer(d, &f[0], &f[WINO_N - 1]);
+  to_inner(d, f + 1);
+  const line l = line_at(t->v + c + i * WINO_N * t->frequency, t->frequency);
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
+    v_store((float *)(uintptr_t)line_place(&l, j), f[j]);
+    /* V lives in L2: ask for the next group's line before its store has to wait for it. */
+    if (VEC_W > 1) __builtin_prefetch(line_place(&l, j) + VEC_W, 1, 3);
+  }
+}
+
+/* One group of channels, `live` of them. */
+WINO_INLINE void input_group(const hn_winograd_in *t, size_t c, size_t live, const bool whole) {
+  vf inner[WINO_M][WINO_N], first[WINO_N], last[WINO_N];
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
+    vf d[WINO_N], f[WINO_M];
+    get_column(t, j, c, live, whole, 1, WINO_N - 1, d);
+    to_inner(d, f);
+    HN_UNROLL for (int i = 0; i < WINO_M; i++) inner[i][j] = f[i];
+  }
+  HN_UNROLL for (int i = 0; i < WINO_M; i++) put_row(t, inner[i], i + 1, c);
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     vf d[WINO_N];
-    const bool column = whole || (j >= t->x0 && j < t->x1);
-    HN_UNROLL for (int i = 0; i < WINO_N; i++) {
-      const float *p = x + i * t->row + j * t->pixel;
-      d[i] = whole || (column && i >= t->y0 && i < t->y1) ? live == VEC_W ? v_load(p) : v_loadn(p, live)
-                                                          : v_zero();
-    }
-    to_frequencies(d, s[j]);
+    get_column(t, j, c, live, whole, 0, WINO_N, d);
+    to_outer(d, &first[j], &last[j]);
   }
-  float *v = t->v + c;
-  HN_UNROLL for (int i = 0; i < WINO_N; i++) {
-    vf d[WINO_N], f[WINO_N];
-    HN_UNROLL for (int j = 0; j < WINO_N; j++) d[j] = s[j][i];
-    to_frequencies(d, f);
-    HN_UNROLL for (int j = 0; j < WINO_N; j++) v_store(v + (i * WINO_N + j) * t->frequency, f[j]);
-  }
+  put_row(t, first, 0, c);
+  put_row(t, last, WINO_N - 1, c);
 }
 
 static void input(const hn_winograd_in *t) {
@@ -81,49 +125,86 @@ static void input(const hn_winograd_in *t) {
   }
 }
 
-static inline __attribute__((always_inline)) vf load_live(const float *p, size_t live) {
-  return live == VEC_W ? v_load(p) : v_loadn(p, live);
+/* Adds the residual to the pixels of row i. */
+WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, size_t c, size_t live, const int n) {
+  const line l = line_at(t->residual + i * t->residual_row + c, t->residual_pixel);
+  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] = v_add(y[j], load_live(line_place(&l, j), live));
 }
 
-/* One pixel's epilogue, then the store. */
-static inline __attribute__((always_inline)) void finish(const hn_winograd_out *t, vf y, vf bias, int i,
-                                                         int j, size_t c, size_t live) {
+/* Epilogue and store of the first n pixels of row i. */
+WINO_INLINE void store_pixels(const hn_winograd_out *t, vf y[WINO_M], vf bias, int i, size_t c, size_t live,
+                              const int n) {
   const uint32_t flags = t->flags;
-  const ptrdiff_t at = i * t->residual_row + j * t->residual_pixel + (ptrdiff_t)c;
-  float *to = t->y + i * t->row + j * t->pixel + c;
-  if (flags & HN_EPI_BIAS) y = v_add(y, bias);
+  if (flags & HN_EPI_BIAS) HN_UNROLL for (int j = 0; j < WINO_M; j++) y[j] = v_add(y[j], bias);
   if ((flags & (HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER)) == HN_EPI_RESIDUAL)
-    y = v_add(y, load_live(t->residual + at, live));
-  if (flags & HN_EPI_CLAMP)
-    y = v_min_number(v_set1(t->hi), v_max_number(v_set1(t->lo), y));
-  else if (flags & HN_EPI_LEAKY)
-    y = v_sel(v_lt(y, v_zero()), v_mul(y, v_set1(t->slope)), y);
-  if ((flags & HN_EPI_RESIDUAL) && (flags & HN_EPI_RESIDUAL_AFTER))
-    y = v_add(y, load_live(t->residual + at, live));
-  if (live == VEC_W)
-    v_store(to, y);
-  else
-    v_storen(to, y, live);
+    add_residual(t, y, i, c, live, n);
+  if (flags & HN_EPI_CLAMP) {
+    const vf lo = v_set1(t->lo), hi = v_set1(t->hi);
+    HN_UNROLL for (int j = 0; j < WINO_M; j++) y[j] = v_min_number(hi, v_max_number(lo, y[j]));
+  } else if (flags & HN_EPI_LEAKY) {
+    const vf slope = v_set1(t->slope);
+    HN_UNROLL for (int j = 0; j < WINO_M; j++) y[j] = v_sel(v_lt(y[j], v_zero()), v_mul(y[j], slope), y[j]);
+  }
+  if ((flags & HN_EPI_RESIDUAL) && (flags & HN_EPI_RESIDUAL_AFTER)) add_residual(t, y, i, c, live, n);
+  const line l = line_at(t->y + i * t->row + c, t->pixel);
+  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) {
+    float *to = (float *)(uintptr_t)line_place(&l, j);
+    if (live == VEC_W)
+      v_store(to, y[j]);
+    else
+      v_storen(to, y[j], live);
+    if (VEC_W > 1) __builtin_prefetch(to + WINO_M * t->pixel, 1, 3); /* the tile to the right */
+  }
 }
 
-static inline __attribute__((always_inline)) void output_group(const hn_winograd_out *t, size_t c,
-                                                               size_t live, const bool whole) {
-  vf s[WINO_N][WINO_M]; /* [column of frequencies][output row] */
-  const float *m = t->m + c;
-  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
-    vf f[WINO_N];
-    HN_UNROLL for (int i = 0; i < WINO_N; i++) f[i] = v_load(m + (i * WINO_N + j) * t->frequency);
-    from_frequencies(f, s[j]);
-  }
+/* Output row i from its WINO_N frequencies of the other dimension. */
+WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bias, int i, size_t c, size_t live,
+                            const bool whole) {
+  vf y[WINO_M];
+  if (!whole && i >= t->rows) return;
+#if WINO_M == 4
+  from_even(f, &y[0], &y[2]);
+  from_odd(f, &y[1], &y[3]);
+#else
+  from_even(f, &y[0]);
+  from_odd(f, &y[1]);
+#endif
+  store_pixels(t, y, bias, i, c, live, whole ? WINO_M : t->columns);
+}
+
+/* Frequencies [from, to) of column j. */
+WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const int from, const int to, vf f[WINO_N]) {
+  const line l = line_at(t->m + c + j * t->frequency, WINO_N * t->frequency);
+  HN_UNROLL for (int i = from; i < to; i++) f[i] = v_load(line_place(&l, i));
+}
+
+WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, const bool whole) {
   const vf bias =
       t->flags & HN_EPI_BIAS && !HN_FAULT("winograd_no_bias") ? load_live(t->bias + c, live) : v_zero();
-  HN_UNROLL for (int i = 0; i < WINO_M; i++) if (whole || i < t->rows) {
-    vf f[WINO_N], y[WINO_M];
-    HN_UNROLL for (int j = 0; j < WINO_N; j++) f[j] = s[j][i];
-    from_frequencies(f, y);
-    HN_UNROLL for (int j = 0; j < WINO_M; j++) if (whole || j < t->columns)
-        finish(t, y[j], bias, i, j, c, live);
+  vf s[2][WINO_N]; /* [output row][frequency column] */
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
+    vf f[WINO_N];
+#if WINO_M == 4
+    get_products(t, j, c, 0, WINO_N - 1, f);
+    from_even(f, &s[0][j], &s[1][j]);
   }
+  put_pixels(t, s[0], bias, 0, c, live, whole);
+  put_pixels(t, s[1], bias, 2, c, live, whole);
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
+    vf f[WINO_N];
+    get_products(t, j, c, 1, WINO_N, f);
+    from_odd(f, &s[0][j], &s[1][j]);
+  }
+  put_pixels(t, s[0], bias, 1, c, live, whole);
+  put_pixels(t, s[1], bias, 3, c, live, whole);
+#else
+    get_products(t, j, c, 0, WINO_N, f);
+    from_even(f, &s[0][j]);
+    from_odd(f, &s[1][j]);
+  }
+  put_pixels(t, s[0], bias, 0, c, live, whole);
+  put_pixels(t, s[1], bias, 1, c, live, whole);
+#endif
 }
 
 static void output(const hn_winograd_out *t) {
