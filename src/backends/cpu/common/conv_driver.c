@@ -92,19 +92,36 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   }
 }
 
+double hn_core_hertz(const hn_gemm_ops *o, const hone_machine *machine) {
+  double hertz = machine->peak_flops / (machine->threads ? machine->threads : 1) / (4.0 * o->vw);
+  return hertz > 0 ? hertz : 3e9;
+}
+
+/* Of a plan's layers some three dozen are like this one: what they need together is what competes for L3. */
+#define LAYERS_LIKE_THIS 32
+#define DRAM_BYTES_PER_CYCLE 3.6 /* that one core can draw */
+
+double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o, const hone_machine *machine) {
+  double far = machine->l3 ? LAYERS_LIKE_THIS * layer_bytes / (double)machine->l3 : 1;
+  double share = machine->dram_bytes / (machine->threads ? machine->threads : 1) / hn_core_hertz(o, machine);
+  double dram = share > 0 && share < DRAM_BYTES_PER_CYCLE ? share : DRAM_BYTES_PER_CYCLE;
+  if (far > 1) far = 1;
+  return bytes * (far / dram + (1 - far) / HN_STREAM_BYTES_PER_CYCLE);
+}
+
+double hn_overlapped_cycles(double a, double b) { return a > b ? a + 0.33 * b : b + 0.33 * a; }
+
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
-  uint32_t threads = machine->threads ? machine->threads : 1;
-  double hertz = machine->peak_flops / threads / (4.0 * o->vw); /* two vectors of multiply-adds a cycle */
   int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
-  double rounds = (double)div_up(c->groups * c->m_tasks * c->n_tasks, threads);
+  double rounds = (double)div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  double k = (double)c->k, width = (double)(vectors * o->vw), pixels = (double)rows;
   /* A panel of one vector makes one product of each broadcast. */
-  double pairs = (double)vectors / 2 + (vectors % 2 ? 0.08 : 0);
-  double products = (double)c->k * (double)rows * pairs / 0.88;
-  double weights = (double)c->k * (double)(vectors * o->vw) * 4 / 9.2;
-  double gather = c->direct || c->strided ? 0 : (double)rows * (double)c->k / 40 * (double)div_up(c->n_panels, 64);
-  double touch = 0.05 * 4 * (double)rows * ((double)c->cin + (double)(vectors * o->vw));
-  double cycles = (products > weights ? products + 0.32 * weights : weights + 0.32 * products) + gather + touch;
-  return rounds * cycles / (hertz > 0 ? hertz : 3e9) + 3e-6;
+  double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
+  double layer = (double)(c->groups * c->cout) * k * 4;
+  double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
+  double gather = c->direct || c->strided ? 0 : pixels * k / 16;
+  double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
+  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) + 3e-6;
 }
 
 typedef struct position {

@@ -51,8 +51,18 @@ typedef struct hn_conv {
 /* Chooses tiles, K blocks and the division into tasks.  l1, l2: bytes of cache of one core. */
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2);
 
-/* The time that the planned convolution is expected to take: the cost model of the tactics that stand on it. */
+/* The time that the planned convolution is expected to take: the cost model of the tactics that stand on it.
+ */
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine);
+
+/* Pieces of cost models.  Cycles of a core: its clock follows from the machine's peak, two vectors of
+ * multiply-adds a cycle.  Cycles to read `bytes` of weights once, of a layer that has `layer_bytes`: they
+ * come from L3 (HN_STREAM_BYTES_PER_CYCLE) or, the more the larger they are against L3, from memory.  Two
+ * things that go on at once overlap, but not quite. */
+#define HN_STREAM_BYTES_PER_CYCLE 9.3
+double hn_core_hertz(const hn_gemm_ops *o, const hone_machine *machine);
+double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o, const hone_machine *machine);
+double hn_overlapped_cycles(double a, double b);
 
 /* Scratch floats of one thread. */
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o);

@@ -32,31 +32,32 @@ typedef struct choice {
   double cycles;
 } choice;
 
-/* The cost model's rates, in cycles.  Fitted to 9,700 measurements: 44 shapes, both tile sizes, one and two
- * threads, AVX-512 and AVX2, all blockings (docs/perf-log.md); it predicts them within 7 % (root mean square) and
- * its choices are 2 % slower than the best on average. */
-#define PRODUCT_CYCLES 60.0    /* to begin a panel of one frequency */
-#define LEAST_ROWS 2.4         /* a row tile with fewer rows takes as long */
-#define BYTES_PER_CYCLE 9.2    /* weights, streamed ahead of the products */
-#define STREAM_SHARE 0.32      /* of the shorter one of products and streaming, which does not overlap */
-#define L2_SHARE 0.61          /* of L2 that stays where it was put */
-#define SPILL_CYCLES 0.07      /* a byte of V and M that does not fit into L2 */
-#define AGAIN_CYCLES 0.0104    /* a byte of V, each time that it comes from L2 */
-#define TOUCH_CYCLES 0.12      /* a byte of input or output */
-#define RUN_CYCLES 12.0        /* an output pixel, each time that a piece of its channels is written */
-static double input_cycles(int64_t m) { return m == 4 ? 90 : 32; }   /* a tile's vector of channels */
-static double output_cycles(int64_t m) { return m == 4 ? 123 : 65; }
+/* The cost model's rates, in cycles.  Fitted to 7,700 measurements with AVX-512: 44 shapes, both tile sizes,
+ * one and two threads, all blockings, weights in L3 and in memory (docs/perf-log.md).  It predicts them
+ * within 7 % (root mean square), its choices are 2 % slower than the best on average, and of direct, F(2x2)
+ * and F(4x4) it names the fastest within 10 % in 170 of 171 cases. */
+#define PRODUCT_CYCLES 30.0 /* to begin a panel of one frequency */
+#define CALL_CYCLES 12.0    /* to begin a row tile of it */
+#define LEAST_ROWS 2.0      /* a row tile with fewer rows takes as long */
+#define L2_SHARE 0.61       /* of L2 that stays where it was put */
+#define SPILL_CYCLES 0.07   /* a byte of V and M that does not fit into L2 */
+#define AGAIN_CYCLES 0.0122 /* a byte of V, each time that it comes from L2 */
+#define TOUCH_CYCLES 0.135  /* a byte of input or output */
+#define RUN_CYCLES 11.6     /* an output pixel, each time that a piece of its channels is written */
+static double input_cycles(int64_t m) { return m == 4 ? 96 : 46; } /* a tile's vector of channels */
+static double output_cycles(int64_t m) { return m == 4 ? 120 : 89; }
 
-static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, const choice *c) {
+static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
+                        const choice *c) {
   double f = (double)frequencies(p);
   int64_t tiles = div_up(p->tiles, c->m_tasks), panels = div_up(p->n_panels, c->n_tasks);
   double rounds = (double)div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
-  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks), row_tiles = div_up(block, o->mr),
-          turns = div_up(panels, c->block_panels);
+  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks),
+          row_tiles = div_up(block, o->mr), turns = div_up(panels, c->block_panels);
   int64_t columns = min64(panels * o->nr, p->cout), n_vectors = div_up(columns, o->vw);
   double rows = max_of((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
   double products = f * (double)blocks *
-                    (cin * rows * (double)n_vectors / 2 + (double)(panels * (5 * row_tiles)) +
+                    (cin * rows * (double)n_vectors / 2 + CALL_CYCLES * (double)(panels * row_tiles) +
                      PRODUCT_CYCLES * (double)panels);
   double transforms = (double)tiles * (input_cycles(p->m) * (double)div_up(p->cin, o->vw) +
                                        output_cycles(p->m) * (double)n_vectors);
@@ -64,12 +65,13 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
   double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * 4,
          m = f * (double)(block * min64(c->block_panels, panels) * o->nr) * 4,
          u = f * cin * (double)(n_vectors * o->vw) * 4, flight = cin * (double)o->nr * 8, spilled = 0;
-  double stream = (u + v + m <= l2 ? u : u * (double)blocks) / BYTES_PER_CYCLE;
+  double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * 4, o, machine);
+  if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double pixels = (double)(tiles * p->m * p->m);
-  return rounds * (max_of(products, stream) + STREAM_SHARE * (products < stream ? products : stream) + transforms +
-                   SPILL_CYCLES * spilled + AGAIN_CYCLES * v * (double)(panels * blocks) +
+  return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
+                   AGAIN_CYCLES * v * (double)(panels * blocks) +
                    TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 + RUN_CYCLES * pixels * (double)turns);
 }
 
@@ -104,9 +106,7 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
   }
   p->m_tasks = best.m_tasks, p->n_tasks = best.n_tasks;
   p->block_tiles = best.block_tiles, p->block_panels = best.block_panels;
-  /* The machine's clock follows from its peak: two vectors of multiply-adds a cycle. */
-  double hertz = machine->peak_flops / (double)threads / (4.0 * o->vw);
-  p->seconds = best.cycles / (hertz > 0 ? hertz : 3e9) + 3e-6;
+  p->seconds = best.cycles / hn_core_hertz(o, machine) + 3e-6;
 }
 
 static size_t v_floats(const hn_winograd *p) {
@@ -220,15 +220,20 @@ static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t
 /* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
  * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end), and the
  * rows that the next product reads into L1. */
-static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end, const float *v,
-                     float *m) {
+static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
+                     const float *v, float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
   int64_t f_count = frequencies(p), row_tiles = div_up(tiles, o->mr), pitch = m_pitch(p, o);
   for (int64_t f = 0; f < f_count; f++)
     for (int64_t panel = p0; panel < p1; panel++) {
       bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      int64_t next_f = last ? 0 : last_panel ? f + 1 : f, next_panel = last ? p1 : last_panel ? p0 : panel + 1;
+      int64_t next_f = last         ? 0
+                       : last_panel ? f + 1
+                                    : f,
+              next_panel = last         ? p1
+                           : last_panel ? p0
+                                        : panel + 1;
       bool ahead = next_panel < p_end;
       const float *next = ahead ? weights_of(a, next_panel, next_f) : NULL;
       int64_t next_floats = ahead ? p->cin * panel_width(a, next_panel) : 0, width = panel_width(a, panel);

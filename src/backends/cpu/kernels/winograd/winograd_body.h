@@ -1,7 +1,7 @@
 /* The tile transforms, written once for every vector width and both tile sizes.  The including file defines
- * WINO_M and includes vec.h and template.h first.  Channels are the vector; a transform of two dimensions is one
- * of the rows and one of the columns.  It runs in parts that keep what lies between the two in registers: the
- * even and the odd half of the frequencies (or output rows) need nothing from each other. */
+ * WINO_M and includes vec.h and template.h first.  Channels are the vector; a transform of two dimensions is
+ * one of the rows and one of the columns.  It runs in parts that keep what lies between the two in registers:
+ * the even and the odd half of the frequencies (or output rows) need nothing from each other. */
 #define WINO_N (WINO_M + 2)
 #define WINO_INLINE static inline __attribute__((always_inline))
 
@@ -23,8 +23,8 @@ WINO_INLINE void to_inner(const vf d[6], vf v[4]) {
   v[2] = v_fma(b, o2, e2);
   v[3] = v_fnma(b, o2, e2);
 }
-/* A^T m: row i holds the i-th powers of 0, a, -a, b, -b; infinity counts in the last row.  Rows 0 and 2, rows 1
- * and 3. */
+/* A^T m: row i holds the i-th powers of 0, a, -a, b, -b; infinity counts in the last row.  Rows 0 and 2, rows
+ * 1 and 3. */
 WINO_INLINE void from_even(const vf m[6], vf *y0, vf *y2) {
   vf s1 = v_add(m[1], m[2]), s2 = v_add(m[3], m[4]);
   *y0 = v_add(m[0], v_add(s1, s2));
@@ -52,8 +52,8 @@ WINO_INLINE void from_odd(const vf m[4], vf *y1) { *y1 = v_sub(v_sub(m[1], m[2])
 
 WINO_INLINE vf load_live(const float *p, size_t live) { return live == VEC_W ? v_load(p) : v_loadn(p, live); }
 
-/* WINO_N places at one distance, addressed as three from one pointer: base, base + d, base + 2 d.  Left alone,
- * compilers make one pointer a place and spill them all. */
+/* WINO_N places at one distance, addressed as three from one pointer: base, base + d, base + 2 d.  Left
+ * alone, compilers make one pointer a place and spill them all. */
 typedef struct line {
   const float *p[(WINO_N + 2) / 3];
   ptrdiff_t distance;
@@ -69,15 +69,15 @@ WINO_INLINE line line_at(const float *base, ptrdiff_t distance) {
 WINO_INLINE const float *line_place(const line *l, int i) { return l->p[i / 3] + i % 3 * l->distance; }
 
 /* Pixels [from, to) of column j of the tile; `whole`: the tile lies inside the image. */
-WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t live, const bool whole, const int from,
-                            const int to, vf d[WINO_N]) {
+WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t live, const bool whole,
+                            const int from, const int to, vf d[WINO_N]) {
   if (!whole && (j < t->x0 || j >= t->x1)) {
     HN_UNROLL for (int i = from; i < to; i++) d[i] = v_zero();
     return;
   }
   const line l = line_at(t->x + c + j * t->pixel, t->row);
-  HN_UNROLL for (int i = from; i < to; i++)
-    d[i] = whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live) : v_zero();
+  HN_UNROLL for (int i = from; i < to; i++) d[i] =
+      whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live) : v_zero();
 }
 
 /* The second dimension of frequency row i, and out. */
@@ -126,9 +126,11 @@ static void input(const hn_winograd_in *t) {
 }
 
 /* Adds the residual to the pixels of row i. */
-WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, size_t c, size_t live, const int n) {
+WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, size_t c, size_t live,
+                              const int n) {
   const line l = line_at(t->residual + i * t->residual_row + c, t->residual_pixel);
-  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] = v_add(y[j], load_live(line_place(&l, j), live));
+  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] =
+      v_add(y[j], load_live(line_place(&l, j), live));
 }
 
 /* Epilogue and store of the first n pixels of row i. */
@@ -158,8 +160,8 @@ WINO_INLINE void store_pixels(const hn_winograd_out *t, vf y[WINO_M], vf bias, i
 }
 
 /* Output row i from its WINO_N frequencies of the other dimension. */
-WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bias, int i, size_t c, size_t live,
-                            const bool whole) {
+WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bias, int i, size_t c,
+                            size_t live, const bool whole) {
   vf y[WINO_M];
   if (!whole && i >= t->rows) return;
 #if WINO_M == 4
@@ -173,7 +175,8 @@ WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bia
 }
 
 /* Frequencies [from, to) of column j. */
-WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const int from, const int to, vf f[WINO_N]) {
+WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const int from, const int to,
+                              vf f[WINO_N]) {
   const line l = line_at(t->m + c + j * t->frequency, WINO_N * t->frequency);
   HN_UNROLL for (int i = from; i < to; i++) f[i] = v_load(line_place(&l, i));
 }
