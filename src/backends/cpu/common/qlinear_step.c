@@ -13,7 +13,7 @@
  * blob. */
 typedef struct blob_head {
   hn_qlinear_info q;
-  int32_t tactic; /* index into hn_qlinear.inner */
+  int32_t tactic;                      /* index into hn_qlinear.inner */
   int64_t inner_at, bytes;             /* of the blob */
   int64_t y_at, inner_work, workspace; /* of the workspace: f32 x, f32 y, the inner step's */
 } blob_head;
@@ -105,6 +105,7 @@ static void make_inner(const char *anchor, const hone_step *s, const void *w, co
                         .anchor = anchor,
                         .name = s->name,
                         .node = s->node,
+                        .math = HONE_MATH_BF16, /* exact here */
                         .n_inputs = bias ? 3 : 2,
                         .n_anchor_inputs = bias ? 3 : 2,
                         .input = t->in,
@@ -135,7 +136,11 @@ bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const 
   float one;
   for (uint32_t k = HN_QLINEAR_X_SCALE; k <= HN_QLINEAR_Y_ZERO; k++)
     if (k != HN_QLINEAR_W && k != HN_QLINEAR_W_SCALE && k != HN_QLINEAR_W_ZERO &&
-        !hn_qlinear_param(s, k, k == HN_QLINEAR_X_ZERO ? &h->x_zero : k == HN_QLINEAR_Y_ZERO ? &h->y_zero : &one, why))
+        !hn_qlinear_param(s, k,
+                          k == HN_QLINEAR_X_ZERO   ? &h->x_zero
+                          : k == HN_QLINEAR_Y_ZERO ? &h->y_zero
+                                                   : &one,
+                          why))
       return false;
   if (!param_fits(s, HN_QLINEAR_W_SCALE, h->channels, true, why) ||
       !param_fits(s, HN_QLINEAR_W_ZERO, h->channels, false, why))
@@ -161,7 +166,8 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
                      hn_qlinear_inner *t, hone_reason *why) {
   memset(h, 0, sizeof *h);
   if (!hn_qlinear_read(q->anchor, q->per_channel(s), s, m, &h->q, t, why)) return false;
-  if (!hn_quantize_find(h->q.isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->q.isa));
+  if (!hn_quantize_find(h->q.isa))
+    return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->q.isa));
   double best = 0;
   h->tactic = -1;
   for (int32_t i = 0; q->inner[i]; i++) {
@@ -264,9 +270,10 @@ static void encode(void *arg, int64_t i, uint32_t thread) {
   int64_t at = i * j->chunk, end = at + j->chunk < j->count ? at + j->chunk : j->count;
   (void)thread;
   for (; at < end; at += j->row)
-    j->ops->requantize(
-        (char *)j->to + at, (const float *)j->from + at, (size_t)(end - at < j->row ? end - at : j->row),
-        j->scale, j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->q.channels), j->h->q.vectors, j->h->q.y_signed);
+    j->ops->requantize((char *)j->to + at, (const float *)j->from + at,
+                       (size_t)(end - at < j->row ? end - at : j->row), j->scale,
+                       j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->q.channels), j->h->q.vectors,
+                       j->h->q.y_signed);
 }
 
 static void split(const hone_step_run *r, job *j, void (*fn)(void *, int64_t, uint32_t)) {
@@ -285,8 +292,8 @@ hone_status hn_qlinear_run(const hn_qlinear *q, const hone_step_run *r, hone_err
   hn_qlinear_inner t;
   job j = {h, hn_quantize_find(h->q.isa), r->in[HN_QLINEAR_X], work, NULL, h->q.x_count, TASK, TASK};
   split(r, &j, decode);
-  make_inner(q->anchor, r->step, r->step->input[HN_QLINEAR_W].constant, h->q.biased ? scale + 2 * h->q.channels : NULL,
-             &t);
+  make_inner(q->anchor, r->step, r->step->input[HN_QLINEAR_W].constant,
+             h->q.biased ? scale + 2 * h->q.channels : NULL, &t);
   const void *in[] = {work, NULL, h->q.biased ? scale + 2 * h->q.channels : NULL};
   void *out[] = {work + h->y_at};
   hone_step_run inner = {.step = &t.step,

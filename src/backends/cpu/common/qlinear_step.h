@@ -1,6 +1,7 @@
-/* Quantised Conv, MatMul and Gemm on the f32 tactics: codes less their zero point are integers, and f32 adds
- * integers exactly below 2^24.  The weights say at plan time whether every partial sum stays below; if not,
- * the step is refused. Then one multiplication and one rounding a result, as QLinearConv defines it. */
+/* Quantised Conv, MatMul and Gemm on the float tactics: codes less their zero point are integers of at most
+ * 255, which bf16 holds exactly, and f32 adds integers exactly below 2^24.  The weights say at plan time
+ * whether every partial sum stays below; if not, the step is refused. Then one multiplication and one
+ * rounding a result, as QLinearConv defines it. */
 #ifndef HN_CPU_COMMON_QLINEAR_STEP_H
 #define HN_CPU_COMMON_QLINEAR_STEP_H
 

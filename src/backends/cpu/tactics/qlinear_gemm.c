@@ -1,7 +1,7 @@
 /* Quantised Gemm with constant right operand and bias, exact: see qlinear_step.h. */
 #include "backends/cpu/common/qlinear_step.h"
 
-extern const struct hone_tactic_desc hn_tactic_gemm_tiles;
+extern const struct hone_tactic_desc hn_tactic_gemm_bf16, hn_tactic_gemm_tiles;
 
 static int64_t per_channel(const hone_step *s) {
   const hone_tensor_desc *w = &s->input[HN_QLINEAR_W].desc;
@@ -10,7 +10,7 @@ static int64_t per_channel(const hone_step *s) {
   return hone_node_int(s->node, "transB", 0) ? w->dim[1] : 1;
 }
 
-static const struct hone_tactic_desc *const inner[] = {&hn_tactic_gemm_tiles, NULL};
+static const struct hone_tactic_desc *const inner[] = {&hn_tactic_gemm_bf16, &hn_tactic_gemm_tiles, NULL};
 static const hn_qlinear kind = {"Gemm", inner, per_channel};
 
 HN_QLINEAR_TACTIC(qlinear_gemm, "QLinearGemm", kind);
