@@ -52,10 +52,56 @@ static void text(const cli_args *args, const hone_rewrites *r) {
   if (args->output) printf("%swritten to %s\n", args->explain ? "\n" : "", args->output);
 }
 
+/* -o M.hone: the plan itself. */
+static bool wants_plan(const cli_args *args) {
+  size_t n = args->output ? strlen(args->output) : 0;
+  return n > 5 && strcmp(args->output + n - 5, ".hone") == 0;
+}
+
+static int save_plan(const cli_args *args) {
+  cli_session s = {0};
+  hone_error error = {0};
+  int code = 0;
+  hone_status status = cli_session_open(&s, args, args->rest.item[0], &error);
+  if (status == HONE_OK) {
+    cli_hold(true);
+    status = hone_plan_save(s.plan, args->output, &error);
+    cli_hold(false);
+  }
+  if (status != HONE_OK)
+    code = cli_report(&error);
+  else if (cli_interrupted())
+    code = 130;
+  else if (args->json)
+    code = cli_print_json(document(args, hone_plan_rewrites(s.plan)));
+  else {
+    text(args, hone_plan_rewrites(s.plan));
+    printf("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
+    code = cli_flush();
+  }
+  cli_session_close(&s);
+  return code;
+}
+
+/* Options that only make sense for a plan. */
+static int misplaced(const cli_args *args) {
+  const char *option = args->precision  ? "precision"
+                       : args->prefer   ? "prefer"
+                       : args->threads  ? "threads"
+                       : args->shapes.n ? "shape"
+                       : args->batch    ? "batch"
+                                        : NULL;
+  if (!option) return 0;
+  return cli_error(HONE_ERROR_USAGE, "hone optimize: --%s is for saved plans (-o M.hone)", option);
+}
+
 static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
     return cli_error(HONE_ERROR_USAGE,
                      "hone optimize: say where to write the model (-o FILE) or ask for --explain");
+  if (wants_plan(args)) return save_plan(args);
+  int wrong = misplaced(args);
+  if (wrong) return wrong;
   hone_model *model = NULL, *out = NULL;
   hone_rewrites rewrites = {0};
   hone_error error = {0};
@@ -88,23 +134,30 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the rewritten model"},
+    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the rewritten model; M.hone: a saved plan"},
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL,
      "list every rewrite, and every near miss with its reason"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
      "passes to use, comma-separated; -GLOB leaves out (all)"},
+    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
+    CLI_OPT_SHAPES,
+    CLI_OPT_PRECISION,
+    CLI_OPT_PREFER,
     {0, "verify-passes", CLI_FLAG, CLI_FIELD(verify_passes), NULL, "prove equal answers after every pass"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "budget of constant folding (20)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_optimize = {"optimize",
-                                      "MODEL -o FILE",
-                                      "rewrite the graph and write it back",
-                                      "The result is plain ONNX without private operators: other engines "
-                                      "take it, and it gives the same answers.",
-                                      options,
-                                      1,
-                                      1,
-                                      run};
+const cli_command cli_cmd_optimize = {
+    "optimize",
+    "MODEL -o FILE",
+    "rewrite the graph and write it back",
+    "The result is plain ONNX without private operators: other engines "
+    "take it, and it gives the same answers. -o M.hone writes a saved plan instead: "
+    "decisions and packed weights for this processor,\nwhich run, bench, profile and "
+    "verify load without packing again.",
+    options,
+    1,
+    1,
+    run};

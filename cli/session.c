@@ -192,6 +192,11 @@ static hone_prefer prefer(const cli_args *args) {
 }
 
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
+  if (s->saved) {
+    fail(error, HONE_ERROR_USAGE, "a saved plan cannot be planned anew");
+    snprintf(error->hint, sizeof error->hint, "hone run, bench, profile and verify take it as it is");
+    return HONE_ERROR_USAGE;
+  }
   cli_cancellable(NULL);
   hone_context_destroy(s->context);
   s->context = NULL;
@@ -243,10 +248,52 @@ static void hint_of_shape(const cli_session *s, hone_error *error) {
       }
 }
 
+/* A saved plan is what it is: options that would change it are refused rather than ignored. */
+static hone_status check_saved_options(const cli_args *args, const char *path, hone_error *error) {
+  const char *option = args->level >= 0  ? "level"
+                       : args->precision ? "precision"
+                       : args->prefer    ? "prefer"
+                       : args->passes    ? "passes"
+                       : args->shapes.n  ? "shape"
+                       : args->batch     ? "batch"
+                                         : NULL;
+  if (!option) return HONE_OK;
+  fail(error, HONE_ERROR_USAGE, "");
+  snprintf(error->what, sizeof error->what, "--%s cannot change a saved plan", option);
+  snprintf(error->where, sizeof error->where, "%.200s", path);
+  snprintf(error->hint, sizeof error->hint,
+           "give it when the plan is made: hone optimize MODEL --%s ... -o M.hone", option);
+  return HONE_ERROR_USAGE;
+}
+
+static hone_status open_saved(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
+  double start = cli_now_ms();
+  uint32_t threads = (uint32_t)args->threads;
+  s->saved = true;
+  hone_status status = check_saved_options(args, path, error);
+  if (status == HONE_OK && !threads) status = hone_plan_saved_threads(path, &threads, error);
+  hone_engine_options o = {.device = cli_device_name(args), .threads = threads, .tuning = ""};
+  if (status == HONE_OK) status = hone_engine_create(&o, &s->engine, error);
+  if (status == HONE_OK) status = hone_plan_open(s->engine, path, &s->plan, error);
+  if (status != HONE_OK) return status;
+  s->model = (hone_model *)hone_plan_model(s->plan); /* the plan's own, and only looked at */
+  status = check_input_names(args, s->model, error);
+  s->n_inputs = hone_model_inputs(s->model);
+  s->data = calloc(s->n_inputs + 1, sizeof *s->data);
+  if (!s->data) return fail(error, HONE_ERROR_MEMORY, "out of memory");
+  if (status == HONE_OK) status = load_inputs(s, args, error);
+  if (status == HONE_OK) status = make_feeds(s, args, error);
+  if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
+  if (status == HONE_OK) cli_cancellable(s->context);
+  s->load_ms = cli_now_ms() - start;
+  return status;
+}
+
 hone_status cli_session_open(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
   *s = (cli_session){0};
   double start = cli_now_ms();
   hone_status status = cli_check_device(args, error);
+  if (status == HONE_OK && hone_plan_is_saved(path)) return open_saved(s, args, path, error);
   if (status == HONE_OK) status = cli_load(args, path, &s->model, error);
   if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);
   if (status == HONE_OK) status = check_input_names(args, s->model, error);
@@ -299,7 +346,7 @@ void cli_session_close(cli_session *s) {
   free(s->data);
   free(s->feeds);
   free(s->bindings);
-  hone_model_release(s->model);
+  if (!s->saved) hone_model_release(s->model);
   *s = (cli_session){0};
 }
 

@@ -62,6 +62,23 @@ HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model,
                                       const hone_plan_options *options, hone_plan **out, hone_error *error);
 HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
 
+/* ---- saved plans: decisions and packed weights in one file, which is mapped and run without packing again
+ */
+
+/* Writes the plan; the file appears whole or not at all. It fits this version of hone, this kind of processor
+ * and this number of threads. */
+HONE_API hone_status hone_plan_save(const hone_plan *plan, const char *path, hone_error *error);
+/* True when the file is a saved plan (it may still be damaged). */
+HONE_API bool hone_plan_is_saved(const char *path);
+/* Threads of the engine that a saved plan wants. */
+HONE_API hone_status hone_plan_saved_threads(const char *path, uint32_t *threads, hone_error *error);
+/* Loads one. Damaged, cut short, or made for another version, processor or number of threads:
+ * HONE_ERROR_INPUT with what to do. Checksums find damage, not malice: open only plans that you trust. */
+HONE_API hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **out,
+                                    hone_error *error);
+/* The file of the model that the plan was made of, "" when there was none. */
+HONE_API const char *hone_plan_source_path(const hone_plan *plan);
+
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
 HONE_API uint32_t hone_plan_outputs(const hone_plan *plan);
 HONE_API const char *hone_plan_input_name(const hone_plan *plan, uint32_t i);
@@ -96,7 +113,8 @@ HONE_API const hone_rewrites *hone_plan_rewrites(const hone_plan *plan);
 /* Bytes: activations arena, constants that the plan keeps (packed and unpacked), largest workspace. */
 HONE_API void hone_plan_memory(const hone_plan *plan, uint64_t *arena, uint64_t *constants,
                                uint64_t *workspace);
-/* The optimised graph of the plan (bound shapes); borrowed. */
+/* The optimised graph of the plan (bound shapes); borrowed. Weights that the plan has packed have no bytes in
+ * it: it is for looking at, not for saving or planning. */
 HONE_API const hone_model *hone_plan_model(const hone_plan *plan);
 
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);

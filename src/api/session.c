@@ -7,6 +7,7 @@
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/plan.h"
+#include "optimize/plan/saved.h"
 #include "optimize/plan/tuned.h"
 #include "runtime/context.h"
 
@@ -184,6 +185,52 @@ done:
     hone_plan_destroy(p);
   }
   return status;
+}
+
+/* ------------------------------------------------------------------ saved plans */
+
+hone_status hone_plan_save(const hone_plan *p, const char *path, hone_error *error) {
+  if (!p || !path) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_save needs a plan and a path");
+  return hn_saved_write(p->plan, path, error);
+}
+
+bool hone_plan_is_saved(const char *path) { return path && hn_saved_is(path); }
+
+hone_status hone_plan_saved_threads(const char *path, uint32_t *threads, hone_error *error) {
+  if (!path || !threads) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_saved_threads needs a path");
+  hn_saved_head head;
+  hone_status status = hn_saved_peek(path, &head, error);
+  if (status == HONE_OK) *threads = head.threads;
+  return status;
+}
+
+hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **out, hone_error *error) {
+  if (!engine || !path || !out)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_plan_open needs an engine, a path and a place for the result");
+  *out = NULL;
+  hone_plan *p = hn_calloc(1, sizeof *p);
+  if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
+  p->engine = engine;
+  hone_status status = hn_saved_open(path, engine->backend, engine->device, &p->plan, error);
+  if (status == HONE_OK) {
+    p->source = hn_model_retain(p->plan->model);
+    p->rewrites.nodes_before = (uint32_t)p->plan->model->source.len;
+    p->rewrites.nodes_after = p->plan->model->graph->n_nodes;
+    p->bound = hn_calloc(p->plan->n_inputs, sizeof *p->bound);
+    if (!p->bound) status = hn_fail_memory(error, p->plan->n_inputs * sizeof *p->bound, "the plan");
+  }
+  for (uint32_t i = 0; status == HONE_OK && i < p->plan->n_inputs; i++)
+    p->bound[i] = (hone_bound_shape){p->plan->inputs[i]->name, p->plan->inputs[i]->desc, false};
+  if (status == HONE_OK)
+    *out = p;
+  else
+    hone_plan_destroy(p);
+  return status;
+}
+
+const char *hone_plan_source_path(const hone_plan *p) {
+  return !p ? "" : p->plan->saved ? p->plan->saved->source_path : p->source->path;
 }
 
 void hone_plan_destroy(hone_plan *p) {

@@ -316,6 +316,15 @@ static uint64_t proc_field(const char *path, const char *field) {
 
 void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
 
+const void *hn_zeros(size_t size) {
+  void *p = mmap(NULL, size ? size : 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void hn_zeros_free(const void *p, size_t size) {
+  if (p) munmap((void *)(uintptr_t)p, size ? size : 1);
+}
+
 void hn_release_pages(void *p, size_t size) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page,
             to = ((uintptr_t)p + size) / page * page;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
+#include "model/onnx/onnx.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -260,6 +261,12 @@ static hone_status take_external(hn_onnx_data *d, hn_pb *m, const proto *p, hone
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has strings in external data", shown(p));
   if (!p->file || !*p->file)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has external data without a location", shown(p));
+  if (d->absent && strcmp(p->file, HN_ONNX_ABSENT) == 0) {
+    if (bytes > d->absent_bytes)
+      return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' is larger than any that was left out", shown(p));
+    out->data = (void *)(uintptr_t)d->absent;
+    return HONE_OK;
+  }
   if ((p->offset && !decimal(p->offset, &offset)) || (p->length && !decimal(p->length, &length)))
     return hn_pb_fail(m, HONE_ERROR_INPUT,
                       "tensor '%.80s': offset or length of its external data is no number", shown(p));

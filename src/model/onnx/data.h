@@ -14,8 +14,10 @@ typedef HN_VEC(hn_file) hn_onnx_files;
 /* Where tensors go, and where external data may come from. */
 typedef struct hn_onnx_data {
   hn_arena *arena;
-  bool copy;            /* never borrow from the source */
-  bool loose;           /* large numeric tensors may stay where they are at any alignment */
+  bool copy;          /* never borrow from the source */
+  bool loose;         /* large numeric tensors may stay where they are at any alignment */
+  const void *absent; /* bytes of tensors at HN_ONNX_ABSENT; NULL: there are none */
+  size_t absent_bytes;
   const char *folder;   /* NULL: external data is refused */
   hn_onnx_files *files; /* mappings made so far; they must live as long as the tensors */
   hn_map by_location;   /* location -> index into files, plus 1 */

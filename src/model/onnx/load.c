@@ -80,7 +80,8 @@ static hone_status load_model(hn_onnx_loader *l) {
 }
 
 static hone_status load(const uint8_t *data, size_t size, const hn_file *file, const char *folder,
-                        const char *name, hn_model **out, hone_error *error) {
+                        const char *name, const void *absent, size_t absent_bytes, hn_model **out,
+                        hone_error *error) {
   hn_onnx_loader l = {.source = {.name = name, .data = data, .size = size, .error = error}};
   hone_status status;
   *out = NULL;
@@ -89,7 +90,11 @@ static hone_status load(const uint8_t *data, size_t size, const hn_file *file, c
     status = hn_fail_memory(error, sizeof *l.model, "a model");
     goto done;
   }
-  l.data = (hn_onnx_data){.arena = &l.model->arena, .folder = folder, .files = &l.files};
+  l.data = (hn_onnx_data){.arena = &l.model->arena,
+                          .folder = folder,
+                          .files = &l.files,
+                          .absent = absent,
+                          .absent_bytes = absent_bytes};
   if (file) {
     if (!hn_vec_push(&l.files, *file)) {
       status = hn_fail_memory(error, sizeof *file, "a mapping");
@@ -142,12 +147,17 @@ hone_status hn_onnx_load(const char *path, hn_model **out, hone_error *error) {
   memcpy(folder, n ? path : ".", n ? n : 1);
   folder[n ? n : 1] = 0;
   hone_status status = hn_file_map(path, NULL, &file, error);
-  return status != HONE_OK ? status : load(file.data, file.size, &file, folder, path, out, error);
+  return status != HONE_OK ? status : load(file.data, file.size, &file, folder, path, NULL, 0, out, error);
 }
 
 hone_status hn_onnx_load_memory(const void *data, size_t size, const char *folder, const char *name,
                                 hn_model **out, hone_error *error) {
-  return load(size ? data : (const uint8_t *)"", size, NULL, folder, name, out, error);
+  return load(size ? data : (const uint8_t *)"", size, NULL, folder, name, NULL, 0, out, error);
+}
+
+hone_status hn_onnx_load_partial(const void *data, size_t size, const char *name, const void *absent,
+                                 size_t absent_bytes, hn_model **out, hone_error *error) {
+  return load(size ? data : (const uint8_t *)"", size, NULL, NULL, name, absent, absent_bytes, out, error);
 }
 
 hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char *file, hn_arena *arena,

@@ -30,6 +30,23 @@ hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char
  * renamed at the end. Beyond protobuf's 2 GiB: HONE_ERROR_UNSUPPORTED. */
 hone_status hn_onnx_save(const hn_model *model, const char *path, hone_error *error);
 
+/* Location of tensors whose bytes a file leaves out on purpose. */
+#define HN_ONNX_ABSENT "hone:absent"
+
+/* Says of a constant of the main graph whether its bytes are left out; else it may set where they are. */
+typedef struct hn_onnx_filter {
+  bool (*leave_out)(void *self, const hn_value *value, hone_tensor *tensor);
+  void *self;
+} hn_onnx_filter;
+
+/* The same into memory. */
+hone_status hn_onnx_save_memory(const hn_model *model, const hn_onnx_filter *filter, hn_str *out,
+                                hone_error *error);
+/* hn_onnx_load_memory of such: the bytes that were left out are those at `absent`, of which there are
+ * `absent_bytes`. */
+hone_status hn_onnx_load_partial(const void *data, size_t size, const char *name, const void *absent,
+                                 size_t absent_bytes, hn_model **out, hone_error *error);
+
 /* Writes one row-major tensor as TensorProto. */
 hone_status hn_onnx_save_tensor(const hone_tensor *tensor, const char *name, const char *path,
                                 hone_error *error);

@@ -10,7 +10,9 @@ enum { BUFFER = 1 << 16 };
 
 typedef struct sink {
   uint64_t count;
-  hn_writer *file; /* NULL: count only */
+  hn_writer *file; /* neither this nor memory: count only */
+  hn_str *memory;
+  const hn_onnx_filter *filter; /* NULL: all constants as they are */
   uint8_t *buffer;
   size_t used;
   hone_status status;
@@ -24,6 +26,7 @@ static void flush(sink *s) {
 
 static void put(sink *s, const void *data, size_t size) {
   s->count += size;
+  if (s->memory) hn_str_append(s->memory, data, size);
   if (!s->file || s->status != HONE_OK || !size) return;
   if (size > BUFFER - s->used) flush(s);
   if (size >= BUFFER) {
@@ -65,14 +68,14 @@ typedef void (*message)(sink *s, const void *what, const hn_model *m);
 /* A counting sink goes through each message once; a writing one counts every level anew, which is the depth
  * times the small parts (weights are not looked at when they are counted). */
 static void nested(sink *s, uint32_t field, message f, const void *what, const hn_model *m) {
-  if (!s->file) {
+  if (!s->file && !s->memory) {
     uint64_t before = s->count;
     f(s, what, m);
     varint(s, s->count - before);
     varint(s, field << 3 | 2);
     return;
   }
-  sink counter = {.error = NULL};
+  sink counter = {.filter = s->filter};
   f(&counter, what, m);
   varint(s, field << 3 | 2);
   varint(s, counter.count);
@@ -85,20 +88,29 @@ static void nested(sink *s, uint32_t field, message f, const void *what, const h
 typedef struct named_tensor {
   const char *name; /* NULL: none */
   const hone_tensor *tensor;
+  bool absent; /* bytes are left out */
 } named_tensor;
 
+static void location_message(sink *s, const void *what, const hn_model *m) {
+  (void)what, (void)m;
+  text(s, 1, "location");
+  text(s, 2, HN_ONNX_ABSENT);
+}
+
 static void tensor_message(sink *s, const void *what, const hn_model *m) {
-  (void)m;
   const named_tensor *n = what;
   const hone_tensor *t = n->tensor;
   for (int32_t i = 0; i < t->desc.rank; i++) number(s, 1, t->desc.dim[i]);
   number(s, 2, t->desc.dtype);
   int64_t count = hone_desc_count(&t->desc);
-  if (t->desc.dtype == HONE_DTYPE_STRING)
+  if (t->desc.dtype == HONE_DTYPE_STRING && !n->absent)
     for (int64_t i = 0; i < count; i++)
       bytes(s, 6, ((const hone_string *)t->data)[i].ptr, ((const hone_string *)t->data)[i].len);
   if (n->name) text(s, 8, n->name);
-  if (t->desc.dtype != HONE_DTYPE_STRING)
+  if (n->absent) {
+    nested(s, 13, location_message, NULL, m);
+    number(s, 14, 1);
+  } else if (t->desc.dtype != HONE_DTYPE_STRING)
     bytes(s, 9, t->data, (size_t)count * hone_dtype_size(t->desc.dtype));
 }
 
@@ -155,7 +167,7 @@ static void attribute_message(sink *s, const void *what, const hn_model *m) {
   case HONE_ATTR_FLOAT: real(s, 2, a->f); break;
   case HONE_ATTR_INT: number(s, 3, a->i); break;
   case HONE_ATTR_STRING: bytes(s, 4, a->s.ptr, a->s.len); break;
-  case HONE_ATTR_TENSOR: nested(s, 5, tensor_message, &(named_tensor){NULL, a->t}, m); break;
+  case HONE_ATTR_TENSOR: nested(s, 5, tensor_message, &(named_tensor){NULL, a->t, false}, m); break;
   case HONE_ATTR_GRAPH: nested(s, 6, graph_message, a->g, m); break;
   case HONE_ATTR_FLOATS:
     for (size_t i = 0; i < a->list.n; i++) real(s, 7, ((const float *)a->list.ptr)[i]);
@@ -196,7 +208,10 @@ static void graph_message(sink *s, const void *what, const hn_model *m) {
   text(s, 2, g->name);
   for (size_t i = 0; i < g->values.len; i++) {
     const hn_value *v = g->values.ptr[i];
-    if (is_initializer(v)) nested(s, 5, tensor_message, &(named_tensor){v->name, v->constant}, m);
+    if (!is_initializer(v)) continue;
+    hone_tensor t = *v->constant;
+    bool absent = s->filter && s->filter->leave_out(s->filter->self, v, &t);
+    nested(s, 5, tensor_message, &(named_tensor){v->name, &t, absent}, m);
   }
   for (size_t i = 0; i < g->inputs.len; i++) nested(s, 11, value_message, g->inputs.ptr[i], m);
   for (size_t i = 0; i < g->values.len && m->ir_version < 4;
@@ -292,7 +307,16 @@ hone_status hn_onnx_save(const hn_model *model, const char *path, hone_error *er
   return write_file(model_message, NULL, model, path, error);
 }
 
+hone_status hn_onnx_save_memory(const hn_model *model, const hn_onnx_filter *filter, hn_str *out,
+                                hone_error *error) {
+  hone_status status = check_sayable(model, model->graph, error);
+  if (status != HONE_OK) return status;
+  sink s = {.memory = out, .filter = filter};
+  model_message(&s, NULL, model);
+  return out->failed ? hn_fail_memory(error, s.count, "writing a model") : HONE_OK;
+}
+
 hone_status hn_onnx_save_tensor(const hone_tensor *tensor, const char *name, const char *path,
                                 hone_error *error) {
-  return write_file(tensor_message, &(named_tensor){name, tensor}, NULL, path, error);
+  return write_file(tensor_message, &(named_tensor){name, tensor, false}, NULL, path, error);
 }

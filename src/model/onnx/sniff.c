@@ -24,6 +24,9 @@ static const struct {
     {0, 8, false, "\211HDF\r\n\032\n", "this is HDF5 (Keras): convert the model with tf2onnx"},
     {4, 4, false, "TFL3", "this is TensorFlow Lite: convert the model with tf2onnx"},
     {4, 4, false, "ORTM", "this is ONNX Runtime's own format (.ort): use the .onnx file it was made from"},
+    {0, 8, false, "HONEPLAN",
+     "this is a saved plan: hone run, bench, profile and verify take it, the rest wants the model it was "
+     "made of"},
     {0, 4, false, "\177ELF", "this is a program"},
     {0, 8, false, "\211PNG\r\n\032\n", "this is a PNG picture"},
     {0, 3, false, "\377\330\377", "this is a JPEG picture"},

@@ -2,6 +2,7 @@
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
+#include "optimize/plan/saved.h"
 #include "optimize/plan/tuned.h"
 
 #include <fnmatch.h>
@@ -116,12 +117,20 @@ static uint32_t affordable(const hn_plan *p, const hone_step *step, hn_candidate
   return kept;
 }
 
+/* Notes what was chosen, for a plan that may be saved. */
+static const hone_tactic_desc *decide(const hn_plan *p, const hone_tactic_desc *tactic, double predicted) {
+  struct hn_decisions *d = p->decisions;
+  if (d && !d->failed && !hn_vec_push(&d->list, (hn_decision){tactic, predicted})) d->failed = true;
+  return tactic;
+}
+
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted,
                                          hn_str *why) {
+  if (p->saved) return hn_saved_follow(p, step, predicted);
   hn_candidate list[HN_MAX_CANDIDATES];
   uint32_t n = affordable(p, step, list, hn_accepting_tactics(p, step, list, why));
   if (predicted) *predicted = 0;
-  if (!n) return NULL;
+  if (!n) return decide(p, NULL, 0);
   const hn_timing *t = NULL;
   if (p->tuned && hn_tuned_count(p->tuned)) {
     hn_str signature = {0};
@@ -132,7 +141,7 @@ const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step
   }
   const hn_candidate *best = &list[hn_cheapest(list, n)];
   if (predicted) *predicted = t ? t->seconds : best->predicted;
-  return t ? find(list, n, t) : best->tactic;
+  return decide(p, t ? find(list, n, t) : best->tactic, t ? t->seconds : best->predicted);
 }
 
 hone_status hn_plan_settle(hn_plan *p, hone_error *error) {

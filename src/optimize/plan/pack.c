@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
+#include "optimize/plan/saved.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,9 +18,10 @@
 typedef struct constant {
   const void *at;
   uint64_t bytes;
-  uint32_t slot;            /* one of them: a root */
-  bool kept;                /* a step reads it while it runs, or a caller gets it */
-  bool aligned;             /* ...through its type */
+  uint32_t slot; /* one of them: a root */
+  bool kept;     /* a step reads it while it runs, or a caller gets it */
+  bool aligned;  /* ...through its type */
+  bool packed;
   _Atomic uint32_t packers; /* steps that have yet to pack it */
 } constant;
 
@@ -137,7 +139,7 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
       constant *c = constant_of(k, s->in[i]);
       if (!c) continue;
       if (i < s->desc.n_inputs && packs(s, i))
-        atomic_fetch_add_explicit(&c->packers, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->packers, 1, memory_order_relaxed), c->packed = true;
       else {
         c->kept = true;
         c->aligned |= !any_alignment(s, i);
@@ -320,6 +322,19 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   return status;
 }
 
+/* Marks the slots whose bytes are in the blob alone. */
+static hone_status note_packed(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    const constant *c = s->alias == HN_NO_SLOT && s->place == HN_PLACE_CONST ? constant_of(k, i) : NULL;
+    s->packed = c && c->packed && !c->kept && c->bytes > HN_SMALL_CONSTANT;
+    if (p->saved && s->constant == p->saved->absent && s->place == HN_PLACE_CONST && !s->packed && s->bytes)
+      return hn_saved_misfit(p->saved, error, "it wants to read a constant that is packed");
+  }
+  return HONE_OK;
+}
+
 hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *error) {
   packing k = {.p = p, .own_model = r->own_model};
   hone_status status = HONE_OK;
@@ -333,11 +348,14 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   p->blob_bytes = total;
   if (status == HONE_OK) status = find_constants(&k, error);
   if (status == HONE_OK) status = keep_for_runs(&k, error);
-  if (status == HONE_OK && total) {
+  if (status == HONE_OK && p->saved) {
+    status = hn_saved_attach(p, error);
+  } else if (status == HONE_OK && total) {
     p->blob = p->backend->alloc(p->device, total);
     status = p->blob ? order_jobs(&k, error) : hn_fail_memory(error, total, "packed weights");
     if (status == HONE_OK) status = run_jobs(&k, error);
   }
+  if (status == HONE_OK) status = note_packed(&k, error);
   hn_model_drop_all_pages(p->model);
   if (r->beyond) *r->beyond = k.beyond;
   hn_free(k.constants);

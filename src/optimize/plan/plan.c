@@ -1,6 +1,7 @@
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
+#include "optimize/plan/saved.h"
 #include "model/ir/eval.h"
 
 #include <string.h>
@@ -62,11 +63,25 @@ static hone_status absorb_constants(hn_model *m, hone_error *error) {
   return HONE_OK;
 }
 
+/* The names of nodes that stay f32, and room for what is decided: both are part of a saved plan. */
+static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *error) {
+  p->decisions = HN_NEW(&p->arena, struct hn_decisions);
+  p->f32_nodes = HN_NEW_ARRAY(&p->arena, const char *, r->n_f32_nodes);
+  bool good = p->decisions && p->f32_nodes;
+  for (uint32_t i = 0; i < r->n_f32_nodes && good; i++)
+    good = (p->f32_nodes[p->n_f32_nodes++] = hn_arena_strdup(&p->arena, r->f32_nodes[i])) != NULL;
+  return good ? HONE_OK : hn_fail_memory(error, r->n_f32_nodes, "the plan");
+}
+
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
   *out = NULL;
   hone_status status;
   hn_plan *p = hn_calloc(1, sizeof *p);
-  if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
+  if (!p) {
+    hn_saved_free(r->saved);
+    return hn_fail_memory(error, sizeof *p, "the plan");
+  }
+  p->saved = r->saved;
   p->model = hn_model_retain(r->model);
   p->backend = r->backend;
   p->device = r->device;
@@ -76,22 +91,20 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
             : r->bf16       ? HONE_MATH_BF16
             : r->level == 2 ? HONE_MATH_F32
                             : HONE_MATH_FAST;
-  p->f32_nodes = r->f32_nodes;
-  p->n_f32_nodes = r->n_f32_nodes;
   p->reference = r->reference;
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
+  if ((status = keep_names(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
+  if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
   if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
   status = provenance(p, error);
   p->tuned = NULL; /* was borrowed */
 done:
-  p->f32_nodes = NULL;
-  p->n_f32_nodes = 0;
   if (status == HONE_OK)
     *out = p;
   else
@@ -105,6 +118,8 @@ void hn_plan_free(hn_plan *p) {
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);
   hn_model_destroy(p->model);
+  if (p->decisions) hn_vec_free(&p->decisions->list);
+  hn_saved_free(p->saved); /* after the model, whose constants lie in it */
   hn_arena_free(&p->arena);
   hn_free(p);
 }

@@ -27,6 +27,7 @@ typedef struct hn_slot {
   uint32_t alias; /* slot whose bytes these are (a view), or HN_NO_SLOT; place is then the root's */
   uint32_t input;
   const void *constant;
+  bool packed;                 /* of constants: its bytes are in the blob, and nobody needs them elsewhere */
   const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
                                   `constant` shows where they come from */
   uint64_t offset, bytes;      /* offset: in the arena; of an alias: from where its root begins */
@@ -62,6 +63,8 @@ typedef struct hn_step {
   const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
 
+typedef struct hn_saved hn_saved; /* a saved plan's file: saved.h */
+struct hn_decisions;              /* what lowering chose: saved.h */
 typedef struct hn_tuned hn_tuned; /* measured choices: tuned.h */
 
 typedef struct hn_plan {
@@ -71,8 +74,8 @@ typedef struct hn_plan {
   hn_device *device;
   hone_machine machine;
   int level;
-  hone_math math;               /* of every step, save those of the nodes below: at most f32 */
-  const char *const *f32_nodes; /* while the plan is built; borrowed */
+  hone_math math; /* of every step, save those of the nodes below: at most f32 */
+  const char **f32_nodes;
   uint32_t n_f32_nodes;
   bool reference;
   bool prefer_memory;
@@ -84,10 +87,12 @@ typedef struct hn_plan {
   const hn_value **inputs, **outputs;
   uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
-  void *blob;
-  int32_t *node_step;     /* by source node: executing step or -1 */
-  const char **node_fate; /* by source node */
-  const char **masks;     /* tactic globs */
+  void *blob;                     /* NULL also for saved plans: their file holds it */
+  struct hn_decisions *decisions; /* recorded, for saving */
+  hn_saved *saved;                /* the file that it came from, or NULL */
+  int32_t *node_step;             /* by source node: executing step or -1 */
+  const char **node_fate;         /* by source node */
+  const char **masks;             /* tactic globs */
   uint32_t n_masks;
 } hn_plan;
 
@@ -105,6 +110,7 @@ typedef struct hn_plan_request {
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
   hn_tuned *tuned; /* measured choices or NULL; borrowed until the plan is built */
+  hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */
