@@ -33,6 +33,7 @@ if(HONE_FAULTS)
   hone_kernel_faults(gemm_bf16 ${cpu}/common/bf16_pack.c ${cpu}/common/bf16_driver.c)
   hone_kernel_faults(winograd ${cpu}/common/winograd_driver.c)
   hone_kernel_faults(gemm_int8 ${cpu}/common/int8_driver.c)
+  hone_kernel_faults(depthwise_int8 ${cpu}/common/depthwise_int8_driver.c)
 endif()
 
 hone_test_tool(check_products check_products.c)

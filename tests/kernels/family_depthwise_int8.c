@@ -1,0 +1,156 @@
+/* Family "depthwise_int8" through its driver: depthwise convolutions of codes, element for element against sums of
+ * 64-bit integers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/common/depthwise_int8_driver.h"
+#include "check.h"
+
+typedef struct shape {
+  int64_t batch, channels, in[2], kernel[2], stride[2], dilation[2], pad[2];
+  bool flip, is_signed, is_u8;
+} shape;
+
+static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
+}
+
+static uint8_t *bytes_at_guard(ck *c, size_t n) {
+  const size_t words = (n + 3) / 4;
+  return (uint8_t *)(ck_alloc(c, words, 0) + words) - n;
+}
+
+static hn_dw8 describe(const shape *s, uint32_t threads, int64_t extra_out) {
+  hn_dw8 d = {.batch = s->batch, .channels = s->channels, .flip = s->flip, .is_signed = s->is_signed};
+  d.zero = s->is_signed ? -9 : 37, d.padding = s->flip ? 133 : 101;
+  for (int i = 0; i < 2; i++) {
+    d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i], d.dilation[i] = s->dilation[i];
+    d.pad[i] = s->pad[i];
+    d.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+  }
+  d.in_pitch = s->channels, d.out_pitch = s->channels + extra_out;
+  hn_dw8_plan(&d, threads, 32768);
+  return d;
+}
+
+static int64_t weight_at(const shape *s, const uint8_t *w, int64_t i) {
+  return s->is_u8 ? (int64_t)w[i] - 128 : (int8_t)w[i];
+}
+
+static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const uint8_t *w, int64_t n, int64_t y0,
+                      int64_t x0, int64_t c) {
+  int64_t sum = 0;
+  for (int64_t v = 0; v < d->kernel[0]; v++)
+    for (int64_t u = 0; u < d->kernel[1]; u++) {
+      const int64_t iy = y0 * d->stride[0] + v * d->dilation[0] - d->pad[0],
+                    ix = x0 * d->stride[1] + u * d->dilation[1] - d->pad[1];
+      int64_t code = d->padding;
+      if (iy >= 0 && iy < d->in[0] && ix >= 0 && ix < d->in[1]) {
+        const uint8_t byte = x[((n * d->in[0] + iy) * d->in[1] + ix) * d->in_pitch + c];
+        code = s->flip ? (int8_t)byte + 128 : byte;
+      }
+      sum += code * weight_at(s, w, (c * d->kernel[0] + v) * d->kernel[1] + u);
+    }
+  return sum;
+}
+
+static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t threads, bool extreme) {
+  const int64_t extra = threads == 1 ? 0 : 3;
+  const hn_dw8 d = describe(s, threads, extra);
+  ck_case(c, "batch=%d channels=%d in=%dx%d kernel=%dx%d stride=%d dilation=%d pad=%d flip=%d extreme=%d threads=%u",
+          (int)s->batch, (int)s->channels, (int)s->in[0], (int)s->in[1], (int)s->kernel[0], (int)s->kernel[1],
+          (int)s->stride[1], (int)s->dilation[1], (int)s->pad[1], s->flip, extreme, threads);
+  const int64_t taps = d.kernel[0] * d.kernel[1], pixels = d.batch * d.out[0] * d.out[1];
+  const size_t n_x = (size_t)(d.batch * d.in[0] * d.in[1] * d.in_pitch), n_w = (size_t)(d.channels * taps),
+               n_y = (size_t)(pixels * d.out_pitch - extra), values = hn_dw8_values(&d);
+  uint8_t *x = bytes_at_guard(c, n_x), *w = bytes_at_guard(c, n_w), *y = bytes_at_guard(c, n_y),
+          *line = bytes_at_guard(c, hn_dw8_line(&d));
+  int8_t *packed = (int8_t *)bytes_at_guard(c, hn_dw8_weights(&d));
+  int32_t *bias = calloc(values, sizeof *bias);
+  float *scale = calloc(values, sizeof *scale);
+  for (size_t i = 0; i < n_x; i++) x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_w; i++) w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
+  memset(y, 0xa5, n_y);
+  hn_dw8_pack(&d, w, s->is_u8, packed, bias);
+  hn_dw8_fill_line(&d, line);
+  for (size_t i = 0; i < values; i++) {
+    bias[i] = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)d.padding * bias[i];
+    scale[i] = (extreme ? 0.0005f : 0.004f) * (float)(1 + ck_random(c) % 9);
+  }
+  const hn_dw8_args a = {&d, o, x, line, packed, bias, scale, y};
+  hn_dw8_exec(&a, serial, NULL);
+  for (size_t i = 0; i < values; i++) {
+    const int64_t ch = (int64_t)i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel((int64_t)i % HN_DW8_BLOCK);
+    if (ch >= d.channels) continue;
+    for (int64_t p = 0; p < pixels; p++) {
+      const int64_t sum = bias[i] + oracle(s, &d, x, w, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0], p % d.out[1], ch);
+      const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
+                  v = rintf((float)sum * scale[i]) + (float)d.zero, want = v < lo ? lo : v > hi ? hi : v;
+      const uint8_t got = y[p * d.out_pitch + ch];
+      ck_same(c, (size_t)(p * d.out_pitch + ch), s->is_signed ? (float)(int8_t)got : (float)got, want);
+    }
+  }
+  for (int64_t p = 0; p + 1 < pixels; p++)
+    for (int64_t j = 0; j < extra; j++)
+      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5, "bytes between pixels are written");
+  free(bias);
+  free(scale);
+  ck_release_all(c);
+}
+
+static void check(ck *c, const struct hn_kernel *k) {
+  static const shape shapes[] = {
+      {1, 1, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false, false, false},
+      {1, 32, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+      {2, 33, {6, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, true, true},
+      {1, 61, {13, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, false, false},
+      {1, 96, {12, 12}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, false, false, false},
+      {1, 40, {15, 13}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, false, true, false},
+      {1, 7, {9, 10}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, true, true, true},
+      {1, 64, {1, 30}, {1, 7}, {1, 3}, {1, 1}, {0, 3}, false, false, false},
+      {2, 35, {9, 2}, {4, 3}, {1, 1}, {1, 1}, {2, 2}, false, false, false},
+      {1, 130, {3, 3}, {9, 3}, {1, 1}, {1, 1}, {4, 0}, false, false, false},
+  };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (uint32_t threads = 1; threads <= 3; threads += 2)
+      for (int extreme = 0; extreme < 2; extreme++) check_shape(c, k->ops, &shapes[i], threads, extreme);
+}
+
+static void run_args(void *arg) { hn_dw8_exec(arg, serial, NULL); }
+
+static double seconds(const hn_dw8_ops *o, const shape *s) {
+  const hn_dw8 d = describe(s, 1, 0);
+  uint8_t *x = calloc((size_t)(d.in[0] * d.in[1] * d.in_pitch), 1), *line = calloc(hn_dw8_line(&d), 1),
+          *y = calloc((size_t)(d.out[0] * d.out[1] * d.out_pitch), 1);
+  int8_t *w = calloc(hn_dw8_weights(&d), 1);
+  int32_t *bias = calloc(hn_dw8_values(&d), sizeof *bias);
+  float *scale = calloc(hn_dw8_values(&d), sizeof *scale);
+  hn_dw8_args a = {&d, o, x, line, w, bias, scale, y};
+  const double t = ck_time(run_args, &a);
+  free(x), free(line), free(y), free(w), free(bias), free(scale);
+  return t;
+}
+
+static void bench(ck *c, const struct hn_kernel *k) {
+  static const shape s[] = {{1, 144, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+                            {1, 96, {112, 112}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, false, false},
+                            {1, 576, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+                            {1, 240, {28, 28}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, false, false, false}};
+  static const char *const names[] = {"3x3 144ch 56x56", "3x3 s2 96ch 112x112", "3x3 576ch 14x14", "5x5 240ch 28x28"};
+  const struct hn_kernel *scalar = hn_kernel_find("depthwise_int8", "u8s8", HN_ISA_SCALAR);
+  for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+    const hn_dw8 d = describe(&s[i], 1, 0);
+    const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
+    const double outputs = (double)(d.out[0] * d.out[1] * d.channels);
+    const ck_work work = {.unit = CK_INT8,
+                          .flops = 2 * outputs * (double)(d.kernel[0] * d.kernel[1]),
+                          .instructions = 4 * outputs,
+                          .read = (double)(d.in[0] * d.in[1] * d.channels),
+                          .written = outputs};
+    ck_bench_line(c, names[i], t, &work, ts);
+  }
+}
+
+const ck_family ck_family_depthwise_int8 = {"depthwise_int8", check, bench};
