@@ -95,6 +95,12 @@ static void detect_caches(hn_cpu_info *o) {
   }
 }
 
+/* AMD runs VDPBF16PS at the pace of an FMA, with twice the products; Intel at a quarter of that. */
+static double detect_bf16_rate(void) {
+  regs r = cpuid(0, 0);
+  return r.b == 0x68747541 && r.d == 0x69746e65 && r.c == 0x444d4163 ? 2 : 0.5; /* "AuthenticAMD" */
+}
+
 static void detect_brand(hn_cpu_info *o) {
   if (cpuid(0x80000000u, 0).a < 0x80000004u) return;
   for (uint32_t i = 0; i < 3; i++) {
@@ -109,6 +115,7 @@ static void detect_brand(hn_cpu_info *o) {
 #else
 static hn_isa detect_isa(void) { return HN_ISA_SCALAR; }
 static void detect_caches(hn_cpu_info *o) { (void)o; }
+static double detect_bf16_rate(void) { return 1; }
 static void detect_brand(hn_cpu_info *o) { (void)o; }
 #endif
 
@@ -119,6 +126,7 @@ static void detect(void) {
   info.isa_detected = detect_isa();
   detect_caches(&info);
   detect_brand(&info);
+  info.bf16_rate = detect_bf16_rate();
   info.isa = info.isa_detected;
   const char *mask = getenv("HONE_CPU");
   if (!mask || !*mask) return;

@@ -11,6 +11,7 @@
 typedef struct hn_cpu_info {
   hn_isa isa;          /* tier in use, after the mask */
   hn_isa isa_detected; /* tier of the hardware and operating system */
+  double bf16_rate;    /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
   size_t l1d, l2, l3;  /* data cache sizes in bytes per instance, with safe defaults when unknown */
   char brand[52];      /* processor name, NUL-terminated */
   int mask_unknown;    /* 1 when HONE_CPU held a word that is not a tier (then ignored) */

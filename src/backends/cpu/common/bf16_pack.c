@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/features.h"
 #include "base/fault.h"
 
 /* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */
@@ -44,6 +45,8 @@ void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64
     }
   }
 }
+
+double hn_bf16_rate(const hn_bf16_ops *o) { return o->x1_rate > 0 ? o->x1_rate : hn_cpu()->bf16_rate; }
 
 const hn_bf16_ops *hn_bf16_find(hn_isa isa) {
   static const hn_bf16_ops *_Atomic found[HN_ISA_COUNT];

@@ -55,7 +55,7 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
  * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
-  const double products = c->x3 ? 3 : 1, speed = 16 / o->x1_rate;
+  const double products = c->x3 ? 3 : 1, speed = 16 / hn_bf16_rate(o);
   const double all =
       (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
   const double weights = (double)hn_bf16_weights(c) * 2,
@@ -131,7 +131,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
 double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, double peak, double cache) {
   const double products = c->x3 ? 3 : 1, parts = c->x3 ? 2 : 1, groups = (double)c->groups;
   double compute = 2.0 * (double)(c->n_blocks * c->block) * (double)(c->n_panels * HN_BF16_PANEL) * groups *
-                   (double)(c->steps * HN_BF16_STEP) * products / (peak * o->x1_rate * 0.7);
+                   (double)(c->steps * HN_BF16_STEP) * products / (peak * hn_bf16_rate(o) * 0.7);
   double weights = (double)hn_bf16_weights(c) * 2 * groups / cache;
   double input =
       (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) * groups * (4 + 2 * 2 * parts) / cache;

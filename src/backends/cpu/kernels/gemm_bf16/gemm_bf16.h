@@ -61,7 +61,7 @@ typedef struct hn_bf16_ops {
   uint32_t rows;      /* most rows of a row tile */
   uint32_t row_tiles; /* that one call takes */
   bool x3;            /* has the split product */
-  double x1_rate;     /* multiply-adds of x1 per one of the f32 kernels of the same machine */
+  double x1_rate; /* multiply-adds of x1 per one of f32 in the same time; 0: as the processor's VDPBF16PS */
   /* Around the calls of tile on one thread; rows: of a row tile. */
   void (*begin)(uint32_t rows);
   void (*end)(void);
@@ -87,6 +87,9 @@ static inline size_t hn_bf16_packed(size_t n, size_t steps, bool x3) {
  * negative. */
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
                   size_t n0, size_t n1, float scale, bool x3, uint16_t *dst);
+
+/* The kernel's x1_rate on this processor. */
+double hn_bf16_rate(const hn_bf16_ops *o);
 
 /* The kernel of the best tier <= isa, NULL below avx512bf16; cheap enough for every run. */
 const hn_bf16_ops *hn_bf16_find(hn_isa isa);
