@@ -28,16 +28,21 @@ hone_status hn_random_infer(const hone_infer *io, hone_dtype otherwise, uint32_t
   return HONE_OK;
 }
 
-hone_status hn_random_shape(const hone_infer *io, int32_t *rank, int64_t *dim, hone_error *error) {
+hone_status hn_random_infer_shape(const hone_infer *io, hone_error *error) {
   size_t n;
+  int64_t dim[HONE_MAX_RANK];
   const int64_t *shape = hone_node_ints(io->node, "shape", &n);
   if (n > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %zu", n);
-  *rank = (int32_t)n;
   for (size_t i = 0; i < n; i++) {
     if (shape[i] < 0) return hn_op_bad(io->node, error, "dimension %zu is %lld", i, (long long)shape[i]);
     dim[i] = shape[i];
   }
-  return HONE_OK;
+  return hn_random_infer(io, HONE_DTYPE_F32, HN_TYPES_FLOAT, (int32_t)n, dim, error);
+}
+
+hone_status hn_random_infer_like(const hone_infer *io, hone_error *error) {
+  const hone_tensor_desc *x = io->input[0];
+  return hn_random_infer(io, x->dtype, HN_TYPES_FLOAT, x->rank, x->dim, error);
 }
 
 static hone_status fill(hone_call *call, double offset, double scale, double (*draw)(hn_rng *),
