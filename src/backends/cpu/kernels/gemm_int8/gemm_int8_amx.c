@@ -1,0 +1,96 @@
+/* Intel AMX: blocks of 2 x 2 tiles of 16 x 16 sums, 16 cycles for 16384 multiply-adds. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
+#include "backends/cpu/kernels/template.h"
+
+#include "backends/cpu/kernels/gemm_int8/int8_store.inc"
+
+enum { MR = 32, NR = 32, STEP = 64, TILE = 16 };
+
+/* Tiles 0..3 are sums (row tile, column tile), 4 and 5 hold A, 6 and 7 B. */
+static void begin(void) {
+  struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t colsb[16];
+    uint8_t rows[16];
+  } config;
+  memset(&config, 0, sizeof config);
+  config.palette = 1;
+  for (int i = 0; i < 8; i++) config.colsb[i] = 64, config.rows[i] = TILE;
+  __asm__ volatile("" : : "r"(&config) : "memory"); /* gcc's intrinsic names the first 8 bytes only */
+  _tile_loadconfig(&config);
+}
+
+static void end(void) { _tile_release(); }
+
+/* mt, nt: row and column tiles; constants after inlining.  sums: NR values from row to row. */
+static inline __attribute__((always_inline)) void products(const hn_int8_tile *t, const int mt, const int nt,
+                                                           int32_t *sums) {
+  const uint8_t *a = t->a, *a2 = t->a + TILE * t->lda;
+  const int8_t *b = t->b, *b2 = t->b + HN_INT8_BLOCK * t->k;
+  const ptrdiff_t lda = t->lda;
+  size_t k = t->k;
+  if (HN_FAULT("int8_last_k") && k > STEP) k -= STEP;
+  if (HN_FAULT("int8_last_k") && k == STEP && t->n > 1) b = b2; /* one step alone: the wrong weights */
+  /* Every row begins with the bias. */
+  _tile_loadd(0, t->bias, 0);
+  if (nt > 1) _tile_loadd(1, t->bias + HN_INT8_BLOCK, 0);
+  if (mt > 1) _tile_loadd(2, t->bias, 0);
+  if (mt > 1 && nt > 1) _tile_loadd(3, t->bias + HN_INT8_BLOCK, 0);
+  for (; k; k -= STEP, a += STEP, a2 += STEP, b += STEP * HN_INT8_BLOCK, b2 += STEP * HN_INT8_BLOCK) {
+    _tile_loadd(6, b, 64);
+    _tile_loadd(4, a, lda);
+    _tile_dpbusd(0, 4, 6);
+    if (nt > 1) {
+      _tile_loadd(7, b2, 64);
+      _tile_dpbusd(1, 4, 7);
+    }
+    if (mt > 1) {
+      _tile_loadd(5, a2, lda);
+      _tile_dpbusd(2, 5, 6);
+      if (nt > 1) _tile_dpbusd(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, NR * 4);
+  if (nt > 1) _tile_stored(1, sums + HN_INT8_BLOCK, NR * 4);
+  if (mt > 1) _tile_stored(2, sums + TILE * NR, NR * 4);
+  if (mt > 1 && nt > 1) _tile_stored(3, sums + TILE * NR + HN_INT8_BLOCK, NR * 4);
+}
+
+static void store(const hn_int8_tile *t, const int32_t *sums) {
+  const __m512i zero = _mm512_set1_epi16((short)(HN_FAULT("int8_zero") ? 0 : t->zero));
+  const __m512 scale0 = _mm512_loadu_ps(t->scale);
+  char *c = t->c;
+  if (t->n > HN_INT8_BLOCK) {
+    const __m512 scale1 = _mm512_loadu_ps(t->scale + HN_INT8_BLOCK);
+    const __mmask32 mask = int8_mask(HN_FAULT("int8_tail_mask") ? 32 : t->n);
+    for (uint32_t i = 0; i < t->m; i += 2, sums += 2 * NR, c += 2 * t->ldc) {
+      const __m512i s[2][2] = {{_mm512_load_si512(sums), _mm512_load_si512(sums + 16)},
+                               {_mm512_load_si512(sums + NR), _mm512_load_si512(sums + NR + 16)}};
+      int8_store_2x32(s, scale0, scale1, zero, t->is_signed, mask, c, t->ldc, i + 1 == t->m);
+    }
+    return;
+  }
+  const __mmask16 mask = (__mmask16)int8_mask(t->n);
+  for (uint32_t i = 0; i < t->m; i += 4, sums += 4 * NR, c += 4 * t->ldc) {
+    const __m512i s[4] = {_mm512_load_si512(sums), _mm512_load_si512(sums + NR), _mm512_load_si512(sums + 2 * NR),
+                          _mm512_load_si512(sums + 3 * NR)};
+    int8_store_4x16(s, t->m - i < 4 ? (int)(t->m - i) : 4, scale0, zero, t->is_signed, mask, c, t->ldc);
+  }
+}
+
+static void tile(const hn_int8_tile *t) {
+  _Alignas(64) int32_t sums[MR * NR];
+  const bool two = t->m > TILE, wide = t->n > HN_INT8_BLOCK;
+  if (two && wide) products(t, 2, 2, sums);
+  else if (two) products(t, 2, 1, sums);
+  else if (wide) products(t, 1, 2, sums);
+  else products(t, 1, 1, sums);
+  store(t, sums);
+}
+
+static const hn_int8_ops ops = {
+    .mr = MR, .nr = NR, .k_step = STEP, .whole_rows = TILE, .rate = 32, .begin = begin, .end = end, .tile = tile};
+const struct hn_kernel hn_kernel_gemm_int8_amx = {"gemm_int8_amx", "gemm_int8", "u8s8", HN_ISA_AMX, &ops};
