@@ -204,6 +204,7 @@ typedef struct cli_session {
   uint32_t n_inputs;
   hone_data *data;           /* [n_inputs] */
   const hone_tensor **feeds; /* [n_inputs] for hone_context_run */
+  hone_chains chains;        /* of the next plan */
   double load_ms;            /* start to ready context */
   bool saved;                /* the plan came from a file; the model is the plan's */
   bool borrows;              /* all but plan, context and feeds belong to another session */

@@ -32,39 +32,64 @@ static bool progress(void *arg, uint32_t done, uint32_t total, double left) {
 
 /* ------------------------------------------------------------------ measuring */
 
-/* Tunes what the plans of this model are made of: the untuned plan first, then what its choices lead to. */
-static hone_status tune_passes(cli_tuning *t, const cli_args *args, hone_error *error) {
-  double start = cli_now_ms(), last = start;
+/* Measures one plan's steps. *report is to be freed. */
+static hone_status tune_plan(cli_session *s, const cli_args *args, double start, bool again,
+                             hone_tune_report *report, hone_error *error) {
+  double last = cli_now_ms();
+  hone_tune_options o = {.again = again, .progress = progress, .progress_arg = &last};
+  if (args->tune_seconds > 0) o.max_seconds = cli_remaining(start, args->tune_seconds);
+  hone_status status = hone_tune(s->plan, &o, report, error);
+  cli_progress_end();
+  if (status != HONE_ERROR_IO || !report->n_steps) return status;
+  cli_note("warning: the choices were not saved: %.200s: %.200s", error->where, error->what);
+  return HONE_OK; /* measured all the same */
+}
+
+/* Another plan of the same model: its steps that were not met before. */
+static hone_status tune_more(cli_tuning *t, cli_session *s, const cli_args *args, double start,
+                             uint32_t *news, hone_error *error) {
+  hone_tune_report report = {0};
+  *news = 0;
+  if (t->report.stopped || (args->tune_seconds > 0 && cli_remaining(start, args->tune_seconds) <= 0))
+    return HONE_OK;
+  hone_status status = tune_plan(s, args, start, false, &report, error);
+  if (status != HONE_OK) return status;
+  t->more += *news = report.measured;
+  t->report.stopped |= report.stopped;
+  t->report.seconds += report.seconds;
+  hone_tune_report_free(&report);
+  return HONE_OK;
+}
+
+/* Where lowering weighs one step against several, all of them have to be known: the plan with every one step
+ * that can be made, and the plan with none. */
+static hone_status tune_alternatives(cli_tuning *t, const cli_args *untuned, double start,
+                                     hone_error *error) {
+  static const hone_chains side[] = {HONE_CHAINS_ALWAYS, HONE_CHAINS_NEVER};
   hone_status status = HONE_OK;
+  for (int k = 0; k < 2 && status == HONE_OK; k++) {
+    cli_session other = {0}, from = t->before;
+    uint32_t news;
+    from.chains = side[k];
+    status = cli_session_fork(&from, untuned, (int)untuned->level, &other, error);
+    if (status == HONE_OK) status = tune_more(t, &other, untuned, start, &news, error);
+    cli_session_close(&other);
+  }
+  return status;
+}
+
+/* Tunes what the plans of this model are made of: the untuned plan first, then what its choices lead to. */
+static hone_status tune_passes(cli_tuning *t, const cli_args *args, const cli_args *untuned,
+                               hone_error *error) {
+  double start = cli_now_ms();
+  uint32_t news = 1;
   cli_hold(true); /* Ctrl-C ends the measuring and keeps what there is */
-  for (int pass = 0; pass < MOST_PASSES && status == HONE_OK; pass++) {
-    cli_session *s = pass ? &t->after : &t->before;
-    hone_tune_options o = {.again = args->again && pass == 0, .progress = progress, .progress_arg = &last};
-    hone_tune_report report;
-    if (args->tune_seconds > 0) o.max_seconds = cli_remaining(start, args->tune_seconds);
-    if (pass && (t->report.stopped || (args->tune_seconds > 0 && o.max_seconds <= 0))) break;
-    if (pass == 1)
-      status = cli_session_fork(&t->before, args, (int)args->level, &t->after, error);
-    else if (pass)
-      status = cli_session_replan(s, args, (int)args->level, error);
-    if (status != HONE_OK) break;
-    status = hone_tune(s->plan, &o, &report, error);
-    cli_progress_end();
-    if (status == HONE_ERROR_IO && report.n_steps) { /* measured all the same */
-      cli_note("warning: the choices were not saved: %.200s: %.200s", error->where, error->what);
-      status = HONE_OK;
-    }
-    if (status != HONE_OK) break;
-    if (pass == 0) {
-      t->report = report;
-      if (!report.measured && !report.known) continue; /* the tuned plan is the same one */
-    } else {
-      t->more += report.measured;
-      t->report.stopped |= report.stopped;
-      bool news = report.measured > 0;
-      hone_tune_report_free(&report);
-      if (!news) break;
-    }
+  hone_status status = tune_plan(&t->before, args, start, args->again, &t->report, error);
+  if (status == HONE_OK && t->report.weighed) status = tune_alternatives(t, untuned, start, error);
+  for (int pass = 0; pass < MOST_PASSES && news && status == HONE_OK; pass++) {
+    status = pass ? cli_session_replan(&t->after, args, (int)args->level, error)
+                  : cli_session_fork(&t->before, args, (int)args->level, &t->after, error);
+    if (status == HONE_OK) status = tune_more(t, &t->after, args, start, &news, error);
   }
   cli_hold(false);
   return status;
@@ -131,7 +156,7 @@ static int run(const cli_args *args) {
   const char *warning = "";
   if (t.before.engine) hone_engine_tuned(t.before.engine, NULL, &warning);
   if (*warning) cli_note("warning: %s", warning);
-  if (status == HONE_OK) status = tune_passes(&t, args, &error);
+  if (status == HONE_OK) status = tune_passes(&t, args, &untuned, &error);
   if (status == HONE_OK && !args->check && !cli_interrupted() && differs(&t)) {
     status = compare(&t, args, &error);
     if (status == HONE_ERROR_CANCELLED && cli_interrupted()) status = HONE_OK; /* the choices are there */

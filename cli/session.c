@@ -216,6 +216,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
                          .batch = args->batch,
                          .passes = args->passes,
                          .untuned = args->no_cache,
+                         .chains = s->chains,
                          .prefer = prefer(args),
                          .fold_seconds =
                              args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};

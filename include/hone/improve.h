@@ -138,6 +138,8 @@ typedef struct hone_tune_report {
   uint32_t measured, known, alone, skipped;
   double seconds; /* that it took */
   bool stopped;   /* by the caller */
+  bool weighed; /* the plan chose between one step and several: plans with HONE_CHAINS_NEVER and _ALWAYS hold
+                   what else deserves measuring */
   char file[512]; /* where the choices were written; "" when nowhere */
   void *impl;
 } hone_tune_report;

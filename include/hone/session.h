@@ -41,6 +41,13 @@ typedef enum hone_prefer {
   HONE_PREFER_MEMORY     /* the fastest of those whose packed weights take (nearly) the least bytes */
 } hone_prefer;
 
+/* Whether convolutions around a depthwise one become one step (level 2). */
+typedef enum hone_chains {
+  HONE_CHAINS_FASTER = 0, /* where that is faster, by measurement (hone_tune) or prediction */
+  HONE_CHAINS_NEVER,      /* what tuning compares */
+  HONE_CHAINS_ALWAYS      /* with what */
+} hone_chains;
+
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
   const char *precision; /* NULL or "f32": results as good as f32's; "bf16": matrix products may round their
@@ -55,6 +62,7 @@ typedef struct hone_plan_options {
   double fold_seconds; /* budget for constant folding; 0: 20 */
   hone_prefer prefer;
   bool untuned; /* by cost models alone, as if nothing had been tuned */
+  hone_chains chains;
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */

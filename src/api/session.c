@@ -132,6 +132,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .prefer_memory = o->prefer == HONE_PREFER_MEMORY,
                              .tactics = p->engine->tactics,
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
+                             .chains = o->chains,
                              .own_model = true,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);

@@ -112,7 +112,7 @@ static hone_status add_row(tuning *t, uint32_t index, hone_error *error) {
     hone_desc_format(&s->desc.output[0].desc, out->shape, sizeof out->shape);
   out->untuned = out->chosen = untuned_choice(r);
   out->state = HONE_TUNE_SKIPPED;
-  if (r->n == 1 && !t->options->alone)
+  if (r->n == 1 && !t->options->alone && !t->plan->weighed)
     out->state = HONE_TUNE_ALONE;
   else if (known(t, r, out) && !t->options->again)
     out->state = HONE_TUNE_KNOWN;
@@ -182,6 +182,7 @@ static hone_status fill_report(tuning *t, hone_error *error) {
   r->n_steps = t->n;
   r->step = t->step;
   r->seconds = elapsed(t);
+  r->weighed = t->plan->weighed;
   for (uint32_t i = 0; i < t->n; i++) {
     const row *w = &t->row[i];
     hone_tune_candidate *list = HN_NEW_ARRAY(&t->arena, hone_tune_candidate, w->n);

@@ -2,8 +2,8 @@
  * inner tensors live in cache only. Inverted residuals (expand + depthwise + project), separable convolutions
  * (depthwise + pointwise) and what stands before a squeeze-and-excite (expand + depthwise) are such chains,
  * found by their structure. The inner values must have no other reader. Of the chains that a depthwise
- * convolution could be part of, the one with the largest predicted gain is made; none, when its parts are
- * predicted to be faster alone. */
+ * convolution could be part of, the one with the largest gain is made, measured where
+ * all that is compared was measured, else predicted; none, when its parts are faster alone. */
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
@@ -91,38 +91,51 @@ static hn_unit *make_chain(hn_lowering *l, hn_unit *const *part, uint32_t n) {
   return u;
 }
 
+/* Seconds that the chain of these parts saves. */
+static double gain_of(const hn_lowering *l, hn_unit *const *part, const hn_estimate *apart, uint32_t n,
+                      const hn_estimate *together, double *sum) {
+  bool measured = together->measured;
+  for (uint32_t k = 0; k < n; k++) measured = measured && apart[k].measured;
+  *sum = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    *sum += measured ? apart[k].seconds : apart[k].predicted;
+    if (k && !measured) *sum += handing_over(l, part[k - 1]); /* is part of what was measured */
+  }
+  return *sum - (measured ? together->seconds : together->predicted);
+}
+
 /* The best chain around depthwise unit d, or none. */
 static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
   hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))}, *best = NULL;
   const char *why;
-  double seconds[3], gain = 0;
+  hn_estimate apart[3], together;
+  double gain = 0, sum;
   if (part[0] && !is_pointwise_conv(part[0])) part[0] = NULL;
   if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
   if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
   if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;
   for (uint32_t k = 0; k < 3; k++)
-    if (part[k] && !hn_lower_predict(l, part[k], &seconds[k])) part[k] = NULL;
+    if (part[k] && !hn_lower_predict(l, part[k], &apart[k])) part[k] = NULL;
   if (!part[1]) return HONE_OK;
   for (uint32_t from = part[0] ? 0 : 1; from < 2; from++)
     for (uint32_t to = part[2] ? 3 : 2; to > from + 1 && to >= 2; to--) {
       hn_unit *u = make_chain(l, part + from, to - from);
       if (!u) return hn_fail_memory(error, sizeof *u, "lowering");
-      double together, apart = 0;
-      for (uint32_t k = from; k < to; k++) {
-        apart += seconds[k];
-        if (k > from) apart += handing_over(l, part[k - 1]);
-      }
       char text[128];
       if (!hn_lower_predict(l, u, &together)) {
         note(l, d, "no tactic takes it (shape, epilogue, or switched off)");
         continue;
       }
-      if (apart - together > gain) {
+      double saved = gain_of(l, part + from, apart + from, to - from, &together, &sum), seconds = sum - saved;
+      l->plan->weighed = true;
+      if (l->plan->chains == HONE_CHAINS_NEVER) continue;
+      if (l->plan->chains == HONE_CHAINS_ALWAYS) saved = to - from; /* the longest */
+      if (saved > gain) {
         best = u;
-        gain = apart - together;
-      } else if (together >= apart) {
+        gain = saved;
+      } else if (saved <= 0) {
         snprintf(text, sizeof text, "%u convolutions: %.3f ms together, %.3f ms apart", to - from,
-                 together * 1e3, apart * 1e3);
+                 seconds * 1e3, sum * 1e3);
         note(l, d, text);
       }
     }

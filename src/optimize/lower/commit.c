@@ -44,13 +44,13 @@ static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_err
   d.step.output = d.out;
   d.step.cost.bytes = hn_step_tensor_bytes(&d.in[0]) + hn_step_tensor_bytes(&d.out[0]);
   hn_str why = {0};
-  double predicted = 0;
-  const hone_tactic_desc *tactic = hn_choose_tactic(p, &d.step, &predicted, &why);
+  hn_estimate estimate;
+  const hone_tactic_desc *tactic = hn_choose_tactic(p, &d.step, &estimate, &why);
   hn_step *s = push_step(l, &d, error);
   if (s) {
     s->kind = tactic ? HN_STEP_TACTIC : HN_STEP_REF;
     s->tactic = tactic;
-    s->predicted_s = predicted;
+    s->predicted_s = estimate.seconds;
     s->in[0] = from;
     s->out[0] = to;
     s->refused = why.ptr ? hn_arena_strdup(&p->arena, why.ptr) : "";

@@ -32,13 +32,13 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
 
 /* Finds layout and tactic for u with n_epi epilogue units. */
 static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
-                   const hone_tactic_desc **tactic, double *predicted, hn_str *why) {
+                   const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
   hone_layout order[2];
   uint32_t n = layouts(l, u, order);
   for (uint32_t k = 0; k < n; k++) {
     if (!hn_draft_make(l, u, n_epi, order[k], d) || !hn_draft_known(d)) continue;
     if (u->node->op && (u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_DATA_DEPENDENT))) continue;
-    *tactic = hn_choose_tactic(l->plan, &d->step, predicted, why);
+    *tactic = hn_choose_tactic(l->plan, &d->step, estimate, why);
     if (*tactic) return true;
   }
   return false;
@@ -47,14 +47,14 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
 bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
   hn_draft *d = hn_draft_scratch(l);
   const hone_tactic_desc *t;
-  double s;
-  return d && choose(l, u, 0, d, &t, &s, NULL);
+  hn_estimate e;
+  return d && choose(l, u, 0, d, &t, &e, NULL);
 }
 
-bool hn_lower_predict(hn_lowering *l, const hn_unit *u, double *seconds) {
+bool hn_lower_predict(hn_lowering *l, const hn_unit *u, hn_estimate *estimate) {
   hn_draft *d = HN_NEW(l->temp, hn_draft);
   const hone_tactic_desc *t;
-  return d && choose(l, u, u->n_absorbed, d, &t, seconds, NULL);
+  return d && choose(l, u, u->n_absorbed, d, &t, estimate, NULL);
 }
 
 /* Lets the tactics shorten epilogues that none of them takes. */
@@ -63,8 +63,8 @@ static void trim(hn_lowering *l, hn_unit *u) {
   uint32_t keep = d ? u->n_absorbed : 0;
   for (; keep > 0; keep--) {
     const hone_tactic_desc *t;
-    double s;
-    if (choose(l, u, keep, d, &t, &s, NULL)) break;
+    hn_estimate e;
+    if (choose(l, u, keep, d, &t, &e, NULL)) break;
   }
   for (uint32_t k = keep; k < u->n_absorbed; k++) u->absorbed[k]->into = NULL;
   u->n_absorbed = keep;
@@ -270,9 +270,10 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
   if (!d) return hn_fail_memory(error, sizeof *d, "lowering");
   hn_str why = {0};
   const hone_tactic_desc *tactic = NULL;
-  double predicted = 0;
-  if (!l->plan->reference && choose(l, u, u->n_absorbed, d, &tactic, &predicted, &why)) {
-    status = hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, predicted, why.ptr, error);
+  hn_estimate estimate;
+  if (!l->plan->reference && choose(l, u, u->n_absorbed, d, &tactic, &estimate, &why)) {
+    status =
+        hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, estimate.seconds, why.ptr, error);
   } else if (u->n_parts) {
     for (uint32_t k = 0; k < u->n_parts && status == HONE_OK; k++) status = emit_unit(l, u->parts[k], error);
   } else if (u->n_absorbed) { /* nobody takes the group: node by node, in graph order */

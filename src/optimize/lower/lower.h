@@ -105,10 +105,10 @@ bool hn_fusable_anchor(const hn_unit *unit);
  */
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
 
-/* lower.c: predicted seconds of the best tactic for the unit with its whole epilogue; false when none takes
+/* lower.c: time of the best tactic for the unit with its whole epilogue; false when none takes
  * it.
  */
-bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, double *seconds);
+bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, hn_estimate *estimate);
 
 /* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs
  * too many registers or operands. n_in, in: the group's external operands. */

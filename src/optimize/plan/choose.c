@@ -118,19 +118,20 @@ static uint32_t affordable(const hn_plan *p, const hone_step *step, hn_candidate
 }
 
 /* Notes what was chosen, for a plan that may be saved. */
-static const hone_tactic_desc *decide(const hn_plan *p, const hone_tactic_desc *tactic, double predicted) {
+static const hone_tactic_desc *decide(const hn_plan *p, const hone_tactic_desc *tactic,
+                                      const hn_estimate *e) {
   struct hn_decisions *d = p->decisions;
-  if (d && !d->failed && !hn_vec_push(&d->list, (hn_decision){tactic, predicted})) d->failed = true;
+  if (d && !d->failed && !hn_vec_push(&d->list, (hn_decision){tactic, *e})) d->failed = true;
   return tactic;
 }
 
-const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, double *predicted,
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, hn_estimate *estimate,
                                          hn_str *why) {
-  if (p->saved) return hn_saved_follow(p, step, predicted);
+  if (p->saved) return hn_saved_follow(p, step, estimate);
   hn_candidate list[HN_MAX_CANDIDATES];
   uint32_t n = affordable(p, step, list, hn_accepting_tactics(p, step, list, why));
-  if (predicted) *predicted = 0;
-  if (!n) return decide(p, NULL, 0);
+  *estimate = (hn_estimate){0};
+  if (!n) return decide(p, NULL, estimate);
   const hn_timing *t = NULL;
   if (p->tuned && hn_tuned_count(p->tuned)) {
     hn_str signature = {0};
@@ -140,8 +141,8 @@ const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step
     hn_str_free(&signature);
   }
   const hn_candidate *best = &list[hn_cheapest(list, n)];
-  if (predicted) *predicted = t ? t->seconds : best->predicted;
-  return decide(p, t ? find(list, n, t) : best->tactic, t ? t->seconds : best->predicted);
+  *estimate = (hn_estimate){t ? t->seconds : best->predicted, best->predicted, t != NULL};
+  return decide(p, t ? find(list, n, t) : best->tactic, estimate);
 }
 
 hone_status hn_plan_settle(hn_plan *p, hone_error *error) {

@@ -94,6 +94,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->reference = r->reference;
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
+  p->chains = r->chains;
   if ((status = keep_names(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;

@@ -6,6 +6,8 @@
 #include "model/ir/graph.h"
 #include "optimize/plan/backend.h"
 
+#include <hone/session.h>
+
 #define HN_NO_SLOT 0xffffffffu
 
 /* Constants up to this many bytes stay after packing: what a step is (pads, axes, starts) can be asked again,
@@ -80,7 +82,9 @@ typedef struct hn_plan {
   bool reference;
   bool prefer_memory;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
-  bool has_heap;   /* some slot's bytes are made at run time */
+  hone_chains chains;
+  bool weighed;  /* lowering had to choose between one step and several: both deserve to be measured */
+  bool has_heap; /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
   HN_VEC(hn_step) steps;
   uint32_t n_inputs, n_outputs;
@@ -111,6 +115,7 @@ typedef struct hn_plan_request {
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
   hn_tuned *tuned; /* measured choices or NULL; borrowed until the plan is built */
   hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
+  hone_chains chains;
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */
@@ -142,9 +147,15 @@ uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_can
 /* Index of the one with the least predicted time: what an untuned plan chooses. n > 0. */
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n);
 
+/* How long a step takes with the tactic that it would get. */
+typedef struct hn_estimate {
+  double seconds;   /* measured where it was, else predicted */
+  double predicted; /* by the cost model, in any case */
+  bool measured;
+} hn_estimate;
 /* The tactic for a step (by measurement, else the lowest predicted time) or NULL; lists refusals in *why (may
- * be NULL). *predicted: seconds, measured or predicted. */
-const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, double *predicted,
+ * be NULL). */
+const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, hn_estimate *estimate,
                                          hn_str *why);
 
 static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {

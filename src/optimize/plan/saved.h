@@ -17,7 +17,7 @@
 #include "optimize/plan/plan.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 1, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 2, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];
@@ -34,7 +34,7 @@ typedef struct hn_saved_head {
 /* What lowering chose, call by call: recorded while a plan is built, followed when it is loaded. */
 typedef struct hn_decision {
   const hone_tactic_desc *tactic; /* NULL: nobody took it */
-  double predicted;
+  hn_estimate estimate;
 } hn_decision;
 
 struct hn_decisions {
@@ -65,6 +65,7 @@ struct hn_saved {
   hn_model *model;
   int level;
   bool bf16, prefer_memory;
+  hone_chains chains;
   const char *source_path; /* of the model that was planned; "" when it had none */
   const char **f32_nodes;
   uint32_t n_f32_nodes;
@@ -88,7 +89,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                           hone_error *error);
 
 /* Inside of plan/: the recorded tactic of the next call of hn_choose_tactic. */
-const hone_tactic_desc *hn_saved_follow(const hn_plan *plan, const hone_step *step, double *predicted);
+const hone_tactic_desc *hn_saved_follow(const hn_plan *plan, const hone_step *step, hn_estimate *estimate);
 /* After lowering: every step as it was, or an error. */
 hone_status hn_saved_settle(hn_plan *plan, hone_error *error);
 /* After need(): blobs where they were, or an error. */

@@ -259,9 +259,12 @@ static hone_status read_decisions(hn_saved *s, reader *r, const hn_backend *back
     if (!t.list[i])
       return hn_saved_misfit(s, error, "it has no tactic '%.60s' of version %d", name, (int)version);
   }
-  uint32_t n = take_count(r, 12);
+  uint32_t n = take_count(r, 24);
   for (uint32_t i = 0; i < n && !r->bad; i++) {
-    hn_decision d = {take_tactic(r, &t), take_real(r)};
+    hn_decision d = {.tactic = take_tactic(r, &t)};
+    d.estimate.seconds = take_real(r);
+    d.estimate.predicted = take_real(r);
+    d.estimate.measured = take32(r) != 0;
     if (!hn_vec_push(&s->decisions.list, d)) return hn_fail_memory(error, n * sizeof d, "a saved plan");
   }
   s->decisions.follow = true;
@@ -304,6 +307,8 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
   s->level = (int)take32(&r);
   s->bf16 = take32(&r) != 0;
   s->prefer_memory = take32(&r) != 0;
+  uint32_t chains = take32(&r);
+  s->chains = chains <= HONE_CHAINS_ALWAYS ? (hone_chains)chains : HONE_CHAINS_FASTER;
   uint64_t absent = take64(&r);
   if (s->level > 3 || s->level < 0 || absent > (uint64_t)1 << 40) r.bad = true;
   s->source_path = take_text(&r, &s->arena);
@@ -379,6 +384,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                              .f32_nodes = s->f32_nodes,
                              .n_f32_nodes = s->n_f32_nodes,
                              .prefer_memory = s->prefer_memory,
+                             .chains = s->chains,
                              .own_model = true,
                              .saved = s};
   return hn_plan_build(&request, out, error); /* takes s */
@@ -390,10 +396,10 @@ uint64_t hn_saved_hash(const char *signature) {
   return signature ? hn_hash(signature, strlen(signature), 0) : 0;
 }
 
-const hone_tactic_desc *hn_saved_follow(const hn_plan *p, const hone_step *step, double *predicted) {
+const hone_tactic_desc *hn_saved_follow(const hn_plan *p, const hone_step *step, hn_estimate *estimate) {
   struct hn_decisions *d = &p->saved->decisions;
   hone_reason why;
-  if (predicted) *predicted = 0;
+  *estimate = (hn_estimate){0};
   if (d->broken) return NULL;
   if (d->at == d->list.len) {
     d->broken = "it asks for more decisions than there are";
@@ -404,7 +410,7 @@ const hone_tactic_desc *hn_saved_follow(const hn_plan *p, const hone_step *step,
       (strcmp(k->tactic->anchor, step->anchor) != 0 || !k->tactic->accepts(step, &p->machine, &why)))
     d->broken = "a tactic refuses its step";
   if (d->broken) return NULL;
-  if (predicted) *predicted = k->predicted;
+  *estimate = k->estimate;
   return k->tactic;
 }
 

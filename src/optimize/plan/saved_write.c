@@ -99,7 +99,9 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
   put32(&body, (uint32_t)d->list.len);
   for (size_t i = 0; i < d->list.len; i++) {
     put32(&body, number_of(&list, d->list.ptr[i].tactic));
-    put_real(&body, d->list.ptr[i].predicted);
+    put_real(&body, d->list.ptr[i].estimate.seconds);
+    put_real(&body, d->list.ptr[i].estimate.predicted);
+    put32(&body, d->list.ptr[i].estimate.measured);
   }
   put32(&body, (uint32_t)p->steps.len);
   for (size_t i = 0; i < p->steps.len; i++) {
@@ -115,6 +117,7 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
   put32(out, (uint32_t)p->level);
   put32(out, p->math == HONE_MATH_BF16);
   put32(out, p->prefer_memory);
+  put32(out, (uint32_t)p->chains);
   put64(out, largest);
   const hn_model *m = p->model;
   while (!m->path[0] && m->borrowed_from) m = m->borrowed_from;
