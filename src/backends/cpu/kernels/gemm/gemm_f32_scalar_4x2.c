@@ -1,4 +1,7 @@
 #include "backends/cpu/kernels/gemm/gemm.h"
+
+#include <stdbool.h>
+
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 
