@@ -21,15 +21,16 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
-  /* Several tasks a thread even out disturbances; below ~0.1 ms a task the hand-over would show. */
-  else if (flop > 8e7 * threads)
+  /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only. */
+  else if (flop > 4e8 * threads)
     want = 2 * (int64_t)threads;
   if (flop * (double)c->groups < 4e5) want = 1;
-  /* In cycles of one thread: 32 multiply-adds a cycle, 5 bytes a cycle for weights from L3 or memory, 8 for
-   * the input (part of it is in L2), 8 floats a cycle for gathering rows. */
+  /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for the
+   * input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle for
+   * gathering rows. */
   double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
-  double weights = (double)c->k * (double)c->cout * 4 / 5;
-  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) / 2 +
+  double weights = (double)c->k * (double)c->cout * 4 / 12;
+  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) +
                 (c->direct ? 0 : pixels * (double)c->k / 8);
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
@@ -78,7 +79,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
      * weights, each met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks
      * are wider, because every block gathers again. */
     c->block_tiles = tiles;
-    c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 8)) / (c->kc * 4) / o->nr * o->nr;
+    c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 4)) / (c->kc * 4) / o->nr * o->nr;
     if (c->block_columns < o->nr) c->block_columns = o->nr;
   } else if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
     /* All weights of a task stay in L2: finish a tile at a time, so that C stays in L1. */
