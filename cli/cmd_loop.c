@@ -93,6 +93,14 @@ static hone_status measure(loop *l, double rss_before, double rss_after, hone_er
 
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
+  if (hone_plan_is_saved(l->path)) {
+    *error = (hone_error){.status = HONE_ERROR_USAGE};
+    snprintf(error->what, sizeof error->what,
+             "a saved plan cannot be made faster: give the model that it was made of");
+    snprintf(error->where, sizeof error->where, "%.200s", l->path);
+    snprintf(error->hint, sizeof error->hint, "hone run, bench, profile and verify take it");
+    return HONE_ERROR_USAGE;
+  }
   cli_args base = *l->args;
   double rss_before = 0, rss_after = 0;
   base.level = 0;

@@ -44,6 +44,27 @@ static int text(const hone_verify_result *r) {
   return cli_flush();
 }
 
+/* The model that a saved plan was made of, which is the reference. */
+static hone_status source_of(const cli_args *args, const char *plan, char *buf, size_t size,
+                             hone_error *error) {
+  hone_engine *engine = NULL;
+  hone_plan *p = NULL;
+  uint32_t threads = (uint32_t)args->threads;
+  hone_status status = threads ? HONE_OK : hone_plan_saved_threads(plan, &threads, error);
+  if (status == HONE_OK)
+    status = hone_engine_create(&(hone_engine_options){.threads = threads, .tuning = ""}, &engine, error);
+  if (status == HONE_OK) status = hone_plan_open(engine, plan, &p, error);
+  if (status == HONE_OK) snprintf(buf, size, "%s", hone_plan_source_path(p));
+  if (status == HONE_OK && !*buf) {
+    *error = (hone_error){.status = status = HONE_ERROR_USAGE};
+    snprintf(error->what, sizeof error->what, "a saved plan has no reference in it: name its model");
+    snprintf(error->hint, sizeof error->hint, "hone verify MODEL %.100s", plan);
+  }
+  hone_plan_destroy(p);
+  hone_engine_destroy(engine);
+  return status;
+}
+
 static int run(const cli_args *args) {
   hone_model *a = NULL, *b = NULL;
   hone_binding *bindings = NULL;
@@ -53,8 +74,18 @@ static int run(const cli_args *args) {
   uint32_t n = 0;
   int code = 0;
   hone_status status = cli_check_device(args, &error);
-  if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &a, &error);
-  if (status == HONE_OK && args->rest.n > 1) status = cli_load(args, args->rest.item[1], &b, &error);
+  const char *path = args->rest.item[0], *other = args->rest.n > 1 ? args->rest.item[1] : NULL, *plan = NULL;
+  char source[4096];
+  if (other && hone_plan_is_saved(other)) {
+    plan = other;
+    other = NULL;
+  } else if (!other && hone_plan_is_saved(path)) {
+    plan = path;
+    path = source;
+    if (status == HONE_OK) status = source_of(args, plan, source, sizeof source, &error);
+  }
+  if (status == HONE_OK) status = cli_load(args, path, &a, &error);
+  if (status == HONE_OK && other) status = cli_load(args, other, &b, &error);
   if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
   if (status == HONE_OK) status = cli_precision_make(args, b ? b : a, bindings, n, &precision, &error);
   if (status == HONE_OK) {
@@ -69,6 +100,7 @@ static int run(const cli_args *args) {
                              .bf16 = precision.bf16,
                              .f32_nodes = (const char *const *)precision.choice.f32_nodes,
                              .n_f32_nodes = precision.choice.n_f32_nodes,
+                             .plan = plan,
                              .progress = progress};
     status =
         hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
@@ -101,15 +133,16 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_verify = {"verify",
-                                    "A [B]",
-                                    "prove that answers are right",
-                                    "Compares model B (or A itself) as hone runs it with the reference side "
-                                    "of A: the operators' scalar definitions, or an\n"
-                                    "independent instruction tier for large networks. Exit code 0: same, 1: "
-                                    "different, 5: mistrusted (the outputs say too\n"
-                                    "little: constant, zero or not finite).",
-                                    options,
-                                    1,
-                                    2,
-                                    run};
+const cli_command cli_cmd_verify = {
+    "verify",
+    "A [B]",
+    "prove that answers are right",
+    "Compares model B (or A itself) as hone runs it with the reference side "
+    "of A: the operators' scalar definitions, or an\n"
+    "independent instruction tier for large networks. Exit code 0: same, 1: "
+    "different, 5: mistrusted (the outputs say too\n"
+    "little: constant, zero or not finite). A saved plan (M.hone) in place of B, or alone, runs as it is.",
+    options,
+    1,
+    2,
+    run};

@@ -28,6 +28,8 @@ typedef struct hone_verify_options {
   bool bf16; /* b runs in precision bf16 (judged as bf16 results are), save in these nodes: */
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
+  const char
+      *plan; /* a saved plan in place of b: run as it is, at its shapes; threads must be its own or 0 */
 } hone_verify_options;
 
 typedef struct hone_verify_result {

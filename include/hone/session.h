@@ -84,7 +84,7 @@ HONE_API hone_status hone_plan_saved_threads(const char *path, uint32_t *threads
  * HONE_ERROR_INPUT with what to do. Checksums find damage, not malice: open only plans that you trust. */
 HONE_API hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **out,
                                     hone_error *error);
-/* The file of the model that the plan was made of, "" when there was none. */
+/* The file of the model that the plan was made of, "" when there was none. Borrowed. */
 HONE_API const char *hone_plan_source_path(const hone_plan *plan);
 
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);

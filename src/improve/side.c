@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
+#include "optimize/plan/saved.h"
 #include "optimize/plan/tuned.h"
 
 #include <string.h>
@@ -38,6 +39,18 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
 done:
   hn_model_destroy(bound);
+  if (status != HONE_OK) hn_side_close(out);
+  return status;
+}
+
+hone_status hn_side_open_saved(const char *path, const hn_side_options *o, hn_side *out, hone_error *error) {
+  *out = (hn_side){0};
+  hn_saved_head head;
+  hone_status status = hn_saved_peek(path, &head, error);
+  if (status == HONE_OK)
+    status = hn_backend_cpu.open(0, o->threads ? o->threads : head.threads, NULL, &out->device, error);
+  if (status == HONE_OK) status = hn_saved_open(path, &hn_backend_cpu, out->device, &out->plan, error);
+  if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
   if (status != HONE_OK) hn_side_close(out);
   return status;
 }

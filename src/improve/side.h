@@ -30,6 +30,9 @@ typedef struct hn_side {
 } hn_side;
 
 hone_status hn_side_open(hn_model *model, const hn_side_options *options, hn_side *out, hone_error *error);
+/* A saved plan as it is; of the options only the threads count (0: those of the plan). */
+hone_status hn_side_open_saved(const char *path, const hn_side_options *options, hn_side *out,
+                               hone_error *error);
 void hn_side_close(hn_side *side);
 
 /* A set of inputs by name, shared by both sides. */

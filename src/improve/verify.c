@@ -65,8 +65,10 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
                           .bf16 = j->o->bf16,
                           .f32_nodes = j->o->f32_nodes,
                           .n_f32_nodes = j->o->n_f32_nodes};
-  hone_status status = hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
+  hone_status status = j->o->plan ? hn_side_open_saved(j->o->plan, &best, &j->test, error)
+                                  : hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
+  if (j->test.plan->math == HONE_MATH_BF16) j->narrowest = HONE_DTYPE_BF16;
   hn_isa isa = hn_cpu()->isa;
   j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 4;
   hn_side_options ref = best;
@@ -76,7 +78,21 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   ref.isa = j->by_scalar ? NULL : isa > HN_ISA_AVX2 ? "avx2" : "scalar";
   snprintf(j->out->reference, sizeof j->out->reference,
            j->by_scalar ? "scalar reference, node by node" : "%s tier, node by node", ref.isa);
-  return hn_side_open(j->a, &ref, &j->reference, error);
+  if (!j->o->plan) return hn_side_open(j->a, &ref, &j->reference, error);
+  /* The shapes are the plan's. */
+  uint32_t n = j->test.plan->n_inputs;
+  hone_binding *bindings = hn_calloc(n, sizeof *bindings);
+  if (!bindings) return hn_fail_memory(error, n * sizeof *bindings, "verify");
+  for (uint32_t i = 0; i < n; i++) {
+    const hn_value *v = j->test.plan->inputs[i];
+    bindings[i] = (hone_binding){.input = v->name, .rank = v->desc.rank};
+    memcpy(bindings[i].dim, v->desc.dim, sizeof bindings[i].dim);
+  }
+  ref.bindings = bindings;
+  ref.n_bindings = n;
+  status = hn_side_open(j->a, &ref, &j->reference, error);
+  hn_free(bindings);
+  return status;
 }
 
 /* ---- inputs */
@@ -242,7 +258,7 @@ static hone_status compare_once(job *j, uint32_t k, uint32_t edge, bool *same, h
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
   for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs && *same; i++)
     *same = compare_output(j, i, k, edge != 0);
-  if (status == HONE_OK && !edge && !j->b && j->quantised && j->tolerance <= 0)
+  if (status == HONE_OK && !edge && !j->b && !j->o->plan && j->quantised && j->tolerance <= 0)
     status = compare_steps(j, same, error);
   return status;
 }
