@@ -11,9 +11,6 @@ static void text(hn_str *o, const char *key, const char *value) {
 static void count(hn_str *o, const char *key, uint64_t value) {
   if (value) hn_json_uint(o, key, value);
 }
-static void number(hn_str *o, const char *key, double value) {
-  if (value != 0) hn_json_num(o, key, value);
-}
 static void index_of(hn_str *o, const char *key, int32_t value) {
   if (value != -1) hn_json_int(o, key, value);
 }
@@ -37,65 +34,63 @@ static void write_meta(hn_str *o, const hone_facts_meta *m) {
 }
 
 void hn_facts_write_memory(hn_str *o, const hone_facts *f) {
-  const hone_memory_facts *m = hone_facts_get_memory(f);
-  hn_json_open(o, "memory", '{');
-  hn_json_uint(o, "predicted_peak_bytes", m->predicted_peak);
-  hn_json_uint(o, "actual_peak_bytes", m->actual_peak);
-  hn_json_uint(o, "naive_sum_bytes", m->naive_sum);
-  hn_json_uint(o, "weight_bytes", m->weights);
-  hn_json_uint(o, "rss_peak_bytes", m->rss_peak);
-  hn_json_close(o, '}');
-  hn_json_line(o);
+  static const hn_json_member list[] = {
+      HN_JSON_AS(hone_memory_facts, "predicted_peak_bytes", predicted_peak, HN_JSON_ALWAYS),
+      HN_JSON_AS(hone_memory_facts, "actual_peak_bytes", actual_peak, HN_JSON_ALWAYS),
+      HN_JSON_AS(hone_memory_facts, "naive_sum_bytes", naive_sum, HN_JSON_ALWAYS),
+      HN_JSON_AS(hone_memory_facts, "weight_bytes", weights, HN_JSON_ALWAYS),
+      HN_JSON_AS(hone_memory_facts, "rss_peak_bytes", rss_peak, HN_JSON_ALWAYS),
+      {0}};
+  hn_json_object(o, "memory", list, hone_facts_get_memory(f));
 }
 
 static void write_notes(hn_str *o, const char *key, const char *text_key, const hone_note *notes, size_t n) {
-  hn_json_open(o, key, '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    text(o, "what", notes[i].what);
-    text(o, text_key, notes[i].text);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  const hn_json_member list[] = {
+      HN_JSON_SET(hone_note, what), HN_JSON_AS(hone_note, text_key, text, HN_JSON_UNLESS_ZERO), {0}};
+  hn_json_objects(o, key, list, notes, n, sizeof *notes);
 }
 
+/* A table of the facts: its rows, as the getter `rows` gives them. */
+#define WRITE_TABLE(o, key, list, rows, f)                                                                   \
+  do {                                                                                                       \
+    size_t n_rows;                                                                                           \
+    const void *first = rows(f, &n_rows);                                                                    \
+    hn_json_objects(o, key, list, first, n_rows, sizeof *rows(f, &n_rows));                                  \
+  } while (0)
+
 void hn_facts_write_roofs(hn_str *o, const hone_facts *f) {
-  size_t n;
-  const hone_roof *roofs = hone_facts_roofs(f, &n);
-  hn_json_open(o, "roofs", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    text(o, "name", roofs[i].name);
-    hn_json_int(o, "threads", roofs[i].threads);
-    number(o, "gflops", roofs[i].gflops);
-    number(o, "gbs", roofs[i].gbs);
-    count(o, "capacity_bytes", roofs[i].capacity_bytes);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  static const hn_json_member list[] = {HN_JSON_SET(hone_roof, name),           HN_JSON(hone_roof, threads),
+                                        HN_JSON_SET(hone_roof, gflops),         HN_JSON_SET(hone_roof, gbs),
+                                        HN_JSON_SET(hone_roof, capacity_bytes), {0}};
+  WRITE_TABLE(o, "roofs", list, hone_facts_roofs, f);
+}
+
+void hn_facts_write_lanes(hn_str *o, const hone_facts *f) {
+  static const hn_json_member list[] = {HN_JSON(hone_lane, lane), HN_JSON_SET(hone_lane, name), {0}};
+  WRITE_TABLE(o, "lanes", list, hone_facts_lanes, f);
 }
 
 static void write_step(hn_str *o, const hone_step_fact *s) {
+  static const hn_json_member list[] = {HN_JSON_SET(hone_step_fact, name),
+                                        HN_JSON_SET(hone_step_fact, op_type),
+                                        HN_JSON_SET(hone_step_fact, tactic),
+                                        HN_JSON_SET(hone_step_fact, epilogue),
+                                        HN_JSON_SET(hone_step_fact, dtype),
+                                        HN_JSON_SET(hone_step_fact, shape_in),
+                                        HN_JSON_SET(hone_step_fact, shape_out),
+                                        HN_JSON_SET(hone_step_fact, layout),
+                                        HN_JSON_SET(hone_step_fact, flops),
+                                        HN_JSON_SET(hone_step_fact, bytes),
+                                        HN_JSON_SET(hone_step_fact, weight_bytes),
+                                        HN_JSON_SET(hone_step_fact, is_reference),
+                                        HN_JSON_SET(hone_step_fact, is_reformat),
+                                        HN_JSON_SET(hone_step_fact, channels_in),
+                                        HN_JSON_SET(hone_step_fact, channels_out),
+                                        HN_JSON_INDEX(hone_step_fact, anchor_node),
+                                        {0}};
   hn_json_line(o);
   hn_json_open(o, NULL, '{');
-  text(o, "name", s->name);
-  text(o, "op_type", s->op_type);
-  text(o, "tactic", s->tactic);
-  text(o, "epilogue", s->epilogue);
-  text(o, "dtype", s->dtype);
-  text(o, "shape_in", s->shape_in);
-  text(o, "shape_out", s->shape_out);
-  text(o, "layout", s->layout);
-  count(o, "flops", s->flops);
-  count(o, "bytes", s->bytes);
-  count(o, "weight_bytes", s->weight_bytes);
-  if (s->is_reference) hn_json_bool(o, "is_reference", 1);
-  if (s->is_reformat) hn_json_bool(o, "is_reformat", 1);
-  if (s->channels_in) hn_json_int(o, "channels_in", s->channels_in);
-  if (s->channels_out) hn_json_int(o, "channels_out", s->channels_out);
-  index_of(o, "anchor_node", s->anchor_node);
+  hn_json_members(o, list, s);
   indices(o, "nodes", s->nodes, s->node_count);
   if (s->alternative_count) {
     hn_json_open(o, "alternatives", '[');
@@ -135,18 +130,12 @@ static void write_graph(hn_str *o, const hone_facts *f) {
   hn_json_close(o, ']');
   hn_json_line(o);
 
-  const hone_pass_fact *passes = hone_facts_passes(f, &n);
-  hn_json_open(o, "passes", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    text(o, "name", passes[i].name);
-    hn_json_int(o, "level", passes[i].level);
-    hn_json_uint(o, "hits", passes[i].hits);
-    hn_json_num(o, "time_ms", passes[i].time_ms);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  static const hn_json_member pass[] = {HN_JSON_SET(hone_pass_fact, name),
+                                        HN_JSON(hone_pass_fact, level),
+                                        HN_JSON(hone_pass_fact, hits),
+                                        HN_JSON(hone_pass_fact, time_ms),
+                                        {0}};
+  WRITE_TABLE(o, "passes", pass, hone_facts_passes, f);
 
   const hone_near_miss *misses = hone_facts_near_misses(f, &n);
   hn_json_open(o, "near_misses", '[');
@@ -163,39 +152,28 @@ static void write_graph(hn_str *o, const hone_facts *f) {
   hn_json_line(o);
 }
 
-static void write_lanes(hn_str *o, const hone_facts *f) {
+static void write_spans(hn_str *o, const hone_facts *f) {
+  static const hn_json_member rest[] = {HN_JSON(hone_span, lane),
+                                        HN_JSON(hone_span, start_ns),
+                                        HN_JSON(hone_span, end_ns),
+                                        HN_JSON_INDEX(hone_span, iteration),
+                                        HN_JSON_INDEX(hone_span, step),
+                                        HN_JSON_SET(hone_span, name),
+                                        HN_JSON_SET(hone_span, op_type),
+                                        HN_JSON_SET(hone_span, tactic),
+                                        HN_JSON_SET(hone_span, bytes),
+                                        HN_JSON_SET(hone_span, flops),
+                                        {0}};
   size_t n;
-  const hone_lane *lanes = hone_facts_lanes(f, &n);
-  hn_json_open(o, "lanes", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    hn_json_int(o, "lane", lanes[i].lane);
-    text(o, "name", lanes[i].name);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
-}
-
-static void write_spans(hn_str *o, const hone_span *spans, size_t n) {
+  const hone_span *spans = hone_facts_spans(f, &n);
   hn_json_open(o, "spans", '[');
   for (size_t i = 0; i < n; i++) {
-    const hone_span *s = &spans[i];
     hn_json_line(o);
     hn_json_open(o, NULL, '{');
-    hn_json_uint(o, "id", s->id);
-    count(o, "parent", s->parent);
-    hn_json_text(o, "kind", hone_span_kind_name(s->kind));
-    hn_json_int(o, "lane", s->lane);
-    hn_json_int(o, "start_ns", s->start_ns);
-    hn_json_int(o, "end_ns", s->end_ns);
-    index_of(o, "iteration", s->iteration);
-    index_of(o, "step", s->step);
-    text(o, "name", s->name);
-    text(o, "op_type", s->op_type);
-    text(o, "tactic", s->tactic);
-    count(o, "bytes", s->bytes);
-    count(o, "flops", s->flops);
+    hn_json_uint(o, "id", spans[i].id);
+    count(o, "parent", spans[i].parent);
+    hn_json_text(o, "kind", hone_span_kind_name(spans[i].kind));
+    hn_json_members(o, rest, &spans[i]);
     hn_json_close(o, '}');
   }
   hn_json_close(o, ']');
@@ -203,42 +181,19 @@ static void write_spans(hn_str *o, const hone_span *spans, size_t n) {
 }
 
 static void write_samples(hn_str *o, const hone_facts *f) {
-  size_t n;
-  const hone_wall *walls = hone_facts_walls(f, &n);
-  hn_json_open(o, "walls", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    hn_json_int(o, "iteration", walls[i].iteration);
-    hn_json_int(o, "wall_ns", walls[i].wall_ns);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
-
-  const hone_memory_sample *samples = hone_facts_memory_samples(f, &n);
-  hn_json_open(o, "memory_samples", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    hn_json_int(o, "time_ns", samples[i].time_ns);
-    hn_json_uint(o, "planned_bytes", samples[i].planned_bytes);
-    count(o, "rss_bytes", samples[i].rss_bytes);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
-
-  const hone_counter *counters = hone_facts_counters(f, &n);
-  hn_json_open(o, "counters", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    text(o, "name", counters[i].name);
-    text(o, "unit", counters[i].unit);
-    index_of(o, "step", counters[i].step);
-    hn_json_num(o, "value", counters[i].value);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  static const hn_json_member wall[] = {HN_JSON(hone_wall, iteration), HN_JSON(hone_wall, wall_ns), {0}},
+                              memory[] = {HN_JSON(hone_memory_sample, time_ns),
+                                          HN_JSON(hone_memory_sample, planned_bytes),
+                                          HN_JSON_SET(hone_memory_sample, rss_bytes),
+                                          {0}},
+                              counter[] = {HN_JSON_SET(hone_counter, name),
+                                           HN_JSON_SET(hone_counter, unit),
+                                           HN_JSON_INDEX(hone_counter, step),
+                                           HN_JSON(hone_counter, value),
+                                           {0}};
+  WRITE_TABLE(o, "walls", wall, hone_facts_walls, f);
+  WRITE_TABLE(o, "memory_samples", memory, hone_facts_memory_samples, f);
+  WRITE_TABLE(o, "counters", counter, hone_facts_counters, f);
 }
 
 void hn_facts_write_members(hn_str *o, const hone_facts *f) {
@@ -254,9 +209,8 @@ void hn_facts_write_members(hn_str *o, const hone_facts *f) {
   write_notes(o, "not_measured", "why", unmeasured, n);
   hn_facts_write_roofs(o, f);
   write_graph(o, f);
-  const hone_span *spans = hone_facts_spans(f, &n);
-  write_lanes(o, f);
-  write_spans(o, spans, n);
+  hn_facts_write_lanes(o, f);
+  write_spans(o, f);
   write_samples(o, f);
 }
 

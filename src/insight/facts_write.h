@@ -11,5 +11,6 @@ void hn_facts_write_members(hn_str *out, const hone_facts *facts);
 /* Single members, for reports. */
 void hn_facts_write_roofs(hn_str *out, const hone_facts *facts);
 void hn_facts_write_memory(hn_str *out, const hone_facts *facts);
+void hn_facts_write_lanes(hn_str *out, const hone_facts *facts);
 
 #endif

@@ -123,3 +123,58 @@ void hn_json_null(hn_str *out, const char *key) {
 }
 
 void hn_json_line(hn_str *out) { hn_str_putc(out, '\n'); }
+
+static void member(hn_str *out, const hn_json_member *m, const void *at) {
+  int64_t i = 0;
+  uint64_t u = 0;
+  switch (m->kind) {
+  case HN_JSON_DOUBLE: {
+    const double d = *(const double *)at;
+    if (d != 0 || m->when != HN_JSON_UNLESS_ZERO) hn_json_num(out, m->key, d);
+    return;
+  }
+  case HN_JSON_TEXT: {
+    const char *text = *(const char *const *)at;
+    if (text || m->when != HN_JSON_UNLESS_ZERO) hn_json_text(out, m->key, text);
+    return;
+  }
+  case HN_JSON_BOOL: {
+    const bool b = *(const bool *)at;
+    if (b || m->when != HN_JSON_UNLESS_ZERO) hn_json_bool(out, m->key, b);
+    return;
+  }
+  case HN_JSON_U32: u = *(const uint32_t *)at; break;
+  case HN_JSON_U64: u = *(const uint64_t *)at; break;
+  case HN_JSON_I32: i = *(const int32_t *)at; break;
+  case HN_JSON_I64: i = *(const int64_t *)at; break;
+  }
+  if (m->when == HN_JSON_UNLESS_ZERO && i == 0 && u == 0) return;
+  if (m->when == HN_JSON_UNLESS_MINUS_ONE && i == -1) return;
+  if (m->kind == HN_JSON_U32 || m->kind == HN_JSON_U64)
+    hn_json_uint(out, m->key, u);
+  else
+    hn_json_int(out, m->key, i);
+}
+
+void hn_json_members(hn_str *out, const hn_json_member *list, const void *object) {
+  for (; list->key; list++) member(out, list, (const char *)object + list->offset);
+}
+
+void hn_json_object(hn_str *out, const char *key, const hn_json_member *list, const void *object) {
+  hn_json_open(out, key, '{');
+  hn_json_members(out, list, object);
+  hn_json_close(out, '}');
+  hn_json_line(out);
+}
+
+void hn_json_objects(hn_str *out, const char *key, const hn_json_member *list, const void *objects, size_t n,
+                     size_t size) {
+  hn_json_open(out, key, '[');
+  for (size_t i = 0; i < n; i++) {
+    hn_json_open(out, NULL, '{');
+    hn_json_members(out, list, (const char *)objects + i * size);
+    hn_json_close(out, '}');
+  }
+  hn_json_close(out, ']');
+  hn_json_line(out);
+}

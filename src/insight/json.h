@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* All take the key of the value, or NULL inside an array (and for the outermost value). Commas are put where
@@ -21,5 +22,40 @@ void hn_json_bool(hn_str *out, const char *key, int value);
 void hn_json_null(hn_str *out, const char *key);
 /* Line break for readers; ignored by parsers. */
 void hn_json_line(hn_str *out);
+
+/* Structs whose fields are written one after another, by a list of them. */
+typedef enum hn_json_kind {
+  HN_JSON_DOUBLE,
+  HN_JSON_TEXT,
+  HN_JSON_I32,
+  HN_JSON_I64,
+  HN_JSON_U32,
+  HN_JSON_U64,
+  HN_JSON_BOOL
+} hn_json_kind;
+
+typedef struct hn_json_member {
+  const char *key; /* NULL ends a list */
+  size_t offset;
+  hn_json_kind kind;
+  enum { HN_JSON_ALWAYS, HN_JSON_UNLESS_ZERO, HN_JSON_UNLESS_MINUS_ONE } when;
+} hn_json_member;
+
+#define HN_JSON_KIND(type, field)                                                                            \
+  _Generic(((type *)0)->field, double: HN_JSON_DOUBLE, const char *: HN_JSON_TEXT, int32_t: HN_JSON_I32,      \
+           int64_t: HN_JSON_I64, uint32_t: HN_JSON_U32, uint64_t: HN_JSON_U64, bool: HN_JSON_BOOL)
+#define HN_JSON_AS(type, key, field, when)                                                                   \
+  { key, offsetof(type, field), HN_JSON_KIND(type, field), when }
+#define HN_JSON(type, field) HN_JSON_AS(type, #field, field, HN_JSON_ALWAYS)
+#define HN_JSON_SET(type, field)                                                                             \
+  HN_JSON_AS(type, #field, field, HN_JSON_UNLESS_ZERO) /* left out when 0 or NULL */
+#define HN_JSON_INDEX(type, field) HN_JSON_AS(type, #field, field, HN_JSON_UNLESS_MINUS_ONE)
+
+void hn_json_members(hn_str *out, const hn_json_member *list, const void *object);
+/* "key":{...}, and a line break. */
+void hn_json_object(hn_str *out, const char *key, const hn_json_member *list, const void *object);
+/* "key":[{...}, ...] of n objects of this size, and a line break. */
+void hn_json_objects(hn_str *out, const char *key, const hn_json_member *list, const void *objects, size_t n,
+                     size_t size);
 
 #endif

@@ -145,16 +145,7 @@ static void write_spans(hn_str *o, const hone_profile *p) {
   }
   hn_json_close(o, ']');
   hn_json_line(o);
-  const hone_lane *lanes = hone_facts_lanes(p->facts, &n);
-  hn_json_open(o, "lanes", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    hn_json_int(o, "lane", lanes[i].lane);
-    hn_json_text(o, "name", lanes[i].name);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  hn_facts_write_lanes(o, p->facts);
 }
 
 static void write_memory_samples(hn_str *o, const hone_profile *p) {

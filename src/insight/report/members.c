@@ -5,55 +5,71 @@
 #include <string.h>
 
 void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s) {
+  static const hn_json_member list[] = {
+      HN_JSON(hone_sample_stats, mean),   HN_JSON_AS(hone_sample_stats, "median", p50, HN_JSON_ALWAYS),
+      HN_JSON(hone_sample_stats, p50),    HN_JSON(hone_sample_stats, p95),
+      HN_JSON(hone_sample_stats, min),    HN_JSON(hone_sample_stats, max),
+      HN_JSON(hone_sample_stats, stddev), HN_JSON(hone_sample_stats, cv),
+      HN_JSON(hone_sample_stats, count),  {0}};
   hn_json_open(o, key, '{');
-  hn_json_num(o, "mean", s->mean);
-  hn_json_num(o, "median", s->p50);
-  hn_json_num(o, "p50", s->p50);
-  hn_json_num(o, "p95", s->p95);
-  hn_json_num(o, "min", s->min);
-  hn_json_num(o, "max", s->max);
-  hn_json_num(o, "stddev", s->stddev);
-  hn_json_num(o, "cv", s->cv);
-  hn_json_uint(o, "count", s->count);
+  hn_json_members(o, list, s);
   hn_json_close(o, '}');
 }
 
 void hn_members_closure(hn_str *o, const hone_profile *p) {
-  const hone_closure *c = &p->closure;
+  static const hn_json_member list[] = {
+      HN_JSON_AS(hone_closure, "outer_clock", has_outer_clock, HN_JSON_ALWAYS),
+      HN_JSON(hone_closure, wall_ms),
+      HN_JSON(hone_closure, layers_ms),
+      HN_JSON(hone_closure, reformats_ms),
+      HN_JSON(hone_closure, copies_ms),
+      HN_JSON(hone_closure, sync_ms),
+      HN_JSON(hone_closure, host_ms),
+      HN_JSON(hone_closure, pre_ms),
+      HN_JSON(hone_closure, post_ms),
+      HN_JSON(hone_closure, gaps_ms),
+      HN_JSON(hone_closure, residual_ms),
+      HN_JSON(hone_closure, residual_pct),
+      HN_JSON(hone_closure, longest_gap_ms),
+      HN_JSON(hone_closure, longest_gap_before),
+      HN_JSON(hone_closure, imbalance_ms),
+      {0}};
   hn_json_open(o, "closure", '{');
-  hn_json_bool(o, "outer_clock", c->has_outer_clock);
-  hn_json_num(o, "wall_ms", c->wall_ms);
-  hn_json_num(o, "layers_ms", c->layers_ms);
-  hn_json_num(o, "reformats_ms", c->reformats_ms);
-  hn_json_num(o, "copies_ms", c->copies_ms);
-  hn_json_num(o, "sync_ms", c->sync_ms);
-  hn_json_num(o, "host_ms", c->host_ms);
-  hn_json_num(o, "pre_ms", c->pre_ms);
-  hn_json_num(o, "post_ms", c->post_ms);
-  hn_json_num(o, "gaps_ms", c->gaps_ms);
-  hn_json_num(o, "residual_ms", c->residual_ms);
-  hn_json_num(o, "residual_pct", c->residual_pct);
-  hn_json_num(o, "longest_gap_ms", c->longest_gap_ms);
-  hn_json_text(o, "longest_gap_before", c->longest_gap_before);
-  hn_json_num(o, "imbalance_ms", c->imbalance_ms);
+  hn_json_members(o, list, &p->closure);
   hn_json_text(o, "doubt", p->doubt);
   hn_json_close(o, '}');
   hn_json_line(o);
 }
 
 static void write_step(hn_str *o, const hone_profile *p, const hone_layer *l) {
+  static const hn_json_member list[] = {
+      HN_JSON_SET(hone_step_fact, epilogue), HN_JSON_SET(hone_step_fact, dtype),
+      HN_JSON_SET(hone_step_fact, shape_in), HN_JSON_SET(hone_step_fact, shape_out),
+      HN_JSON_SET(hone_step_fact, layout),   {0}};
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(p->facts, &n);
-  if (l->step < 0) return;
-  const hone_step_fact *s = &steps[l->step];
-  if (s->epilogue) hn_json_text(o, "epilogue", s->epilogue);
-  if (s->dtype) hn_json_text(o, "dtype", s->dtype);
-  if (s->shape_in) hn_json_text(o, "shape_in", s->shape_in);
-  if (s->shape_out) hn_json_text(o, "shape_out", s->shape_out);
-  if (s->layout) hn_json_text(o, "layout", s->layout);
+  if (l->step >= 0) hn_json_members(o, list, &steps[l->step]);
 }
 
 void hn_members_layers(hn_str *o, const hone_profile *p) {
+  static const hn_json_member list[] = {HN_JSON(hone_layer, tactic),
+                                        HN_JSON(hone_layer, time_ms),
+                                        HN_JSON(hone_layer, pct),
+                                        HN_JSON(hone_layer, calls),
+                                        HN_JSON_AS(hone_layer, "p50_ms", stats.p50, HN_JSON_ALWAYS),
+                                        HN_JSON_AS(hone_layer, "p95_ms", stats.p95, HN_JSON_ALWAYS),
+                                        HN_JSON_AS(hone_layer, "min_ms", stats.min, HN_JSON_ALWAYS),
+                                        HN_JSON_AS(hone_layer, "cv", stats.cv, HN_JSON_ALWAYS),
+                                        HN_JSON(hone_layer, flops),
+                                        HN_JSON(hone_layer, bytes),
+                                        HN_JSON(hone_layer, intensity),
+                                        HN_JSON(hone_layer, gflops),
+                                        HN_JSON(hone_layer, gbs),
+                                        HN_JSON(hone_layer, compute_pct),
+                                        HN_JSON(hone_layer, memory_pct),
+                                        HN_JSON(hone_layer, roof_pct),
+                                        HN_JSON(hone_layer, memory_level),
+                                        {0}};
   hn_json_open(o, "layers", '[');
   for (size_t i = 0; i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[i];
@@ -62,23 +78,7 @@ void hn_members_layers(hn_str *o, const hone_profile *p) {
     hn_json_text(o, "name", l->name);
     hn_json_text(o, "type", l->type);
     hn_json_text(o, "kind", hone_span_kind_name(l->kind));
-    hn_json_text(o, "tactic", l->tactic);
-    hn_json_num(o, "time_ms", l->time_ms);
-    hn_json_num(o, "pct", l->pct);
-    hn_json_num(o, "calls", l->calls);
-    hn_json_num(o, "p50_ms", l->stats.p50);
-    hn_json_num(o, "p95_ms", l->stats.p95);
-    hn_json_num(o, "min_ms", l->stats.min);
-    hn_json_num(o, "cv", l->stats.cv);
-    hn_json_num(o, "flops", l->flops);
-    hn_json_num(o, "bytes", l->bytes);
-    hn_json_num(o, "intensity", l->intensity);
-    hn_json_num(o, "gflops", l->gflops);
-    hn_json_num(o, "gbs", l->gbs);
-    hn_json_num(o, "compute_pct", l->compute_pct);
-    hn_json_num(o, "memory_pct", l->memory_pct);
-    hn_json_num(o, "roof_pct", l->roof_pct);
-    hn_json_text(o, "memory_level", l->memory_level);
+    hn_json_members(o, list, l);
     hn_json_text(o, "bound", hone_limit_name(l->bound));
     hn_json_text(o, "bound_by_ridge", hone_limit_name(l->ridge));
     hn_json_num(o, "bound_confidence", l->bound_confidence);
@@ -93,41 +93,28 @@ void hn_members_layers(hn_str *o, const hone_profile *p) {
 }
 
 static void write_types(hn_str *o, const hone_profile *p) {
-  hn_json_open(o, "types", '[');
-  for (size_t i = 0; i < p->type_count; i++) {
-    const hone_type_share *t = &p->types[i];
-    hn_json_open(o, NULL, '{');
-    hn_json_text(o, "type", t->type);
-    hn_json_num(o, "time_ms", t->time_ms);
-    hn_json_num(o, "pct", t->pct);
-    hn_json_uint(o, "layers", t->layers);
-    hn_json_num(o, "flops", t->flops);
-    hn_json_num(o, "bytes", t->bytes);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  static const hn_json_member list[] = {HN_JSON(hone_type_share, type),
+                                        HN_JSON(hone_type_share, time_ms),
+                                        HN_JSON(hone_type_share, pct),
+                                        HN_JSON(hone_type_share, layers),
+                                        HN_JSON(hone_type_share, flops),
+                                        HN_JSON(hone_type_share, bytes),
+                                        {0}};
+  hn_json_objects(o, "types", list, p->types, p->type_count, sizeof *p->types);
 }
 
 static void write_stages(hn_str *o, const hone_profile *p) {
-  const hone_stages *s = &p->stages;
-  hn_json_open(o, "stages", '{');
-  hn_json_num(o, "pre_ms", s->pre_ms);
-  hn_json_num(o, "h2d_ms", s->h2d_ms);
-  hn_json_num(o, "infer_ms", s->infer_ms);
-  hn_json_num(o, "d2h_ms", s->d2h_ms);
-  hn_json_num(o, "post_ms", s->post_ms);
-  hn_json_num(o, "idle_ms", s->idle_ms);
-  hn_json_num(o, "total_ms", s->total_ms);
-  hn_json_close(o, '}');
-  hn_json_line(o);
-  hn_json_open(o, "throughput", '{');
-  hn_json_num(o, "measured_fps", p->throughput.measured_fps);
-  hn_json_num(o, "serial_fps", p->throughput.serial_fps);
-  hn_json_num(o, "overlapped_fps", p->throughput.overlapped_fps);
-  hn_json_text(o, "slowest_stage", p->throughput.slowest_stage);
-  hn_json_close(o, '}');
-  hn_json_line(o);
+  static const hn_json_member stage[] = {HN_JSON(hone_stages, pre_ms),   HN_JSON(hone_stages, h2d_ms),
+                                         HN_JSON(hone_stages, infer_ms), HN_JSON(hone_stages, d2h_ms),
+                                         HN_JSON(hone_stages, post_ms),  HN_JSON(hone_stages, idle_ms),
+                                         HN_JSON(hone_stages, total_ms), {0}},
+                              speed[] = {HN_JSON(hone_throughput, measured_fps),
+                                         HN_JSON(hone_throughput, serial_fps),
+                                         HN_JSON(hone_throughput, overlapped_fps),
+                                         HN_JSON(hone_throughput, slowest_stage),
+                                         {0}};
+  hn_json_object(o, "stages", stage, &p->stages);
+  hn_json_object(o, "throughput", speed, &p->throughput);
 }
 
 void hn_members_derived(hn_str *o, const hone_profile *p) {
