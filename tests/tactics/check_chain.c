@@ -1,10 +1,10 @@
 /* check_chain: chains of (1x1 +) depthwise (+ 1x1) convolutions. The driver in every tier and division of the
- * work against sums in double; lowering's choice on whole graphs: where a chain must be made, where none may be,
- * and that both give the same answers.
+ * work against sums in double; lowering's choice on whole graphs: where a chain must be made, where none may
+ * be, and that both give the same answers.
  *
  * usage: check_chain [--expect-failure]
- * Answers must agree within 1e-5 of the output's range, which tells wrong elements from right ones: the rounding
- * bounds of the kernels are proven by check_kernels. */
+ * Answers must agree within 1e-5 of the output's range, which tells wrong elements from right ones: the
+ * rounding bounds of the kernels are proven by check_kernels. */
 #include "backends/cpu/backend.h"
 #include "backends/cpu/common/chain_driver.h"
 #include "backends/cpu/features.h"
@@ -40,7 +40,8 @@ static float *random_floats(int64_t n) {
 /* ---------------------------------------------------------------- the driver */
 
 typedef struct shape {
-  int64_t batch, cin, hidden, cout, in[2], kernel[2], stride[2], dilation[2], pad[2], extra; /* of the pitches */
+  int64_t batch, cin, hidden, cout, in[2], kernel[2], stride[2], dilation[2], pad[2],
+      extra; /* of the pitches */
   bool expand, project, residual, post;
 } shape;
 
@@ -112,10 +113,15 @@ static void oracle(const shape *s, const hn_chain *c, weights *w) {
 }
 
 static hn_chain chain_of(const shape *s) {
-  hn_chain c = {.batch = s->batch, .expand = s->expand, .project = s->project, .cin = s->cin, .hidden = s->hidden,
+  hn_chain c = {.batch = s->batch,
+                .expand = s->expand,
+                .project = s->project,
+                .cin = s->cin,
+                .hidden = s->hidden,
                 .cout = s->cout};
   for (int i = 0; i < 2; i++) {
-    c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i], c.dilation[i] = s->dilation[i];
+    c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i],
+    c.dilation[i] = s->dilation[i];
     c.pad[i] = s->pad[i];
     c.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
   }
@@ -125,15 +131,35 @@ static hn_chain chain_of(const shape *s) {
   return c;
 }
 
+/* Weights of `columns` rows of k values, packed for the chain's arithmetic. */
+static void *pack(const hn_chain *c, hn_isa isa, const float *w, int64_t columns, int64_t k) {
+  if (!c->parts) {
+    float *f =
+        random_floats((int64_t)hn_gemm_packed_size(hn_gemm_find(isa), (size_t)columns, (size_t)k) + 16);
+    hn_gemm_pack_weights(hn_gemm_find(isa), w, k, 1, 1, k, NULL, 1, columns, f);
+    return f;
+  }
+  int64_t at[HN_CHAIN_CHANNELS];
+  size_t steps = (size_t)(k + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  for (size_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = (int64_t)i < k ? (int64_t)i : -1;
+  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, c->parts > 1) * 2 + 64);
+  if (!b) exit(6);
+  hn_bf16_pack(hn_bf16_find(isa), w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, c->parts > 1, b);
+  return b;
+}
+
 static void run_division(const shape *s, const hn_chain *c, const weights *w, hn_isa isa) {
   const hn_gemm_ops *o = hn_gemm_find(isa);
   char name[160];
-  snprintf(name, sizeof name, "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld %s",
-           (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0], (long long)s->in[1],
-           (long long)c->bands, (long long)c->splits, (long long)c->groups, (long long)c->block, hn_isa_name(isa));
+  snprintf(name, sizeof name,
+           "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld %s",
+           (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0],
+           (long long)s->in[1], (long long)c->bands, (long long)c->splits, (long long)c->groups,
+           (long long)c->block, (long long)c->parts, hn_isa_name(isa));
+  /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
+  const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;
-  float *we = random_floats((int64_t)hn_gemm_packed_size(o, (size_t)s->hidden, (size_t)s->cin) + 16);
-  float *wp = random_floats((int64_t)hn_gemm_packed_size(o, (size_t)s->cout, (size_t)s->hidden) + 16);
+  void *we = pack(c, isa, w->we, s->hidden, s->cin), *wp = pack(c, isa, w->wp, s->cout, s->hidden);
   float *wd = random_floats(taps * c->w_tap), *ones = random_floats(c->splits * (s->cout + 15));
   size_t work = hn_chain_scratch(c) * THREADS + hn_chain_partials(c);
   float *scratch = random_floats((int64_t)work + CANARY), *y = random_floats(ny + CANARY);
@@ -142,8 +168,6 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   for (size_t i = 0; i < work; i++) scratch[i] = NAN; /* what is not written must not be read */
   memcpy(scratch + work, kept, CANARY * sizeof *kept);
   memcpy(y + ny, kept, CANARY * sizeof *kept);
-  if (s->expand) hn_gemm_pack_weights(o, w->we, s->cin, 1, 1, s->cin, NULL, 1, s->hidden, we);
-  if (s->project) hn_gemm_pack_weights(o, w->wp, s->hidden, 1, 1, s->hidden, NULL, 1, s->cout, wp);
   hn_depthwise d = {.channels = s->hidden, .kernel = {s->kernel[0], s->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, w->wd, wd);
   hn_epilogue e[3] = {{.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = -0.5f, .hi = 0.75f, .bias = w->be},
@@ -152,8 +176,21 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   if (s->residual) e[2].flags |= HN_EPI_RESIDUAL, e[2].residual = w->r, e[2].residual_view = c->y;
   for (int k = 0; k < 3 && s->post; k++)
     e[k].n_post = 1, e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
-  hn_chain_args a = {c,  o, hn_depthwise_find(isa), w->x,  we,    wd,     wp, ones, y, &e[0], &e[1], &e[2],
-                     scratch, scratch + hn_chain_scratch(c) * THREADS};
+  hn_chain_args a = {.chain = c,
+                     .gemm = o,
+                     .depthwise = hn_depthwise_find(isa),
+                     .bf16 = c->parts ? hn_bf16_find(isa) : NULL,
+                     .x = w->x,
+                     .w_expand = we,
+                     .w_project = wp,
+                     .w_depthwise = wd,
+                     .ones = ones,
+                     .y = y,
+                     .e_expand = &e[0],
+                     .e_depthwise = &e[1],
+                     .e_project = &e[2],
+                     .scratch = scratch,
+                     .partials = scratch + hn_chain_scratch(c) * THREADS};
   hn_chain_exec(&a, THREADS, hn_pool_parallel, pool);
   double range = 0;
   int64_t pixels = c->out[0] * c->out[1], count = s->batch * pixels * s->cout;
@@ -161,7 +198,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   for (int64_t i = 0; i < count; i++) {
     int64_t p = i / s->cout;
     float got = y[hn_view_at(&c->y, p / pixels, 0, p % pixels / c->out[1], p % c->out[1]) + i % s->cout];
-    if (fabs(got - w->want[i]) <= 1e-5 * range) continue;
+    if (fabs(got - w->want[i]) <= tolerance * range) continue;
     char text[128];
     snprintf(text, sizeof text, "element %lld: got %.9g, want %.9g", (long long)i, (double)got, w->want[i]);
     fail(name, text);
@@ -172,27 +209,41 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   hn_free(we), hn_free(wp), hn_free(wd), hn_free(ones), hn_free(scratch), hn_free(y), hn_free(kept);
 }
 
+static int check_divisions(const shape *s, hn_chain *c, const weights *w, hn_isa isa) {
+  int runs = 0;
+  for (int64_t bands = 1; bands <= 4 && bands <= c->out[0]; bands++)
+    for (int64_t splits = 1; splits <= (s->project && !c->parts ? 3 : 1); splits++)
+      for (size_t l2 = 1u << 14; l2 <= 1u << 22; l2 <<= 8) { /* few and many groups */
+        hn_chain_divide(c, hn_gemm_find(isa), bands, splits, l2);
+        if (splits > c->panels) continue;
+        run_division(s, c, w, isa);
+        runs++;
+      }
+  return runs;
+}
+
 static int check_driver(void) {
   int runs = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const shape *s = &shapes[i];
     hn_chain c = chain_of(s);
     int64_t taps = s->kernel[0] * s->kernel[1];
-    weights w = {random_floats(c.x.batch * s->batch),  random_floats(s->hidden * s->cin),
-                 random_floats(s->hidden),             random_floats(s->hidden * taps),
-                 random_floats(s->hidden),             random_floats(s->cout * s->hidden),
-                 random_floats(s->cout),               random_floats(c.y.batch * s->batch), NULL};
+    weights w = {random_floats(c.x.batch * s->batch),
+                 random_floats(s->hidden * s->cin),
+                 random_floats(s->hidden),
+                 random_floats(s->hidden * taps),
+                 random_floats(s->hidden),
+                 random_floats(s->cout * s->hidden),
+                 random_floats(s->cout),
+                 random_floats(c.y.batch * s->batch),
+                 NULL};
     oracle(s, &c, &w);
-    for (int isa = HN_ISA_SCALAR; isa <= HN_ISA_AVX512 && isa <= (int)hn_cpu()->isa; isa++)
-      for (int64_t bands = 1; bands <= 4 && bands <= c.out[0]; bands++)
-        for (int64_t splits = 1; splits <= (s->project ? 3 : 1); splits++)
-          for (size_t l2 = 1u << 14; l2 <= 1u << 22; l2 <<= 8) { /* few and many groups */
-            const hn_gemm_ops *o = hn_gemm_find((hn_isa)isa);
-            hn_chain_divide(&c, o, bands, splits, l2);
-            if (splits > c.panels) continue;
-            run_division(s, &c, &w, (hn_isa)isa);
-            runs++;
-          }
+    for (int isa = HN_ISA_SCALAR; isa <= (int)hn_cpu()->isa; isa++)
+      for (c.parts = 0; c.parts <= 2; c.parts++) {
+        const hn_bf16_ops *b = c.parts ? hn_bf16_find((hn_isa)isa) : NULL;
+        if (c.parts ? !b || (c.parts > 1 && !b->x3) : isa > HN_ISA_AVX512) continue;
+        runs += check_divisions(s, &c, &w, (hn_isa)isa);
+      }
     hn_free(w.x), hn_free(w.we), hn_free(w.be), hn_free(w.wd), hn_free(w.bd), hn_free(w.wp), hn_free(w.bp);
     hn_free(w.r), free(w.want);
   }
@@ -219,7 +270,7 @@ static const network networks[] = {
     {"depthwise alone", 32, 32, 32, 56, 1, false, false, false, false, false, NULL, 0},
     {"expanded tensor read twice", 24, 144, 24, 56, 1, true, false, false, true, false, NULL, 0},
     {"inner tensor is an output", 32, 32, 16, 112, 1, false, true, false, false, true, NULL, 0},
-    {"switched off", 24, 144, 24, 56, 1, true, true, true, false, false, "-conv_chain", 0},
+    {"switched off", 24, 144, 24, 56, 1, true, true, true, false, false, "-conv_chain*", 0},
 };
 
 static hn_value *constant(hn_graph *g, int32_t rank, const int64_t *dim, float scale) {
@@ -238,7 +289,8 @@ static hn_value *node(hn_graph *g, const char *op, hn_value **in, uint32_t n, ho
   return out;
 }
 
-static hn_value *conv(hn_graph *g, hn_value *x, int64_t cin, int64_t cout, int64_t k, int64_t stride, bool depthwise) {
+static hn_value *conv(hn_graph *g, hn_value *x, int64_t cin, int64_t cout, int64_t k, int64_t stride,
+                      bool depthwise) {
   int64_t w[4] = {cout, depthwise ? 1 : cin, k, k}, pads[4] = {k / 2, k / 2, k / 2, k / 2},
           strides[2] = {stride, stride};
   hn_value *in[3] = {x, constant(g, 4, w, 1.0f / sqrtf((float)((depthwise ? 1 : cin) * k * k))),
@@ -278,7 +330,8 @@ static hn_plan *plan_of(const network *t, hn_device *device, const char *masks) 
   hn_model *m = build(t);
   hone_status s = hn_model_resolve(m, &error);
   if (!s) s = hn_model_infer(m, &error);
-  hn_plan_request r = {.backend = &hn_backend_cpu, .device = device, .model = m, .level = 2, .tactics = masks};
+  hn_plan_request r = {
+      .backend = &hn_backend_cpu, .device = device, .model = m, .level = 2, .tactics = masks};
   if (!s) s = hn_plan_build(&r, &p, &error);
   if (s) fail(t->label, error.what);
   hn_model_destroy(m);
@@ -286,7 +339,7 @@ static hn_plan *plan_of(const network *t, hn_device *device, const char *masks) 
 }
 
 static void check_network(const network *t, hn_device *device) {
-  hn_plan *p[2] = {plan_of(t, device, t->masks), plan_of(t, device, "-conv_chain")};
+  hn_plan *p[2] = {plan_of(t, device, t->masks), plan_of(t, device, "-conv_chain*")};
   hn_context *c[2] = {NULL, NULL};
   uint32_t chains = 0;
   int64_t dim[4] = {1, t->cin, t->size, t->size};
@@ -339,6 +392,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) check_network(&networks[i], device);
   hn_backend_cpu.close(device);
   hn_pool_destroy(pool);
-  printf("check_chain: %d divisions, %zu networks, %d failures\n", runs, sizeof networks / sizeof *networks, failures);
+  printf("check_chain: %d divisions, %zu networks, %d failures\n", runs, sizeof networks / sizeof *networks,
+         failures);
   return (failures > 0) == expect_failure ? 0 : 1;
 }

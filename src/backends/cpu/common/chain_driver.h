@@ -7,7 +7,10 @@
  * block of panels is done multiplies it into the output. Large maps have few weights: many groups, all panels
  * in one block. Small maps have many weights: one group, blocks of panels, every weight is read once. When
  * the channels are divided between tasks, each makes a partial sum of the whole output, and a second pass
- * adds them up. */
+ * adds them up.
+ *
+ * With bf16 parts the rows that a group expands are brought into parts first, and each panel of the depthwise
+ * result as soon as it is there; channels are not divided, and all panels make one block. */
 #ifndef HN_CPU_COMMON_CHAIN_DRIVER_H
 #define HN_CPU_COMMON_CHAIN_DRIVER_H
 
@@ -15,6 +18,7 @@
 
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/common/depthwise_driver.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 
 typedef struct hn_chain {
   /* the problem */
@@ -22,6 +26,7 @@ typedef struct hn_chain {
   int64_t cin, hidden, cout;      /* cin == hidden without expand, cout == hidden without project */
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* of the depthwise convolution */
   hn_view x, y;
+  int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
   /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
   int64_t bands, splits;       /* tasks: batch * bands * splits */
@@ -30,6 +35,8 @@ typedef struct hn_chain {
   int64_t ring_rows, ring_row; /* rows of the ring; floats of one */
   int64_t ring_panel, slots;   /* floats of a panel's ring; panels that are kept */
   int64_t middle_pitch;        /* floats of a pixel of the depthwise result */
+  int64_t unit;                /* parts: values of a pixel in a step of 32 channels */
+  int64_t e_block, p_block;    /* parts: values of a step of the input, of the depthwise result */
   int64_t stripe;              /* scratch of a thread is a multiple of so many floats */
   int64_t w_tap;               /* depthwise weights: hidden rounded up to 16 */
   double cycles;               /* predicted by hn_chain_plan, of the busiest thread */
@@ -39,8 +46,11 @@ typedef struct hn_chain {
  * one only with project). */
 void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2);
 
+/* More channels than these are not taken in parts. */
+enum { HN_CHAIN_STEPS = 128, HN_CHAIN_CHANNELS = HN_CHAIN_STEPS * HN_BF16_STEP };
+
 /* Chooses the division with the least predicted time. */
-void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, uint32_t threads, size_t l2);
+void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *bf16, uint32_t threads, size_t l2);
 
 /* Floats of one thread's scratch, and of the partial sums of all tasks. */
 size_t hn_chain_scratch(const hn_chain *c);
@@ -50,9 +60,11 @@ typedef struct hn_chain_args {
   const hn_chain *chain;
   const hn_gemm_ops *gemm;
   const hn_depthwise_ops *depthwise;
+  const hn_bf16_ops *bf16; /* with parts */
   const float *x;
-  const float *w_expand, *w_depthwise, *w_project; /* packed: hn_gemm_pack_weights, hn_depthwise_pack */
-  const float *ones;                               /* splits * cout rounded up to 16, each 1 */
+  const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack */
+  const float *w_depthwise;         /* hn_depthwise_pack */
+  const float *ones;                /* splits * cout rounded up to 16, each 1 */
   float *y;
   const hn_epilogue *e_expand, *e_depthwise, *e_project;
   float *scratch, *partials;
