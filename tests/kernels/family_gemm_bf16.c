@@ -101,19 +101,25 @@ static void check_tile(ck *c, const hn_bf16_ops *o, const tile_case *s) {
   hn_bf16_pack(o, b, at, 1, steps, s->n, 0, s->n, 1, s->x3, packed);
   o->rows_to_steps(a, (ptrdiff_t)k, s->m, k, parted, (ptrdiff_t)block, s->x3);
   o->begin(s->rows);
-  o->tile(&(hn_bf16_tile){.a = parted,
-                          .step = step,
-                          .steps = steps,
-                          .row = (ptrdiff_t)(32 * parts),
-                          .lo = 32,
-                          .b = packed,
-                          .c = sums,
-                          .rows = s->rows,
-                          .m = s->m,
-                          .n = s->n,
-                          .x3 = s->x3,
-                          .prefetch = (const char *)packed,
-                          .prefetch_bytes = 100});
+  hn_bf16_tile t = {.a = parted,
+                    .step = step,
+                    .steps = steps,
+                    .row = (ptrdiff_t)(32 * parts),
+                    .lo = 32,
+                    .b = packed,
+                    .c = sums,
+                    .rows = s->rows,
+                    .m = s->m,
+                    .n = s->n,
+                    .x3 = s->x3,
+                    .prefetch = (const char *)packed,
+                    .prefetch_bytes = 100};
+  if (steps > 1 && s->m % 2) { /* in two pieces */
+    t.steps = 1;
+    o->tile(&t);
+    t.accumulate = true, t.step++, t.b += hn_bf16_packed(s->n, 1, s->x3), t.steps = steps - 1;
+  }
+  o->tile(&t);
   o->end();
   const hn_bf16_store out = {.from = sums,
                              .c = y,

@@ -95,21 +95,25 @@ static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float
   }
 }
 
-/* Positions [p0, p1) of all planes of a group, into a buffer that begins with position `begin`. */
+/* Positions [p0, p1) of all planes of a group, into a buffer that begins with position `begin`.  About a line
+ * at a time, so that the planes that share its pixels find them in cache. */
 static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p0, int64_t p1,
                   uint16_t *buffer) {
   const hn_bf16_conv *c = a->conv;
   const int64_t plane_values = c->step_values * (c->fold ? 1 : c->c_steps);
-  uint16_t *to = buffer + (p0 - begin) * c->size;
+  const int64_t part = c->n_planes > 1 ? max64(c->q[2], 16) : p1 - p0;
   const float *x = a->x + group * c->cin;
-  for (int64_t z = 0; z < c->stride[0]; z++)
-    for (int64_t y = 0; y < c->stride[1]; y++)
-      for (int64_t v = 0; v < c->stride[2]; v++) {
-        if (!(c->phases[0] >> z & c->phases[1] >> y & c->phases[2] >> v & 1)) continue;
-        plane p = {z, y, v, to};
-        bring_plane(c, a->ops, x, &p, p0, p1);
-        to += plane_values;
-      }
+  for (; p0 < p1; p0 += part) {
+    uint16_t *to = buffer + (p0 - begin) * c->size;
+    for (int64_t z = 0; z < c->stride[0]; z++)
+      for (int64_t y = 0; y < c->stride[1]; y++)
+        for (int64_t v = 0; v < c->stride[2]; v++) {
+          if (!(c->phases[0] >> z & c->phases[1] >> y & c->phases[2] >> v & 1)) continue;
+          plane p = {z, y, v, to};
+          bring_plane(c, a->ops, x, &p, p0, min64(p0 + part, p1));
+          to += plane_values;
+        }
+  }
 }
 
 /* ---------------------------------------------------------------- blocks of results */
@@ -155,9 +159,18 @@ typedef struct task_at {
   int64_t group;
   const uint16_t *buffer; /* holds positions from `begin` on */
   int64_t begin;
-  int64_t n1; /* end of the task's columns */
+  int64_t n1;     /* end of the task's columns */
+  float *waiting; /* blocks of sums between chunks of K */
   _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
 } task_at;
+
+/* One block over one panel: steps [from, to) of K, whose results go to `sums`. */
+typedef struct piece {
+  int64_t n, from, to;
+  float *sums;
+  const char *prefetch;
+  size_t prefetch_bytes;
+} piece;
 
 /* Pixels of a line that are dense over the lines follow by count alone. */
 static position step_on(const hn_bf16_conv *c, position p) {
@@ -170,27 +183,41 @@ static position step_on(const hn_bf16_conv *c, position p) {
   return p;
 }
 
-static void run_block(task_at *t, const block *b, int64_t n, const char *prefetch, size_t prefetch_bytes) {
+/* Values of a step of the panel at column n. */
+static size_t step_size(const task_at *t, int64_t n) {
+  return (hn_bf16_packed((size_t)min64(n + HN_BF16_PANEL, t->a->conv->cout), 1, t->a->conv->x3 != 0) -
+          hn_bf16_packed((size_t)n, 1, t->a->conv->x3 != 0));
+}
+
+static const uint16_t *panel_at(const task_at *t, int64_t n, int64_t step) {
+  const hn_bf16_conv *c = t->a->conv;
+  return t->a->w + (size_t)t->group * hn_bf16_weights(c) +
+         hn_bf16_packed((size_t)n, (size_t)c->steps, c->x3 != 0) + (size_t)step * step_size(t, n);
+}
+
+static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
   const hn_epilogue *e = a->epilogue;
+  const int64_t n = w->n;
   const uint32_t width = (uint32_t)min64(t->n1 - n, HN_BF16_PANEL);
   const int64_t column = t->group * c->cout + n;
   const hn_bf16_tile tile = {.a = t->buffer + (b->first - t->begin) * c->size,
-                             .step = a->step,
-                             .steps = (size_t)c->steps,
+                             .step = a->step + w->from,
+                             .steps = (size_t)(w->to - w->from),
                              .row = c->size,
                              .lo = c->lo,
-                             .b = a->w + (size_t)t->group * hn_bf16_weights(c) +
-                                  hn_bf16_packed((size_t)n, (size_t)c->steps, c->x3 != 0),
-                             .c = t->sums,
+                             .b = panel_at(t, n, w->from),
+                             .c = w->sums,
                              .rows = (uint32_t)c->rows,
                              .m = b->m,
                              .n = width,
                              .x3 = c->x3 != 0,
-                             .prefetch = prefetch,
-                             .prefetch_bytes = prefetch_bytes};
+                             .accumulate = w->from > 0,
+                             .prefetch = w->prefetch,
+                             .prefetch_bytes = w->prefetch_bytes};
   a->ops->tile(&tile);
+  if (w->to < c->steps) return;
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
                        .flags = e->flags,
@@ -202,7 +229,7 @@ static void run_block(task_at *t, const block *b, int64_t n, const char *prefetc
   for (uint32_t i = 0; i < b->n_segments; i++) {
     const segment *s = &b->segment[i];
     position p = s->at;
-    out.from = t->sums + s->row * HN_BF16_PANEL;
+    out.from = w->sums + s->row * HN_BF16_PANEL;
     out.m = s->count;
     out.c = a->y + hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column;
     if (e->residual) out.residual = e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column;
@@ -212,32 +239,52 @@ static void run_block(task_at *t, const block *b, int64_t n, const char *prefetc
   }
 }
 
+/* What follows columns n and steps from `from` on in the order of run_blocks; false at the end. */
+static bool next_piece(const task_at *t, int64_t n0, int64_t *n, int64_t *from) {
+  *n += HN_BF16_PANEL;
+  if (*n < t->n1) return true;
+  *n = n0;
+  *from += t->a->conv->chunk;
+  return *from < t->a->conv->steps;
+}
+
 /* Blocks [b0, b1) over columns [n0, t->n1). */
 static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
   const hn_bf16_conv *c = t->a->conv;
-  const bool x3 = c->x3 != 0;
-  const size_t panel_bytes = hn_bf16_packed(HN_BF16_PANEL, (size_t)c->steps, x3) * 2;
-  const char *w = (const char *)(t->a->w + (size_t)t->group * hn_bf16_weights(c));
-  const char *end = w + hn_bf16_packed((size_t)t->n1, (size_t)c->steps, x3) * 2;
   block b;
   if (c->blocks_outside) {
     for (int64_t i = b0; i < b1; i++) {
       describe_block(t->a, i, &b);
       for (int64_t n = n0; n < t->n1; n += HN_BF16_PANEL) {
-        const char *next = w + hn_bf16_packed((size_t)(n + HN_BF16_PANEL), (size_t)c->steps, x3) * 2;
-        bool ahead = i == b0 && next + panel_bytes <= end;
-        run_block(t, &b, n, ahead ? next : NULL, ahead ? panel_bytes : 0);
+        piece w = {.n = n, .to = c->steps, .sums = t->sums};
+        if (i == b0 && n + HN_BF16_PANEL < t->n1)
+          w.prefetch = (const char *)panel_at(t, n + HN_BF16_PANEL, 0),
+          w.prefetch_bytes = (size_t)c->steps * step_size(t, n + HN_BF16_PANEL) * 2;
+        run_block(t, &b, &w);
       }
     }
     return;
   }
-  const size_t share = (panel_bytes / (size_t)(b1 - b0) + 63) / 64 * 64;
-  for (int64_t n = n0; n < t->n1; n += HN_BF16_PANEL) {
-    const char *next = w + hn_bf16_packed((size_t)(n + HN_BF16_PANEL), (size_t)c->steps, x3) * 2;
-    for (int64_t i = b0; i < b1; i++, next += share) {
+  int64_t n = n0, from = 0;
+  for (bool more = true; more;) {
+    piece w = {.n = n, .from = from, .to = min64(from + c->chunk, c->steps), .sums = t->sums};
+    const char *ahead = NULL;
+    size_t bytes = 0;
+    more = next_piece(t, n0, &n, &from);
+    if (more) {
+      ahead = (const char *)panel_at(t, n, from);
+      bytes = (size_t)(min64(from + c->chunk, c->steps) - from) * step_size(t, n) * 2;
+    }
+    const size_t share = (bytes / (size_t)(b1 - b0) + 63) / 64 * 64;
+    for (int64_t i = b0; i < b1; i++) {
+      const size_t at = (size_t)(i - b0) * share;
+      w.prefetch = ahead + at;
+      w.prefetch_bytes = at < bytes ? (bytes - at < share ? bytes - at : share) : 0;
+      if (c->chunk < c->steps)
+        w.sums =
+            t->waiting + ((w.n - n0) / HN_BF16_PANEL * (b1 - b0) + i - b0) * HN_BF16_ROWS * HN_BF16_PANEL;
       describe_block(t->a, i, &b);
-      size_t bytes = next < end ? (size_t)(end - next) : 0;
-      run_block(t, &b, n, next, bytes < share ? bytes : share);
+      run_block(t, &b, &w);
     }
   }
 }
@@ -250,7 +297,10 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const int64_t n0 = n * c->n_panels / c->n_tasks * HN_BF16_PANEL,
                 n1 = min64((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
   if (HN_FAULT("bf16_last_block") && m == c->m_tasks - 1) b1--;
-  task_at t = {.a = a, .group = group, .n1 = n1};
+  task_at t;
+  t.a = a, t.group = group, t.n1 = n1, t.begin = 0;
+  t.waiting = (float *)(void *)(a->workspace + c->buffer * (c->shared ? c->groups : a->threads)) +
+              thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
   a->ops->begin((uint32_t)c->rows);
   if (c->shared) {
     t.buffer = a->workspace + group * c->buffer;

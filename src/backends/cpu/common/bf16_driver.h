@@ -49,6 +49,9 @@ typedef struct hn_bf16_conv {
   int64_t shared;
   int64_t slab; /* blocks of a slab */
   int64_t m_tasks, n_tasks;
+  int64_t chunk; /* steps of K that are done for all panels before the next ones: a chunk of the buffer stays
+                    in L2 */
+  int64_t sums;  /* blocks of results that wait for the next chunk, of one thread */
   int64_t blocks_outside; /* a block meets all panels of a task before the next block's turn */
 } hn_bf16_conv;
 

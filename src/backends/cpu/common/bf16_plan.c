@@ -52,6 +52,11 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
   return true;
 }
 
+/* Bytes of the buffer for one position. */
+static int64_t position_bytes(const hn_bf16_conv *c) {
+  return c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
+}
+
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
  * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
@@ -65,14 +70,16 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   int64_t many = all > 6e6 * threads ? 2 * threads : threads;
   if (all < 20000) many = 1;
   /* Slabs share L2 with the panels of weights. */
-  const int64_t position_bytes = c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
-  int64_t slab_most = max64((int64_t)(l2 * 2 / 5) / (position_bytes * c->block), 2);
+  int64_t slab_most = max64((int64_t)(l2 * 2 / 5) / (position_bytes(c) * c->block), 2);
+  /* Many weights for few positions: rather chunks of K than the weights once more for every slab. */
+  const int64_t most = 2 * (int64_t)l2;
+  if (weights > (double)l2 && c->n_blocks * c->block * position_bytes(c) <= most) slab_most = c->n_blocks;
   c->m_tasks = c->n_tasks = 1, c->shared = 0, c->slab = min64(slab_most, c->n_blocks);
   for (int64_t n = 1; n <= min64(many, c->n_panels); n++)
     for (int64_t m = 1; m <= min64(many, c->n_blocks); m++) {
       if (m * n > many) break;
       for (int shared = n > 1; shared < 2; shared++) {
-        if (shared && (c->positions * position_bytes > (int64_t)l2 || c->groups > 1)) continue;
+        if (shared && (c->positions * position_bytes(c) > most || c->groups > 1)) continue;
         double turns = (double)div_up(m * n * c->groups, threads);
         double share = turns * (double)(div_up(c->n_blocks, m) * div_up(c->n_panels, n)) /
                        (double)(c->n_blocks * c->n_panels * c->groups);
@@ -90,6 +97,21 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
           best = cycles, c->m_tasks = m, c->n_tasks = n, c->shared = shared, c->slab = slab;
       }
     }
+}
+
+/* Where the buffer and two panels of weights do not fit into L2: chunks of K, as long as the sums that wait
+ * are few. */
+static void plan_chunks(hn_bf16_conv *c, size_t l2) {
+  const int64_t blocks =
+      c->shared ? div_up(c->n_blocks, c->m_tasks) : min64(c->slab, div_up(c->n_blocks, c->m_tasks));
+  const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  const int64_t held = blocks * c->block * position_bytes(c) + 2 * panel;
+  const int64_t count = div_up(held, (int64_t)(l2 * 7 / 10)), sums = blocks * div_up(c->n_panels, c->n_tasks);
+  c->chunk = c->steps, c->sums = 0;
+  if (c->blocks_outside || c->fold || count < 2 || sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
+    return;
+  c->chunk = max64(div_up(c->steps, count), 1);
+  c->sums = sums;
 }
 
 bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
@@ -125,6 +147,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
   const double columns = (double)div_up(c->n_panels, c->n_tasks) * HN_BF16_PANEL;
   c->blocks_outside = columns * (double)c->steps * HN_BF16_STEP * 2 * (double)parts <= (double)l2 * 0.4;
+  plan_chunks(c, l2);
   return true;
 }
 
@@ -144,7 +167,8 @@ size_t hn_bf16_weights(const hn_bf16_conv *c) {
 }
 
 size_t hn_bf16_workspace(const hn_bf16_conv *c, uint32_t threads) {
-  return (size_t)c->buffer * 2 * (c->shared ? (size_t)c->groups : threads) + 64;
+  return (size_t)c->buffer * 2 * (c->shared ? (size_t)c->groups : threads) +
+         (size_t)c->sums * threads * HN_BF16_ROWS * HN_BF16_PANEL * sizeof(float) + 64;
 }
 
 /* Which of the planes that exist has remainder f in dimension i. */

@@ -41,6 +41,7 @@ typedef struct hn_bf16_tile {
   uint32_t rows;     /* as given to begin */
   uint32_t m, n; /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
   bool x3;
+  bool accumulate;      /* add to what c holds from earlier steps */
   const char *prefetch; /* bytes that are pulled into L2 on the way (prefetch_bytes 0: none) */
   size_t prefetch_bytes;
 } hn_bf16_tile;

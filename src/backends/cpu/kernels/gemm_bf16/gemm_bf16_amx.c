@@ -31,6 +31,8 @@ static void end(void) { _tile_release(); }
 #define ZERO(i) _tile_zero(i)
 #define LOAD_A(i, p) _tile_loadd(i, (p), a_row)
 #define LOAD_B(i, p) _tile_loadd(i, (p), 64)
+#define LOAD_C(i, p) _tile_loadd(i, (p), HN_BF16_PANEL * 4)
+#define STORE_C(i, p) _tile_stored(i, (p), HN_BF16_PANEL * 4)
 
 /* mt, nt: row and column tiles; constants after inlining, as is x3. */
 static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile *t, const int mt,
@@ -42,10 +44,18 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
   const size_t lines = (t->prefetch_bytes + 63) / 64,
                share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
   const char *pf_end = pf + t->prefetch_bytes;
-  ZERO(0);
-  if (nt > 1) ZERO(1);
-  if (mt > 1) ZERO(2);
-  if (mt > 1 && nt > 1) ZERO(3);
+  float *c = t->c, *c2 = c + t->rows * HN_BF16_PANEL;
+  if (t->accumulate && !HN_FAULT("bf16_no_accumulate")) {
+    LOAD_C(0, c);
+    if (nt > 1) LOAD_C(1, c + 16);
+    if (mt > 1) LOAD_C(2, c2);
+    if (mt > 1 && nt > 1) LOAD_C(3, c2 + 16);
+  } else {
+    ZERO(0);
+    if (nt > 1) ZERO(1);
+    if (mt > 1) ZERO(2);
+    if (mt > 1 && nt > 1) ZERO(3);
+  }
   for (size_t s = 0; s < t->steps; s++) {
     const uint16_t *a = t->a + t->step[s];
     if (x3) { /* low A x high B, high A x high B, high A x low B: each tile is loaded once */
@@ -87,12 +97,10 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
     b += nt * HN_BF16_TILE;
     for (size_t i = 0; i < share && pf < pf_end; i++, pf += 64) __builtin_prefetch(pf, 0, 2);
   }
-  float *c = t->c;
-  _tile_stored(0, c, HN_BF16_PANEL * 4);
-  if (nt > 1) _tile_stored(1, c + 16, HN_BF16_PANEL * 4);
-  c += t->rows * HN_BF16_PANEL;
-  if (mt > 1) _tile_stored(2, c, HN_BF16_PANEL * 4);
-  if (mt > 1 && nt > 1) _tile_stored(3, c + 16, HN_BF16_PANEL * 4);
+  STORE_C(0, c);
+  if (nt > 1) STORE_C(1, c + 16);
+  if (mt > 1) STORE_C(2, c2);
+  if (mt > 1 && nt > 1) STORE_C(3, c2 + 16);
 }
 
 static void tile(const hn_bf16_tile *t) {

@@ -28,7 +28,7 @@ static void tile(const hn_bf16_tile *t) {
   const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
   for (uint32_t i = 0; i < t->m; i++)
     for (uint32_t j = 0; j < t->n; j++) {
-      float sum = 0;
+      float sum = t->accumulate && !HN_FAULT("bf16_no_accumulate") ? t->c[i * HN_BF16_PANEL + j] : 0;
       for (size_t s = 0; s < steps; s++) {
         const uint16_t *a = t->a + t->step[s] + (ptrdiff_t)i * t->row;
         const uint16_t *b = t->b + s * size + j / 16 * HN_BF16_TILE + j % 16 * 2;
