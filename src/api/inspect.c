@@ -54,10 +54,8 @@ static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_
     value[i] = v->constant;
     info->bytes_read += bytes_of(&v->desc);
     known = known && hone_desc_known(&v->desc);
-    if (is_parameter(v) && !counted[v->id]) {
-      counted[v->id] = 1;
-      info->params += elements_of(&v->desc);
-    }
+    if (!counted[v->id] && is_parameter(v)) info->params += elements_of(&v->desc);
+    counted[v->id] = 1; /* looked at: a constant may have very many readers */
   }
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!n->out[i]) continue;

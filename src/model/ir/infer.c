@@ -8,7 +8,7 @@
 
 /* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not
  * worth it. */
-enum { SIDE_ELEMENTS = 1024 };
+enum { SIDE_ELEMENTS = 1024, SIDE_BYTES = 8 << 20 }; /* a value; all of them */
 
 typedef struct inference {
   hn_arena arena;
@@ -178,7 +178,8 @@ static hone_status infer_graph(hn_graph *g, inference *inf, hone_error *error) {
 }
 
 hone_status hn_model_infer(hn_model *m, hone_error *error) {
-  inference inf = {.budget = {.deadline_ns = hn_now_ns() + 20000000000u, .max_bytes = 256u << 20}};
+  inference inf = {.arena = {.limit = SIDE_BYTES},
+                   .budget = {.deadline_ns = hn_now_ns() + 20000000000u, .max_bytes = 256u << 20}};
   inf.value = hn_calloc(m->next_value_id, sizeof *inf.value);
   if (!inf.value) return hn_fail_memory(error, m->next_value_id * sizeof *inf.value, "shape inference");
   hone_status status = infer_graph(m->graph, &inf, error);
