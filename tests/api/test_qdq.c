@@ -15,7 +15,8 @@
 
 enum { C = 6, H = 7, W = 5, M = 8, P = H * W, K = 20, N = 9 };
 
-static const float x_scale = 0.021f, y_scale = 0.173f, p_scale = 0.09f, g_scale = 0.4f, r_scale = 0.31f;
+static const float x_scale = 0.021f, y_scale = 0.173f, p_scale = 0.09f, g_scale = 0.4f, r_scale = 0.31f,
+                   s_scale = 0.07f;
 static const uint8_t x_zero = 117, y_zero = 0, p_zero = 12, g_zero = 101;
 static const int8_t r_zero = -7, none = 0;
 static float w_scale[M], b_scale[M];
@@ -89,6 +90,9 @@ static hn_model *build(void) {
                      number(m, 0.01f), i8_0);
   result(m, op(m, "Conv", ry, rw2, NULL));
 
+  hn_value *twice = op(m, "Relu", op(m, "Add", ry, op(m, "DequantizeLinear", y, number(m, s_scale), u8_p), NULL), NULL, NULL);
+  result(m, op(m, "QuantizeLinear", twice, number(m, p_scale), u8_y));
+
   hn_value *g =
       op(m, "DequantizeLinear", input(m, "g", 2, (const int64_t[]){3, K}), number(m, x_scale), u8_x);
   hn_value *rv = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v),
@@ -147,6 +151,7 @@ static void integers_are_exact(void **state) {
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(steps_of(plan, "qlinear_conv") + steps_of(plan, "int8_conv"), 1);
   assert_int_equal(steps_of(plan, "qlinear_average"), 1);
+  assert_int_equal(steps_of(plan, "qlinear_add"), 1);
   assert_int_equal(steps_of(plan, "qlinear_gemm") + steps_of(plan, "int8_gemm"), 1);
   assert_int_equal(steps_of(plan, "qlinear_matmul") + steps_of(plan, "int8_matmul"), 1);
   assert_int_equal(steps_of(plan, "dequantize_linear"),
@@ -157,9 +162,14 @@ static void integers_are_exact(void **state) {
   const hone_tensor *const ins[] = {&in[0], &in[1]};
   assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
   const uint8_t *y = hone_context_output(context, 0)->data, *p = hone_context_output(context, 1)->data,
-                *q = hone_context_output(context, 3)->data;
+                *q = hone_context_output(context, 4)->data, *s = hone_context_output(context, 3)->data;
   const float *f = hone_context_output(context, 2)->data;
-  const int8_t *r = hone_context_output(context, 4)->data;
+  const int8_t *r = hone_context_output(context, 5)->data;
+  for (int i = 0; i < M * P; i++) {
+    const float a = ((float)y[i] - (float)y_zero) * y_scale, b = ((float)y[i] - (float)p_zero) * s_scale;
+    const float sum = rintf((a + b) / p_scale) + (float)y_zero;
+    assert_int_equal(s[i], sum < 0 ? 0 : sum > 255 ? 255 : (int)sum);
+  }
   for (int o = 0; o < M; o++) {
     int64_t sum = 0;
     for (int i = 0; i < P; i++) {

@@ -42,7 +42,37 @@ static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   ck_release_all(c);
 }
 
+/* Scales that are small multiples of a power of two make many quotients lie in the middle between two integers. */
+static void check_add(ck *c, const struct hn_quantize_ops *ops, size_t n, int form) {
+  const hn_quantize_add p = {.a_scale = form & 8 ? 0.25f : 0.0213f,
+                             .a_zero = form & 1 ? -7 : 113,
+                             .b_scale = form & 8 ? 0.125f : 0.0371f,
+                             .b_zero = form & 2 ? 12 : 3,
+                             .y_scale = form & 8 ? 0.5f : 0.0449f,
+                             .y_zero = form & 4 ? -20 : 90,
+                             .a_signed = form & 1,
+                             .b_signed = form & 2,
+                             .y_signed = form & 4};
+  const size_t words = (n + 3) / 4;
+  unsigned char *a = (unsigned char *)(ck_alloc(c, words, 0) + words) - n,
+                *b = (unsigned char *)(ck_alloc(c, words, 0) + words) - n,
+                *y = (unsigned char *)(ck_alloc(c, words, 0) + words) - n;
+  for (size_t i = 0; i < n; i++) a[i] = (unsigned char)ck_random(c), b[i] = (unsigned char)ck_random(c);
+  ck_case(c, "add n=%zu form=%d", n, form);
+  ops->add(y, a, b, n, &p);
+  for (size_t i = 0; i < n; i++) {
+    const float x = ((p.a_signed ? (float)(int8_t)a[i] : (float)a[i]) - p.a_zero) * p.a_scale,
+                z = ((p.b_signed ? (float)(int8_t)b[i] : (float)b[i]) - p.b_zero) * p.b_scale;
+    ck_same(c, i, p.y_signed ? (float)(int8_t)y[i] : (float)y[i],
+            (float)code_of(x + z, p.y_scale, p.y_zero, p.y_signed, false));
+  }
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t sums[] = {0, 1, 15, 16, 17, 63, 64, 100, 5000};
+  for (size_t l = 0; l < sizeof sums / sizeof *sums; l++)
+    for (int form = 0; form < 16; form++) check_add(c, k->ops, sums[l], form);
   static const size_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++)

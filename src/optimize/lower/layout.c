@@ -15,6 +15,8 @@ static const hn_layout_rule rules[] = {
     {"Upsample", true, true},
     {"QLinearConv", true, true},
     {"QLinearAveragePool", true, true},
+    {"QLinearMaxPool", true, true},
+    {"QLinearAdd", false, false},
     {"QuantizeLinear", false, true},
     {"DequantizeLinear", false, true},
     {"BatchNormalization", false, true},

@@ -1,6 +1,6 @@
 /* Quantised models as exporters write them: a float operator between DequantizeLinear and QuantizeLinear.
  * Where all parameters are constants, the three mean a sum of integers and one rounding: the unit's anchor is
- * QLinearConv, QLinearMatMul, QLinearGemm or QLinearAveragePool with the inputs
+ * QLinearConv, QLinearMatMul, QLinearGemm, QLinearAveragePool, QLinearMaxPool or QLinearAdd with the inputs
  *
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
@@ -20,11 +20,14 @@ enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
 
 static const struct {
   const char *op_type, *anchor;
-  bool weights;
-} kinds[] = {{"Conv", "QLinearConv", true},
-             {"MatMul", "QLinearMatMul", true},
-             {"Gemm", "QLinearGemm", true},
-             {"GlobalAveragePool", "QLinearAveragePool", false}};
+  enum { WEIGHTS, ONE, TWO, SAME } operands; /* x and weights; x; x and another like it; x in the codes of y */
+} kinds[] = {{"Conv", "QLinearConv", WEIGHTS},
+             {"MatMul", "QLinearMatMul", WEIGHTS},
+             {"Gemm", "QLinearGemm", WEIGHTS},
+             {"Add", "QLinearAdd", TWO},
+             {"Sum", "QLinearAdd", TWO},
+             {"GlobalAveragePool", "QLinearAveragePool", ONE},
+             {"MaxPool", "QLinearMaxPool", SAME}};
 
 static bool is_op(const hone_node *n, const char *op_type) {
   return n && !n->domain[0] && strcmp(n->op_type, op_type) == 0;
@@ -92,6 +95,18 @@ static bool scales_fit(const hone_node *n, const hone_node *w) {
   return scale->desc.rank == 1 && axis == (rows ? 0 : rank - 1);
 }
 
+/* Whether both sides have the same codes: the largest code is the code of the largest value. */
+static bool same_codes(const hone_node *x, const hone_node *y) {
+  const hn_value *a = zero_of(x), *b = zero_of(y);
+  if (hone_desc_count(&x->in[1]->desc) != 1 || hone_desc_count(&y->in[1]->desc) != 1 ||
+      x->in[0]->desc.dtype != y->out[0]->desc.dtype ||
+      *(const float *)x->in[1]->constant->data != *(const float *)y->in[1]->constant->data)
+    return false;
+  const bool is_signed = x->in[0]->desc.dtype == HONE_DTYPE_I8;
+  if (!is_signed && x->in[0]->desc.dtype != HONE_DTYPE_U8) return false;
+  return (a ? code(a->constant, is_signed) : 0) == (b ? code(b->constant, is_signed) : 0);
+}
+
 typedef struct found {
   const char *anchor;
   const hone_node *node, *act, *quantise, *x, *w, *bias;
@@ -101,10 +116,13 @@ static bool find(const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   size_t k = 0;
   while (k < sizeof kinds / sizeof *kinds && !is_op(n, kinds[k].op_type)) k++;
-  if (k == sizeof kinds / sizeof *kinds || u->n_nodes != 1 || u->kind != HN_UNIT_NODE) return false;
+  if (k == sizeof kinds / sizeof *kinds || u->n_nodes != 1) return false;
+  if (u->kind != HN_UNIT_NODE && (u->kind != HN_UNIT_POINTWISE || kinds[k].operands != TWO)) return false;
   *f = (found){.anchor = kinds[k].anchor, .node = n, .x = dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
-  if (kinds[k].weights) {
+  if (kinds[k].operands == TWO) {
+    if (n->n_in != 2 || !(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0])) return false;
+  } else if (kinds[k].operands == WEIGHTS) {
     f->w = dequantised(n->in[1]);
     if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;
     if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w)))
@@ -122,6 +140,7 @@ static bool find(const hn_unit *u, found *f) {
     return false;
   if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
   f->quantise = next;
+  if (kinds[k].operands == SAME && (f->act || !same_codes(f->x, next))) return false;
   return !f->act ||
          covered(next, is_op(f->act, "Relu") ? 0 : act.alpha, is_op(f->act, "Relu") ? INFINITY : act.beta);
 }

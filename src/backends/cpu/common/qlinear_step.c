@@ -53,7 +53,7 @@ static bool param_fits(const hone_step *s, uint32_t k, int64_t channels, bool sc
 }
 
 bool hn_qlinear_param(const hone_step *s, uint32_t k, float *out, hone_reason *why) {
-  const bool scale = k == HN_QLINEAR_X_SCALE || k == HN_QLINEAR_Y_SCALE;
+  const bool scale = k == HN_QLINEAR_X_SCALE || k == HN_QLINEAR_W_SCALE || k == HN_QLINEAR_Y_SCALE;
   if (!param_fits(s, k, 1, scale, why)) return false;
   *out = !hn_step_has(s, k) ? 0 : scale ? *(const float *)s->input[k].constant : code_at(&s->input[k], 0);
   return true;

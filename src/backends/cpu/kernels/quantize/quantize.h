@@ -7,6 +7,12 @@
 
 #include "backends/cpu/kernel.h"
 
+/* Codes of two sides and of their sum; scales are finite and positive. */
+typedef struct hn_quantize_add {
+  float a_scale, a_zero, b_scale, b_zero, y_scale, y_zero;
+  bool a_signed, b_signed, y_signed;
+} hn_quantize_add;
+
 struct hn_quantize_ops {
   /* dst[i] = saturate(round_half_even(src[i] / scale) + zero), NaN gives the lowest value. Scale and zero are
    * vectors of n when `vectors`, else one value each; zero holds integers of dst's range. is_signed: i8, else
@@ -19,6 +25,10 @@ struct hn_quantize_ops {
   /* dst[i] = (src[i] - zero) * scale */
   void (*dequantize)(float *dst, const void *src, size_t n, const float *scale, const float *zero,
                      bool vectors, bool is_signed);
+  /* dst[i] = saturate(round_half_even(((a[i] - a zero) * a scale + (b[i] - b zero) * b scale) / y scale) + y zero), in
+   * f32 in this order: what quantize makes of the sum of what dequantize makes of a and b.  y scale from 2^-100 to
+   * 2^100. */
+  void (*add)(void *dst, const void *a, const void *b, size_t n, const hn_quantize_add *p);
 };
 
 /* The best table at or below a tier. */

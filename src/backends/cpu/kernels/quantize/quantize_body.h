@@ -65,5 +65,56 @@ static void dequantize(float *dst, const void *src_, size_t n, const float *scal
   v_storen(dst + i, v_mul(v_sub(q, z), s), n - i);
 }
 
+/* The sum as f32. */
+static inline __attribute__((always_inline)) vf sum_at(const unsigned char *a, const unsigned char *b,
+                                                       const hn_quantize_add *p) {
+  const vf x = p->a_signed ? v_load_i8(a) : v_load_u8(a), y = p->b_signed ? v_load_i8(b) : v_load_u8(b);
+  return v_add(v_mul(v_sub(x, v_set1(p->a_zero)), v_set1(p->a_scale)),
+               v_mul(v_sub(y, v_set1(p->b_zero)), v_set1(p->b_scale)));
+}
+
+/* Multiplying by 1 / scale is faster than dividing, and rounds to the same integer unless the quotient is close to the
+ * middle between two: below 512 both quotients are within 512 * 2^-22 of the true one, and from 512 on both saturate. */
+static inline __attribute__((always_inline)) void add_vectors(unsigned char *dst, const unsigned char *a,
+                                                              const unsigned char *b, const int vectors,
+                                                              const hn_quantize_add *p, vf inverse) {
+  const vf lo = v_set1(p->y_signed ? -128.0f : 0.0f), hi = v_set1(p->y_signed ? 127.0f : 255.0f),
+           zero = v_set1(p->y_zero);
+  vf far = v_zero();
+  for (int j = 0; j < vectors; j++) {
+    const vf t = v_mul(sum_at(a + j * VEC_W, b + j * VEC_W, p), inverse), r = v_round(t);
+    far = v_max_number(v_abs(v_sub(t, r)), far);
+    v_store_8(dst + j * VEC_W, v_min_number(hi, v_max_number(v_add(r, zero), lo)));
+  }
+  if (!v_any(v_lt(v_set1(0.5f - 0x1p-13f), far)) || HN_FAULT("quantize_add_ties")) return;
+  for (int j = 0; j < vectors; j++)
+    v_store_8(dst + j * VEC_W, quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale), zero, lo, hi, false));
+}
+
+static inline __attribute__((always_inline)) void add_all(unsigned char *dst, const unsigned char *a,
+                                                          const unsigned char *b, size_t n, const hn_quantize_add *p) {
+  const vf inverse = v_set1(1.0f / p->y_scale);
+  size_t i = 0;
+  for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_vectors(dst + i, a + i, b + i, 4, p, inverse);
+  for (; i + VEC_W <= n; i += VEC_W) add_vectors(dst + i, a + i, b + i, 1, p, inverse);
+  if (i == n) return;
+  unsigned char x[VEC_W] = {0}, y[VEC_W] = {0}, rest[VEC_W];
+  memcpy(x, a + i, n - i);
+  memcpy(y, b + i, n - i);
+  add_vectors(rest, x, y, 1, p, inverse);
+  memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
+}
+
+/* Writing dst over a or b is not allowed: a block near a tie is computed twice. */
+static void add(void *dst, const void *a, const void *b, size_t n, const hn_quantize_add *q) {
+  hn_quantize_add p = *q;
+  if (!p.a_signed && !p.b_signed && !p.y_signed) { /* the usual types, known to the compiler */
+    p.a_signed = p.b_signed = p.y_signed = false;
+    add_all(dst, a, b, n, &p);
+  } else {
+    add_all(dst, a, b, n, &p);
+  }
+}
+
 static const struct hn_quantize_ops table = {
-    .quantize = quantize, .requantize = requantize, .dequantize = dequantize};
+    .quantize = quantize, .requantize = requantize, .dequantize = dequantize, .add = add};

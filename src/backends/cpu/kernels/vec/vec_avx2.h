@@ -2,6 +2,7 @@
 #ifndef HN_VEC_AVX2_H
 #define HN_VEC_AVX2_H
 
+#include <stdbool.h>
 #include <immintrin.h>
 
 #define VEC_TIER avx2
@@ -86,6 +87,7 @@ static inline void v_store_8(void *p, vf v) {
 }
 
 /* The lanes below n, as a mask. */
+static inline bool v_any(vm m) { return _mm256_movemask_ps(m) != 0; }
 static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }
 
 /* The lanes folded in halves: 8, 4, 2, 1. */

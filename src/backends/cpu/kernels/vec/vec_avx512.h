@@ -2,6 +2,7 @@
 #ifndef HN_VEC_AVX512_H
 #define HN_VEC_AVX512_H
 
+#include <stdbool.h>
 #include <immintrin.h>
 
 #define VEC_TIER avx512
@@ -71,6 +72,7 @@ static inline void v_store_8(void *p, vf v) {
 }
 
 /* The lanes below n, as a mask. */
+static inline bool v_any(vm m) { return m != 0; }
 static inline vm v_first(size_t n) { return v_lanes_below(n); }
 
 static inline float v_hsum(vf a) { return _mm512_reduce_add_ps(a); }

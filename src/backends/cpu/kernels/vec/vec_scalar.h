@@ -55,6 +55,7 @@ static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
 static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
 
 /* The lanes below n, as a mask. */
+static inline bool v_any(vm m) { return m; }
 static inline vm v_first(size_t n) { return n > 0; }
 
 static inline float v_hsum(vf a) { return a; }
