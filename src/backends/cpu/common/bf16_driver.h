@@ -60,7 +60,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
                   const char **why);
 
 /* Seconds on a machine of `peak` f32 FLOP/s and `cache` bytes/s, all threads together. */
-double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, double peak, double cache);
+double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine);
 
 /* The table of steps: where each one's rows begin in the buffer (steps values), and where its 32 values lie
  * in the weights [cout][cin][kernel] of a group, -1 for zeros (32 * steps values). */

@@ -1,6 +1,8 @@
 #include <string.h>
 
 #include "backends/cpu/common/bf16_driver.h"
+#include "backends/cpu/common/conv_driver.h"
+#include "backends/cpu/features.h"
 
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -151,15 +153,28 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   return true;
 }
 
-double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, double peak, double cache) {
-  const double products = c->x3 ? 3 : 1, parts = c->x3 ? 2 : 1, groups = (double)c->groups;
-  double compute = 2.0 * (double)(c->n_blocks * c->block) * (double)(c->n_panels * HN_BF16_PANEL) * groups *
-                   (double)(c->steps * HN_BF16_STEP) * products / (peak * hn_bf16_rate(o) * 0.7);
-  double weights = (double)hn_bf16_weights(c) * 2 * groups / cache;
-  double input =
-      (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) * groups * (4 + 2 * 2 * parts) / cache;
-  double output = (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout) * groups * 4 / cache;
-  return (compute > weights ? compute : weights) + input + output + 3e-6 + (c->shared ? 2e-6 : 0);
+/* In cycles of the thread that has most to do, fitted to the steps of some twenty networks (hone tune;
+ * docs/perf-log.md): a pair of tiles takes 1.47 times its `rows` cycles a product and step, a block's call
+ * 290, an element of a part that is brought 0.4, an element that is stored 0.74; where threads share what
+ * they bring, they wait for each other. */
+double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
+  const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
+  const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,
+               products = c->x3 ? 3 : 1;
+  const double turns = (double)div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
+  const int64_t blocks = div_up(c->n_blocks, c->m_tasks), panels = div_up(c->n_panels, c->n_tasks);
+  const double calls = turns * (double)(blocks * panels);
+  const double tiles = calls * (double)c->block * 2 * (double)c->steps * products * 16 / hn_bf16_rate(o);
+  const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * 2 * parts;
+  const double weights = hn_weights_cycles(turns * (double)panels * column_bytes,
+                                           (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
+  const double rows = (double)(c->m_tasks * c->groups);
+  const double sharers = c->shared || rows > threads ? threads : rows;
+  const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
+  const double stored =
+      (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
+  const double cycles = 1.47 * tiles + weights + 290 * calls + 0.4 * brought + 0.74 * stored;
+  return cycles / hn_core_hertz(f32, machine) + 1.5e-6 + (c->shared ? 10e-6 : 0);
 }
 
 size_t hn_bf16_weights(const hn_bf16_conv *c) {

@@ -122,7 +122,7 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
   double gather = c->direct || c->strided ? 0 : pixels * k / 16;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
-  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) + 3e-6;
+  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) + 7e-7;
 }
 
 typedef struct position {
