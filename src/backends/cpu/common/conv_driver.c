@@ -24,7 +24,9 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only. */
   else if (flop > 4e8 * threads)
     want = 2 * (int64_t)threads;
-  if (flop * (double)c->groups < 4e5) want = 1;
+  /* Too little for two threads, in cycles: 64 FLOP in each, and some for every run of taps gathered. */
+  double runs = c->direct ? 0 : 16.0 * (double)(c->tiles * o->mr * c->n_runs);
+  if ((flop / 64 + runs) * (double)c->groups < 6250) want = 1;
   /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for the
    * input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle for
    * gathering rows. */
