@@ -43,19 +43,214 @@ typedef struct shape {
   int64_t batch, cin, hidden, cout, in[2], kernel[2], stride[2], dilation[2], pad[2],
       extra; /* of the pitches */
   bool expand, project, residual, post;
+  int64_t e_kernel[2], e_stride[2], e_pad[2]; /* of a window in front; 0: 1x1 */
 } shape;
 
 static const shape shapes[] = {
-    {1, 16, 96, 24, {20, 31}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 0, true, true, false, false},
-    {2, 24, 70, 24, {15, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0, true, true, true, false},
-    {1, 40, 240, 40, {7, 9}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, 0, true, true, true, true},
-    {1, 9, 33, 17, {11, 12}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, 3, true, true, false, true},
-    {1, 33, 33, 50, {12, 17}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 5, false, true, false, false},
-    {3, 64, 64, 5, {6, 5}, {3, 3}, {2, 2}, {1, 1}, {0, 1}, 0, false, true, false, true},
-    {1, 12, 72, 72, {14, 10}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, 0, true, false, false, true},
-    {2, 12, 72, 72, {9, 9}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, 1, true, false, false, false},
-    {1, 4, 20, 8, {1, 30}, {1, 7}, {1, 3}, {1, 1}, {0, 3}, 0, true, true, false, false},
-    {1, 160, 300, 160, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 0, true, true, true, false},
+    {1,
+     16,
+     96,
+     24,
+     {20, 31},
+     {3, 3},
+     {2, 2},
+     {1, 1},
+     {1, 1},
+     0,
+     true,
+     true,
+     false,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {2,
+     24,
+     70,
+     24,
+     {15, 13},
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     0,
+     true,
+     true,
+     true,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     40,
+     240,
+     40,
+     {7, 9},
+     {5, 5},
+     {1, 1},
+     {1, 1},
+     {2, 2},
+     0,
+     true,
+     true,
+     true,
+     true,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     9,
+     33,
+     17,
+     {11, 12},
+     {5, 5},
+     {2, 2},
+     {1, 1},
+     {2, 2},
+     3,
+     true,
+     true,
+     false,
+     true,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     33,
+     33,
+     50,
+     {12, 17},
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     5,
+     false,
+     true,
+     false,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {3,
+     64,
+     64,
+     5,
+     {6, 5},
+     {3, 3},
+     {2, 2},
+     {1, 1},
+     {0, 1},
+     0,
+     false,
+     true,
+     false,
+     true,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     12,
+     72,
+     72,
+     {14, 10},
+     {5, 5},
+     {2, 2},
+     {1, 1},
+     {2, 2},
+     0,
+     true,
+     false,
+     false,
+     true,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {2,
+     12,
+     72,
+     72,
+     {9, 9},
+     {3, 3},
+     {1, 1},
+     {2, 2},
+     {2, 2},
+     1,
+     true,
+     false,
+     false,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     4,
+     20,
+     8,
+     {1, 30},
+     {1, 7},
+     {1, 3},
+     {1, 1},
+     {0, 3},
+     0,
+     true,
+     true,
+     false,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
+    {1,
+     3,
+     33,
+     16,
+     {15, 29},
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     0,
+     true,
+     true,
+     false,
+     false,
+     {3, 3},
+     {2, 2},
+     {1, 1}},
+    {2,
+     3,
+     20,
+     20,
+     {9, 31},
+     {5, 5},
+     {2, 2},
+     {1, 1},
+     {2, 2},
+     2,
+     true,
+     false,
+     false,
+     true,
+     {5, 7},
+     {1, 2},
+     {0, 3}},
+    {1,
+     160,
+     300,
+     160,
+     {4, 4},
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     0,
+     true,
+     true,
+     true,
+     false,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
 };
 
 /* y = clamp(x * 1.25) as a row operation. */
@@ -75,6 +270,15 @@ static double pixel(const shape *s, const hn_chain *c, const weights *w, int64_t
   const float *p = w->x + hn_view_at(&c->x, n, 0, y, x);
   if (!s->expand) return p[ch];
   double acc = w->be[ch];
+  int64_t taps = c->window ? s->e_kernel[0] * s->e_kernel[1] : 0;
+  for (int64_t t = 0; t < taps; t++) {
+    int64_t iy = y * s->e_stride[0] + t / s->e_kernel[1] - s->e_pad[0];
+    int64_t ix = x * s->e_stride[1] + t % s->e_kernel[1] - s->e_pad[1];
+    if (iy < 0 || iy >= c->image[0] || ix < 0 || ix >= c->image[1]) continue;
+    p = w->x + hn_view_at(&c->x, n, 0, iy, ix);
+    for (int64_t k = 0; k < s->cin; k++) acc += (double)p[k] * w->we[(ch * s->cin + k) * taps + t];
+  }
+  if (taps) return clamp(acc) * (s->post ? 1.25 : 1);
   for (int64_t k = 0; k < s->cin; k++) acc += (double)p[k] * w->we[ch * s->cin + k];
   return clamp(acc) * (s->post ? 1.25 : 1);
 }
@@ -125,26 +329,33 @@ static hn_chain chain_of(const shape *s) {
     c.pad[i] = s->pad[i];
     c.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
   }
+  c.window = s->e_kernel[0] > 0;
+  int64_t read[2] = {s->in[0], s->in[1]};
+  for (int i = 0; i < 2 && c.window; i++) {
+    c.e_kernel[i] = s->e_kernel[i], c.e_stride[i] = s->e_stride[i], c.e_pad[i] = s->e_pad[i];
+    c.image[i] = read[i] = (s->in[i] - 1) * s->e_stride[i] + s->e_kernel[i] - 2 * s->e_pad[i];
+  }
   int64_t px = s->cin + s->extra, py = s->cout + s->extra;
-  c.x = (hn_view){s->in[0] * s->in[1] * px, 0, s->in[1] * px, px};
+  c.x = (hn_view){read[0] * read[1] * px, 0, read[1] * px, px};
   c.y = (hn_view){c.out[0] * c.out[1] * py, 0, c.out[1] * py, py};
   return c;
 }
 
-/* Weights of `columns` rows of k values, packed for the chain's arithmetic. */
-static void *pack(const hn_chain *c, hn_isa isa, const float *w, int64_t columns, int64_t k) {
-  if (!c->parts) {
+/* Weights of `columns` rows of cin x taps values, packed in f32 or in parts. */
+static void *pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int64_t cin, int64_t taps) {
+  int64_t k = cin * taps;
+  if (!parts) {
     float *f =
         random_floats((int64_t)hn_gemm_packed_size(hn_gemm_find(isa), (size_t)columns, (size_t)k) + 16);
-    hn_gemm_pack_weights(hn_gemm_find(isa), w, k, 1, 1, k, NULL, 1, columns, f);
+    hn_gemm_pack_weights(hn_gemm_find(isa), w, k, taps, 1, cin, NULL, taps, columns, f);
     return f;
   }
   int64_t at[HN_CHAIN_CHANNELS];
   size_t steps = (size_t)(k + HN_BF16_STEP - 1) / HN_BF16_STEP;
   for (size_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = (int64_t)i < k ? (int64_t)i : -1;
-  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, c->parts > 1) * 2 + 64);
+  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, parts > 1) * 2 + 64);
   if (!b) exit(6);
-  hn_bf16_pack(hn_bf16_find(isa), w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, c->parts > 1, b);
+  hn_bf16_pack(hn_bf16_find(isa), w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, b);
   return b;
 }
 
@@ -159,7 +370,9 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
   const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;
-  void *we = pack(c, isa, w->we, s->hidden, s->cin), *wp = pack(c, isa, w->wp, s->cout, s->hidden);
+  int64_t e_taps = c->window ? s->e_kernel[0] * s->e_kernel[1] : 1;
+  void *we = pack(c->window ? 0 : c->parts, isa, w->we, s->hidden, s->cin, e_taps),
+       *wp = pack(c->parts, isa, w->wp, s->cout, s->hidden, 1);
   float *wd = random_floats(taps * c->w_tap), *ones = random_floats(c->splits * (s->cout + 15));
   size_t work = hn_chain_scratch(c) * THREADS + hn_chain_partials(c);
   float *scratch = random_floats((int64_t)work + CANARY), *y = random_floats(ny + CANARY);
@@ -229,7 +442,7 @@ static int check_driver(void) {
     hn_chain c = chain_of(s);
     int64_t taps = s->kernel[0] * s->kernel[1];
     weights w = {random_floats(c.x.batch * s->batch),
-                 random_floats(s->hidden * s->cin),
+                 random_floats(s->hidden * s->cin * (c.window ? s->e_kernel[0] * s->e_kernel[1] : 1)),
                  random_floats(s->hidden),
                  random_floats(s->hidden * taps),
                  random_floats(s->hidden),

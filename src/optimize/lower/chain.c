@@ -1,9 +1,10 @@
-/* Chains around a depthwise convolution: (1x1 +) depthwise (+ 1x1), each with its epilogue, as one step whose
- * inner tensors live in cache only. Inverted residuals (expand + depthwise + project), separable convolutions
- * (depthwise + pointwise) and what stands before a squeeze-and-excite (expand + depthwise) are such chains,
- * found by their structure. The inner values must have no other reader. Of the chains that a depthwise
- * convolution could be part of, the one with the largest gain is made, measured where
- * all that is compared was measured, else predicted; none, when its parts are faster alone. */
+/* Chains around a depthwise convolution: (convolution +) depthwise (+ 1x1), each with its epilogue, as one
+ * step whose inner tensors live in cache only. Inverted residuals (expand + depthwise + project), separable
+ * convolutions (depthwise + pointwise), a network's first convolution with what follows and what stands
+ * before a squeeze-and-excite (expand + depthwise) are such chains, found by their structure; which
+ * convolutions may stand in front is for the tactics to say. The inner values must have no other reader. Of
+ * the chains that a depthwise convolution could be part of, the one with the largest gain is made, measured
+ * where all that is compared was measured, else predicted; none, when its parts are faster alone. */
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
@@ -110,7 +111,7 @@ static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
   const char *why;
   hn_estimate apart[3], together;
   double gain = 0, sum;
-  if (part[0] && !is_pointwise_conv(part[0])) part[0] = NULL;
+  if (part[0] && (!is_conv(part[0]) || hone_node_int(part[0]->node, "group", 1) != 1)) part[0] = NULL;
   if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
   if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
   if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -16,6 +17,11 @@ static void rows_under(const hn_chain *c, int64_t y0, int64_t y1, int64_t *lo, i
 
 /* ------------------------------------------------------------------ the plan */
 
+/* Values that a hidden one is the sum of. */
+static int64_t e_values(const hn_chain *c) {
+  return c->window ? c->e_kernel[0] * c->e_kernel[1] * c->cin : c->cin;
+}
+
 void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
   c->bands = bands, c->splits = splits;
   c->width = c->parts ? HN_BF16_PANEL : o->nr;
@@ -23,7 +29,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->stripe = max64(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
   c->w_tap = (c->hidden + 15) / 16 * 16;
   int64_t rows = div_up(c->out[0], c->bands), panels = div_up(c->panels, c->splits);
-  int64_t weights = (c->expand ? c->cin : 0) + (c->project ? c->cout : 0);
+  int64_t weights = (c->expand ? e_values(c) : 0) + (c->project ? c->cout : 0);
   /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
   bool one_group = weights * panels * c->width * 4 > (int64_t)l2 / 4;
   c->group = one_group ? rows : min64(rows, div_up(4 * o->mr, max64(c->out[1], 1)));
@@ -39,10 +45,11 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->ring_panel = c->ring_rows * c->ring_row;
   /* An odd number of cache lines spreads pixels over the sets of L1. */
   c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
+  c->e_row = c->window ? ((c->in[1] - 1) * c->e_stride[1] + c->e_kernel[1]) * c->cin : 0;
   if (!c->parts) return;
   /* The last row tile may read beyond the last pixel. */
   c->unit = HN_BF16_STEP * c->parts;
-  c->e_block = c->expand ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
+  c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
   c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
   c->middle_pitch = c->project ? c->width : 0;
 }
@@ -56,8 +63,8 @@ static int64_t p_floats(const hn_chain *c) { return c->parts ? steps_of(c->hidde
 
 /* Floats that a thread works in. */
 static size_t touched(const hn_chain *c) {
-  return (size_t)(c->slots * c->ring_panel + sum_floats(c) + e_floats(c) + p_floats(c) +
-                  c->group * c->out[1] * c->middle_pitch);
+  return (size_t)(c->slots * c->ring_panel + c->e_kernel[0] * c->e_row + 16 + sum_floats(c) + e_floats(c) +
+                  p_floats(c) + c->group * c->out[1] * c->middle_pitch);
 }
 
 /* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
@@ -88,18 +95,20 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
   lo = (double)from, hi = (double)to;
   double channels = (double)(div_up(c->panels, c->splits) * c->width), pixels = rows * (double)c->out[1];
   /* A tile has fixed costs of about 60 cycles (20 for each vector row pair) beside its k steps. */
-  double expand = c->expand ? (hi - lo) * (double)c->in[1] * channels * ((double)c->cin + 5) : 0;
+  double expand = c->expand ? (hi - lo) * (double)c->in[1] * channels * ((double)e_values(c) + 5) : 0;
   double middle = pixels * channels * (double)(c->kernel[0] * c->kernel[1] + 4);
   double columns = (double)div_up(c->cout, o->vw) * o->vw;
   double project = c->project ? pixels * columns * (channels + 5.0 * (double)div_up(c->panels, c->block)) : 0;
   double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
   if (c->parts) {
-    cycles = middle / (2 * lanes) / 0.88;
-    if (c->expand) cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
+    cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
+    if (c->expand && !c->window)
+      cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
     if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
   }
   /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
-  double weights = ((c->expand ? (double)c->cin : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
+  double weights =
+      ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
   cycles += weights / 16;
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * 4, output = pixels * (double)c->cout * 4;
   cycles += (input + output) / 16;
@@ -136,6 +145,7 @@ typedef struct work {
   int64_t b0, b1; /* panels of the block */
   int64_t p0, p1; /* panels of the task */
   float *ring, *middle;
+  float *rows; /* window: image rows with their padding */
   /* with parts: */
   float *sums; /* a block of results */
   uint16_t *e_parts, *p_parts;
@@ -235,26 +245,47 @@ static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   }
 }
 
+/* The image rows that hidden row h is made of, with zeros where they stand for padding. */
+static void bring_window(const work *w, int64_t h) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t v = 0; v < c->e_kernel[0]; v++) {
+    int64_t y = h * c->e_stride[0] + v - c->e_pad[0], left = c->e_pad[1] * c->cin;
+    float *to = w->rows + v * c->e_row;
+    bool inside = y >= 0 && y < c->image[0];
+    int64_t n = inside ? min64(c->image[1] * c->cin, c->e_row - left) : 0;
+    const float *from = inside ? w->a->x + hn_view_at(&c->x, w->n, 0, y, 0) : NULL;
+    memset(to, 0, (size_t)min64(left, c->e_row) * sizeof *to);
+    if (n > 0 && c->x.pixel == c->cin)
+      memcpy(to + left, from, (size_t)n * sizeof *to);
+    else
+      for (int64_t i = 0; i < n; i++) to[left + i] = from[i / c->cin * c->x.pixel + i % c->cin];
+    if (left + max64(n, 0) < c->e_row)
+      memset(to + left + max64(n, 0), 0, (size_t)(c->e_row - left - max64(n, 0)) * sizeof *to);
+  }
+}
+
 /* Hidden rows [h0, h1) of a panel into the ring. */
 static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_expand;
-  int64_t n0 = panel * c->width, tiles = div_up(c->in[1], a->gemm->mr);
-  hn_gemm_tile t = {.lda = c->x.pixel,
-                    .b = (const float *)a->w_expand + n0 * c->cin,
+  int64_t n0 = panel * c->width, tiles = div_up(c->in[1], a->gemm->mr), k = e_values(c);
+  hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
+                    .b = (const float *)a->w_expand + n0 * k,
                     .ldc = c->width,
-                    .k = (size_t)c->cin,
-                    .segment = (size_t)c->cin,
+                    .k = (size_t)k,
+                    .segment = (size_t)(c->window ? c->e_kernel[1] * c->cin : k),
                     .n = (uint32_t)live_channels(c, panel, panel + 1)};
+  t.skip = c->window ? c->e_row - (ptrdiff_t)t.segment : 0;
   set_epilogue(&t, e);
   if (e->bias) t.bias = e->bias + n0;
   for (int64_t h = h0; h < h1; h++) {
-    const float *x = a->x + hn_view_at(&c->x, w->n, 0, h, 0);
+    if (c->window) bring_window(w, h);
+    const float *x = c->window ? w->rows : a->x + hn_view_at(&c->x, w->n, 0, h, 0);
     float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
     for (int64_t i = 0; i < tiles; i++) {
       int64_t m0 = i * c->in[1] / tiles, m1 = (i + 1) * c->in[1] / tiles;
-      t.a = x + m0 * c->x.pixel;
+      t.a = x + m0 * t.lda;
       t.c = to + m0 * c->width;
       t.m = (uint32_t)(m1 - m0);
       a->gemm->tile(&t);
@@ -395,14 +426,14 @@ static void group(work *w) {
   int64_t lo, hi;
   rows_under(c, w->g0, w->g1, &lo, &hi);
   int64_t from = max64(lo, w->ready);
-  if (c->parts && c->expand && hi > from) {
+  if (c->parts && c->expand && !c->window && hi > from) {
     bring_rows(w, from, hi);
     a->bf16->begin((uint32_t)tile_rows(w, (hi - from) * c->in[1]));
   }
   for (w->b0 = w->p0; w->b0 < w->p1; w->b0 = w->b1) {
     w->b1 = min64(w->b0 + c->block, w->p1);
     for (int64_t p = w->b0; p < w->b1; p++) {
-      if (c->expand && c->parts)
+      if (c->expand && c->parts && !c->window)
         expand_parts(w, p, from, hi);
       else if (c->expand)
         expand_rows(w, p, from, hi);
@@ -442,7 +473,8 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   if (HN_FAULT("chain_last_row") && band == c->bands - 1) y1--;
   w.p0 = w.split * c->panels / c->splits, w.p1 = (w.split + 1) * c->panels / c->splits;
   w.ring = a->scratch + (size_t)thread * hn_chain_scratch(c);
-  w.sums = w.ring + c->slots * c->ring_panel;
+  w.rows = w.ring + c->slots * c->ring_panel;
+  w.sums = w.ring + c->slots * c->ring_panel + hn_round_up((size_t)(c->e_kernel[0] * c->e_row), 16);
   w.e_parts = (uint16_t *)(void *)(w.sums + sum_floats(c));
   w.p_parts = (uint16_t *)(void *)(w.sums + sum_floats(c) + e_floats(c));
   w.middle = w.sums + sum_floats(c) + e_floats(c) + p_floats(c);

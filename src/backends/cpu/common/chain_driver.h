@@ -26,6 +26,10 @@ typedef struct hn_chain {
   int64_t cin, hidden, cout;      /* cin == hidden without expand, cout == hidden without project */
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* of the depthwise convolution */
   hn_view x, y;
+  /* The convolution in front is mostly 1x1; one of few channels may have any kernel and stride (a network's
+   * first one). `in` is then what it gives, and `image` what it reads. */
+  int64_t window;
+  int64_t image[2], e_kernel[2], e_stride[2], e_pad[2];
   int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
   /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
@@ -35,6 +39,7 @@ typedef struct hn_chain {
   int64_t ring_rows, ring_row; /* rows of the ring; floats of one */
   int64_t ring_panel, slots;   /* floats of a panel's ring; panels that are kept */
   int64_t middle_pitch;        /* floats of a pixel of the depthwise result */
+  int64_t e_row;               /* window: floats of an image row with its padding */
   int64_t unit;                /* parts: values of a pixel in a step of 32 channels */
   int64_t e_block, p_block;    /* parts: values of a step of the input, of the depthwise result */
   int64_t stripe;              /* scratch of a thread is a multiple of so many floats */

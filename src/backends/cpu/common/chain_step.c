@@ -32,6 +32,13 @@ static bool is_pointwise(const hn_conv_attr *a) {
   return one && a->x.size[1] == a->y.size[1] && a->x.size[2] == a->y.size[2];
 }
 
+/* A network's first convolution, or one like it: any kernel over few channels. */
+static bool is_window(const hn_conv_attr *a) {
+  return a->groups == 1 && a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1 &&
+         a->dilation[1] == 1 && a->dilation[2] == 1 && a->pad[1] >= 0 && a->pad[2] >= 0 &&
+         a->kernel[1] * a->kernel[2] * a->cin <= 128;
+}
+
 /* Inner tensors are never in memory: no operation of their epilogues may read another tensor. */
 static bool inner_epilogue(const hone_step *s, hone_reason *why) {
   for (uint32_t i = 0; i < s->n_epilogue; i++)
@@ -51,7 +58,7 @@ static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_rea
     if (!s->input[weights_of(p)].constant) return hn_refuse(why, "weights are not constant");
     if (is_depthwise(&attr) && !r->depthwise)
       r->depthwise = p, a[1] = attr;
-    else if (is_pointwise(&attr) && !r->depthwise && !r->expand)
+    else if ((is_pointwise(&attr) || is_window(&attr)) && !r->depthwise && !r->expand)
       r->expand = p, a[0] = attr;
     else if (is_pointwise(&attr) && r->depthwise && !r->project)
       r->project = p, a[2] = attr;
@@ -61,24 +68,29 @@ static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_rea
   return r->depthwise || hn_refuse(why, "no depthwise convolution");
 }
 
-static size_t weight_bytes(const hn_chain *c, const hn_gemm_ops *o, int64_t columns, int64_t k) {
+/* A 1x1 convolution's weights in its arithmetic, or those of a window (parts 0): columns rows of cin x taps.
+ */
+static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns, int64_t k) {
   size_t steps = ((size_t)k + HN_BF16_STEP - 1) / HN_BF16_STEP;
-  return hn_round_up(c->parts ? hn_bf16_packed((size_t)columns, steps, c->parts > 1) * 2
-                              : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
+  return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, parts > 1) * 2
+                           : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
                      64);
 }
 
-/* w: columns rows of k values. */
-static void pack(const hn_chain *c, hn_isa isa, const float *w, int64_t columns, int64_t k, void *to) {
-  if (!c->parts) {
-    hn_gemm_pack_weights(hn_gemm_find(isa), w, k, 1, 1, k, NULL, 1, columns, to);
+static void pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int64_t cin, int64_t taps,
+                 void *to) {
+  if (!parts) {
+    hn_gemm_pack_weights(hn_gemm_find(isa), w, cin * taps, taps, 1, cin, NULL, taps, columns, to);
     return;
   }
-  int64_t at[HN_CHAIN_CHANNELS], steps = (k + HN_BF16_STEP - 1) / HN_BF16_STEP;
-  for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < k ? i : -1;
-  hn_bf16_pack(hn_bf16_find(isa), w, at, k, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1,
-               c->parts > 1, to);
+  int64_t at[HN_CHAIN_CHANNELS], steps = (cin + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
+  hn_bf16_pack(hn_bf16_find(isa), w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1,
+               parts > 1, to);
 }
+
+static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
+static int64_t e_parts(const hn_chain *c) { return c->window ? 0 : c->parts; }
 
 static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, blob_head *h,
                      hone_reason *why) {
@@ -113,16 +125,22 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, b
     c->stride[i] = a[1].stride[i + 1], c->dilation[i] = a[1].dilation[i + 1], c->pad[i] = a[1].pad[i + 1];
   }
   c->x = first->x.view, c->y = last->y.view;
+  c->window = r.expand && !is_pointwise(&a[0]);
+  for (int i = 0; i < 2 && c->window; i++) {
+    c->image[i] = a[0].x.size[i + 1], c->e_kernel[i] = a[0].kernel[i + 1];
+    c->e_stride[i] = a[0].stride[i + 1], c->e_pad[i] = a[0].pad[i + 1];
+  }
+  if (c->window && parts && o->nr != HN_BF16_PANEL) return hn_refuse(why, "tiles of another width");
   if (parts && (c->cin > HN_CHAIN_CHANNELS || c->hidden > HN_CHAIN_CHANNELS))
     return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
   hn_chain_plan(c, o, b, m->threads, m->l2);
   size_t at = hn_round_up(sizeof *h, 64);
   h->expand_at = (int64_t)at;
-  if (r.expand) at += weight_bytes(c, o, c->hidden, c->cin);
+  if (r.expand) at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
   h->depthwise_at = (int64_t)at;
   at += hn_round_up((size_t)(c->kernel[0] * c->kernel[1] * c->w_tap) * 4, 64);
   h->project_at = (int64_t)at;
-  if (r.project) at += weight_bytes(c, o, c->cout, c->hidden);
+  if (r.project) at += weight_bytes(c->parts, o, c->cout, c->hidden);
   h->ones_at = (int64_t)at;
   if (c->splits > 1) at += hn_round_up((size_t)(c->splits * ((c->cout + 15) / 16 * 16)) * 4, 64);
   h->bytes = (int64_t)at;
@@ -166,9 +184,11 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m, int
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
   if (r.expand)
-    pack(c, h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin, base + h.expand_at);
+    pack(e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin, e_taps(c),
+         base + h.expand_at);
   if (r.project)
-    pack(c, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden, base + h.project_at);
+    pack(c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden, 1,
+         base + h.project_at);
   hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
   for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++)
