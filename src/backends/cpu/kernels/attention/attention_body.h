@@ -7,25 +7,7 @@
 #include "backends/cpu/kernels/vec/vec_math.h"
 #include "base/fault.h"
 
-/* n <= VEC_W bytes as a mask of lanes. */
-static inline vm keep_lanes(const uint8_t *p, size_t n) {
-  uint8_t part[16] = {0};
-  if (n < VEC_W) p = memcpy(part, p, n);
-  return v_lt(v_zero(), v_load_u8(p));
-}
-
-static inline vf masked(vf t, const hn_mask_row *m, size_t i, size_t k) {
-  const vf value = v_set1(m->value);
-  if (m->kind == HN_MASK_ADD) {
-    const float *p = m->at;
-    return v_fma(m->step ? v_loadn(p + i, k) : v_set1(*p), value, t);
-  }
-  const uint8_t *p = m->at;
-  const bool keep = m->kind == HN_MASK_KEEP;
-  if (!m->step) return (*p != 0) == keep ? t : value;
-  const vm set = keep_lanes(p + i, k);
-  return keep ? v_sel(set, t, value) : v_sel(set, value, t);
-}
+#include "backends/cpu/kernels/attention/attention_masks.inc"
 
 /* t into x; returns its maximum and *top's. */
 static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float top) {

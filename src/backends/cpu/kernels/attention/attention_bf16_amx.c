@@ -1,0 +1,141 @@
+/* Attention around AMX tiles: all of it AVX-512 with BF16's conversions. */
+#include <string.h>
+
+#include "backends/cpu/kernels/attention/attention_bf16.h"
+#include "backends/cpu/kernels/vec/vec_math.h"
+#include "base/fault.h"
+
+#include "backends/cpu/kernels/attention/attention_masks.inc"
+#include "backends/cpu/kernels/gemm_bf16/bf16_split32.inc"
+
+enum { PANEL = HN_BF16_PANEL, TILE = HN_BF16_TILE, STEP = HN_BF16_STEP };
+
+/* t into the panels; returns the maximum of them and top. */
+static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float top) {
+  const vf s = v_set1(scale), lowest = v_set1(-__builtin_inff());
+  vf m[2] = {lowest, lowest};
+  const bool plain = n_masks == 0, added = n_masks == 1 && mask->kind == HN_MASK_ADD && mask->step == 1;
+  const float *add = added ? mask->at : NULL;
+  const vf f = v_set1(added ? mask->value : 0);
+  for (size_t i = 0; i < n; i += PANEL, x += HN_SCORE_PANEL)
+    for (size_t j = 0; j < 2 && i + 16 * j < n; j++) {
+      const size_t at = i + 16 * j, k = n - at < 16 ? n - at : 16;
+      vf t = v_mul(v_load(x + 16 * j), s);
+      if (added)
+        t = v_fma(k == 16 ? v_load(add + at) : v_loadn(add + at, k), f, t);
+      else if (!plain)
+        for (uint32_t q = 0; q < n_masks; q++) t = masked(t, &mask[q], at, k);
+      if (k < 16 && !HN_FAULT("attention_bf16_tail_max")) t = v_sel(v_first(k), t, lowest);
+      v_store(x + 16 * j, t);
+      m[j] = v_max(m[j], t);
+    }
+  return v_hmax(v_max(v_max(m[0], m[1]), v_set1(top)));
+}
+
+static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top,
+                 uint16_t *to, bool x3) {
+  const float most = scores(x, n, scale, mask, n_masks, *top);
+  *top = most;
+  const vf m = v_set1(most == -__builtin_inff() ? 0.0f : most);
+  vf s0 = v_zero(), s1 = v_zero();
+  const ptrdiff_t step = hn_bf16_a_step(x3);
+  for (size_t i = 0; i < n; i += PANEL, x += HN_SCORE_PANEL, to += step) {
+    /* What lies beyond n is -inf, or of the panel's second half nothing that may be read. */
+    const vf e0 = v_exp_nonpos(v_sub(v_load(x), m)),
+             e1 = n - i > 16 ? v_exp_nonpos(v_sub(v_load(x + 16), m)) : v_zero();
+    s0 = v_add(s0, e0);
+    s1 = v_add(s1, e1);
+    /* Weights are numbers of [0, 1], or NaN: nothing that rounding carries away. */
+    const __m512bh hi = _mm512_cvtne2ps_pbh(e1, e0);
+    _mm512_storeu_si512(to, (__m512i)hi);
+    if (x3) {
+      const __m512i h = (__m512i)hi;
+      const vf h0 = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16)),
+               h1 = _mm512_castsi512_ps(
+                   _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16));
+      _mm512_storeu_si512(to + 32, (__m512i)_mm512_cvtne2ps_pbh(v_sub(e1, h1), v_sub(e0, h0)));
+    }
+  }
+  return v_hsum(v_add(s0, s1));
+}
+
+/* 16 rows of 16 pairs become 16 rows of 16 columns. */
+static void transpose16(const __m512i *in, uint16_t *out) {
+  __m512i a[16], b[16];
+  for (int i = 0; i < 16; i += 2) {
+    a[i] = _mm512_unpacklo_epi32(in[i], in[i + 1]);
+    a[i + 1] = _mm512_unpackhi_epi32(in[i], in[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4)
+    for (int j = 0; j < 2; j++) {
+      b[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + 2 + j]);
+      b[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + 2 + j]);
+    }
+  /* b[4 g + c]: rows 4 g .. 4 g + 3, columns c, 4 + c, 8 + c, 12 + c in its quarters. */
+  for (int c = 0; c < 4; c++) {
+    const __m512i p = _mm512_shuffle_i32x4(b[c], b[4 + c], 0x88), q = _mm512_shuffle_i32x4(b[c], b[4 + c], 0xdd),
+                  r = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0x88),
+                  s = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0xdd);
+    _mm512_storeu_si512(out + 32 * c, _mm512_shuffle_i32x4(p, r, 0x88));
+    _mm512_storeu_si512(out + 32 * (4 + c), _mm512_shuffle_i32x4(q, s, 0x88));
+    _mm512_storeu_si512(out + 32 * (8 + c), _mm512_shuffle_i32x4(p, r, 0xdd));
+    _mm512_storeu_si512(out + 32 * (12 + c), _mm512_shuffle_i32x4(q, s, 0xdd));
+  }
+}
+
+static void pack_keys(const float *k, ptrdiff_t row, size_t n, size_t depth, uint16_t *panel, bool x3) {
+  const int tiles = n > 16 ? 2 : 1;
+  for (size_t d = 0; d < depth; d += STEP, panel += tiles * TILE * (x3 ? 2 : 1)) {
+    const size_t live = depth - d < STEP ? depth - d : STEP;
+    for (int t = 0; t < tiles; t++) {
+      __m512i hi[16], lo[16];
+      for (size_t j = 0; j < 16; j++) {
+        if (16 * (size_t)t + j < n)
+          split32(k + (ptrdiff_t)(16 * (size_t)t + j) * row + d, live, (uint16_t *)&hi[j],
+                  x3 ? (uint16_t *)&lo[j] : NULL);
+        else
+          hi[j] = lo[j] = _mm512_setzero_si512();
+      }
+      transpose16(hi, panel + t * TILE);
+      if (x3) transpose16(lo, panel + (tiles + t) * TILE);
+    }
+  }
+}
+
+/* Two rows of up to 32 values as pairs, in one or two tiles. */
+static inline void pairs(const uint16_t *a, const uint16_t *b, uint16_t *to, int tiles) {
+  const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
+                                         6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
+                second = _mm512_add_epi16(first, _mm512_set1_epi16(16)), x = _mm512_loadu_si512(a),
+                y = _mm512_loadu_si512(b);
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, first, y));
+  if (tiles > 1) _mm512_storeu_si512(to + TILE, _mm512_permutex2var_epi16(x, second, y));
+}
+
+static void pack_values(const float *v, ptrdiff_t row, size_t n, size_t keys, uint16_t *panel, bool x3) {
+  const int tiles = n > 16 ? 2 : 1;
+  if (HN_FAULT("attention_bf16_last_key") && keys > 1) keys--;
+  for (size_t k = 0; k < keys; k += STEP, panel += tiles * TILE * (x3 ? 2 : 1))
+    for (size_t p = 0; p < 16; p++) {
+      uint16_t hi[2][32] = {{0}}, lo[2][32] = {{0}};
+      for (size_t j = 0; j < 2; j++)
+        if (k + 2 * p + j < keys)
+          split32(v + (ptrdiff_t)(k + 2 * p + j) * row, n, hi[j], x3 ? lo[j] : NULL);
+      pairs(hi[0], hi[1], panel + 32 * p, tiles);
+      if (x3) pairs(lo[0], lo[1], panel + tiles * TILE + 32 * p, tiles);
+    }
+}
+
+static void blend(float *y, const float *c, size_t n, float keep, float take) {
+  const vf a = v_set1(keep), b = v_set1(take);
+  for (size_t i = 0; i < n; i += VEC_W) {
+    const size_t k = n - i < VEC_W ? n - i : VEC_W;
+    const vf x = v_mul(v_loadn(c + i, k), b);
+    v_storen(y + i, keep == 0 ? x : v_fma(v_loadn(y + i, k), a, x), k);
+  }
+}
+
+static const hn_attention_bf16_ops ops = {
+    .row = row, .pack_keys = pack_keys, .pack_values = pack_values, .blend = blend};
+const struct hn_kernel hn_kernel_attention_bf16_amx = {
+    .name = "attention_bf16_amx", .family = "attention", .role = "bf16", .isa = HN_ISA_AMX, .ops = &ops};
