@@ -64,8 +64,8 @@ static void count_steps(const char *name, const char *isa, const char *wanted, c
   }
 }
 
-/* How a case runs. What another arithmetic may differ by: sums and softmax weights of random operands, seen in
- * the range of the output. */
+/* How a case runs. What another arithmetic may differ by: sums and softmax weights of random operands, seen
+ * in the range of the output. */
 typedef struct way {
   const char *isa, *tactics, *precision;
   bool count; /* as in `steps:` */

@@ -5,8 +5,9 @@
  * that of its terms, and of adding n of them. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "backends/cpu/kernels/attention/attention.h"
+#include "backends/cpu/kernels/attention/attention_bf16.h"
 #include "check.h"
 
 enum { MOST = 1100 };
@@ -29,8 +30,37 @@ static uint32_t masks_of(int form, const float *add, const uint8_t *bytes, hn_ma
   return 3;
 }
 
-static void check_row(ck *c, const hn_attention_ops *ops, size_t n, enum ck_fill fill, int form, float scale,
-                      float top) {
+static float bf16_value(uint16_t h) {
+  const uint32_t u = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+
+/* The row through the kernel that works on panels; its weights come back in x. */
+static float panel_row(ck *c, const hn_attention_bf16_ops *ops, float *x, size_t n, float scale,
+                       const hn_mask_row *mask, uint32_t masks, float *top, bool x3) {
+  const size_t steps = (n + 31) / 32, row = (size_t)hn_bf16_a_row(x3), step = (size_t)hn_bf16_a_step(x3);
+  if (!n) return ops->row(x, 0, scale, mask, masks, top, NULL, x3);
+  float *panels = ck_alloc(c, (steps - 1) * HN_SCORE_PANEL + 32, 0);
+  uint16_t *a = (uint16_t *)(void *)ck_alloc(c, ((steps - 1) * step + row) / 2, 0);
+  for (size_t i = 0; i < steps * 32; i++)
+    panels[i / 32 * HN_SCORE_PANEL + i % 32] = i < n ? x[i] : NAN; /* what lies beyond must not matter */
+  const float sum = ops->row(panels, n, scale, mask, masks, top, a, x3);
+  for (size_t i = 0; i < steps * 32; i++) {
+    const uint16_t *at = a + i / 32 * step + i % 32;
+    const float w = bf16_value(at[0]) + (x3 ? bf16_value(at[32]) : 0);
+    if (i < n)
+      x[i] = w;
+    else if (!isnan(*top))
+      ck_same(c, i, w, 0);
+  }
+  return sum;
+}
+
+/* bf16: NULL, or the kernel instead of ops, with one or two parts. */
+static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf16_ops *bf16, bool x3,
+                      size_t n, enum ck_fill fill, int form, float scale, float top) {
   float *x = ck_alloc(c, n, n % 3), *add = ck_alloc(c, n ? n : 1, 1);
   /* The bytes end at the guard page, too. */
   uint8_t *bytes = (uint8_t *)ck_alloc(c, n / 4 + 1, 0) + (n / 4 + 1) * 4 - (n ? n : 1);
@@ -60,13 +90,17 @@ static void check_row(ck *c, const hn_attention_ops *ops, size_t n, enum ck_fill
   ck_case(c, "row n=%zu fill=%s form=%d scale=%g top=%g", n, ck_fill_name(fill), form, (double)scale,
           (double)top);
   float got_top = top;
-  const float got = ops->row(x, n, scale, mask, masks, &got_top);
+  const float got = bf16 ? panel_row(c, bf16, x, n, scale, mask, masks, &got_top, x3)
+                         : ops->row(x, n, scale, mask, masks, &got_top);
+  const double parts = !bf16 ? 0 : x3 ? 0x1p-16 : 0x1p-8, own = bf16 ? 0x1p-22 : 2 * CK_EPS;
   ck_near(c, n, got_top, most, top_err);
   const double m = most == -INFINITY ? 0 : most;
   for (size_t i = 0; i < n; i++) {
-    const double want = exp(t[i] - m), off = err[i] + top_err + CK_EPS * fabs(t[i] - m);
-    const double rel = isfinite(off) ? off + 2 * CK_EPS : 0;
-    ck_near(c, i, x[i], want, 1.01 * rel * want + 4 * CK_TINY);
+    const double want = exp(t[i] - m), off = err[i] + top_err + (bf16 ? 3 : 1) * CK_EPS * fabs(t[i] - m);
+    const double rel = isfinite(off) ? off + own : 0;
+    /* The conversion takes denormals as 0. */
+    const double tiny = bf16 ? 0x1p-126 : 4 * CK_TINY;
+    ck_near(c, i, x[i], want, 1.01 * (rel + (isfinite(off) ? parts : 0)) * want + tiny);
     sum += want;
     if (isfinite(want)) moved += 1.01 * rel * want + 4 * CK_TINY;
   }
@@ -84,20 +118,90 @@ static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
   ck_release_all(c);
 }
 
+static uint16_t bf16_of(float x, float *left) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  const uint16_t h = (uint16_t)((u + 0x8000) >> 16);
+  *left = x - bf16_value(h);
+  return h;
+}
+
+/* Keys or values as B: every element where the products look for it, zeros beyond. */
+static void check_pack(ck *c, const hn_attention_bf16_ops *ops, bool keys, size_t rows, size_t cols,
+                       bool x3) {
+  const size_t ld = cols + 3, n = keys ? rows : cols, k = keys ? cols : rows;
+  const size_t tiles = n > 16 ? 2 : 1, steps = (k + 31) / 32, parts = x3 ? 2 : 1;
+  float *x = ck_alloc(c, (rows - 1) * ld + cols, 0);
+  uint16_t *b = (uint16_t *)(void *)ck_alloc(c, steps * tiles * parts * 256, 0);
+  ck_fill(c, x, (rows - 1) * ld + cols, CK_RANDOM);
+  ck_case(c, "pack %s %zux%zu x%d", keys ? "keys" : "values", rows, cols, x3 ? 3 : 1);
+  if (keys)
+    ops->pack_keys(x, (ptrdiff_t)ld, rows, cols, b, x3);
+  else
+    ops->pack_values(x, (ptrdiff_t)ld, cols, rows, b, x3);
+  for (size_t kk = 0; kk < steps * 32; kk++)
+    for (size_t j = 0; j < tiles * 16; j++) {
+      const uint16_t *at =
+          b + kk / 32 * tiles * parts * 512 + j / 16 * 512 + kk % 32 / 2 * 32 + j % 16 * 2 + kk % 2;
+      const float v = kk < k && j < n ? x[keys ? j * ld + kk : kk * ld + j] : 0;
+      float left;
+      ck_same(c, kk * 32 + j, bf16_value(at[0]), bf16_value(bf16_of(v, &left)));
+      if (x3) ck_near(c, kk * 32 + j, bf16_value(at[tiles * 512]), (double)left, 0x1p-8 * fabs((double)left));
+    }
+  ck_release_all(c);
+}
+
+static void check_blend(ck *c, const hn_attention_bf16_ops *ops, size_t n) {
+  float *y = ck_alloc(c, n, 0), *x = ck_alloc(c, n, 0), old[64];
+  ck_fill(c, y, n, CK_RANDOM);
+  ck_fill(c, x, n, CK_RANDOM);
+  memcpy(old, y, n * sizeof *y);
+  ck_case(c, "blend n=%zu", n);
+  ops->blend(y, x, n, 0.75f, 0.3f);
+  for (size_t i = 0; i < n; i++)
+    ck_near(c, i, y[i], 0.75 * (double)old[i] + (double)0.3f * (double)x[i], 2 * CK_EPS);
+  for (size_t i = 0; i < n; i++) y[i] = NAN; /* not read */
+  ops->blend(y, x, n, 0, 0.5f);
+  for (size_t i = 0; i < n; i++) ck_same(c, i, y[i], 0.5f * x[i]);
+  ck_release_all(c);
+}
+
+static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
+  static const size_t lengths[] = {1, 7, 15, 16, 17, 31, 32, 33, 49, 64, 130, 509},
+                      sizes[] = {1, 8, 16, 17, 32};
+  for (int x3 = 0; x3 < 2; x3++) {
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+      for (int fill = 0; fill < CK_FILLS; fill++)
+        for (int form = 0; form < FORMS; form++)
+          check_row(c, NULL, ops, x3, lengths[l], fill, form, 0.125f, form % 2 ? -INFINITY : 3.0f);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+      for (size_t l = 0; l < 10; l++) {
+        check_pack(c, ops, true, sizes[i], lengths[l], x3);
+        check_pack(c, ops, false, lengths[l], sizes[i], x3);
+      }
+  }
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_blend(c, ops, sizes[i]);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  if (strcmp(k->role, "bf16") == 0) {
+    check_bf16(c, k->ops);
+    return;
+  }
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 64, 127, 128, 1009};
   static const float tops[] = {-INFINITY, 3.0f, 40.0f};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
     for (int fill = 0; fill < CK_FILLS; fill++)
       for (int form = 0; form < FORMS; form++)
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
-          check_row(c, k->ops, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
+          check_row(c, k->ops, NULL, false, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
   }
 }
 
 struct job {
   const hn_attention_ops *ops;
+  const hn_attention_bf16_ops *bf16;
   float *y;
   const float *x;
   size_t rows, n;
@@ -113,19 +217,31 @@ static void run_job(void *arg) {
   }
 }
 
+static void run_bf16(void *arg) {
+  struct job *j = arg;
+  static uint16_t a[17 * 33 * 64];
+  for (size_t r = 0; r < j->rows; r++) {
+    float top = -INFINITY;
+    j->bf16->row(j->y + r * 32, j->n, 0.125f, j->mask, 1, &top, a + r * 64, true);
+  }
+}
+
 static void bench(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {49, 128, 512};
+  const bool bf16 = strcmp(k->role, "bf16") == 0;
   const struct hn_kernel *scalar = hn_kernel_find("attention", "f32", HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     const size_t n = lengths[i], rows = 16;
     float *x = ck_alloc(c, n * rows, 0), *add = ck_alloc(c, n, 0);
     for (size_t q = 0; q < n; q++) add[q] = 0;
     const hn_mask_row mask = {HN_MASK_ADD, add, 1, 1.0f};
-    struct job j = {k->ops, ck_alloc(c, n * rows, 0), x, rows, n, &mask};
+    const size_t panels = (n + 31) / 32 * HN_SCORE_PANEL;
+    struct job j = {k->ops, k->ops, ck_alloc(c, bf16 ? panels : n * rows, 0), x, rows, n, &mask};
     ck_fill(c, x, n * rows, CK_RANDOM);
-    const double t = ck_time(run_job, &j);
+    ck_fill(c, j.y, bf16 ? panels : n * rows, CK_ZEROS);
+    const double t = ck_time(bf16 ? run_bf16 : run_job, &j);
     j.ops = scalar->ops;
-    const double ts = k == scalar ? 0 : ck_time(run_job, &j);
+    const double ts = k == scalar || bf16 ? 0 : ck_time(run_job, &j);
     char label[48];
     snprintf(label, sizeof label, "rows 16x%zu masked", n);
     /* scale and mask, maximum, subtract, exp, sum */

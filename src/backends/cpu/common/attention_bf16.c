@@ -52,12 +52,13 @@ static scratch scratch_of(const hn_attention_job *j, uint32_t thread) {
   return s;
 }
 
-static void pack(const hn_attention *p, const hn_attention_bf16_ops *o, const hn_attention_task *t, scratch *s,
-                 int64_t key, int64_t n) {
+static void pack(const hn_attention *p, const hn_attention_bf16_ops *o, const hn_attention_task *t,
+                 scratch *s, int64_t key, int64_t n) {
   const bool x3 = p->parts > 1;
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL)
-    o->pack_keys(t->k + (key + c) * p->k_row, p->k_row, (size_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL),
-                 (size_t)p->depth, s->k + hn_bf16_packed((size_t)c, (size_t)steps(p->depth), x3), x3);
+    o->pack_keys(t->k + (key + c) * p->k_row, p->k_row,
+                 (size_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL), (size_t)p->depth,
+                 s->k + hn_bf16_packed((size_t)c, (size_t)steps(p->depth), x3), x3);
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL)
     o->pack_values(t->v + key * p->v_row + c, p->v_row,
                    (size_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL), (size_t)n,
@@ -72,14 +73,10 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
   const hn_attention_bf16_ops *w = j->bf16_ops;
   const bool x3 = p->parts > 1;
   const ptrdiff_t a_row = hn_bf16_a_row(x3);
-  hn_bf16_tile tile = {.step = s->step,
-                       .row = a_row,
-                       .lo = 32,
-                       .rows = (uint32_t)p->tile_rows,
-                       .m = (uint32_t)m,
-                       .x3 = x3};
-  o->rows_to_steps(t->q + row * p->q_row, p->q_row, (size_t)m, (size_t)p->depth, s->q,
-                   hn_bf16_a_step(x3), x3);
+  hn_bf16_tile tile = {
+      .step = s->step, .row = a_row, .lo = 32, .rows = (uint32_t)p->tile_rows, .m = (uint32_t)m, .x3 = x3};
+  o->rows_to_steps(t->q + row * p->q_row, p->q_row, (size_t)m, (size_t)p->depth, s->q, hn_bf16_a_step(x3),
+                   x3);
   tile.a = s->q;
   tile.steps = (size_t)steps(p->depth);
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL) {
@@ -97,7 +94,9 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
     const float add = w->row(s->score + i * HN_BF16_PANEL, (size_t)n, p->scale, mask, p->n_masks, top,
                              s->weight + i * a_row, x3);
     /* The result so far shrinks as its row's maximum grows, and is divided by the sum in the end. */
-    keep[i] = key == 0 ? 0 : *top == before || HN_FAULT("attention_bf16_rescale") ? 1.0f : expf(before - *top);
+    keep[i] = key == 0                                               ? 0
+              : *top == before || HN_FAULT("attention_bf16_rescale") ? 1.0f
+                                                                     : expf(before - *top);
     *sum = (key == 0 ? 0 : *sum * keep[i]) + add;
     take[i] = 1;
     if (key + n == p->keys) {

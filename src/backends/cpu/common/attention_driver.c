@@ -119,8 +119,7 @@ static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, co
                     ptrdiff_t ldc, int64_t rows, int64_t n, int64_t k, bool accumulate) {
   const hn_gemm_ops *o = j->gemm;
   const int64_t tile_rows = j->p->tile_rows;
-  hn_gemm_tile t = {
-      .lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
+  hn_gemm_tile t = {.lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
   for (int64_t c0 = 0; c0 < n; c0 += o->nr) {
     t.n = (uint32_t)(n - c0 < o->nr ? n - c0 : o->nr);
     t.b = b + c0 * k;
@@ -171,8 +170,7 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
         weigh(p, o, &t, score + i * p->score_ld, r + i, key, n, y + i * p->y_row, &top[at + i], &sum[at + i]);
       product(j, score, p->score_ld, packed_v, y, p->y_row, m, p->depth_v, n, key > 0);
       if (key + n == p->keys)
-        for (int64_t i = 0; i < m; i++)
-          o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[at + i]);
+        for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[at + i]);
     }
   }
 }

@@ -37,7 +37,8 @@ typedef struct hn_attention {
   int64_t part_rows;  /* rows whose scores are in scratch together */
   int64_t chunk_rows; /* rows of a task */
   int64_t chunks, block, score_ld;
-  int64_t v_at, q_at, score_at, weight_at, c_at, top_at, sum_at, thread_floats; /* places in a thread's scratch */
+  int64_t v_at, q_at, score_at, weight_at, c_at, top_at, sum_at,
+      thread_floats; /* places in a thread's scratch */
 } hn_attention;
 
 void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2);

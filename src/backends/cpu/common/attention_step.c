@@ -1,5 +1,5 @@
-/* Attention steps as lowering makes them: inputs Q, K, V and up to three masks as views [batch..., rows, columns]
- * of whatever memory they lie in; masks broadcast by strides of 0. */
+/* Attention steps as lowering makes them: inputs Q, K, V and up to three masks as views [batch..., rows,
+ * columns] of whatever memory they lie in; masks broadcast by strides of 0. */
 #include "backends/cpu/common/attention_step.h"
 
 #include <string.h>

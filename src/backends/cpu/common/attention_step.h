@@ -1,5 +1,5 @@
-/* What the tactics of FusedAttention share. They differ in `parts`: 0 f32 arithmetic; 2 f32 operands split into
- * two bf16 parts each; 1 operands rounded to bf16. */
+/* What the tactics of FusedAttention share. They differ in `parts`: 0 f32 arithmetic; 2 f32 operands split
+ * into two bf16 parts each; 1 operands rounded to bf16. */
 #ifndef HN_CPU_COMMON_ATTENTION_STEP_H
 #define HN_CPU_COMMON_ATTENTION_STEP_H
 

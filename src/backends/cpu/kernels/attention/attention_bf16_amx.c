@@ -10,6 +10,19 @@
 
 enum { PANEL = HN_BF16_PANEL, TILE = HN_BF16_TILE, STEP = HN_BF16_STEP };
 
+/* exp(x) for x <= 0 as 2^n 2^r with n the integer below x log2(e): relative error below 2^-22.6 for 2^r (a
+ * polynomial, weighted minimax over [0, 1)), and |x| 2^-24 from the product. exp(-inf) = 0, NaN passes. */
+static inline vf exp_below(vf x) {
+  x = v_mul(x, v_set1(VEC_LOG2E));
+  const vf r = _mm512_reduce_ps(x, 0x9); /* x - floor(x) */
+  vf p = v_fma(v_set1(0x1.ec320ap-10f), r, v_set1(0x1.26900ep-7f));
+  p = v_fma(p, r, v_set1(0x1.c95446p-5f));
+  p = v_fma(p, r, v_set1(0x1.ebd5a8p-3f));
+  p = v_fma(p, r, v_set1(0x1.62e4f6p-1f));
+  p = v_fma(p, r, v_set1(0x1.fffffep-1f));
+  return _mm512_scalef_ps(p, x); /* takes the floor itself */
+}
+
 /* t into the panels; returns the maximum of them and top. */
 static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float top) {
   const vf s = v_set1(scale), lowest = v_set1(-__builtin_inff());
@@ -41,8 +54,8 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
   const ptrdiff_t step = hn_bf16_a_step(x3);
   for (size_t i = 0; i < n; i += PANEL, x += HN_SCORE_PANEL, to += step) {
     /* What lies beyond n is -inf, or of the panel's second half nothing that may be read. */
-    const vf e0 = v_exp_nonpos(v_sub(v_load(x), m)),
-             e1 = n - i > 16 ? v_exp_nonpos(v_sub(v_load(x + 16), m)) : v_zero();
+    const vf e0 = exp_below(v_sub(v_load(x), m)),
+             e1 = n - i > 16 ? exp_below(v_sub(v_load(x + 16), m)) : v_zero();
     s0 = v_add(s0, e0);
     s1 = v_add(s1, e1);
     /* Weights are numbers of [0, 1], or NaN: nothing that rounding carries away. */
@@ -50,7 +63,8 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
     _mm512_storeu_si512(to, (__m512i)hi);
     if (x3) {
       const __m512i h = (__m512i)hi;
-      const vf h0 = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16)),
+      const vf h0 = _mm512_castsi512_ps(
+                   _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16)),
                h1 = _mm512_castsi512_ps(
                    _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16));
       _mm512_storeu_si512(to + 32, (__m512i)_mm512_cvtne2ps_pbh(v_sub(e1, h1), v_sub(e0, h0)));
@@ -73,7 +87,8 @@ static void transpose16(const __m512i *in, uint16_t *out) {
     }
   /* b[4 g + c]: rows 4 g .. 4 g + 3, columns c, 4 + c, 8 + c, 12 + c in its quarters. */
   for (int c = 0; c < 4; c++) {
-    const __m512i p = _mm512_shuffle_i32x4(b[c], b[4 + c], 0x88), q = _mm512_shuffle_i32x4(b[c], b[4 + c], 0xdd),
+    const __m512i p = _mm512_shuffle_i32x4(b[c], b[4 + c], 0x88),
+                  q = _mm512_shuffle_i32x4(b[c], b[4 + c], 0xdd),
                   r = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0x88),
                   s = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0xdd);
     _mm512_storeu_si512(out + 32 * c, _mm512_shuffle_i32x4(p, r, 0x88));
@@ -104,8 +119,8 @@ static void pack_keys(const float *k, ptrdiff_t row, size_t n, size_t depth, uin
 
 /* Two rows of up to 32 values as pairs, in one or two tiles. */
 static inline void pairs(const uint16_t *a, const uint16_t *b, uint16_t *to, int tiles) {
-  const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
-                                         6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
+  const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7,
+                                         38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
                 second = _mm512_add_epi16(first, _mm512_set1_epi16(16)), x = _mm512_loadu_si512(a),
                 y = _mm512_loadu_si512(b);
   _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, first, y));
@@ -119,8 +134,7 @@ static void pack_values(const float *v, ptrdiff_t row, size_t n, size_t keys, ui
     for (size_t p = 0; p < 16; p++) {
       uint16_t hi[2][32] = {{0}}, lo[2][32] = {{0}};
       for (size_t j = 0; j < 2; j++)
-        if (k + 2 * p + j < keys)
-          split32(v + (ptrdiff_t)(k + 2 * p + j) * row, n, hi[j], x3 ? lo[j] : NULL);
+        if (k + 2 * p + j < keys) split32(v + (ptrdiff_t)(k + 2 * p + j) * row, n, hi[j], x3 ? lo[j] : NULL);
       pairs(hi[0], hi[1], panel + 32 * p, tiles);
       if (x3) pairs(lo[0], lo[1], panel + tiles * TILE + 32 * p, tiles);
     }
