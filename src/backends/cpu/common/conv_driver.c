@@ -21,15 +21,16 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
-  /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only. */
+  /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only.
+   */
   else if (flop > 4e8 * threads)
     want = 2 * (int64_t)threads;
   /* Too little for two threads, in cycles: 64 FLOP in each, and some for every run of taps gathered. */
   double runs = c->direct ? 0 : 16.0 * (double)(c->tiles * o->mr * c->n_runs);
   if ((flop / 64 + runs) * (double)c->groups < 6250) want = 1;
-  /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for the
-   * input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle for
-   * gathering rows. */
+  /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for
+   * the input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle
+   * for gathering rows. */
   double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
   double weights = (double)c->k * (double)c->cout * 4 / 12;
   double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) +
@@ -104,7 +105,8 @@ double hn_core_hertz(const hn_gemm_ops *o, const hone_machine *machine) {
 #define LAYERS_LIKE_THIS 32
 #define DRAM_BYTES_PER_CYCLE 3.6 /* that one core can draw */
 
-double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o, const hone_machine *machine) {
+double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o,
+                         const hone_machine *machine) {
   double far = machine->l3 ? LAYERS_LIKE_THIS * layer_bytes / (double)machine->l3 : 1;
   double share = machine->dram_bytes / (machine->threads ? machine->threads : 1) / hn_core_hertz(o, machine);
   double dram = share > 0 && share < DRAM_BYTES_PER_CYCLE ? share : DRAM_BYTES_PER_CYCLE;
@@ -116,7 +118,8 @@ double hn_overlapped_cycles(double a, double b) { return a > b ? a + 0.33 * b : 
 
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
   int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
-  double rounds = (double)div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  double rounds =
+      (double)div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   double k = (double)c->k, width = (double)(vectors * o->vw), pixels = (double)rows;
   /* A panel of one vector makes one product of each broadcast. */
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
@@ -124,7 +127,8 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
   double gather = c->direct || c->strided ? 0 : pixels * k / 16;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
-  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) + 7e-7;
+  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
+         7e-7;
 }
 
 typedef struct position {
@@ -249,16 +253,29 @@ static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, 
   t->prefetch_end = p + rows * width * (f->index + 1) / f->count;
 }
 
-/* One tile of pixels over one block of weights. */
-static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,
-                     float *scratch) {
+/* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, or those before
+ * and behind them, whose taps reach over the image's border. */
+static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, int64_t m0, int64_t m1) {
+  enum { WORTH = 4 };
+  position p = locate(c, line, m0);
+  if (!c->strided || inside(c, runs, &p, m1 - m0)) return m1;
+  p.x = 0;
+  const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)runs->taps - dx;
+  const int64_t from = dx < 0 ? div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
+  const int64_t lo = from > m0 ? from : m0, hi = min64(to, m1);
+  p.x = lo;
+  if (hi - lo < WORTH || !inside(c, runs, &p, hi - lo)) return m1;
+  return m0 < lo ? lo : hi;
+}
+
+/* Pixels m0..m1 of a tile over one block of weights. */
+static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_t m0, int64_t m1,
+                      const block *b, const ahead *f, float *scratch) {
   int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
-  int64_t line = tile / c->tiles_per_line, j = tile % c->tiles_per_line;
-  int64_t m0 = j * c->line / c->tiles_per_line, m1 = (j + 1) * c->line / c->tiles_per_line;
-  int64_t k1 = min64(k0 + c->kc, c->k);
+  int64_t line = tile / c->tiles_per_line, k1 = min64(k0 + c->kc, c->k);
   position p = locate(c, line, m0);
   const float *x = a->x + group * c->cin * c->in_k;
   hn_gemm_tile t = {.k = (size_t)(k1 - k0),
@@ -317,6 +334,18 @@ static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const b
     for (int64_t i = 0; i < m1 - m0; i++, advance(c, &p))
       hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y,
                            p.x);
+}
+
+static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,
+                     float *scratch) {
+  const hn_conv *c = a->conv;
+  const ahead none = {0};
+  int64_t line = tile / c->tiles_per_line, j = tile % c->tiles_per_line;
+  int64_t m0 = j * c->line / c->tiles_per_line, m1 = (j + 1) * c->line / c->tiles_per_line;
+  for (int64_t end; m0 < m1; m0 = end, f = &none) {
+    end = part_end(c, a->runs, line, m0, m1);
+    tile_part(a, group, tile, m0, end, b, f, scratch);
+  }
 }
 
 /* Walks the blocks of weights: K innermost, then columns. */
