@@ -112,6 +112,7 @@ static void make_inner(const char *anchor, const hone_step *s, const void *w, co
                         .n_outputs = 1,
                         .output = &t->out,
                         .cost = s->cost};
+  t->step.cost.bytes *= 4; /* codes as floats */
 }
 
 bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const hone_machine *m,

@@ -61,5 +61,5 @@ static void tile(const hn_int8_tile *t) {
 static void nothing(void) {}
 
 static const hn_int8_ops ops = {
-    .mr = MR, .nr = 16, .k_step = 4, .whole_rows = 1, .rate = 1, .begin = nothing, .end = nothing, .tile = tile};
+    .mr = MR, .nr = 16, .k_step = 4, .whole_rows = 1, .rate = 1.6, .begin = nothing, .end = nothing, .tile = tile};
 const struct hn_kernel hn_kernel_gemm_int8_avx2 = {"gemm_int8_avx2", "gemm_int8", "u8s8", HN_ISA_AVX2, &ops};

@@ -15,5 +15,5 @@ static inline __m512i dot(__m512i acc, __m512i a, __m512i b) {
 #include "backends/cpu/kernels/gemm_int8/int8_tile512.inc"
 
 static const hn_int8_ops ops = {
-    .mr = MR, .nr = 32, .k_step = 4, .whole_rows = 1, .rate = 1, .begin = nothing, .end = nothing, .tile = tile};
+    .mr = MR, .nr = 32, .k_step = 4, .whole_rows = 1, .rate = 1.4, .begin = nothing, .end = nothing, .tile = tile};
 const struct hn_kernel hn_kernel_gemm_int8_avx512 = {"gemm_int8_avx512", "gemm_int8", "u8s8", HN_ISA_AVX512, &ops};
