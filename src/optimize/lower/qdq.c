@@ -201,7 +201,7 @@ static hone_status compute(hn_lowering *l, const hn_value *v, hn_value **out, ho
   hone_status status = hn_eval_node(n, in, result, l->temp, &budget, error);
   if (status != HONE_OK) return status;
   const size_t bytes = (size_t)hone_desc_bytes(&made.desc);
-  hn_value *c = HN_NEW(l->temp, hn_value);
+  hn_value *c = HN_NEW(&l->plan->arena, hn_value); /* its slot names it as long as the plan lives */
   hone_tensor *t = HN_NEW(&l->plan->arena, hone_tensor);
   void *data = hn_arena_aligned(&l->plan->arena, bytes ? bytes : 1, HN_MEM_ALIGN);
   if (c && t && data) {

@@ -93,7 +93,7 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
   for (int64_t y = y0; y < y1; y++) {
     for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
       const int64_t iy = y * d->stride[0] + v * d->dilation[0] - d->pad[0];
-      const bool inside = v < d->kernel[0] && iy >= 0 && (iy < d->in[0] || HN_FAULT("dw8_bottom"));
+      const bool inside = v < d->kernel[0] && iy >= 0 && iy < d->in[0] - (HN_FAULT("dw8_bottom") ? 1 : 0);
       rows[v] = inside ? a->x + (n * d->in[0] + iy) * row_bytes : a->line;
     }
     for (int64_t b = b0; b < b1; b++) {

@@ -65,7 +65,7 @@ static void store(const hn_int8_tile *t, const int32_t *sums) {
   char *c = t->c;
   if (t->n > HN_INT8_BLOCK) {
     const __m512 scale1 = _mm512_loadu_ps(t->scale + HN_INT8_BLOCK);
-    const __mmask32 mask = int8_mask(HN_FAULT("int8_tail_mask") ? 32 : t->n);
+    const __mmask32 mask = int8_mask(HN_FAULT("int8_tail_mask") ? t->n - 1 : t->n);
     for (uint32_t i = 0; i < t->m; i += 2, sums += 2 * NR, c += 2 * t->ldc) {
       const __m512i s[2][2] = {{_mm512_load_si512(sums), _mm512_load_si512(sums + 16)},
                                {_mm512_load_si512(sums + NR), _mm512_load_si512(sums + NR + 16)}};
