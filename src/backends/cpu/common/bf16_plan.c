@@ -59,6 +59,14 @@ static int64_t position_bytes(const hn_bf16_conv *c) {
   return c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
 }
 
+/* Whether the weights of a task stay in L2 beside a part of the buffer: of a few blocks where no tap reaches
+ * beyond its own position, of lines of positions else. */
+static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
+  const int64_t columns = div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
+  const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
+}
+
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
  * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
@@ -86,6 +94,8 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double share = turns * (double)(div_up(c->n_blocks, m) * div_up(c->n_panels, n)) /
                        (double)(c->n_blocks * c->n_panels * c->groups);
         int64_t blocks = div_up(c->n_blocks, m), slab = shared ? blocks : min64(blocks, slab_most);
+        if (!shared && c->reach == 0 && weights_stay(c, n, l2))
+          slab = min64(slab, max64((int64_t)(l2 / 5) / (position_bytes(c) * c->block), 2));
         double slabs = (double)div_up(blocks, slab);
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
@@ -147,8 +157,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->lo = c->fold ? plane * c->n_planes : HN_BF16_STEP;
   c->buffer = (plane * c->n_planes * (c->fold ? parts : 1) + 63) / 64 * 64;
   if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
-  const double columns = (double)div_up(c->n_panels, c->n_tasks) * HN_BF16_PANEL;
-  c->blocks_outside = columns * (double)c->steps * HN_BF16_STEP * 2 * (double)parts <= (double)l2 * 0.4;
+  c->blocks_outside = weights_stay(c, c->n_tasks, l2);
   plan_chunks(c, l2);
   return true;
 }
