@@ -65,6 +65,23 @@ float hn_qlinear_w_zero(const hone_step *s, int64_t channel) {
   return code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : channel);
 }
 
+/* Adds the weights of both signs, less `zero`, to *plus and *minus (as magnitudes). */
+static void add_signs(const hone_step_tensor *w, int64_t at, int64_t n, int32_t zero, int64_t *plus,
+                      int64_t *minus) {
+  enum { CHUNK = 1 << 16 }; /* sums of 32 bits */
+  const bool is_signed = w->desc.dtype == HONE_DTYPE_I8;
+  for (const int64_t end = at + n; at < end;) {
+    const int64_t stop = end - at > CHUNK ? at + CHUNK : end;
+    int32_t sum = 0, all = 0;
+    for (; at < stop; at++) {
+      const int32_t v =
+          (is_signed ? ((const int8_t *)w->constant)[at] : ((const uint8_t *)w->constant)[at]) - zero;
+      sum += v, all += v < 0 ? -v : v;
+    }
+    *plus += (all + sum) / 2, *minus += (all - sum) / 2;
+  }
+}
+
 /* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. */
 static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
@@ -72,14 +89,11 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
   const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
                hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
   for (int64_t c = 0; c < h->q.channels; c++) {
-    const double zero = (double)hn_qlinear_w_zero(s, c);
-    double up = 0, down = 0;
-    for (int64_t at = c * per; at < n; at += stride)
-      for (int64_t i = at; i < at + per; i++) {
-        const double v = (double)code_at(w, i) - zero, a = v * lo, b = v * hi;
-        up += a > b ? a : b;
-        down -= a > b ? b : a;
-      }
+    const int32_t zero = (int32_t)hn_qlinear_w_zero(s, c);
+    int64_t plus = 0, minus = 0;
+    for (int64_t at = c * per; at < n; at += stride) add_signs(w, at, per, zero, &plus, &minus);
+    /* lo <= 0 <= hi: codes on both sides of their zero point. */
+    double up = (double)plus * hi - (double)minus * lo, down = (double)minus * hi - (double)plus * lo;
     if (h->q.biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
     if (h->q.biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
     if (up >= 16777216 || down >= 16777216)
