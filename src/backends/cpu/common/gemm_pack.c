@@ -12,6 +12,40 @@ static inline float load(const float *p) {
   return x;
 }
 
+/* Four columns whose k lies contiguous become four floats in each of four rows: a quarter of the stores. */
+typedef float quad __attribute__((vector_size(16)));
+
+static inline quad load_quad(const float *p) {
+  quad x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+static inline void turn(const float *column, ptrdiff_t sn, float *d, size_t w) {
+  quad a = load_quad(column), b = load_quad(column + sn), c = load_quad(column + 2 * sn),
+       e = load_quad(column + 3 * sn);
+  quad ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+       ce0 = __builtin_shufflevector(c, e, 0, 4, 1, 5), ce1 = __builtin_shufflevector(c, e, 2, 6, 3, 7);
+  quad row[4] = {__builtin_shufflevector(ab0, ce0, 0, 1, 4, 5), __builtin_shufflevector(ab0, ce0, 2, 3, 6, 7),
+                 __builtin_shufflevector(ab1, ce1, 0, 1, 4, 5),
+                 __builtin_shufflevector(ab1, ce1, 2, 3, 6, 7)};
+  for (size_t i = 0; i < 4; i++) memcpy(d + i * w, &row[i], sizeof row[i]);
+}
+
+/* k values of `live` columns at distance sn, contiguous in k, into rows at distance w. */
+static void turn_block(const float *b, ptrdiff_t sn, size_t k, size_t live, size_t w, float *dst) {
+  size_t j = 0;
+  for (; j + 4 <= live; j += 4) {
+    const float *column = b + (ptrdiff_t)j * sn;
+    size_t i = 0;
+    for (; i + 4 <= k; i += 4) turn(column + i, sn, dst + i * w + j, w);
+    for (; i < k; i++)
+      for (size_t c = 0; c < 4; c++) dst[i * w + j + c] = load(column + (ptrdiff_t)c * sn + (ptrdiff_t)i);
+  }
+  for (; j < live; j++)
+    for (size_t i = 0; i < k; i++) dst[i * w + j] = load(b + (ptrdiff_t)j * sn + (ptrdiff_t)i);
+}
+
 /* Rows of B contiguous: copy w floats at a time. */
 static void pack_rows(const float *b, ptrdiff_t sk, size_t k, size_t live, size_t w, float *dst) {
   for (size_t i = 0; i < k; i++, b += sk, dst += w) {
@@ -26,7 +60,8 @@ static void pack_strided(const float *b, ptrdiff_t sk, ptrdiff_t sn, size_t k, s
   enum { BLOCK = 16 };
   for (size_t k0 = 0; k0 < k; k0 += BLOCK) {
     size_t k1 = k0 + BLOCK < k ? k0 + BLOCK : k;
-    for (size_t j = 0; j < live; j++) {
+    if (sk == 1) turn_block(b + k0, sn, k1 - k0, live, w, dst + k0 * w);
+    for (size_t j = 0; j < live && sk != 1; j++) {
       const float *col = b + (ptrdiff_t)j * sn;
       for (size_t i = k0; i < k1; i++) dst[i * w + j] = load(col + (ptrdiff_t)i * sk);
     }
@@ -58,7 +93,10 @@ void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, in
      */
     for (int64_t i0 = 0; i0 < cin; i0 += BLOCK) {
       int64_t rows = cin - i0 < BLOCK ? cin - i0 : BLOCK;
-      for (size_t j = 0; j < live; j++) {
+      for (int64_t t = 0; t < n_taps && s_ci == 1; t++)
+        turn_block(w + (int64_t)c * s_co + (tap_list ? tap_list[t] : t) * s_tap + i0, s_co, (size_t)rows,
+                   live, width, panel + (size_t)(t * cin + i0) * width);
+      for (size_t j = 0; j < live && s_ci != 1; j++) {
         const float *column = w + (int64_t)(c + j) * s_co + i0 * s_ci;
         for (int64_t t = 0; t < n_taps; t++) {
           const float *tap = column + (tap_list ? tap_list[t] : t) * s_tap;
