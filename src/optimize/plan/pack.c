@@ -41,6 +41,7 @@ typedef struct packing {
   size_t scratch; /* bytes of a lane */
   lane *lanes;
   _Atomic size_t next;
+  _Atomic uint64_t read; /* bytes of small constants whose pages are still in memory */
   atomic_bool failed;
   hone_status status;
   hone_error error;
@@ -112,6 +113,18 @@ static constant *constant_of(const packing *k, uint32_t slot) {
   return c == HN_NO_SLOT ? NULL : &k->constants[c];
 }
 
+/* Lets go of a file's pages: at once where they are many, else together with others, because every time
+ * interrupts the other processors. */
+static void drop_pages(packing *k, const void *p, uint64_t bytes) {
+  enum { MANY = 1 << 20, TOGETHER = 4 << 20 };
+  if (bytes >= MANY)
+    hn_model_drop_pages(k->p->model, p, bytes);
+  else if (atomic_fetch_add(&k->read, bytes) + bytes >= TOGETHER) {
+    atomic_store(&k->read, 0);
+    hn_model_drop_all_pages(k->p->model);
+  }
+}
+
 /* Gives a slot that is read at run time its bytes for good. */
 static hone_status keep(packing *k, uint32_t root, hone_error *error) {
   hn_plan *p = k->p;
@@ -124,7 +137,7 @@ static hone_status keep(packing *k, uint32_t root, hone_error *error) {
     k->beyond = true;
     return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
   }
-  hn_model_drop_pages(p->model, s->constant, s->bytes);
+  drop_pages(k, s->constant, s->bytes);
   s->constant = data;
   s->deferred = NULL;
   p->constant_bytes += s->bytes;
@@ -197,7 +210,7 @@ static void let_go(packing *k, constant *c) {
   if (c->kept || c->bytes <= HN_SMALL_CONSTANT) return;
   bool mine = k->own_model && hn_model_owns(p->model, c->at);
   if (!mine && !hn_arena_owns(&p->arena, c->at)) {
-    hn_model_drop_pages(p->model, c->at, c->bytes);
+    drop_pages(k, c->at, c->bytes);
     return;
   }
   hn_release_pages((void *)(uintptr_t)c->at, c->bytes);
@@ -235,7 +248,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
         k->beyond = true;
         return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
       }
-      hn_model_drop_pages(p->model, r->constant, r->bytes);
+      drop_pages(k, r->constant, r->bytes);
       in[i].constant = data;
       at += bytes;
     }
@@ -306,8 +319,10 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   while (lanes > 1 && k->scratch && lanes > room / k->scratch) lanes--;
   k->lanes = hn_calloc(lanes, sizeof *k->lanes);
   if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
+  /* Beyond a certain size, the backend gives huge pages: fewer faults. */
+  size_t room_for = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
   for (uint32_t i = 0; i < lanes && k->scratch; i++)
-    if (!(k->lanes[i].scratch = p->backend->alloc(p->device, k->scratch)))
+    if (!(k->lanes[i].scratch = p->backend->alloc(p->device, room_for)))
       status = hn_fail_memory(error, k->scratch, "packing");
   if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
   for (uint32_t i = 0; i < lanes && k->scratch; i++) {
