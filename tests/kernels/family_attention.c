@@ -39,17 +39,19 @@ static float bf16_value(uint16_t h) {
 
 /* The row through the kernel that works on panels; its weights come back in x. */
 static float panel_row(ck *c, const hn_attention_bf16_ops *ops, float *x, size_t n, float scale,
-                       const hn_mask_row *mask, uint32_t masks, float *top, bool x3) {
-  const size_t steps = (n + 31) / 32, row = (size_t)hn_bf16_a_row(x3), step = (size_t)hn_bf16_a_step(x3);
-  if (!n) return ops->row(x, 0, scale, mask, masks, top, NULL, x3);
+                       const hn_mask_row *mask, uint32_t masks, float *top, uint32_t parts) {
+  const size_t steps = (n + 31) / 32, row = (size_t)hn_bf16_a_row(parts),
+               step = (size_t)hn_bf16_a_step(parts);
+  if (!n) return ops->row(x, 0, scale, mask, masks, top, NULL, parts);
   float *panels = ck_alloc(c, (steps - 1) * HN_SCORE_PANEL + 32, 0);
   uint16_t *a = (uint16_t *)(void *)ck_alloc(c, ((steps - 1) * step + row) / 2, 0);
   for (size_t i = 0; i < steps * 32; i++)
     panels[i / 32 * HN_SCORE_PANEL + i % 32] = i < n ? x[i] : NAN; /* what lies beyond must not matter */
-  const float sum = ops->row(panels, n, scale, mask, masks, top, a, x3);
+  const float sum = ops->row(panels, n, scale, mask, masks, top, a, parts);
   for (size_t i = 0; i < steps * 32; i++) {
     const uint16_t *at = a + i / 32 * step + i % 32;
-    const float w = bf16_value(at[0]) + (x3 ? bf16_value(at[32]) : 0);
+    float w = 0;
+    for (uint32_t p = parts; p-- > 0;) w += bf16_value(at[32 * p]);
     if (i < n)
       x[i] = w;
     else if (!isnan(*top))
@@ -59,7 +61,7 @@ static float panel_row(ck *c, const hn_attention_bf16_ops *ops, float *x, size_t
 }
 
 /* bf16: NULL, or the kernel instead of ops, with one or two parts. */
-static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf16_ops *bf16, bool x3,
+static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf16_ops *bf16, uint32_t parts,
                       size_t n, enum ck_fill fill, int form, float scale, float top) {
   float *x = ck_alloc(c, n, n % 3), *add = ck_alloc(c, n ? n : 1, 1);
   /* The bytes end at the guard page, too. */
@@ -90,9 +92,9 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
   ck_case(c, "row n=%zu fill=%s form=%d scale=%g top=%g", n, ck_fill_name(fill), form, (double)scale,
           (double)top);
   float got_top = top;
-  const float got = bf16 ? panel_row(c, bf16, x, n, scale, mask, masks, &got_top, x3)
+  const float got = bf16 ? panel_row(c, bf16, x, n, scale, mask, masks, &got_top, parts)
                          : ops->row(x, n, scale, mask, masks, &got_top);
-  const double parts = !bf16 ? 0 : x3 ? 0x1p-16 : 0x1p-8, own = bf16 ? 0x1p-22 : 2 * CK_EPS;
+  const double left = bf16 ? pow(0x1p-8, parts) : 0, own = bf16 ? 0x1p-22 : 2 * CK_EPS;
   ck_near(c, n, got_top, most, top_err);
   const double m = most == -INFINITY ? 0 : most;
   for (size_t i = 0; i < n; i++) {
@@ -100,7 +102,7 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
     const double rel = isfinite(off) ? off + own : 0;
     /* The conversion takes denormals as 0. */
     const double tiny = bf16 ? 0x1p-126 : 4 * CK_TINY;
-    ck_near(c, i, x[i], want, 1.01 * (rel + (isfinite(off) ? parts : 0)) * want + tiny);
+    ck_near(c, i, x[i], want, 1.01 * (rel + (isfinite(off) ? left : 0)) * want + tiny);
     sum += want;
     if (isfinite(want)) moved += 1.01 * rel * want + 4 * CK_TINY;
   }
@@ -118,35 +120,31 @@ static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
   ck_release_all(c);
 }
 
-static uint16_t bf16_of(float x, float *left) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  const uint16_t h = (uint16_t)((u + 0x8000) >> 16);
-  *left = x - bf16_value(h);
-  return h;
-}
-
 /* Keys or values as B: every element where the products look for it, zeros beyond. */
 static void check_pack(ck *c, const hn_attention_bf16_ops *ops, bool keys, size_t rows, size_t cols,
-                       bool x3) {
+                       uint32_t parts) {
   const size_t ld = cols + 3, n = keys ? rows : cols, k = keys ? cols : rows;
-  const size_t tiles = n > 16 ? 2 : 1, steps = (k + 31) / 32, parts = x3 ? 2 : 1;
+  const size_t tiles = n > 16 ? 2 : 1, steps = (k + 31) / 32;
   float *x = ck_alloc(c, (rows - 1) * ld + cols, 0);
   uint16_t *b = (uint16_t *)(void *)ck_alloc(c, steps * tiles * parts * 256, 0);
   ck_fill(c, x, (rows - 1) * ld + cols, CK_RANDOM);
-  ck_case(c, "pack %s %zux%zu x%d", keys ? "keys" : "values", rows, cols, x3 ? 3 : 1);
+  ck_case(c, "pack %s %zux%zu x%d", keys ? "keys" : "values", rows, cols, (int)(parts * (parts + 1) / 2));
   if (keys)
-    ops->pack_keys(x, (ptrdiff_t)ld, rows, cols, b, x3);
+    ops->pack_keys(x, (ptrdiff_t)ld, rows, cols, b, parts);
   else
-    ops->pack_values(x, (ptrdiff_t)ld, cols, rows, b, x3);
+    ops->pack_values(x, (ptrdiff_t)ld, cols, rows, b, parts);
   for (size_t kk = 0; kk < steps * 32; kk++)
     for (size_t j = 0; j < tiles * 16; j++) {
       const uint16_t *at =
           b + kk / 32 * tiles * parts * 512 + j / 16 * 512 + kk % 32 / 2 * 32 + j % 16 * 2 + kk % 2;
       const float v = kk < k && j < n ? x[keys ? j * ld + kk : kk * ld + j] : 0;
-      float left;
-      ck_same(c, kk * 32 + j, bf16_value(at[0]), bf16_value(bf16_of(v, &left)));
-      if (x3) ck_near(c, kk * 32 + j, bf16_value(at[tiles * 512]), (double)left, 0x1p-8 * fabs((double)left));
+      float left = v, before = 0;
+      for (uint32_t p = 0; p < parts; p++) {
+        /* Each part is the nearest to what those before leave: at most a half step of 8 bits remains. */
+        const float got = bf16_value(at[p * tiles * 512]);
+        ck_near(c, kk * 32 + j, got, (double)left, 0x1p-8 * fabs((double)left) + 0x1p-126);
+        left = v - (before += got);
+      }
     }
   ck_release_all(c);
 }
@@ -169,15 +167,15 @@ static void check_blend(ck *c, const hn_attention_bf16_ops *ops, size_t n) {
 static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
   static const size_t lengths[] = {1, 7, 15, 16, 17, 31, 32, 33, 49, 64, 130, 509},
                       sizes[] = {1, 8, 16, 17, 32};
-  for (int x3 = 0; x3 < 2; x3++) {
+  for (uint32_t parts = 1; parts <= 2; parts++) {
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
       for (int fill = 0; fill < CK_FILLS; fill++)
         for (int form = 0; form < FORMS; form++)
-          check_row(c, NULL, ops, x3, lengths[l], fill, form, 0.125f, form % 2 ? -INFINITY : 3.0f);
+          check_row(c, NULL, ops, parts, lengths[l], fill, form, 0.125f, form % 2 ? -INFINITY : 3.0f);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
       for (size_t l = 0; l < 10; l++) {
-        check_pack(c, ops, true, sizes[i], lengths[l], x3);
-        check_pack(c, ops, false, lengths[l], sizes[i], x3);
+        check_pack(c, ops, true, sizes[i], lengths[l], parts);
+        check_pack(c, ops, false, lengths[l], sizes[i], parts);
       }
   }
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_blend(c, ops, sizes[i]);
@@ -194,7 +192,7 @@ static void check(ck *c, const struct hn_kernel *k) {
     for (int fill = 0; fill < CK_FILLS; fill++)
       for (int form = 0; form < FORMS; form++)
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
-          check_row(c, k->ops, NULL, false, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
+          check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
   }
 }
@@ -222,7 +220,7 @@ static void run_bf16(void *arg) {
   static uint16_t a[17 * 33 * 64];
   for (size_t r = 0; r < j->rows; r++) {
     float top = -INFINITY;
-    j->bf16->row(j->y + r * 32, j->n, 0.125f, j->mask, 1, &top, a + r * 64, true);
+    j->bf16->row(j->y + r * 32, j->n, 0.125f, j->mask, 1, &top, a + r * 64, 2);
   }
 }
 

@@ -13,12 +13,16 @@ static int64_t share(int64_t n, int64_t parts) { return (n + parts - 1) / parts;
 static int64_t pad(int64_t n) { return share(n, FLOATS) * FLOATS; }
 static int64_t steps(int64_t k) { return share(k, HN_BF16_STEP); }
 
+static size_t packed(const hn_attention *p, int64_t n, int64_t k_steps) {
+  return hn_bf16_packed((size_t)n, (size_t)k_steps, p->parts > 1);
+}
+
 static int64_t packed_floats(const hn_attention *p, int64_t n, int64_t k) {
-  return pad((int64_t)hn_bf16_packed((size_t)n, (size_t)steps(k), p->parts > 1) / 2);
+  return pad((int64_t)packed(p, n, steps(k)) / 2);
 }
 
 void hn_attention_bf16_plan(hn_attention *p, uint32_t threads) {
-  const int64_t blocks = share(p->rows, HN_BF16_ROWS), a = hn_bf16_a_step(p->parts > 1) / 2;
+  const int64_t blocks = share(p->rows, HN_BF16_ROWS), a = hn_bf16_a_step((uint32_t)p->parts) / 2;
   p->tile_rows = share(share(p->rows, blocks ? blocks : 1), 2);
   if (p->tile_rows < 1) p->tile_rows = 1;
   p->part_rows = 2 * p->tile_rows;
@@ -48,21 +52,21 @@ static scratch scratch_of(const hn_attention_job *j, uint32_t thread) {
                .c = f + p->c_at,
                .top = f + p->top_at,
                .sum = f + p->sum_at};
-  for (int32_t i = 0; i < MAX_STEPS; i++) s.step[i] = i * (int32_t)hn_bf16_a_step(p->parts > 1);
+  for (int32_t i = 0; i < MAX_STEPS; i++) s.step[i] = i * (int32_t)hn_bf16_a_step((uint32_t)p->parts);
   return s;
 }
 
 static void pack(const hn_attention *p, const hn_attention_bf16_ops *o, const hn_attention_task *t,
                  scratch *s, int64_t key, int64_t n) {
-  const bool x3 = p->parts > 1;
+  const uint32_t parts = (uint32_t)p->parts;
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL)
     o->pack_keys(t->k + (key + c) * p->k_row, p->k_row,
                  (size_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL), (size_t)p->depth,
-                 s->k + hn_bf16_packed((size_t)c, (size_t)steps(p->depth), x3), x3);
+                 s->k + packed(p, c, steps(p->depth)), parts);
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL)
     o->pack_values(t->v + key * p->v_row + c, p->v_row,
                    (size_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL), (size_t)n,
-                   s->v + hn_bf16_packed((size_t)c, (size_t)steps(n), x3), x3);
+                   s->v + packed(p, c, steps(n)), parts);
 }
 
 /* m rows from `row` on, against n keys from `key` on. */
@@ -71,16 +75,20 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
   const hn_attention *p = j->p;
   const hn_bf16_ops *o = j->bf16;
   const hn_attention_bf16_ops *w = j->bf16_ops;
-  const bool x3 = p->parts > 1;
-  const ptrdiff_t a_row = hn_bf16_a_row(x3);
-  hn_bf16_tile tile = {
-      .step = s->step, .row = a_row, .lo = 32, .rows = (uint32_t)p->tile_rows, .m = (uint32_t)m, .x3 = x3};
-  o->rows_to_steps(t->q + row * p->q_row, p->q_row, (size_t)m, (size_t)p->depth, s->q, hn_bf16_a_step(x3),
-                   x3);
+  const uint32_t parts = (uint32_t)p->parts;
+  const ptrdiff_t a_row = hn_bf16_a_row(parts);
+  hn_bf16_tile tile = {.step = s->step,
+                       .row = a_row,
+                       .lo = 32,
+                       .rows = (uint32_t)p->tile_rows,
+                       .m = (uint32_t)m,
+                       .x3 = parts > 1};
+  o->rows_to_steps(t->q + row * p->q_row, p->q_row, (size_t)m, (size_t)p->depth, s->q, hn_bf16_a_step(parts),
+                   parts > 1);
   tile.a = s->q;
   tile.steps = (size_t)steps(p->depth);
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL) {
-    tile.b = s->k + hn_bf16_packed((size_t)c, tile.steps, x3);
+    tile.b = s->k + packed(p, c, steps(p->depth));
     tile.c = s->score + c / HN_BF16_PANEL * HN_SCORE_PANEL;
     tile.n = (uint32_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL);
     o->tile(&tile);
@@ -92,7 +100,7 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
     const float before = *top;
     hn_attention_mask_rows(p, t, row + i, key, mask);
     const float add = w->row(s->score + i * HN_BF16_PANEL, (size_t)n, p->scale, mask, p->n_masks, top,
-                             s->weight + i * a_row, x3);
+                             s->weight + i * a_row, parts);
     /* The result so far shrinks as its row's maximum grows, and is divided by the sum in the end. */
     keep[i] = key == 0                                               ? 0
               : *top == before || HN_FAULT("attention_bf16_rescale") ? 1.0f
@@ -108,7 +116,7 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
   tile.steps = (size_t)steps(n);
   tile.c = s->c;
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL) {
-    tile.b = s->v + hn_bf16_packed((size_t)c, tile.steps, x3);
+    tile.b = s->v + packed(p, c, steps(n));
     tile.n = (uint32_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL);
     o->tile(&tile);
     for (int64_t i = 0; i < m; i++)

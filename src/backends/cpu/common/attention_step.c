@@ -15,8 +15,7 @@ bool hn_attention_describe(const hone_step *s, const hone_machine *m, int32_t pa
   memset(p, 0, sizeof *p);
   p->parts = parts;
   if (parts && s->math < (parts > 1 ? HONE_MATH_F32 : HONE_MATH_BF16))
-    return hn_refuse(why, parts > 1 ? "the plan wants the operator's own sums"
-                                    : "the plan does not allow operands in bf16");
+    return hn_refuse(why, "the plan does not allow operands in %d bf16 part%s", parts, parts > 1 ? "s" : "");
   p->isa = hn_isa_of(m->isa);
   if (s->n_inputs < MASK || s->n_inputs > MASK + HN_ATTENTION_MASKS || !s->node)
     return hn_refuse(why, "not of the form that lowering makes");
@@ -82,7 +81,7 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, int32_t part
   const int64_t pad = parts ? HN_BF16_STEP : 1;
   double macs = scores * (round_up(p.depth, pad) + round_up(p.depth_v, parts ? 16 : 1));
   /* AMX does 16 multiply-adds per one of f32, about half of them with operands this small. */
-  double rate = parts ? (parts > 1 ? 8.0 / 3 : 8.0) : 0.85;
+  double rate = parts ? 16.0 / (parts * (parts + 1)) : 0.85;
   if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
   /* About 22 cycles for 16 exponentials, their scaling, maximum and sum; a cycle is 64 FLOP of a thread. */
   const double flops = 2 * macs / rate + scores * 22 / 16 * 64;

@@ -6,9 +6,40 @@
 #include "base/fault.h"
 
 #include "backends/cpu/kernels/attention/attention_masks.inc"
-#include "backends/cpu/kernels/gemm_bf16/bf16_split32.inc"
 
-enum { PANEL = HN_BF16_PANEL, TILE = HN_BF16_TILE, STEP = HN_BF16_STEP };
+#define PANEL ((size_t)HN_BF16_PANEL)
+#define TILE ((size_t)HN_BF16_TILE)
+#define STEP ((size_t)HN_BF16_STEP)
+
+static inline vf widened(__m256i h) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+
+/* What bf16 leaves of x; nothing of infinities and NaN. */
+static inline vf rest_of(vf x, vf high) {
+  const __mmask16 number = (__mmask16)~_mm512_fpclass_ps_mask(high, 0x99);
+  return _mm512_maskz_sub_ps(number, x, high);
+}
+
+/* 32 values in the parts that sum up to them. */
+static inline __attribute__((always_inline)) void split32(vf a, vf b, uint32_t parts, __m512i *out) {
+  for (uint32_t p = 0; p < parts; p++) {
+    out[p] = (__m512i)_mm512_cvtne2ps_pbh(b, a);
+    if (p + 1 == parts) return;
+    a = rest_of(a, widened(_mm512_castsi512_si256(out[p])));
+    b = rest_of(b, widened(_mm512_extracti64x4_epi64(out[p], 1)));
+  }
+}
+
+static inline __attribute__((always_inline)) void load_split32(const float *x, size_t live, uint32_t parts,
+                                                               __m512i *out) {
+  const size_t more = live > 16 ? live - 16 : 0;
+  split32(live >= 16 ? v_load(x) : v_loadn(x, live),
+          more == 16 ? v_load(x + 16)
+          : more     ? v_loadn(x + 16, more)
+                     : v_zero(),
+          parts, out);
+}
 
 /* exp(x) for x <= 0 as 2^n 2^r with n the integer below x log2(e): relative error below 2^-22.6 for 2^r (a
  * polynomial, weighted minimax over [0, 1)), and |x| 2^-24 from the product. exp(-inf) = 0, NaN passes. */
@@ -46,29 +77,21 @@ static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, ui
 }
 
 static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top,
-                 uint16_t *to, bool x3) {
+                 uint16_t *to, uint32_t parts) {
   const float most = scores(x, n, scale, mask, n_masks, *top);
   *top = most;
   const vf m = v_set1(most == -__builtin_inff() ? 0.0f : most);
   vf s0 = v_zero(), s1 = v_zero();
-  const ptrdiff_t step = hn_bf16_a_step(x3);
+  const ptrdiff_t step = hn_bf16_a_step(parts);
   for (size_t i = 0; i < n; i += PANEL, x += HN_SCORE_PANEL, to += step) {
     /* What lies beyond n is -inf, or of the panel's second half nothing that may be read. */
     const vf e0 = exp_below(v_sub(v_load(x), m)),
              e1 = n - i > 16 ? exp_below(v_sub(v_load(x + 16), m)) : v_zero();
     s0 = v_add(s0, e0);
     s1 = v_add(s1, e1);
-    /* Weights are numbers of [0, 1], or NaN: nothing that rounding carries away. */
-    const __m512bh hi = _mm512_cvtne2ps_pbh(e1, e0);
-    _mm512_storeu_si512(to, (__m512i)hi);
-    if (x3) {
-      const __m512i h = (__m512i)hi;
-      const vf h0 = _mm512_castsi512_ps(
-                   _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16)),
-               h1 = _mm512_castsi512_ps(
-                   _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16));
-      _mm512_storeu_si512(to + 32, (__m512i)_mm512_cvtne2ps_pbh(v_sub(e1, h1), v_sub(e0, h0)));
-    }
+    __m512i part[2];
+    split32(e0, e1, parts, part);
+    for (uint32_t p = 0; p < parts; p++) _mm512_storeu_si512(to + 32 * p, part[p]);
   }
   return v_hsum(v_add(s0, s1));
 }
@@ -98,45 +121,44 @@ static void transpose16(const __m512i *in, uint16_t *out) {
   }
 }
 
-static void pack_keys(const float *k, ptrdiff_t row, size_t n, size_t depth, uint16_t *panel, bool x3) {
-  const int tiles = n > 16 ? 2 : 1;
-  for (size_t d = 0; d < depth; d += STEP, panel += tiles * TILE * (x3 ? 2 : 1)) {
+static void pack_keys(const float *k, ptrdiff_t row, size_t n, size_t depth, uint16_t *panel,
+                      uint32_t parts) {
+  const size_t tiles = n > 16 ? 2 : 1;
+  for (size_t d = 0; d < depth; d += STEP, panel += tiles * TILE * parts) {
     const size_t live = depth - d < STEP ? depth - d : STEP;
-    for (int t = 0; t < tiles; t++) {
-      __m512i hi[16], lo[16];
+    for (size_t t = 0; t < tiles; t++) {
+      __m512i part[2][16];
       for (size_t j = 0; j < 16; j++) {
-        if (16 * (size_t)t + j < n)
-          split32(k + (ptrdiff_t)(16 * (size_t)t + j) * row + d, live, (uint16_t *)&hi[j],
-                  x3 ? (uint16_t *)&lo[j] : NULL);
-        else
-          hi[j] = lo[j] = _mm512_setzero_si512();
+        __m512i one[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+        if (16 * t + j < n) load_split32(k + (ptrdiff_t)(16 * t + j) * row + d, live, parts, one);
+        for (uint32_t p = 0; p < parts; p++) part[p][j] = one[p];
       }
-      transpose16(hi, panel + t * TILE);
-      if (x3) transpose16(lo, panel + (tiles + t) * TILE);
+      for (uint32_t p = 0; p < parts; p++) transpose16(part[p], panel + (p * tiles + t) * TILE);
     }
   }
 }
 
 /* Two rows of up to 32 values as pairs, in one or two tiles. */
-static inline void pairs(const uint16_t *a, const uint16_t *b, uint16_t *to, int tiles) {
+static inline void pairs(__m512i x, __m512i y, uint16_t *to, size_t tiles) {
   const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7,
                                          38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
-                second = _mm512_add_epi16(first, _mm512_set1_epi16(16)), x = _mm512_loadu_si512(a),
-                y = _mm512_loadu_si512(b);
+                second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
   _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, first, y));
   if (tiles > 1) _mm512_storeu_si512(to + TILE, _mm512_permutex2var_epi16(x, second, y));
 }
 
-static void pack_values(const float *v, ptrdiff_t row, size_t n, size_t keys, uint16_t *panel, bool x3) {
-  const int tiles = n > 16 ? 2 : 1;
+static void pack_values(const float *v, ptrdiff_t row, size_t n, size_t keys, uint16_t *panel,
+                        uint32_t parts) {
+  const size_t tiles = n > 16 ? 2 : 1;
   if (HN_FAULT("attention_bf16_last_key") && keys > 1) keys--;
-  for (size_t k = 0; k < keys; k += STEP, panel += tiles * TILE * (x3 ? 2 : 1))
+  for (size_t k = 0; k < keys; k += STEP, panel += tiles * TILE * parts)
     for (size_t p = 0; p < 16; p++) {
-      uint16_t hi[2][32] = {{0}}, lo[2][32] = {{0}};
-      for (size_t j = 0; j < 2; j++)
-        if (k + 2 * p + j < keys) split32(v + (ptrdiff_t)(k + 2 * p + j) * row, n, hi[j], x3 ? lo[j] : NULL);
-      pairs(hi[0], hi[1], panel + 32 * p, tiles);
-      if (x3) pairs(lo[0], lo[1], panel + tiles * TILE + 32 * p, tiles);
+      __m512i a[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+      __m512i b[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+      const float *x = v + (ptrdiff_t)(k + 2 * p) * row;
+      if (k + 2 * p < keys) load_split32(x, n, parts, a);
+      if (k + 2 * p + 1 < keys) load_split32(x + row, n, parts, b);
+      for (uint32_t q = 0; q < parts; q++) pairs(a[q], b[q], panel + q * tiles * TILE + 32 * p, tiles);
     }
 }
 
