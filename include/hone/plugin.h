@@ -329,6 +329,10 @@ typedef struct hone_tactic_desc {
    * Depends on nothing but its arguments. */
   bool (*accepts)(const hone_step *step, const hone_machine *machine, hone_reason *why);
   double (*cost)(const hone_step *step, const hone_machine *machine); /* predicted seconds */
+  /* 0: none. For tactics that are less exact than f32's own arithmetic: where the licence is HONE_MATH_F32
+   * their times, predicted or measured, count this much, so that accuracy is given away only for clear gains.
+   */
+  float handicap;
   hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
                       hone_error *error);
   /* Fills the plan's blob from the step's constants; NULL: no blob. */

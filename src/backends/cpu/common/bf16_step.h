@@ -59,6 +59,7 @@ hone_status hn_bf16_step_run(const hone_step_run *r, hone_error *error);
                                                     .version = 1,                                            \
                                                     .accepts = accepts,                                      \
                                                     .cost = cost,                                            \
+                                                    .handicap = (X3) ? HN_BF16X3_HANDICAP : 0,               \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
                                                     .run = hn_bf16_step_run}
