@@ -159,8 +159,8 @@ static void a_saved_plan_knows_its_steps(void **state) {
     assert_memory_equal(x.nodes, y.nodes, x.n_nodes * sizeof *x.nodes);
   }
   for (uint32_t i = 0; i < hone_plan_source_nodes(a); i++) {
-    const char *n1, *n2, *t1, *t2, *f1, *f2;
-    int32_t s1, s2;
+    const char *n1 = "", *n2 = "", *t1 = "", *t2 = "", *f1 = "", *f2 = "";
+    int32_t s1 = 0, s2 = 0;
     assert_true(hone_plan_source_node(a, i, &n1, &t1, &s1, &f1) &&
                 hone_plan_source_node(b, i, &n2, &t2, &s2, &f2));
     assert_string_equal(n1, n2);

@@ -28,8 +28,8 @@ typedef enum hn_unit_kind {
 
 enum { HN_UNIT_OPERANDS = 8 };
 
-/* A value as a part of another's memory: what Transpose, Reshape, Split and Slice make of it when nobody moves
- * the bytes. */
+/* A value as a part of another's memory: what Transpose, Reshape, Split and Slice make of it when nobody
+ * moves the bytes. */
 typedef struct hn_strided {
   hn_value *base;        /* lies row-major */
   int64_t offset;        /* of the first element, in elements */
