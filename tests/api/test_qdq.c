@@ -93,6 +93,11 @@ static hn_model *build(void) {
   hn_value *twice = op(m, "Relu", op(m, "Add", ry, op(m, "DequantizeLinear", y, number(m, s_scale), u8_p), NULL), NULL, NULL);
   result(m, op(m, "QuantizeLinear", twice, number(m, p_scale), u8_y));
 
+  hn_value *pool = op(m, "MaxPool", ry, NULL, NULL);
+  assert_true(hn_node_set_ints(pool->producer, "kernel_shape", (const int64_t[]){3, 2}, 2));
+  assert_true(hn_node_set_ints(pool->producer, "pads", (const int64_t[]){1, 0, 1, 0}, 4));
+  result(m, op(m, "QuantizeLinear", pool, number(m, y_scale), u8_y));
+
   hn_value *g =
       op(m, "DequantizeLinear", input(m, "g", 2, (const int64_t[]){3, K}), number(m, x_scale), u8_x);
   hn_value *rv = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v),
@@ -152,6 +157,7 @@ static void integers_are_exact(void **state) {
   assert_int_equal(steps_of(plan, "qlinear_conv") + steps_of(plan, "int8_conv"), 1);
   assert_int_equal(steps_of(plan, "qlinear_average"), 1);
   assert_int_equal(steps_of(plan, "qlinear_add"), 1);
+  assert_int_equal(steps_of(plan, "qlinear_max_pool"), 1);
   assert_int_equal(steps_of(plan, "qlinear_gemm") + steps_of(plan, "int8_gemm"), 1);
   assert_int_equal(steps_of(plan, "qlinear_matmul") + steps_of(plan, "int8_matmul"), 1);
   assert_int_equal(steps_of(plan, "dequantize_linear"),
@@ -162,9 +168,10 @@ static void integers_are_exact(void **state) {
   const hone_tensor *const ins[] = {&in[0], &in[1]};
   assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
   const uint8_t *y = hone_context_output(context, 0)->data, *p = hone_context_output(context, 1)->data,
-                *q = hone_context_output(context, 4)->data, *s = hone_context_output(context, 3)->data;
+                *q = hone_context_output(context, 5)->data, *s = hone_context_output(context, 3)->data,
+                *most = hone_context_output(context, 4)->data;
   const float *f = hone_context_output(context, 2)->data;
-  const int8_t *r = hone_context_output(context, 5)->data;
+  const int8_t *r = hone_context_output(context, 6)->data;
   for (int i = 0; i < M * P; i++) {
     const float a = ((float)y[i] - (float)y_zero) * y_scale, b = ((float)y[i] - (float)p_zero) * s_scale;
     const float sum = rintf((a + b) / p_scale) + (float)y_zero;
@@ -178,6 +185,14 @@ static void integers_are_exact(void **state) {
       sum += y[o * P + i] - y_zero;
     }
     assert_int_equal(p[o], code(sum, y_scale / (p_scale * (float)P), p_zero, 0, 255));
+  }
+  for (int i = 0; i < M * H * (W - 1); i++) {
+    const int v0 = i / (W - 1) % H, u = i % (W - 1), o = i / (W - 1) / H;
+    int best = 0;
+    for (int v = v0 ? v0 - 1 : 0; v <= v0 + 1 && v < H; v++)
+      for (int k = 0; k < 2; k++)
+        if (y[o * P + v * W + u + k] > best) best = y[o * P + v * W + u + k];
+    assert_int_equal(most[i], best);
   }
   for (int o = 0; o < 3; o++)
     for (int i = 0; i < P; i++) {

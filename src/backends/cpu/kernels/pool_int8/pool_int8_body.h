@@ -1,0 +1,42 @@
+/* The body of pool_int8_<tier>.c.  The including file defines bytes (a vector of BYTES codes), load, store, max_u8 and
+ * max_i8. */
+#include <string.h>
+
+#include "backends/cpu/kernels/pool_int8/pool_int8.h"
+#include "base/fault.h"
+
+static inline __attribute__((always_inline)) bytes max_of(bytes a, bytes b, const bool is_signed) {
+  return is_signed ? max_i8(a, b) : max_u8(a, b);
+}
+
+static inline __attribute__((always_inline)) void max_over(uint8_t *dst, const uint8_t *const *tap, size_t taps,
+                                                           size_t channels, const bool is_signed) {
+  size_t c = 0;
+  for (; c + BYTES <= channels; c += BYTES) {
+    bytes best = load(tap[0] + c);
+    for (size_t t = 1; t < taps; t++) best = max_of(best, load(tap[t] + c), is_signed);
+    store(dst + c, best);
+  }
+  if (c == channels) return;
+  uint8_t rest[BYTES] = {0};
+  memcpy(rest, tap[0] + c, channels - c);
+  bytes best = load(rest);
+  for (size_t t = 1; t < taps; t++) {
+    memcpy(rest, tap[t] + c, channels - c);
+    best = max_of(best, load(rest), is_signed);
+  }
+  store(rest, best);
+  memcpy(dst + c, rest, channels - c);
+}
+
+static void max(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, bool is_signed) {
+  if (HN_FAULT("pool_int8_last_tap") && taps > 1) taps--;
+  if (taps == 0)
+    memset(dst, is_signed ? 0x80 : 0, channels);
+  else if (is_signed && !HN_FAULT("pool_int8_sign"))
+    max_over(dst, tap, taps, channels, true);
+  else
+    max_over(dst, tap, taps, channels, false);
+}
+
+static const hn_pool_int8_ops table = {.max = max};
