@@ -7,7 +7,7 @@
 
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
 
-enum { MR = 32, NR = 32, STEP = 64, TILE = 16 };
+enum { MR = 32, NR = INT8_NR, STEP = 64, TILE = 16 };
 
 /* Tiles 0..3 are sums (row tile, column tile), 4 and 5 hold A, 6 and 7 B. */
 static void begin(void) {
@@ -59,28 +59,6 @@ static inline __attribute__((always_inline)) void products(const hn_int8_tile *t
   if (mt > 1 && nt > 1) _tile_stored(3, sums + TILE * NR + HN_INT8_BLOCK, NR * 4);
 }
 
-static void store(const hn_int8_tile *t, const int32_t *sums) {
-  const __m512i zero = _mm512_set1_epi16((short)(HN_FAULT("int8_zero") ? 0 : t->zero));
-  const __m512 scale0 = _mm512_loadu_ps(t->scale);
-  char *c = t->c;
-  if (t->n > HN_INT8_BLOCK) {
-    const __m512 scale1 = _mm512_loadu_ps(t->scale + HN_INT8_BLOCK);
-    const __mmask32 mask = int8_mask(HN_FAULT("int8_tail_mask") ? t->n - 1 : t->n);
-    for (uint32_t i = 0; i < t->m; i += 2, sums += 2 * NR, c += 2 * t->ldc) {
-      const __m512i s[2][2] = {{_mm512_load_si512(sums), _mm512_load_si512(sums + 16)},
-                               {_mm512_load_si512(sums + NR), _mm512_load_si512(sums + NR + 16)}};
-      int8_store_2x32(s, scale0, scale1, zero, t->is_signed, mask, c, t->ldc, i + 1 == t->m);
-    }
-    return;
-  }
-  const __mmask16 mask = (__mmask16)int8_mask(t->n);
-  for (uint32_t i = 0; i < t->m; i += 4, sums += 4 * NR, c += 4 * t->ldc) {
-    const __m512i s[4] = {_mm512_load_si512(sums), _mm512_load_si512(sums + NR), _mm512_load_si512(sums + 2 * NR),
-                          _mm512_load_si512(sums + 3 * NR)};
-    int8_store_4x16(s, t->m - i < 4 ? (int)(t->m - i) : 4, scale0, zero, t->is_signed, mask, c, t->ldc);
-  }
-}
-
 static void tile(const hn_int8_tile *t) {
   _Alignas(64) int32_t sums[MR * NR];
   const bool two = t->m > TILE, wide = t->n > HN_INT8_BLOCK;
@@ -88,7 +66,7 @@ static void tile(const hn_int8_tile *t) {
   else if (two) products(t, 2, 1, sums);
   else if (wide) products(t, 1, 2, sums);
   else products(t, 1, 1, sums);
-  store(t, sums);
+  int8_store(t, sums);
 }
 
 static const hn_int8_ops ops = {
