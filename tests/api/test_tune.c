@@ -201,7 +201,8 @@ static void test_tie_keeps_the_cost_models_choice(void **state) {
 
 static void test_margin(void **state) {
   (void)state;
-  hn_trial a = {.median = 1.00, .spread = 0.001}, b = {.median = 1.01, .spread = 0.001};
+  hn_trial a = {.median = 1.00, .spread = 0.001, .handicap = 1},
+           b = {.median = 1.01, .spread = 0.001, .handicap = 1};
   assert_false(hn_trial_beats(&a, &b)); /* clear, but too little */
   b.median = 1.05;
   assert_true(hn_trial_beats(&a, &b));
