@@ -286,12 +286,15 @@ static void test_quantised_faults(void **state) {
 #ifndef HN_FAULTS
   skip();
 #else
-  static const char *const faults[] = {
-      "conv_last_tile",       "conv_left_padding",     "conv_right_padding",  "conv_skip_last_k_block",
-      "depthwise_edge",       "depthwise_last_row",    "depthwise_last_slab", "depthwise_no_bias",
-      "depthwise_row_origin", "depthwise_tail_mask",   "gemm_last_k",         "gemm_no_accumulate",
-      "gemm_no_bias",         "gemm_pack_last_column", "gemm_tail_mask",      "move_last_chunk",
-      "pointwise_last_tile",  "qlinear_zero",          "quantize_tail"};
+  static const char *const faults[] = {"conv_last_tile",         "conv_left_padding", "conv_right_padding",
+                                       "conv_skip_last_k_block", "depthwise_edge",    "depthwise_last_row",
+                                       "depthwise_last_slab",    "depthwise_no_bias", "depthwise_row_origin",
+                                       "depthwise_tail_mask",    "dw8_bottom",        "dw8_padding",
+                                       "dw8_tail_mask",          "dw8_zero",          "gemm_last_k",
+                                       "gemm_no_accumulate",     "gemm_no_bias",      "gemm_pack_last_column",
+                                       "gemm_tail_mask",         "int8_last_k",       "int8_left_padding",
+                                       "int8_tail_mask",         "int8_zero",         "move_last_chunk",
+                                       "pointwise_last_tile",    "qlinear_zero",      "quantize_tail"};
   int caught = 0;
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     int missed = try_fault(faults[i], "quantised");
