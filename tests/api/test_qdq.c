@@ -90,7 +90,8 @@ static hn_model *build(void) {
                      number(m, 0.01f), i8_0);
   result(m, op(m, "Conv", ry, rw2, NULL));
 
-  hn_value *twice = op(m, "Relu", op(m, "Add", ry, op(m, "DequantizeLinear", y, number(m, s_scale), u8_p), NULL), NULL, NULL);
+  hn_value *twice = op(
+      m, "Relu", op(m, "Add", ry, op(m, "DequantizeLinear", y, number(m, s_scale), u8_p), NULL), NULL, NULL);
   result(m, op(m, "QuantizeLinear", twice, number(m, p_scale), u8_y));
 
   hn_value *pool = op(m, "MaxPool", ry, NULL, NULL);

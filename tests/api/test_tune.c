@@ -209,6 +209,10 @@ static void test_margin(void **state) {
   assert_false(hn_trial_beats(&b, &a));
   b.spread = 0.06;
   assert_false(hn_trial_beats(&a, &b)); /* noise */
+  b.spread = 0.001;
+  a.handicap = 1.2;
+  assert_false(hn_trial_beats(&a, &b)); /* faster, but less exact */
+  assert_true(hn_trial_beats(&b, &a));
 }
 
 static bool stop_after_first(void *arg, uint32_t done, uint32_t total, double left) {

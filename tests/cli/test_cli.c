@@ -68,8 +68,10 @@ static void assert_no_leftovers(void) {
 
 /* Exit code, and one line on standard error that starts as every error does and holds `words`. */
 static void expect_error(process p, int code, const char *words) {
-  if (p.code != code || strncmp(p.err, "hone: error: ", 13) != 0 || count_lines(p.err) != 1 ||
-      !strstr(p.err, words))
+  const char *err = p.err, *busy = strstr(err, "while the peaks were measured");
+  if (busy && busy < strchr(err, '\n')) err = strchr(err, '\n') + 1; /* true, and said before the error */
+  if (p.code != code || strncmp(err, "hone: error: ", 13) != 0 || count_lines(err) != 1 ||
+      !strstr(err, words))
     fail_msg("exit %d (wanted %d), '%s' (wanted '%s')", p.code, code, p.err, words);
   assert_string_equal(p.out, "");
   process_free(&p);
@@ -366,9 +368,8 @@ static void test_run_files(void **state) {
   assert_int_equal(json_array_size(json_object_get(doc, "outputs")), 3);
   json_decref(doc);
   process_free(&p);
-  /* the same seed gives the same answer, whatever the threads (from level 2 on they may choose other tactics)
-   */
-  p = RUN("run", tiny, "--output-dir", "outs/c", "--seed", "5", "-t", "1", "--level", "1");
+  /* the same seed gives the same answer */
+  p = RUN("run", tiny, "--output-dir", "outs/c", "--seed", "5", "--level", "1");
   assert_int_equal(p.code, 0);
   process_free(&p);
   char command[200];
