@@ -138,7 +138,10 @@ double ck_roof_seconds(hn_isa isa, const ck_work *w, const char **which) {
   const struct {
     const char *name;
     double seconds;
-  } roof[] = {{w->unit == CK_F32 ? "arithmetic" : "bf16", operations(isa, w) / ck_peak_flops(isa, w->unit)},
+  } roof[] = {{w->unit == CK_F32    ? "arithmetic"
+               : w->unit == CK_BF16 ? "bf16"
+                                    : "int8",
+               operations(isa, w) / ck_peak_flops(isa, w->unit)},
               {"division", w->divisions > 0 ? w->divisions / ck_divide_rate(isa) : 0},
               {"reading", seconds_for(isa, false, w->read, footprint)},
               {"writing", seconds_for(isa, true, w->written, footprint)}};
