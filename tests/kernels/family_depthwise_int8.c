@@ -1,5 +1,5 @@
-/* Family "depthwise_int8" through its driver: depthwise convolutions of codes, element for element against sums of
- * 64-bit integers. */
+/* Family "depthwise_int8" through its driver: depthwise convolutions of codes, element for element against
+ * sums of 64-bit integers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static hn_dw8 describe(const shape *s, uint32_t threads, int64_t extra_out) {
   hn_dw8 d = {.batch = s->batch, .channels = s->channels, .flip = s->flip, .is_signed = s->is_signed};
   d.zero = s->is_signed ? -9 : 37, d.padding = s->flip ? 133 : 101;
   for (int i = 0; i < 2; i++) {
-    d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i], d.dilation[i] = s->dilation[i];
+    d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i],
+    d.dilation[i] = s->dilation[i];
     d.pad[i] = s->pad[i];
     d.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
   }
@@ -39,8 +40,8 @@ static int64_t weight_at(const shape *s, const uint8_t *w, int64_t i) {
   return s->is_u8 ? (int64_t)w[i] - 128 : (int8_t)w[i];
 }
 
-static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const uint8_t *w, int64_t n, int64_t y0,
-                      int64_t x0, int64_t c) {
+static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const uint8_t *w, int64_t n,
+                      int64_t y0, int64_t x0, int64_t c) {
   int64_t sum = 0;
   for (int64_t v = 0; v < d->kernel[0]; v++)
     for (int64_t u = 0; u < d->kernel[1]; u++) {
@@ -59,9 +60,11 @@ static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const u
 static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t threads, bool extreme) {
   const int64_t extra = threads == 1 ? 0 : 3;
   const hn_dw8 d = describe(s, threads, extra);
-  ck_case(c, "batch=%d channels=%d in=%dx%d kernel=%dx%d stride=%d dilation=%d pad=%d flip=%d extreme=%d threads=%u",
-          (int)s->batch, (int)s->channels, (int)s->in[0], (int)s->in[1], (int)s->kernel[0], (int)s->kernel[1],
-          (int)s->stride[1], (int)s->dilation[1], (int)s->pad[1], s->flip, extreme, threads);
+  ck_case(
+      c,
+      "batch=%d channels=%d in=%dx%d kernel=%dx%d stride=%d dilation=%d pad=%d flip=%d extreme=%d threads=%u",
+      (int)s->batch, (int)s->channels, (int)s->in[0], (int)s->in[1], (int)s->kernel[0], (int)s->kernel[1],
+      (int)s->stride[1], (int)s->dilation[1], (int)s->pad[1], s->flip, extreme, threads);
   const int64_t taps = d.kernel[0] * d.kernel[1], pixels = d.batch * d.out[0] * d.out[1];
   const size_t n_x = (size_t)(d.batch * d.in[0] * d.in[1] * d.in_pitch), n_w = (size_t)(d.channels * taps),
                n_y = (size_t)(pixels * d.out_pitch - extra), values = hn_dw8_values(&d);
@@ -70,8 +73,10 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   int8_t *packed = (int8_t *)bytes_at_guard(c, hn_dw8_weights(&d));
   int32_t *bias = calloc(values, sizeof *bias);
   float *scale = calloc(values, sizeof *scale);
-  for (size_t i = 0; i < n_x; i++) x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
-  for (size_t i = 0; i < n_w; i++) w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_x; i++)
+    x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_w; i++)
+    w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
   memset(y, 0xa5, n_y);
   hn_dw8_pack(&d, w, s->is_u8, packed, bias);
   hn_dw8_fill_line(&d, line);
@@ -85,9 +90,13 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
     const int64_t ch = (int64_t)i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel((int64_t)i % HN_DW8_BLOCK);
     if (ch >= d.channels) continue;
     for (int64_t p = 0; p < pixels; p++) {
-      const int64_t sum = bias[i] + oracle(s, &d, x, w, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0], p % d.out[1], ch);
+      const int64_t sum =
+          bias[i] + oracle(s, &d, x, w, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0], p % d.out[1], ch);
       const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
-                  v = rintf((float)sum * scale[i]) + (float)d.zero, want = v < lo ? lo : v > hi ? hi : v;
+                  v = rintf((float)sum * scale[i]) + (float)d.zero,
+                  want = v < lo   ? lo
+                         : v > hi ? hi
+                                  : v;
       const uint8_t got = y[p * d.out_pitch + ch];
       ck_same(c, (size_t)(p * d.out_pitch + ch), s->is_signed ? (float)(int8_t)got : (float)got, want);
     }
@@ -138,7 +147,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
                             {1, 96, {112, 112}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, false, false},
                             {1, 576, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
                             {1, 240, {28, 28}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, false, false, false}};
-  static const char *const names[] = {"3x3 144ch 56x56", "3x3 s2 96ch 112x112", "3x3 576ch 14x14", "5x5 240ch 28x28"};
+  static const char *const names[] = {"3x3 144ch 56x56", "3x3 s2 96ch 112x112", "3x3 576ch 14x14",
+                                      "5x5 240ch 28x28"};
   const struct hn_kernel *scalar = hn_kernel_find("depthwise_int8", "u8s8", HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
     const hn_dw8 d = describe(&s[i], 1, 0);

@@ -26,10 +26,17 @@ static uint8_t *bytes_at_guard(ck *c, size_t n) {
 }
 
 static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t threads, bool *ok) {
-  hn_int8_conv c = {.batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout, .zero = s->is_signed ? -9 : 37,
-                    .flip = s->flip, .is_signed = s->is_signed, .padding = s->flip ? 133 : 101};
+  hn_int8_conv c = {.batch = s->batch,
+                    .groups = s->groups,
+                    .cin = s->cin,
+                    .cout = s->cout,
+                    .zero = s->is_signed ? -9 : 37,
+                    .flip = s->flip,
+                    .is_signed = s->is_signed,
+                    .padding = s->flip ? 133 : 101};
   for (int i = 0; i < 3; i++) {
-    c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i], c.dilation[i] = s->dilation[i];
+    c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i],
+    c.dilation[i] = s->dilation[i];
     c.pad[i] = s->pad[i];
     c.out[i] = (s->in[i] + 2 * s->pad[i] - (s->kernel[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
   }
@@ -44,13 +51,14 @@ static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t thre
 static int64_t value(const shape *s, uint8_t byte) { return s->flip ? (int8_t)byte + 128 : byte; }
 
 /* Sum of one output of channel j of group g. */
-static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const uint8_t *w, int64_t row, int64_t g,
-                      int64_t j) {
+static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const uint8_t *w, int64_t row,
+                      int64_t g, int64_t j) {
   int64_t at[3], n = row, sum = 0;
   for (int i = 2; i >= 0; i--) at[i] = n % p->out[i], n /= p->out[i];
   const int64_t taps = p->kernel[0] * p->kernel[1] * p->kernel[2];
   for (int64_t tap = 0; tap < taps; tap++) {
-    const int64_t t[3] = {tap / p->kernel[2] / p->kernel[1], tap / p->kernel[2] % p->kernel[1], tap % p->kernel[2]};
+    const int64_t t[3] = {tap / p->kernel[2] / p->kernel[1], tap / p->kernel[2] % p->kernel[1],
+                          tap % p->kernel[2]};
     int64_t pixel = n;
     bool inside = true;
     for (int i = 0; i < 3; i++) {
@@ -70,17 +78,22 @@ static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, c
 static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, bool extreme) {
   bool ok;
   const hn_int8_conv p = describe(s, o, threads, &ok);
-  ck_case(c, "batch=%d groups=%d %d->%d in=%dx%dx%d kernel=%dx%dx%d stride=%d pad=%d flip=%d extreme=%d threads=%u",
-          (int)s->batch, (int)s->groups, (int)s->cin, (int)s->cout, (int)s->in[0], (int)s->in[1], (int)s->in[2],
-          (int)s->kernel[0], (int)s->kernel[1], (int)s->kernel[2], (int)s->stride[2], (int)s->pad[2], s->flip, extreme,
-          threads);
+  ck_case(
+      c,
+      "batch=%d groups=%d %d->%d in=%dx%dx%d kernel=%dx%dx%d stride=%d pad=%d flip=%d extreme=%d threads=%u",
+      (int)s->batch, (int)s->groups, (int)s->cin, (int)s->cout, (int)s->in[0], (int)s->in[1], (int)s->in[2],
+      (int)s->kernel[0], (int)s->kernel[1], (int)s->kernel[2], (int)s->stride[2], (int)s->pad[2], s->flip,
+      extreme, threads);
   ck_true(c, ok, "the driver refuses");
   if (!ok) return;
   const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
   const size_t n_w = (size_t)(p.groups * p.cout * p.k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
-  uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w), *y = bytes_at_guard(c, n_y);
-  for (size_t i = 0; i < (size_t)p.in_bytes; i++) x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
-  for (size_t i = 0; i < n_w; i++) w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
+  uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w),
+          *y = bytes_at_guard(c, n_y);
+  for (size_t i = 0; i < (size_t)p.in_bytes; i++)
+    x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_w; i++)
+    w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
   memset(y, 0xa5, n_y);
   int8_t *packed = aligned_alloc(64, hn_int8_round(weights * (size_t)p.groups, 64));
   int32_t *bias = calloc(columns * (size_t)p.groups, sizeof *bias);
@@ -88,18 +101,21 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   uint8_t *scratch = bytes_at_guard(c, hn_int8_workspace(&p, o, 3));
   const int64_t taps = p.k / p.cin;
   for (int64_t g = 0; g < p.groups; g++) {
-    hn_int8_pack(&p, w + g * p.cout * p.k, s->is_u8, p.k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns);
+    hn_int8_pack(&p, w + g * p.cout * p.k, s->is_u8, p.k, 1, taps, packed + (size_t)g * weights,
+                 bias + (size_t)g * columns);
     for (int64_t j = 0; j < p.cout; j++) {
       int64_t sum = 0;
       for (int64_t k = 0; k < p.k; k++)
-        sum += s->is_u8 ? (int64_t)w[(g * p.cout + j) * p.k + k] - 128 : (int8_t)w[(g * p.cout + j) * p.k + k];
+        sum +=
+            s->is_u8 ? (int64_t)w[(g * p.cout + j) * p.k + k] - 128 : (int8_t)w[(g * p.cout + j) * p.k + k];
       int32_t *b = &bias[(size_t)g * columns + (size_t)j];
       ck_same(c, (size_t)j, (float)*b, (float)sum);
       *b = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)(p.padding * sum);
       scale[(size_t)g * columns + (size_t)j] = (extreme ? 0.00002f : 0.0004f) * (float)(1 + ck_random(c) % 9);
     }
   }
-  hn_int8_args a = {.conv = &p, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
+  hn_int8_args a = {
+      .conv = &p, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
   hn_int8_exec(&a, serial, NULL);
   for (int64_t r = 0; r < p.rows; r++) {
     for (int64_t g = 0; g < p.groups; g++)
@@ -107,9 +123,13 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
         const size_t column = (size_t)g * columns + (size_t)j;
         const int64_t sum = oracle(s, &p, x, w, r, g, j) + bias[column];
         const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
-                    v = rintf((float)sum * scale[column]) + (float)p.zero, want = v < lo ? lo : v > hi ? hi : v;
+                    v = rintf((float)sum * scale[column]) + (float)p.zero,
+                    want = v < lo   ? lo
+                           : v > hi ? hi
+                                    : v;
         const uint8_t got = y[r * p.out_pitch + g * p.cout + j];
-        ck_same(c, (size_t)(r * p.out_pitch + g * p.cout + j), s->is_signed ? (float)(int8_t)got : (float)got, want);
+        ck_same(c, (size_t)(r * p.out_pitch + g * p.cout + j), s->is_signed ? (float)(int8_t)got : (float)got,
+                want);
       }
     for (int64_t j = 0; j < s->extra_out && r + 1 < p.rows; j++)
       ck_true(c, y[r * p.out_pitch + p.groups * p.cout + j] == 0xa5, "bytes between pixels are written");
@@ -120,8 +140,10 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   ck_release_all(c);
 }
 
-#define ONE {1, 1, 1}
-#define NONE {0, 0, 0}
+#define ONE                                                                                                  \
+  { 1, 1, 1 }
+#define NONE                                                                                                 \
+  { 0, 0, 0 }
 
 static void check(ck *c, const struct hn_kernel *k) {
   static const shape shapes[] = {
@@ -172,11 +194,13 @@ static double seconds(const hn_int8_ops *o, const shape *s) {
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
-  static const shape s[] = {{1, 1, 256, 256, {1, 14, 14}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
-                            {1, 1, 24, 144, {1, 56, 56}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
-                            {1, 1, 64, 64, {1, 56, 56}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20},
-                            {1, 1, 3, 32, {1, 224, 224}, {1, 3, 3}, {1, 2, 2}, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20}};
-  static const char *const names[] = {"1x1 256->256 14x14", "1x1 24->144 56x56", "3x3 64->64 56x56", "3x3 s2 3->32 224x224"};
+  static const shape s[] = {
+      {1, 1, 256, 256, {1, 14, 14}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 24, 144, {1, 56, 56}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 64, 64, {1, 56, 56}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20},
+      {1, 1, 3, 32, {1, 224, 224}, {1, 3, 3}, {1, 2, 2}, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20}};
+  static const char *const names[] = {"1x1 256->256 14x14", "1x1 24->144 56x56", "3x3 64->64 56x56",
+                                      "3x3 s2 3->32 224x224"};
   const struct hn_kernel *scalar = hn_kernel_find("gemm_int8", "u8s8", HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
     bool ok;

@@ -42,7 +42,8 @@ static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   ck_release_all(c);
 }
 
-/* Scales that are multiples of each other make many quotients lie in the middle between two integers, or almost. */
+/* Scales that are multiples of each other make many quotients lie in the middle between two integers, or
+ * almost. */
 static void check_add(ck *c, const struct hn_quantize_ops *ops, size_t n, int form) {
   const hn_quantize_add p = {.a_scale = form & 8 ? 0.15f : 0.0213f,
                              .a_zero = form & 1 ? -7 : 113,

@@ -20,13 +20,15 @@ enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
 
 static const struct {
   const char *op_type, *anchor;
-  enum { WEIGHTS, ONE, TWO, SAME } operands; /* x and weights; x; x and another like it; x in the codes of y */
-} kinds[] = {{"Conv", "QLinearConv", WEIGHTS},
-             {"MatMul", "QLinearMatMul", WEIGHTS},
-             {"Gemm", "QLinearGemm", WEIGHTS},
-             {"Add", "QLinearAdd", TWO},
-             {"Sum", "QLinearAdd", TWO},
-             {"GlobalAveragePool", "QLinearAveragePool", ONE},
+  enum {
+    WEIGHTS,
+    ONE,
+    TWO,
+    SAME
+  } operands; /* x and weights; x; x and another like it; x in the codes of y */
+} kinds[] = {{"Conv", "QLinearConv", WEIGHTS},   {"MatMul", "QLinearMatMul", WEIGHTS},
+             {"Gemm", "QLinearGemm", WEIGHTS},   {"Add", "QLinearAdd", TWO},
+             {"Sum", "QLinearAdd", TWO},         {"GlobalAveragePool", "QLinearAveragePool", ONE},
              {"MaxPool", "QLinearMaxPool", SAME}};
 
 static bool is_op(const hone_node *n, const char *op_type) {
@@ -121,7 +123,8 @@ static bool find(const hn_unit *u, found *f) {
   *f = (found){.anchor = kinds[k].anchor, .node = n, .x = dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
   if (kinds[k].operands == TWO) {
-    if (n->n_in != 2 || !(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0])) return false;
+    if (n->n_in != 2 || !(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0]))
+      return false;
   } else if (kinds[k].operands == WEIGHTS) {
     f->w = dequantised(n->in[1]);
     if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;

@@ -72,7 +72,10 @@ bool hn_attention_describe(const hone_step *s, const hone_machine *m, int32_t pa
   return true;
 }
 
-static double round_up(int64_t n, int64_t to) { return (double)((n + to - 1) / to * to); }
+static double round_up(int64_t n, int64_t to) {
+  const int64_t whole = (n + to - 1) / to;
+  return (double)(whole * to);
+}
 
 double hn_attention_cost(const hone_step *s, const hone_machine *m, int32_t parts) {
   hn_attention p;

@@ -43,9 +43,7 @@ double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double 
   return 2 * outputs * taps / (peak * 0.5 * o->rate) + outputs * 6 / peak + bytes / cache + 3e-6;
 }
 
-size_t hn_dw8_weights(const hn_dw8 *d) {
-  return (size_t)(d->blocks * d->groups * d->kernel[1]) * HN_DW8_TAP;
-}
+size_t hn_dw8_weights(const hn_dw8 *d) { return (size_t)(d->blocks * d->groups * d->kernel[1]) * HN_DW8_TAP; }
 size_t hn_dw8_values(const hn_dw8 *d) { return (size_t)d->blocks * HN_DW8_BLOCK; }
 size_t hn_dw8_line(const hn_dw8 *d) { return (size_t)(d->in[1] * d->in_pitch); }
 
@@ -61,7 +59,8 @@ void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_
           const int64_t at = (c * d->kernel[0] + v) * d->kernel[1] + u;
           if (c < d->channels && v < d->kernel[0])
             value = is_u8 ? (int8_t)(((const uint8_t *)w)[at] - 128) : ((const int8_t *)w)[at];
-          dst[((b * d->groups + v / HN_DW8_ROWS) * d->kernel[1] + u) * HN_DW8_TAP + 4 * j + v % HN_DW8_ROWS] = value;
+          dst[((b * d->groups + v / HN_DW8_ROWS) * d->kernel[1] + u) * HN_DW8_TAP + 4 * j + v % HN_DW8_ROWS] =
+              value;
           *sum += value;
         }
     }
@@ -112,7 +111,8 @@ static void task(void *arg, int64_t t, uint32_t thread) {
   const hn_dw8_args *a = arg;
   const hn_dw8 *d = a->d;
   (void)thread;
-  const int64_t s = t % d->slab_tasks, rest = t / d->slab_tasks, i = rest % d->row_blocks, n = rest / d->row_blocks;
+  const int64_t s = t % d->slab_tasks, rest = t / d->slab_tasks, i = rest % d->row_blocks,
+                n = rest / d->row_blocks;
   const int64_t y0 = i * d->out[0] / d->row_blocks, y1 = (i + 1) * d->out[0] / d->row_blocks;
   const int64_t end = (s + 1) * d->blocks / d->slab_tasks;
   for (int64_t b = s * d->blocks / d->slab_tasks; b < end; b += d->slab)

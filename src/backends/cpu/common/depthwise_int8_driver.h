@@ -1,5 +1,6 @@
-/* Depthwise convolution of codes, one or two dimensions, channels-last: cuts the output into blocks of rows and slabs
- * of channels (the input rows that neighbouring output rows share stay in L1) and calls the depthwise_int8 kernels. */
+/* Depthwise convolution of codes, one or two dimensions, channels-last: cuts the output into blocks of rows
+ * and slabs of channels (the input rows that neighbouring output rows share stay in L1) and calls the
+ * depthwise_int8 kernels. */
 #ifndef HN_CPU_COMMON_DEPTHWISE_INT8_DRIVER_H
 #define HN_CPU_COMMON_DEPTHWISE_INT8_DRIVER_H
 
@@ -22,14 +23,14 @@ typedef struct hn_dw8 {
 void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1);
 double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double cache);
 
-/* Bytes of the packed weights; values of bias and scale; bytes of a line of padding, which stands for the input's
- * rows outside of the image. */
+/* Bytes of the packed weights; values of bias and scale; bytes of a line of padding, which stands for the
+ * input's rows outside of the image. */
 size_t hn_dw8_weights(const hn_dw8 *d);
 size_t hn_dw8_values(const hn_dw8 *d);
 size_t hn_dw8_line(const hn_dw8 *d);
 
-/* w: [channels][kernel rows][taps], u8 ones become s8, smaller by 128.  sums: of each channel's weights, in the
- * kernels' order. */
+/* w: [channels][kernel rows][taps], u8 ones become s8, smaller by 128.  sums: of each channel's weights, in
+ * the kernels' order. */
 void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_t *sums);
 void hn_dw8_fill_line(const hn_dw8 *d, uint8_t *line);
 

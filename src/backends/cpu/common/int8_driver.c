@@ -27,7 +27,8 @@ enum { SLACK = 64 };
 
 static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
   const double cycles = (double)c->rows * (double)c->k_packed * (double)c->cout / (32 * o->rate);
-  const double weights = (double)c->k_packed * (double)c->cout, input = (double)c->in_bytes / (double)c->groups,
+  const double weights = (double)c->k_packed * (double)c->cout,
+               input = (double)c->in_bytes / (double)c->groups,
                gather = c->direct ? 0 : (double)c->rows * (double)c->k / 16;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1 || (cycles + gather) * (double)c->groups < 8000)
@@ -71,7 +72,8 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
   c->slab = c->direct ? o->mr : min64(max64((int64_t)(l2 / 4) / c->ld / o->mr, 1) * o->mr, task_rows);
   const int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr;
   c->weights_outside = c->k_packed * columns > (int64_t)(l2 / 2);
-  if (c->direct && c->weights_outside) c->slab = min64(max64((int64_t)(l2 / 4) / c->in_pitch / o->mr, 1) * o->mr, task_rows);
+  if (c->direct && c->weights_outside)
+    c->slab = min64(max64((int64_t)(l2 / 4) / c->in_pitch / o->mr, 1) * o->mr, task_rows);
   return true;
 }
 
@@ -81,7 +83,8 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
   const double compute = 2 * rows * columns * (double)c->k_packed * groups / (peak * o->rate * 0.6);
   const double store = rows * columns * groups * 4 / (peak * 0.5);
   const double gather = c->direct ? 0 : rows * (double)c->k * groups / cache;
-  const double bytes = (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
+  const double bytes =
+      (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
   return compute + store + gather + bytes / cache + 3e-6;
 }
 
@@ -97,8 +100,8 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
   return scratch_bytes(c, o) * threads;
 }
 
-void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap, int64_t s_channel,
-                  int8_t *dst, int32_t *sums) {
+void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
+                  int64_t s_channel, int8_t *dst, int32_t *sums) {
   memset(dst, 0, hn_int8_weights(c));
   for (int64_t j = 0; j < c->cout; j++) {
     int8_t *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
@@ -171,7 +174,8 @@ static void bring(const hn_int8_args *a, int64_t group, int64_t r0, int64_t r1, 
         const int64_t z = at.z * c->stride[0] + tz * c->dilation[0] - c->pad[0],
                       y = at.y * c->stride[1] + ty * c->dilation[1] - c->pad[1];
         const bool inside = z >= 0 && z < c->in[0] && y >= 0 && y < c->in[1];
-        const uint8_t *line = inside ? x + ((at.n * c->in[0] + z) * c->in[1] + y) * c->in[2] * c->in_pitch : NULL;
+        const uint8_t *line =
+            inside ? x + ((at.n * c->in[0] + z) * c->in[1] + y) * c->in[2] * c->in_pitch : NULL;
         for (int64_t tx = 0; tx < c->kernel[2]; tx += c->run_taps, to += c->run)
           bring_run(c, line, end, tx * c->dilation[2] - c->pad[2], x0, x0 + count, to);
       }

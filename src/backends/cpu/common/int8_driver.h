@@ -1,10 +1,10 @@
-/* The driver of the gemm_int8 kernels: Conv of 1 to 3 dimensions with any kernel, stride, dilation and groups, and
- * products of a matrix with constant weights, from codes to codes.
+/* The driver of the gemm_int8 kernels: Conv of 1 to 3 dimensions with any kernel, stride, dilation and
+ * groups, and products of a matrix with constant weights, from codes to codes.
  *
- * Output pixels are the rows of A.  Where an input pixel is a row as it lies (`direct`), kernels read the input
- * itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero point as padding
- * (taps follow the image's lines, channels fastest).  Signed codes are brought with their top bit turned: u8 with a
- * zero point larger by 128. */
+ * Output pixels are the rows of A.  Where an input pixel is a row as it lies (`direct`), kernels read the
+ * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
+ * point as padding (taps follow the image's lines, channels fastest).  Signed codes are brought with their
+ * top bit turned: u8 with a zero point larger by 128. */
 #ifndef HN_CPU_COMMON_INT8_DRIVER_H
 #define HN_CPU_COMMON_INT8_DRIVER_H
 
@@ -21,9 +21,9 @@ typedef struct hn_int8_conv {
   int64_t kernel[3], stride[3], dilation[3], pad[3];
   int64_t in_pitch, in_bytes; /* from pixel to pixel, of the whole input */
   int64_t out_pitch;
-  int64_t flip;             /* the input is i8 */
-  int64_t padding;          /* byte of a tap that lies outside, as u8 */
-  int64_t zero, is_signed;  /* of the output */
+  int64_t flip;            /* the input is i8 */
+  int64_t padding;         /* byte of a tap that lies outside, as u8 */
+  int64_t zero, is_signed; /* of the output */
   /* the plan */
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
   int64_t rows;        /* of all images */
@@ -47,8 +47,8 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
 
 /* Packs a group: value k of column j is w[at(k) + j * column], at(k) = tap * s_tap + channel * s_channel for
  * k = tap * cin + channel, and sums the columns.  u8 weights become s8 ones, smaller by 128. */
-void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap, int64_t s_channel,
-                  int8_t *dst, int32_t *sums);
+void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
+                  int64_t s_channel, int8_t *dst, int32_t *sums);
 
 typedef struct hn_int8_args {
   const hn_int8_conv *conv;

@@ -28,7 +28,8 @@ bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t p
 }
 
 int32_t hn_int8_bias(const hone_step *s, const hn_qlinear_info *q, int64_t channel, int32_t sum) {
-  const uint32_t bias = q->biased ? (uint32_t)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[channel] : 0;
+  const uint32_t bias =
+      q->biased ? (uint32_t)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[channel] : 0;
   const int32_t zero = (int32_t)q->x_zero + (q->x_signed ? 128 : 0);
   return (int32_t)(bias - (uint32_t)zero * (uint32_t)sum);
 }
@@ -84,7 +85,8 @@ bool hn_int8_describe_conv(const hone_step *s, const hone_machine *m, hn_int8_st
   c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel;
   for (int i = 0; i < 3; i++) {
     c->in[i] = a.x.size[i], c->out[i] = a.y.size[i];
-    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i], c->pad[i] = a.pad[i];
+    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i],
+    c->pad[i] = a.pad[i];
     if (a.pad[i] < 0) return hn_refuse(why, "negative padding");
   }
   const int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
@@ -150,8 +152,8 @@ double hn_int8_step_cost(const hone_step *s, const hone_machine *m, hn_int8_desc
                          m->cache_bytes > 0 ? m->cache_bytes : 1e10);
 }
 
-hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error,
-                              hn_int8_describe describe) {
+hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,
+                              hone_error *error, hn_int8_describe describe) {
   hn_int8_step d;
   hone_reason why = {""};
   if (!describe(s, m, &d, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
@@ -171,7 +173,8 @@ hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, void
   memcpy(base, &d, sizeof d);
   const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
   int32_t *bias = (int32_t *)(void *)(base + d.bias_at);
-  float *scale = (float *)(void *)(base + d.scale_at), *scales = hn_malloc((size_t)d.q.channels * sizeof *scales);
+  float *scale = (float *)(void *)(base + d.scale_at),
+        *scales = hn_malloc((size_t)d.q.channels * sizeof *scales);
   if (!scales) return hn_fail_memory(error, (size_t)d.q.channels * sizeof *scales, "packing weights");
   memset(bias, 0, all * sizeof *bias);
   memset(scale, 0, all * sizeof *scale);

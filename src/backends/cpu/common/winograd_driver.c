@@ -43,7 +43,7 @@ typedef struct choice {
 #define SPILL_CYCLES 0.07   /* a byte of V and M that does not fit into L2 */
 #define AGAIN_CYCLES 0.0122 /* a byte of V, each time that it comes from L2 */
 #define TOUCH_CYCLES 0.135  /* a byte of input or output */
-#define REMOTE_CYCLES 0.3 /* a byte of input that another core has written: where panels are divided, too */
+#define REMOTE_CYCLES 0.3   /* a byte of input that another core has written: where panels are divided, too */
 #define RUN_CYCLES 11.6     /* an output pixel, each time that a piece of its channels is written */
 static double input_cycles(int64_t m) { return m == 4 ? 96 : 46; } /* a tile's vector of channels */
 static double output_cycles(int64_t m) { return m == 4 ? 120 : 89; }
@@ -72,9 +72,10 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double pixels = (double)(tiles * p->m * p->m);
   double remote = REMOTE_CYCLES * pixels * cin * 4 * (double)(c->n_tasks - 1) / (double)c->n_tasks;
-  return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
-                   AGAIN_CYCLES * v * (double)(panels * blocks) +
-                   TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 + RUN_CYCLES * pixels * (double)turns + remote);
+  return rounds *
+         (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
+          AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 +
+          RUN_CYCLES * pixels * (double)turns + remote);
 }
 
 static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,

@@ -59,8 +59,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   if (!describe(s, m, &h, NULL)) return 1e9;
   double seconds = hn_conv_seconds(&h.conv, hn_gemm_find(h.isa), m);
-  /* Groups of one channel: every product fills one lane of a vector and is begun for itself, which the model of
-   * large products does not know.  The kernels for depthwise convolution count a fixed 3 us. */
+  /* Groups of one channel: every product fills one lane of a vector and is begun for itself, which the model
+   * of large products does not know.  The kernels for depthwise convolution count a fixed 3 us. */
   return h.conv.groups > 1 && h.conv.cin == 1 && h.conv.cout == 1 ? seconds * 2 + 3e-6 : seconds;
 }
 

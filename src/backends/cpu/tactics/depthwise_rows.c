@@ -22,8 +22,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
                      (long long)a.cout);
   if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
     return hn_refuse(why, "three spatial dimensions");
-  if (a.kernel[1] > HN_DEPTHWISE_ROWS)
-    return hn_refuse(why, "more than %d kernel rows", HN_DEPTHWISE_ROWS);
+  if (a.kernel[1] > HN_DEPTHWISE_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DEPTHWISE_ROWS);
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_depthwise_find(h->isa)) return hn_refuse(why, "no depthwise kernel for %s", hn_isa_name(h->isa));

@@ -1,4 +1,5 @@
-/* Depthwise QLinearConv (one filter a channel) of one or two dimensions on the depthwise_int8 kernels, exact in i32. */
+/* Depthwise QLinearConv (one filter a channel) of one or two dimensions on the depthwise_int8 kernels, exact
+ * in i32. */
 #include <string.h>
 
 #include "backends/cpu/common/conv_attr.h"
@@ -24,10 +25,13 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
       !hn_conv_attr_of(&inner.step, &a, why))
     return false;
   if (a.cin != 1 || a.cout != 1)
-    return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin, (long long)a.cout);
-  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1) return hn_refuse(why, "three spatial dimensions");
+    return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
+                     (long long)a.cout);
+  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
+    return hn_refuse(why, "three spatial dimensions");
   if (a.kernel[1] > HN_DW8_KERNEL_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DW8_KERNEL_ROWS);
-  const int64_t in = a.x.size[1] * a.x.size[2] * a.x.view.pixel, out = a.y.size[1] * a.y.size[2] * a.y.view.pixel;
+  const int64_t in = a.x.size[1] * a.x.size[2] * a.x.view.pixel,
+                out = a.y.size[1] * a.y.size[2] * a.y.view.pixel;
   if (!a.y.even || a.y.view.batch != out || a.x.view.batch != in)
     return hn_refuse(why, "pixels are not evenly spaced over the images");
   if (!hn_dw8_find(h->q.isa)) return hn_refuse(why, "no int8 depthwise kernel for %s", hn_isa_name(h->q.isa));
@@ -80,7 +84,8 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
   int32_t *bias = (int32_t *)(void *)(base + h.bias_at);
-  float *scale = (float *)(void *)(base + h.scale_at), *scales = hn_malloc((size_t)h.q.channels * sizeof *scales);
+  float *scale = (float *)(void *)(base + h.scale_at),
+        *scales = hn_malloc((size_t)h.q.channels * sizeof *scales);
   if (!scales) return hn_fail_memory(error, (size_t)h.q.channels * sizeof *scales, "packing weights");
   hn_qlinear_scales(s, &h.q, scales);
   hn_dw8_pack(&h.d, s->input[HN_QLINEAR_W].constant, s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8,

@@ -21,7 +21,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   const hone_tensor_desc *a = &s->input[HN_QLINEAR_X].desc, *b = &s->input[HN_QLINEAR_W].desc,
                          *y = &s->output[0].desc;
   if (!hn_qlinear_codes(a, why) || !hn_qlinear_codes(b, why) || !hn_qlinear_codes(y, why)) return false;
-  if (!hone_desc_same_dims(a, y) || !hone_desc_same_dims(b, y) || a->layout != y->layout || b->layout != y->layout)
+  if (!hone_desc_same_dims(a, y) || !hone_desc_same_dims(b, y) || a->layout != y->layout ||
+      b->layout != y->layout)
     return hn_refuse(why, "the tensors are not of one shape and layout");
   hn_quantize_add *q = &h->add;
   if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &q->a_scale, why) ||

@@ -17,10 +17,13 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   memset(h, 0, sizeof *h);
   if (s->n_anchor_inputs < 8 || s->n_epilogue)
     return hn_refuse(why, "inputs are missing, or there is an epilogue");
-  if (!hn_qlinear_codes(&s->input[HN_QLINEAR_X].desc, why) || !hn_qlinear_codes(&s->output[0].desc, why)) return false;
+  if (!hn_qlinear_codes(&s->input[HN_QLINEAR_X].desc, why) || !hn_qlinear_codes(&s->output[0].desc, why))
+    return false;
   float x_scale, x_zero, y_scale, y_zero;
-  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) || !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &x_zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) || !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &y_zero, why))
+  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &x_zero, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &y_zero, why))
     return false;
   if (x_scale != y_scale || x_zero != y_zero || s->input[HN_QLINEAR_X].desc.dtype != s->output[0].desc.dtype)
     return hn_refuse(why, "input and output have different codes");
@@ -28,9 +31,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   hone_step_tensor x = {.desc = s->input[HN_QLINEAR_X].desc}, y = {.desc = s->output[0].desc};
   h->is_signed = x.desc.dtype == HONE_DTYPE_I8;
   x.desc.dtype = y.desc.dtype = HONE_DTYPE_F32;
-  const hone_step real = {HONE_DESC_HEAD(hone_step), .anchor = "MaxPool", .name = s->name,  .node = s->node,
-                          .n_inputs = 1,             .n_anchor_inputs = 1, .input = &x,     .n_outputs = 1,
-                          .output = &y,              .cost = s->cost};
+  const hone_step real = {
+      HONE_DESC_HEAD(hone_step), .anchor = "MaxPool", .name = s->name, .node = s->node, .n_inputs = 1,
+      .n_anchor_inputs = 1,      .input = &x,         .n_outputs = 1,  .output = &y,    .cost = s->cost};
   if (!hn_pooling_of(&real, m, true, &h->p, why)) return false;
   if (h->p.kernel[0] * h->p.kernel[1] * h->p.kernel[2] > MAX_TAPS)
     return hn_refuse(why, "more than %d taps", MAX_TAPS);
@@ -46,7 +49,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   if (!describe(s, m, &h, NULL)) return 1e9;
   const double taps = (double)(h.p.kernel[0] * h.p.kernel[1] * h.p.kernel[2]),
-               in = (double)hone_desc_count(&s->input[0].desc), out = (double)hone_desc_count(&s->output[0].desc);
+               in = (double)hone_desc_count(&s->input[0].desc),
+               out = (double)hone_desc_count(&s->output[0].desc);
   return hn_step_seconds(m, taps * out / 2, in + out, 0.3);
 }
 
@@ -68,7 +72,8 @@ static void task(void *arg, int64_t row, uint32_t thread) {
   const blob_head *h = r->blob;
   const hn_pooling *p = &h->p;
   const hn_pool_int8_ops *ops = hn_pool_int8_find(p->isa);
-  const int64_t oy = row % p->y.size[1], oz = row / p->y.size[1] % p->y.size[0], n = row / p->y.size[1] / p->y.size[0];
+  const int64_t oy = row % p->y.size[1], oz = row / p->y.size[1] % p->y.size[0],
+                n = row / p->y.size[1] / p->y.size[0];
   const uint8_t *x = r->in[HN_QLINEAR_X], *line[MAX_TAPS], *tap[MAX_TAPS];
   uint8_t *y = (uint8_t *)r->out[0] + hn_view_at(&p->y.view, n, oz, oy, 0);
   int64_t lines = 0;

@@ -13,11 +13,11 @@
 typedef struct hn_depthwise_row {
   const float *const *x; /* [rows] the input row under each live kernel row: pixel 0, first channel */
   int64_t x_pixel;       /* floats from pixel to pixel */
-  int64_t width;   /* input pixels of a row */
-  const float *w;  /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
-  int64_t w_tap;   /* channels rounded up to 16 */
-  uint32_t rows;   /* live kernel rows: those inside the image (0: only bias) */
-  uint32_t taps;   /* kernel width */
+  int64_t width;         /* input pixels of a row */
+  const float *w; /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
+  int64_t w_tap;  /* channels rounded up to 16 */
+  uint32_t rows;  /* live kernel rows: those inside the image (0: only bias) */
+  uint32_t taps;  /* kernel width */
   int64_t stride, dilation, pad; /* horizontal; pad at the left */
   float *y;
   int64_t y_pixel, n; /* output distance and number of pixels */

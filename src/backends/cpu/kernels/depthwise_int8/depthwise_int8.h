@@ -1,10 +1,10 @@
-/* Family "depthwise_int8": one row of output pixels of a channels-last depthwise convolution of codes, for a block of
- * up to 32 channels, with the way back to 8 bits of gemm_int8.h.
+/* Family "depthwise_int8": one row of output pixels of a channels-last depthwise convolution of codes, for a
+ * block of up to 32 channels, with the way back to 8 bits of gemm_int8.h.
  *
- * Four kernel rows are one *group*: the bytes that four input rows hold below each other for a channel are the four
- * factors of one 32-bit sum.  Weights: [group][tap][128 bytes]; byte 4 j + v belongs to kernel row 4 * group + v and
- * channel hn_dw8_channel(j); 0 beyond the kernel and the channels.  bias and scale lie in the same order of channels,
- * in which interleaving and packing by lanes cancel out. */
+ * Four kernel rows are one *group*: the bytes that four input rows hold below each other for a channel are
+ * the four factors of one 32-bit sum.  Weights: [group][tap][128 bytes]; byte 4 j + v belongs to kernel row 4
+ * * group + v and channel hn_dw8_channel(j); 0 beyond the kernel and the channels.  bias and scale lie in the
+ * same order of channels, in which interleaving and packing by lanes cancel out. */
 #ifndef HN_KERNELS_DEPTHWISE_INT8_H
 #define HN_KERNELS_DEPTHWISE_INT8_H
 
@@ -20,15 +20,16 @@ enum { HN_DW8_BLOCK = 32, HN_DW8_ROWS = 4, HN_DW8_TAP = HN_DW8_BLOCK * HN_DW8_RO
 static inline int64_t hn_dw8_channel(int64_t j) { return j / 8 * 4 + j / 4 % 2 * 16 + j % 4; }
 
 typedef struct hn_dw8_row {
-  const uint8_t *const *x; /* [4 * groups] input rows, pixel 0, the block's first channel; each of `width` pixels */
+  const uint8_t *const
+      *x; /* [4 * groups] input rows, pixel 0, the block's first channel; each of `width` pixels */
   int64_t x_pixel, width;
   const int8_t *w;
   uint32_t groups, taps;
   int64_t stride, dilation, pad; /* horizontal; pad at the left */
-  uint8_t padding; /* of pixels outside, as u8 */
-  bool flip;       /* the input is i8: its top bit is turned */
+  uint8_t padding;               /* of pixels outside, as u8 */
+  bool flip;                     /* the input is i8: its top bit is turned */
   uint8_t *y;
-  int64_t y_pixel, n; /* output distance and number of pixels */
+  int64_t y_pixel, n;  /* output distance and number of pixels */
   const int32_t *bias; /* [32], zero point of the input taken off */
   const float *scale;  /* [32] */
   uint32_t channels;   /* 1 .. 32 */

@@ -7,7 +7,8 @@
 #define PIXELS 2
 static inline __m256i dot(__m256i acc, __m256i a, __m256i b) {
   const __m256i low = _mm256_set1_epi16(0xff);
-  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(a, low), _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8)),
+  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(a, low),
+                                         _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8)),
                 odd = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
   return _mm256_add_epi32(acc, _mm256_add_epi32(even, odd));
 }
@@ -25,5 +26,5 @@ static inline void store_some(uint8_t *p, __m256i v, uint32_t n) {
 #include "backends/cpu/kernels/depthwise_int8/dw8_row.inc"
 
 static const hn_dw8_ops ops = {.rate = 0.6, .row = row};
-const struct hn_kernel hn_kernel_depthwise_int8_avx2 = {"depthwise_int8_avx2", "depthwise_int8", "u8s8", HN_ISA_AVX2,
-                                                        &ops};
+const struct hn_kernel hn_kernel_depthwise_int8_avx2 = {"depthwise_int8_avx2", "depthwise_int8", "u8s8",
+                                                        HN_ISA_AVX2, &ops};

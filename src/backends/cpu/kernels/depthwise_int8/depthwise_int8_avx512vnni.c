@@ -1,5 +1,5 @@
-/* VPDPBUSD on 256-bit vectors: 32 channels are the blocks that fit most networks, and 512-bit ones are no faster where
- * the instruction runs on one port of two. */
+/* VPDPBUSD on 256-bit vectors: 32 channels are the blocks that fit most networks, and 512-bit ones are no
+ * faster where the instruction runs on one port of two. */
 #include <immintrin.h>
 
 #include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
@@ -17,5 +17,5 @@ static inline void store_some(uint8_t *p, __m256i v, uint32_t n) {
 #include "backends/cpu/kernels/depthwise_int8/dw8_row.inc"
 
 static const hn_dw8_ops ops = {.rate = 2, .row = row};
-const struct hn_kernel hn_kernel_depthwise_int8_avx512vnni = {"depthwise_int8_avx512vnni", "depthwise_int8", "u8s8",
-                                                              HN_ISA_AVX512VNNI, &ops};
+const struct hn_kernel hn_kernel_depthwise_int8_avx512vnni = {"depthwise_int8_avx512vnni", "depthwise_int8",
+                                                              "u8s8", HN_ISA_AVX512VNNI, &ops};

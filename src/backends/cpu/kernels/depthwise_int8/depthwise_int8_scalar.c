@@ -16,7 +16,8 @@ static void pixel(const hn_dw8_row *r, int64_t ox) {
         if (c >= r->channels) continue;
         for (int v = 0; v < HN_DW8_ROWS; v++) {
           int32_t x = HN_FAULT("dw8_padding") ? 0 : r->padding;
-          if (ix >= 0 && ix < r->width) x = r->x[g * HN_DW8_ROWS + (uint32_t)v][ix * r->x_pixel + c] ^ (r->flip ? 0x80 : 0);
+          if (ix >= 0 && ix < r->width)
+            x = r->x[g * HN_DW8_ROWS + (uint32_t)v][ix * r->x_pixel + c] ^ (r->flip ? 0x80 : 0);
           sum[j] += (uint32_t)(x * w[4 * j + v]);
         }
       }

@@ -33,7 +33,8 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
   const char *pf = t->prefetch, *pf_end = pf + t->prefetch_bytes;
   const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
   const size_t lines = (t->prefetch_bytes + 63) / 64, share = steps ? (lines + steps - 1) / steps : 0;
-  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] = add && j < nt ? _mm512_load_ps(t->c + i * HN_BF16_PANEL + j * 16) : _mm512_setzero_ps();
+  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] =
+      add && j < nt ? _mm512_load_ps(t->c + i * HN_BF16_PANEL + j * 16) : _mm512_setzero_ps();
   for (size_t s = 0; s < steps; s++, b += nt * HN_BF16_TILE) {
     const uint16_t *p[(MR + 2) / 3];
     HN_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) p[g] =

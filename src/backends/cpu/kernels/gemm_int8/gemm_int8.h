@@ -2,12 +2,12 @@
  *
  *   y = saturate(round_half_even(f32(bias[j] + sum a[k] b[k, j]) * scale[j]) + zero)
  *
- * Sums wrap modulo 2^32 and nothing saturates on the way, so a result that fits i32 is exact in every tier.  The
- * zero point of A is the caller's: bias holds -zero * (sum of B's column).  A product with the scale must stay
- * below 2^31.
+ * Sums wrap modulo 2^32 and nothing saturates on the way, so a result that fits i32 is exact in every tier.
+ * The zero point of A is the caller's: bias holds -zero * (sum of B's column).  A product with the scale must
+ * stay below 2^31.
  *
- * A: m rows of k bytes.  B: blocks of 16 columns, each k / 4 groups of [16 columns][4 values of k], zeros beyond K
- * and N; bias and scale are as wide as B. */
+ * A: m rows of k bytes.  B: blocks of 16 columns, each k / 4 groups of [16 columns][4 values of k], zeros
+ * beyond K and N; bias and scale are as wide as B. */
 #ifndef HN_KERNELS_GEMM_INT8_H
 #define HN_KERNELS_GEMM_INT8_H
 
@@ -22,7 +22,7 @@ enum { HN_INT8_BLOCK = 16 };
 typedef struct hn_int8_tile {
   const uint8_t *a;
   ptrdiff_t lda;
-  size_t k; /* a multiple of k_step; bytes of A beyond its own K meet zeros of B */
+  size_t k;        /* a multiple of k_step; bytes of A beyond its own K meet zeros of B */
   const int8_t *b; /* 64-byte aligned; the next block of columns is 16 * k bytes behind */
   const int32_t *bias;
   const float *scale;
@@ -37,7 +37,7 @@ typedef struct hn_int8_ops {
   uint32_t mr, nr; /* rows and columns of a tile; nr is a multiple of 16 */
   uint32_t k_step;
   uint32_t whole_rows; /* tiles are read in multiples of that many rows */
-  double rate; /* multiply-adds per one of the f32 kernel of the same tier */
+  double rate;         /* multiply-adds per one of the f32 kernel of the same tier */
   /* Around the calls of tile on one thread. */
   void (*begin)(void);
   void (*end)(void);

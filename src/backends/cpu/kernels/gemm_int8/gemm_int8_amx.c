@@ -62,13 +62,23 @@ static inline __attribute__((always_inline)) void products(const hn_int8_tile *t
 static void tile(const hn_int8_tile *t) {
   _Alignas(64) int32_t sums[MR * NR];
   const bool two = t->m > TILE, wide = t->n > HN_INT8_BLOCK;
-  if (two && wide) products(t, 2, 2, sums);
-  else if (two) products(t, 2, 1, sums);
-  else if (wide) products(t, 1, 2, sums);
-  else products(t, 1, 1, sums);
+  if (two && wide)
+    products(t, 2, 2, sums);
+  else if (two)
+    products(t, 2, 1, sums);
+  else if (wide)
+    products(t, 1, 2, sums);
+  else
+    products(t, 1, 1, sums);
   int8_store(t, sums);
 }
 
-static const hn_int8_ops ops = {
-    .mr = MR, .nr = NR, .k_step = STEP, .whole_rows = TILE, .rate = 32, .begin = begin, .end = end, .tile = tile};
+static const hn_int8_ops ops = {.mr = MR,
+                                .nr = NR,
+                                .k_step = STEP,
+                                .whole_rows = TILE,
+                                .rate = 32,
+                                .begin = begin,
+                                .end = end,
+                                .tile = tile};
 const struct hn_kernel hn_kernel_gemm_int8_amx = {"gemm_int8_amx", "gemm_int8", "u8s8", HN_ISA_AMX, &ops};

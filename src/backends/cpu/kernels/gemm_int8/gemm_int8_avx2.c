@@ -12,7 +12,8 @@ static inline void store_row(const __m256i *sum, const hn_int8_tile *t, char *c)
   for (int j = 0; j < 2; j++)
     r[j] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(sum[j]), _mm256_loadu_ps(t->scale + 8 * j)));
   const __m256i zero = _mm256_set1_epi16((short)(HN_FAULT("int8_zero") ? 0 : t->zero)),
-                words = _mm256_adds_epi16(_mm256_permute4x64_epi64(_mm256_packs_epi32(r[0], r[1]), 0xd8), zero);
+                words =
+                    _mm256_adds_epi16(_mm256_permute4x64_epi64(_mm256_packs_epi32(r[0], r[1]), 0xd8), zero);
   const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1),
                 bytes = t->is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high);
   if (t->n == HN_INT8_BLOCK) {
@@ -29,8 +30,8 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_int8_tile 
   const int8_t *b = t->b;
   const uint8_t *a = t->a;
   const __m256i low = _mm256_set1_epi16(0xff);
-  HN_UNROLL for (int i = 0; i < MR; i++)
-    HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] = _mm256_loadu_si256((const __m256i *)(t->bias + 8 * j));
+  HN_UNROLL for (int i = 0; i < MR; i++) HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] =
+      _mm256_loadu_si256((const __m256i *)(t->bias + 8 * j));
   for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, a += 4, b += 64) {
     __m256i even[2], odd[2];
     HN_UNROLL for (int j = 0; j < 2; j++) {
@@ -42,9 +43,8 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_int8_tile 
       int32_t four;
       __builtin_memcpy(&four, a + i * t->lda, 4);
       const __m256i v = _mm256_set1_epi32(four), x = _mm256_and_si256(v, low), y = _mm256_srli_epi16(v, 8);
-      HN_UNROLL for (int j = 0; j < 2; j++)
-        acc[i][j] = _mm256_add_epi32(
-            acc[i][j], _mm256_add_epi32(_mm256_madd_epi16(x, even[j]), _mm256_madd_epi16(y, odd[j])));
+      HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] = _mm256_add_epi32(
+          acc[i][j], _mm256_add_epi32(_mm256_madd_epi16(x, even[j]), _mm256_madd_epi16(y, odd[j])));
     }
   }
   HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) store_row(acc[i], t, (char *)t->c + i * t->ldc);
@@ -60,6 +60,12 @@ static void tile(const hn_int8_tile *t) {
 }
 static void nothing(void) {}
 
-static const hn_int8_ops ops = {
-    .mr = MR, .nr = 16, .k_step = 4, .whole_rows = 1, .rate = 1.6, .begin = nothing, .end = nothing, .tile = tile};
+static const hn_int8_ops ops = {.mr = MR,
+                                .nr = 16,
+                                .k_step = 4,
+                                .whole_rows = 1,
+                                .rate = 1.6,
+                                .begin = nothing,
+                                .end = nothing,
+                                .tile = tile};
 const struct hn_kernel hn_kernel_gemm_int8_avx2 = {"gemm_int8_avx2", "gemm_int8", "u8s8", HN_ISA_AVX2, &ops};

@@ -9,7 +9,13 @@ static inline __m512i dot(__m512i acc, __m512i a, __m512i b) { return _mm512_dpb
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_tile512.inc"
 
-static const hn_int8_ops ops = {
-    .mr = MR, .nr = 32, .k_step = 4, .whole_rows = 1, .rate = 4, .begin = nothing, .end = nothing, .tile = tile};
+static const hn_int8_ops ops = {.mr = MR,
+                                .nr = 32,
+                                .k_step = 4,
+                                .whole_rows = 1,
+                                .rate = 4,
+                                .begin = nothing,
+                                .end = nothing,
+                                .tile = tile};
 const struct hn_kernel hn_kernel_gemm_int8_avx512vnni = {"gemm_int8_avx512vnni", "gemm_int8", "u8s8",
                                                          HN_ISA_AVX512VNNI, &ops};

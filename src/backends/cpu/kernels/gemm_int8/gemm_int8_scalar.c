@@ -26,6 +26,13 @@ static void tile(const hn_int8_tile *t) {
 }
 static void nothing(void) {}
 
-static const hn_int8_ops ops = {
-    .mr = MR, .nr = 16, .k_step = 4, .whole_rows = 1, .rate = 0.5, .begin = nothing, .end = nothing, .tile = tile};
-const struct hn_kernel hn_kernel_gemm_int8_scalar = {"gemm_int8_scalar", "gemm_int8", "u8s8", HN_ISA_SCALAR, &ops};
+static const hn_int8_ops ops = {.mr = MR,
+                                .nr = 16,
+                                .k_step = 4,
+                                .whole_rows = 1,
+                                .rate = 0.5,
+                                .begin = nothing,
+                                .end = nothing,
+                                .tile = tile};
+const struct hn_kernel hn_kernel_gemm_int8_scalar = {"gemm_int8_scalar", "gemm_int8", "u8s8", HN_ISA_SCALAR,
+                                                     &ops};

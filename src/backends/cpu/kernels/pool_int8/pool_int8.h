@@ -9,7 +9,8 @@
 #include "backends/cpu/kernel.h"
 
 typedef struct hn_pool_int8_ops {
-  /* dst[c] = the largest tap[t][c], t < taps; the lowest code where there is none.  is_signed: i8, else u8. */
+  /* dst[c] = the largest tap[t][c], t < taps; the lowest code where there is none.  is_signed: i8, else u8.
+   */
   void (*max)(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, bool is_signed);
 } hn_pool_int8_ops;
 

@@ -1,5 +1,5 @@
-/* The body of pool_int8_<tier>.c.  The including file defines bytes (a vector of BYTES codes), load, store, max_u8 and
- * max_i8. */
+/* The body of pool_int8_<tier>.c.  The including file defines bytes (a vector of BYTES codes), load, store,
+ * max_u8 and max_i8. */
 #include <string.h>
 
 #include "backends/cpu/kernels/pool_int8/pool_int8.h"
@@ -9,8 +9,8 @@ static inline __attribute__((always_inline)) bytes max_of(bytes a, bytes b, cons
   return is_signed ? max_i8(a, b) : max_u8(a, b);
 }
 
-static inline __attribute__((always_inline)) void max_over(uint8_t *dst, const uint8_t *const *tap, size_t taps,
-                                                           size_t channels, const bool is_signed) {
+static inline __attribute__((always_inline)) void
+max_over(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, const bool is_signed) {
   size_t c = 0;
   for (; c + BYTES <= channels; c += BYTES) {
     bytes best = load(tap[0] + c);

@@ -25,9 +25,9 @@ struct hn_quantize_ops {
   /* dst[i] = (src[i] - zero) * scale */
   void (*dequantize)(float *dst, const void *src, size_t n, const float *scale, const float *zero,
                      bool vectors, bool is_signed);
-  /* dst[i] = saturate(round_half_even(((a[i] - a zero) * a scale + (b[i] - b zero) * b scale) / y scale) + y zero), in
-   * f32 in this order: what quantize makes of the sum of what dequantize makes of a and b.  y scale from 2^-100 to
-   * 2^100. */
+  /* dst[i] = saturate(round_half_even(((a[i] - a zero) * a scale + (b[i] - b zero) * b scale) / y scale) + y
+   * zero), in f32 in this order: what quantize makes of the sum of what dequantize makes of a and b.  y scale
+   * from 2^-100 to 2^100. */
   void (*add)(void *dst, const void *a, const void *b, size_t n, const hn_quantize_add *p);
 };
 

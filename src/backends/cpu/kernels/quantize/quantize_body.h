@@ -73,8 +73,9 @@ static inline __attribute__((always_inline)) vf sum_at(const unsigned char *a, c
                v_mul(v_sub(y, v_set1(p->b_zero)), v_set1(p->b_scale)));
 }
 
-/* Multiplying by 1 / scale is faster than dividing, and rounds to the same integer unless the quotient is close to the
- * middle between two: below 512 both quotients are within 512 * 2^-22 of the true one, and from 512 on both saturate. */
+/* Multiplying by 1 / scale is faster than dividing, and rounds to the same integer unless the quotient is
+ * close to the middle between two: below 512 both quotients are within 512 * 2^-22 of the true one, and from
+ * 512 on both saturate. */
 static inline __attribute__((always_inline)) void add_vectors(unsigned char *dst, const unsigned char *a,
                                                               const unsigned char *b, const int vectors,
                                                               const hn_quantize_add *p, vf inverse) {
@@ -88,11 +89,13 @@ static inline __attribute__((always_inline)) void add_vectors(unsigned char *dst
   }
   if (!v_any(v_lt(v_set1(0.5f - 0x1p-13f), far)) || HN_FAULT("quantize_add_ties")) return;
   for (int j = 0; j < vectors; j++)
-    v_store_8(dst + j * VEC_W, quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale), zero, lo, hi, false));
+    v_store_8(dst + j * VEC_W,
+              quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale), zero, lo, hi, false));
 }
 
 static inline __attribute__((always_inline)) void add_all(unsigned char *dst, const unsigned char *a,
-                                                          const unsigned char *b, size_t n, const hn_quantize_add *p) {
+                                                          const unsigned char *b, size_t n,
+                                                          const hn_quantize_add *p) {
   const vf inverse = v_set1(1.0f / p->y_scale);
   size_t i = 0;
   for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_vectors(dst + i, a + i, b + i, 4, p, inverse);
