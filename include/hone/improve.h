@@ -112,6 +112,7 @@ typedef struct hone_tune_candidate {
   double predicted_s; /* by the tactic's cost model */
   double median_s;    /* measured */
   double spread_s;    /* half the width of the median's 95 % interval (1.57 IQR / sqrt n) */
+  double handicap;    /* its times count this much (hone_tactic_desc); 1: none */
 } hone_tune_candidate;
 
 typedef enum hone_tune_state {

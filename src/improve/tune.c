@@ -196,8 +196,9 @@ static hone_status fill_report(tuning *t, hone_error *error) {
     if (!list) return hn_fail_memory(error, w->n, "tuning");
     bool have = t->step[i].state == HONE_TUNE_MEASURED || t->step[i].state == HONE_TUNE_KNOWN;
     for (uint32_t k = 0; k < w->n; k++)
-      list[k] = (hone_tune_candidate){w->trial[k].tactic->name, w->trial[k].threads, w->trial[k].predicted,
-                                      have ? w->trial[k].median : 0, have ? w->trial[k].spread : 0};
+      list[k] = (hone_tune_candidate){w->trial[k].tactic->name,      w->trial[k].threads,
+                                      w->trial[k].predicted,         have ? w->trial[k].median : 0,
+                                      have ? w->trial[k].spread : 0, w->trial[k].handicap};
     t->step[i].candidate = list;
     t->step[i].n_candidates = w->n;
     r->measured += t->step[i].state == HONE_TUNE_MEASURED;
