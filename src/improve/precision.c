@@ -39,6 +39,7 @@ typedef struct job {
   hone_tensor *expected; /* [samples][n_outputs] */
   double *range;         /* by output, over the samples */
   hn_feed *feeds;        /* [samples][n_inputs] */
+  char **input_names;
   uint32_t n_inputs;
   HN_VEC(candidate) candidates;
   HN_VEC(group) groups;
@@ -67,14 +68,18 @@ static hone_status make_samples(job *j, hone_error *error) {
   j->feeds = hn_calloc((size_t)j->samples * p->n_inputs + 1, sizeof *j->feeds);
   j->expected = hn_calloc((size_t)j->samples * p->n_outputs + 1, sizeof *j->expected);
   j->range = hn_calloc((size_t)p->n_outputs + 1, sizeof *j->range);
-  if (!j->feeds || !j->expected || !j->range)
+  j->input_names = hn_calloc((size_t)p->n_inputs + 1, sizeof *j->input_names);
+  if (!j->feeds || !j->expected || !j->range || !j->input_names)
     return hn_fail_memory(error, j->samples * sizeof *j->feeds, "samples");
+  for (uint32_t i = 0; i < p->n_inputs; i++)
+    if (!(j->input_names[i] = hn_strdup(p->inputs[i]->name))) /* the feeds outlive this plan */
+      return hn_fail_memory(error, strlen(p->inputs[i]->name), "samples");
   hone_status status = HONE_OK;
   for (uint32_t k = 0; k < j->samples; k++) {
     hn_feed *feeds = j->feeds + (size_t)k * p->n_inputs;
     uint64_t seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003;
     for (uint32_t i = 0; i < p->n_inputs && status == HONE_OK; i++) {
-      feeds[i].name = p->inputs[i]->name;
+      feeds[i].name = j->input_names[i];
       status = hone_data_random(p->inputs[i]->name, &p->inputs[i]->desc, hone_model_input_bound(j->model, i),
                                 seed, &feeds[i].data, error);
     }
@@ -287,12 +292,14 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   out->plans = j.plans;
   if (status == HONE_OK) status = give(&j, out, error);
   for (size_t i = 0; j.feeds && i < (size_t)j.samples * j.n_inputs; i++) hone_data_free(&j.feeds[i].data);
+  for (uint32_t i = 0; j.input_names && i < j.n_inputs; i++) hn_free(j.input_names[i]);
   for (size_t i = 0; j.expected && i < (size_t)j.samples * j.n_outputs; i++) hn_free(j.expected[i].data);
   for (size_t i = 0; i < j.candidates.len; i++) hn_free(j.candidates.ptr[i].name);
   hn_vec_free(&j.candidates);
   hn_vec_free(&j.groups);
   hn_free(j.keep);
   hn_free(j.feeds);
+  hn_free(j.input_names);
   hn_free(j.expected);
   hn_free(j.range);
   if (status != HONE_OK) hone_precision_choice_free(out);

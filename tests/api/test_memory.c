@@ -215,7 +215,11 @@ static void shape_arithmetic_has_a_bound(void **state) {
   assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
   uint64_t before = hn_rss_peak_bytes();
   assert_int_equal(hn_model_infer(m, &e), HONE_OK);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)before; /* instrumented memory takes several times as much */
+#else
   assert_true(hn_rss_peak_bytes() - before < (uint64_t)24 << 20); /* all of them: 62 MiB */
+#endif
   assert_int_equal(y->desc.dim[0], 2 * N);
   hone_model_release(m);
 }
