@@ -234,6 +234,23 @@ static const shape shapes[] = {
      {5, 7},
      {1, 2},
      {0, 3}},
+    {2,
+     12,
+     70,
+     70,
+     {9, 11},
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     1,
+     true,
+     false,
+     true,
+     true,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
     {1,
      160,
      300,
@@ -302,12 +319,13 @@ static void oracle(const shape *s, const hn_chain *c, weights *w) {
           if (iy >= 0 && iy < s->in[0] && ix >= 0 && ix < s->in[1])
             acc += hidden[(iy * s->in[1] + ix) * s->hidden + q] * w->wd[q * taps + t];
         }
+        if (s->residual && !s->project) acc += w->r[hn_view_at(&c->y, n, 0, oy, ox) + q];
         middle[q] = clamp(acc) * (s->post ? 1.25 : 1);
       }
       for (int64_t o = 0; o < s->cout; o++, at++) {
         double acc = s->project ? w->bp[o] : middle[o];
         for (int64_t q = 0; s->project && q < s->hidden; q++) acc += middle[q] * w->wp[o * s->hidden + q];
-        if (s->residual) acc += w->r[hn_view_at(&c->y, n, 0, oy, ox) + o];
+        if (s->residual && s->project) acc += w->r[hn_view_at(&c->y, n, 0, oy, ox) + o];
         w->want[at] = acc * (s->project && s->post ? 1.25 : 1);
       }
     }
@@ -386,7 +404,8 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   hn_epilogue e[3] = {{.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = -0.5f, .hi = 0.75f, .bias = w->be},
                       {.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = -0.5f, .hi = 0.75f, .bias = w->bd},
                       {.flags = HN_EPI_BIAS, .bias = w->bp}};
-  if (s->residual) e[2].flags |= HN_EPI_RESIDUAL, e[2].residual = w->r, e[2].residual_view = c->y;
+  hn_epilogue *last = &e[1 + s->project];
+  if (s->residual) last->flags |= HN_EPI_RESIDUAL, last->residual = w->r, last->residual_view = c->y;
   for (int k = 0; k < 3 && s->post; k++)
     e[k].n_post = 1, e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
   hn_chain_args a = {.chain = c,
@@ -480,6 +499,7 @@ static const network networks[] = {
     {"strided inverted residual", 16, 96, 24, 64, 2, true, true, false, false, false, NULL, 1},
     {"separable", 32, 32, 16, 112, 1, false, true, false, false, false, NULL, 1},
     {"expand and depthwise", 24, 72, 72, 56, 1, true, false, false, false, false, NULL, 1},
+    {"expand, depthwise and sum", 72, 72, 72, 56, 1, true, false, true, false, false, NULL, 1},
     {"depthwise alone", 32, 32, 32, 56, 1, false, false, false, false, false, NULL, 0},
     {"expanded tensor read twice", 24, 144, 24, 56, 1, true, false, false, true, false, NULL, 0},
     {"inner tensor is an output", 32, 32, 16, 112, 1, false, true, false, false, true, NULL, 0},

@@ -316,7 +316,8 @@ static void depthwise_rows(const work *w, int64_t panel) {
                         .lo = e->lo,
                         .hi = e->hi,
                         .slope = e->slope,
-                        .bias = e->bias ? e->bias + c0 : NULL};
+                        .bias = e->bias ? e->bias + c0 : NULL,
+                        .r_pixel = e->residual_view.pixel};
   for (int64_t y = w->g0; y < w->g1; y++) {
     /* Kernel rows [v0, v1) lie inside the image. */
     int64_t top = y * c->stride[0] - c->pad[0], v0 = 0, v1 = c->kernel[0];
@@ -332,6 +333,7 @@ static void depthwise_rows(const work *w, int64_t panel) {
     r.y = a->y + hn_view_at(&c->y, w->n, 0, y, 0) + c0;
     if (c->project)
       r.y = w->middle + (y - w->g0) * c->out[1] * c->middle_pitch + (c->parts ? 0 : panel - w->b0) * c->width;
+    if (e->residual) r.residual = e->residual + hn_view_at(&e->residual_view, w->n, 0, y, 0) + c0;
     a->depthwise->row(&r);
     if (e->n_post && !c->project)
       post_pixels(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
