@@ -223,6 +223,48 @@ static void integers_are_exact(void **state) {
   hone_model_release(m);
 }
 
+/* A matrix of weights for each matrix of the input: no tactic packs those. */
+static void weights_may_be_a_batch(void **state) {
+  (void)state;
+  hn_model *m = hn_model_create(NULL);
+  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
+  static int8_t batch[2][K][N];
+  for (int8_t *k = &batch[0][0][0]; k < &batch[0][0][0] + sizeof batch; k++) *k = (int8_t)(next(255) - 127);
+  hn_value *u8_x = constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+           *i8_r = constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
+           *i8_0 = constant(m, HONE_DTYPE_I8, 0, NULL, &none);
+  hn_value *g =
+      op(m, "DequantizeLinear", input(m, "g", 3, (const int64_t[]){2, 3, K}), number(m, x_scale), u8_x);
+  hn_value *rw = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 3, (const int64_t[]){2, K, N}, batch),
+                    number(m, t_scale), i8_0);
+  result(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rw, NULL), number(m, r_scale), i8_r));
+  hone_error e = {0};
+  hone_engine *engine;
+  hone_plan *plan;
+  hone_context *context;
+  uint8_t x[2][3][K];
+  for (uint8_t *k = &x[0][0][0]; k < &x[0][0][0] + sizeof x; k++) *k = (uint8_t)next(256);
+  assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
+  assert_int_equal(hn_model_infer(m, &e), HONE_OK);
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, &e), HONE_OK);
+  assert_int_equal(hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e), HONE_OK);
+  assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
+  const hone_tensor in = {hone_desc(HONE_DTYPE_U8, 3, (const int64_t[]){2, 3, K}), x};
+  const hone_tensor *const ins[] = {&in};
+  assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
+  const int8_t *r = hone_context_output(context, 0)->data;
+  for (int i = 0; i < 2 * 3 * N; i++) {
+    int64_t sum = 0;
+    for (int k = 0; k < K; k++)
+      sum += ((int64_t)x[i / N / 3][i / N % 3][k] - x_zero) * batch[i / N / 3][k][i % N];
+    assert_in_range(r[i] - code(sum, x_scale * t_scale / r_scale, r_zero, -128, 127) + 1, 0, 2);
+  }
+  hone_context_destroy(context);
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  hone_model_release(m);
+}
+
 /* Each allocation of making and running a plan fails once: memory is named as the reason, nothing leaks or
  * crashes. */
 static void every_allocation_may_fail(void **state) {
@@ -255,6 +297,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(integers_are_exact),
+                                     cmocka_unit_test(weights_may_be_a_batch),
                                      cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

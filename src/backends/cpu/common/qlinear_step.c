@@ -177,6 +177,14 @@ void hn_qlinear_scales(const hone_step *s, const hn_qlinear_info *h, float *scal
   for (int64_t c = 0; c < h->channels; c++) scale[c] = x_scale * w_scale[h->vectors ? c : 0] / y_scale;
 }
 
+/* Whether the inner tactic has the weights in its blob: it is run without them. */
+static bool packs_weights(const struct hone_tactic_desc *inner, const hn_qlinear_inner *t,
+                          const hone_machine *m, hone_reason *why) {
+  hone_tactic_need need = {0};
+  if (inner->need && inner->need(&t->step, m, &need, NULL) == HONE_OK && need.packed >> 1 & 1) return true;
+  return hn_refuse(why, "%s does not pack such weights", inner->name);
+}
+
 static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
                      hn_qlinear_inner *t, hone_reason *why) {
   memset(h, 0, sizeof *h);
@@ -186,7 +194,7 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
   double best = 0;
   h->tactic = -1;
   for (int32_t i = 0; q->inner[i]; i++) {
-    if (!q->inner[i]->accepts(&t->step, m, why)) continue;
+    if (!q->inner[i]->accepts(&t->step, m, why) || !packs_weights(q->inner[i], t, m, why)) continue;
     const double seconds = q->inner[i]->cost(&t->step, m);
     if (h->tactic < 0 || seconds < best) best = seconds, h->tactic = i;
   }
