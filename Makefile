@@ -2,7 +2,7 @@
 #   make        build/hone and build/onnx_conformance
 #   make demo   the main job on a real network
 #   make tsan   the tests that use threads, under ThreadSanitizer
-#   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 for a quick look
+#   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
