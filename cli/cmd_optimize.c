@@ -154,9 +154,9 @@ const cli_command cli_cmd_optimize = {
     "MODEL -o FILE",
     "rewrite the graph and write it back",
     "The result is plain ONNX without private operators: other engines "
-    "take it, and it gives the same answers. -o M.hone writes a saved plan instead: "
-    "decisions and packed weights for this processor,\nwhich run, bench, profile and "
-    "verify load without packing again.",
+    "take it, and it gives the same answers.\n-o M.hone writes a saved plan instead: "
+    "decisions and packed weights for this processor, which run, bench, profile\nand "
+    "verify load without packing again. --precision, --prefer and -t are for saved plans only.",
     options,
     1,
     1,
