@@ -56,6 +56,7 @@ static hone_status prove(loop *l, hone_error *error) {
                            .batch = a->batch,
                            .bindings = l->session.bindings,
                            .n_bindings = l->session.n_bindings,
+                           .level = level_of(l),
                            .bf16 = precision->bf16,
                            .f32_nodes = (const char *const *)precision->choice.f32_nodes,
                            .n_f32_nodes = precision->choice.n_f32_nodes,

@@ -73,6 +73,8 @@ static int run(const cli_args *args) {
   cli_precision precision = {0};
   uint32_t n = 0;
   int code = 0;
+  if (args->level == 0)
+    return cli_error(HONE_ERROR_USAGE, "hone verify: --level wants 1 to 3: level 0 changes nothing");
   hone_status status = cli_check_device(args, &error);
   const char *path = args->rest.item[0], *other = args->rest.n > 1 ? args->rest.item[1] : NULL, *plan = NULL;
   char source[4096];
@@ -97,6 +99,7 @@ static int run(const cli_args *args) {
                              .batch = args->batch,
                              .bindings = bindings,
                              .n_bindings = n,
+                             .level = (int)args->level,
                              .bf16 = precision.bf16,
                              .f32_nodes = (const char *const *)precision.choice.f32_nodes,
                              .n_f32_nodes = precision.choice.n_f32_nodes,
@@ -126,6 +129,7 @@ static const cli_option options[] = {
      "largest difference relative to an output's range (by dtype)"},
     {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
+    {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level of what is proved (2)"},
     CLI_OPT_PRECISION,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},

@@ -8,18 +8,13 @@ static bool has_times(const hone_tune_step *s) {
   return s->state == HONE_TUNE_MEASURED || s->state == HONE_TUNE_KNOWN;
 }
 
-/* What a measurement counts when tactics are compared. */
-static double counted(const hone_tune_step *s, uint32_t i) {
-  return s->candidate[i].median_s * s->candidate[i].handicap;
-}
-
 /* Fastest and slowest of the tactics with all threads. */
 static void extremes(const hone_tune_step *s, uint32_t *fastest, uint32_t *slowest) {
   *fastest = *slowest = s->untuned;
   for (uint32_t i = 0; i < s->n_candidates; i++) {
     if (s->candidate[i].threads) continue;
-    if (counted(s, i) < counted(s, *fastest)) *fastest = i;
-    if (counted(s, i) > counted(s, *slowest)) *slowest = i;
+    if (s->candidate[i].median_s < s->candidate[*fastest].median_s) *fastest = i;
+    if (s->candidate[i].median_s > s->candidate[*slowest].median_s) *slowest = i;
   }
 }
 
@@ -27,8 +22,8 @@ static bool contested(const hone_tune_step *s, bool *agree) {
   uint32_t fastest, slowest;
   if (!has_times(s)) return false;
   extremes(s, &fastest, &slowest);
-  *agree = counted(s, s->untuned) <= CLI_APART * counted(s, fastest);
-  return counted(s, slowest) > CLI_APART * counted(s, fastest);
+  *agree = s->candidate[s->untuned].median_s <= CLI_APART * s->candidate[fastest].median_s;
+  return s->candidate[slowest].median_s > CLI_APART * s->candidate[fastest].median_s;
 }
 
 void cli_tuning_agreement(cli_tuning *t) {
@@ -55,10 +50,10 @@ static void sums(const cli_tuning *t, double *untuned, double *tuned) {
 /* ------------------------------------------------------------------ json */
 
 static json_t *candidate_json(const hone_tune_candidate *c, bool times) {
-  return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "tactic", c->tactic, "threads", (int)c->threads,
-                   "median_ms", times ? cli_real(c->median_s * 1e3) : json_null(), "spread_ms",
+  return json_pack("{s:s, s:i, s:o, s:o, s:o}", "tactic", c->tactic, "threads", (int)c->threads, "median_ms",
+                   times ? cli_real(c->median_s * 1e3) : json_null(), "spread_ms",
                    times ? cli_real(c->spread_s * 1e3) : json_null(), "predicted_ms",
-                   cli_real(c->predicted_s * 1e3), "handicap", cli_real(c->handicap));
+                   cli_real(c->predicted_s * 1e3));
 }
 
 static json_t *step_json(const hone_tune_step *s) {

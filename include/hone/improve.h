@@ -25,6 +25,7 @@ typedef struct hone_verify_options {
   uint32_t n_bindings;
   bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
   void *progress_arg;
+  int level; /* of optimisation at which b runs, 1 to 3; 0: 2 */
   bool bf16; /* b runs in precision bf16 (judged as bf16 results are), save in these nodes: */
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
@@ -112,7 +113,6 @@ typedef struct hone_tune_candidate {
   double predicted_s; /* by the tactic's cost model */
   double median_s;    /* measured */
   double spread_s;    /* half the width of the median's 95 % interval (1.57 IQR / sqrt n) */
-  double handicap;    /* its times count this much (hone_tactic_desc); 1: none */
 } hone_tune_candidate;
 
 typedef enum hone_tune_state {

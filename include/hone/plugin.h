@@ -233,9 +233,9 @@ typedef struct hone_step_tensor {
 typedef enum hone_math {
   HONE_MATH_STRICT =
       0,          /* f32 products and sums of the operator's own formula, in any order (levels 0 and 1) */
-  HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4),
-                     products  of f32 numbers split into bf16 parts (level 2, the default) */
-  HONE_MATH_FAST, /* larger Winograd tiles (level 3) */
+  HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4)
+                     (level 2, the default) */
+  HONE_MATH_FAST, /* f32 operands cut to two bf16 parts (16 bits); larger Winograd tiles (level 3) */
   HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
 } hone_math;
 
@@ -329,10 +329,6 @@ typedef struct hone_tactic_desc {
    * Depends on nothing but its arguments. */
   bool (*accepts)(const hone_step *step, const hone_machine *machine, hone_reason *why);
   double (*cost)(const hone_step *step, const hone_machine *machine); /* predicted seconds */
-  /* 0: none. For tactics that are less exact than f32's own arithmetic: where the licence is HONE_MATH_F32
-   * their times, predicted or measured, count this much, so that accuracy is given away only for clear gains.
-   */
-  float handicap;
   hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
                       hone_error *error);
   /* Fills the plan's blob from the step's constants; NULL: no blob. */

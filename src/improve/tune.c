@@ -60,23 +60,17 @@ static bool make_trials(tuning *t, const hn_step *s, row *r) {
   r->trial = HN_NEW_ARRAY(&t->arena, hn_trial, 2 * n + 1);
   if (!r->trial) return false;
   for (uint32_t i = 0; i < n; i++)
-    r->trial[r->n++] =
-        (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted, .handicap = list[i].handicap};
+    r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted};
   for (uint32_t i = 0; i < n && t->plan->machine.threads > 1; i++)
     if (list[i].predicted < SMALL_STEP && r->n < HN_MAX_TIMINGS)
-      r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic,
-                                    .predicted = list[i].predicted,
-                                    .handicap = list[i].handicap,
-                                    .threads = 1};
+      r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted, .threads = 1};
   return true;
 }
 
 static uint32_t untuned_choice(const row *r) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < r->n; i++)
-    if (!r->trial[i].threads &&
-        r->trial[i].predicted * r->trial[i].handicap < r->trial[best].predicted * r->trial[best].handicap)
-      best = i;
+    if (!r->trial[i].threads && r->trial[i].predicted < r->trial[best].predicted) best = i;
   return best;
 }
 
@@ -141,8 +135,7 @@ static hone_status measure(tuning *t, uint32_t i, hone_error *error) {
   uint32_t fastest = 0;
   hn_timing timing[HN_MAX_TIMINGS];
   for (uint32_t k = 0; k < r->n; k++) {
-    if (r->trial[k].median * r->trial[k].handicap < r->trial[fastest].median * r->trial[fastest].handicap)
-      fastest = k;
+    if (r->trial[k].median < r->trial[fastest].median) fastest = k;
     timing[k] = (hn_timing){r->trial[k].tactic->name, r->trial[k].tactic->version, r->trial[k].threads,
                             r->trial[k].median, r->trial[k].spread};
   }
@@ -196,9 +189,8 @@ static hone_status fill_report(tuning *t, hone_error *error) {
     if (!list) return hn_fail_memory(error, w->n, "tuning");
     bool have = t->step[i].state == HONE_TUNE_MEASURED || t->step[i].state == HONE_TUNE_KNOWN;
     for (uint32_t k = 0; k < w->n; k++)
-      list[k] = (hone_tune_candidate){w->trial[k].tactic->name,      w->trial[k].threads,
-                                      w->trial[k].predicted,         have ? w->trial[k].median : 0,
-                                      have ? w->trial[k].spread : 0, w->trial[k].handicap};
+      list[k] = (hone_tune_candidate){w->trial[k].tactic->name, w->trial[k].threads, w->trial[k].predicted,
+                                      have ? w->trial[k].median : 0, have ? w->trial[k].spread : 0};
     t->step[i].candidate = list;
     t->step[i].n_candidates = w->n;
     r->measured += t->step[i].state == HONE_TUNE_MEASURED;

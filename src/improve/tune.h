@@ -21,7 +21,6 @@ typedef struct hn_trial {
   const hone_tactic_desc *tactic;
   uint32_t threads; /* 0: all; 1 */
   double predicted;
-  double handicap;       /* of the tactic: by this its times count */
   double median, spread; /* seconds, after hn_time_step */
   uint32_t samples;
 } hn_trial;

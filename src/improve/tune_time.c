@@ -267,8 +267,8 @@ static void summarise(const rig_trial *m, hn_trial *t, double reading) {
 }
 
 bool hn_trial_beats(const hn_trial *a, const hn_trial *b) {
-  const double counted = b->median * b->handicap, gain = counted - a->median * a->handicap;
-  return gain > a->spread * a->handicap + b->spread * b->handicap && gain > HN_TUNE_MARGIN * counted;
+  const double gain = b->median - a->median;
+  return gain > a->spread + b->spread && gain > HN_TUNE_MARGIN * b->median;
 }
 
 /* Nothing more to learn: one trial beats all others, or all medians are known to the margin. */

@@ -57,7 +57,7 @@ static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
 }
 
 static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
-  hn_side_options best = {.level = 2,
+  hn_side_options best = {.level = j->o->level > 0 ? j->o->level : 2,
                           .threads = j->o->threads,
                           .bindings = j->o->bindings,
                           .n_bindings = j->o->n_bindings,

@@ -374,7 +374,7 @@ static int check_case(one_case *c) {
                       .node = c->node,
                       .n_inputs = c->n_in,
                       .n_anchor_inputs = c->n_in,
-                      .math = HONE_MATH_F32,
+                      .math = HONE_MATH_FAST,
                       .input = in,
                       .n_outputs = c->n_out,
                       .output = out};
@@ -391,8 +391,8 @@ static int check_case(one_case *c) {
                                 .l2 = 1 << 20,
                                 .l3 = 1 << 24};
         if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
-        /* The narrowest licence of the two under which plans are made. */
-        step.math = HONE_MATH_F32;
+        /* f32 with every formula it may use; operands in bf16 where a tactic needs that. */
+        step.math = HONE_MATH_FAST;
         if (!tactics[k]->accepts(&step, &m, &why)) {
           step.math = HONE_MATH_BF16;
           if (!tactics[k]->accepts(&step, &m, &why)) continue;

@@ -99,10 +99,10 @@ static double gain_of(const hn_lowering *l, hn_unit *const *part, const hn_estim
   for (uint32_t k = 0; k < n; k++) measured = measured && apart[k].measured;
   *sum = 0;
   for (uint32_t k = 0; k < n; k++) {
-    *sum += (measured ? apart[k].seconds : apart[k].predicted) * apart[k].handicap;
+    *sum += measured ? apart[k].seconds : apart[k].predicted;
     if (k && !measured) *sum += handing_over(l, part[k - 1]); /* is part of what was measured */
   }
-  return *sum - (measured ? together->seconds : together->predicted) * together->handicap;
+  return *sum - (measured ? together->seconds : together->predicted);
 }
 
 /* The best chain around depthwise unit d, or none. */

@@ -53,7 +53,7 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
     else if (count == HN_MAX_CANDIDATES)
       snprintf(reason.text, sizeof reason.text, "too many tactics for one step");
     else if (t->accepts(step, &p->machine, &reason)) {
-      out[count++] = (hn_candidate){t, t->cost ? t->cost(step, &p->machine) : 1e30, hn_handicap(t, step)};
+      out[count++] = (hn_candidate){t, t->cost ? t->cost(step, &p->machine) : 1e30};
       continue;
     }
     if (why) hn_str_printf(why, "%s: %s\n", t->name, reason.text);
@@ -76,10 +76,10 @@ static const hn_tuned_step *measured(const hn_plan *p, const char *signature, co
   return s;
 }
 
-static const hn_candidate *find(const hn_candidate *list, uint32_t n, const hn_timing *t) {
+static const hone_tactic_desc *find(const hn_candidate *list, uint32_t n, const hn_timing *t) {
   for (uint32_t i = 0; i < n; i++)
     if (list[i].tactic->version == t->version && strcmp(list[i].tactic->name, t->tactic) == 0)
-      return &list[i];
+      return list[i].tactic;
   return NULL;
 }
 
@@ -88,19 +88,15 @@ static const hn_timing *pick(const hn_tuned_step *s, const hn_candidate *list, u
   const hn_timing *best = &s->timing[s->chosen];
   if (find(list, n, best)) return best;
   best = NULL;
-  double least = 0;
-  for (uint32_t k = 0; k < s->n; k++) {
-    const hn_candidate *c = find(list, n, &s->timing[k]);
-    const double counted = c ? s->timing[k].seconds * c->handicap : 0;
-    if (c && (!best || counted < least)) best = &s->timing[k], least = counted;
-  }
+  for (uint32_t k = 0; k < s->n; k++)
+    if (find(list, n, &s->timing[k]) && (!best || s->timing[k].seconds < best->seconds)) best = &s->timing[k];
   return best;
 }
 
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < n; i++)
-    if (list[i].predicted * list[i].handicap < list[best].predicted * list[best].handicap) best = i;
+    if (list[i].predicted < list[best].predicted) best = i;
   return best;
 }
 
@@ -144,10 +140,9 @@ const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step
     t = s ? pick(s, list, n) : NULL;
     hn_str_free(&signature);
   }
-  const hn_candidate *cheapest = &list[hn_cheapest(list, n)], *best = t ? find(list, n, t) : cheapest;
-  *estimate =
-      (hn_estimate){t ? t->seconds : cheapest->predicted, cheapest->predicted, best->handicap, t != NULL};
-  return decide(p, best->tactic, estimate);
+  const hn_candidate *best = &list[hn_cheapest(list, n)];
+  *estimate = (hn_estimate){t ? t->seconds : best->predicted, best->predicted, t != NULL};
+  return decide(p, t ? find(list, n, t) : best->tactic, estimate);
 }
 
 hone_status hn_plan_settle(hn_plan *p, hone_error *error) {
@@ -166,7 +161,7 @@ hone_status hn_plan_settle(hn_plan *p, hone_error *error) {
     const hn_tuned_step *m = measured(p, s->signature, list, n);
     const hn_timing *t = m ? pick(m, list, n) : NULL;
     if (!t) continue;
-    s->tactic = find(list, n, t)->tactic;
+    s->tactic = find(list, n, t);
     s->predicted_s = t->seconds;
     s->tuned = true;
     s->threads = t->threads;

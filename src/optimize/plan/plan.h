@@ -138,26 +138,19 @@ hone_status hn_plan_settle(hn_plan *plan, hone_error *error);
 typedef struct hn_candidate {
   const hone_tactic_desc *tactic;
   double predicted; /* seconds, by its own cost model */
-  double handicap;  /* by which its times count when tactics are compared; 1: none */
 } hn_candidate;
 enum { HN_MAX_CANDIDATES = 16 };
 /* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into
  * *why (may be NULL). */
 uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
                               hn_str *why);
-/* Index of the one whose predicted time counts least: what an untuned plan chooses. n > 0. */
+/* Index of the one with the least predicted time: what an untuned plan chooses. n > 0. */
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n);
-
-/* By what the tactic's times count for this step when tactics are compared. */
-static inline double hn_handicap(const hone_tactic_desc *tactic, const hone_step *step) {
-  return tactic->handicap > 0 && step->math <= HONE_MATH_F32 ? (double)tactic->handicap : 1;
-}
 
 /* How long a step takes with the tactic that it would get. */
 typedef struct hn_estimate {
   double seconds;   /* measured where it was, else predicted */
   double predicted; /* by the cost model, in any case */
-  double handicap;  /* of the tactic: by this the times count when they are compared */
   bool measured;
 } hn_estimate;
 /* The tactic for a step (by measurement, else the lowest predicted time) or NULL; lists refusals in *why (may

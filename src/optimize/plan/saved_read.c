@@ -411,7 +411,6 @@ const hone_tactic_desc *hn_saved_follow(const hn_plan *p, const hone_step *step,
     d->broken = "a tactic refuses its step";
   if (d->broken) return NULL;
   *estimate = k->estimate;
-  if (k->tactic) estimate->handicap = hn_handicap(k->tactic, step);
   return k->tactic;
 }
 

@@ -14,7 +14,7 @@ bool hn_attention_describe(const hone_step *s, const hone_machine *m, int32_t pa
                            hone_reason *why) {
   memset(p, 0, sizeof *p);
   p->parts = parts;
-  if (parts && s->math < (parts > 1 ? HONE_MATH_F32 : HONE_MATH_BF16))
+  if (parts && s->math < (parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
     return hn_refuse(why, "the plan does not allow operands in %d bf16 part%s", parts, parts > 1 ? "s" : "");
   p->isa = hn_isa_of(m->isa);
   if (s->n_inputs < MASK || s->n_inputs > MASK + HN_ATTENTION_MASKS || !s->node)

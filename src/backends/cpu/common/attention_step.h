@@ -36,7 +36,6 @@ hone_status hn_attention_run(const hone_step_run *r, hone_error *error);
                                                     .version = 1,                                            \
                                                     .accepts = accepts,                                      \
                                                     .cost = cost,                                            \
-                                                    .handicap = (PARTS) == 2 ? HN_BF16X3_HANDICAP : 0,       \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
                                                     .run = hn_attention_run}

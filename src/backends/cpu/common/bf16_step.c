@@ -16,9 +16,9 @@ static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool 
   d->isa = hn_isa_of(m->isa);
   d->alpha = d->bias_scale = 1;
   d->conv.x3 = x3;
-  if (s->math < (x3 ? HONE_MATH_F32 : HONE_MATH_BF16)) {
-    hn_refuse(why,
-              x3 ? "the plan wants the operator's own sums" : "the plan does not allow operands in bf16");
+  if (s->math < (x3 ? HONE_MATH_FAST : HONE_MATH_BF16)) {
+    hn_refuse(why, x3 ? "operands cut to two bf16 parts take level 3"
+                      : "the plan does not allow operands in bf16");
     return NULL;
   }
   const hn_bf16_ops *o = hn_bf16_find(d->isa);

@@ -1,6 +1,6 @@
 /* What the tactics on the gemm_bf16 kernels share: blob, workspace and run around a described product.  A
  * tactic says which operator it takes and which of the two arithmetics it uses:
- *   x3  f32 operands split into two bf16 parts: math f32 and wider licences, tiers whose kernels have it
+ *   x3  f32 operands split into two bf16 parts: math fast and wider licences, tiers whose kernels have it
  *   x1  operands rounded to bf16: math bf16 only */
 #ifndef HN_CPU_COMMON_BF16_STEP_H
 #define HN_CPU_COMMON_BF16_STEP_H
@@ -59,7 +59,6 @@ hone_status hn_bf16_step_run(const hone_step_run *r, hone_error *error);
                                                     .version = 1,                                            \
                                                     .accepts = accepts,                                      \
                                                     .cost = cost,                                            \
-                                                    .handicap = (X3) ? HN_BF16X3_HANDICAP : 0,               \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
                                                     .run = hn_bf16_step_run}

@@ -114,7 +114,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, b
   hn_chain *c = &h->chain;
   c->parts = parts;
   const hn_bf16_ops *b = parts ? hn_bf16_find(h->isa) : NULL;
-  if (parts && s->math < (parts > 1 ? HONE_MATH_F32 : HONE_MATH_BF16))
+  if (parts && s->math < (parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
     return hn_refuse(why, "the plan does not allow products of bf16 %s", parts > 1 ? "parts" : "numbers");
   if (parts && (!b || (parts > 1 && !b->x3)))
     return hn_refuse(why, "no %s kernel for %s", parts > 1 ? "split bf16" : "bf16", hn_isa_name(h->isa));

@@ -5,7 +5,6 @@
 #define HN_CPU_COMMON_CHAIN_STEP_H
 
 #include "backends/cpu/common/step.h"
-#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 
 bool hn_chain_step_accepts(const hone_step *s, const hone_machine *m, int parts, hone_reason *why);
 double hn_chain_step_cost(const hone_step *s, const hone_machine *m, int parts);
@@ -20,7 +19,9 @@ hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
   static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
     return hn_chain_step_accepts(s, m, PARTS, why);                                                          \
   }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_chain_step_cost(s, m, PARTS); }  \
+  static double cost(const hone_step *s, const hone_machine *m) {                                            \
+    return hn_chain_step_cost(s, m, PARTS);                                                                  \
+  }                                                                                                          \
   static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
                           hone_error *error) {                                                               \
     return hn_chain_step_need(s, m, PARTS, n, error);                                                        \
@@ -35,7 +36,6 @@ hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
                                                     .version = 1,                                            \
                                                     .accepts = accepts,                                      \
                                                     .cost = cost,                                            \
-                                                    .handicap = (PARTS) == 2 ? HN_BF16X3_HANDICAP : 0,       \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
                                                     .run = hn_chain_step_run}
