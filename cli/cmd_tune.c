@@ -157,7 +157,8 @@ static int run(const cli_args *args) {
   if (t.before.engine) hone_engine_tuned(t.before.engine, NULL, &warning);
   if (*warning) cli_note("warning: %s", warning);
   if (status == HONE_OK) status = tune_passes(&t, args, &untuned, &error);
-  if (status == HONE_OK && !args->check && !cli_interrupted() && differs(&t)) {
+  t.differs = status == HONE_OK && differs(&t);
+  if (t.differs && !args->check && !cli_interrupted()) {
     status = compare(&t, args, &error);
     if (status == HONE_ERROR_CANCELLED && cli_interrupted()) status = HONE_OK; /* the choices are there */
   }
@@ -166,7 +167,7 @@ static int run(const cli_args *args) {
   } else {
     cli_tuning_agreement(&t);
     code = args->json ? cli_print_json(cli_tuning_json(&t)) : cli_tuning_text(&t, args->check);
-    if (code == 0 && t.report.stopped) code = 130;
+    if (code == 0 && (t.report.stopped || cli_interrupted())) code = 130;
     if (code == 0 && args->check && t.agree < CLI_AGREEMENT * t.contested) code = 1;
   }
   hone_tune_report_free(&t.report);

@@ -138,7 +138,10 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
     printf("whole model  %.3f -> %.3f ms, %.2fx (interleaved)\n", t->before_ms, t->after_ms,
            t->before_ms / t->after_ms);
   else if (!check)
-    printf("whole model  the tuned plan is the untuned one\n");
+    printf("whole model  %s\n", t->differs ? "not measured" : "the tuned plan is the untuned one");
+  if (t->compared && t->after_ms > 1.02 * t->before_ms)
+    printf("             slower as a whole: measure again with --again when nothing else runs here, or use "
+           "--no-cache\n");
   if (r->file[0]) printf("choices      in %s\n", r->file);
   return cli_flush();
 }

@@ -14,6 +14,7 @@ typedef struct cli_tuning {
   cli_session before, after; /* untuned; after: tuned, when there is such a plan */
   hone_tune_report report;   /* of the untuned plan */
   uint32_t more;             /* steps that only tuned plans have, measured as well */
+  bool differs;              /* the tuned plan runs something else than the untuned one */
   bool compared;
   double before_ms, after_ms; /* whole model, interleaved */
   uint32_t contested, agree;  /* steps with tactics far apart; those where the cost model is right */
