@@ -19,9 +19,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
   static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
     return hn_chain_step_accepts(s, m, PARTS, why);                                                          \
   }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) {                                            \
-    return hn_chain_step_cost(s, m, PARTS);                                                                  \
-  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) { return hn_chain_step_cost(s, m, PARTS); }  \
   static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
                           hone_error *error) {                                                               \
     return hn_chain_step_need(s, m, PARTS, n, error);                                                        \
