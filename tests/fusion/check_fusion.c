@@ -73,8 +73,8 @@ typedef struct way {
   double bound;
 } way;
 
-static const way ways[] = {{NULL, NULL, NULL, 2, true, 1e-4},
-                           {"amx", "-fused_attention", NULL, 2, false, 1e-4},
+static const way ways[] = {{NULL, NULL, NULL, 2, true, 2e-5},
+                           {"amx", "-fused_attention", NULL, 3, false, 1e-4}, /* x3 */
                            {"amx", "-fused_attention", "bf16", 2, false, 3e-2},
                            {"avx512bf16", NULL, NULL, 2, true, 2e-5},
                            {"avx512", NULL, NULL, 2, true, 2e-5},
