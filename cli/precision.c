@@ -21,6 +21,12 @@ hone_status cli_precision_make(const cli_args *args, hone_model *model, const ho
   out->made = true;
   out->bf16 = strcmp(cli_precision_name(args), "f32") != 0;
   if (!is_auto(args)) return HONE_OK;
+  if (args->budget == 0) {
+    *error = (hone_error){.status = HONE_ERROR_USAGE};
+    snprintf(error->what, sizeof error->what,
+             "--budget wants more than 0: without any error everything is f32");
+    return HONE_ERROR_USAGE;
+  }
   hone_precision_options o = {.budget = args->budget,
                               .seed = (uint64_t)args->seed,
                               .threads = (uint32_t)args->threads,

@@ -235,7 +235,7 @@ typedef enum hone_math {
       0,          /* f32 products and sums of the operator's own formula, in any order (levels 0 and 1) */
   HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4)
                      (level 2, the default) */
-  HONE_MATH_FAST, /* f32 operands cut to two bf16 parts (16 bits); larger Winograd tiles (level 3) */
+  HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
   HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
 } hone_math;
 

@@ -46,6 +46,8 @@ static uint64_t read_scalar(uint64_t rounds, const void *data, size_t bytes) {
 }
 
 #if defined(__x86_64__)
+#include "backends/cpu/kernels/amx_tiles.h"
+
 #include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2,fma")))
@@ -104,22 +106,12 @@ ARITHMETIC(bf16_avx512, BF16, __m512, _mm512_setzero_ps(),
 
 #define AMX __attribute__((target("amx-tile,amx-bf16,amx-int8")))
 
-/* Tiles 0 to 3 accumulate (16 x 16 words), 4 to 7 are operands (16 rows of 64 bytes). */
-AMX static void open_tiles(void) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } config = {.palette = 1};
-  for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = 16;
-  _tile_loadconfig(&config);
-}
-
+/* Tiles 0 to 3 accumulate, 4 to 7 are operands. */
 #define TILES(name, dot)                                                                                     \
   AMX static uint64_t name(uint64_t rounds, const void *data, size_t bytes) {                                \
     (void)data, (void)bytes;                                                                                 \
     uint32_t sum[16 * 16];                                                                                   \
-    open_tiles();                                                                                            \
+    hn_tiles_open(16);                                                                                       \
     _tile_zero(0);                                                                                           \
     _tile_zero(1);                                                                                           \
     _tile_zero(2);                                                                                           \

@@ -4,7 +4,7 @@
  * A case:   == name
  *           steps: FusedAttention 1, MatMul 0       (kinds of steps that must occur so often; optional)
  *           <graph in the text form of models>
- * Every case runs at level 2 on three threads in every way below that the machine has, against the reference
+ * Every case runs on three threads in every way below that the machine has, against the reference
  * plan; infinities and NaN must agree. */
 #include "base/rng.h"
 #include "base/str.h"

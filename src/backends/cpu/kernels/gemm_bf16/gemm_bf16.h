@@ -23,11 +23,6 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
 
-/* Tactics with x3 keep 16 of f32's 24 bits: at math F32 they must be this much faster than exact ones.
- * Through a trained network of 50 layers the difference comes to 1e-4 of the output's range (ppocr cls),
- * hardly more than Winograd's, but for a few per cent of time it is not worth it. */
-#define HN_BF16X3_HANDICAP 1.3f
-
 enum {
   HN_BF16_PANEL = 32, /* columns of a panel, floats from row to row of a block of results */
   HN_BF16_STEP = 32,  /* K values of a step */

@@ -1,6 +1,7 @@
 /* Intel AMX: blocks of 2 x 2 tiles of up to 16 x 16 results, 16 cycles for 8192 multiply-adds. */
 #include <string.h>
 
+#include "backends/cpu/kernels/amx_tiles.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
@@ -10,22 +11,7 @@
 #include "backends/cpu/kernels/gemm_bf16/bf16_split.inc"
 
 /* Tiles 0..3 are sums (row tile, column tile), 4 and 5 hold A, 6 and 7 B. */
-static void begin(uint32_t rows) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t colsb[16];
-    uint8_t rows[16];
-  } config;
-  memset(&config, 0, sizeof config);
-  config.palette = 1;
-  for (int i = 0; i < 8; i++) {
-    config.colsb[i] = 64;
-    config.rows[i] = (uint8_t)(i < 6 ? rows : 16);
-  }
-  __asm__ volatile("" : : "r"(&config) : "memory"); /* gcc's intrinsic names the first 8 bytes only */
-  _tile_loadconfig(&config);
-}
-
+static void begin(uint32_t rows) { hn_tiles_open(rows); }
 static void end(void) { _tile_release(); }
 
 #define ZERO(i) _tile_zero(i)

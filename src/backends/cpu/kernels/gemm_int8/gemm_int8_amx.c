@@ -2,6 +2,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "backends/cpu/kernels/amx_tiles.h"
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/kernels/template.h"
 
@@ -10,19 +11,7 @@
 enum { MR = 32, NR = INT8_NR, STEP = 64, TILE = 16 };
 
 /* Tiles 0..3 are sums (row tile, column tile), 4 and 5 hold A, 6 and 7 B. */
-static void begin(void) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t colsb[16];
-    uint8_t rows[16];
-  } config;
-  memset(&config, 0, sizeof config);
-  config.palette = 1;
-  for (int i = 0; i < 8; i++) config.colsb[i] = 64, config.rows[i] = TILE;
-  __asm__ volatile("" : : "r"(&config) : "memory"); /* gcc's intrinsic names the first 8 bytes only */
-  _tile_loadconfig(&config);
-}
-
+static void begin(void) { hn_tiles_open(TILE); }
 static void end(void) { _tile_release(); }
 
 /* mt, nt: row and column tiles; constants after inlining.  sums: NR values from row to row. */
