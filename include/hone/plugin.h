@@ -236,6 +236,7 @@ typedef enum hone_math {
   HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4)
                      (level 2, the default) */
   HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
+  HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16) */
   HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
 } hone_math;
 
@@ -278,6 +279,11 @@ enum {                            /* hone_machine.isa */
        HONE_ISA_AMX = 1u << 4 /* tiles of bf16 and int8, permitted by the operating system */
 };
 
+enum { /* hone_machine.libraries */
+       HONE_LIB_CUDNN = 1u << 0,
+       HONE_LIB_CUBLASLT = 1u << 1
+};
+
 /* What cost models may know of the machine. */
 typedef struct hone_machine {
   const char *device; /* "cpu" or "cuda" */
@@ -287,6 +293,14 @@ typedef struct hone_machine {
   double dram_bytes;  /* per second, all threads */
   double cache_bytes; /* last-level cache bandwidth per second, all threads */
   size_t l1, l2, l3;  /* bytes; l1 and l2 per core */
+  /* Accelerators: */
+  uint32_t arch;       /* compute capability: 80, 90...; 0 on CPUs */
+  uint32_t processors; /* multiprocessors */
+  size_t shared_bytes; /* shared memory that a block can have */
+  double half_flops;   /* f16 and bf16 matrix products with f32 sums, FLOP/s */
+  double tf32_flops;
+  double launch_s;    /* from one small kernel to the next that waits for it, in a captured segment */
+  uint32_t libraries; /* HONE_LIB_*: those that were found */
 } hone_machine;
 
 /* Why a tactic does not take a step. */

@@ -196,7 +196,7 @@ static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m,
                        .blob = m->blob,
                        .workspace = r->workspace,
                        .threads = t->threads};
-  return r->plan->backend->launch(r->plan->device, t->tactic, &run, error);
+  return r->plan->backend->launch(r->plan->device, NULL, t->tactic, &run, error);
 }
 
 /* Seconds of one run: with cooled caches a single one, else the mean of several. */
@@ -210,7 +210,7 @@ static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_
   }
   uint64_t start = hn_now_ns();
   for (uint32_t i = 0; i < m->repeats && status == HONE_OK; i++) status = run_once(r, t, m, error);
-  if (status == HONE_OK) status = b->sync(r->plan->device, error);
+  if (status == HONE_OK) status = b->sync(r->plan->device, NULL, error);
   uint64_t end = hn_now_ns();
   m->sample[at] = (double)(end - start) * 1e-9 / m->repeats;
   if (r->threads_vary) consume(r);
@@ -227,7 +227,7 @@ static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *erro
     for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) {
       uint64_t start = hn_now_ns();
       status = run_once(r, &trial[i], m, error);
-      if (status == HONE_OK) status = r->plan->backend->sync(r->plan->device, error);
+      if (status == HONE_OK) status = r->plan->backend->sync(r->plan->device, NULL, error);
       took = hn_now_ns() - start;
     }
     if (!r->other_bytes && took < SHORTEST_NS) m->repeats = (uint32_t)(SHORTEST_NS / (took + 100)) + 1;

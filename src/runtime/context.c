@@ -291,7 +291,7 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
                            .blob = s->blob,
                            .workspace = c->workspace,
                            .threads = s->threads};
-      status = p->backend->launch(p->device, s->tactic, &run, error);
+      status = p->backend->launch(p->device, NULL, s->tactic, &run, error);
     } else
       status = run_reference(c, s, error);
     hn_recorder_end(&c->recorder, s);
@@ -303,7 +303,7 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
     after_step(c, s, k);
     if (HN_FAULT("sleep_between_steps")) hn_sleep_ms(2);
   }
-  return p->backend->sync(p->device, error);
+  return p->backend->sync(p->device, NULL, error);
 }
 
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,

@@ -112,15 +112,17 @@ static void cpu_free(hn_device *d, void *p) {
   hn_free(p);
 }
 
-static hone_status cpu_copy(hn_device *d, void *to, const void *from, size_t bytes, hone_error *error) {
-  (void)d;
+static hone_status cpu_copy(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
+                            hone_error *error) {
+  (void)d, (void)q;
   (void)error;
   if (bytes) memcpy(to, from, bytes);
   return HONE_OK;
 }
 
-static hone_status cpu_launch(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run,
+static hone_status cpu_launch(hn_device *d, hn_queue *q, const hone_tactic_desc *tactic, hone_step_run *run,
                               hone_error *error) {
+  (void)q;
   const bool alone = run->threads == 1;
   run->threads = alone ? 1 : d->machine.threads;
   run->parallel = hn_pool_parallel;
@@ -133,8 +135,8 @@ static void cpu_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int6
   hn_pool_parallel(d->pool, tasks, fn, arg);
 }
 
-static hone_status cpu_sync(hn_device *d, hone_error *error) {
-  (void)d;
+static hone_status cpu_sync(hn_device *d, hn_queue *q, hone_error *error) {
+  (void)d, (void)q;
   (void)error;
   return HONE_OK;
 }

@@ -5,6 +5,11 @@
 #include <hone/plugin.h>
 
 typedef struct hn_device hn_device; /* an opened device; the backend's own */
+typedef struct hn_queue hn_queue;   /* work that a device does in order; NULL where it is not asynchronous */
+typedef struct hn_segment hn_segment; /* captured work, to be launched as a whole */
+typedef struct hn_event hn_event;     /* a point in a queue */
+
+enum { HN_LANES = 4 };
 
 typedef struct hn_backend {
   const char *name; /* "cpu", "cuda" */
@@ -22,21 +27,48 @@ typedef struct hn_backend {
   void *(*alloc)(hn_device *device, size_t bytes);
   void (*free)(hn_device *device, void *p);
   /* Between host and device memory (either may be either where the device shares the host's memory). In order
-   * on the device's queue. */
-  hone_status (*copy)(hn_device *device, void *to, const void *from, size_t bytes, hone_error *error);
+   * on the queue; host memory must stay until the queue has come there. */
+  hone_status (*copy)(hn_device *device, hn_queue *queue, void *to, const void *from, size_t bytes,
+                      hone_error *error);
 
   /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in;
    * run->threads is 0 for all of the device, 1 for a step that is too small to share. */
-  hone_status (*launch)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
-                        hone_error *error);
-  /* Waits until everything that was launched is done. */
+  hone_status (*launch)(hn_device *device, hn_queue *queue, const hone_tactic_desc *tactic,
+                        hone_step_run *run, hone_error *error);
   /* Calls fn(arg, task, thread) for every task on the host's threads, and returns when all are done. */
   void (*parallel)(hn_device *device, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
                    void *arg);
-  hone_status (*sync)(hn_device *device, hone_error *error);
-  /* True when launch returns before the work is done: spans then come from events, and segments may be
-   * captured. */
+  /* Waits until everything that the queue was given is done; a fault of the device is reported here. */
+  hone_status (*sync)(hn_device *device, hn_queue *queue, hone_error *error);
+  /* True when launch returns before the work is done, in memory of its own: tensors are then copied, spans
+   * come from events, and what is below is there. All of it is NULL otherwise. */
   bool asynchronous;
+  hone_status (*queue_open)(hn_device *device, hn_queue **out, hone_error *error);
+  void (*queue_close)(hn_device *device, hn_queue *queue);
+  /* Host memory that the device copies from and to at full speed and behind the host's back. */
+  void *(*alloc_host)(hn_device *device, size_t bytes);
+  void (*free_host)(hn_device *device, void *p);
+  /* Makes ready whatever launch will need (compiles kernels, builds plans of libraries); nothing runs, and
+   * the addresses in `run` are not looked at. From any thread, several at a time. */
+  hone_status (*prepare)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
+                         hone_error *error);
+  /* Between the two, launch and copy on the queue (all its lanes) are recorded, not done. capture_end also
+   * ends a capture that failed (out NULL). */
+  hone_status (*capture_begin)(hn_device *device, hn_queue *queue, hone_error *error);
+  hone_status (*capture_end)(hn_device *device, hn_queue *queue, hn_segment **out, hone_error *error);
+  hone_status (*segment_launch)(hn_device *device, hn_queue *queue, hn_segment *segment, hone_error *error);
+  void (*segment_free)(hn_device *device, hn_segment *segment);
+  /* A queue has lanes 0..HN_LANES-1 that run beside each other; copy, launch and event_record go to the one
+   * that was selected last (0 at first). follow: what `lane` gets from now on waits for what `other` has got
+   * so far. sync and segments want that lane 0 follows all that were used. */
+  void (*lane)(hn_device *device, hn_queue *queue, uint32_t lane);
+  hone_status (*follow)(hn_device *device, hn_queue *queue, uint32_t lane, uint32_t other, hone_error *error);
+  hone_status (*event_open)(hn_device *device, hn_event **out, hone_error *error);
+  void (*event_close)(hn_device *device, hn_event *event);
+  hone_status (*event_record)(hn_device *device, hn_queue *queue, hn_event *event, hone_error *error);
+  /* Seconds between two events that have passed. */
+  hone_status (*event_seconds)(hn_device *device, hn_event *from, hn_event *to, double *seconds,
+                               hone_error *error);
 
   /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and
    * versions of libraries that offer tactics. */

@@ -1,0 +1,176 @@
+/* What device texts stand on. Self-contained: no toolkit headers.
+ *
+ * Device texts are C with CUDA's words: no templates, references or overloads, so that a C compiler can build
+ * them against tests/cuda/emulated.cuh, where the threads of a block are fibers. What is not C (PTX) is wrapped
+ * here, once. A kernel takes one struct by value; the host fills the same struct (declared in a header that
+ * both include, <name>_args.h, which may use the types below and nothing else). */
+#ifndef HN_PRELUDE_CUH
+#define HN_PRELUDE_CUH
+
+#include "types.h"
+
+#ifdef HN_EMULATED
+#include "emulated.cuh"
+#else
+
+#define HN_FN static __device__ __forceinline__
+#define HN_KERNEL(name, type, args) extern "C" __global__ void name(const __grid_constant__ type args)
+#define HN_KERNEL_BOUNDS(name, type, args, threads, blocks)                                                  \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type args)
+#define HN_SHARED static __shared__
+/* Dynamic shared memory as an array of `type`, 1024-byte aligned where the kernel uses no static one. */
+#define HN_DYNAMIC_SHARED(type, name)                                                                        \
+  extern __shared__ __align__(1024) unsigned char hn_dynamic_shared[];                                       \
+  type *name = (type *)hn_dynamic_shared
+#define HN_SYNC() __syncthreads()
+#define HN_SYNC_WARP() __syncwarp()
+#define HN_UNROLL _Pragma("unroll")
+
+/* ---- f16 and bf16 as bits */
+HN_FN float hn_f16(u16 h) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+  return f;
+}
+HN_FN u16 hn_to_f16(float f) { /* nearest, ties to even; beyond the range: infinity */
+  u16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+  return h;
+}
+HN_FN u32 hn_to_f16x2(float low, float high) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+HN_FN float hn_bf16(u16 h) { return __uint_as_float((u32)h << 16); }
+HN_FN u16 hn_to_bf16(float f) {
+  u16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
+  return h;
+}
+HN_FN u32 hn_to_bf16x2(float low, float high) {
+  u32 r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+HN_FN u32 hn_bits(float f) { return __float_as_uint(f); }
+HN_FN float hn_from_bits(u32 u) { return __uint_as_float(u); }
+
+/* ---- 16 bytes at once (aligned) */
+HN_FN hn_u4 hn_ld16(const void *p) { /* through L1: for data that several threads read */
+  hn_u4 v;
+  asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "l"(p));
+  return v;
+}
+HN_FN void hn_st16(void *p, hn_u4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(p), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
+}
+
+/* ---- within a warp (all 32 threads take part) */
+HN_FN float hn_shfl_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+HN_FN float hn_shfl(float x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
+HN_FN u32 hn_shfl_xor_u32(u32 x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+HN_FN u32 hn_shfl_u32(u32 x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
+HN_FN void hn_atomic_add(float *p, float x) { atomicAdd(p, x); }
+HN_FN u32 hn_atomic_add_u32(u32 *p, u32 x) { return atomicAdd(p, x); }
+HN_FN void hn_fence(void) { __threadfence(); }
+
+/* ---- from global to shared memory behind the computation (arch 80) */
+HN_FN u32 hn_shared_address(const void *p) {
+  return (u32)__cvta_generic_to_shared(p);
+}
+/* 16 bytes, of which the first `bytes` come from `from` and the rest are zeros. */
+HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
+}
+HN_FN void hn_cp_async_commit(void) { asm volatile("cp.async.commit_group;" : : : "memory"); }
+#define HN_CP_ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
+
+/* ---- tensor cores (arch 80): d += a b, d and f32, 16 x 8 x 16 (x 8 for tf32); fragments as the PTX manual
+ * lays them out for mma.m16n8k16 and m16n8k8 */
+HN_FN void hn_ldmatrix4(u32 r[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(hn_shared_address(row)) : "memory");
+}
+HN_FN void hn_ldmatrix4_trans(u32 r[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(hn_shared_address(row)) : "memory");
+}
+HN_FN void hn_mma_f16(float d[4], const u32 a[4], const u32 b[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+HN_FN void hn_mma_bf16(float d[4], const u32 a[4], const u32 b[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+HN_FN u32 hn_to_tf32(float f) {
+  u32 r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(f));
+  return r;
+}
+HN_FN void hn_mma_tf32(float d[4], const u32 a[4], const u32 b[2]) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+
+/* ---- elements by type: hn_load_<type>(p, i) as float, hn_store_<type>(p, i, x) from float */
+HN_FN float hn_load_f32(const void *p, i64 i) { return ((const float *)p)[i]; }
+HN_FN float hn_load_f16(const void *p, i64 i) { return hn_f16(((const u16 *)p)[i]); }
+HN_FN float hn_load_bf16(const void *p, i64 i) { return hn_bf16(((const u16 *)p)[i]); }
+HN_FN void hn_store_f32(void *p, i64 i, float x) { ((float *)p)[i] = x; }
+HN_FN void hn_store_f16(void *p, i64 i, float x) { ((u16 *)p)[i] = hn_to_f16(x); }
+HN_FN void hn_store_bf16(void *p, i64 i, float x) { ((u16 *)p)[i] = hn_to_bf16(x); }
+
+/* ---- eight elements at once; i is a multiple of 8 and the memory 16-byte aligned */
+HN_FN void hn_load8_f32(const void *p, i64 i, float x[8]) {
+  hn_u4 a = hn_ld16((const float *)p + i), b = hn_ld16((const float *)p + i + 4);
+  HN_UNROLL for (int k = 0; k < 4; k++) x[k] = hn_from_bits(a.v[k]), x[k + 4] = hn_from_bits(b.v[k]);
+}
+HN_FN void hn_load8_f16(const void *p, i64 i, float x[8]) {
+  hn_u4 a = hn_ld16((const u16 *)p + i);
+  HN_UNROLL for (int k = 0; k < 4; k++) x[2 * k] = hn_f16((u16)a.v[k]), x[2 * k + 1] = hn_f16((u16)(a.v[k] >> 16));
+}
+HN_FN void hn_load8_bf16(const void *p, i64 i, float x[8]) {
+  hn_u4 a = hn_ld16((const u16 *)p + i);
+  HN_UNROLL for (int k = 0; k < 4; k++) x[2 * k] = hn_from_bits(a.v[k] << 16), x[2 * k + 1] = hn_from_bits(a.v[k] & 0xffff0000u);
+}
+HN_FN void hn_store8_f32(void *p, i64 i, const float x[8]) {
+  hn_u4 a, b;
+  HN_UNROLL for (int k = 0; k < 4; k++) a.v[k] = hn_bits(x[k]), b.v[k] = hn_bits(x[k + 4]);
+  hn_st16((float *)p + i, a);
+  hn_st16((float *)p + i + 4, b);
+}
+HN_FN void hn_store8_f16(void *p, i64 i, const float x[8]) {
+  hn_u4 a;
+  HN_UNROLL for (int k = 0; k < 4; k++) a.v[k] = hn_to_f16x2(x[2 * k], x[2 * k + 1]);
+  hn_st16((u16 *)p + i, a);
+}
+HN_FN void hn_store8_bf16(void *p, i64 i, const float x[8]) {
+  hn_u4 a;
+  HN_UNROLL for (int k = 0; k < 4; k++) a.v[k] = hn_to_bf16x2(x[2 * k], x[2 * k + 1]);
+  hn_st16((u16 *)p + i, a);
+}
+
+/* The step's storage type where a text handles one: prefix "#define HN_T f16". */
+#ifdef HN_T
+#define HN_JOIN_(a, b) a##b
+#define HN_JOIN(a, b) HN_JOIN_(a, b)
+#define hn_load HN_JOIN(hn_load_, HN_T)
+#define hn_store HN_JOIN(hn_store_, HN_T)
+#define hn_load8 HN_JOIN(hn_load8_, HN_T)
+#define hn_store8 HN_JOIN(hn_store8_, HN_T)
+#endif
+
+HN_FN float hn_warp_sum(float x) {
+  HN_UNROLL for (int m = 16; m; m >>= 1) x += hn_shfl_xor(x, m);
+  return x;
+}
+HN_FN float hn_warp_max(float x) {
+  HN_UNROLL for (int m = 16; m; m >>= 1) x = fmaxf(x, hn_shfl_xor(x, m));
+  return x;
+}
+
+#endif
