@@ -101,7 +101,7 @@ static hone_status copy_inputs(const rig *r, hone_error *error) {
     if (b->stage)
       b->stage(r->plan->device, r->owned[i], r->master[i], bytes);
     else
-      status = b->copy(r->plan->device, r->owned[i], r->master[i], bytes, error);
+      status = b->copy(r->plan->device, NULL, r->owned[i], r->master[i], bytes, error);
   }
   return status;
 }
