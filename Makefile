@@ -3,10 +3,12 @@
 #   make demo   the main job on a real network
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
+#   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
+#   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -49,6 +51,18 @@ bench-kernels: all
 PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all
 	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/perf.md) --others $(or $(OTHERS),../shared/cases/models)
+
+portable: deps-test
+	@cmake --preset portable >build-portable.log 2>&1 || { cat build-portable.log; exit 1; }
+	@rm -f build-portable.log
+	cmake --build build-portable --target portable
+
+# In a checkout, or in a portable folder by sh test_gpu.sh.
+test-gpu: all
+	@MODELS=$(or $(MODELS),../shared/cases/models) sh tools/test_gpu.sh $(BUILD)
+
+bench-gpu: all
+	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
 
 docs: all
 	$(BUILD)/hone_operators >docs/operators.md

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/perf.md: networks, the demos, and PyTorch beside them.
+# usage: tools/bench_gpu.sh [FOLDER]   FOLDER: a build folder or a portable folder; the script's own where it lies beside `hone`.
+# ANCHORS=FOLDER: folder of gpu_bench.py and gpu_cudnn_fused.py, run in the same call where python3 has torch; PARTS="networks demos peers"
+# and ROWS="resnet50:fp16:1 ..." narrow a look. Prints one SKIP line without a GPU; ends with "N passed, N failed".
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+if [ $# -gt 0 ]; then bin=$(cd "$1" && pwd); elif [ -x "$here/hone" ]; then bin=$here; else bin=$here/../build; fi
+hone=$bin/hone
+parts=${PARTS:-networks demos peers}
+rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1}
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+start=$(date +%s)
+limit=${SECONDS_MAX:-450}
+passed=0 failed=0
+wants() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
+left() { echo $((limit - ($(date +%s) - start))); }
+count() { if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
+value() { # file, key: the first number of that name in hone's JSON
+  awk -v k="\"$2\":" '{ i = index($0, k); if (i) { v = substr($0, i + length(k)); sub(/[,}].*/, "", v); gsub(/[ \t]/, "", v); print v; exit } }' "$1"
+}
+
+"$hone" run zoo:mobilenetv2 --device cuda >"$temp/out" 2>&1
+if [ $? = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
+echo "Measured on $(date -u +%Y-%m-%d), hone $("$hone" version | head -1)"
+"$hone" device --device cuda 2>&1
+if wants networks; then
+  printf '\n| network | precision | batch | device ms | end to end ms | h2d ms | d2h ms | img/s |\n|---|---|---|---|---|---|---|---|\n'
+  for row in $rows; do
+    model=${row%%:*} rest=${row#*:}
+    precision=${rest%%:*} batch=${rest#*:}
+    seconds=$(left)
+    [ "$seconds" -lt 5 ] && { echo "no time for $row"; continue; }
+    timeout -k 5 "$([ "$seconds" -lt 60 ] && echo "$seconds" || echo 60)" "$hone" bench "zoo:$model" --batch "$batch" --device cuda --precision "$precision" --json >"$temp/bench" 2>"$temp/err"
+    status=$?
+    count $status
+    if [ $status != 0 ]; then echo "| $model | $precision | $batch | failed: $(tail -1 "$temp/err" | cut -c1-100) |"; continue; fi
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$model" "$precision" "$batch" "$(value "$temp/bench" device_ms)" "$(value "$temp/bench" median)" \
+      "$(value "$temp/bench" h2d_ms)" "$(value "$temp/bench" d2h_ms)" "$(value "$temp/bench" device_fps)"
+  done
+fi
+if wants demos; then
+  for demo in resnet50-res3 mobilenetv2 merged-copies; do
+    seconds=$(left)
+    [ "$seconds" -lt 5 ] && { echo "no time for $demo"; continue; }
+    echo
+    timeout -k 5 "$([ "$seconds" -lt 100 ] && echo "$seconds" || echo 100)" "$hone" demo $demo --device cuda 2>&1
+    count $?
+  done
+fi
+if wants peers && [ -d "${ANCHORS:-}" ]; then
+  if python3 -c 'import torch' 2>/dev/null; then
+    printf '\nPyTorch and cuDNN in the same call:\n\n```\n'
+    for script in "gpu_cudnn_fused.py" "gpu_bench.py ceil res3 lat"; do
+      seconds=$(left)
+      [ "$seconds" -lt 10 ] && { echo "no time for $script"; continue; }
+      # shellcheck disable=SC2086 # the sections are words
+      (cd "$ANCHORS" && PYTHONUNBUFFERED=1 timeout -k 5 "$seconds" python3 $script 2>&1 | grep -v Warning)
+    done
+    printf '```\n'
+  else echo "peers left out: python3 has no torch"; fi
+fi
+printf '\n%d passed, %d failed in %d s\n' $passed $failed $(($(date +%s) - start))
+[ $failed = 0 ]
