@@ -85,3 +85,12 @@ unsigned long hone_error_format(const hone_error *e, char *buf, unsigned long si
     if ((unsigned char)buf[i] < 0x20 || buf[i] == 0x7f) buf[i] = ' ';
   return n < 0 ? 0 : (unsigned long)n;
 }
+
+bool hn_refuse(hone_reason *why, const char *fmt, ...) {
+  if (!why) return false;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(why->text, sizeof why->text, fmt, ap);
+  va_end(ap);
+  return false;
+}

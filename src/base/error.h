@@ -2,7 +2,7 @@
 #ifndef HN_BASE_ERROR_H
 #define HN_BASE_ERROR_H
 
-#include <hone/status.h>
+#include <hone/plugin.h>
 #include <stdarg.h>
 
 /* Records `what` (printf) with `status` in *error (which may be NULL) and returns status, so that callers can
@@ -16,6 +16,9 @@ void hn_error_where(hone_error *error, const char *format, ...) __attribute__((f
 void hn_error_expected(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hn_error_got(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hn_error_hint(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes why a tactic does not take a step (why may be NULL) and returns false. */
+bool hn_refuse(hone_reason *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The usual "cannot allocate N bytes for X". */
 hone_status hn_fail_memory(hone_error *error, unsigned long long bytes, const char *purpose);

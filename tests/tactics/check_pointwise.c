@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
-#include "backends/cpu/common/nest.h"
+#include "base/nest.h"
 #include "backends/cpu/features.h"
 
 #include <hone/plugin.h>

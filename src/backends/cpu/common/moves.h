@@ -6,7 +6,7 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cpu/common/nest.h"
+#include "base/nest.h"
 #include "backends/cpu/kernel.h"
 
 typedef enum hn_move_kind {

@@ -3,7 +3,7 @@
 #ifndef HN_CPU_COMMON_REDUCTION_H
 #define HN_CPU_COMMON_REDUCTION_H
 
-#include "backends/cpu/common/nest.h"
+#include "base/nest.h"
 #include "backends/cpu/common/step.h"
 #include "backends/cpu/kernels/reduce/reduce.h"
 

@@ -1,20 +1,9 @@
 #include "backends/cpu/common/step.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "backends/cpu/kernels/pointwise/pointwise.h"
-
-bool hn_refuse(hone_reason *why, const char *fmt, ...) {
-  if (!why) return false;
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(why->text, sizeof why->text, fmt, ap);
-  va_end(ap);
-  return false;
-}
 
 bool hn_pixels_of(const hone_tensor_desc *d, hn_pixels *out) {
   if (d->rank < 3 || d->rank > 5 || !hone_desc_known(d)) return false;

@@ -7,9 +7,7 @@
 
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
-
-/* Writes the reason (why may be NULL) and returns false. */
-bool hn_refuse(hone_reason *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#include "base/error.h"
 
 /* A channels-last f32 tensor of rank 3 to 5 (or any layout whose memory looks like it): spatial sizes with
  * leading ones, pixel distance, and whether the pixels of an image are evenly spaced.  False: channels are

@@ -8,7 +8,7 @@
  * instruction reads each element before writing it. */
 #include <string.h>
 
-#include "backends/cpu/common/nest.h"
+#include "base/nest.h"
 #include "backends/cpu/common/step.h"
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"

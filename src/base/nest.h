@@ -2,8 +2,8 @@
  * element (pointwise programs, copies, transposes). Dimensions are ordered by the first operand's strides,
  * sizes of 1 are dropped and neighbours that all operands step through evenly are merged, so most nests end
  * with rank 1 or 2. */
-#ifndef HN_CPU_COMMON_NEST_H
-#define HN_CPU_COMMON_NEST_H
+#ifndef HN_BASE_NEST_H
+#define HN_BASE_NEST_H
 
 #include <hone/tensor.h>
 

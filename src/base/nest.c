@@ -1,4 +1,4 @@
-#include "backends/cpu/common/nest.h"
+#include "base/nest.h"
 
 #include <stdlib.h>
 #include <string.h>
