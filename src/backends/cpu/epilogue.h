@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "optimize/lower/pixels.h"
+
 /* In place over n contiguous floats.  p: the activation's two parameters (alpha, beta). */
 typedef void (*hn_act_fn)(float *x, size_t n, const float *p);
 
@@ -19,16 +21,6 @@ enum hn_epi_flags {
   HN_EPI_LEAKY = 8,          /* x >= 0 ? x : slope * x; excludes HN_EPI_CLAMP */
   HN_EPI_RESIDUAL_AFTER = 16 /* with HN_EPI_RESIDUAL: add it after the activation */
 };
-
-/* Distances in floats of a tensor whose channels are contiguous: pixel (n, z, y, x) starts at
- * n * batch + z * slice + y * row + x * pixel. */
-typedef struct hn_view {
-  int64_t batch, slice, row, pixel;
-} hn_view;
-
-static inline int64_t hn_view_at(const hn_view *v, int64_t n, int64_t z, int64_t y, int64_t x) {
-  return n * v->batch + z * v->slice + y * v->row + x * v->pixel;
-}
 
 typedef enum hn_post_kind { HN_POST_ACT, HN_POST_BIAS, HN_POST_SCALE, HN_POST_ADD, HN_POST_MUL } hn_post_kind;
 

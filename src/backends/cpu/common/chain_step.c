@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "backends/cpu/common/chain_driver.h"
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 enum { MAX_INPUTS = 31 };
 
@@ -54,7 +54,7 @@ static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_rea
   for (uint32_t k = 0; k < s->n_parts; k++) {
     const hone_step_part *p = &s->part[k];
     hn_conv_attr attr;
-    if (!hn_conv_attr_of(p->step, &attr, why)) return false;
+    if (!hn_step_is_f32(p->step, why) || !hn_conv_attr_of(p->step, &attr, why)) return false;
     if (!s->input[weights_of(p)].constant) return hn_refuse(why, "weights are not constant");
     if (is_depthwise(&attr) && !r->depthwise)
       r->depthwise = p, a[1] = attr;

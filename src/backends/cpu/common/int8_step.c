@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
   const float want = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8 ? 128 : 0;
@@ -75,7 +75,7 @@ bool hn_int8_describe_conv(const hone_step *s, const hone_machine *m, hn_int8_st
   hn_qlinear_inner inner;
   hn_conv_attr a;
   const hn_int8_ops *o = begin("Conv", hone_desc_count(w) / w->dim[0], s, m, d, &inner, why);
-  if (!o || !hn_conv_attr_of(&inner.step, &a, why)) return false;
+  if (!o || !hn_step_is_f32(&inner.step, why) || !hn_conv_attr_of(&inner.step, &a, why)) return false;
   const int64_t pixels = a.y.size[0] * a.y.size[1] * a.y.size[2];
   if (!a.y.even || a.y.view.batch != pixels * a.y.view.pixel ||
       a.x.view.batch != a.x.size[0] * a.x.size[1] * a.x.size[2] * a.x.view.pixel)

@@ -8,16 +8,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
 #include "base/error.h"
-
-/* A channels-last f32 tensor of rank 3 to 5 (or any layout whose memory looks like it): spatial sizes with
- * leading ones, pixel distance, and whether the pixels of an image are evenly spaced.  False: channels are
- * not contiguous. */
-typedef struct hn_pixels {
-  int64_t batch, channels, size[3];
-  hn_view view;
-  bool even; /* row = width * pixel and slice = height * row */
-} hn_pixels;
-bool hn_pixels_of(const hone_tensor_desc *d, hn_pixels *out);
+#include "optimize/lower/pixels.h"
 
 /* Whether input i of the step is there. */
 static inline bool hn_step_has(const hone_step *s, uint32_t i) {

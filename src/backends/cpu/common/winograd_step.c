@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/common/winograd_driver.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 typedef struct blob_head {
   hn_winograd plan;
@@ -19,7 +19,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t tile, bl
                      hone_reason *why) {
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
   hn_conv_attr a;
-  if (!hn_conv_attr_of(s, &a, why)) return false;
+  if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
   if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   if (a.groups != 1) return hn_refuse(why, "more than one group");
   if (a.kernel[0] != 1 || a.kernel[1] != 3 || a.kernel[2] != 3)

@@ -3,12 +3,12 @@
  * tile's input rows. */
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/common/step.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 typedef struct blob_head {
   hn_conv conv;
@@ -20,7 +20,7 @@ typedef struct blob_head {
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   hn_conv_attr a;
-  if (!hn_conv_attr_of(s, &a, why)) return false;
+  if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;

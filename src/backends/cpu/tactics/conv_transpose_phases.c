@@ -3,11 +3,11 @@
  * every stride-th position.  Nothing is scattered or cleared. */
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 enum { MAX_PHASES = 64 };
 
@@ -42,7 +42,7 @@ static void live_tap(const hn_conv_attr *a, int dim, int64_t p, int64_t i, int64
 
 static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a, blob_head *h, phase *phases,
                      hone_reason *why) {
-  if (!hn_conv_transpose_attr_of(s, a, why)) return false;
+  if (!hn_step_is_f32(s, why) || !hn_conv_transpose_attr_of(s, a, why)) return false;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   const hn_gemm_ops *o = hn_gemm_find(h->isa);

@@ -1,11 +1,11 @@
 /* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last. */
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/common/depthwise_driver.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 typedef struct blob_head {
   hn_depthwise d;
@@ -16,7 +16,7 @@ typedef struct blob_head {
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   hn_conv_attr a;
-  if (!hn_conv_attr_of(s, &a, why)) return false;
+  if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
                      (long long)a.cout);

@@ -2,12 +2,12 @@
  * in i32. */
 #include <string.h>
 
-#include "backends/cpu/common/conv_attr.h"
 #include "backends/cpu/common/depthwise_int8_driver.h"
 #include "backends/cpu/common/int8_step.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/lower/conv_attr.h"
 
 typedef struct blob_head {
   hn_dw8 d;
@@ -22,7 +22,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   hn_qlinear_inner inner;
   hn_conv_attr a;
   if (!hn_qlinear_read("Conv", hone_desc_count(w) / w->dim[0], s, m, &h->q, &inner, why) ||
-      !hn_conv_attr_of(&inner.step, &a, why))
+      !hn_step_is_f32(&inner.step, why) || !hn_conv_attr_of(&inner.step, &a, why))
     return false;
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,

@@ -1,9 +1,9 @@
 /* The attributes of Conv and ConvTranspose with their defaults resolved, always as three spatial dimensions.
  */
-#ifndef HN_CPU_COMMON_CONV_ATTR_H
-#define HN_CPU_COMMON_CONV_ATTR_H
+#ifndef HN_OPTIMIZE_LOWER_CONV_ATTR_H
+#define HN_OPTIMIZE_LOWER_CONV_ATTR_H
 
-#include "backends/cpu/common/step.h"
+#include "optimize/lower/pixels.h"
 
 typedef struct hn_conv_attr {
   hn_pixels x, y;
@@ -12,7 +12,7 @@ typedef struct hn_conv_attr {
 } hn_conv_attr;
 
 /* Conv: x channels-last, weights [groups * cout, cin, kernel...], constant or not.  False with a reason
- * otherwise. */
+ * otherwise.  Data types are for the caller to look at. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
 /* ConvTranspose: constant weights [groups * cin, cout, kernel...]. */

@@ -1,6 +1,8 @@
-#include "backends/cpu/common/conv_attr.h"
+#include "optimize/lower/conv_attr.h"
 
 #include <string.h>
+
+#include "base/error.h"
 
 /* Spatial lists are padded with `fill` in front up to three values. */
 static void list3(const hone_node *node, const char *name, int32_t spatial, int64_t fill, int64_t out[3]) {
@@ -13,8 +15,8 @@ static void list3(const hone_node *node, const char *name, int32_t spatial, int6
 
 static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   memset(a, 0, sizeof *a);
-  if (!hn_step_is_f32(s, why)) return false;
   const hone_tensor_desc *w = &s->input[1].desc;
+  if (!hone_desc_known(w)) return hn_refuse(why, "dimensions of the weights are not known");
   if (w->layout != HONE_LAYOUT_ROW_MAJOR || w->rank != s->input[0].desc.rank)
     return hn_refuse(why, "weights are not a row-major tensor of the input's rank");
   if (!hn_pixels_of(&s->input[0].desc, &a->x))
@@ -31,7 +33,8 @@ static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
     if (a->stride[i] < 1 || a->dilation[i] < 1 || a->kernel[i] < 1)
       return hn_refuse(why, "stride, dilation or kernel is not positive");
   if (a->groups < 1) return hn_refuse(why, "group is not positive");
-  if (hn_step_has(s, 2) && s->n_anchor_inputs > 2 && hone_desc_count(&s->input[2].desc) != a->y.channels)
+  if (s->n_anchor_inputs > 2 && s->input[2].desc.dtype != HONE_DTYPE_NONE &&
+      hone_desc_count(&s->input[2].desc) != a->y.channels)
     return hn_refuse(why, "bias has not one value a channel");
   return true;
 }
