@@ -1,3 +1,4 @@
+#include "backends/cpu/common/step.h"
 #include "backends/cpu/common/winograd_step.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * every stride-th position.  Nothing is scattered or cleared. */
 #include <string.h>
 
+#include "backends/cpu/common/step.h"
 #include "backends/cpu/common/conv_driver.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"

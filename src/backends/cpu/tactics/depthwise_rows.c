@@ -1,6 +1,7 @@
 /* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last. */
 #include <string.h>
 
+#include "backends/cpu/common/step.h"
 #include "backends/cpu/common/depthwise_driver.h"
 #include "backends/cpu/features.h"
 #include "base/error.h"
