@@ -62,8 +62,8 @@ typedef struct cli_args {
    "precision",                                                                                              \
    CLI_TEXT,                                                                                                 \
    CLI_FIELD(precision),                                                                                     \
-   "f32|bf16|auto",                                                                                          \
-   "arithmetic of matrix products (f32); auto: bf16 where the budget allows"},                               \
+   "f32|bf16|fp16|tf32|auto",                                                                                \
+   "arithmetic of matrix products (f32); auto: bf16 where the budget allows; fp16, tf32: --device cuda"},    \
   {                                                                                                          \
     0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
         "largest error of --precision auto, relative to an output's range (0.01)"                            \
@@ -179,7 +179,8 @@ void cli_note_bound(const hone_bound_shape *bound, uint32_t n);
 
 /* What --precision asks for; auto measures the model. Free with hone_precision_choice_free. */
 typedef struct cli_precision {
-  bool made, bf16;
+  bool made;
+  const char *name;             /* for plans; NULL until made */
   hone_precision_choice choice; /* of auto */
 } cli_precision;
 

@@ -57,7 +57,8 @@ static hone_status prove(loop *l, hone_error *error) {
                            .bindings = l->session.bindings,
                            .n_bindings = l->session.n_bindings,
                            .level = level_of(l),
-                           .bf16 = precision->bf16,
+                           .device = a->device,
+                           .precision = precision->name,
                            .f32_nodes = (const char *const *)precision->choice.f32_nodes,
                            .n_f32_nodes = precision->choice.n_f32_nodes,
                            .progress = verify_progress};

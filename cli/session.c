@@ -38,10 +38,13 @@ static hone_status fail(hone_error *error, hone_status status, const char *what)
 
 hone_status cli_check_device(const cli_args *args, hone_error *error) {
   const char *precision = cli_precision_name(args);
-  if (strcmp(precision, "f32") != 0 && strcmp(precision, "bf16") != 0 && strcmp(precision, "auto") != 0) {
+  static const char *const known[] = {"f32", "bf16", "auto", "fp16", "tf32"};
+  bool fits = false;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) fits |= strcmp(precision, known[i]) == 0;
+  if (!fits) {
     fail(error, HONE_ERROR_USAGE, "precision is not available");
     snprintf(error->got, sizeof error->got, "%.80s", precision);
-    snprintf(error->expected, sizeof error->expected, "f32, bf16 or auto");
+    snprintf(error->expected, sizeof error->expected, "f32, bf16, fp16, tf32 or auto");
     return HONE_ERROR_USAGE;
   }
   if (args->prefer && strcmp(args->prefer, "speed") != 0 && strcmp(args->prefer, "memory") != 0) {
@@ -208,7 +211,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   if (status != HONE_OK) return status;
   reset_peak();
   hone_plan_options o = {.level = level,
-                         .precision = s->precision.bf16 ? "bf16" : "f32",
+                         .precision = s->precision.name ? s->precision.name : "f32",
                          .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
                          .n_f32_nodes = s->precision.choice.n_f32_nodes,
                          .bindings = s->bindings,

@@ -1,7 +1,6 @@
 /* Public engine, plan and context functions: arguments are checked here and nowhere below. */
 #include <hone/session.h>
 
-#include "backends/cpu/backend.h"
 #include "api/api.h"
 #include "base/error.h"
 #include "model/bind.h"
@@ -10,6 +9,7 @@
 #include "optimize/plan/saved.h"
 #include "optimize/plan/tuned.h"
 #include "runtime/context.h"
+#include "runtime/devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,32 +40,19 @@ struct hone_context {
 
 /* ------------------------------------------------------------------ engines */
 
-static const hn_backend *const backends[] = {&hn_backend_cpu};
-
 hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, hone_error *error) {
   static const hone_engine_options none = {0};
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_engine_create needs a place for the result");
   *out = NULL;
   if (!o) o = &none;
-  const char *name = o->device ? o->device : "cpu";
-  size_t len = strcspn(name, ":");
-  uint32_t index = name[len] ? (uint32_t)strtoul(name + len + 1, NULL, 10) : 0;
-  const hn_backend *backend = NULL;
-  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-    if (strlen(backends[i]->name) == len && strncmp(backends[i]->name, name, len) == 0) backend = backends[i];
-  if (!backend && strncmp(name, "cuda", 4) == 0)
-    return hn_fail(error, HONE_ERROR_MISSING,
-                   "device cuda is not available: this build of hone has no CUDA backend");
-  if (!backend) {
-    hn_fail(error, HONE_ERROR_USAGE, "unknown device '%.64s'", name);
-    hn_error_expected(error, "cpu or cuda");
-    return HONE_ERROR_USAGE;
-  }
+  const hn_backend *backend;
+  uint32_t index;
+  hone_status status = hn_backend_find(o->device, &backend, &index, error);
+  if (status != HONE_OK) return status;
   hone_engine *e = hn_calloc(1, sizeof *e);
   if (!e) return hn_fail_memory(error, sizeof *e, "the engine");
   e->backend = backend;
   const char *masks = o->tactics ? o->tactics : getenv("HONE_TACTICS");
-  hone_status status = HONE_OK;
   if (masks && !(e->tactics = hn_strdup(masks))) status = hn_fail_memory(error, strlen(masks), "the engine");
   if (status == HONE_OK) status = backend->open(index, o->threads, o->isa, &e->device, error);
   if (status == HONE_OK) {
@@ -110,9 +97,12 @@ const hone_machine *hone_engine_machine(const hone_engine *e) {
  * leaves the range of f32, which passes that make them at once notice and leave alone. */
 static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, int level, bool defer,
                            bool *beyond, hone_error *error) {
+  hn_precision precision;
   hn_model *bound = NULL;
   hn_pass_report report = {0};
-  hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
+  hone_status status = hn_precision_parse(o->precision, p->engine->backend, &precision, error);
+  if (status != HONE_OK) return status;
+  status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
   if (status != HONE_OK) goto done;
   if (!o->reference && level > 0) {
     hn_optimize_options options = {
@@ -125,7 +115,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .device = p->engine->device,
                              .model = bound,
                              .level = level,
-                             .bf16 = o->precision && strcmp(o->precision, "bf16") == 0,
+                             .precision = precision,
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
                              .reference = o->reference,
@@ -152,16 +142,9 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
   if (!o) o = &defaults;
   int level = o->level < 0 ? 2 : o->level;
   if (level > 3) return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", o->level);
-  bool bf16 = o->precision && strcmp(o->precision, "bf16") == 0;
-  if (o->precision && !bf16 && strcmp(o->precision, "f32") != 0) {
-    hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", o->precision,
-            engine->backend->name);
-    hn_error_expected(error, "f32 or bf16");
-    return HONE_ERROR_UNSUPPORTED;
-  }
+  hone_status status = HONE_OK;
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
-  hone_status status;
   hone_plan *p = hn_calloc(1, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
   p->engine = engine;

@@ -164,7 +164,7 @@ static hone_status try_groups(job *j, const group *alone, double *worst, hone_er
     for (uint32_t i = 0; i < at->n; i++) j->keep[n++] = j->candidates.ptr[at->first + i].name;
   }
   hn_side_options o = j->side;
-  o.bf16 = true;
+  o.precision = "bf16";
   o.f32_nodes = j->keep;
   o.n_f32_nodes = n;
   if (j->o->progress && !j->o->progress(j->o->progress_arg, j->plans, MOST_PLANS))

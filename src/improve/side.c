@@ -1,36 +1,40 @@
 #include "improve/side.h"
 
-#include "backends/cpu/backend.h"
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/saved.h"
 #include "optimize/plan/tuned.h"
+#include "runtime/devices.h"
 
 #include <string.h>
 
 hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out, hone_error *error) {
   *out = (hn_side){0};
   hn_model *bound = NULL;
+  uint32_t index;
+  hn_precision precision = HN_PRECISION_F32;
   hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
   if (status != HONE_OK) goto done;
   if (!o->reference && o->level > 0) {
     status = hn_optimize(bound, &(hn_optimize_options){.level = o->level}, NULL, error);
     if (status != HONE_OK) goto done;
   }
-  status = hn_backend_cpu.open(0, o->threads, o->isa, &out->device, error);
+  if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;
+  if ((status = hn_precision_parse(o->precision, out->backend, &precision, error)) != HONE_OK) goto done;
+  status = out->backend->open(index, o->threads, o->isa, &out->device, error);
   if (status != HONE_OK) goto done;
   if (!o->isa && !o->reference) {
     hn_tuned_source source;
-    out->tuned = hn_tuned_open(&hn_backend_cpu, out->device, NULL, &source);
+    out->tuned = hn_tuned_open(out->backend, out->device, NULL, &source);
     if (!out->tuned) status = hn_fail_memory(error, 0, "tuned tactics");
     if (status != HONE_OK) goto done;
   }
-  hn_plan_request request = {.backend = &hn_backend_cpu,
+  hn_plan_request request = {.backend = out->backend,
                              .device = out->device,
                              .model = bound,
                              .level = o->level,
-                             .bf16 = o->bf16,
+                             .precision = precision,
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->n_f32_nodes,
                              .reference = o->reference,
@@ -46,10 +50,12 @@ done:
 hone_status hn_side_open_saved(const char *path, const hn_side_options *o, hn_side *out, hone_error *error) {
   *out = (hn_side){0};
   hn_saved_head head;
+  uint32_t index;
   hone_status status = hn_saved_peek(path, &head, error);
+  if (status == HONE_OK) status = hn_backend_find(o->device, &out->backend, &index, error);
   if (status == HONE_OK)
-    status = hn_backend_cpu.open(0, o->threads ? o->threads : head.threads, NULL, &out->device, error);
-  if (status == HONE_OK) status = hn_saved_open(path, &hn_backend_cpu, out->device, &out->plan, error);
+    status = out->backend->open(index, o->threads ? o->threads : head.threads, NULL, &out->device, error);
+  if (status == HONE_OK) status = hn_saved_open(path, out->backend, out->device, &out->plan, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
   if (status != HONE_OK) hn_side_close(out);
   return status;
@@ -59,7 +65,7 @@ void hn_side_close(hn_side *s) {
   if (s->context) hn_context_destroy(s->context);
   if (s->plan) hn_plan_free(s->plan);
   hn_tuned_destroy(s->tuned);
-  if (s->device) hn_backend_cpu.close(s->device);
+  if (s->device) s->backend->close(s->device);
   *s = (hn_side){0};
 }
 

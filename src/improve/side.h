@@ -9,10 +9,11 @@
 #include <hone/improve.h>
 
 typedef struct hn_side_options {
-  const char *isa; /* NULL: the best tier */
-  int level;       /* of passes and lowering */
-  bool reference;  /* scalar references only */
-  bool bf16;       /* precision bf16, save in the nodes named: */
+  const char *isa;       /* NULL: the best tier */
+  int level;             /* of passes and lowering */
+  bool reference;        /* scalar references only */
+  const char *device;    /* NULL: the CPU */
+  const char *precision; /* NULL: f32; save in the nodes named: */
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
   uint32_t threads;
@@ -22,6 +23,7 @@ typedef struct hn_side_options {
 } hn_side_options;
 
 typedef struct hn_side {
+  const hn_backend *backend;
   hn_device *device;
   hn_tuned *tuned; /* the best tier runs as it would for users: with what was tuned */
   hn_plan *plan;

@@ -56,24 +56,33 @@ static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
   }
 }
 
+/* The type whose tolerance results of a precision are judged by: tf32 has the bits of f16. */
+static hone_dtype narrowest_of(hn_precision precision) {
+  return precision == HN_PRECISION_BF16  ? HONE_DTYPE_BF16
+         : precision == HN_PRECISION_F32 ? HONE_DTYPE_F32
+                                         : HONE_DTYPE_F16;
+}
+
 static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   hn_side_options best = {.level = j->o->level > 0 ? j->o->level : 2,
                           .threads = j->o->threads,
                           .bindings = j->o->bindings,
                           .n_bindings = j->o->n_bindings,
                           .batch = j->o->batch,
-                          .bf16 = j->o->bf16,
+                          .device = j->o->device,
+                          .precision = j->o->precision,
                           .f32_nodes = j->o->f32_nodes,
                           .n_f32_nodes = j->o->n_f32_nodes};
   hone_status status = j->o->plan ? hn_side_open_saved(j->o->plan, &best, &j->test, error)
                                   : hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
-  if (j->test.plan->math == HONE_MATH_BF16) j->narrowest = HONE_DTYPE_BF16;
+  const hone_dtype narrow = narrowest_of(j->test.plan->precision);
+  if (narrow != HONE_DTYPE_F32) j->narrowest = narrow;
   hn_isa isa = hn_cpu()->isa;
   j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 4;
   hn_side_options ref = best;
   ref.level = 0;
-  ref.bf16 = false;
+  ref.device = ref.precision = NULL;
   ref.reference = j->by_scalar;
   ref.isa = j->by_scalar ? NULL : isa > HN_ISA_AVX2 ? "avx2" : "scalar";
   snprintf(j->out->reference, sizeof j->out->reference,
@@ -320,7 +329,6 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
   j.tolerance = j.o->tolerance;
   look_at(a->graph, &j.quantised, &j.narrowest);
   if (b) look_at(b->graph, &j.quantised, &j.narrowest);
-  if (j.o->bf16) j.narrowest = HONE_DTYPE_BF16;
   hone_status status = open_sides(&j, max_seconds, error);
   if (status != HONE_OK) goto done;
   /* One input must be compared even when it takes longer than planned, but a loop without end must end. */

@@ -3,13 +3,26 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "runtime/record.h"
+#include "runtime/remote.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+/* Consecutive steps that the device does without the host: captured once, launched as a whole. */
+typedef struct piece {
+  uint32_t first, count;
+  bool host;           /* one step on the host */
+  hn_segment *segment; /* NULL: launched step by step */
+} piece;
+
 struct hn_context {
   const hn_plan *plan;
+  bool apart; /* the device has memory of its own: */
+  hn_remote remote;
+  piece *pieces;
+  uint32_t n_pieces;
+  hone_tensor *returned; /* by output: what was copied from the device */
   void *arena, *workspace;
   hone_tensor *tensor; /* by slot; data of arena slots is fixed */
   const void **in;     /* scratch for the widest step */
@@ -32,6 +45,8 @@ struct hn_context {
 
 /* ------------------------------------------------------------------ life */
 
+static hone_status cut(hn_context *c, hone_error *error);
+
 hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
   *out = NULL;
   hone_status status = HONE_OK;
@@ -49,10 +64,13 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   c->tin = hn_calloc(widest, sizeof *c->tin);
   c->tout = hn_calloc(widest, sizeof *c->tout);
   c->tensor = hn_calloc(p->slots.len, sizeof *c->tensor);
+  c->returned = hn_calloc(p->n_outputs + 1, sizeof *c->returned);
+  c->apart = p->backend->asynchronous;
+  if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
   if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, p->workspace_bytes);
-  if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || (p->arena_bytes && !c->arena) ||
-      (p->workspace_bytes && !c->workspace)) {
+  if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
+      (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = hn_fail_memory(error, p->arena_bytes + p->workspace_bytes, "a context's activations");
     hn_error_hint(error, "use a smaller batch or shape");
     goto done;
@@ -60,11 +78,15 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
     c->tensor[i].desc = s->desc;
+    const uint64_t offset = root->offset + (s == root ? 0 : s->offset);
     if (root->place == HN_PLACE_ARENA)
-      c->tensor[i].data = (char *)c->arena + root->offset + (s == root ? 0 : s->offset);
+      c->tensor[i].data = (char *)(c->apart && !root->desc.device ? c->remote.host : c->arena) + offset;
+    else if (root->place == HN_PLACE_STAGED)
+      c->tensor[i].data = (char *)c->remote.staged + offset;
     else if (root->place == HN_PLACE_CONST)
       c->tensor[i].data = (void *)s->constant;
   }
+  if (c->apart) status = cut(c, error);
 done:
   if (status == HONE_OK)
     *out = c;
@@ -92,6 +114,10 @@ void hn_context_destroy(hn_context *c) {
   if (!c) return;
   if (c->tensor) drop_all_heap(c);
   hn_recorder_free(&c->recorder);
+  for (uint32_t i = 0; i < c->n_pieces; i++)
+    if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
+  hn_free(c->pieces);
+  if (c->apart) hn_remote_close(c->plan, &c->remote);
   if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
   if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
   hn_arena_free(&c->keep);
@@ -102,6 +128,7 @@ void hn_context_destroy(hn_context *c) {
   hn_free((void *)c->tin);
   hn_free(c->tout);
   hn_free(c->tensor);
+  hn_free(c->returned);
   hn_free(c);
 }
 
@@ -248,7 +275,8 @@ static void resolve(hn_context *c, const hn_step *s) {
     hn_place place = p->slots.ptr[hn_slot_root(p, slot)].place;
     if (place == HN_PLACE_INPUT || place == HN_PLACE_HEAP) c->tensor[slot].data = data_of(c, slot);
     c->tin[i] = &c->tensor[slot];
-    c->in[i] = c->tensor[slot].data;
+    c->in[i] = c->apart && s->kind == HN_STEP_TACTIC && place == HN_PLACE_CONST ? p->slots.ptr[slot].resident
+                                                                                : c->tensor[slot].data;
   }
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     c->tout[i] = s->out[i] == HN_NO_SLOT ? NULL : &c->tensor[s->out[i]];
@@ -275,35 +303,133 @@ static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
   }
 }
 
-static hone_status run_steps(hn_context *c, hone_error *error) {
+/* Does a step, or gives it to the device. */
+static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
   const hn_plan *p = c->plan;
-  for (uint32_t k = 0; k < p->steps.len; k++) {
-    const hn_step *s = &p->steps.ptr[k];
-    hone_status status = hn_budget_check(&c->budget, error);
-    if (status != HONE_OK) return status;
-    resolve(c, s);
-    c->recorder.step = k;
-    hn_recorder_begin(&c->recorder);
-    if (s->kind == HN_STEP_TACTIC) {
-      hone_step_run run = {.step = &s->desc,
-                           .in = c->in,
-                           .out = c->out,
-                           .blob = s->blob,
-                           .workspace = c->workspace,
-                           .threads = s->threads};
-      status = p->backend->launch(p->device, NULL, s->tactic, &run, error);
-    } else
-      status = run_reference(c, s, error);
-    hn_recorder_end(&c->recorder, s);
-    if (status != HONE_OK) {
-      if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
-      return status;
-    }
-    if (c->watch) c->watch(c->watch_arg, s, c->tout);
-    after_step(c, s, k);
-    if (HN_FAULT("sleep_between_steps")) hn_sleep_ms(2);
+  hone_status status;
+  resolve(c, s);
+  if (s->kind == HN_STEP_TACTIC) {
+    hone_step_run run = {.step = &s->desc,
+                         .in = c->in,
+                         .out = c->out,
+                         .blob = s->blob,
+                         .workspace = c->workspace,
+                         .threads = s->threads};
+    status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
+  } else if (s->kind == HN_STEP_COPY) {
+    const int64_t bytes = hone_desc_bytes(&s->desc.input[0].desc);
+    status = p->backend->copy(p->device, c->remote.queue, c->out[0], c->in[0], bytes > 0 ? (size_t)bytes : 0,
+                              error);
+  } else
+    status = run_reference(c, s, error);
+  if (status != HONE_OK && error && !error->where[0])
+    hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
+  return status;
+}
+
+/* Shows a step's outputs to the watcher; those of an accelerator as the host sees them. */
+static hone_status show(hn_context *c, const hn_step *s, hone_error *error) {
+  hone_tensor seen[16] = {0}, *list[16] = {0};
+  hone_status status = HONE_OK;
+  if (!c->watch) return HONE_OK;
+  if (!c->apart || s->desc.n_outputs > 16) {
+    c->watch(c->watch_arg, s, c->tout);
+    return HONE_OK;
   }
-  return p->backend->sync(p->device, NULL, error);
+  for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK; i++) {
+    if (!c->tout[i]) continue;
+    list[i] = c->tout[i];
+    if (!c->tout[i]->desc.device) continue;
+    status = hn_remote_fetch(c->plan, &c->remote, c->tout[i], &seen[i], error);
+    list[i] = &seen[i];
+  }
+  if (status == HONE_OK) c->watch(c->watch_arg, s, list);
+  for (uint32_t i = 0; i < s->desc.n_outputs && i < 16; i++) hn_free(seen[i].data);
+  return status;
+}
+
+static hone_status run_one(hn_context *c, uint32_t k, hone_error *error) {
+  const hn_step *s = &c->plan->steps.ptr[k];
+  hone_status status = hn_budget_check(&c->budget, error);
+  if (status != HONE_OK) return status;
+  c->recorder.step = k;
+  hn_recorder_begin(&c->recorder);
+  status = issue(c, s, error);
+  hn_recorder_end(&c->recorder, s);
+  if (status == HONE_OK) status = show(c, s, error);
+  if (status != HONE_OK) return status;
+  after_step(c, s, k);
+  if (HN_FAULT("sleep_between_steps")) hn_sleep_ms(2);
+  return HONE_OK;
+}
+
+static hone_status run_steps(hn_context *c, hone_error *error) {
+  for (uint32_t k = 0; k < c->plan->steps.len; k++) {
+    hone_status status = run_one(c, k, error);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ accelerators */
+
+static bool on_host(const hn_step *s) { return s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL; }
+
+/* Cuts the steps at those of the host, and captures what lies between them. What cannot be captured is
+ * launched step by step. */
+static hone_status cut(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const uint32_t n = (uint32_t)p->steps.len;
+  c->pieces = hn_calloc(n + 1, sizeof *c->pieces);
+  if (!c->pieces) return hn_fail_memory(error, n * sizeof *c->pieces, "a context");
+  for (uint32_t k = 0; k < n; k++) {
+    const bool host = on_host(&p->steps.ptr[k]);
+    piece *last = c->n_pieces ? &c->pieces[c->n_pieces - 1] : NULL;
+    if (!last || host || last->host) {
+      last = &c->pieces[c->n_pieces++];
+      *last = (piece){k, 0, host, NULL};
+    }
+    last->count++;
+  }
+  for (uint32_t i = 0; i < c->n_pieces; i++) {
+    piece *x = &c->pieces[i];
+    if (x->host) continue;
+    hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
+    if (status != HONE_OK) return status;
+    for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
+      status = issue(c, &p->steps.ptr[k], error);
+    hone_error other = {0};
+    hone_status ended =
+        p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);
+    if (status == HONE_OK) status = ended;
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+/* Inputs to the device, the pieces in order, outputs back. */
+static hone_status run_remote(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const bool whole = !c->watch && !hn_recording(&c->recorder);
+  hone_status status = hn_remote_give(p, &c->remote, c->given, error);
+  for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
+    const piece *x = &c->pieces[i];
+    if (x->host) { /* it reads what the device has copied */
+      status = p->backend->sync(p->device, c->remote.queue, error);
+      if (status == HONE_OK) status = run_one(c, x->first, error);
+    } else if (whole && x->segment) {
+      status = hn_budget_check(&c->budget, error);
+      if (status == HONE_OK)
+        status = p->backend->segment_launch(p->device, c->remote.queue, x->segment, error);
+      for (uint32_t k = x->first; k < x->first + x->count; k++) after_step(c, &p->steps.ptr[k], k);
+    } else
+      for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
+        status = run_one(c, k, error);
+  }
+  if (status == HONE_OK) status = hn_remote_take(p, &c->remote, c->tensor, error);
+  hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */
+  hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? synced : status;
 }
 
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
@@ -323,12 +449,17 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = hn_memory_available() / 4 * 3;
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
-  hone_status status = run_steps(c, error);
+  hone_status status = c->apart ? run_remote(c, error) : run_steps(c, error);
   hn_recorder_run_end(&c->recorder, status == HONE_OK);
   for (uint32_t i = 0; status == HONE_OK && i < c->plan->n_outputs; i++) {
     uint32_t slot = c->plan->output_slot[i], root = hn_slot_root(c->plan, slot);
     c->tensor[slot].data = data_of(c, slot);
-    if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root) c->tensor[slot].desc.device = 0;
+    if (c->apart && c->remote.returned_at[i] != UINT64_MAX) {
+      c->returned[i] =
+          (hone_tensor){c->tensor[slot].desc, (char *)c->remote.returned + c->remote.returned_at[i]};
+      c->returned[i].desc.device = 0;
+    } else if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root)
+      c->tensor[slot].desc.device = 0;
   }
   atomic_store(&c->cancel, false);
   if (c->recorder.facts) hn_recorder_wall(&c->recorder, hn_now_raw_ns() - outer);
@@ -336,7 +467,15 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
 }
 
 const hone_tensor *hn_context_output(const hn_context *c, uint32_t i) {
-  return i < c->plan->n_outputs ? &c->tensor[c->plan->output_slot[i]] : NULL;
+  if (i >= c->plan->n_outputs) return NULL;
+  if (c->apart && c->remote.returned_at[i] != UINT64_MAX) return &c->returned[i];
+  return &c->tensor[c->plan->output_slot[i]];
+}
+
+hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, double *d2h,
+                             hone_error *error) {
+  *h2d = *infer = *d2h = 0;
+  return c->apart ? hn_remote_times(c->plan, &c->remote, h2d, infer, d2h, error) : HONE_OK;
 }
 
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }

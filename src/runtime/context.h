@@ -20,6 +20,10 @@ void hn_context_destroy(hn_context *context);
 hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error);
 const hone_tensor *hn_context_output(const hn_context *context, uint32_t i);
+/* Seconds that the last run spent on the device's own clock: inputs in, steps, outputs back. All 0 where the
+ * device shares the host's memory. */
+hone_status hn_context_times(const hn_context *context, double *h2d, double *infer, double *d2h,
+                             hone_error *error);
 void hn_context_cancel(hn_context *context);
 uint64_t hn_context_peak(const hn_context *context);
 

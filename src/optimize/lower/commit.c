@@ -27,13 +27,14 @@ static hn_step *push_step(hn_lowering *l, const hn_draft *d, hone_error *error) 
   return &p->steps.ptr[p->steps.len - 1];
 }
 
-/* A step that rewrites slot `from` into slot `to` (another layout). */
-static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_error *error) {
+/* A step that brings slot `from` into slot `to`: another layout or storage type, or other memory. */
+static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_error *error) {
   hn_plan *p = l->plan;
   hn_draft d = {0};
   const hn_slot *f = &p->slots.ptr[from], *t = &p->slots.ptr[to];
+  const bool copy = f->desc.device != t->desc.device;
   d.step = (hone_step){HONE_DESC_HEAD(hone_step),
-                       .anchor = "Reformat",
+                       .anchor = copy ? "Copy" : "Reformat",
                        .name = f->value ? f->value->name : "constant",
                        .n_inputs = 1,
                        .n_anchor_inputs = 1,
@@ -44,49 +45,93 @@ static hone_status reformat(hn_lowering *l, uint32_t from, uint32_t to, hone_err
   d.step.output = d.out;
   d.step.cost.bytes = hn_step_tensor_bytes(&d.in[0]) + hn_step_tensor_bytes(&d.out[0]);
   hn_str why = {0};
-  hn_estimate estimate;
-  const hone_tactic_desc *tactic = hn_choose_tactic(p, &d.step, &estimate, &why);
-  hn_step *s = push_step(l, &d, error);
+  hn_estimate estimate = {0};
+  const hone_tactic_desc *tactic = copy ? NULL : hn_choose_tactic(p, &d.step, &estimate, &why);
+  hone_status status = HONE_OK;
+  if (!copy && !tactic && t->desc.device)
+    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "nothing on device %s rewrites a %s tensor: %s",
+                     p->backend->name, hone_dtype_name(f->desc.dtype), why.ptr ? why.ptr : "no tactic");
+  hn_step *s = status == HONE_OK ? push_step(l, &d, error) : NULL;
   if (s) {
-    s->kind = tactic ? HN_STEP_TACTIC : HN_STEP_REF;
+    s->kind = copy ? HN_STEP_COPY : tactic ? HN_STEP_TACTIC : HN_STEP_REF;
     s->tactic = tactic;
     s->predicted_s = estimate.seconds;
     s->in[0] = from;
     s->out[0] = to;
     s->refused = why.ptr ? hn_arena_strdup(&p->arena, why.ptr) : "";
-    s->what = t->desc.layout == HN_LAST ? "reformat to channels-last" : "reformat to row-major";
-  }
+    s->what = copy ? (t->desc.device ? "copy to the device" : "copy to the host")
+              : t->desc.layout == HONE_LAYOUT_CHANNELS_LAST ? "reformat to channels-last"
+                                                            : "reformat to row-major";
+  } else if (status == HONE_OK)
+    status = HONE_ERROR_MEMORY;
   hn_str_free(&why);
-  return s ? HONE_OK : HONE_ERROR_MEMORY;
+  return status;
 }
 
-/* The slot that holds v in this layout, made when needed. */
-hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
-                        hone_error *error) {
+static hone_status forward(hn_lowering *l, const hn_value *v, hn_form have, hn_form form, hone_error *error) {
+  uint32_t *s = hn_slots_of(l, v);
+  hone_tensor_desc d = hn_laid_out(l->plan, &v->desc, form);
+  const hone_tensor_desc *from = &l->plan->slots.ptr[s[have]].desc;
+  if (from->dtype == d.dtype && from->device == d.device && hn_layout_free(&d) && hn_layout_free(from)) {
+    s[form] = hn_slot_alias(l, s[have], &d, v);
+    return s[form] == HN_NO_SLOT ? hn_fail_memory(error, sizeof d, "lowering") : HONE_OK;
+  }
+  uint32_t fresh = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
+  if (fresh == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+  hone_status status = rewrite(l, s[have], fresh, error);
+  if (status == HONE_OK) s[form] = fresh;
+  return status;
+}
+
+/* From the host's memory to the device's, row-major. What callers give is copied before the first step, all
+ * of it together; a view of it is a view of the copy. */
+static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *error) {
+  hn_plan *p = l->plan;
+  uint32_t *s = hn_slots_of(l, v), root = hn_slot_root(p, s[HN_HOST]);
+  if (p->slots.ptr[root].place != HN_PLACE_INPUT) {
+    if (p->slots.ptr[root].place == HN_PLACE_HEAP || v->desc.dtype == HONE_DTYPE_STRING)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' has no fixed place to be copied from", v->name);
+    return forward(l, v, HN_HOST, HN_ROW, error);
+  }
+  uint32_t *staged = &l->staged[p->slots.ptr[root].input];
+  if (*staged == HN_NO_SLOT) {
+    hone_tensor_desc d = hn_laid_out(p, &p->slots.ptr[root].desc, HN_ROW);
+    *staged = hn_slot_new(l, &d, p->slots.ptr[root].value, HN_PLACE_STAGED);
+    if (*staged == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+    p->slots.ptr[*staged].input = p->slots.ptr[root].input;
+  }
+  hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_ROW);
+  s[HN_ROW] = root == s[HN_HOST] ? *staged : hn_slot_alias(l, *staged, &d, v);
+  return s[HN_ROW] == HN_NO_SLOT ? hn_fail_memory(error, sizeof d, "lowering") : HONE_OK;
+}
+
+/* The slot that holds v in this form, made when needed. */
+hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hn_form form, uint32_t *out, hone_error *error) {
+  static const hn_form near_row[] = {HN_ROW, HN_LAST, HN_ROW | HN_NARROW, HN_LAST | HN_NARROW};
+  static const hn_form near_narrow[] = {HN_ROW | HN_NARROW, HN_LAST | HN_NARROW, HN_ROW, HN_LAST};
   if (v->constant && !v->producer) {
-    *out = hn_lower_constant(l, v, layout);
+    *out = hn_lower_constant(l, v, form);
     return *out == HN_NO_SLOT ? hn_fail_memory(error, 0, "a constant") : HONE_OK;
   }
   uint32_t *s = hn_slots_of(l, v);
   if (!s) return hn_fail_memory(error, sizeof *s, "lowering");
-  if (s[layout] == HN_NO_SLOT) {
-    uint32_t have = s[layout == HN_ROW ? HN_LAST : HN_ROW];
-    if (have == HN_NO_SLOT)
-      return hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is read before a step makes it", v->name);
-    hone_tensor_desc d = hn_laid_out(&v->desc, layout);
-    if (hn_layout_free(&d)) {
-      s[layout] = hn_slot_alias(l, have, &d, v);
-      if (s[layout] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
-    } else {
-      uint32_t fresh = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
-      if (fresh == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
-      hone_status status = reformat(l, have, fresh, error);
-      if (status != HONE_OK) return status;
-      s[layout] = fresh;
+  hone_status status = HONE_OK;
+  if (s[form] == HN_NO_SLOT) {
+    hn_form have = hn_form_at_hand(l, v, form & HN_NARROW ? near_narrow : near_row, 4);
+    if (have == HN_FORMS && s[HN_HOST] != HN_NO_SLOT) {
+      status = to_device(l, v, error);
+      have = HN_ROW;
     }
+    if (have == HN_FORMS)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "value '%s' is read before a step makes it", v->name);
+    if (status == HONE_OK && form == HN_HOST && have != HN_ROW) {
+      status = forward(l, v, have, HN_ROW, error);
+      have = HN_ROW;
+    }
+    if (status == HONE_OK && s[form] == HN_NO_SLOT) status = forward(l, v, have, form, error);
   }
-  *out = s[layout];
-  return HONE_OK;
+  *out = s[form];
+  return status;
 }
 
 static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
@@ -143,7 +188,7 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
   for (uint32_t i = 0; i < d->step.n_inputs; i++) {
     in_slot[i] = d->in_slot[i];
     if (in_slot[i] != HN_NO_SLOT || !d->in_value[i]) continue;
-    hone_status status = hn_slot_for(l, d->in_value[i], d->in_layout[i], &in_slot[i], error);
+    hone_status status = hn_slot_for(l, d->in_value[i], d->in_form[i], &in_slot[i], error);
     if (status != HONE_OK) return status;
     if (d->in_view[i]) {
       in_slot[i] = hn_slot_part(l, in_slot[i], d->in_view[i]);
@@ -172,25 +217,27 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     if (!v) continue;
     bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING ||
                 v->desc.dtype == HONE_DTYPE_NONE;
-    const hone_tensor_desc desc = u->out_view ? hn_laid_out(&v->desc, HN_ROW) : d->out[i].desc;
+    const hn_form form = u->out_view ? HN_ROW | (d->out_form[i] & HN_NARROW) : d->out_form[i];
+    const hone_tensor_desc desc = u->out_view ? hn_laid_out(p, &v->desc, form) : d->out[i].desc;
     uint32_t slot = hn_slot_new(l, &desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
     uint32_t *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
     p->steps.ptr[at].out[i] = slot;
-    of[d->out[i].desc.layout == HN_LAST ? HN_LAST : HN_ROW] = slot;
+    of[form] = slot;
     /* Below level 2 the layout is not carried from step to step: every step takes and gives row-major. */
-    if (p->level < 2 && d->out[i].desc.layout == HN_LAST) {
+    if (p->level < 2 && form != HN_HOST && form & HN_LAST) {
       uint32_t row;
-      status = hn_slot_for(l, v, HN_ROW, &row, error);
+      status = hn_slot_for(l, v, form & ~(hn_form)HN_LAST, &row, error);
       if (status != HONE_OK) return status;
-      of[HN_LAST] = HN_NO_SLOT;
+      of[form] = HN_NO_SLOT;
     }
   }
   if (p->level < 2)
     for (uint32_t i = 0; i < d->step.n_inputs; i++)
       if (d->in_value[i] && !d->in_value[i]->constant) {
         uint32_t *of = hn_slots_of(l, d->in_value[i]);
-        if (of[HN_ROW] != HN_NO_SLOT) of[HN_LAST] = HN_NO_SLOT;
+        for (hn_form f = HN_ROW; f <= HN_NARROW; f += HN_NARROW)
+          if (of[f] != HN_NO_SLOT) of[f | HN_LAST] = HN_NO_SLOT;
       }
   return HONE_OK;
 }

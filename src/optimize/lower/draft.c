@@ -14,36 +14,37 @@ static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
   return hone_desc_same_dims(d, out);
 }
 
-static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hone_layout layout) {
+static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hn_form form) {
   uint32_t i = d->step.n_inputs;
   if (i == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
   d->step.n_inputs++;
   d->in_value[i] = v;
   d->in_slot[i] = HN_NO_SLOT;
-  d->in_layout[i] = layout;
+  if (v && v->desc.dtype == HONE_DTYPE_F32 && form != HN_HOST) form |= d->form & HN_NARROW;
+  d->in_form[i] = form;
   d->in[i] = (hone_step_tensor){0};
   if (!v) return true;
   if (v->constant && !v->producer) {
-    d->in_slot[i] = hn_lower_constant(l, v, layout);
+    d->in_slot[i] = hn_lower_constant(l, v, form);
     if (d->in_slot[i] == HN_NO_SLOT) return false;
     const hn_slot *s = &l->plan->slots.ptr[d->in_slot[i]];
     d->in[i] = (hone_step_tensor){s->desc, s->constant};
     return true;
   }
-  d->in[i].desc = hn_laid_out(&v->desc, layout);
+  d->in[i].desc = hn_laid_out(l->plan, &v->desc, form);
   return true;
 }
 
 /* Part of a value, as view says. */
-static bool add_view(hn_draft *d, const hn_strided *view) {
+static bool add_view(hn_lowering *l, hn_draft *d, const hn_strided *view) {
   uint32_t i = d->step.n_inputs;
   if (i == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
   d->step.n_inputs++;
   d->in_value[i] = view->base;
   d->in_view[i] = view;
   d->in_slot[i] = HN_NO_SLOT;
-  d->in_layout[i] = HN_ROW;
-  d->in[i] = (hone_step_tensor){.desc = view->desc};
+  d->in_form[i] = HN_ROW | (view->base->desc.dtype == HONE_DTYPE_F32 ? d->form & HN_NARROW : 0);
+  d->in[i] = (hone_step_tensor){.desc = hn_stored(l->plan, &view->desc, d->in_form[i])};
   return true;
 }
 
@@ -66,7 +67,7 @@ static bool add_vector(hn_lowering *l, hn_draft *d, const hn_value *c, int64_t c
   d->step.n_inputs++;
   d->in_value[i] = NULL;
   d->in_slot[i] = slot;
-  d->in_layout[i] = HN_ROW;
+  d->in_form[i] = HN_ROW;
   d->in[i] = (hone_step_tensor){l->plan->slots.ptr[slot].desc, l->plan->slots.ptr[slot].constant};
   return true;
 }
@@ -106,7 +107,7 @@ static bool add_epilogue(hn_lowering *l, hn_draft *d, const hn_unit *u, const hn
     e->kind = u->op == HONE_PW_ADD || sub ? HONE_EPI_BIAS : HONE_EPI_SCALE;
   } else {
     if (sub || div || other->desc.dtype != HONE_DTYPE_F32 || !full_shape(&other->desc, out)) return false;
-    if (!add_input(l, d, other, d->out_layout)) return false;
+    if (!add_input(l, d, other, d->form & ~(hn_form)HN_NARROW)) return false;
     e->kind = u->op == HONE_PW_ADD ? HONE_EPI_ADD : HONE_EPI_MUL;
   }
   d->step.n_epilogue++;
@@ -155,11 +156,19 @@ static hone_math math_of(const hn_plan *p, const char *name) {
   return p->math;
 }
 
+/* Values of f32 are stored narrow, except around nodes that are to stay f32. */
+static hn_form narrow_of(const hn_plan *p, const char *name) {
+  if (p->storage == HONE_DTYPE_F32) return 0;
+  for (uint32_t i = 0; i < p->n_f32_nodes; i++)
+    if (strcmp(p->f32_nodes[i], name) == 0) return 0;
+  return HN_NARROW;
+}
+
 /* Input i of a part among the inputs of the whole; a value that several parts read stands there once. */
 static bool share_input(hn_draft *whole, const hn_draft *part, uint32_t i, uint32_t *at) {
   for (uint32_t k = 0; k < whole->step.n_inputs; k++)
     if (part->in_value[i] && whole->in_value[k] == part->in_value[i] &&
-        whole->in_layout[k] == part->in_layout[i]) {
+        whole->in_form[k] == part->in_form[i]) {
       *at = k;
       return true;
     }
@@ -169,18 +178,18 @@ static bool share_input(hn_draft *whole, const hn_draft *part, uint32_t i, uint3
   whole->in[k] = part->in[i];
   whole->in_value[k] = part->in_value[i];
   whole->in_slot[k] = part->in_slot[i];
-  whole->in_layout[k] = part->in_layout[i];
+  whole->in_form[k] = part->in_form[i];
   return true;
 }
 
 /* Describes a chain: every part as its own step, and all together. */
-static bool make_chain(hn_lowering *l, const hn_unit *u, hone_layout layout, hn_draft *d) {
+static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
   hn_arena *a = &l->plan->arena;
   hn_draft *one = HN_NEW(l->temp, hn_draft);
   hone_step_part *part = HN_NEW_ARRAY(a, hone_step_part, u->n_parts);
   if (!one || !part) return false;
   for (uint32_t k = 0; k < u->n_parts; k++) {
-    if (!hn_draft_make(l, u->parts[k], u->parts[k]->n_absorbed, layout, one)) return false;
+    if (!hn_draft_make(l, u->parts[k], u->parts[k]->n_absorbed, HN_LAST, one)) return false;
     uint32_t *input = HN_NEW_ARRAY(a, uint32_t, one->step.n_inputs);
     hone_step *step = hn_arena_memdup(a, &one->step, sizeof *step);
     if (!input || !step) return false;
@@ -202,6 +211,7 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hone_layout layout, hn_
   d->step.n_anchor_inputs = d->step.n_inputs;
   d->step.n_outputs = 1;
   d->out_value[0] = one->out_value[0];
+  d->out_form[0] = one->out_form[0];
   d->out[0] = one->out[0];
   d->step.input = d->in;
   d->step.output = d->out;
@@ -211,15 +221,15 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hone_layout layout, hn_
 }
 
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
- * not expressible in this layout. */
-bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d) {
+ * not expressible in this form. */
+bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d) {
   memset(d, 0, sizeof *d);
   const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
-  if (layout == HN_LAST && !rule) return false;
-  d->out_layout = layout;
+  if (form == HN_LAST && !rule) return false;
+  d->form = form | (form == HN_HOST ? 0 : narrow_of(l->plan, u->node->name));
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
                         .node = u->node, .math = math_of(l->plan, u->node->name)};
-  if (u->kind == HN_UNIT_CHAIN) return layout == HN_LAST && make_chain(l, u, layout, d);
+  if (u->kind == HN_UNIT_CHAIN) return form == HN_LAST && make_chain(l, u, d);
   hn_value *last = u->out;
   if (u->kind == HN_UNIT_POINTWISE) {
     hn_unit *group[64];
@@ -238,7 +248,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
     d->step.anchor = "Pointwise";
     d->step.program = &d->program;
     for (uint32_t i = 0; i < n_in; i++)
-      if (!add_input(l, d, in[i], full_shape(&in[i]->desc, &u->out->desc) ? layout : HN_ROW)) return false;
+      if (!add_input(l, d, in[i], full_shape(&in[i]->desc, &u->out->desc) ? form : HN_ROW)) return false;
     d->step.n_anchor_inputs = n_in;
   } else {
     if (u->n_in > HN_MAX_IN) return false;
@@ -246,12 +256,12 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
     for (uint32_t i = 0; i < u->n_in; i++) {
       const hn_value *v = u->in[i];
       if (u->view && u->view[i].base) {
-        if (!add_view(d, &u->view[i])) return false;
+        if (!add_view(l, d, &u->view[i])) return false;
         continue;
       }
-      bool follow = layout == HN_LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
+      bool follow = form == HN_LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
                     hone_desc_known(&v->desc);
-      if (!add_input(l, d, v, follow ? HN_LAST : HN_ROW)) return false;
+      if (!add_input(l, d, v, follow ? HN_LAST : form == HN_HOST ? HN_HOST : HN_ROW)) return false;
     }
     d->step.n_anchor_inputs = u->n_in;
     bool conv = strncmp(u->anchor, "Conv", 4) == 0;
@@ -267,9 +277,12 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout
   for (uint32_t i = 0; i < n_out; i++) {
     d->out_value[i] = i == 0 ? last : u->node->out[i];
     if (!d->out_value[i]) continue;
-    d->out[i].desc = hn_laid_out(&d->out_value[i]->desc, d->out_value[i]->desc.rank >= 3 ? layout : HN_ROW);
+    const hone_tensor_desc *desc = &d->out_value[i]->desc;
+    d->out_form[i] = form == HN_LAST && desc->rank < 3 ? HN_ROW : form;
+    if (desc->dtype == HONE_DTYPE_F32) d->out_form[i] |= d->form & HN_NARROW;
+    d->out[i].desc = hn_laid_out(l->plan, desc, d->out_form[i]);
   }
-  if (u->out_view) d->out[0].desc = *u->out_view;
+  if (u->out_view) d->out[0].desc = hn_stored(l->plan, u->out_view, d->out_form[0]);
   d->step.input = d->in;
   d->step.output = d->out;
   cost_of(l, u, &d->step.cost);

@@ -9,8 +9,6 @@
 
 #include "optimize/lower/lower.h"
 
-#define HN_ROW HONE_LAYOUT_ROW_MAJOR
-#define HN_LAST HONE_LAYOUT_CHANNELS_LAST
 enum { HN_MAX_IN = 24 };
 
 /* slots.c: HN_NO_SLOT or NULL when memory is short */
@@ -19,11 +17,18 @@ uint32_t hn_slot_new(hn_lowering *l, const hone_tensor_desc *desc, const hn_valu
 uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc, const hn_value *value);
 /* A part of slot `of`, which lies row-major. */
 uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part);
-/* The slots of a value, one per layout (HN_ROW, HN_LAST). */
+/* The slots of a value, one per form. */
 uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v);
 /* A vector of `n` floats in the plan. */
 uint32_t hn_slot_vector(hn_lowering *l, const float *data, int64_t n);
-hone_tensor_desc hn_laid_out(const hone_tensor_desc *d, hone_layout layout);
+/* A value's descriptor in a form. */
+hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_form form);
+/* A strided descriptor of such a value: only its type and place change. */
+hone_tensor_desc hn_stored(const hn_plan *p, const hone_tensor_desc *d, hn_form form);
+/* The form in which callers and steps on the host see values. */
+hn_form hn_home(const hn_plan *p);
+/* A form in which the value is there already, of those in the list; HN_FORMS: none. */
+hn_form hn_form_at_hand(hn_lowering *l, const hn_value *v, const hn_form *list, uint32_t n);
 
 /* draft.c */
 typedef struct hn_draft {
@@ -32,26 +37,27 @@ typedef struct hn_draft {
   hone_step_tensor out[HN_UNIT_OPERANDS];
   const hn_value *in_value[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* NULL: left out, or a vector */
   uint32_t in_slot[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* vectors and constants: their slot; else HN_NO_SLOT */
-  hone_layout in_layout[HN_MAX_IN + HONE_MAX_EPILOGUE];
+  hn_form in_form[HN_MAX_IN + HONE_MAX_EPILOGUE];
   const hn_strided *in_view[HN_MAX_IN + HONE_MAX_EPILOGUE]; /* not NULL: this part of in_value */
   hn_value *out_value[HN_UNIT_OPERANDS];
-  hone_layout out_layout;
+  hn_form out_form[HN_UNIT_OPERANDS];
+  hn_form
+      form; /* of what follows the output: HN_ROW, HN_LAST, or HN_HOST; HN_NARROW where f32 is stored so */
   hone_pw_program program;
 } hn_draft;
 
 /* The one draft of this lowering: it is large, and only one is looked at at a time. NULL: out of memory. */
 hn_draft *hn_draft_scratch(hn_lowering *l);
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
- * not expressible in this layout. */
-bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hone_layout layout, hn_draft *d);
+ * not expressible in this form (HN_ROW, HN_LAST, HN_HOST). */
+bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d);
 /* Are the shapes of all inputs and outputs known? */
 bool hn_draft_known(const hn_draft *d);
 double hn_step_tensor_bytes(const hone_step_tensor *t);
 
 /* commit.c */
-/* The slot that holds v in this layout, made when needed. */
-hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hone_layout layout, uint32_t *out,
-                        hone_error *error);
+/* The slot that holds v in this form, made when needed. */
+hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hn_form form, uint32_t *out, hone_error *error);
 /* Records which graph nodes (and so which nodes of the file) the step stands for. */
 hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error);
 /* Appends the drafted step to the plan. */

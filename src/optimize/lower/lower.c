@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Layouts to try, best first. */
-static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
+static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
+  static const hn_form lasts[] = {HN_LAST, HN_LAST | HN_NARROW}, rows[] = {HN_ROW, HN_ROW | HN_NARROW};
   const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
   uint32_t n = 0;
   if (rule && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
@@ -20,8 +21,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && !(i && rule->first_only); i++) {
         const hn_value *v = w->in[i];
-        const uint32_t *s = v && !v->constant ? l->slot_of[v->id] : NULL;
-        last |= s && s[HN_LAST] != HN_NO_SLOT && s[HN_ROW] == HN_NO_SLOT && v->desc.rank == u->out->desc.rank;
+        last |= hn_form_at_hand(l, v, lasts, 2) != HN_FORMS && hn_form_at_hand(l, v, rows, 2) == HN_FORMS &&
+                v->desc.rank == u->out->desc.rank;
       }
     }
     if (last) out[n++] = HN_LAST;
@@ -33,7 +34,7 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hone_layout out[2]) {
 /* Finds layout and tactic for u with n_epi epilogue units. */
 static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
                    const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
-  hone_layout order[2];
+  hn_form order[2];
   uint32_t n = layouts(l, u, order);
   for (uint32_t k = 0; k < n; k++) {
     if (!hn_draft_make(l, u, n_epi, order[k], d) || !hn_draft_known(d)) continue;
@@ -85,15 +86,21 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   if (!hone_desc_known(&x->desc) || !hone_desc_known(&y->desc) ||
       hone_desc_count(&x->desc) != hone_desc_count(&y->desc))
     return HONE_OK;
+  static const hn_form rows[] = {HN_ROW | HN_NARROW, HN_ROW, HN_HOST},
+                       lasts[] = {HN_LAST | HN_NARROW, HN_LAST};
   uint32_t in;
-  hone_status status = hn_slot_for(l, x, HN_ROW, &in, error);
+  hn_form form = hn_form_at_hand(l, x, rows, 3);
+  if (form == HN_FORMS) form = hn_form_at_hand(l, x, lasts, 2);
+  form = form == HN_FORMS ? HN_ROW : form & ~(hn_form)HN_LAST;
+  hone_status status = hn_slot_for(l, x, form, &in, error);
   if (status != HONE_OK) return status;
   /* What a caller gets must not be the memory that a caller gave. */
   if (y->is_output && l->plan->slots.ptr[hn_slot_root(l->plan, in)].place == HN_PLACE_INPUT) return HONE_OK;
-  hone_tensor_desc d = hn_laid_out(&y->desc, HN_ROW);
+  if (l->plan->slots.ptr[in].place == HN_PLACE_CONST) form = hn_home(l->plan);
+  hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, form);
   uint32_t slot = hn_slot_alias(l, in, &d, y), *of = hn_slots_of(l, y);
   if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof d, "lowering");
-  of[HN_ROW] = slot;
+  of[form] = slot;
   *done = true;
   return HONE_OK;
 }
@@ -112,11 +119,15 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   for (size_t i = 2; i < n; i++) to_first = to_first && perm[i] == (int64_t)i - 1;
   uint32_t *xs = hn_slots_of(l, x), *ys = hn_slots_of(l, y);
   if (!xs || !ys) return hn_fail_memory(error, sizeof *xs, "lowering");
-  hone_layout from = to_last ? HN_LAST : HN_ROW, to = to_last ? HN_ROW : HN_LAST;
-  if ((!to_last && !to_first) || xs[from] == HN_NO_SLOT) return HONE_OK;
+  const hn_form froms[] = {(to_last ? HN_LAST : HN_ROW) | HN_NARROW, to_last ? HN_LAST : HN_ROW};
+  const hn_form from = hn_form_at_hand(l, x, froms, 2);
+  if ((!to_last && !to_first) || from == HN_FORMS) return HONE_OK;
+  const hn_form to = from ^ HN_LAST;
   if (y->is_output && l->plan->slots.ptr[hn_slot_root(l->plan, xs[from])].place == HN_PLACE_INPUT)
     return HONE_OK;
-  hone_tensor_desc d = hn_laid_out(&y->desc, to);
+  hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, to);
+  const hone_tensor_desc *f = &l->plan->slots.ptr[xs[from]].desc;
+  if (f->channel_pitch > f->dim[1] || (to & HN_LAST && d.channel_pitch > d.dim[1])) return HONE_OK; /* gaps */
   ys[to] = hn_slot_alias(l, xs[from], &d, y);
   if (ys[to] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
   *done = true;
@@ -167,7 +178,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     const hn_value *v = i < n_in ? u->in[i] : list[i - n_in];
     in[i] = HN_NO_SLOT;
     if (!v) continue;
-    hone_status status = hn_slot_for(l, v, HN_ROW, &in[i], error);
+    hone_status status = hn_slot_for(l, v, hn_home(l->plan), &in[i], error);
     if (status != HONE_OK) return status;
     if (i < n_in) din[i].desc = v->desc;
   }
@@ -179,7 +190,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     uint32_t *of = hn_slots_of(l, v);
     out[i] = of ? hn_slot_new(l, &v->desc, v, HN_PLACE_HEAP) : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
-    of[HN_ROW] = out[i];
+    of[hn_home(l->plan)] = out[i];
   }
   hn_step s = {
       .kind = HN_STEP_CONTROL, .in = in, .out = out, .n_captured = count, .refused = "", .what = u->anchor};
@@ -208,14 +219,14 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
   for (uint32_t i = 0; i < n->n_in; i++) {
     in[i] = HN_NO_SLOT;
     if (!n->in[i]) continue;
-    hone_status status = hn_slot_for(l, n->in[i], HN_ROW, &in[i], error);
+    hone_status status = hn_slot_for(l, n->in[i], hn_home(l->plan), &in[i], error);
     if (status != HONE_OK) return status;
     din[i] = (hone_step_tensor){l->plan->slots.ptr[in[i]].desc, l->plan->slots.ptr[in[i]].constant};
   }
   for (uint32_t i = 0; i < n->n_out; i++) {
     out[i] = HN_NO_SLOT;
     if (!n->out[i]) continue;
-    dout[i].desc = hn_laid_out(&n->out[i]->desc, HN_ROW);
+    dout[i].desc = hn_laid_out(l->plan, &n->out[i]->desc, hn_home(l->plan));
     bool heap = !hone_desc_known(&dout[i].desc) || (n->op->flags & HONE_OP_DATA_DEPENDENT) ||
                 dout[i].desc.dtype == HONE_DTYPE_STRING;
     uint32_t *of = hn_slots_of(l, n->out[i]);
@@ -251,7 +262,7 @@ static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, const
   plain.in = u->node->in;
   plain.n_absorbed = 0;
   if (u->node->n_in > HN_MAX_IN || u->node->n_out > HN_UNIT_OPERANDS) return emit_wide(l, &plain, error);
-  if (!hn_draft_make(l, &plain, 0, HN_ROW, d)) return hn_fail_memory(error, sizeof *d, "lowering");
+  if (!hn_draft_make(l, &plain, 0, hn_home(l->plan), d)) return hn_fail_memory(error, sizeof *d, "lowering");
   return hn_draft_commit(l, &plain, 0, d, HN_STEP_REF, NULL, 0, why, error);
 }
 
@@ -317,20 +328,28 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
     uint32_t slot = hn_slot_new(l, &v->desc, v, HN_PLACE_INPUT), *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "the plan");
     l->plan->slots.ptr[slot].input = p->n_inputs;
-    of[HN_ROW] = slot;
+    of[hn_home(p)] = slot;
     p->input_slot[p->n_inputs] = slot;
     p->inputs[p->n_inputs++] = v;
   }
   return HONE_OK;
 }
 
+/* What a caller gets: from an accelerator it is copied after the last step, unless a step on the host made
+ * it. */
 static hone_status return_outputs(hn_lowering *l, hone_error *error) {
   hn_plan *p = l->plan;
   hn_graph *g = p->model->graph;
   for (size_t i = 0; i < g->outputs.len; i++) {
-    hone_status status = hn_slot_for(l, g->outputs.ptr[i], HN_ROW, &p->output_slot[i], error);
+    const hn_value *v = g->outputs.ptr[i];
+    const uint32_t *s = hn_slots_of(l, v);
+    if (!s) return hn_fail_memory(error, sizeof *s, "the plan");
+    const bool made_here =
+        hn_home(p) == HN_ROW || (v->constant && !v->producer) ||
+        (s[HN_HOST] != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, s[HN_HOST])].place != HN_PLACE_INPUT);
+    hone_status status = hn_slot_for(l, v, made_here ? hn_home(p) : HN_ROW, &p->output_slot[i], error);
     if (status != HONE_OK) return status;
-    p->outputs[p->n_outputs++] = g->outputs.ptr[i];
+    p->outputs[p->n_outputs++] = v;
   }
   return HONE_OK;
 }
@@ -343,7 +362,9 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   size_t n = plan->model->next_value_id;
   l.by_value = HN_NEW_ARRAY(&temp, hn_unit *, n);
   l.slot_of = HN_NEW_ARRAY(&temp, uint32_t *, n);
-  if (!l.by_value || !l.slot_of) {
+  l.staged = HN_NEW_ARRAY(&temp, uint32_t, plan->model->graph->inputs.len);
+  for (size_t i = 0; l.staged && i < plan->model->graph->inputs.len; i++) l.staged[i] = HN_NO_SLOT;
+  if (!l.by_value || !l.slot_of || !l.staged) {
     status = hn_fail_memory(error, n * sizeof(void *), "lowering");
     goto done;
   }

@@ -65,14 +65,24 @@ struct hn_unit {
   const char *note; /* "name: reason\n" why a fusion was not made; NULL: nothing to say */
 };
 
+/* How a value lies in memory. Slots are kept per form. */
+typedef uint32_t hn_form;
+enum {
+  HN_ROW = HONE_LAYOUT_ROW_MAJOR,
+  HN_LAST = HONE_LAYOUT_CHANNELS_LAST,
+  HN_NARROW = 2, /* with one of the two: f32 in the plan's storage type */
+  HN_HOST = 4,   /* row-major in the host's memory, of plans whose device has its own */
+  HN_FORMS = 5
+};
+
 typedef struct hn_lowering {
   hn_plan *plan;
   hn_arena *temp;
   HN_VEC(hn_unit *) units; /* in order of their root nodes */
   hn_unit **by_value;      /* value id -> unit that makes it */
   struct hn_draft *draft;  /* see hn_draft_scratch */
-  uint32_t *
-      *slot_of; /* value id -> slot per layout (row-major, channels-last), HN_NO_SLOT where there is none */
+  uint32_t **slot_of;      /* value id -> slot per form, HN_NO_SLOT where there is none */
+  uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
 } hn_lowering;
 
 /* units.c */
@@ -90,8 +100,8 @@ hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
  * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
 
-/* slots.c: the slot of a constant in a layout, made once; HN_NO_SLOT when memory is short */
-uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hone_layout layout);
+/* slots.c: the slot of a constant, made once for HN_ROW and HN_LAST each; HN_NO_SLOT when memory is short */
+uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hn_form form);
 
 /* lower.c: true when some tactic takes the unit as it is, without an epilogue. */
 bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);

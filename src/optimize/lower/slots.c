@@ -28,10 +28,13 @@ uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc
 }
 
 uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part) {
-  uint32_t s = hn_slot_alias(l, of, &part->desc, part->base);
+  hone_tensor_desc d = part->desc;
+  d.dtype = l->plan->slots.ptr[of].desc.dtype;
+  d.device = l->plan->slots.ptr[of].desc.device;
+  uint32_t s = hn_slot_alias(l, of, &d, part->base);
   if (s == HN_NO_SLOT) return s;
   hn_slot *a = &l->plan->slots.ptr[s];
-  const uint64_t bytes = (uint64_t)part->offset * hone_dtype_size(part->desc.dtype);
+  const uint64_t bytes = (uint64_t)part->offset * hone_dtype_size(d.dtype);
   a->offset += bytes;
   if (a->constant) a->constant = (const char *)a->constant + bytes;
   return s;
@@ -40,16 +43,43 @@ uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part) {
 uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v) {
   uint32_t **at = &l->slot_of[v->id];
   if (!*at) {
-    *at = HN_NEW_ARRAY(l->temp, uint32_t, 2);
-    if (*at) (*at)[HN_ROW] = (*at)[HN_LAST] = HN_NO_SLOT;
+    *at = HN_NEW_ARRAY(l->temp, uint32_t, HN_FORMS);
+    for (uint32_t f = 0; *at && f < HN_FORMS; f++) (*at)[f] = HN_NO_SLOT;
   }
   return *at;
 }
 
-hone_tensor_desc hn_laid_out(const hone_tensor_desc *d, hone_layout layout) {
+/* Accelerators read 16 bytes at a time: their pixels begin at multiples of that. */
+static int64_t pitch_of(const hone_tensor_desc *d) {
+  const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
+  return vector > 1 ? (d->dim[1] + vector - 1) / vector * vector : 0;
+}
+
+hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_form form) {
   hone_tensor_desc r = *d;
-  if (hone_desc_known(d)) hone_desc_set_layout(&r, layout, 0);
+  if (form & HN_NARROW && r.dtype == HONE_DTYPE_F32) r.dtype = p->storage;
+  const bool device = p->backend->asynchronous && form != HN_HOST, last = form & HN_LAST;
+  r.device = device;
+  if (hone_desc_known(d))
+    hone_desc_set_layout(&r, last ? HONE_LAYOUT_CHANNELS_LAST : HONE_LAYOUT_ROW_MAJOR,
+                         device && last && r.rank >= 3 ? pitch_of(&r) : 0);
   return r;
+}
+
+hone_tensor_desc hn_stored(const hn_plan *p, const hone_tensor_desc *d, hn_form form) {
+  hone_tensor_desc r = *d;
+  if (form & HN_NARROW && r.dtype == HONE_DTYPE_F32) r.dtype = p->storage;
+  r.device = p->backend->asynchronous && form != HN_HOST;
+  return r;
+}
+
+hn_form hn_home(const hn_plan *p) { return p->backend->asynchronous ? HN_HOST : HN_ROW; }
+
+hn_form hn_form_at_hand(hn_lowering *l, const hn_value *v, const hn_form *list, uint32_t n) {
+  const uint32_t *s = v && !(v->constant && !v->producer) ? l->slot_of[v->id] : NULL;
+  for (uint32_t i = 0; s && i < n; i++)
+    if (s[list[i]] != HN_NO_SLOT) return list[i];
+  return HN_FORMS;
 }
 
 /* Bytes of a constant in another layout, made once at plan time. */
@@ -72,14 +102,17 @@ static const void *permuted(hn_lowering *l, const hone_tensor *t, const hone_ten
   return out;
 }
 
-uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hone_layout layout) {
+uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hn_form form) {
+  const hone_layout layout =
+      form == HN_HOST || !(form & HN_LAST) ? HONE_LAYOUT_ROW_MAJOR : HONE_LAYOUT_CHANNELS_LAST;
   uint32_t *s = hn_slots_of(l, v);
   if (!s) return HN_NO_SLOT;
   if (s[layout] != HN_NO_SLOT) return s[layout];
-  hone_tensor_desc d = hn_laid_out(&v->constant->desc, layout);
+  hone_tensor_desc d = v->constant->desc;
+  if (hone_desc_known(&d)) hone_desc_set_layout(&d, layout, 0);
   uint32_t slot = hn_slot_new(l, &d, v, HN_PLACE_CONST);
   if (slot == HN_NO_SLOT) return slot;
-  bool as_is = layout == HN_ROW || hn_layout_free(&d);
+  bool as_is = layout == HONE_LAYOUT_ROW_MAJOR || hn_layout_free(&d);
   if (!as_is && !hn_value_make_bytes(v)) return HN_NO_SLOT;
   const void *data = !as_is        ? permuted(l, v->constant, &d)
                      : v->deferred ? v->deferred->from

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 256 };
 
 static void read_at(hn_plan *p, uint32_t slot, uint32_t step) {
   if (slot == HN_NO_SLOT) return;
@@ -58,35 +58,20 @@ static void in_place(hn_plan *p) {
   }
 }
 
-hone_status hn_plan_place(hn_plan *p, hone_error *error) {
+/* Gives the slots of one memory their offsets: those of the host (an accelerator's plan) or the others. */
+static hone_status arrange(hn_plan *p, bool host, uint64_t *total, hone_error *error) {
   hone_status status = HONE_OK;
-  order_entry *order = NULL;
-  hn_slot **placed = NULL;
-  for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
-  for (uint32_t k = 0; k < p->steps.len; k++) {
-    hn_step *s = &p->steps.ptr[k];
-    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
-      if (s->out[i] != HN_NO_SLOT) p->slots.ptr[s->out[i]].first = p->slots.ptr[s->out[i]].last = k;
-  }
-  for (uint32_t k = 0; k < p->steps.len; k++) {
-    hn_step *s = &p->steps.ptr[k];
-    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) read_at(p, s->in[i], k);
-    if (s->need.workspace_bytes > p->workspace_bytes) p->workspace_bytes = s->need.workspace_bytes;
-  }
-  for (uint32_t i = 0; i < p->n_outputs; i++) read_at(p, p->output_slot[i], UINT32_MAX);
-  in_place(p);
-
   size_t n = 0;
-  order = hn_malloc(p->slots.len * sizeof *order);
-  placed = hn_malloc(p->slots.len * sizeof *placed);
+  order_entry *order = hn_malloc(p->slots.len * sizeof *order);
+  hn_slot **placed = hn_malloc(p->slots.len * sizeof *placed);
   if (!order || !placed) {
     status = hn_fail_memory(error, p->slots.len * sizeof *order, "the memory plan");
     goto done;
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {
     hn_slot *s = &p->slots.ptr[i];
-    p->has_heap |= s->place == HN_PLACE_HEAP;
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
+    if (host != (p->backend->asynchronous && !s->desc.device)) continue;
     order[n++] = (order_entry){s->bytes, i};
     p->naive_bytes += s->bytes;
   }
@@ -106,10 +91,36 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
     while (place > 0 && placed[place - 1]->offset > at) place--;
     memmove(placed + place + 1, placed + place, (k - place) * sizeof *placed);
     placed[place] = s;
-    if (at + size > p->arena_bytes) p->arena_bytes = at + size;
+    if (at + size > *total) *total = at + size;
   }
 done:
   hn_free(order);
   hn_free(placed);
   return status;
+}
+
+hone_status hn_plan_place(hn_plan *p, hone_error *error) {
+  for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (s->out[i] != HN_NO_SLOT) p->slots.ptr[s->out[i]].first = p->slots.ptr[s->out[i]].last = k;
+  }
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) read_at(p, s->in[i], k);
+    if (s->need.workspace_bytes > p->workspace_bytes) p->workspace_bytes = s->need.workspace_bytes;
+  }
+  for (uint32_t i = 0; i < p->n_outputs; i++) read_at(p, p->output_slot[i], UINT32_MAX);
+  in_place(p);
+
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    p->has_heap |= s->place == HN_PLACE_HEAP;
+    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_STAGED) continue;
+    s->offset = p->staged_bytes;
+    p->staged_bytes += (s->bytes + ALIGN - 1) / ALIGN * ALIGN;
+  }
+  hone_status status = arrange(p, false, &p->arena_bytes, error);
+  return status == HONE_OK ? arrange(p, true, &p->host_bytes, error) : status;
 }

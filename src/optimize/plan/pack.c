@@ -36,6 +36,7 @@ typedef struct packing {
   constant *constants;
   size_t n_constants;
   uint32_t *of_slot; /* by slot: index into constants, or HN_NO_SLOT */
+  void *blob;        /* host memory that is packed into */
   uint32_t *job;     /* steps in the order of work */
   size_t n_jobs;
   size_t scratch; /* bytes of a lane */
@@ -299,7 +300,7 @@ static hone_status order_jobs(packing *k, hone_error *error) {
   for (uint32_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (!s->tactic || !s->need.blob_bytes) continue;
-    s->blob = (char *)p->blob + s->blob_offset;
+    s->blob = (char *)k->blob + s->blob_offset;
     size_t need = all_gathered(p, s);
     if (need > k->scratch) k->scratch = need;
     list[k->n_jobs++] = (sized){s->need.blob_bytes, i};
@@ -308,6 +309,18 @@ static hone_status order_jobs(packing *k, hone_error *error) {
   for (size_t i = 0; i < k->n_jobs; i++) k->job[i] = list[i].step;
   hn_free(list);
   return HONE_OK;
+}
+
+/* Host memory as the device's host steps like it best. */
+static void *host_alloc(const hn_plan *p, size_t bytes) {
+  return p->backend->asynchronous ? hn_aligned(4096, bytes) : p->backend->alloc(p->device, bytes);
+}
+
+static void host_free(const hn_plan *p, void *at) {
+  if (p->backend->asynchronous)
+    hn_free(at);
+  else
+    p->backend->free(p->device, at);
 }
 
 /* As many lanes as there are threads, unless what they hold at a time would weigh beside the blob. */
@@ -322,13 +335,13 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   /* Beyond a certain size, the backend gives huge pages: fewer faults. */
   size_t room_for = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
   for (uint32_t i = 0; i < lanes && k->scratch; i++)
-    if (!(k->lanes[i].scratch = p->backend->alloc(p->device, room_for)))
+    if (!(k->lanes[i].scratch = host_alloc(p, room_for)))
       status = hn_fail_memory(error, k->scratch, "packing");
   if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
   for (uint32_t i = 0; i < lanes && k->scratch; i++) {
     if (!k->lanes[i].scratch) continue;
     hn_release_pages(k->lanes[i].scratch, k->scratch); /* malloc may keep the block */
-    p->backend->free(p->device, k->lanes[i].scratch);
+    host_free(p, k->lanes[i].scratch);
   }
   if (status == HONE_OK && atomic_load(&k->failed)) {
     status = k->status;
@@ -366,10 +379,16 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   if (status == HONE_OK && p->saved) {
     status = hn_saved_attach(p, error);
   } else if (status == HONE_OK && total) {
-    p->blob = p->backend->alloc(p->device, total);
-    status = p->blob ? order_jobs(&k, error) : hn_fail_memory(error, total, "packed weights");
+    k.blob = host_alloc(p, total);
+    status = k.blob ? order_jobs(&k, error) : hn_fail_memory(error, total, "packed weights");
     if (status == HONE_OK) status = run_jobs(&k, error);
   }
+  if (p->backend->asynchronous) {
+    const void *blob = p->saved ? p->saved->file.data + p->saved->head.blob_at : k.blob;
+    if (status == HONE_OK) status = hn_plan_upload(p, blob, error);
+    host_free(p, k.blob);
+  } else
+    p->blob = k.blob;
   if (status == HONE_OK) status = note_packed(&k, error);
   hn_model_drop_all_pages(p->model);
   if (r->beyond) *r->beyond = k.beyond;

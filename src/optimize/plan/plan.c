@@ -73,6 +73,35 @@ static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *
   return good ? HONE_OK : hn_fail_memory(error, r->n_f32_nodes, "the plan");
 }
 
+/* What is stored narrow is multiplied so at every level; what is stored in f32 is rounded from level 2 on. */
+static hone_math math_of(const hn_plan_request *r) {
+  if (r->level < 2) return HONE_MATH_STRICT;
+  if (r->precision == HN_PRECISION_BF16) return HONE_MATH_BF16;
+  if (r->precision != HN_PRECISION_F32) return HONE_MATH_TF32;
+  return r->level == 2 ? HONE_MATH_F32 : HONE_MATH_FAST;
+}
+
+hone_status hn_precision_parse(const char *name, const hn_backend *b, hn_precision *out, hone_error *error) {
+  static const struct {
+    const char *name;
+    hn_precision precision;
+    bool everywhere;
+  } known[] = {{"f32", HN_PRECISION_F32, true},
+               {"bf16", HN_PRECISION_BF16, true},
+               {"fp16", HN_PRECISION_F16, false},
+               {"tf32", HN_PRECISION_TF32, false}};
+  *out = HN_PRECISION_F32;
+  for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+    if (strcmp(name, known[i].name) == 0 && (known[i].everywhere || b->asynchronous)) {
+      *out = known[i].precision;
+      return HONE_OK;
+    }
+  if (!name) return HONE_OK;
+  hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", name, b->name);
+  hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16 or bf16" : "f32 or bf16");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
   *out = NULL;
   hone_status status;
@@ -87,10 +116,11 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->device = r->device;
   p->machine = *r->backend->machine(r->device);
   p->level = r->level;
-  p->math = r->level < 2    ? HONE_MATH_STRICT
-            : r->bf16       ? HONE_MATH_BF16
-            : r->level == 2 ? HONE_MATH_F32
-                            : HONE_MATH_FAST;
+  p->precision = r->precision;
+  p->math = math_of(r);
+  p->storage = HONE_DTYPE_F32;
+  if (r->backend->asynchronous && r->precision == HN_PRECISION_F16) p->storage = HONE_DTYPE_F16;
+  if (r->backend->asynchronous && r->precision == HN_PRECISION_BF16) p->storage = HONE_DTYPE_BF16;
   p->reference = r->reference;
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
@@ -103,6 +133,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
   if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
+  if (p->backend->asynchronous && (status = hn_plan_prepare(p, error)) != HONE_OK) goto done;
   status = provenance(p, error);
   p->tuned = NULL; /* was borrowed */
 done:
@@ -116,6 +147,7 @@ done:
 void hn_plan_free(hn_plan *p) {
   if (!p) return;
   if (p->blob) p->backend->free(p->device, p->blob);
+  if (p->resident) p->backend->free(p->device, p->resident);
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);
   hn_model_destroy(p->model);

@@ -15,10 +15,13 @@
 #define HN_SMALL_CONSTANT 4096
 
 typedef enum hn_place {
-  HN_PLACE_ARENA, /* at `offset` of the context's arena */
-  HN_PLACE_INPUT, /* the caller's memory for plan input `input` */
-  HN_PLACE_CONST, /* `constant`: the model's or the plan's memory */
-  HN_PLACE_HEAP   /* made at run time: dimensions or bytes are known only then */
+  HN_PLACE_ARENA,  /* at `offset` of the context's arena; of host tensors of an accelerator's plan: of its
+                      host arena */
+  HN_PLACE_INPUT,  /* the caller's memory for plan input `input` */
+  HN_PLACE_STAGED, /* accelerators: plan input `input` at `offset` of the context's block of inputs, where it
+                      is copied before the first step */
+  HN_PLACE_CONST,  /* `constant`: the model's or the plan's memory */
+  HN_PLACE_HEAP    /* made at run time: dimensions or bytes are known only then */
 } hn_place;
 
 /* A tensor in memory: one graph value in one layout. */
@@ -29,7 +32,8 @@ typedef struct hn_slot {
   uint32_t alias; /* slot whose bytes these are (a view), or HN_NO_SLOT; place is then the root's */
   uint32_t input;
   const void *constant;
-  bool packed;                 /* of constants: its bytes are in the blob, and nobody needs them elsewhere */
+  const void *resident; /* of constants that steps on an accelerator read: where they are in its memory */
+  bool packed;          /* of constants: its bytes are in the blob, and nobody needs them elsewhere */
   const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
                                   `constant` shows where they come from */
   uint64_t offset, bytes;      /* offset: in the arena; of an alias: from where its root begins */
@@ -40,6 +44,7 @@ typedef struct hn_slot {
 typedef enum hn_step_kind {
   HN_STEP_TACTIC, /* a backend's tactic */
   HN_STEP_REF,    /* the operator's scalar reference, on row-major host memory */
+  HN_STEP_COPY,   /* between the host arena and the device's */
   HN_STEP_CONTROL /* If, Loop, Scan: bodies by evaluation */
 } hn_step_kind;
 
@@ -65,6 +70,14 @@ typedef struct hn_step {
   const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
 
+/* What may be narrower than f32, and where. */
+typedef enum hn_precision {
+  HN_PRECISION_F32 = 0,
+  HN_PRECISION_BF16, /* CPU: operands of matrix products; accelerators: also what is stored between steps */
+  HN_PRECISION_F16,  /* accelerators: what is stored between steps, and so the operands */
+  HN_PRECISION_TF32  /* accelerators: operands of matrix products */
+} hn_precision;
+
 typedef struct hn_saved hn_saved; /* a saved plan's file: saved.h */
 struct hn_decisions;              /* what lowering chose: saved.h */
 typedef struct hn_tuned hn_tuned; /* measured choices: tuned.h */
@@ -77,6 +90,8 @@ typedef struct hn_plan {
   hone_machine machine;
   int level;
   hone_math math; /* of every step, save those of the nodes below: at most f32 */
+  hn_precision precision;
+  hone_dtype storage; /* of f32 values between steps on an accelerator: F32, F16 or BF16 */
   const char **f32_nodes;
   uint32_t n_f32_nodes;
   bool reference;
@@ -91,7 +106,10 @@ typedef struct hn_plan {
   const hn_value **inputs, **outputs;
   uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
-  void *blob;                     /* NULL also for saved plans: their file holds it */
+  uint64_t host_bytes;   /* accelerators: the host arena */
+  uint64_t staged_bytes; /* accelerators: the block of inputs */
+  void *resident;        /* accelerators: constants that steps read */
+  void *blob;            /* in device memory; NULL also for saved plans of the CPU: their file holds it */
   struct hn_decisions *decisions; /* recorded, for saving */
   hn_saved *saved;                /* the file that it came from, or NULL */
   int32_t *node_step;             /* by source node: executing step or -1 */
@@ -103,10 +121,10 @@ typedef struct hn_plan {
 typedef struct hn_plan_request {
   const hn_backend *backend;
   hn_device *device;
-  hn_model *model;              /* bound and optimised; the plan retains it */
-  int level;                    /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
-  bool bf16;                    /* matrix products may round their operands to bf16 */
-  const char *const *f32_nodes; /* except in these */
+  hn_model *model; /* bound and optimised; the plan retains it */
+  int level;       /* fusion in lowering: 0 none, 1 conv + activation, 2 everything */
+  hn_precision precision;
+  const char *const *f32_nodes; /* names of nodes that are f32 in any case */
   uint32_t n_f32_nodes;
   bool reference;
   bool prefer_memory;  /* of tactics, only those with (nearly) the least packed bytes */
@@ -128,6 +146,17 @@ hone_status hn_lower(hn_plan *plan,
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
                             hone_error *error); /* pack.c: blob, and the constants that runs read */
+
+/* device.c, for devices with memory of their own: sends the packed weights (`blob`, host memory) and the
+ * constants that steps read; brings the weights back (into blob_bytes); makes ready what steps will launch.
+ */
+hone_status hn_plan_upload(hn_plan *plan, const void *blob, hone_error *error);
+hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error);
+hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
+
+/* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: f32. */
+hone_status hn_precision_parse(const char *name, const hn_backend *backend, hn_precision *out,
+                               hone_error *error);
 
 /* choose.c: reads the masks ("conv_*,-*_avx512"). */
 hone_status hn_plan_masks(hn_plan *plan, const char *text, hone_error *error);

@@ -17,7 +17,7 @@
 #include "optimize/plan/plan.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 2, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 3, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];
@@ -64,7 +64,8 @@ struct hn_saved {
   size_t absent_bytes;
   hn_model *model;
   int level;
-  bool bf16, prefer_memory;
+  hn_precision precision;
+  bool prefer_memory;
   hone_chains chains;
   const char *source_path; /* of the model that was planned; "" when it had none */
   const char **f32_nodes;

@@ -305,7 +305,10 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
   reader r = {begin, begin + h->meta_bytes, false};
   hone_status status = HONE_OK;
   s->level = (int)take32(&r);
-  s->bf16 = take32(&r) != 0;
+  uint32_t precision = take32(&r);
+  s->precision = precision <= HN_PRECISION_TF32 ? (hn_precision)precision : HN_PRECISION_F32;
+  if (precision > HN_PRECISION_TF32 || (!backend->asynchronous && precision > HN_PRECISION_BF16))
+    r.bad = true;
   s->prefer_memory = take32(&r) != 0;
   uint32_t chains = take32(&r);
   s->chains = chains <= HONE_CHAINS_ALWAYS ? (hone_chains)chains : HONE_CHAINS_FASTER;
@@ -380,7 +383,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                              .device = device,
                              .model = s->model,
                              .level = s->level,
-                             .bf16 = s->bf16,
+                             .precision = s->precision,
                              .f32_nodes = s->f32_nodes,
                              .n_f32_nodes = s->n_f32_nodes,
                              .prefer_memory = s->prefer_memory,

@@ -115,7 +115,7 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
     put64(&body, s->need.blob_bytes);
   }
   put32(out, (uint32_t)p->level);
-  put32(out, p->math == HONE_MATH_BF16);
+  put32(out, (uint32_t)p->precision);
   put32(out, p->prefer_memory);
   put32(out, (uint32_t)p->chains);
   put64(out, largest);
@@ -194,6 +194,13 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
         hn_fail(error, HONE_ERROR_UNSUPPORTED,
                 "the plan has packed '%.80s' and reads it elsewhere: it cannot be saved", c.missing->name);
   if (status == HONE_OK) status = write_meta(p, c.largest, &meta, error);
+  void *fetched = NULL;
+  if (status == HONE_OK && p->backend->asynchronous && p->blob_bytes) {
+    fetched = hn_aligned(HN_MEM_ALIGN, (size_t)p->blob_bytes);
+    status =
+        fetched ? hn_plan_download(p, fetched, error) : hn_fail_memory(error, p->blob_bytes, "saving a plan");
+  }
+  const void *blob = fetched ? fetched : p->blob;
   if (status == HONE_OK) {
     hn_saved_head h;
     memset(&h, 0, sizeof h);
@@ -205,13 +212,14 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
     h.file_bytes = h.blob_at + h.blob_bytes;
     h.meta_sum = hn_checksum(meta.ptr, meta.len);
     h.graph_sum = hn_checksum(graph.ptr, graph.len);
-    h.blob_sum = hn_checksum(p->blob, (size_t)p->blob_bytes);
+    h.blob_sum = hn_checksum(blob, (size_t)p->blob_bytes);
     snprintf(h.version, sizeof h.version, "%s", hone_version());
     h.isa = p->machine.isa, h.threads = p->machine.threads;
     h.l1 = p->machine.l1, h.l2 = p->machine.l2, h.l3 = p->machine.l3;
     h.head_sum = hn_checksum(&h, offsetof(hn_saved_head, head_sum));
-    status = write_all(&h, &meta, &graph, p->blob, path, error);
+    status = write_all(&h, &meta, &graph, blob, path, error);
   }
+  hn_free(fetched);
   hn_free(c.state);
   hn_free((void *)c.at);
   hn_str_free(&meta);

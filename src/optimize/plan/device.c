@@ -1,0 +1,170 @@
+/* What a plan needs on a device with memory of its own: weights and constants sent there, kernels made ready.
+ *
+ * Everything crosses through two pinned buffers, each with its queue: one is filled while the other crosses.
+ */
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define BUFFER ((uint64_t)8 << 20)
+enum { BUFFERS = 2, ALIGN = 256 };
+
+typedef struct crossing {
+  const hn_plan *p;
+  hn_queue *queue[BUFFERS];
+  void *buffer[BUFFERS];
+  uint32_t turn;
+} crossing;
+
+static void crossing_end(crossing *c) {
+  const hn_backend *b = c->p->backend;
+  for (int i = 0; i < BUFFERS; i++) {
+    if (c->buffer[i]) b->free_host(c->p->device, c->buffer[i]);
+    if (c->queue[i]) b->queue_close(c->p->device, c->queue[i]);
+  }
+}
+
+static hone_status crossing_begin(crossing *c, const hn_plan *p, hone_error *error) {
+  *c = (crossing){.p = p};
+  for (int i = 0; i < BUFFERS; i++) {
+    hone_status status = p->backend->queue_open(p->device, &c->queue[i], error);
+    if (status != HONE_OK) return status;
+    c->buffer[i] = p->backend->alloc_host(p->device, BUFFER);
+    if (!c->buffer[i]) return hn_fail_memory(error, BUFFER, "sending weights (pinned)");
+  }
+  return HONE_OK;
+}
+
+static hone_status send(crossing *c, void *to, const void *from, uint64_t bytes, hone_error *error) {
+  const hn_backend *b = c->p->backend;
+  hone_status status = HONE_OK;
+  for (uint64_t at = 0; at < bytes && status == HONE_OK; at += BUFFER, c->turn = (c->turn + 1) % BUFFERS) {
+    const uint64_t n = bytes - at < BUFFER ? bytes - at : BUFFER;
+    status = b->sync(c->p->device, c->queue[c->turn], error); /* the buffer is free again */
+    if (status != HONE_OK) break;
+    memcpy(c->buffer[c->turn], (const char *)from + at, n);
+    status = b->copy(c->p->device, c->queue[c->turn], (char *)to + at, c->buffer[c->turn], n, error);
+  }
+  return status;
+}
+
+static hone_status crossed(crossing *c, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (int i = 0; i < BUFFERS && status == HONE_OK; i++)
+    status = c->p->backend->sync(c->p->device, c->queue[i], error);
+  return status;
+}
+
+/* Does a step on the device read this slot while it runs? */
+static bool reads(const hn_plan *p, const hn_step *s, uint32_t i) {
+  return s->kind == HN_STEP_TACTIC && s->in[i] != HN_NO_SLOT &&
+         p->slots.ptr[hn_slot_root(p, s->in[i])].place == HN_PLACE_CONST &&
+         !(i < 32 && s->need.packed >> i & 1);
+}
+
+static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
+  uint64_t total = 0, *at = hn_malloc(p->slots.len * sizeof *at);
+  hone_status status = HONE_OK;
+  if (!at) return hn_fail_memory(error, p->slots.len * sizeof *at, "sending constants");
+  for (size_t i = 0; i < p->slots.len; i++) at[i] = UINT64_MAX;
+  for (size_t k = 0; k < p->steps.len; k++)
+    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs; i++) {
+      const hn_step *s = &p->steps.ptr[k];
+      if (!reads(p, s, i)) continue;
+      const uint32_t root = hn_slot_root(p, s->in[i]);
+      if (at[root] != UINT64_MAX || !p->slots.ptr[root].bytes) continue;
+      at[root] = total;
+      total += hn_round_up(p->slots.ptr[root].bytes, ALIGN);
+    }
+  if (total && !(p->resident = p->backend->alloc(p->device, total)))
+    status = hn_fail_memory(error, total, "the model's constants on the device");
+  for (size_t i = 0; i < p->slots.len && status == HONE_OK; i++)
+    if (at[i] != UINT64_MAX)
+      status = send(c, (char *)p->resident + at[i], p->slots.ptr[i].constant, p->slots.ptr[i].bytes, error);
+  for (uint32_t i = 0; i < p->slots.len && status == HONE_OK; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    const uint32_t root = hn_slot_root(p, i);
+    if (at[root] != UINT64_MAX)
+      s->resident = (char *)p->resident + at[root] + (s->alias == HN_NO_SLOT ? 0 : s->offset);
+  }
+  hn_free(at);
+  return status;
+}
+
+hone_status hn_plan_upload(hn_plan *p, const void *blob, hone_error *error) {
+  crossing c;
+  hone_status status = crossing_begin(&c, p, error);
+  if (status == HONE_OK && p->blob_bytes) {
+    p->blob = p->backend->alloc(p->device, p->blob_bytes);
+    status = p->blob ? send(&c, p->blob, blob, p->blob_bytes, error)
+                     : hn_fail_memory(error, p->blob_bytes, "the model's weights on the device");
+  }
+  if (status == HONE_OK) status = send_constants(&c, p, error);
+  if (status == HONE_OK) status = crossed(&c, error);
+  crossing_end(&c);
+  for (size_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (s->blob) s->blob = status == HONE_OK ? (char *)p->blob + s->blob_offset : NULL;
+  }
+  return status;
+}
+
+hone_status hn_plan_download(const hn_plan *p, void *blob, hone_error *error) {
+  hn_queue *queue;
+  hone_status status = p->backend->queue_open(p->device, &queue, error);
+  if (status != HONE_OK) return status;
+  status = p->backend->copy(p->device, queue, blob, p->blob, p->blob_bytes, error);
+  if (status == HONE_OK) status = p->backend->sync(p->device, queue, error);
+  p->backend->queue_close(p->device, queue);
+  return status;
+}
+
+/* ------------------------------------------------------------------ preparation */
+
+typedef struct preparing {
+  hn_plan *p;
+  _Atomic uint32_t next;
+  atomic_bool failed;
+  hone_status status;
+  hone_error error;
+} preparing;
+
+static hone_status prepare_step(const hn_plan *p, const hn_step *s, hone_error *error) {
+  enum { MOST = 64 };
+  const void *in[MOST];
+  void *out[MOST], *somewhere = (void *)(uintptr_t)(1u << 20);
+  if (s->desc.n_inputs > MOST || s->desc.n_outputs > MOST)
+    return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) in[i] = s->in[i] == HN_NO_SLOT ? NULL : somewhere;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = s->out[i] == HN_NO_SLOT ? NULL : somewhere;
+  hone_step_run run = {.step = &s->desc, .in = in, .out = out, .blob = s->blob, .workspace = somewhere};
+  return p->backend->prepare(p->device, s->tactic, &run, error);
+}
+
+static void prepare_some(void *arg, int64_t task, uint32_t thread) {
+  preparing *j = arg;
+  (void)task, (void)thread;
+  for (uint32_t k; !atomic_load(&j->failed) && (k = atomic_fetch_add(&j->next, 1)) < j->p->steps.len;) {
+    const hn_step *s = &j->p->steps.ptr[k];
+    hone_error error = {.status = HONE_OK};
+    if (s->kind != HN_STEP_TACTIC) continue;
+    hone_status status = prepare_step(j->p, s, &error);
+    if (status == HONE_OK || atomic_exchange(&j->failed, true)) continue;
+    if (!error.where[0])
+      hn_error_where(&error, "node '%s' (%s, %s)", s->desc.name, s->desc.anchor, s->tactic->name);
+    j->status = status;
+    j->error = error;
+  }
+}
+
+hone_status hn_plan_prepare(hn_plan *p, hone_error *error) {
+  preparing j = {.p = p};
+  p->backend->parallel(p->device, 64, prepare_some, &j);
+  if (!atomic_load(&j.failed)) return HONE_OK;
+  if (error) *error = j.error;
+  return j.status;
+}

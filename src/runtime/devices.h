@@ -1,0 +1,11 @@
+/* Which backends there are, and devices by name. */
+#ifndef HN_RUNTIME_DEVICES_H
+#define HN_RUNTIME_DEVICES_H
+
+#include "optimize/plan/backend.h"
+
+/* The backend of "cpu", "cuda" or "cuda:1" (NULL: the CPU) and the device's number. HONE_ERROR_MISSING when
+ * this build has no such backend. */
+hone_status hn_backend_find(const char *name, const hn_backend **out, uint32_t *index, hone_error *error);
+
+#endif
