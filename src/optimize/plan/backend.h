@@ -2,6 +2,8 @@
 #ifndef HN_OPTIMIZE_PLAN_BACKEND_H
 #define HN_OPTIMIZE_PLAN_BACKEND_H
 
+#include "optimize/plan/tracing.h"
+
 #include <hone/plugin.h>
 
 typedef struct hn_device hn_device; /* an opened device; the backend's own */
@@ -69,6 +71,7 @@ typedef struct hn_backend {
   /* Seconds between two events that have passed. */
   hone_status (*event_seconds)(hn_device *device, hn_event *from, hn_event *to, double *seconds,
                                hone_error *error);
+  const hn_tracing *tracing; /* how profiles are made; NULL: by the host's clock */
 
   /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and
    * versions of libraries that offer tactics. */
