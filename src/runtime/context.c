@@ -22,10 +22,10 @@ struct hn_context {
   hn_remote remote;
   piece *pieces;
   uint32_t n_pieces;
-  hone_tensor *returned; /* by output: what was copied from the device */
-  void *arena, *workspace;
-  hone_tensor *tensor; /* by slot; data of arena slots is fixed */
-  const void **in;     /* scratch for the widest step */
+  hone_tensor *returned;   /* by output: what was copied from the device */
+  void *arena, *workspace; /* workspace: one a lane */
+  hone_tensor *tensor;     /* by slot; data of arena slots is fixed */
+  const void **in;         /* scratch for the widest step */
   void **out;
   const hone_tensor **tin;
   hone_tensor **tout;
@@ -46,6 +46,9 @@ struct hn_context {
 /* ------------------------------------------------------------------ life */
 
 static hone_status cut(hn_context *c, hone_error *error);
+
+/* Bytes from one lane's workspace to the next one's. */
+static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
 
 hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
   *out = NULL;
@@ -68,7 +71,7 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   c->apart = p->backend->asynchronous;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
-  if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, p->workspace_bytes);
+  if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = hn_fail_memory(error, p->arena_bytes + p->workspace_bytes, "a context's activations");
@@ -313,7 +316,7 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .in = c->in,
                          .out = c->out,
                          .blob = s->blob,
-                         .workspace = c->workspace,
+                         .workspace = c->workspace ? (char *)c->workspace + s->lane * workspace_of(p) : NULL,
                          .threads = s->threads};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
   } else if (s->kind == HN_STEP_COPY) {
@@ -375,6 +378,46 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
 
 static bool on_host(const hn_step *s) { return s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL; }
 
+/* Must step k, on its own lane behind step `tail` (UINT32_MAX: the first), wait for lane l? */
+static bool needs_lane(const hn_plan *p, const piece *x, uint32_t k, uint32_t l, uint32_t tail) {
+  for (uint32_t j = x->first; j < k; j++)
+    if (p->steps.ptr[j].lane == l && hn_before(p, j, k) && (tail == UINT32_MAX || !hn_before(p, j, tail)))
+      return true;
+  return false;
+}
+
+/* Lanes of a piece: all begin behind lane 0, and lane 0 ends behind all. */
+static hone_status meet(hn_context *c, bool begin, hone_error *error) {
+  const hn_plan *p = c->plan;
+  hone_status status = HONE_OK;
+  for (uint32_t l = 1; l < p->lanes && status == HONE_OK; l++)
+    status = p->backend->follow(p->device, c->remote.queue, begin ? l : 0, begin ? 0 : l, error);
+  p->backend->lane(p->device, c->remote.queue, 0);
+  return status;
+}
+
+/* Gives a piece's steps to their lanes. A step waits for the lanes that make what it reads, unless its own
+ * lane is behind them already. */
+static hone_status issue_piece(hn_context *c, const piece *x, hone_error *error) {
+  const hn_plan *p = c->plan;
+  uint32_t tail[HN_LANES];
+  memset(tail, 0xff, sizeof tail);
+  hone_status status = meet(c, true, error);
+  for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t l = 0; l < p->lanes && status == HONE_OK; l++) {
+      if (l != s->lane && tail[l] != UINT32_MAX && needs_lane(p, x, k, l, tail[s->lane]))
+        status = p->backend->follow(p->device, c->remote.queue, s->lane, l, error);
+    }
+    p->backend->lane(p->device, c->remote.queue, s->lane);
+    if (status == HONE_OK) status = issue(c, s, error);
+    tail[s->lane] = k;
+  }
+  hone_error other = {0};
+  hone_status met = meet(c, false, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? met : status;
+}
+
 /* Cuts the steps at those of the host, and captures what lies between them. What cannot be captured is
  * launched step by step. */
 static hone_status cut(hn_context *c, hone_error *error) {
@@ -396,8 +439,7 @@ static hone_status cut(hn_context *c, hone_error *error) {
     if (x->host) continue;
     hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
     if (status != HONE_OK) return status;
-    for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
-      status = issue(c, &p->steps.ptr[k], error);
+    status = issue_piece(c, x, error);
     hone_error other = {0};
     hone_status ended =
         p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);

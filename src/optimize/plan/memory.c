@@ -1,10 +1,11 @@
 /* Where the arena's tensors lie.
  *
  * A slot's bytes must stay from the step that makes it to the last step that reads it or one of its views.
- * Steps run in order on one queue, so step numbers are the happens-before order. Slots are placed largest
- * first, each at the lowest offset that is free during its whole life (the usual greedy heuristic, within a
- * few per cent of the largest sum of live tensors for real networks). A pointwise step may write over an
- * input of the same size that dies there. */
+ * Where steps run in order, their numbers are that order; on several lanes hn_before is: two slots may share
+ * bytes when all that touches the one happens before the other is made. Slots are placed largest first, each
+ * at the lowest offset that is free during its whole life (the usual greedy heuristic, within a few per cent
+ * of the largest sum of live tensors for real networks). A pointwise step may write over an input of the same
+ * size that dies there. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -31,6 +32,17 @@ static int larger_first(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
+/* On several lanes: is everything else that reads the slot done before step k begins? */
+static bool all_before(const hn_plan *p, uint32_t root, uint32_t k) {
+  for (uint32_t j = 0; p->before && j < p->steps.len; j++) {
+    const hn_step *s = &p->steps.ptr[j];
+    if (j == k || hn_before(p, j, k)) continue;
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+      if (s->in[i] != HN_NO_SLOT && hn_slot_root(p, s->in[i]) == root) return false;
+  }
+  return true;
+}
+
 /* Lets a pointwise result take the place of an operand that nobody reads afterwards. Its program reads an
  * element of every operand before it writes that element of the result, and both have the same layout. An
  * operand that is another view of the same memory (a transpose by name) lies in another order: then no
@@ -50,7 +62,7 @@ static void in_place(hn_plan *p) {
                   hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
       for (uint32_t j = 0; same && j < s->desc.n_inputs; j++)
         same = s->in[j] == HN_NO_SLOT || s->in[j] == s->in[i] || hn_slot_root(p, s->in[j]) != root;
-      if (!same) continue;
+      if (!same || !all_before(p, root, k)) continue;
       out->alias = root;
       in->last = out->last;
       break;
@@ -58,8 +70,41 @@ static void in_place(hn_plan *p) {
   }
 }
 
+/* By slot: a row of bits, the steps that touch its bytes. NULL: steps run in order. */
+typedef struct touching {
+  uint64_t *bits;
+} touching;
+
+static hone_status note_touching(const hn_plan *p, touching *t, hone_error *error) {
+  t->bits = NULL;
+  if (!p->before) return HONE_OK;
+  t->bits = hn_calloc(p->slots.len * p->before_words + 1, sizeof *t->bits);
+  if (!t->bits) return hn_fail_memory(error, p->slots.len * p->before_words * 8, "the memory plan");
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    const uint32_t n_in = s->desc.n_inputs + s->n_captured;
+    for (uint32_t i = 0; i < n_in + s->desc.n_outputs; i++) {
+      const uint32_t slot = i < n_in ? s->in[i] : s->out[i - n_in];
+      if (slot == HN_NO_SLOT) continue;
+      t->bits[(size_t)hn_slot_root(p, slot) * p->before_words + k / 64] |= (uint64_t)1 << k % 64;
+    }
+  }
+  return HONE_OK;
+}
+
+/* Is all that touches slot a done before slot b is made? */
+static bool gone(const hn_plan *p, const touching *t, const hn_slot *a, const hn_slot *b) {
+  if (a->last == UINT32_MAX) return false;
+  if (!t->bits) return a->last < b->first;
+  const uint64_t *touch = t->bits + (size_t)(a - p->slots.ptr) * p->before_words,
+                 *before = p->before + (size_t)b->first * p->before_words;
+  for (uint32_t w = 0; w < p->before_words; w++)
+    if (touch[w] & ~before[w]) return false;
+  return true;
+}
+
 /* Gives the slots of one memory their offsets: those of the host (an accelerator's plan) or the others. */
-static hone_status arrange(hn_plan *p, bool host, uint64_t *total, hone_error *error) {
+static hone_status arrange(hn_plan *p, const touching *t, bool host, uint64_t *total, hone_error *error) {
   hone_status status = HONE_OK;
   size_t n = 0;
   order_entry *order = hn_malloc(p->slots.len * sizeof *order);
@@ -81,7 +126,7 @@ static hone_status arrange(hn_plan *p, bool host, uint64_t *total, hone_error *e
     uint64_t size = (s->bytes + ALIGN - 1) / ALIGN * ALIGN, at = 0;
     /* placed[] is ordered by offset: the first gap between slots of overlapping lives. */
     for (size_t j = 0; j < k; j++) {
-      if (placed[j]->first > s->last || s->first > placed[j]->last) continue;
+      if (gone(p, t, placed[j], s) || gone(p, t, s, placed[j])) continue;
       if (placed[j]->offset >= at && placed[j]->offset - at >= size) break;
       uint64_t end = placed[j]->offset + (placed[j]->bytes + ALIGN - 1) / ALIGN * ALIGN;
       if (end > at) at = end;
@@ -121,6 +166,10 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
     s->offset = p->staged_bytes;
     p->staged_bytes += (s->bytes + ALIGN - 1) / ALIGN * ALIGN;
   }
-  hone_status status = arrange(p, false, &p->arena_bytes, error);
-  return status == HONE_OK ? arrange(p, true, &p->host_bytes, error) : status;
+  touching t;
+  hone_status status = note_touching(p, &t, error);
+  if (status == HONE_OK) status = arrange(p, &t, false, &p->arena_bytes, error);
+  if (status == HONE_OK) status = arrange(p, &t, true, &p->host_bytes, error);
+  hn_free(t.bits);
+  return status;
 }

@@ -66,6 +66,7 @@ typedef struct hn_step {
   const char *signature; /* of TACTIC steps: what measurements of it are filed under, tuned.h */
   bool tuned;            /* the tactic was chosen by measurement */
   uint32_t threads;      /* on which the step runs; 0: all of the device */
+  uint32_t lane;         /* accelerators: steps of one lane run in order */
   const char *what;      /* "Conv + bias + Add + Relu" */
   const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
@@ -116,7 +117,16 @@ typedef struct hn_plan {
   const char **node_fate;         /* by source node */
   const char **masks;             /* tactic globs */
   uint32_t n_masks;
+  bool one_lane;         /* nothing runs beside anything else */
+  uint32_t lanes;        /* accelerators: how many are used, at least 1 */
+  uint64_t *before;      /* bit (k, j): step j happens before step k; NULL: all in order */
+  uint32_t before_words; /* of a row */
 } hn_plan;
+
+/* Does step a happen before step b? */
+static inline bool hn_before(const hn_plan *p, uint32_t a, uint32_t b) {
+  return p->before ? p->before[(size_t)b * p->before_words + a / 64] >> a % 64 & 1 : a < b;
+}
 
 typedef struct hn_plan_request {
   const hn_backend *backend;
@@ -143,6 +153,7 @@ void hn_plan_free(hn_plan *plan);
 /* Parts of hn_plan_build, in order. */
 hone_status hn_lower(hn_plan *plan,
                      hone_error *error); /* optimize/lower: fills slots and steps with tactics */
+hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
                             hone_error *error); /* pack.c: blob, and the constants that runs read */

@@ -1,0 +1,93 @@
+/* Which steps may run beside each other on an accelerator.
+ *
+ * A device works on several lanes. A step goes on behind the producer of one of its inputs while that
+ * producer is the last of its lane; the other branches of a fork get lanes of their own, so that kernels too
+ * small to fill the device run together. What happens before what is then a partial order: the order within
+ * each lane and the order of producers and readers. The memory plan asks it (hn_before), and the context
+ * makes lanes wait for each other where a step needs what another lane makes.
+ *
+ * Steps on the host are points where everything meets: what comes before such a step in the list happens
+ * before it, what comes after it, after. */
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MOST_STEPS = 2048 }; /* n * n bits are kept; beyond this one lane does */
+
+static bool at_host(const hn_step *s) { return s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL; }
+
+static uint64_t *row(const hn_plan *p, uint32_t k) { return p->before + (size_t)k * p->before_words; }
+
+static void add_before(hn_plan *p, uint32_t earlier, uint32_t later) {
+  uint64_t *to = row(p, later);
+  const uint64_t *from = row(p, earlier);
+  for (uint32_t w = 0; w < p->before_words; w++) to[w] |= from[w];
+  to[earlier / 64] |= (uint64_t)1 << earlier % 64;
+}
+
+/* maker: by slot (roots), the step that writes it, or UINT32_MAX. */
+static uint32_t maker_of(const hn_plan *p, const uint32_t *maker, const hn_step *s, uint32_t i) {
+  return s->in[i] == HN_NO_SLOT ? UINT32_MAX : maker[hn_slot_root(p, s->in[i])];
+}
+
+/* The lane for step k: that of a producer that is the last of its lane, best the latest one; else one whose
+ * last step happens before k anyway; else a fresh one. */
+static uint32_t lane_for(const hn_plan *p, const uint32_t *maker, uint32_t k, const uint32_t *tail) {
+  const hn_step *s = &p->steps.ptr[k];
+  uint32_t best = UINT32_MAX, lane = 0;
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+    const uint32_t m = maker_of(p, maker, s, i);
+    if (m == UINT32_MAX || at_host(&p->steps.ptr[m]) || tail[p->steps.ptr[m].lane] != m) continue;
+    if (best == UINT32_MAX || m > best) best = m, lane = p->steps.ptr[m].lane;
+  }
+  if (best != UINT32_MAX) return lane;
+  for (uint32_t l = 0; l < HN_LANES; l++)
+    if (tail[l] != UINT32_MAX && hn_before(p, tail[l], k)) return l;
+  for (uint32_t l = 0; l < HN_LANES; l++)
+    if (tail[l] == UINT32_MAX) return l;
+  uint32_t oldest = 0; /* all are busy: behind the one that began to wait first */
+  for (uint32_t l = 1; l < HN_LANES; l++)
+    if (tail[l] < tail[oldest]) oldest = l;
+  return oldest;
+}
+
+hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
+  const uint32_t n = (uint32_t)p->steps.len;
+  if (n > MOST_STEPS || !p->backend->asynchronous || p->one_lane) return HONE_OK;
+  p->before_words = (n + 63) / 64;
+  p->before = hn_arena_raw(&p->arena, (size_t)n * p->before_words * sizeof *p->before, sizeof *p->before);
+  uint32_t *maker = hn_malloc((p->slots.len + 1) * sizeof *maker), tail[HN_LANES], barrier = UINT32_MAX;
+  if (!p->before || !maker) {
+    hn_free(maker);
+    p->before = NULL;
+    return hn_fail_memory(error, n * sizeof *maker, "the order of steps");
+  }
+  memset(p->before, 0, (size_t)n * p->before_words * sizeof *p->before);
+  memset(maker, 0xff, (p->slots.len + 1) * sizeof *maker);
+  memset(tail, 0xff, sizeof tail);
+  for (uint32_t k = 0; k < n; k++) {
+    hn_step *s = &p->steps.ptr[k];
+    if (barrier != UINT32_MAX) add_before(p, barrier, k);
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
+      const uint32_t m = maker_of(p, maker, s, i);
+      if (m != UINT32_MAX) add_before(p, m, k);
+    }
+    if (at_host(s)) {
+      for (uint32_t j = barrier == UINT32_MAX ? 0 : barrier; j < k; j++) add_before(p, j, k);
+      barrier = k;
+      memset(tail, 0xff, sizeof tail);
+    } else {
+      s->lane = lane_for(p, maker, k, tail);
+      if (tail[s->lane] != UINT32_MAX) add_before(p, tail[s->lane], k);
+      tail[s->lane] = k;
+      if (s->lane + 1 > p->lanes) p->lanes = s->lane + 1;
+    }
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (s->out[i] != HN_NO_SLOT) maker[hn_slot_root(p, s->out[i])] = k;
+  }
+  hn_free(maker);
+  return HONE_OK;
+}
