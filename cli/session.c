@@ -1,7 +1,6 @@
 /* From a file and options to a context that is ready to run, with its inputs. */
 #include "cli/cli.h"
 
-#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,21 +52,7 @@ hone_status cli_check_device(const cli_args *args, hone_error *error) {
     snprintf(error->expected, sizeof error->expected, "speed or memory");
     return HONE_ERROR_USAGE;
   }
-  const char *device = cli_device_name(args);
-  if (strcmp(device, "cpu") == 0) return HONE_OK;
-  if (strcmp(device, "cuda") != 0) {
-    fail(error, HONE_ERROR_USAGE, "unknown device");
-    snprintf(error->got, sizeof error->got, "%.80s", device);
-    snprintf(error->expected, sizeof error->expected, "cpu or cuda");
-    return HONE_ERROR_USAGE;
-  }
-  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  fail(error, HONE_ERROR_MISSING,
-       driver ? "device cuda: this build of hone has no CUDA backend"
-              : "device cuda: NVIDIA's driver library libcuda.so.1 is not on this machine");
-  snprintf(error->hint, sizeof error->hint, "--device cpu works");
-  if (driver) dlclose(driver);
-  return HONE_ERROR_MISSING;
+  return hone_device_about(cli_device_name(args), NULL, error);
 }
 
 /* Whether the model has one input that no initializer serves: then --input needs no name. */

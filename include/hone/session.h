@@ -19,9 +19,9 @@ typedef struct hone_plan hone_plan;
 typedef struct hone_context hone_context;
 
 typedef struct hone_engine_options {
-  const char *device; /* NULL or "cpu" */
+  const char *device; /* NULL or "cpu"; "cuda" or "cuda:N" */
   uint32_t threads;   /* 0: all processors this process may use */
-  const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"... */
+  const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"...; cuda: "sm_80"... */
   const char
       *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
   const char
@@ -32,6 +32,20 @@ HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
+/* An accelerator, as it is without an engine. */
+typedef struct hone_device_info {
+  char name[128];    /* "NVIDIA H200" */
+  char driver[64];   /* "CUDA 13.0": what the driver offers */
+  char compiler[64]; /* "NVRTC 13.0" */
+  uint64_t memory_bytes, memory_free;
+  hone_machine machine;
+} hone_device_info;
+
+/* What device "cuda" or "cuda:N" is; info NULL: only whether it is there. HONE_ERROR_MISSING names the
+ * library or the device that is not, HONE_ERROR_USAGE a name that is none. "cpu" is always there and tells
+ * nothing. */
+HONE_API hone_status hone_device_about(const char *device, hone_device_info *info, hone_error *error);
+
 /* Tuned steps that the engine knows for its device, processor and threads, and their file ("" when tuning is
  * off). warning: why a file was not used, or "". All may be NULL. */
 HONE_API uint32_t hone_engine_tuned(const hone_engine *engine, const char **file, const char **warning);

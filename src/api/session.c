@@ -40,6 +40,14 @@ struct hone_context {
 
 /* ------------------------------------------------------------------ engines */
 
+hone_status hone_device_about(const char *device, hone_device_info *info, hone_error *error) {
+  const hn_backend *backend;
+  uint32_t index;
+  if (info) memset(info, 0, sizeof *info);
+  hone_status status = hn_backend_find(device, &backend, &index, error);
+  return status == HONE_OK && backend->about ? backend->about(index, info, error) : status;
+}
+
 hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, hone_error *error) {
   static const hone_engine_options none = {0};
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_engine_create needs a place for the result");

@@ -348,3 +348,21 @@ void *hn_library_symbol(void *lib, const char *symbol) { return lib ? dlsym(lib,
 void hn_library_close(void *lib) {
   if (lib) dlclose(lib);
 }
+
+bool hn_own_folder(char *buf, size_t size) {
+  Dl_info in;
+  char path[4096];
+  /* For an executable the loader has argv[0], which need not be a path; the link is right for those. */
+  if (!dladdr((void *)(uintptr_t)hn_own_folder, &in) || !in.dli_fname || in.dli_fname[0] != '/' ||
+      !strstr(in.dli_fname, ".so")) {
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0) return false;
+    path[n] = 0;
+  } else {
+    snprintf(path, sizeof path, "%s", in.dli_fname);
+  }
+  char *slash = strrchr(path, '/');
+  if (!slash) return false;
+  *slash = 0;
+  return (size_t)snprintf(buf, size, "%s", path) < size;
+}

@@ -4,8 +4,8 @@
 
 #include "optimize/plan/backend.h"
 
-/* The backend of "cpu", "cuda" or "cuda:1" (NULL: the CPU) and the device's number. HONE_ERROR_MISSING when
- * this build has no such backend. */
+/* The backend of "cpu", "cuda" or "cuda:1" (NULL: the CPU) and the device's number. Of a backend that was
+ * not built only open and about are there, and say so. */
 hone_status hn_backend_find(const char *name, const hn_backend **out, uint32_t *index, hone_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "optimize/plan/tracing.h"
 
-#include <hone/plugin.h>
+#include <hone/session.h>
 
 typedef struct hn_device hn_device; /* an opened device; the backend's own */
 typedef struct hn_queue hn_queue;   /* work that a device does in order; NULL where it is not asynchronous */
@@ -12,6 +12,13 @@ typedef struct hn_segment hn_segment; /* captured work, to be launched as a whol
 typedef struct hn_event hn_event;     /* a point in a queue */
 
 enum { HN_LANES = 4 };
+
+/* Device memory in bytes. */
+typedef struct hn_memory_use {
+  uint64_t total, free; /* of the device; free: also what hone keeps for the next that asks */
+  uint64_t used, peak;  /* handed out by alloc now, and at most so far */
+  uint64_t held;        /* taken from the system */
+} hn_memory_use;
 
 typedef struct hn_backend {
   const char *name; /* "cpu", "cuda" */
@@ -82,6 +89,12 @@ typedef struct hn_backend {
   void (*cool)(hn_device *device, uint64_t bytes);
   void (*stage)(hn_device *device, void *to, const void *from, size_t bytes);
   void (*consume)(hn_device *device, const void *from, size_t bytes);
+  /* NULL where there is nothing to say. about: what device `index` is, without opening it for work; out NULL:
+   * only whether it is there. memory: why alloc returned NULL. warnings: what went wrong since the last call
+   * and was put right, one a line; "" for nothing. */
+  hone_status (*about)(uint32_t index, hone_device_info *out, hone_error *error);
+  void (*memory)(hn_device *device, hn_memory_use *out);
+  void (*warnings)(hn_device *device, char *buf, size_t size);
 } hn_backend;
 
 #endif

@@ -1,0 +1,13 @@
+# cmake -DFILES=a;b -DOUTPUT=x.c -P EmbedTexts.cmake: writes the files as hn_cuda_files (src/backends/cuda/modules.h).
+set(arrays "#include \"backends/cuda/modules.h\"\n\n")
+set(table "const hn_cuda_file hn_cuda_files[] = {\n")
+set(n 0)
+foreach(file ${FILES})
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  get_filename_component(name ${file} NAME)
+  string(APPEND arrays "static const char text${n}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}\", text${n}},\n")
+  math(EXPR n "${n} + 1")
+endforeach()
+file(WRITE ${OUTPUT} "${arrays}\n${table}};\nconst size_t hn_cuda_file_count = ${n};\n")

@@ -1,0 +1,117 @@
+#include "backends/cuda/backend.h"
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/queue.h"
+
+#include <stdio.h>
+
+#define TACTIC(name) extern const hone_tactic_desc hn_cuda_tactic_##name;
+#include "backends/cuda/tactics.def"
+#undef TACTIC
+
+static const hone_tactic_desc *const tactics[] = {
+#define TACTIC(name) &hn_cuda_tactic_##name,
+#include "backends/cuda/tactics.def"
+#undef TACTIC
+    NULL,
+};
+
+static const hone_machine *cuda_machine(const hn_device *d) { return &d->machine; }
+
+static const hone_tactic_desc *const *cuda_tactics(size_t *count) {
+  *count = sizeof tactics / sizeof *tactics - 1;
+  return tactics;
+}
+
+static void *cuda_alloc(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(&d->memory, bytes); }
+static void cuda_free(hn_device *d, void *p) { hn_cuda_heap_free(&d->memory, p); }
+static void *cuda_alloc_host(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(&d->host, bytes); }
+static void cuda_free_host(hn_device *d, void *p) { hn_cuda_heap_free(&d->host, p); }
+
+/* Tactics take no part in the host's threads: a kernel has its own. */
+static hone_status run_on(hn_cuda_queue *lane, const hone_tactic_desc *tactic, hone_step_run *run,
+                          hone_error *error) {
+  run->threads = 1;
+  run->parallel = NULL;
+  run->pool = lane;
+  return tactic->run(run, error);
+}
+
+static hone_status cuda_launch(hn_device *d, hn_queue *q, const hone_tactic_desc *tactic, hone_step_run *run,
+                               hone_error *error) {
+  hn_cuda_queue *lane;
+  hone_status status = hn_cuda_lane(d, q, &lane, error);
+  return status == HONE_OK ? run_on(lane, tactic, run, error) : status;
+}
+
+static hone_status cuda_prepare(hn_device *d, const hone_tactic_desc *tactic, hone_step_run *run,
+                                hone_error *error) {
+  hone_status status = hn_cuda_enter(d, error);
+  return status == HONE_OK ? run_on(&d->dry, tactic, run, error) : status;
+}
+
+static void cuda_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
+                          void *arg) {
+  hn_pool_parallel(d->pool, tasks, fn, arg);
+}
+
+/* Measurements hold for this GPU, and for these versions of what compiles and runs the kernels. */
+static void cuda_fingerprint(const hn_device *d, char *buf, size_t size) {
+  snprintf(buf, size, "cuda | %s | sm_%u | driver %d.%d | NVRTC %d.%d", d->name, d->machine.arch,
+           d->driver / 1000, d->driver % 1000 / 10, d->rtc_major, d->rtc_minor);
+}
+
+static void cuda_memory(hn_device *d, hn_memory_use *out) {
+  size_t free_bytes = 0, total = 0;
+  *out = (hn_memory_use){0};
+  if (hn_cuda_enter(d, NULL) == HONE_OK) d->cu.cuMemGetInfo(&free_bytes, &total);
+  pthread_mutex_lock(&d->memory.lock);
+  out->total = total;
+  out->used = d->memory.in_use;
+  out->peak = d->memory.peak;
+  out->held = d->memory.held;
+  for (size_t i = 0; i < d->memory.spare.len; i++) free_bytes += d->memory.spare.ptr[i].size;
+  out->free = free_bytes;
+  pthread_mutex_unlock(&d->memory.lock);
+}
+
+static void cuda_warnings(hn_device *d, char *buf, size_t size) {
+  pthread_mutex_lock(&d->fault_lock);
+  snprintf(buf, size, "%s", d->warnings.len ? d->warnings.ptr : "");
+  hn_str_clear(&d->warnings);
+  pthread_mutex_unlock(&d->fault_lock);
+}
+
+const hn_backend hn_backend_cuda = {
+    .name = "cuda",
+    .open = hn_cuda_open,
+    .close = hn_cuda_close,
+    .machine = cuda_machine,
+    .tactics = cuda_tactics,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .copy = hn_cuda_copy,
+    .launch = cuda_launch,
+    .parallel = cuda_parallel,
+    .sync = hn_cuda_sync,
+    .asynchronous = true,
+    .queue_open = hn_cuda_queue_open,
+    .queue_close = hn_cuda_queue_close,
+    .alloc_host = cuda_alloc_host,
+    .free_host = cuda_free_host,
+    .prepare = cuda_prepare,
+    .capture_begin = hn_cuda_capture_begin,
+    .capture_end = hn_cuda_capture_end,
+    .segment_launch = hn_cuda_segment_launch,
+    .segment_free = hn_cuda_segment_free,
+    .lane = hn_cuda_select,
+    .follow = hn_cuda_follow,
+    .event_open = hn_cuda_event_open,
+    .event_close = hn_cuda_event_close,
+    .event_record = hn_cuda_event_record,
+    .event_seconds = hn_cuda_event_seconds,
+    .fingerprint = cuda_fingerprint,
+    .about = hn_cuda_about,
+    .memory = cuda_memory,
+    .warnings = cuda_warnings,
+};
