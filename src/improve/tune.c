@@ -61,7 +61,7 @@ static bool make_trials(tuning *t, const hn_step *s, row *r) {
   if (!r->trial) return false;
   for (uint32_t i = 0; i < n; i++)
     r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted};
-  for (uint32_t i = 0; i < n && t->plan->machine.threads > 1; i++)
+  for (uint32_t i = 0; i < n && !t->plan->backend->asynchronous && t->plan->machine.threads > 1; i++)
     if (list[i].predicted < SMALL_STEP && r->n < HN_MAX_TIMINGS)
       r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted, .threads = 1};
   return true;

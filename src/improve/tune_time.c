@@ -13,12 +13,16 @@
 enum { FEWEST_ROUNDS = 5, MOST_ROUNDS = 15, WARM_RUNS = 2, HOPELESS_ROUNDS = 2 };
 #define HOPELESS 3.0      /* this much slower than the best after two rounds: measured enough */
 #define SHORTEST_NS 20000 /* a sample of warm runs takes at least this long */
+/* On accelerators runs are launched together, captured: one by one the host would be measured. */
+#define SHORTEST_SEGMENT 200e-6 /* seconds */
+enum { MOST_REPEATS = 50 };
 
 /* Memory of one trial. */
 typedef struct rig_trial {
   hone_tactic_need need;
   void *blob;
-  uint32_t repeats; /* runs in one sample */
+  uint32_t repeats;    /* runs in one sample */
+  hn_segment *segment; /* of accelerators: all of them */
   double sample[MOST_ROUNDS];
   double reading[MOST_ROUNDS]; /* of the output afterwards; only where the trials' threads differ */
 } rig_trial;
@@ -31,6 +35,8 @@ typedef struct rig {
   const void **in;
   void **out, **master, **owned; /* by input: what in[] is filled from, and the device memory behind it */
   void *workspace;
+  hn_queue *queue; /* of accelerators */
+  hn_event *begin, *end;
   uint64_t other_bytes;
   bool threads_vary; /* between trials: where the output lies then matters */
   rig_trial *trial;
@@ -80,8 +86,13 @@ static void rig_free(rig *r) {
   }
   for (uint32_t i = 0; r->out && i < s->n_outputs; i++)
     if (r->out[i]) b->free(r->plan->device, r->out[i]);
-  for (uint32_t i = 0; r->trial && i < r->n; i++)
+  for (uint32_t i = 0; r->trial && i < r->n; i++) {
     if (r->trial[i].blob) b->free(r->plan->device, r->trial[i].blob);
+    if (r->trial[i].segment) b->segment_free(r->plan->device, r->trial[i].segment);
+  }
+  if (r->begin) b->event_close(r->plan->device, r->begin);
+  if (r->end) b->event_close(r->plan->device, r->end);
+  if (r->queue) b->queue_close(r->plan->device, r->queue);
   if (r->workspace) b->free(r->plan->device, r->workspace);
   hn_free((void *)r->in);
   hn_free(r->input);
@@ -101,9 +112,9 @@ static hone_status copy_inputs(const rig *r, hone_error *error) {
     if (b->stage)
       b->stage(r->plan->device, r->owned[i], r->master[i], bytes);
     else
-      status = b->copy(r->plan->device, NULL, r->owned[i], r->master[i], bytes, error);
+      status = b->copy(r->plan->device, r->queue, r->owned[i], r->master[i], bytes, error);
   }
-  return status;
+  return status == HONE_OK && r->queue ? b->sync(r->plan->device, r->queue, error) : status;
 }
 
 /* What a step leaves in one processor's cache costs the next step: reading it counts. */
@@ -121,12 +132,16 @@ static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below,
   const hone_tensor_desc *d = &r->step.input[i].desc;
   int64_t bytes = hone_desc_bytes(d);
   r->master[i] = bytes >= 0 ? hn_aligned(HN_MEM_ALIGN, (size_t)bytes + 1) : NULL;
-  if (!constant && bytes >= 0) r->owned[i] = r->plan->backend->alloc(r->plan->device, (size_t)bytes + 1);
-  if (!r->master[i] || (!constant && !r->owned[i]))
+  const bool device = !constant || r->queue;
+  if (device && bytes >= 0) r->owned[i] = r->plan->backend->alloc(r->plan->device, (size_t)bytes + 1);
+  if (!r->master[i] || (device && !r->owned[i]))
     return hn_fail_memory(error, (unsigned long long)bytes, "tuning");
-  fill(r->master[i], d, bytes, below, rng);
+  if (constant && bytes <= HN_SMALL_CONSTANT)
+    memcpy(r->master[i], r->step.input[i].constant, (size_t)bytes); /* what the step is */
+  else
+    fill(r->master[i], d, bytes, below, rng);
   if (constant) r->input[i].constant = r->master[i];
-  r->in[i] = constant ? r->master[i] : r->owned[i];
+  r->in[i] = device ? r->owned[i] : r->master[i];
   return HONE_OK;
 }
 
@@ -149,7 +164,7 @@ static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
   for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
     const hone_tensor_desc *d = &s->input[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    if (s->input[i].constant && hone_desc_bytes(d) <= HN_SMALL_CONSTANT)
+    if (!r->queue && s->input[i].constant && hone_desc_bytes(d) <= HN_SMALL_CONSTANT)
       r->in[i] = s->input[i].constant;
     else
       status = make_input(r, i, s->input[i].constant != NULL, below, &rng, error);
@@ -162,6 +177,21 @@ static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
     if (!r->out[i]) status = hn_fail_memory(error, (unsigned long long)bytes, "tuning");
   }
   return status == HONE_OK ? copy_inputs(r, error) : status;
+}
+
+/* Fills a trial's blob, on accelerators by way of the host's memory. */
+static hone_status pack(const rig *r, const hone_tactic_desc *t, rig_trial *m, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  if (!t->prepack) return HONE_OK;
+  if (!r->queue) return t->prepack(&r->step, &r->plan->machine, m->blob, error);
+  void *here = hn_aligned(HN_MEM_ALIGN, m->need.blob_bytes);
+  if (!here) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
+  hone_status status = t->prepack(&r->step, &r->plan->machine, here, error);
+  if (status == HONE_OK)
+    status = b->copy(r->plan->device, r->queue, m->blob, here, m->need.blob_bytes, error);
+  if (status == HONE_OK) status = b->sync(r->plan->device, r->queue, error);
+  hn_free(here);
+  return status;
 }
 
 static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) {
@@ -179,7 +209,7 @@ static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) 
     if (!m->need.blob_bytes) continue;
     m->blob = b->alloc(r->plan->device, m->need.blob_bytes);
     if (!m->blob) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
-    if (t->prepack) status = t->prepack(s, &r->plan->machine, m->blob, error);
+    status = pack(r, t, m, error);
     if (status != HONE_OK) return status;
   }
   if (!workspace) return HONE_OK;
@@ -196,13 +226,60 @@ static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m,
                        .blob = m->blob,
                        .workspace = r->workspace,
                        .threads = t->threads};
-  return r->plan->backend->launch(r->plan->device, NULL, t->tactic, &run, error);
+  return r->plan->backend->launch(r->plan->device, r->queue, t->tactic, &run, error);
+}
+
+/* ---- accelerators */
+
+static hone_status sample_segment(const rig *r, rig_trial *m, double *seconds, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  hn_device *d = r->plan->device;
+  hone_status status = b->event_record(d, r->queue, r->begin, error);
+  if (status == HONE_OK) status = b->segment_launch(d, r->queue, m->segment, error);
+  if (status == HONE_OK) status = b->event_record(d, r->queue, r->end, error);
+  if (status == HONE_OK) status = b->sync(d, r->queue, error);
+  if (status == HONE_OK) status = b->event_seconds(d, r->begin, r->end, seconds, error);
+  return status;
+}
+
+static hone_status capture(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  hone_error other = {0};
+  if (m->segment) b->segment_free(r->plan->device, m->segment);
+  m->segment = NULL;
+  hone_status status = b->capture_begin(r->plan->device, r->queue, error);
+  if (status != HONE_OK) return status;
+  for (uint32_t i = 0; i < m->repeats && status == HONE_OK; i++) status = run_once(r, t, m, error);
+  hone_status ended =
+      b->capture_end(r->plan->device, r->queue, &m->segment, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? ended : status;
+}
+
+/* Compiles, runs once, and captures as many runs as a sample needs. */
+static hone_status warm_segment(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
+  hone_step_run run = {
+      .step = &r->step, .in = r->in, .out = r->out, .blob = m->blob, .workspace = r->workspace};
+  hone_status status = r->plan->backend->prepare(r->plan->device, t->tactic, &run, error);
+  double seconds = 0;
+  for (m->repeats = 4; status == HONE_OK; m->repeats *= 4) {
+    status = capture(r, t, m, error);
+    for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) status = sample_segment(r, m, &seconds, error);
+    if (seconds >= SHORTEST_SEGMENT || m->repeats * 4 > MOST_REPEATS) break;
+  }
+  return status;
 }
 
 /* Seconds of one run: with cooled caches a single one, else the mean of several. */
 static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_t at, hone_error *error) {
   const hn_backend *b = r->plan->backend;
   hone_status status = HONE_OK;
+  if (r->queue) {
+    double seconds = 0;
+    status = sample_segment(r, m, &seconds, error);
+    m->sample[at] = seconds / m->repeats;
+    m->reading[at] = 0;
+    return status;
+  }
   if (r->other_bytes) {
     b->cool(r->plan->device, r->other_bytes);
     status = copy_inputs(r, error); /* the step before has just written them */
@@ -222,6 +299,10 @@ static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *erro
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < r->n && status == HONE_OK; i++) {
     rig_trial *m = &r->trial[i];
+    if (r->queue) {
+      status = warm_segment(r, &trial[i], m, error);
+      continue;
+    }
     m->repeats = 1;
     uint64_t took = 0;
     for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) {
@@ -293,7 +374,15 @@ hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *tri
                          uint64_t other_bytes, bool (*stop)(void *arg), void *arg, hone_error *error) {
   rig r = {.plan = plan, .n = n, .other_bytes = plan->backend->cool ? other_bytes : 0};
   for (uint32_t i = 0; i < n; i++) r.threads_vary |= trial[i].threads != trial[0].threads;
-  hone_status status = rig_tensors(&r, step, error);
+  const hn_backend *b = plan->backend;
+  hone_status status = HONE_OK;
+  if (b->asynchronous) {
+    r.other_bytes = 0; /* repeated runs find their data where the last one left it */
+    status = b->queue_open(plan->device, &r.queue, error);
+    if (status == HONE_OK) status = b->event_open(plan->device, &r.begin, error);
+    if (status == HONE_OK) status = b->event_open(plan->device, &r.end, error);
+  }
+  if (status == HONE_OK) status = rig_tensors(&r, step, error);
   if (status == HONE_OK) status = rig_trials(&r, trial, error);
   if (status == HONE_OK) status = warm_up(&r, trial, error);
   for (uint32_t i = 0; i < n; i++) trial[i].samples = 0;

@@ -179,7 +179,7 @@ typedef struct hn_candidate {
   const hone_tactic_desc *tactic;
   double predicted; /* seconds, by its own cost model */
 } hn_candidate;
-enum { HN_MAX_CANDIDATES = 16 };
+enum { HN_MAX_CANDIDATES = 32 };
 /* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into
  * *why (may be NULL). */
 uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
