@@ -79,6 +79,15 @@ static void reference(fixture *f) {
   l->mb = 1;
   l->reason = "only two operands";
 }
+static void on_host(fixture *f) {
+  reference(f);
+  f->meta.backend = "cuda";
+  fixture_add(f, "copy_in", "Copy", 0.4)->gflop = 0;
+}
+static void tiny_on_host(fixture *f) {
+  on_host(f);
+  f->layers[f->count - 1].ms = f->layers[f->count - 2].ms = 0.02;
+}
 static void tiny_reference(fixture *f) {
   reference(f);
   f->layers[f->count - 1].ms = 0.05;
@@ -111,6 +120,7 @@ static const rule_case cases[] = {
     {"small_channels", few_channels, enough_channels},
     {"misaligned_channels", odd_channels, even_channels},
     {"reference_fallback", reference, tiny_reference},
+    {"reference_fallback", on_host, tiny_on_host},
     {"dynamic_shapes", unknown_shape, known_shape},
     {"slow_pre", pre, little_pre},
     {"slow_post", post, little_post},
