@@ -3,7 +3,7 @@
 # HN_HAVE_CUPTI tell the backend's files.
 option(HONE_CUDA "build the CUDA backend where its headers are found" ON)
 set(HONE_CUDA_HINTS $ENV{CUDA_PATH}/include /usr/local/cuda/include)
-set(HONE_CUDA_OPTIONS) # compile options of files that include CUDA's headers
+set(HONE_CUDA_OPTIONS -I${CMAKE_SOURCE_DIR}/src/backends/cuda/device) # of files that include CUDA's headers, or argument structs of device texts
 if(HONE_CUDA)
   find_path(HONE_CUDA_INCLUDE cuda.h HINTS ${HONE_CUDA_HINTS})
   find_path(HONE_NVRTC_INCLUDE nvrtc.h HINTS ${HONE_CUDA_INCLUDE} ${HONE_CUDA_HINTS})
