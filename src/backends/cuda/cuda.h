@@ -38,6 +38,10 @@ typedef struct hn_cuda_shape {
   uint32_t threads; /* of a block */
   uint32_t shared;  /* dynamic shared memory of a block in bytes, up to machine->shared_bytes */
   uint32_t cluster; /* blocks of a cluster, along x; 0: no clusters (they need arch 90) */
+  /* The kernel calls HN_GRID_WAIT before it reads what other kernels write and before it writes anything: then it
+   * may be launched while the kernel before it still runs (arch 90; elsewhere ignored), and what it does up to
+   * there (indices, barriers, weights) costs nothing. */
+  bool overlap;
 } hn_cuda_shape;
 
 /* Launches kernel `k` with `args`, a struct of `size` bytes that is copied (at most 4096; alignment up to 64 is

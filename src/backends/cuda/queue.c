@@ -167,7 +167,7 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
   hone_status status = check_shape(d, k, s, size, error);
   if (status == HONE_OK) status = hn_cuda_module_function(&d->modules, k, s->shared, size, &f, error);
   if (status != HONE_OK || q->dry) return status;
-  CUlaunchAttribute attr[2];
+  CUlaunchAttribute attr[3];
   CUlaunchConfig config = {.gridDimX = s->grid[0],
                            .gridDimY = s->grid[1],
                            .gridDimZ = s->grid[2],
@@ -183,6 +183,12 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
     a->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     a->value.clusterDim.x = s->cluster;
     a->value.clusterDim.y = a->value.clusterDim.z = 1;
+  }
+  if (s->overlap && d->machine.arch >= 90) {
+    CUlaunchAttribute *a = &attr[config.numAttrs++];
+    memset(a, 0, sizeof *a);
+    a->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    a->value.programmaticStreamSerializationAllowed = 1;
   }
   void *params[] = {(void *)(uintptr_t)args};
   status = HN_CU(d, error, cuLaunchKernelEx, &config, f, params, NULL);

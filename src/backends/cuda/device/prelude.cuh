@@ -11,6 +11,8 @@
 
 #ifdef HN_EMULATED
 #include "emulated.cuh"
+#define HN_GRID_WAIT() ((void)0)
+#define HN_GRID_GO() ((void)0)
 #else
 
 #define HN_FN static __device__ __forceinline__
@@ -25,6 +27,17 @@
 #define HN_SYNC() __syncthreads()
 #define HN_SYNC_WARP() __syncwarp()
 #define HN_UNROLL _Pragma("unroll")
+
+/* ---- kernels that overlap (hn_cuda_shape.overlap). HN_GRID_WAIT: all that the kernel before wrote is there,
+ * and its memory may be written. HN_GRID_GO: the next kernel may be launched; it waits as well, so this says
+ * only that its blocks may take the room that is left. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define HN_GRID_WAIT() asm volatile("griddepcontrol.wait;" : : : "memory")
+#define HN_GRID_GO() asm volatile("griddepcontrol.launch_dependents;" : : : "memory")
+#else
+#define HN_GRID_WAIT() ((void)0)
+#define HN_GRID_GO() ((void)0)
+#endif
 
 /* ---- f16 and bf16 as bits */
 HN_FN float hn_f16(u16 h) {
