@@ -80,9 +80,9 @@ hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *f
       q.verdicts && visited ? HONE_OK : hn_fail_memory(error, values, "localising a difference");
   if (status == HONE_OK) status = hn_values_of_run(reference, feeds, n, &q.kept, error);
   if (status == HONE_OK) {
-    hn_context_watch(test->context, judge, &q);
+    hn_context_watch(test->context, judge, &q, false);
     status = hn_side_run(test, feeds, n, error);
-    hn_context_watch(test->context, NULL, NULL);
+    hn_context_watch(test->context, NULL, NULL, false);
   }
   for (size_t i = 0; status == HONE_OK && i < q.order.len && !buf[0]; i++)
     if (!agrees_later(&q, q.order.ptr[i].value, visited))

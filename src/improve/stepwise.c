@@ -54,9 +54,9 @@ hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *f
   walk w = {.plan = test->plan, .out = out};
   hone_status status = hn_values_of_run(reference, feeds, n, &w.reference, error);
   if (status == HONE_OK) {
-    hn_context_watch(test->context, step_done, &w);
+    hn_context_watch(test->context, step_done, &w, true);
     status = hn_side_run(test, feeds, n, error);
-    hn_context_watch(test->context, NULL, NULL);
+    hn_context_watch(test->context, NULL, NULL, false);
   }
   if (status == HONE_OK && w.failed)
     status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while comparing step by step");

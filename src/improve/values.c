@@ -78,9 +78,9 @@ static void keep(void *arg, const hn_step *s, hone_tensor *const *out) {
 hone_status hn_values_of_run(hn_side *side, const hn_feed *feeds, uint32_t n, hn_values *out,
                              hone_error *error) {
   *out = (hn_values){.plan = side->plan};
-  hn_context_watch(side->context, keep, out);
+  hn_context_watch(side->context, keep, out, false);
   hone_status status = hn_side_run(side, feeds, n, error);
-  hn_context_watch(side->context, NULL, NULL);
+  hn_context_watch(side->context, NULL, NULL, false);
   if (status == HONE_OK && out->failed)
     status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while keeping every value of a run");
   return status;

@@ -41,6 +41,7 @@ struct hn_context {
   hn_recorder recorder;
   hn_step_watch watch;
   void *watch_arg;
+  bool watch_writes;
 };
 
 /* ------------------------------------------------------------------ life */
@@ -347,6 +348,8 @@ static hone_status show(hn_context *c, const hn_step *s, hone_error *error) {
     list[i] = &seen[i];
   }
   if (status == HONE_OK) c->watch(c->watch_arg, s, list);
+  for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK && c->watch_writes; i++)
+    if (seen[i].data) status = hn_remote_put(c->plan, &c->remote, &seen[i], c->tout[i], error);
   for (uint32_t i = 0; i < s->desc.n_outputs && i < 16; i++) hn_free(seen[i].data);
   return status;
 }
@@ -521,8 +524,9 @@ hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, do
 }
 
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
-void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg) {
+void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes) {
   c->watch = watch;
+  c->watch_writes = writes;
   c->watch_arg = arg;
 }
 

@@ -147,3 +147,23 @@ hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *f
   to->data = wide;
   return HONE_OK;
 }
+
+hone_status hn_remote_put(const hn_plan *p, hn_remote *r, const hone_tensor *from, const hone_tensor *to,
+                          hone_error *error) {
+  const int64_t bytes = hone_desc_bytes(&to->desc);
+  uint16_t *narrow = NULL;
+  if (bytes <= 0) return HONE_OK;
+  if (from->desc.dtype != to->desc.dtype) {
+    narrow = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
+    if (!narrow) return hn_fail_memory(error, (unsigned long long)bytes, "a tensor of the device");
+    for (int64_t i = 0; i < bytes / 2; i++) {
+      const float x = ((const float *)from->data)[i];
+      narrow[i] = to->desc.dtype == HONE_DTYPE_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
+    }
+  }
+  hone_status status =
+      p->backend->copy(p->device, r->queue, to->data, narrow ? narrow : from->data, (size_t)bytes, error);
+  if (status == HONE_OK) status = p->backend->sync(p->device, r->queue, error);
+  hn_free(narrow);
+  return status;
+}

@@ -33,5 +33,8 @@ hone_status hn_remote_times(const hn_plan *plan, const hn_remote *remote, double
  * be freed with hn_free. Waits for the queue. */
 hone_status hn_remote_fetch(const hn_plan *plan, hn_remote *remote, const hone_tensor *from, hone_tensor *to,
                             hone_error *error);
+/* The way back: from was made by fetch. Waits for the queue. */
+hone_status hn_remote_put(const hn_plan *plan, hn_remote *remote, const hone_tensor *from,
+                          const hone_tensor *to, hone_error *error);
 
 #endif
