@@ -4,6 +4,7 @@
 
 #include "backends/cuda/common/functions.h"
 #include "backends/cuda/common/launch.h"
+#include "backends/cuda/common/step.h"
 #include "base/error.h"
 
 enum { THREADS = 256 };
@@ -295,8 +296,8 @@ hone_status hn_cuda_elementwise_launch(hn_cuda_queue *q, const hone_step *s, con
     status = hn_fail_memory(error, text.cap, "device text");
   } else {
     const hn_cuda_kernel kernel = {"elementwise", text.ptr, "elementwise"};
-    const hn_cuda_shape shape = {
-        {hn_cuda_blocks(p->vectors, (int64_t)THREADS * p->unrolled), 1, 1}, THREADS, 0, 0};
+    const hn_cuda_shape shape = {.grid = {hn_cuda_blocks(p->vectors, (int64_t)THREADS * p->unrolled), 1, 1},
+                                 .threads = THREADS};
     status = hn_cuda_launch(q, &kernel, &shape, &a, sizeof a, error);
   }
   hn_str_free(&text);

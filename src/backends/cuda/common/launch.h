@@ -1,8 +1,8 @@
-/* What most launches compute on the host: numbers of blocks, divisors, predicted seconds. */
+/* What most launches compute on the host: numbers of blocks, divisors. */
 #ifndef HN_CUDA_COMMON_LAUNCH_H
 #define HN_CUDA_COMMON_LAUNCH_H
 
-#include <hone/plugin.h>
+#include <stdint.h>
 
 #include "backends/cuda/device/divisor.h"
 
@@ -18,13 +18,6 @@ static inline hn_divisor hn_cuda_divisor(uint32_t by) {
 static inline uint32_t hn_cuda_blocks(int64_t count, int64_t each) {
   const int64_t n = (count + each - 1) / each;
   return n < 1 ? 1 : n > 0x7fffffff ? 0x7fffffffu : (uint32_t)n;
-}
-
-/* The slower of arithmetic and memory at a fraction of its rate, and the launch. */
-static inline double hn_cuda_seconds(const hone_machine *m, double flops, double rate, double bytes,
-                                     double efficiency) {
-  const double memory = m->dram_bytes > 0 ? bytes / m->dram_bytes : 0, compute = rate > 0 ? flops / rate : 0;
-  return (memory > compute ? memory : compute) / efficiency + m->launch_s;
 }
 
 #endif
