@@ -182,6 +182,8 @@ static bool share_input(hn_draft *whole, const hn_draft *part, uint32_t i, uint3
   return true;
 }
 
+bool hn_only_returned(const hn_value *v) { return v->is_output && !v->users.len; }
+
 /* Describes a chain: every part as its own step, and all together. */
 static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
   hn_arena *a = &l->plan->arena;
@@ -279,7 +281,8 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
     if (!d->out_value[i]) continue;
     const hone_tensor_desc *desc = &d->out_value[i]->desc;
     d->out_form[i] = form == HN_LAST && desc->rank < 3 ? HN_ROW : form;
-    if (desc->dtype == HONE_DTYPE_F32) d->out_form[i] |= d->form & HN_NARROW;
+    const bool wide = l->wide && i == 0 && d->out_form[i] == HN_ROW && hn_only_returned(d->out_value[i]);
+    if (desc->dtype == HONE_DTYPE_F32 && !wide) d->out_form[i] |= d->form & HN_NARROW;
     d->out[i].desc = hn_laid_out(l->plan, desc, d->out_form[i]);
   }
   if (u->out_view) d->out[0].desc = hn_stored(l->plan, u->out_view, d->out_form[0]);

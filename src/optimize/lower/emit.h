@@ -53,6 +53,8 @@ hn_draft *hn_draft_scratch(hn_lowering *l);
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d);
 /* Are the shapes of all inputs and outputs known? */
 bool hn_draft_known(const hn_draft *d);
+/* Does nothing but the caller read the value? */
+bool hn_only_returned(const hn_value *v);
 double hn_step_tensor_bytes(const hone_step_tensor *t);
 
 /* commit.c */

@@ -36,13 +36,21 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
                    const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
   hn_form order[2];
   uint32_t n = layouts(l, u, order);
-  for (uint32_t k = 0; k < n; k++) {
-    if (!hn_draft_make(l, u, n_epi, order[k], d) || !hn_draft_known(d)) continue;
-    if (u->node->op && (u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_DATA_DEPENDENT))) continue;
-    *tactic = hn_choose_tactic(l->plan, &d->step, estimate, why);
-    if (*tactic) return true;
-  }
-  return false;
+  const bool narrow = l->plan->storage != HONE_DTYPE_F32;
+  bool found = false;
+  for (uint32_t k = 0; k < n && !found; k++)
+    for (int wide = narrow; wide >= 0 && !found;
+         wide--) { /* f32 for the caller at once, where a tactic can */
+      l->wide = wide;
+      if (!hn_draft_make(l, u, n_epi, order[k], d) || !hn_draft_known(d)) continue;
+      if (wide && (!d->out_value[0] || !hn_only_returned(d->out_value[0]) || d->out_form[0] != HN_ROW))
+        continue;
+      if (u->node->op && (u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_DATA_DEPENDENT))) continue;
+      *tactic = hn_choose_tactic(l->plan, &d->step, estimate, why);
+      found = *tactic != NULL;
+    }
+  l->wide = false;
+  return found;
 }
 
 bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {

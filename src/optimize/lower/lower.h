@@ -83,6 +83,7 @@ typedef struct hn_lowering {
   struct hn_draft *draft;  /* see hn_draft_scratch */
   uint32_t **slot_of;      /* value id -> slot per form, HN_NO_SLOT where there is none */
   uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
+  bool wide; /* drafts: what only the caller reads is made in f32, row-major, though the plan stores narrow */
 } hn_lowering;
 
 /* units.c */
