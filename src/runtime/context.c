@@ -413,12 +413,34 @@ static hone_status issue_piece(hn_context *c, const piece *x, hone_error *error)
         status = p->backend->follow(p->device, c->remote.queue, s->lane, l, error);
     }
     p->backend->lane(p->device, c->remote.queue, s->lane);
+    if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, hn_recorder_kind(s), (int32_t)k, error);
     if (status == HONE_OK) status = issue(c, s, error);
+    if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
     tail[s->lane] = k;
   }
   hone_error other = {0};
   hone_status met = meet(c, false, status == HONE_OK ? error : &other);
   return status == HONE_OK ? met : status;
+}
+
+/* Captures the pieces, again when they were before: what a trace wants to know of them goes into segments. */
+static hone_status capture(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < c->n_pieces; i++) {
+    piece *x = &c->pieces[i];
+    if (x->host) continue;
+    if (x->segment) p->backend->segment_free(p->device, x->segment);
+    x->segment = NULL;
+    hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
+    if (status != HONE_OK) return status;
+    status = issue_piece(c, x, error);
+    hone_error other = {0};
+    hone_status ended =
+        p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);
+    if (status == HONE_OK) status = ended;
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
 }
 
 /* Cuts the steps at those of the host, and captures what lies between them. What cannot be captured is
@@ -437,30 +459,22 @@ static hone_status cut(hn_context *c, hone_error *error) {
     }
     last->count++;
   }
-  for (uint32_t i = 0; i < c->n_pieces; i++) {
-    piece *x = &c->pieces[i];
-    if (x->host) continue;
-    hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
-    if (status != HONE_OK) return status;
-    status = issue_piece(c, x, error);
-    hone_error other = {0};
-    hone_status ended =
-        p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);
-    if (status == HONE_OK) status = ended;
-    if (status != HONE_OK) return status;
-  }
-  return HONE_OK;
+  return capture(c, error);
 }
 
 /* Inputs to the device, the pieces in order, outputs back. */
 static hone_status run_remote(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
-  const bool whole = !c->watch && !hn_recording(&c->recorder);
-  hone_status status = hn_remote_give(p, &c->remote, c->given, error);
+  const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
+  hone_status status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
+  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->given, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
   for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
     const piece *x = &c->pieces[i];
     if (x->host) { /* it reads what the device has copied */
+      const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
       status = p->backend->sync(p->device, c->remote.queue, error);
+      hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
       if (status == HONE_OK) status = run_one(c, x->first, error);
     } else if (whole && x->segment) {
       status = hn_budget_check(&c->budget, error);
@@ -471,14 +485,23 @@ static hone_status run_remote(hn_context *c, hone_error *error) {
       for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
         status = run_one(c, k, error);
   }
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_D2H, -1, error);
   if (status == HONE_OK) status = hn_remote_take(p, &c->remote, c->tensor, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  const int64_t given = hn_recorder_host(&c->recorder, HONE_SPAN_HOST, c->recorder.run_start, "launch");
   hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */
   hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, given, "wait for the device");
   return status == HONE_OK ? synced : status;
 }
 
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error) {
+  const bool traced = c->recorder.trace && hn_recording(&c->recorder);
+  if (traced) {
+    hone_status begun = c->recorder.tracing->begin_run(c->recorder.trace, error);
+    if (begun != HONE_OK) return begun;
+  }
   uint64_t outer = c->recorder.facts ? hn_now_raw_ns() : 0;
   drop_all_heap(c);
   hn_arena_free(&c->keep);
@@ -508,6 +531,7 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   }
   atomic_store(&c->cancel, false);
   if (c->recorder.facts) hn_recorder_wall(&c->recorder, hn_now_raw_ns() - outer);
+  if (traced && status == HONE_OK) status = c->recorder.tracing->end_run(c->recorder.trace, error);
   return status;
 }
 
@@ -532,14 +556,24 @@ void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes
 
 uint64_t hn_context_peak(const hn_context *c) { return c->touched + c->heap_peak; }
 
-hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+/* Forgets what was recorded; segments without a trace are captured without it. */
+static hone_status stop_recording(hn_context *c, hone_error *error) {
+  const bool traced = c->recorder.trace;
   hn_recorder_free(&c->recorder);
-  return facts ? hn_recorder_init(&c->recorder, facts, c->plan, max_runs, error) : HONE_OK;
+  return traced ? capture(c, error) : HONE_OK;
+}
+
+hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+  hone_status status = stop_recording(c, error);
+  if (status != HONE_OK || !facts) return status;
+  status = hn_recorder_init(&c->recorder, facts, c->plan, c->remote.queue, max_runs, error);
+  return status == HONE_OK && c->recorder.trace ? capture(c, error) : status;
 }
 
 hone_status hn_context_record_end(hn_context *c, hone_error *error) {
   if (!c->recorder.facts) return hn_fail(error, HONE_ERROR_USAGE, "nothing is being recorded");
   hone_status status = hn_recorder_finish(&c->recorder, c->plan, hn_context_peak(c), error);
-  hn_recorder_free(&c->recorder);
-  return status;
+  hone_error other = {0};
+  hone_status stopped = stop_recording(c, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? stopped : status;
 }

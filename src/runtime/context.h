@@ -33,9 +33,9 @@ hone_status hn_context_record(hn_context *context, hone_facts *facts, uint32_t m
  */
 hone_status hn_context_record_end(hn_context *context, hone_error *error);
 
-/* Called after each step of the following runs with its outputs in host memory (entries may be NULL; f32 where
- * an accelerator stores it narrow); NULL: nobody. writes: the watcher may change them, and the steps that follow
- * read what it left. */
+/* Called after each step of the following runs with its outputs in host memory (entries may be NULL; f32
+ * where an accelerator stores it narrow); NULL: nobody. writes: the watcher may change them, and the steps
+ * that follow read what it left. */
 typedef void (*hn_step_watch)(void *arg, const hn_step *step, hone_tensor *const *out);
 void hn_context_watch(hn_context *context, hn_step_watch watch, void *arg, bool writes);
 

@@ -5,21 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 
-hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, uint32_t max_runs,
-                             hone_error *error) {
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, hn_queue *queue,
+                             uint32_t max_runs, hone_error *error) {
   *r = (hn_recorder){.max_runs = max_runs ? max_runs : 1};
-  hone_status status = hone_span_buffer_init(&r->spans, (size_t)r->max_runs * (p->steps.len + 1), error);
+  hone_status status =
+      hone_span_buffer_init(&r->spans, (size_t)r->max_runs * ((queue ? 2 : 1) * p->steps.len + 4), error);
   if (status != HONE_OK) return status;
   r->wall = hn_calloc(r->max_runs, sizeof *r->wall);
   if (!r->wall) {
     hn_recorder_free(r);
     return hn_fail_memory(error, r->max_runs * sizeof *r->wall, "recording");
   }
+  if (queue && p->backend->tracing) {
+    r->tracing = p->backend->tracing;
+    status = r->tracing->open(p->device, queue, &r->trace, error);
+    if (status != HONE_OK) {
+      hn_recorder_free(r);
+      return status;
+    }
+  }
   r->facts = facts;
   return HONE_OK;
 }
 
 void hn_recorder_free(hn_recorder *r) {
+  if (r->trace) r->tracing->close(r->trace);
   hone_span_buffer_free(&r->spans);
   hn_free(r->wall);
   *r = (hn_recorder){0};
@@ -131,9 +141,90 @@ static void memory_over_time(hn_recorder *r, const hn_plan *p) {
   }
 }
 
+/* ------------------------------------------------------------------ devices */
+
+static int64_t between(int64_t t, int64_t low, int64_t high) { return t < low ? low : t > high ? high : t; }
+
+/* The device's spans beside the host's. What a run gave to the device happened within the run, whatever the
+ * last microsecond of its clock says. */
+static hone_status merge_trace(hn_recorder *r, hone_error *error) {
+  const hone_span_record *device;
+  size_t n;
+  uint64_t lost;
+  hone_status status = r->tracing->take(r->trace, &device, &n, &lost, error);
+  if (status != HONE_OK) return status;
+  hone_span_buffer all;
+  status = hone_span_buffer_init(&all, r->spans.count + n + 1, error);
+  if (status != HONE_OK) return status;
+  /* Both are in order of runs, and a RUN span stands behind what belongs to it. */
+  for (size_t i = 0, k = 0; i < r->spans.count; i++) {
+    const hone_span_record *host = &r->spans.records[i];
+    for (; host->kind == HONE_SPAN_RUN && k < n && device[k].iteration <= host->iteration; k++) {
+      hone_span_record s = device[k];
+      if (s.iteration != host->iteration) continue; /* outside of the runs, or of one that was cut off */
+      s.start_ns = between(s.start_ns, host->start_ns, host->end_ns);
+      s.end_ns = between(s.end_ns, host->start_ns, host->end_ns);
+      all.records[all.count++] = s;
+    }
+    all.records[all.count++] = *host;
+  }
+  all.dropped = r->spans.dropped + lost;
+  hone_span_buffer_free(&r->spans);
+  r->spans = all;
+  return HONE_OK;
+}
+
+static void add_sensors(hone_facts *facts, const hn_plan *p) {
+  hn_sensor s[16];
+  size_t n = 0;
+  hone_error error = {0};
+  if (!p->backend->sensors) return;
+  if (p->backend->sensors(p->device, s, sizeof s / sizeof *s, &n, &error) != HONE_OK)
+    hone_facts_add_unmeasured(facts, "clocks, temperature and power", error.what);
+  for (size_t i = 0; i < n; i++)
+    hone_facts_add_counter(facts, &(hone_counter){s[i].name, s[i].unit, -1, s[i].value});
+}
+
+/* What the facts say of a device that is not the host; false when it is the host. */
+static bool device_meta(const hn_recorder *r, const hn_plan *p, hone_facts_meta *meta, char *isa,
+                        size_t size) {
+  if (!p->backend->asynchronous) return false;
+  const char *why = NULL;
+  char text[320];
+  if (p->backend->label) meta->device = p->backend->label(p->device);
+  snprintf(isa, size, "sm_%u", p->machine.arch);
+  meta->isa = isa;
+  meta->streams = p->lanes ? p->lanes : 1;
+  if (p->storage != HONE_DTYPE_F32)
+    meta->precision = p->storage == HONE_DTYPE_F16 ? "fp16" : "bf16";
+  else if (p->math == HONE_MATH_TF32)
+    meta->precision = "tf32";
+  if (r->trace) meta->inner_clock = r->tracing->source(r->trace, &why);
+  if (why) hone_facts_add_unmeasured(r->facts, "activity records of the device", why);
+  p->backend->fingerprint(p->device, text, sizeof text);
+  hone_facts_add_version(r->facts, "device", text);
+  return true;
+}
+
+static void name_lanes(hone_facts *facts, const hn_plan *p, const hone_span_buffer *spans) {
+  int most = 0;
+  hone_facts_name_lane(facts, 0, p->backend->asynchronous ? "host" : p->backend->name);
+  for (size_t i = 0; i < spans->count; i++)
+    if (spans->records[i].lane > most) most = spans->records[i].lane;
+  for (int lane = 1; lane <= most; lane++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s stream %d", p->backend->name, lane - 1);
+    hone_facts_name_lane(facts, lane, name);
+  }
+}
+
 hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual_peak, hone_error *error) {
   hn_arena temp = {0};
   hone_facts *facts = r->facts;
+  if (r->trace) {
+    hone_status status = merge_trace(r, error);
+    if (status != HONE_OK) return status;
+  }
   hone_facts_meta meta = *hone_facts_get_meta(facts);
   meta.tool = "hone";
   meta.tool_version = HONE_VERSION_STRING;
@@ -152,11 +243,13 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   if (!meta.precision) meta.precision = p->math == HONE_MATH_BF16 ? "bf16" : "f32";
   meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
   meta.inner_clock = "CLOCK_MONOTONIC at the edges of each step";
+  meta.streams = 1;
+  char arch[16];
+  if (device_meta(r, p, &meta, arch, sizeof arch)) add_sensors(facts, p);
   meta.threads = p->machine.threads;
   meta.cores = hn_cpu_count();
   meta.opt_level = p->reference ? 0 : p->level;
   meta.runs = r->runs;
-  meta.streams = 1;
   meta.timer_overhead_ns = timer_overhead();
   if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
   hone_facts_set_meta(facts, &meta);
@@ -172,7 +265,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
                                                     .naive_sum = p->naive_bytes,
                                                     .weights = p->blob_bytes + p->constant_bytes,
                                                     .rss_peak = hn_rss_peak_bytes()});
-  hone_facts_name_lane(facts, 0, p->backend->name);
+  name_lanes(facts, p, &r->spans);
   for (uint32_t i = 0; i < r->runs; i++) hone_facts_add_wall(facts, (int32_t)i, r->wall[i]);
   hone_facts_add_buffer(facts, &r->spans);
   hn_arena_free(&temp);

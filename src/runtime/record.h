@@ -14,10 +14,13 @@ typedef struct hn_recorder {
   uint32_t max_runs, runs;
   uint32_t step; /* that is being run, recording or not */
   int64_t step_start, run_start, run_last;
+  hn_trace *trace; /* of devices that work behind the host's back; NULL: none */
+  const hn_tracing *tracing;
 } hn_recorder;
 
-hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *plan, uint32_t max_runs,
-                             hone_error *error);
+/* queue: what is recorded of a device with memory of its own, NULL otherwise. */
+hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *plan, hn_queue *queue,
+                             uint32_t max_runs, hone_error *error);
 void hn_recorder_free(hn_recorder *r);
 hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *plan, uint64_t actual_peak, hone_error *error);
 
@@ -31,20 +34,38 @@ static inline void hn_recorder_begin(hn_recorder *r) {
   if (hn_recording(r)) r->step_start = (int64_t)hn_now_ns();
 }
 
+/* What a step's time is spent on. */
+static inline hone_span_kind hn_recorder_kind(const hn_step *s) {
+  if (s->kind == HN_STEP_COPY) return s->desc.output[0].desc.device ? HONE_SPAN_COPY_H2D : HONE_SPAN_COPY_D2H;
+  const bool reformat =
+      s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
+  return reformat ? HONE_SPAN_REFORMAT : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST : HONE_SPAN_KERNEL;
+}
+
 static inline void hn_recorder_end(hn_recorder *r, const hn_step *s) {
   if (!hn_recording(r)) return;
   r->run_last = (int64_t)hn_now_ns();
-  bool reformat =
-      s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
-  hone_span_kind kind = reformat                     ? HONE_SPAN_REFORMAT
-                        : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST
-                                                     : HONE_SPAN_KERNEL;
-  hone_span_push(&r->spans, kind, 0, (int)r->runs, (int)r->step, r->step_start, r->run_last, 0, NULL);
+  hone_span_push(&r->spans, hn_recorder_kind(s), 0, (int)r->runs, (int)r->step, r->step_start, r->run_last, 0,
+                 NULL);
 }
 
 static inline void hn_recorder_run_end(hn_recorder *r, bool complete) {
   if (hn_recording(r) && complete)
     hone_span_push(&r->spans, HONE_SPAN_RUN, 0, (int)r->runs, -1, r->run_start, r->run_last, 0, NULL);
+}
+
+/* What the host itself did since `start`, beside a device: launching, waiting. Returns the time. */
+static inline int64_t hn_recorder_host(hn_recorder *r, hone_span_kind kind, int64_t start, const char *name) {
+  if (!hn_recording(r)) return 0;
+  r->run_last = (int64_t)hn_now_ns();
+  hone_span_push(&r->spans, kind, 0, (int)r->runs, -1, start, r->run_last, 0, name);
+  return r->run_last;
+}
+
+/* What the device is given from here on belongs to step k (-1: to none); KIND_COUNT: to nobody. */
+static inline hone_status hn_recorder_mark(hn_recorder *r, hone_span_kind kind, int32_t k,
+                                           hone_error *error) {
+  return r->trace ? r->tracing->mark(r->trace, kind, k, error) : HONE_OK;
 }
 
 /* Wall time of the whole call by the outer clock; ends the iteration. */

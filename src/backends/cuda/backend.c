@@ -2,6 +2,8 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/queue.h"
+#include "backends/cuda/sensors.h"
+#include "backends/cuda/trace.h"
 
 #include <stdio.h>
 
@@ -61,6 +63,8 @@ static void cuda_fingerprint(const hn_device *d, char *buf, size_t size) {
            d->driver / 1000, d->driver % 1000 / 10, d->rtc_major, d->rtc_minor);
 }
 
+static const char *cuda_label(const hn_device *d) { return d->name; }
+
 static void cuda_memory(hn_device *d, hn_memory_use *out) {
   size_t free_bytes = 0, total = 0;
   *out = (hn_memory_use){0};
@@ -110,6 +114,9 @@ const hn_backend hn_backend_cuda = {
     .event_close = hn_cuda_event_close,
     .event_record = hn_cuda_event_record,
     .event_seconds = hn_cuda_event_seconds,
+    .tracing = &hn_cuda_tracing,
+    .label = cuda_label,
+    .sensors = hn_cuda_sensors,
     .fingerprint = cuda_fingerprint,
     .about = hn_cuda_about,
     .memory = cuda_memory,

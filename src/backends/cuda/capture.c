@@ -1,13 +1,24 @@
 /* Traces from CUPTI's activity records.
  *
- * Work that is launched in graphs is known by its node: CUPTI tells when a node is made (during capture, when the
- * mark of the lane says which step is being captured) and when it is cloned (into the executable graph, whose
- * nodes the records name). Other work is known by an external correlation id that stands while its step is
- * launched, or, copies outside of steps, by its stream. There is one CUPTI in a process, so all traces share
- * a session; it ends with the last of them. */
+ * Work that is launched in graphs is known by its node: CUPTI tells when a node is made (during capture, when
+ * the mark of the lane says which step is being captured) and when it is cloned (into the executable graph,
+ * whose nodes the records name). Other work is known by an external correlation id that stands while its step
+ * is launched, or, copies outside of steps, by its stream. There is one CUPTI in a process, so all traces
+ * share a session; it ends with the last of them. */
+#include "backends/cuda/trace.h"
+
+#ifndef HN_HAVE_CUPTI
+#include "base/error.h"
+
+static hone_status no_headers(hn_trace *t, hone_error *error) {
+  (void)t;
+  return hn_fail(error, HONE_ERROR_MISSING, "this hone was built without CUPTI's headers");
+}
+
+const hn_cuda_capture hn_cuda_capture_cupti = {.open = no_headers};
+#else
 #include "backends/cuda/dl_cupti.h"
 #include "backends/cuda/queue.h"
-#include "backends/cuda/trace.h"
 #include "base/error.h"
 #include "base/os.h"
 
@@ -165,8 +176,8 @@ static void read_record(const CUpti_Activity *record) {
   }
   case CUPTI_ACTIVITY_KIND_MEMCPY: {
     const CUpti_ActivityMemcpy6 *m = (const void *)record;
-    keep_activity((activity){m->start, m->end, m->graphNodeId, m->bytes, NULL, m->correlationId,
-                             m->contextId, m->streamId, copy_kind(m->copyKind)});
+    keep_activity((activity){m->start, m->end, m->graphNodeId, m->bytes, NULL, m->correlationId, m->contextId,
+                             m->streamId, copy_kind(m->copyKind)});
     break;
   }
   case CUPTI_ACTIVITY_KIND_MEMSET: {
@@ -223,10 +234,9 @@ static int64_t host_time(clock_pair a, clock_pair b, uint64_t cupti) {
   return a.host + since + (from > 0 ? (int64_t)(drift * ((double)since / from)) : 0);
 }
 
-static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                                           CUPTI_ACTIVITY_KIND_MEMSET,
-                                           CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-                                           CUPTI_ACTIVITY_KIND_DRIVER};
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_DRIVER};
 static const CUpti_CallbackId callbacks[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
                                              CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
 
@@ -334,7 +344,8 @@ static int lane_of(const hn_trace *t, uint32_t stream) {
   for (int i = 0; i < HN_LANES; i++) {
     uint32_t id = 0;
     if (t->queue->lane[i].stream &&
-        session.cu.cuptiGetStreamIdEx(t->device->context, t->queue->lane[i].stream, 0, &id) == CUPTI_SUCCESS &&
+        session.cu.cuptiGetStreamIdEx(t->device->context, t->queue->lane[i].stream, 0, &id) ==
+            CUPTI_SUCCESS &&
         id == stream)
       return i;
   }
@@ -416,3 +427,4 @@ const hn_cuda_capture hn_cuda_capture_cupti = {.open = capture_open,
                                                .end_run = nothing,
                                                .collect = capture_collect,
                                                .close = capture_close};
+#endif

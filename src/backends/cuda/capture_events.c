@@ -1,5 +1,5 @@
-/* Traces from CUDA events: one before and one after everything that is marked. They cost a microsecond or two of
- * the device each, so this is for where CUPTI is refused. */
+/* Traces from CUDA events: one before and one after everything that is marked. They cost a microsecond or two
+ * of the device each, so this is for where CUPTI is refused. */
 #include "backends/cuda/queue.h"
 #include "backends/cuda/trace.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* NVML, the management library: clocks, temperature, power. Its header comes with no toolkit package that hone
- * asks for; these few prototypes have been the same since NVML 1. */
+/* NVML, the management library: clocks, temperature, power. Its header comes with no toolkit package that
+ * hone asks for; these few prototypes have been the same since NVML 1. */
 #ifndef HN_BACKENDS_CUDA_DL_NVML_H
 #define HN_BACKENDS_CUDA_DL_NVML_H
 

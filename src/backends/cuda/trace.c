@@ -86,7 +86,8 @@ static int by_start(const void *pa, const void *pb) {
   return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
 }
 
-/* The run in which most of a span lies, told by its middle: the clocks agree to a microsecond, not to none. */
+/* The run in which most of a span lies, told by its middle: the clocks agree to a microsecond, not to none.
+ */
 static int32_t run_of(const hn_trace *t, const hone_span_record *s) {
   const int64_t middle = s->start_ns + (s->end_ns - s->start_ns) / 2;
   size_t low = 0, high = t->runs.len;
@@ -100,8 +101,8 @@ static int32_t run_of(const hn_trace *t, const hone_span_record *s) {
   return low == 0 || (low == t->runs.len && middle > t->closed) ? -1 : (int32_t)low - 1;
 }
 
-/* Work that ran beside other work of its lane (branches of a graph are put on streams as the driver likes) moves
- * to a lane that was free, so that spans of a lane follow each other. */
+/* Work that ran beside other work of its lane (branches of a graph are put on streams as the driver likes)
+ * moves to a lane that was free, so that spans of a lane follow each other. */
 static void separate(hone_span_record *span, size_t n) {
   enum { MOST = 64 };
   int64_t busy[MOST];

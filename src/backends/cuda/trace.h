@@ -1,7 +1,7 @@
 /* Traces of a queue: what the two ways of making them share. Inside of the backend only.
  *
- * capture.c asks CUPTI for activity records; capture_events.c records events around what is marked. Either one
- * leaves raw spans here; trace.c gives them runs and lanes. */
+ * capture.c asks CUPTI for activity records; capture_events.c records events around what is marked. Either
+ * one leaves raw spans here; trace.c gives them runs and lanes. */
 #ifndef HN_BACKENDS_CUDA_TRACE_H
 #define HN_BACKENDS_CUDA_TRACE_H
 
@@ -32,14 +32,14 @@ struct hn_trace {
   const hn_cuda_capture *by;
   void *own; /* of the way it is made */
   hn_cuda_mark now[HN_LANES];
-  HN_VEC(int64_t) runs;             /* when each began */
-  int64_t closed;                   /* when the last one ended */
-  HN_VEC(hone_span_record) spans;   /* lane: 1 + the one it was given to */
+  HN_VEC(int64_t) runs;           /* when each began */
+  int64_t closed;                 /* when the last one ended */
+  HN_VEC(hone_span_record) spans; /* lane: 1 + the one it was given to */
   uint64_t lost;
   pthread_mutex_t lock; /* of spans, names and lost: records may come from a thread of CUPTI's */
   hn_arena text;
   hn_map names;
-  char source[96], why[256];
+  char source[96], why[sizeof((hone_error *)0)->what];
 };
 
 static inline bool hn_cuda_marked(hn_cuda_mark m) { return m.kind < HONE_SPAN_KIND_COUNT; }

@@ -13,6 +13,12 @@ typedef struct hn_event hn_event;     /* a point in a queue */
 
 enum { HN_LANES = 4 };
 
+/* A reading of the device: "temperature", "C". */
+typedef struct hn_sensor {
+  const char *name, *unit;
+  double value;
+} hn_sensor;
+
 /* Device memory in bytes. */
 typedef struct hn_memory_use {
   uint64_t total, free; /* of the device; free: also what hone keeps for the next that asks */
@@ -79,6 +85,10 @@ typedef struct hn_backend {
   hone_status (*event_seconds)(hn_device *device, hn_event *from, hn_event *to, double *seconds,
                                hone_error *error);
   const hn_tracing *tracing; /* how profiles are made; NULL: by the host's clock */
+
+  const char *(*label)(const hn_device *device); /* "NVIDIA H200"; NULL: the processor's name */
+  /* Readings at this moment, *n of at most `most`; NULL: there are none. */
+  hone_status (*sensors)(hn_device *device, hn_sensor *out, size_t most, size_t *n, hone_error *error);
 
   /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and
    * versions of libraries that offer tactics. */
