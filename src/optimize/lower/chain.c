@@ -1,10 +1,14 @@
-/* Chains around a depthwise convolution: (convolution +) depthwise (+ 1x1), each with its epilogue, as one
- * step whose inner tensors live in cache only. Inverted residuals (expand + depthwise + project), separable
- * convolutions (depthwise + pointwise), a network's first convolution with what follows and what stands
- * before a squeeze-and-excite (expand + depthwise) are such chains, found by their structure; which
- * convolutions may stand in front is for the tactics to say. The inner values must have no other reader. Of
- * the chains that a depthwise convolution could be part of, the one with the largest gain is made, measured
- * where all that is compared was measured, else predicted; none, when its parts are faster alone. */
+/* Chains of convolutions, each with its epilogue, as one step whose inner tensors never reach memory.
+ *
+ * Around a depthwise convolution: (convolution +) depthwise (+ 1x1). Inverted residuals (expand + depthwise +
+ * project), separable convolutions (depthwise + pointwise), a network's first convolution with what follows
+ * and what stands before a squeeze-and-excite (expand + depthwise) are such chains, found by their structure;
+ * which convolutions may stand in front is for the tactics to say. The inner values must have no other
+ * reader. Of the chains that a depthwise convolution could be part of, the one with the largest gain is made,
+ * measured where all that is compared was measured, else predicted; none, when its parts are faster alone.
+ *
+ * On accelerators also in front of a 1x1 convolution: (1x1 +) convolution + 1x1, the bottleneck of residual
+ * networks: a tile of the product in the middle stays where the last product reads it. */
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
@@ -105,21 +109,17 @@ static double gain_of(const hn_lowering *l, hn_unit *const *part, const hn_estim
   return *sum - (measured ? together->seconds : together->predicted);
 }
 
-/* The best chain around depthwise unit d, or none. */
-static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
-  hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))}, *best = NULL;
-  const char *why;
+/* Makes the best chain among the parts (NULL: not there) that has part[1] in it, and with least_to 3 also
+ * part[2]; none, when they are faster alone. */
+static hone_status weigh(hn_lowering *l, hn_unit *part[3], uint32_t least_to, hone_error *error) {
+  hn_unit *d = part[1], *best = NULL;
   hn_estimate apart[3], together;
   double gain = 0, sum;
-  if (part[0] && (!is_conv(part[0]) || hone_node_int(part[0]->node, "group", 1) != 1)) part[0] = NULL;
-  if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
-  if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
-  if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;
   for (uint32_t k = 0; k < 3; k++)
     if (part[k] && !hn_lower_predict(l, part[k], &apart[k])) part[k] = NULL;
-  if (!part[1]) return HONE_OK;
+  if (!part[1] || (least_to == 3 && !part[2])) return HONE_OK;
   for (uint32_t from = part[0] ? 0 : 1; from < 2; from++)
-    for (uint32_t to = part[2] ? 3 : 2; to > from + 1 && to >= 2; to--) {
+    for (uint32_t to = part[2] ? 3 : 2; to > from + 1 && to >= least_to; to--) {
       hn_unit *u = make_chain(l, part + from, to - from);
       if (!u) return hn_fail_memory(error, sizeof *u, "lowering");
       char text[128];
@@ -147,10 +147,40 @@ static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
   return HONE_OK;
 }
 
+static bool is_whole_conv(const hn_unit *u) {
+  return u && is_conv(u) && hone_node_int(u->node, "group", 1) == 1;
+}
+
+/* The best chain around depthwise unit d, or none. */
+static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
+  hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))};
+  const char *why;
+  if (!is_whole_conv(part[0])) part[0] = NULL;
+  if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
+  if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
+  if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;
+  return weigh(l, part, 2, error);
+}
+
+/* The best chain that ends with 1x1 convolution u and has a larger one before it, or none. */
+static hone_status grow_product(hn_lowering *l, hn_unit *u, hone_error *error) {
+  hn_unit *middle = maker(l, u->in[0]), *first = NULL;
+  if (!is_whole_conv(middle) || is_pointwise_conv(middle) || visible(result(middle))) return HONE_OK;
+  first = maker(l, middle->in[0]);
+  if (!first || !is_pointwise_conv(first) || visible(result(first))) first = NULL;
+  hn_unit *part[3] = {first, middle, u};
+  return weigh(l, part, 3, error);
+}
+
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error) {
   if (l->plan->reference || l->plan->level < 2) return HONE_OK;
   for (size_t i = 0, n = l->units.len; i < n; i++) {
     hone_status status = is_depthwise_conv(l->units.ptr[i]) ? grow(l, l->units.ptr[i], error) : HONE_OK;
+    if (status != HONE_OK) return status;
+  }
+  for (size_t i = 0, n = l->units.len; i < n && l->plan->backend->asynchronous; i++) {
+    hone_status status =
+        is_pointwise_conv(l->units.ptr[i]) ? grow_product(l, l->units.ptr[i], error) : HONE_OK;
     if (status != HONE_OK) return status;
   }
   return HONE_OK;
