@@ -127,6 +127,20 @@ HN_FN void hn_mma_tf32(float d[4], const u32 a[4], const u32 b[2]) {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/* ---- clusters (arch 90): all threads of all blocks meet; eight floats of the same place of block `rank`'s shared
+ * memory (16-byte aligned) */
+HN_FN void hn_cluster_sync(void) {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+HN_FN void hn_cluster_load8(const float *at, u32 rank, float x[8]) {
+  u32 a;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(a) : "r"(hn_shared_address(at)), "r"(rank));
+  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3]) : "r"(a) : "memory");
+  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(x[4]), "=f"(x[5]), "=f"(x[6]), "=f"(x[7]) : "r"(a + 16) : "memory");
+}
+
 #endif
 
 /* ---- elements by type: hn_load_<type>(p, i) as float, hn_store_<type>(p, i, x) from float */

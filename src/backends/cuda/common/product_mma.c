@@ -1,0 +1,176 @@
+#include "backends/cuda/common/product_mma.h"
+
+#include <string.h>
+
+#include "backends/cuda/common/epilogue.h"
+#include "backends/cuda/common/functions.h"
+#include "backends/cuda/cuda.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { STAGE_CHUNKS = 8, MAX_SPLITS = 8 };
+
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+static double max_of(double a, double b) { return a > b ? a : b; }
+static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
+
+static uint32_t threads_of(const hn_mma_tile *t) { return 32 * t->warps_m * t->warps_n * t->warps_k; }
+
+static size_t shared_of(const hn_mma_tile *t) {
+  return max_size((size_t)t->stages * (t->bm + t->bn) * 128, (size_t)t->warps_k * t->bm * (t->bn + 8) * 4);
+}
+
+/* Blocks that one multiprocessor holds: its shared memory is a block's limit and a little. */
+static uint32_t resident(const hn_mma_tile *t, const hone_machine *m) {
+  uint32_t by_shared = (uint32_t)((m->shared_bytes + 1024) / (shared_of(t) + 1024)),
+           by_registers = 512 / threads_of(t), n = by_shared < by_registers ? by_shared : by_registers;
+  return n ? n : 1;
+}
+
+static double rate(const hn_product *p, const hone_machine *m) {
+  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops : m->half_flops;
+  return r > 0 ? r : 1e14;
+}
+
+/* Seconds of a launch that divides K by `splits`. */
+static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, uint32_t splits) {
+  const hn_product_args *g = &p->args;
+  const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
+  /* What a multiprocessor draws from L2 (about 42 bytes a nanosecond), and how long the first bytes take. */
+  const double line = (m->cache_bytes > 0 ? m->cache_bytes : 5.5e12) / sms, latency = 0.9e-6;
+  const uint32_t k_tiles = div_up(g->k_chunks, STAGE_CHUNKS), mine = div_up(k_tiles, splits);
+  const double blocks = (double)g->tiles * splits, held = resident(t, m);
+  const double chunk_bytes = (double)(t->bm + t->bn) * 128;
+  const double flops = 2.0 * t->bm * t->bn * STAGE_CHUNKS * p->chunk;
+  const double tile_s = max_of(flops / (rate(p, m) / sms * t->efficiency), chunk_bytes / line);
+  const double alone = max_of(tile_s, latency / (t->stages - 1) / 2);
+  const double rounds = (double)(uint64_t)((blocks + sms - 1) / sms),
+               waves = (double)(uint64_t)((blocks + sms * held - 1) / (sms * held));
+  const double work = max_of(rounds * mine * tile_s, waves * mine * alone);
+  /* Sums meet in shared memory, and are stored. */
+  const double store = (double)t->bm * t->bn * (4.0 * t->warps_k + 8) / (line * 2);
+  double s = work + latency * waves + rounds * store;
+  if (splits > 1) s += 0.6e-6 + rounds * (double)t->bm * t->bn * 4 / line;
+  return max_of(s, p->bytes / dram) + m->launch_s;
+}
+
+static bool clusters(const hone_machine *m) { return m->arch >= 90; }
+
+/* Divides K where that is expected to pay. Through memory a split costs a pass over its sums. */
+static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const hn_mma_tile *t) {
+  const uint32_t k_tiles = div_up(p->args.k_chunks, STAGE_CHUNKS);
+  uint32_t best = 1;
+  double least = seconds(p, m, t, 1);
+  for (uint32_t s = 2; s <= MAX_SPLITS && s <= k_tiles; s *= 2) {
+    double x = seconds(p, m, t, s) + (clusters(m) ? 0 : 2e-6);
+    if (x < least * 0.97) best = s, least = x;
+  }
+  return best;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
+                     hone_reason *why) {
+  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
+  if (!hn_product_of(s, p, why)) return false;
+  if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32)
+    return hn_refuse(why, "the plan does not allow tf32");
+  if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
+  if (!p->constant && p->b_type != p->a_type)
+    return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
+  if (p->conv && !p->a_chunks)
+    return hn_refuse(why, "a group's channels are no multiple of %u", p->chunk);
+  if (shared_of(t) > m->shared_bytes) return hn_refuse(why, "%zu bytes of shared memory", shared_of(t));
+  hn_product_args *g = &p->args;
+  uint64_t tiles = 1;
+  for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];
+  g->tiles_m = div_up(g->m, t->bm), g->tiles_n = div_up(g->n, t->bn);
+  tiles *= (uint64_t)g->tiles_m * g->tiles_n;
+  if (tiles * MAX_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
+  g->tiles = (uint32_t)tiles;
+  g->splits = choose_splits(p, m, t);
+  g->split_tiles = div_up(div_up(g->k_chunks, STAGE_CHUNKS), g->splits);
+  return true;
+}
+
+bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_reason *why) {
+  hn_product p;
+  return describe(s, m, t, &p, why);
+}
+
+double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
+  hn_product p;
+  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, p.args.splits) : 1e9;
+}
+
+static size_t counters(const hn_product *p) { return hn_round_up((size_t)p->args.tiles * 4, 256); }
+
+hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                hone_tactic_need *need, hone_error *error) {
+  hn_product p;
+  hone_reason why;
+  if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (p.constant) {
+    need->blob_bytes = hn_product_pack_layout(&p, false) * hone_dtype_size(p.a_type);
+    need->packed = need->bytewise = 1u << 1;
+  }
+  if (p.args.splits > 1 && !clusters(m))
+    need->workspace_bytes = counters(&p) + (size_t)p.args.tiles * p.args.splits * t->bm * t->bn * 4;
+  return HONE_OK;
+}
+
+hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *error) {
+  hn_product p;
+  hone_reason why;
+  if (!hn_product_of(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (p.constant)
+    hn_product_pack(s, &p, false,
+                    p.a_type == HONE_DTYPE_F32   ? HN_PRODUCT_TF32
+                    : p.a_type == HONE_DTYPE_F16 ? HN_PRODUCT_F16
+                                                 : HN_PRODUCT_BF16,
+                    blob);
+  return HONE_OK;
+}
+
+static bool aligned(const void *p) { return (uintptr_t)p % 16 == 0; }
+
+hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error) {
+  hn_cuda_queue *q = hn_cuda_queue_of(run);
+  const hone_machine *m = hn_cuda_machine(q);
+  const hone_step *s = run->step;
+  hn_product p;
+  hone_reason why;
+  if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (p.constant) hn_product_pack_layout(&p, false);
+  if (!aligned(run->out[0])) p.store = 1;
+  bool a_chunks = p.a_chunks && aligned(run->in[0]),
+       b_chunks = p.constant || (p.b_chunks && aligned(run->in[1])),
+       b_lines = !b_chunks && p.b_lines && aligned(run->in[1]);
+  if (p.conv && !a_chunks)
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: the input lies at an odd address", s->anchor);
+  hn_product_args args;
+  hn_product_bind(run, &p, &args);
+  const bool split = args.splits > 1 && !clusters(m), cluster = args.splits > 1 && !split;
+  hn_str prefix = {0};
+  hn_str_printf(&prefix,
+                "#define HN_T %s\n#define BM %u\n#define BN %u\n#define WARPS_M %u\n#define WARPS_N %u\n"
+                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s%s",
+                hn_cuda_type(p.a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages, resident(t, m),
+                a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
+                b_lines ? "#define HN_B_LINES 1\n" : b_chunks ? "" : "#define HN_B_ELEMENTS 1\n",
+                cluster ? "#define HN_CLUSTER 1\n" : "", split ? "#define HN_SPLIT 1\n" : "",
+                p.constant && p.a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n" : "");
+  hone_status st = hn_product_prefix(s, &p, &prefix, error);
+  if (!st && prefix.failed) st = hn_fail_memory(error, prefix.cap, "device text");
+  if (split) {
+    args.work = run->workspace;
+    if (!st) st = hn_cuda_zero(q, run->workspace, counters(&p), error);
+  }
+  const hn_cuda_kernel k = {"product_mma", prefix.ptr, "product_mma"};
+  const hn_cuda_shape shape = {.grid = {args.tiles * args.splits, 1, 1},
+                               .threads = threads_of(t),
+                               .shared = (uint32_t)shared_of(t),
+                               .cluster = cluster ? args.splits : 0};
+  if (!st) st = hn_cuda_launch(q, &k, &shape, &args, sizeof args, error);
+  hn_str_free(&prefix);
+  return st;
+}

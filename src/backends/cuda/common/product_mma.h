@@ -1,0 +1,58 @@
+/* Tactics on product_mma.cu: Conv, Gemm and MatMul on tensor cores of arch 80 and up. A tactic is a tile. */
+#ifndef HN_CUDA_COMMON_PRODUCT_MMA_H
+#define HN_CUDA_COMMON_PRODUCT_MMA_H
+
+#include "backends/cuda/common/product.h"
+
+typedef struct hn_mma_tile {
+  uint32_t bm, bn;                   /* rows and columns of a block */
+  uint32_t warps_m, warps_n, warps_k; /* warps along rows, columns, and the steps of K */
+  uint32_t stages;                   /* tiles of K in flight */
+  double efficiency;                 /* of the tensor cores' peak where a launch fills the machine */
+} hn_mma_tile;
+
+bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_reason *why);
+double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t);
+hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                hone_tactic_need *need, hone_error *error);
+hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *error);
+hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error);
+
+/* A tactic file is one line. */
+#define HN_PRODUCT_MMA_TACTIC(NAME, ANCHOR, ...)                                                             \
+  static const hn_mma_tile tile = {__VA_ARGS__};                                                             \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    return hn_product_mma_accepts(s, m, &tile, why);                                                         \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) { return hn_product_mma_cost(s, m, &tile); } \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
+                          hone_error *error) {                                                               \
+    return hn_product_mma_need(s, m, &tile, n, error);                                                       \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
+    (void)m;                                                                                                 \
+    return hn_product_mma_prepack(s, blob, error);                                                           \
+  }                                                                                                          \
+  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
+    return hn_product_mma_run(r, &tile, error);                                                              \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_cuda_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                   \
+                                                         .name = #NAME,                                      \
+                                                         .device = "cuda",                                   \
+                                                         .anchor = ANCHOR,                                   \
+                                                         .version = 1,                                       \
+                                                         .accepts = accepts,                                 \
+                                                         .cost = cost,                                       \
+                                                         .need = need,                                       \
+                                                         .prepack = prepack,                                 \
+                                                         .run = run}
+
+/* The tiles, named by rows x columns. */
+#define HN_MMA_128x128 128, 128, 2, 4, 1, 3, 0.55
+#define HN_MMA_128x64 128, 64, 4, 2, 1, 4, 0.48
+#define HN_MMA_64x64 64, 64, 2, 2, 2, 4, 0.40
+#define HN_MMA_32x64 32, 64, 1, 2, 4, 6, 0.28
+#define HN_MMA_64x32 64, 32, 2, 1, 4, 6, 0.28
+#define HN_MMA_32x32 32, 32, 1, 1, 4, 8, 0.20
+
+#endif

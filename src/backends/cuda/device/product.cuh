@@ -1,0 +1,132 @@
+/* What product kernels share: which tile a block has, and the way from its sums in shared memory to the output.
+ *
+ * Prefix: BM, BN, THREADS of a block; HN_OUT: type of the output; HN_STORE: columns that lie at a multiple of
+ * their number (8, 4, 1); HN_C: type of an addend of any form; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits
+ * meet through memory. */
+#ifndef HN_PRODUCT_CUH
+#define HN_PRODUCT_CUH
+
+#include "epilogue.cuh"
+#include "product_args.h"
+
+#define hn_out_store HN_JOIN(hn_store_, HN_OUT)
+#define hn_out_store8 HN_JOIN(hn_store8_, HN_OUT)
+
+/* Offsets of product `batch` in A and B. */
+HN_FN void hn_product_at(const hn_product_args *p, u32 batch, i64 *a, i64 *b) {
+  *a = *b = 0;
+  for (u32 d = p->n_batch, left = batch; d-- > 0; left /= p->batch[d]) {
+    u32 i = left % p->batch[d];
+    *a += i * p->a_batch[d];
+    *b += i * p->b_batch[d];
+  }
+}
+
+/* x: sums of columns n to n + 7 of row m < p->m of product `batch`; n < p->n, a multiple of 8. The elements that
+ * fill the last chunk of a pixel are zeros: the epilogue makes them so. */
+HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, float x[8]) {
+  i64 at = ((i64)batch * p->row_batch + m) * p->out_pitch + (i64)batch * p->column_batch + n;
+  i32 column = (i32)(batch * p->column_batch + n);
+  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] *= p->alpha;
+#ifdef HN_C
+  HN_UNROLL for (u32 k = 0; k < 8; k++)
+    if (n + k < p->n) x[k] += p->beta * HN_JOIN(hn_load_, HN_C)(p->c, m * p->c_row + (n + k) * p->c_col);
+#endif
+#if HN_STORE == 8
+  hn_epilogue8(x, column, at, &p->epilogue);
+  hn_out_store8(p->out, at, x);
+#elif HN_STORE == 4
+  HN_UNROLL for (u32 h = 0; h < 8; h += 4) {
+    if (n + h >= p->n) break;
+    hn_u4 v;
+    hn_epilogue4(x + h, column + (i32)h, at + h, &p->epilogue);
+    HN_UNROLL for (u32 k = 0; k < 4; k++) v.v[k] = hn_bits(x[h + k]);
+    hn_st16((float *)p->out + at + h, v);
+  }
+#else
+  HN_UNROLL for (u32 k = 0; k < 8; k++)
+    if (n + k < p->n) hn_out_store(p->out, at + k, hn_epilogue1(x[k], column + (i32)k, at + k, &p->epilogue));
+#endif
+}
+
+/* Floats of a row of sums: eight more spread rows over the banks. */
+#define HN_SUMS_PITCH (BN + 8)
+
+/* Splits of a tile are neighbours (a cluster), then come the tiles of a row of tiles. */
+HN_FN void hn_product_tile(const hn_product_args *p, u32 *tile, u32 *split, u32 *batch, u32 *m0, u32 *n0) {
+  *split = blockIdx.x % p->splits;
+  *tile = blockIdx.x / p->splits;
+  u32 rest = *tile / p->tiles_n;
+  *n0 = (*tile - rest * p->tiles_n) * BN;
+  *batch = rest / p->tiles_m;
+  *m0 = (rest - *batch * p->tiles_m) * BM;
+}
+
+HN_FN void hn_add8(float x[8], const float *from) {
+  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] += from[k];
+}
+
+/* Sum of a block's copies, one behind the other. */
+HN_FN void hn_block_sum(const float *sums, u32 copies, u32 r, u32 c, float x[8]) {
+  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sums[r * HN_SUMS_PITCH + c + k];
+  HN_UNROLL for (u32 w = 1; w < copies; w++) hn_add8(x, sums + (w * BM + r) * HN_SUMS_PITCH + c);
+}
+
+/* All threads, behind a barrier: adds up copies and splits in their order, applies the epilogue, stores. */
+HN_FN void hn_product_finish(const hn_product_args *p, float *sums, u32 copies, u32 tile, u32 split, u32 batch, u32 m0,
+                             u32 n0) {
+  u32 first = 0, items = BM * (BN / 8);
+#ifdef HN_CLUSTER
+  if (copies > 1) { /* each thread adds up what nobody else reads or writes */
+    for (u32 i = threadIdx.x; i < items; i += THREADS) {
+      float x[8];
+      hn_block_sum(sums, copies, i / (BN / 8), i % (BN / 8) * 8, x);
+      HN_UNROLL for (u32 k = 0; k < 8; k++) sums[i / (BN / 8) * HN_SUMS_PITCH + i % (BN / 8) * 8 + k] = x[k];
+    }
+  }
+  hn_cluster_sync();
+  first = split * items / p->splits, items = (split + 1) * items / p->splits;
+#endif
+#ifdef HN_SPLIT
+  HN_SHARED u32 last;
+  u32 *counter = (u32 *)p->work + tile;
+  float *work = (float *)(void *)((u8 *)p->work + ((i64)p->tiles * 4 + 255) / 256 * 256) + (i64)tile * p->splits * BM * BN;
+  for (u32 i = threadIdx.x; i < items; i += THREADS) {
+    float x[8];
+    hn_block_sum(sums, copies, i / (BN / 8), i % (BN / 8) * 8, x);
+    hn_store8_f32(work + (i64)split * BM * BN, (i64)i * 8, x);
+  }
+  hn_fence();
+  HN_SYNC();
+  if (threadIdx.x == 0) last = hn_atomic_add_u32(counter, 1) == p->splits - 1;
+  HN_SYNC();
+  if (!last) return;
+  hn_fence();
+#endif
+  (void)tile, (void)split;
+  for (u32 i = first + threadIdx.x; i < items; i += THREADS) {
+    u32 r = i / (BN / 8), c = i % (BN / 8) * 8;
+    if (m0 + r >= p->m || n0 + c >= p->n) continue;
+    float x[8];
+#if defined(HN_CLUSTER) || defined(HN_SPLIT)
+    HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = 0;
+    for (u32 s = 0; s < p->splits; s++) {
+      float y[8];
+#ifdef HN_CLUSTER
+      hn_cluster_load8(sums + r * HN_SUMS_PITCH + c, s, y);
+#else
+      hn_load8_f32(work + (i64)s * BM * BN, (i64)i * 8, y);
+#endif
+      hn_add8(x, y);
+    }
+#else
+    hn_block_sum(sums, copies, r, c, x);
+#endif
+    hn_product_store8(p, batch, m0 + r, n0 + c, x);
+  }
+#ifdef HN_CLUSTER
+  hn_cluster_sync(); /* nobody leaves while its sums are being read */
+#endif
+}
+
+#endif

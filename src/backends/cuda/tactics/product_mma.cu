@@ -1,0 +1,266 @@
+/* Matrix products on tensor cores by mma.sync: implicit-GEMM convolution and matrices (product_args.h).
+ *
+ * A block computes BM x BN of the output over its share of K, from a ring of STAGES tiles of 128 bytes of K that
+ * cp.async fills; taps outside the image, rows and columns beyond the end are filled with zeros. WARPS_K groups
+ * of warps take every WARPS_K-th step of a tile. Their sums, and those of the blocks that share a tile (splits),
+ * meet in shared memory in a fixed order: of one block, of a cluster (HN_CLUSTER), or, through memory, of the
+ * block that finishes last. Rows of a tile are 128 bytes, their chunks of 16 bytes exchanged by the row's number,
+ * so that ldmatrix and cp.async meet no bank conflicts.
+ *
+ * Prefix: HN_T f16 | bf16 | f32 (as tf32), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
+ * shall hold); HN_ONE_TAP: no taps to walk; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
+ * distances, loaded element by element; HN_B_LINES: rows of B are lines of memory (else its columns are);
+ * HN_B_ROUNDED: B is tf32 already; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
+ * those of product.cuh. */
+#include "prelude.cuh"
+
+#define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
+#include "product.cuh"
+
+#define STAGE_BYTES ((BM + BN) * 128)
+#define LOADERS (THREADS / 8) /* rows that the threads load at once, 8 chunks each */
+#define ROWS_A ((BM + LOADERS - 1) / LOADERS)
+#define ROWS_B ((BN + LOADERS - 1) / LOADERS)
+#define WM (BM / WARPS_M)
+#define WN (BN / WARPS_N)
+#define TM (WM / 16)
+#define TN (WN / 8)
+
+#define HN_IS_f32 1
+#define HN_IS_f16 0
+#define HN_IS_bf16 0
+#define HN_IS_TF32 HN_JOIN(HN_IS_, HN_T)
+#if HN_IS_TF32
+#define CHUNK 4
+#define hn_mma hn_mma_tf32
+typedef u32 element;
+#else
+#define CHUNK 8
+#define hn_mma HN_JOIN(hn_mma_, HN_T)
+typedef u16 element;
+#endif
+
+/* Lines of B: 8 CHUNK rows of BN columns, chunks exchanged so that eight rows lie in different banks. */
+#define LINE_CHUNKS (BN / CHUNK)
+
+typedef struct hn_f2 {
+  float v[2];
+} __attribute__((aligned(8))) hn_f2;
+
+typedef struct loader {
+  const u8 *a, *b; /* of this product */
+  i64 row[ROWS_A]; /* chunk of the row's first tap (elements where HN_A_ELEMENTS); may lie before the image */
+  i32 z[ROWS_A], y[ROWS_A], x[ROWS_A];
+  u32 chunk;           /* of K, the thread's own in the tile that comes next */
+  u32 c;               /* chunk within the tap */
+  i32 dz, dy, dx;      /* the tap */
+  i64 tap;             /* chunks from the first tap */
+} loader;
+
+HN_FN u32 place(u32 row, u32 chunk) { return row * 128 + ((chunk ^ (row & 7)) << 4); }
+HN_FN u32 place_line(u32 k, u32 chunk) {
+  return k * (LINE_CHUNKS * 16) + ((chunk ^ (LINE_CHUNKS >= 8 ? k & 7 : k >> 1 & 3)) << 4);
+}
+
+#ifndef HN_ONE_TAP
+HN_FN void set_tap(const hn_product_args *p, loader *l) {
+  l->tap = (((i64)(l->dz * p->dilation_z) * p->in_y + l->dy * p->dilation_y) * p->in_x + l->dx * p->dilation_x) *
+           (p->pixel / CHUNK);
+}
+#endif
+
+HN_FN void begin_rows(const hn_product_args *p, loader *l, u32 m0, u32 first) {
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) {
+    u32 m = m0 + first + i * LOADERS;
+    bool in = m < p->m && first + i * LOADERS < BM;
+    u32 x = m % p->grid_x, rest = m / p->grid_x, y = rest % p->grid_y, z = rest / p->grid_y;
+    u32 image = z / p->grid_z;
+    z -= image * p->grid_z;
+    l->z[i] = (i32)z * p->stride_z - p->pad_z;
+    l->y[i] = (i32)y * p->stride_y - p->pad_y;
+    l->x[i] = (i32)x * p->stride_x - p->pad_x;
+    i64 at = (i64)image * p->image + (((i64)l->z[i] * p->in_y + l->y[i]) * p->in_x + l->x[i]) * p->pixel;
+#ifdef HN_A_ELEMENTS
+    l->row[i] = at;
+#else
+    l->row[i] = at / CHUNK;
+#endif
+    if (!in) l->y[i] = -0x40000000; /* outside for every tap */
+  }
+}
+
+HN_FN void begin_k(const hn_product_args *p, loader *l, u32 chunk) {
+  l->chunk = chunk;
+#ifndef HN_ONE_TAP
+  u32 tap = chunk / (p->tap / CHUNK);
+  l->c = chunk - tap * (p->tap / CHUNK);
+  l->dx = (i32)(tap % (u32)p->kernel_x);
+  tap /= (u32)p->kernel_x;
+  l->dy = (i32)(tap % (u32)p->kernel_y);
+  l->dz = (i32)(tap / (u32)p->kernel_y);
+  set_tap(p, l);
+#endif
+}
+
+/* To the same chunk of the next tile. */
+HN_FN void next_k(const hn_product_args *p, loader *l) {
+  l->chunk += 8;
+#ifndef HN_ONE_TAP
+  l->c += 8;
+  if (l->c < (p->tap / CHUNK)) return;
+  do {
+    l->c -= (p->tap / CHUNK);
+    if (++l->dx == p->kernel_x) {
+      l->dx = 0;
+      if (++l->dy == p->kernel_y) l->dy = 0, l->dz++;
+    }
+  } while (l->c >= (p->tap / CHUNK));
+  set_tap(p, l);
+#endif
+}
+
+#if defined(HN_A_ELEMENTS) || defined(HN_B_ELEMENTS)
+/* A chunk whose elements lie `step` apart; the first `n` are there. */
+HN_FN void gather_chunk(void *to, const element *from, i64 step, u32 n) {
+  element e[CHUNK];
+  HN_UNROLL for (u32 k = 0; k < CHUNK; k++) e[k] = k < n ? from[k * step] : (element)0;
+  HN_UNROLL for (u32 k = 0; k < CHUNK; k++) ((element *)to)[k] = e[k];
+}
+HN_FN u32 present(const hn_product_args *p, u32 chunk) {
+  u32 at = chunk * CHUNK;
+  return at >= p->k ? 0 : p->k - at < CHUNK ? p->k - at : CHUNK;
+}
+#endif
+
+HN_FN void load_tile(const hn_product_args *p, loader *l, u8 *stage, u32 n0) {
+  u32 first = threadIdx.x / 8, j = threadIdx.x % 8;
+  bool in_k = l->chunk < p->k_chunks;
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) {
+    u32 r = first + i * LOADERS;
+    if (BM % LOADERS && r >= BM) break;
+#ifdef HN_A_ELEMENTS
+    u32 n = in_k && l->y[i] >= 0 ? present(p, l->chunk) : 0;
+    gather_chunk(stage + place(r, j), (const element *)(const void *)l->a + (n ? l->row[i] + (i64)(l->chunk * CHUNK) * p->a_col : 0),
+                 p->a_col, n);
+#else
+#ifdef HN_ONE_TAP
+    bool in = in_k && l->y[i] >= 0;
+    i64 at = l->row[i] + l->chunk;
+#else
+    i32 z = l->z[i] + l->dz * p->dilation_z, y = l->y[i] + l->dy * p->dilation_y, x = l->x[i] + l->dx * p->dilation_x;
+    bool in = in_k && (u32)z < (u32)p->in_z && (u32)y < (u32)p->in_y && (u32)x < (u32)p->in_x;
+    i64 at = l->row[i] + l->tap + l->c;
+#endif
+    hn_cp_async16(stage + place(r, j), l->a + (in ? at << 4 : 0), in ? 16 : 0);
+#endif
+  }
+  u8 *to = stage + BM * 128;
+  HN_UNROLL for (u32 i = 0; i < ROWS_B; i++) {
+#ifdef HN_B_LINES
+    u32 at = threadIdx.x + i * THREADS, line = at / LINE_CHUNKS, c = at % LINE_CHUNKS;
+    if (BN % LOADERS && at >= BN * 8) break;
+    u32 k = (l->chunk - j) * CHUNK + line, n = n0 + c * CHUNK;
+    bool in = k < p->k && n < p->n;
+    hn_cp_async16(to + place_line(line, c), l->b + (in ? ((i64)k * p->b_row + n) * (i64)sizeof(element) : 0), in ? 16 : 0);
+#else
+    u32 r = first + i * LOADERS;
+    if (BN % LOADERS && r >= BN) break;
+    bool in = in_k && n0 + r < p->n;
+#ifdef HN_B_ELEMENTS
+    u32 n = in ? present(p, l->chunk) : 0;
+    gather_chunk(to + place(r, j),
+                 (const element *)(const void *)l->b +
+                     (n ? (i64)(l->chunk * CHUNK) * p->b_row + (i64)(n0 + r) * p->b_col : 0),
+                 p->b_row, n);
+#else
+    i64 at = (i64)(n0 + r) * (p->b_col / CHUNK) + l->chunk;
+    hn_cp_async16(to + place(r, j), l->b + (in ? at << 4 : 0), in ? 16 : 0);
+#endif
+#endif
+  }
+  next_k(p, l);
+}
+
+/* One tile of K: the warp's steps of two chunks. */
+HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4]) {
+  u32 lane = threadIdx.x % 32;
+  const u8 *a0 = stage + (wm * WM + (lane & 15)) * 128;
+#ifndef HN_B_LINES
+  const u8 *b0 = stage + BM * 128 + (wn * WN + (lane & 7) + ((lane >> 4) << 3)) * 128;
+#endif
+  HN_UNROLL for (u32 s = 0; s < 4 / WARPS_K; s++) {
+    u32 step = s * WARPS_K + wk, a[TM][4], b[TN / 2][4];
+    u32 ca = ((step * 2 + (lane >> 4)) ^ (lane & 7)) << 4;
+    HN_UNROLL for (u32 i = 0; i < TM; i++) hn_ldmatrix4(a[i], a0 + i * 16 * 128 + ca);
+#if defined(HN_B_LINES) && HN_IS_TF32
+    HN_UNROLL for (u32 i = 0; i < TN / 2; i++) HN_UNROLL for (u32 h = 0; h < 4; h++) {
+      u32 k = step * 8 + lane % 4 + h % 2 * 4, n = wn * WN + i * 16 + h / 2 * 8 + lane / 4;
+      b[i][h] = *(const u32 *)(const void *)(stage + BM * 128 + place_line(k, n / 4) + n % 4 * 4);
+    }
+#elif defined(HN_B_LINES)
+    HN_UNROLL for (u32 i = 0; i < TN / 2; i++)
+        hn_ldmatrix4_trans(b[i], stage + BM * 128 + place_line(step * 16 + (lane & 15), wn * (WN / 8) + i * 2 + (lane >> 4)));
+#else
+    u32 cb = ((step * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
+    HN_UNROLL for (u32 i = 0; i < TN / 2; i++) hn_ldmatrix4(b[i], b0 + i * 16 * 128 + cb);
+#endif
+#if HN_IS_TF32
+    HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < 4; k++)
+        a[i][k] = hn_to_tf32(hn_from_bits(a[i][k]));
+#ifndef HN_B_ROUNDED
+    HN_UNROLL for (u32 i = 0; i < TN / 2; i++) HN_UNROLL for (u32 k = 0; k < 4; k++)
+        b[i][k] = hn_to_tf32(hn_from_bits(b[i][k]));
+#endif
+#endif
+    HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++)
+        hn_mma(acc[i][k], a[i], &b[k / 2][k % 2 * 2]);
+  }
+}
+
+/* The warp's sums into its group's rows of shared memory. */
+HN_FN void put_sums(float *sums, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4]) {
+  u32 lane = threadIdx.x % 32;
+  float *to = sums + ((i64)wk * BM + wm * WM + lane / 4) * HN_SUMS_PITCH + wn * WN + lane % 4 * 2;
+  HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) {
+    hn_f2 low = {{acc[i][k][0], acc[i][k][1]}}, high = {{acc[i][k][2], acc[i][k][3]}};
+    *(hn_f2 *)(to + i * 16 * HN_SUMS_PITCH + k * 8) = low;
+    *(hn_f2 *)(to + (i * 16 + 8) * HN_SUMS_PITCH + k * 8) = high;
+  }
+}
+
+HN_KERNEL_BOUNDS(product_mma, hn_product_args, args, THREADS, BLOCKS) {
+  HN_DYNAMIC_SHARED(u8, shared);
+  const hn_product_args *p = &args;
+  u32 warp = threadIdx.x / 32, wk = warp / (WARPS_M * WARPS_N), wm = warp % WARPS_M, wn = warp / WARPS_M % WARPS_N;
+  u32 split, tile, batch, m0, n0;
+  hn_product_tile(p, &tile, &split, &batch, &m0, &n0);
+  loader l;
+  i64 a_at, b_at;
+  hn_product_at(p, batch, &a_at, &b_at);
+  l.a = (const u8 *)p->a + a_at * (i64)sizeof(element);
+  l.b = (const u8 *)p->b + b_at * (i64)sizeof(element);
+  begin_rows(p, &l, m0, threadIdx.x / 8);
+  u32 t0 = split * p->split_tiles, tiles = (p->k_chunks + 7) / 8;
+  u32 count = t0 >= tiles ? 0 : tiles - t0 < p->split_tiles ? tiles - t0 : p->split_tiles;
+  begin_k(p, &l, t0 * 8 + threadIdx.x % 8);
+  float acc[TM][TN][4];
+  HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) HN_UNROLL for (u32 e = 0; e < 4; e++)
+      acc[i][k][e] = 0;
+  for (u32 s = 0; s < STAGES - 1; s++) {
+    if (s < count) load_tile(p, &l, shared + s * STAGE_BYTES, n0);
+    hn_cp_async_commit();
+  }
+  for (u32 t = 0; t < count; t++) {
+    HN_CP_ASYNC_WAIT(STAGES - 2);
+    HN_SYNC();
+    if (t + STAGES - 1 < count) load_tile(p, &l, shared + (t + STAGES - 1) % STAGES * STAGE_BYTES, n0);
+    hn_cp_async_commit();
+    multiply(shared + t % STAGES * STAGE_BYTES, wm, wn, wk, acc);
+  }
+  HN_CP_ASYNC_WAIT(0);
+  HN_SYNC();
+  float *sums = (float *)(void *)shared;
+  put_sums(sums, wm, wn, wk, acc);
+  HN_SYNC();
+  hn_product_finish(p, sums, WARPS_K, tile, split, batch, m0, n0);
+}
