@@ -21,7 +21,8 @@ static bool has(const hone_step *s, uint32_t i) {
 
 static bool types(const hone_step *s, hn_product *p, hone_reason *why) {
   if (s->n_anchor_inputs < 2 || !has(s, 0) || !has(s, 1)) return hn_refuse(why, "an operand is left out");
-  p->a_type = s->input[0].desc.dtype, p->b_type = s->input[1].desc.dtype, p->out_type = s->output[0].desc.dtype;
+  p->a_type = s->input[0].desc.dtype, p->b_type = s->input[1].desc.dtype,
+  p->out_type = s->output[0].desc.dtype;
   if (!is_real(p->a_type) || !is_real(p->b_type) || !is_real(p->out_type))
     return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++)
@@ -91,13 +92,15 @@ static bool conv_of(const hone_step *s, hn_product *p, hone_reason *why) {
   hn_conv_attr a;
   hn_product_args *g = &p->args;
   if (!hn_conv_attr_of(s, &a, why)) return false;
-  if (!a.y.even || (a.y.batch > 1 && a.y.view.batch != a.y.size[0] * a.y.size[1] * a.y.size[2] * a.y.view.pixel))
+  if (!a.y.even ||
+      (a.y.batch > 1 && a.y.view.batch != a.y.size[0] * a.y.size[1] * a.y.size[2] * a.y.view.pixel))
     return hn_refuse(why, "output pixels are not evenly spaced");
   for (int i = 0; i < 3; i++)
     if (!fits(a.x.size[i]) || !fits(a.y.size[i]) || a.kernel[i] > 4096 || a.stride[i] > 65536 ||
         a.dilation[i] > 65536 || a.pad[i] < -65536 || a.pad[i] > 65536)
       return hn_refuse(why, "sizes beyond 2^31 or attributes beyond 65536");
-  int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2], m = a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2];
+  int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2],
+          m = a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2];
   int64_t tap = (int64_t)hn_round_up((size_t)a.cin, p->chunk);
   if (!fits(taps * tap) || !fits(m) || !fits(a.cout)) return hn_refuse(why, "more than 2^31 rows or columns");
   p->conv = true;
@@ -160,7 +163,8 @@ static bool matmul_of(const hone_step *s, hn_product *p, hone_reason *why) {
   if (y->layout != HONE_LAYOUT_ROW_MAJOR || a->layout == HONE_LAYOUT_CHANNELS_LAST ||
       b->layout == HONE_LAYOUT_CHANNELS_LAST)
     return hn_refuse(why, "operands are channels-last");
-  if ((a->rank == 1 || b->rank == 1) && s->n_epilogue) return hn_refuse(why, "a vector operand with an epilogue");
+  if ((a->rank == 1 || b->rank == 1) && s->n_epilogue)
+    return hn_refuse(why, "a vector operand with an epilogue");
   const int32_t ra = a->rank > 2 ? a->rank - 2 : 0, rb = b->rank > 2 ? b->rank - 2 : 0, r = ra > rb ? ra : rb;
   const int64_t k = a->dim[a->rank - 1], n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
   int64_t m = a->rank > 1 ? a->dim[a->rank - 2] : 1, row = a->rank > 1 ? a->stride[a->rank - 2] : k;
@@ -173,7 +177,8 @@ static bool matmul_of(const hone_step *s, hn_product *p, hone_reason *why) {
     const int64_t da = ia >= 0 ? a->dim[ia] : 1, db = ib >= 0 ? b->dim[ib] : 1;
     if (da != db && da != 1 && db != 1) return hn_refuse(why, "batch dimensions do not broadcast");
     if (da == 1 && db == 1) continue;
-    if (g->n_batch == HN_PRODUCT_BATCH) return hn_refuse(why, "more than %d batch dimensions", HN_PRODUCT_BATCH);
+    if (g->n_batch == HN_PRODUCT_BATCH)
+      return hn_refuse(why, "more than %d batch dimensions", HN_PRODUCT_BATCH);
     if (!fits(da) || !fits(db)) return hn_refuse(why, "a batch dimension beyond 2^31");
     g->batch[g->n_batch] = (uint32_t)(da == 1 ? db : da);
     g->a_batch[g->n_batch] = da == 1 ? 0 : a->stride[ia];
@@ -276,19 +281,48 @@ void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_prod
 
 /* ------------------------------------------------------------------ kernels */
 
-hone_status hn_product_prefix(const hone_step *s, const hn_product *p, hn_str *text, hone_error *error) {
+static bool clusters(const hone_machine *m) { return m->arch >= 90; }
+
+static size_t counters(const hn_product *p) { return hn_round_up((size_t)p->args.tiles * 4, 256); }
+
+size_t hn_product_workspace(const hn_product *p, const hone_machine *m, uint32_t bm, uint32_t bn) {
+  const hn_product_args *g = &p->args;
+  return g->splits > 1 && !clusters(m) ? counters(p) + (size_t)g->tiles * g->splits * bm * bn * 4 : 0;
+}
+
+static void write_prefix(const hn_product *p, bool cluster, bool split, hn_str *text) {
   hn_str_printf(text, "#define HN_OUT %s\n#define HN_STORE %u\n", hn_cuda_type(p->out_type), p->store);
   if (p->out_type != HONE_DTYPE_F32) hn_str_puts(text, "#define HN_FAST_MATH 1\n");
   if (p->c_type != HONE_DTYPE_NONE) hn_str_printf(text, "#define HN_C %s\n", hn_cuda_type(p->c_type));
   if (p->one_tap) hn_str_puts(text, "#define HN_ONE_TAP 1\n");
-  return hn_cuda_epilogue_biased(s, p->bias, text, error);
+  if (p->args.in_z == 1 && p->args.kernel_z == 1 && p->args.pad_z == 0)
+    hn_str_puts(text, "#define HN_PLANE 1\n");
+  if (cluster) hn_str_puts(text, "#define HN_CLUSTER 1\n");
+  if (split) hn_str_puts(text, "#define HN_SPLIT 1\n");
 }
 
-void hn_product_bind(const hone_step_run *run, const hn_product *p, hn_product_args *args) {
-  *args = p->args;
-  args->a = run->in[0];
-  args->b = p->constant ? run->blob : run->in[1];
-  args->c = p->c_type != HONE_DTYPE_NONE ? run->in[2] : NULL;
-  args->out = run->out[0];
-  hn_cuda_epilogue_bind(run, p->bias, &args->epilogue);
+hone_status hn_product_launch(const hone_step_run *run, hn_product *p, hn_str *text, const char *name,
+                              hn_cuda_shape *shape, hone_error *error) {
+  hn_cuda_queue *q = hn_cuda_queue_of(run);
+  const bool many = p->args.splits > 1, cluster = many && clusters(hn_cuda_machine(q)),
+             split = many && !cluster;
+  if (!hn_product_aligned(run->out[0])) p->store = 1;
+  write_prefix(p, cluster, split, text);
+  hone_status st = hn_cuda_epilogue_biased(run->step, p->bias, text, error);
+  if (!st && text->failed) st = hn_fail_memory(error, text->cap, "device text");
+  hn_product_args args = p->args;
+  args.a = run->in[0];
+  args.b = p->constant ? run->blob : run->in[1];
+  args.c = p->c_type != HONE_DTYPE_NONE ? run->in[2] : NULL;
+  args.out = run->out[0];
+  args.work = run->workspace;
+  hn_cuda_epilogue_bind(run, p->bias, &args.epilogue);
+  if (!st && split) st = hn_cuda_zero(q, run->workspace, counters(p), error);
+  const hn_cuda_kernel k = {name, text->ptr, name};
+  shape->grid[0] = args.tiles * args.splits, shape->grid[1] = shape->grid[2] = 1;
+  shape->cluster = cluster ? args.splits : 0;
+  shape->overlap = !split; /* the counters are cleared in order */
+  if (!st) st = hn_cuda_launch(q, &k, shape, &args, sizeof args, error);
+  hn_str_free(text);
+  return st;
 }

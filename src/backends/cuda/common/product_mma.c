@@ -1,14 +1,11 @@
 #include "backends/cuda/common/product_mma.h"
 
-#include <string.h>
-
-#include "backends/cuda/common/epilogue.h"
 #include "backends/cuda/common/functions.h"
 #include "backends/cuda/cuda.h"
 #include "base/error.h"
 #include "base/mem.h"
 
-enum { STAGE_CHUNKS = 8, MAX_SPLITS = 8 };
+enum { STAGE_CHUNKS = 8 };
 
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static double max_of(double a, double b) { return a > b ? a : b; }
@@ -61,7 +58,7 @@ static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const 
   const uint32_t k_tiles = div_up(p->args.k_chunks, STAGE_CHUNKS);
   uint32_t best = 1;
   double least = seconds(p, m, t, 1);
-  for (uint32_t s = 2; s <= MAX_SPLITS && s <= k_tiles; s *= 2) {
+  for (uint32_t s = 2; s <= HN_PRODUCT_SPLITS && s <= k_tiles; s *= 2) {
     double x = seconds(p, m, t, s) + (clusters(m) ? 0 : 2e-6);
     if (x < least * 0.97) best = s, least = x;
   }
@@ -77,22 +74,24 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
   if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
   if (!p->constant && p->b_type != p->a_type)
     return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
-  if (p->conv && !p->a_chunks)
-    return hn_refuse(why, "a group's channels are no multiple of %u", p->chunk);
+  if (p->conv && !p->a_chunks) return hn_refuse(why, "a group's channels are no multiple of %u", p->chunk);
+  if (p->a_chunks && hone_desc_bytes(&s->input[0].desc) / 16 >= 0x7fffffff)
+    return hn_refuse(why, "the input has more than 32 GiB");
   if (shared_of(t) > m->shared_bytes) return hn_refuse(why, "%zu bytes of shared memory", shared_of(t));
   hn_product_args *g = &p->args;
   uint64_t tiles = 1;
   for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];
   g->tiles_m = div_up(g->m, t->bm), g->tiles_n = div_up(g->n, t->bn);
   tiles *= (uint64_t)g->tiles_m * g->tiles_n;
-  if (tiles * MAX_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
+  if (tiles * HN_PRODUCT_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
   g->tiles = (uint32_t)tiles;
   g->splits = choose_splits(p, m, t);
   g->split_tiles = div_up(div_up(g->k_chunks, STAGE_CHUNKS), g->splits);
   return true;
 }
 
-bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_reason *why) {
+bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                            hone_reason *why) {
   hn_product p;
   return describe(s, m, t, &p, why);
 }
@@ -101,8 +100,6 @@ double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_m
   hn_product p;
   return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, p.args.splits) : 1e9;
 }
-
-static size_t counters(const hn_product *p) { return hn_round_up((size_t)p->args.tiles * 4, 256); }
 
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                                 hone_tactic_need *need, hone_error *error) {
@@ -113,8 +110,7 @@ hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const
     need->blob_bytes = hn_product_pack_layout(&p, false) * hone_dtype_size(p.a_type);
     need->packed = need->bytewise = 1u << 1;
   }
-  if (p.args.splits > 1 && !clusters(m))
-    need->workspace_bytes = counters(&p) + (size_t)p.args.tiles * p.args.splits * t->bm * t->bn * 4;
+  need->workspace_bytes = hn_product_workspace(&p, m, t->bm, t->bn);
   return HONE_OK;
 }
 
@@ -131,46 +127,28 @@ hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *e
   return HONE_OK;
 }
 
-static bool aligned(const void *p) { return (uintptr_t)p % 16 == 0; }
-
 hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error) {
-  hn_cuda_queue *q = hn_cuda_queue_of(run);
-  const hone_machine *m = hn_cuda_machine(q);
+  const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   const hone_step *s = run->step;
   hn_product p;
   hone_reason why;
   if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   if (p.constant) hn_product_pack_layout(&p, false);
-  if (!aligned(run->out[0])) p.store = 1;
-  bool a_chunks = p.a_chunks && aligned(run->in[0]),
-       b_chunks = p.constant || (p.b_chunks && aligned(run->in[1])),
-       b_lines = !b_chunks && p.b_lines && aligned(run->in[1]);
+  const bool b_there = p.constant || hn_product_aligned(run->in[1]),
+             a_chunks = p.a_chunks && hn_product_aligned(run->in[0]), b_chunks = p.b_chunks && b_there,
+             b_lines = !p.constant && !b_chunks && p.b_lines && b_there;
   if (p.conv && !a_chunks)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: the input lies at an odd address", s->anchor);
-  hn_product_args args;
-  hn_product_bind(run, &p, &args);
-  const bool split = args.splits > 1 && !clusters(m), cluster = args.splits > 1 && !split;
-  hn_str prefix = {0};
-  hn_str_printf(&prefix,
+  hn_str text = {0};
+  hn_str_printf(&text,
                 "#define HN_T %s\n#define BM %u\n#define BN %u\n#define WARPS_M %u\n#define WARPS_N %u\n"
-                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s%s",
-                hn_cuda_type(p.a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages, resident(t, m),
-                a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
-                b_lines ? "#define HN_B_LINES 1\n" : b_chunks ? "" : "#define HN_B_ELEMENTS 1\n",
-                cluster ? "#define HN_CLUSTER 1\n" : "", split ? "#define HN_SPLIT 1\n" : "",
+                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s",
+                hn_cuda_type(p.a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages,
+                resident(t, m), a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
+                b_lines    ? "#define HN_B_LINES 1\n"
+                : b_chunks ? ""
+                           : "#define HN_B_ELEMENTS 1\n",
                 p.constant && p.a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n" : "");
-  hone_status st = hn_product_prefix(s, &p, &prefix, error);
-  if (!st && prefix.failed) st = hn_fail_memory(error, prefix.cap, "device text");
-  if (split) {
-    args.work = run->workspace;
-    if (!st) st = hn_cuda_zero(q, run->workspace, counters(&p), error);
-  }
-  const hn_cuda_kernel k = {"product_mma", prefix.ptr, "product_mma"};
-  const hn_cuda_shape shape = {.grid = {args.tiles * args.splits, 1, 1},
-                               .threads = threads_of(t),
-                               .shared = (uint32_t)shared_of(t),
-                               .cluster = cluster ? args.splits : 0};
-  if (!st) st = hn_cuda_launch(q, &k, &shape, &args, sizeof args, error);
-  hn_str_free(&prefix);
-  return st;
+  hn_cuda_shape shape = {.threads = threads_of(t), .shared = (uint32_t)shared_of(t)};
+  return hn_product_launch(run, &p, &text, "product_mma", &shape, error);
 }

@@ -5,13 +5,14 @@
 #include "backends/cuda/common/product.h"
 
 typedef struct hn_mma_tile {
-  uint32_t bm, bn;                   /* rows and columns of a block */
+  uint32_t bm, bn;                    /* rows and columns of a block */
   uint32_t warps_m, warps_n, warps_k; /* warps along rows, columns, and the steps of K */
-  uint32_t stages;                   /* tiles of K in flight */
-  double efficiency;                 /* of the tensor cores' peak where a launch fills the machine */
+  uint32_t stages;                    /* tiles of K in flight */
+  double efficiency;                  /* of the tensor cores' peak where a launch fills the machine */
 } hn_mma_tile;
 
-bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_reason *why);
+bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                            hone_reason *why);
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t);
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                                 hone_tactic_need *need, hone_error *error);

@@ -182,9 +182,9 @@ HN_FN void hn_store8_bf16(void *p, i64 i, const float x[8]) {
 }
 
 /* The step's storage type where a text handles one: prefix "#define HN_T f16". */
-#ifdef HN_T
 #define HN_JOIN_(a, b) a##b
 #define HN_JOIN(a, b) HN_JOIN_(a, b)
+#ifdef HN_T
 #define hn_load HN_JOIN(hn_load_, HN_T)
 #define hn_store HN_JOIN(hn_store_, HN_T)
 #define hn_load8 HN_JOIN(hn_load8_, HN_T)

@@ -8,7 +8,7 @@
  * so that ldmatrix and cp.async meet no bank conflicts.
  *
  * Prefix: HN_T f16 | bf16 | f32 (as tf32), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
- * shall hold); HN_ONE_TAP: no taps to walk; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
+ * shall hold); HN_ONE_TAP: no taps to walk; HN_PLANE: a depth of 1; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
  * distances, loaded element by element; HN_B_LINES: rows of B are lines of memory (else its columns are);
  * HN_B_ROUNDED: B is tf32 already; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
  * those of product.cuh. */
@@ -47,14 +47,20 @@ typedef struct hn_f2 {
   float v[2];
 } __attribute__((aligned(8))) hn_f2;
 
+#ifdef HN_A_ELEMENTS
+typedef i64 place_t;
+#else
+typedef i32 place_t; /* A has less than 2^31 chunks */
+#endif
+
 typedef struct loader {
   const u8 *a, *b; /* of this product */
-  i64 row[ROWS_A]; /* chunk of the row's first tap (elements where HN_A_ELEMENTS); may lie before the image */
+  place_t row[ROWS_A]; /* chunk of the row's first tap (elements where HN_A_ELEMENTS); may lie before the image */
   i32 z[ROWS_A], y[ROWS_A], x[ROWS_A];
   u32 chunk;           /* of K, the thread's own in the tile that comes next */
   u32 c;               /* chunk within the tap */
   i32 dz, dy, dx;      /* the tap */
-  i64 tap;             /* chunks from the first tap */
+  i32 tap;             /* chunks from the first tap */
 } loader;
 
 HN_FN u32 place(u32 row, u32 chunk) { return row * 128 + ((chunk ^ (row & 7)) << 4); }
@@ -64,8 +70,8 @@ HN_FN u32 place_line(u32 k, u32 chunk) {
 
 #ifndef HN_ONE_TAP
 HN_FN void set_tap(const hn_product_args *p, loader *l) {
-  l->tap = (((i64)(l->dz * p->dilation_z) * p->in_y + l->dy * p->dilation_y) * p->in_x + l->dx * p->dilation_x) *
-           (p->pixel / CHUNK);
+  l->tap = ((l->dz * p->dilation_z * p->in_y + l->dy * p->dilation_y) * p->in_x + l->dx * p->dilation_x) *
+           (i32)(p->pixel / CHUNK);
 }
 #endif
 
@@ -83,7 +89,7 @@ HN_FN void begin_rows(const hn_product_args *p, loader *l, u32 m0, u32 first) {
 #ifdef HN_A_ELEMENTS
     l->row[i] = at;
 #else
-    l->row[i] = at / CHUNK;
+    l->row[i] = (i32)(at / CHUNK);
 #endif
     if (!in) l->y[i] = -0x40000000; /* outside for every tap */
   }
@@ -145,11 +151,14 @@ HN_FN void load_tile(const hn_product_args *p, loader *l, u8 *stage, u32 n0) {
 #else
 #ifdef HN_ONE_TAP
     bool in = in_k && l->y[i] >= 0;
-    i64 at = l->row[i] + l->chunk;
+    i64 at = l->row[i] + (i32)l->chunk;
 #else
-    i32 z = l->z[i] + l->dz * p->dilation_z, y = l->y[i] + l->dy * p->dilation_y, x = l->x[i] + l->dx * p->dilation_x;
-    bool in = in_k && (u32)z < (u32)p->in_z && (u32)y < (u32)p->in_y && (u32)x < (u32)p->in_x;
-    i64 at = l->row[i] + l->tap + l->c;
+    i32 y = l->y[i] + l->dy * p->dilation_y, x = l->x[i] + l->dx * p->dilation_x;
+    bool in = in_k && (u32)y < (u32)p->in_y && (u32)x < (u32)p->in_x;
+#ifndef HN_PLANE
+    in = in && (u32)(l->z[i] + l->dz * p->dilation_z) < (u32)p->in_z;
+#endif
+    i64 at = l->row[i] + l->tap + (i32)l->c;
 #endif
     hn_cp_async16(stage + place(r, j), l->a + (in ? at << 4 : 0), in ? 16 : 0);
 #endif
@@ -246,6 +255,8 @@ HN_KERNEL_BOUNDS(product_mma, hn_product_args, args, THREADS, BLOCKS) {
   float acc[TM][TN][4];
   HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) HN_UNROLL for (u32 e = 0; e < 4; e++)
       acc[i][k][e] = 0;
+  HN_GRID_GO();
+  HN_GRID_WAIT();
   for (u32 s = 0; s < STAGES - 1; s++) {
     if (s < count) load_tile(p, &l, shared + s * STAGE_BYTES, n0);
     hn_cp_async_commit();
