@@ -10,11 +10,6 @@
 
 enum { TASK_BYTES = 64 * 1024 };
 
-int32_t hn_move_element(hone_dtype dtype) {
-  const size_t size = hone_dtype_size(dtype);
-  return dtype != HONE_DTYPE_STRING && (size == 1 || size == 2 || size == 4 || size == 8) ? (int32_t)size : 0;
-}
-
 /* Puts dimension i at place `to`, keeping the order of the others. */
 static void place_dim(hn_nest *nest, int32_t i, int32_t to) {
   const int64_t dim = nest->dim[i], d = nest->stride[0][i], s = nest->stride[1][i];
@@ -66,19 +61,21 @@ void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *d
   move->tasks = outer * move->chunks;
 }
 
-hn_move_side hn_move_side_of(uint32_t tensor, const hone_tensor_desc *desc) {
-  hn_move_side side = {.tensor = tensor};
-  for (int32_t i = 0; i < desc->rank; i++) side.stride[i] = desc->stride[i];
-  return side;
-}
+/* Counts moves, and writes them when there is a blob. */
+typedef struct builder {
+  hn_boxes boxes;
+  hn_moves *out; /* NULL: count only */
+  uint32_t n;
+  double short_runs; /* contiguous runs below 256 bytes, for the cost */
+} builder;
 
-void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim,
-                  const hn_move_side *dst, const hn_move_side *src) {
+static void add_move(hn_boxes *self, const hn_box *box) {
+  builder *b = (builder *)self;
   hn_move m;
-  hn_move_plan(&m, element, rank, dim, dst->stride, src->stride);
-  m.in = src->tensor, m.in_at = src->at, m.out = dst->tensor, m.out_at = dst->at;
+  hn_move_plan(&m, box->element, box->rank, box->dim, box->dst.stride, box->src.stride);
+  m.in = box->src.tensor, m.in_at = box->src.at, m.out = box->dst.tensor, m.out_at = box->dst.at;
   if (b->out) b->out->move[b->n] = m;
-  const int64_t run = m.nest.dim[m.nest.rank - 1] * element;
+  const int64_t run = m.nest.dim[m.nest.rank - 1] * box->element;
   if (m.kind == HN_MOVE_ELEMENTS)
     b->short_runs += (double)hn_nest_count(&m.nest) * 0.2;
   else if ((m.kind == HN_MOVE_BLOCKS || m.kind == HN_MOVE_FILL) && run < 256)
@@ -86,49 +83,41 @@ void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int6
   b->n++;
 }
 
-bool hn_moves_check(const hone_step *step, int32_t *element, hone_reason *why) {
-  const hone_tensor_desc *x = &step->input[0].desc;
-  *element = hn_move_element(x->dtype);
-  if (!*element) return hn_refuse(why, "%s elements are not moved as plain bits", hone_dtype_name(x->dtype));
-  if (step->n_epilogue) return hn_refuse(why, "a move has no epilogue");
-  for (uint32_t i = 0; i < step->n_outputs; i++) {
-    const hone_tensor_desc *y = &step->output[i].desc;
-    if (y->dtype != x->dtype)
-      return hn_refuse(why, "output %u is %s, the input %s", i, hone_dtype_name(y->dtype),
-                       hone_dtype_name(x->dtype));
-    if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of output %u are not known", i);
-  }
-  return hone_desc_known(x) ? true : hn_refuse(why, "dimensions of the input are not known");
+bool hn_moves_accepts(hn_boxes_build build, const hone_step *step, hone_reason *why) {
+  builder b = {.boxes.add = add_move};
+  return build(step, &b.boxes, why);
 }
 
-double hn_moves_cost(hn_moves_build build, const hone_step *step, const hone_machine *machine) {
-  hn_moves_builder b = {0};
+double hn_moves_cost(hn_boxes_build build, const hone_step *step, const hone_machine *machine) {
+  builder b = {.boxes.add = add_move};
   double bytes = 0;
-  if (!build(step, &b, NULL)) return 1e9;
+  if (!build(step, &b.boxes, NULL)) return 1e9;
   for (uint32_t i = 0; i < step->n_outputs; i++)
     bytes += 2.0 * (double)hone_desc_bytes(&step->output[i].desc);
   return hn_step_seconds(machine, 0, bytes, 1) +
          b.short_runs * 5e-9 / (machine->threads > 0 ? machine->threads : 1);
 }
 
-hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need,
+hone_status hn_moves_need(hn_boxes_build build, const hone_step *step, hone_tactic_need *need,
                           hone_error *error) {
-  hn_moves_builder b = {0};
+  builder b = {.boxes.add = add_move};
   hone_reason why = {""};
-  if (!build(step, &b, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!build(step, &b.boxes, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
   need->blob_bytes = sizeof(hn_moves) + b.n * sizeof(hn_move);
   need->workspace_bytes = 0;
   return HONE_OK;
 }
 
-hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine,
+hone_status hn_moves_prepack(hn_boxes_build build, const hone_step *step, const hone_machine *machine,
                              void *blob, hone_error *error) {
-  hn_moves_builder b = {.out = blob};
+  builder b = {.boxes.add = add_move, .out = blob};
   hone_reason why = {""};
   b.out->isa = hn_isa_of(machine->isa);
-  b.out->fill = 0;
-  if (!build(step, &b, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!build(step, &b.boxes, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
   b.out->n = b.n;
+  b.out->fill = b.boxes.fill;
   return HONE_OK;
 }
 
@@ -240,7 +229,7 @@ hone_status hn_moves_run(const hone_step_run *run, hone_error *error) {
   (void)error;
   for (uint32_t i = 0; i < list->n; i++) {
     const hn_move *m = &list->move[i];
-    const unsigned char *src = m->in == HN_MOVE_ZERO ? (const unsigned char *)&list->fill : run->in[m->in];
+    const unsigned char *src = m->in == HN_BOX_FILL ? (const unsigned char *)&list->fill : run->in[m->in];
     job j = {m, hn_transpose_find(list->isa), src + m->in_at * m->element,
              (unsigned char *)run->out[m->out] + m->out_at * m->element, 1};
     if (m->tasks == 0) continue;

@@ -6,8 +6,8 @@
 
 #include <hone/plugin.h>
 
-#include "base/nest.h"
 #include "backends/cpu/kernel.h"
+#include "optimize/lower/boxes.h"
 
 typedef enum hn_move_kind {
   HN_MOVE_BLOCKS,       /* runs of bytes that are contiguous on both sides */
@@ -20,14 +20,12 @@ typedef enum hn_move_kind {
 
 typedef struct hn_move {
   int32_t kind, element; /* bytes of an element: 1, 2, 4 or 8 */
-  uint32_t in, out;      /* indices into the step's tensors; in == HN_MOVE_ZERO: see hn_moves_fill */
+  uint32_t in, out;      /* indices into the step's tensors; in == HN_BOX_FILL: hn_moves.fill */
   int64_t in_at, out_at; /* first element */
   hn_nest nest; /* operand 0: destination, 1: source; for MATRIX the last two dimensions are (cols, rows) */
   int64_t chunk, chunks; /* the split dimension is cut into chunks of this size */
   int64_t tasks;
 } hn_move;
-
-#define HN_MOVE_ZERO 0xffffffffu
 
 /* Plans a move over `dim` with strides in elements. */
 void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *dim, const int64_t *dst_stride,
@@ -37,47 +35,23 @@ void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *d
 typedef struct hn_moves {
   hn_isa isa;
   uint32_t n;
-  uint64_t fill; /* bits of the element that HN_MOVE_ZERO moves write */
+  uint64_t fill; /* bits of the element that HN_BOX_FILL moves write */
   hn_move move[];
 } hn_moves;
 
-/* What a tactic's build function fills: counts moves, and writes them when there is a blob. */
-typedef struct hn_moves_builder {
-  hn_moves *out; /* NULL: count only */
-  uint32_t n;
-  double short_runs; /* contiguous runs below 256 bytes, for the cost */
-} hn_moves_builder;
-
-/* One side of a move: tensor index, first element, strides in elements. */
-typedef struct hn_move_side {
-  uint32_t tensor;
-  int64_t at;
-  int64_t stride[HN_NEST_RANK];
-} hn_move_side;
-
-/* Whole tensor as a side. */
-hn_move_side hn_move_side_of(uint32_t tensor, const hone_tensor_desc *desc);
-void hn_moves_add(hn_moves_builder *b, int32_t element, int32_t rank, const int64_t *dim,
-                  const hn_move_side *dst, const hn_move_side *src);
-
-/* Checks what all moves need: dtypes of input 0 and the outputs equal and of a size that moves, dimensions
- * known, no epilogue. Sets *element. */
-bool hn_moves_check(const hone_step *step, int32_t *element, hone_reason *why);
-
-typedef bool (*hn_moves_build)(const hone_step *step, hn_moves_builder *b, hone_reason *why);
-double hn_moves_cost(hn_moves_build build, const hone_step *step, const hone_machine *machine);
-hone_status hn_moves_need(hn_moves_build build, const hone_step *step, hone_tactic_need *need,
+bool hn_moves_accepts(hn_boxes_build build, const hone_step *step, hone_reason *why);
+double hn_moves_cost(hn_boxes_build build, const hone_step *step, const hone_machine *machine);
+hone_status hn_moves_need(hn_boxes_build build, const hone_step *step, hone_tactic_need *need,
                           hone_error *error);
-hone_status hn_moves_prepack(hn_moves_build build, const hone_step *step, const hone_machine *machine,
+hone_status hn_moves_prepack(hn_boxes_build build, const hone_step *step, const hone_machine *machine,
                              void *blob, hone_error *error);
 hone_status hn_moves_run(const hone_step_run *run, hone_error *error);
 
-/* Defines the tactic `nm` for the anchor `op` from the function `build` of the file. */
-#define HN_MOVES_TACTIC(nm, op)                                                                              \
+/* Defines the tactic `nm` for the anchor `op` from the function that reads its boxes. */
+#define HN_MOVES_TACTIC(nm, op, build)                                                                       \
   static bool accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {                \
-    hn_moves_builder b = {0};                                                                                \
     (void)machine;                                                                                           \
-    return build(step, &b, why);                                                                             \
+    return hn_moves_accepts(build, step, why);                                                               \
   }                                                                                                          \
   static double cost(const hone_step *step, const hone_machine *machine) {                                   \
     return hn_moves_cost(build, step, machine);                                                              \
@@ -101,8 +75,5 @@ hone_status hn_moves_run(const hone_step_run *run, hone_error *error);
                                                   .need = need,                                              \
                                                   .prepack = prepack,                                        \
                                                   .run = hn_moves_run}
-
-/* 1, 2, 4 or 8; 0 for what cannot be moved as plain bits (strings). */
-int32_t hn_move_element(hone_dtype dtype);
 
 #endif

@@ -18,7 +18,7 @@ static bool describe(const hone_step *s, shape *g, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc;
   int32_t element;
   memset(g, 0, sizeof *g);
-  if (!hn_moves_check(s, &element, why)) return false;
+  if (!hn_boxes_check(s, &element, why)) return false;
   if (!hone_desc_known(i)) return hn_refuse(why, "dimensions of the indices are not known");
   if (!is_row_major(x) || !is_row_major(i) || !is_row_major(&s->output[0].desc))
     return hn_refuse(why, "a tensor is not row-major");
