@@ -109,7 +109,8 @@ static hone_status log_error(hn_device *d, nvrtcProgram program, nvrtcResult r, 
 static hone_status compile(hn_device *d, const char *source, const char *name, const headers *h, void **cubin,
                            size_t *size, hone_error *error) {
   nvrtcProgram program = NULL;
-  nvrtcResult r = d->rtc.nvrtcCreateProgram(&program, source, name, h->n, h->text, h->name);
+  /* Not the file's own name: NVRTC takes a header of the program's name to be the program. */
+  nvrtcResult r = d->rtc.nvrtcCreateProgram(&program, source, "hone.cu", h->n, h->text, h->name);
   if (r != NVRTC_SUCCESS) return rtc_fail(d, r, "nvrtcCreateProgram", error);
   char arch[64];
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", d->target);
