@@ -394,8 +394,10 @@ static void scene_bad_text(answer *a) {
   /* Arguments of another size than the kernel's, and shapes that no device has. */
   MUST(hn_cuda_launch(&r.d->dry, &scale, &shape, "", 1, &a->error) == HONE_ERROR_INTERNAL);
   MUST(strstr(a->error.what, "bytes of arguments"));
-  static const hn_cuda_shape wrong[] = {
-      {{0, 1, 1}, 32, 0, 0}, {{1, 70000, 1}, 32, 0, 0}, {{1, 1, 1}, 2048, 0, 0}, {{1, 1, 1}, 32, 1 << 20, 0}};
+  static const hn_cuda_shape wrong[] = {{.grid = {0, 1, 1}, .threads = 32},
+                                        {.grid = {1, 70000, 1}, .threads = 32},
+                                        {.grid = {1, 1, 1}, .threads = 2048},
+                                        {.grid = {1, 1, 1}, .threads = 32, .shared = 1 << 20}};
   scale_args args = {0};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     MUST(hn_cuda_launch(&r.d->dry, &scale, &wrong[i], &args, sizeof args, &a->error) == HONE_ERROR_INTERNAL);
