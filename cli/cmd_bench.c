@@ -11,8 +11,25 @@ static int64_t batch_of(const cli_session *s) {
   return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
 }
 
+/* What a device with memory of its own took for itself; all 0 where there is none. */
+typedef struct device_times {
+  bool known;
+  hone_sample_stats steps; /* inputs resident */
+  double h2d_ms, d2h_ms;   /* medians */
+} device_times;
+
+static json_t *device_json(const cli_session *s, const device_times *d) {
+  if (!d->known) return json_null();
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device_ms", cli_real(d->steps.p50),
+                   "device_min_ms", cli_real(d->steps.min), "device_p95_ms", cli_real(d->steps.p95),
+                   "device_cv", cli_real(d->steps.cv), "device_fps",
+                   cli_real(1e3 * (double)batch_of(s) / d->steps.p50), "h2d_ms", cli_real(d->h2d_ms),
+                   "d2h_ms", cli_real(d->d2h_ms));
+}
+
 static json_t *document(const cli_args *args, const cli_session *s, const char *path,
-                        const hone_sample_stats *t, uint32_t warmups, const double *samples) {
+                        const hone_sample_stats *t, uint32_t warmups, const double *samples,
+                        const device_times *d) {
   uint64_t arena = 0, constants = 0, workspace = 0;
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
   json_t *raw = json_array();
@@ -23,30 +40,75 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes",
                              (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
-  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:o, s:s, s:o, s:o}",
-                   "latency_ms", latency, "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean),
-                   "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms",
-                   cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
-                   (json_int_t)batch_of(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups,
-                   "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
-                   cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision",
-                   cli_precision_name(args), "precision_auto", cli_precision_json(args, &s->precision),
-                   "version", hone_version(), "memory", memory, "samples_ms", raw);
+  return json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:o, s:s, s:o, s:o}",
+      "latency_ms", latency, "device_times", device_json(s, d), "throughput_fps",
+      cli_real(1e3 * (double)batch_of(s) / t->mean), "memory_peak_mb",
+      cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
+      (json_int_t)cli_threads(s, args), "batch", (json_int_t)batch_of(s), "runs", (json_int_t)t->count,
+      "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
+      cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision",
+      cli_precision_name(args), "precision_auto", cli_precision_json(args, &s->precision), "version",
+      hone_version(), "memory", memory, "samples_ms", raw);
 }
 
 static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
-                uint32_t warmups) {
+                uint32_t warmups, const device_times *d) {
   char rss[24];
   printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
          (long long)batch_of(s));
   printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
          t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
+  if (d->known)
+    printf("device      median %.3f ms for the steps, inputs in place (%.1f a second); %.3f ms inputs in, "
+           "%.3f ms "
+           "outputs back\n",
+           d->steps.p50, 1e3 * (double)batch_of(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
   printf("throughput  %.1f a second\n", 1e3 * (double)batch_of(s) / t->mean);
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
   printf("runs        %zu after %u warm-ups\n", t->count, warmups);
   return cli_flush();
+}
+
+static double median(double *v, uint32_t n) {
+  hone_sample_stats t;
+  return hone_stats_compute(v, n, &t) ? t.p50 : 0;
+}
+
+/* The same count of runs by the device's clock: whole ones for the copies, then the steps alone. */
+static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t runs, device_times *out,
+                                  hone_error *error) {
+  double *ms = calloc(runs, 3 * sizeof *ms);
+  *out = (device_times){0};
+  double h2d, steps, d2h, start = cli_now_ms();
+  hone_error none = {0};
+  if (!ms || hone_context_times(s->context, &h2d, &steps, &d2h, &none) == HONE_ERROR_UNSUPPORTED) {
+    free(ms);
+    return HONE_OK;
+  }
+  hone_status status = HONE_OK;
+  uint32_t copies = 0, n = 0;
+  for (; copies < runs && status == HONE_OK; copies++) {
+    if (copies && cli_remaining(start, args->max_seconds) <= 0) break;
+    status = cli_session_run(s, args, error);
+    if (status == HONE_OK) status = hone_context_times(s->context, &h2d, &steps, &d2h, error);
+    ms[runs + copies] = h2d * 1e3;
+    ms[2 * runs + copies] = d2h * 1e3;
+  }
+  for (; n < runs && status == HONE_OK; n++) {
+    if (n && cli_remaining(start, args->max_seconds) <= 0) break;
+    status = hone_context_repeat(s->context, &steps, error);
+    ms[n] = steps * 1e3;
+  }
+  if (status == HONE_OK) {
+    out->h2d_ms = median(ms + runs, copies);
+    out->d2h_ms = median(ms + 2 * runs, copies);
+    out->known = hone_stats_compute(ms, n, &out->steps);
+  }
+  free(ms);
+  return status;
 }
 
 /* Runs until the count or the time is reached; *done counts the samples. */
@@ -75,10 +137,12 @@ static int run(const cli_args *args) {
   cli_session s = {0};
   hone_error error = {0};
   hone_sample_stats stats;
+  device_times device = {0};
   int code = 0;
   double *samples = calloc(runs, sizeof *samples);
   hone_status status = samples ? cli_session_open(&s, args, path, &error) : HONE_ERROR_MEMORY;
   if (status == HONE_OK) status = measure(&s, args, samples, warmups, runs, &done, &error);
+  if (status == HONE_OK) status = measure_device(&s, args, runs, &device, &error);
   if (!samples)
     code = cli_error(HONE_ERROR_MEMORY, "out of memory for %u samples", runs);
   else if (status != HONE_OK)
@@ -86,9 +150,9 @@ static int run(const cli_args *args) {
   else if (!hone_stats_compute(samples, done, &stats))
     code = cli_error(HONE_ERROR_MEMORY, "out of memory");
   else if (args->json)
-    code = cli_print_json(document(args, &s, path, &stats, warmups, samples));
+    code = cli_print_json(document(args, &s, path, &stats, warmups, samples, &device));
   else
-    code = text(args, &s, path, &stats, warmups);
+    code = text(args, &s, path, &stats, warmups, &device);
   free(samples);
   cli_session_close(&s);
   return code;
@@ -102,12 +166,14 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_bench = {"bench",
-                                   "MODEL",
-                                   "measure latency, throughput and memory",
-                                   "--max-seconds ends measuring early, with the runs that finished. "
-                                   "memory_peak_mb is the peak resident set in MiB.",
-                                   options,
-                                   1,
-                                   1,
-                                   run};
+const cli_command cli_cmd_bench = {
+    "bench",
+    "MODEL",
+    "measure latency, throughput and memory",
+    "--max-seconds ends measuring early, with the runs that finished. "
+    "memory_peak_mb is the peak resident set in MiB. On a GPU the steps are also timed by its own\n"
+    "clock, on inputs that lie there already (device_times).",
+    options,
+    1,
+    1,
+    run};

@@ -358,6 +358,24 @@ void hone_context_cancel(hone_context *c) {
 
 uint64_t hone_context_peak(const hone_context *c) { return c ? hn_context_peak(c->context) : 0; }
 
+static hone_status apart(const hone_context *c, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "a context is needed");
+  const hn_backend *b = c->plan->plan->backend;
+  if (b->asynchronous) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_UNSUPPORTED, "device %s has no clock of its own", b->name);
+}
+
+hone_status hone_context_times(const hone_context *c, double *h2d, double *steps, double *d2h,
+                               hone_error *error) {
+  hone_status status = apart(c, error);
+  return status == HONE_OK ? hn_context_times(c->context, h2d, steps, d2h, error) : status;
+}
+
+hone_status hone_context_repeat(hone_context *c, double *seconds, hone_error *error) {
+  hone_status status = apart(c, error);
+  return status == HONE_OK ? hn_context_repeat(c->context, seconds, error) : status;
+}
+
 hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record needs a context");
   c->facts = facts;

@@ -462,13 +462,10 @@ static hone_status cut(hn_context *c, hone_error *error) {
   return capture(c, error);
 }
 
-/* Inputs to the device, the pieces in order, outputs back. */
-static hone_status run_remote(hn_context *c, hone_error *error) {
+/* The pieces in order. */
+static hone_status run_pieces(hn_context *c, bool whole, hone_error *error) {
   const hn_plan *p = c->plan;
-  const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
-  hone_status status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
-  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->given, error);
-  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  hone_status status = HONE_OK;
   for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
     const piece *x = &c->pieces[i];
     if (x->host) { /* it reads what the device has copied */
@@ -485,6 +482,17 @@ static hone_status run_remote(hn_context *c, hone_error *error) {
       for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
         status = run_one(c, k, error);
   }
+  return status;
+}
+
+/* Inputs to the device, the pieces in order, outputs back. */
+static hone_status run_remote(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
+  hone_status status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
+  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->given, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  if (status == HONE_OK) status = run_pieces(c, whole, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_D2H, -1, error);
   if (status == HONE_OK) status = hn_remote_take(p, &c->remote, c->tensor, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
@@ -545,6 +553,23 @@ hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, do
                              hone_error *error) {
   *h2d = *infer = *d2h = 0;
   return c->apart ? hn_remote_times(c->plan, &c->remote, h2d, infer, d2h, error) : HONE_OK;
+}
+
+hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error) {
+  const hn_plan *p = c->plan;
+  hn_event *from = c->remote.mark[HN_MARK_GIVEN], *to = c->remote.mark[HN_MARK_DONE];
+  *seconds = 0;
+  if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
+  drop_all_heap(c);
+  hn_arena_free(&c->keep);
+  c->budget = (hn_budget){.cancel = &c->cancel};
+  hone_status status = p->backend->event_record(p->device, c->remote.queue, from, error);
+  if (status == HONE_OK) status = run_pieces(c, !c->watch, error);
+  if (status == HONE_OK) status = p->backend->event_record(p->device, c->remote.queue, to, error);
+  hone_error other = {0};
+  hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  if (status == HONE_OK) status = synced;
+  return status == HONE_OK ? p->backend->event_seconds(p->device, from, to, seconds, error) : status;
 }
 
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }

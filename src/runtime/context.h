@@ -24,6 +24,9 @@ const hone_tensor *hn_context_output(const hn_context *context, uint32_t i);
  * device shares the host's memory. */
 hone_status hn_context_times(const hn_context *context, double *h2d, double *infer, double *d2h,
                              hone_error *error);
+/* Of such devices: the steps of the last run once more, on the inputs that lie there, by the device's clock.
+ */
+hone_status hn_context_repeat(hn_context *context, double *seconds, hone_error *error);
 void hn_context_cancel(hn_context *context);
 uint64_t hn_context_peak(const hn_context *context);
 
