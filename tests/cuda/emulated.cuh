@@ -16,9 +16,9 @@ static hn_emu_thread *hn_emu_now;
 static hn_emu_block hn_emu_block_now;
 extern unsigned char __start_hn_shared[] __attribute__((weak, visibility("hidden")));
 extern unsigned char __stop_hn_shared[] __attribute__((weak, visibility("hidden")));
-extern const hn_emu_module hn_emu_module;
-const hn_emu_module hn_emu_module = {&hn_emu, &hn_emu_now, &hn_emu_block_now, __start_hn_shared,
-                                     __stop_hn_shared};
+extern const hn_emu_module hn_emu_text;
+const hn_emu_module hn_emu_text = {&hn_emu, &hn_emu_now, &hn_emu_block_now, __start_hn_shared,
+                                   __stop_hn_shared};
 
 #define threadIdx (hn_emu_now->index)
 #define blockIdx (hn_emu_block_now.index)
@@ -104,12 +104,12 @@ HN_FN float __uint_as_float(u32 u) { return hn_from_bits(u); }
 HN_FN int __float_as_int(float f) { return (int)hn_bits(f); }
 HN_FN float __int_as_float(int i) { return hn_from_bits((u32)i); }
 HN_FN float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-HN_FN float __expf(float x) { return expf(x); }
-HN_FN float __logf(float x) { return logf(x); }
-HN_FN float __sinf(float x) { return sinf(x); }
-HN_FN float __cosf(float x) { return cosf(x); }
-HN_FN float __powf(float x, float y) { return powf(x, y); }
-HN_FN float __exp10f(float x) { return powf(10, x); }
+#define __expf(x) expf(x)
+#define __logf(x) logf(x)
+#define __sinf(x) sinf(x)
+#define __cosf(x) cosf(x)
+#define __powf(x, y) powf(x, y)
+#define __exp10f(x) powf(10, x)
 HN_FN float __fdividef(float x, float y) { return x / y; }
 HN_FN float __frcp_rn(float x) { return 1.0f / x; }
 HN_FN float __fsqrt_rn(float x) { return sqrtf(x); }

@@ -41,7 +41,7 @@ typedef struct hn_emu_entry { /* symbol hn_entry_NAME */
   unsigned max_threads;
 } hn_emu_entry;
 
-typedef struct hn_emu_module { /* symbol hn_emu_module */
+typedef struct hn_emu_module { /* symbol hn_emu_text */
   const hn_emu_api **api;
   hn_emu_thread **now;
   hn_emu_block *block;

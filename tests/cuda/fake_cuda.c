@@ -364,7 +364,7 @@ API cuModuleLoadData(CUmodule *module, const void *image) {
     if ((n = write(m->fd, (const char *)image + done, bytes - done)) <= 0) break;
   /* The file stays open as long as the module, so that no other gets its name. */
   m->library = done == bytes ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-  m->emu = m->library ? dlsym(m->library, "hn_emu_module") : NULL;
+  m->emu = m->library ? dlsym(m->library, "hn_emu_text") : NULL;
   if (!m->emu) {
     if (m->library) dlclose(m->library);
     close(m->fd);

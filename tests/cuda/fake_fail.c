@@ -20,13 +20,12 @@ typedef struct rule {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rule rules[32];
 static size_t count;
-static bool read_it;
+static char as_read[2048]; /* the list that the rules are from */
 
-static void read_rules(void) {
-  const char *p = getenv("HONE_FAKE_FAIL");
-  read_it = true;
+static void read_rules(const char *p) {
+  snprintf(as_read, sizeof as_read, "%s", p);
   count = 0;
-  while (p && *p && count < sizeof rules / sizeof *rules) {
+  while (*p && count < sizeof rules / sizeof *rules) {
     rule *r = &rules[count];
     memset(r, 0, sizeof *r);
     const size_t all = strcspn(p, ","), name = strcspn(p, ":,");
@@ -49,7 +48,8 @@ static void read_rules(void) {
 bool fake_fails(const char *function, int *code, char *text, size_t size) {
   bool fails = false;
   pthread_mutex_lock(&lock);
-  if (!read_it) read_rules();
+  const char *list = getenv("HONE_FAKE_FAIL");
+  if (strcmp(list ? list : "", as_read)) read_rules(list ? list : "");
   for (size_t i = 0; i < count; i++) {
     rule *r = &rules[i];
     if (strcmp(r->function, function)) continue;
@@ -65,7 +65,7 @@ bool fake_fails(const char *function, int *code, char *text, size_t size) {
 
 void fake_fail_reset(void) {
   pthread_mutex_lock(&lock);
-  read_it = false;
+  as_read[0] = 0, count = 0;
   pthread_mutex_unlock(&lock);
 }
 

@@ -11,7 +11,7 @@
 
 /* Counts a call of the function; true when this one has to fail. *code is left alone where the list has none. */
 bool fake_fails(const char *function, int *code, char *text, size_t size);
-/* Forgets all counts; the list is read anew. */
+/* Forgets all counts. A list that has changed is noticed without. */
 void fake_fail_reset(void);
 /* Hides the symbols of HONE_FAKE_MISSING; to be called from the library's constructor. */
 void fake_hide_missing(void);

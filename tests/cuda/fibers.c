@@ -85,7 +85,6 @@ static void give_stack(emu_worker *w, emu_stack *s) {
 
 static void *fresh_sp(emu_worker *w, const emu_stack *s) {
   void **sp = (void **)s->top;
-  *--sp = NULL; /* keeps the stack aligned at the call */
   *--sp = (void *)emu_fiber_entry;
   for (int i = 0; i < 6; i++) *--sp = NULL;
   sp[4] = w; /* rbx */

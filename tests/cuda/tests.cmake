@@ -21,4 +21,11 @@ if(HONE_CUDA_HEADERS AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endfunction()
   hone_fake(fakecuda fake_cuda.c fake_queue.c fake_memory.c fake_fail.c fibers.c collectives.c)
   hone_fake(fakenvrtc fake_nvrtc.c fake_fail.c)
+  set(HONE_FAKE_ENVIRONMENT HONE_LIBCUDA=$<TARGET_FILE:fakecuda> HONE_LIBNVRTC=$<TARGET_FILE:fakenvrtc>
+    HONE_KERNEL_CACHE=off HONE_TUNE_CACHE=off)
+
+  hone_test(test_emulated test_emulated.c)
+  add_dependencies(test_emulated fakecuda fakenvrtc)
+  target_include_directories(test_emulated SYSTEM PRIVATE ${HONE_CUDA_HEADERS})
+  target_compile_definitions(test_emulated PRIVATE FAKE_CUDA="$<TARGET_FILE:fakecuda>" FAKE_NVRTC="$<TARGET_FILE:fakenvrtc>")
 endif()
