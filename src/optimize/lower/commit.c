@@ -46,7 +46,9 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
   d.step.cost.bytes = hn_step_tensor_bytes(&d.in[0]) + hn_step_tensor_bytes(&d.out[0]);
   hn_str why = {0};
   hn_estimate estimate = {0};
-  const hone_tactic_desc *tactic = copy ? NULL : hn_choose_tactic(p, &d.step, &estimate, &why);
+  const bool host =
+      p->backend->asynchronous && !t->desc.device && !copy; /* out of the heap: to a fixed place */
+  const hone_tactic_desc *tactic = copy || host ? NULL : hn_choose_tactic(p, &d.step, &estimate, &why);
   hone_status status = HONE_OK;
   if (!copy && !tactic && t->desc.device)
     status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "nothing on device %s rewrites a %s tensor: %s",
@@ -89,8 +91,16 @@ static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *erro
   hn_plan *p = l->plan;
   uint32_t *s = hn_slots_of(l, v), root = hn_slot_root(p, s[HN_HOST]);
   if (p->slots.ptr[root].place != HN_PLACE_INPUT) {
-    if (p->slots.ptr[root].place == HN_PLACE_HEAP || v->desc.dtype == HONE_DTYPE_STRING)
-      return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' has no fixed place to be copied from", v->name);
+    if (!hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' cannot be copied to the device", v->name);
+    if (p->slots.ptr[root].place == HN_PLACE_HEAP) {
+      hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_HOST);
+      const uint32_t fixed = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
+      if (fixed == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+      hone_status status = rewrite(l, s[HN_HOST], fixed, error);
+      if (status != HONE_OK) return status;
+      s[HN_HOST] = fixed;
+    }
     return forward(l, v, HN_HOST, HN_ROW, error);
   }
   uint32_t *staged = &l->staged[p->slots.ptr[root].input];
