@@ -6,6 +6,43 @@ static json_t *level(const char *name, double value, const char *unit) {
                    "unit", unit);
 }
 
+/* What of an accelerator is here, or in one line what is missing. */
+static void print_accelerator(const char *device) {
+  hone_device_info i;
+  hone_error error = {0};
+  char why[1200];
+  if (hone_device_about(device, &i, &error) != HONE_OK) {
+    hone_error_format(&error, why, sizeof why);
+    printf("\n%s: %s\n", device, why);
+    return;
+  }
+  printf("\n%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
+         i.machine.processors, (double)i.memory_free * 1e-9, (double)i.memory_bytes * 1e-9);
+  printf("%s, %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? ", " : "", i.libraries);
+  printf("by its clocks: f32 %.0f, tf32 %.0f, f16 %.0f TFLOP/s, memory %.2f TB/s; a block has %zu KB of "
+         "shared memory, "
+         "L2 %.0f MB\n",
+         i.machine.peak_flops * 1e-12, i.machine.tf32_flops * 1e-12, i.machine.half_flops * 1e-12,
+         i.machine.dram_bytes * 1e-12, i.machine.shared_bytes >> 10, (double)i.machine.l2 / (1 << 20));
+}
+
+static json_t *json_accelerator(const char *device) {
+  hone_device_info i;
+  hone_error error = {0};
+  char why[1200];
+  if (hone_device_about(device, &i, &error) != HONE_OK) {
+    hone_error_format(&error, why, sizeof why);
+    return json_pack("{s:s, s:s}", "device", device, "missing", why);
+  }
+  return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device,
+                   "name", i.name, "driver", i.driver, "compiler", i.compiler, "libraries", i.libraries,
+                   "arch", (int)i.machine.arch, "multiprocessors", (int)i.machine.processors, "memory_bytes",
+                   cli_real((double)i.memory_bytes), "memory_free", cli_real((double)i.memory_free),
+                   "clock_f32_flops", cli_real(i.machine.peak_flops), "clock_tf32_flops",
+                   cli_real(i.machine.tf32_flops), "clock_f16_flops", cli_real(i.machine.half_flops),
+                   "clock_memory_bytes_per_s", cli_real(i.machine.dram_bytes));
+}
+
 static int run(const cli_args *args) {
   hone_error error = {0};
   hone_roofs r;
@@ -21,11 +58,11 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
     json_array_append_new(roofs, level("DRAM", r.dram_gbs, "GB/s"));
-    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:b}", "device", "cpu", "name", r.cpu,
-                                    "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
+    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:b, s:[o]}", "device", "cpu", "name",
+                                    r.cpu, "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
                                     r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(),
-                                    "others_share", cli_real(r.others), "quiet",
-                                    r.others <= HONE_ROOFS_QUIET));
+                                    "others_share", cli_real(r.others), "quiet", r.others <= HONE_ROOFS_QUIET,
+                                    "accelerators", json_accelerator("cuda")));
   }
   printf("%s, %u threads\n\n", r.cpu, r.threads);
   printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
@@ -42,6 +79,7 @@ static int run(const cli_args *args) {
   if (r.dram_gbs > 0)
     printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
            r.f32_gflops / r.dram_gbs);
+  print_accelerator("cuda");
   return cli_flush();
 }
 

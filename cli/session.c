@@ -179,6 +179,13 @@ static hone_prefer prefer(const cli_args *args) {
   return args->prefer && strcmp(args->prefer, "memory") == 0 ? HONE_PREFER_MEMORY : HONE_PREFER_SPEED;
 }
 
+/* What the device had to put right while it got ready. */
+static void note_warnings(const cli_session *s) {
+  char text[2000];
+  hone_engine_warnings(s->engine, text, sizeof text);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) cli_note("warning: %s", line);
+}
+
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
   if (s->saved) {
     fail(error, HONE_ERROR_USAGE, "a saved plan cannot be planned anew");
@@ -212,6 +219,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
   if (status == HONE_OK) cli_cancellable(s->context);
+  note_warnings(s);
   return status;
 }
 
@@ -274,6 +282,7 @@ static hone_status open_saved(cli_session *s, const cli_args *args, const char *
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
   if (status == HONE_OK) cli_cancellable(s->context);
+  note_warnings(s);
   s->load_ms = cli_now_ms() - start;
   return status;
 }

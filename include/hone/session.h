@@ -32,11 +32,16 @@ HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
+/* What went wrong on the engine's device since the last call and was put right (a damaged kernel cache), one
+ * a line, into buf; "" for nothing. */
+HONE_API void hone_engine_warnings(hone_engine *engine, char *buf, size_t size);
+
 /* An accelerator, as it is without an engine. */
 typedef struct hone_device_info {
-  char name[128];    /* "NVIDIA H200" */
-  char driver[64];   /* "CUDA 13.0": what the driver offers */
-  char compiler[64]; /* "NVRTC 13.0" */
+  char name[128];     /* "NVIDIA H200" */
+  char driver[64];    /* "CUDA 13.0": what the driver offers */
+  char compiler[64];  /* "NVRTC 13.0" */
+  char libraries[96]; /* those that offer tactics: "cuDNN 9.14, cuBLASLt 13.1"; "" for none */
   uint64_t memory_bytes, memory_free;
   hone_machine machine;
 } hone_device_info;

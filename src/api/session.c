@@ -82,6 +82,11 @@ void hone_engine_destroy(hone_engine *e) {
   hn_free(e);
 }
 
+void hone_engine_warnings(hone_engine *e, char *buf, size_t size) {
+  if (size) buf[0] = 0;
+  if (e && e->backend->warnings) e->backend->warnings(e->device, buf, size);
+}
+
 uint32_t hone_engine_tuned(const hone_engine *e, const char **file, const char **warning) {
   if (file) *file = e ? e->tuned_source.path : "";
   if (warning) *warning = e ? e->tuned_source.warning : "";

@@ -51,6 +51,23 @@ static hone_status cut(hn_context *c, hone_error *error);
 /* Bytes from one lane's workspace to the next one's. */
 static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
 
+/* Names the tensor that takes the most. */
+static hone_status no_activations(const hn_plan *p, hone_error *error) {
+  const hn_slot *most = NULL;
+  char purpose[200] = "a context's activations";
+  for (size_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i];
+    if (s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && (!most || s->bytes > most->bytes)) most = s;
+  }
+  if (most && most->value && most->value->name)
+    snprintf(purpose, sizeof purpose, "a context's activations (the largest is '%.80s', %llu bytes)",
+             most->value->name, (unsigned long long)most->bytes);
+  hone_status status =
+      hn_no_memory(p->backend, p->device, p->arena_bytes + p->workspace_bytes, purpose, error);
+  if (status == HONE_ERROR_MEMORY) hn_error_hint(error, "use a smaller batch or shape");
+  return status;
+}
+
 hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
   *out = NULL;
   hone_status status = HONE_OK;
@@ -75,8 +92,7 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
-    status = hn_fail_memory(error, p->arena_bytes + p->workspace_bytes, "a context's activations");
-    hn_error_hint(error, "use a smaller batch or shape");
+    status = no_activations(p, error);
     goto done;
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {

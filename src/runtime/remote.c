@@ -33,7 +33,7 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
     if (!block[i].bytes) continue;
     *block[i].at =
         block[i].host ? b->alloc_host(p->device, block[i].bytes) : b->alloc(p->device, block[i].bytes);
-    if (!*block[i].at) return hn_fail_memory(error, block[i].bytes, block[i].what);
+    if (!*block[i].at) return hn_no_memory(b, p->device, block[i].bytes, block[i].what, error);
   }
   for (int i = 0; i < HN_MARKS; i++)
     if ((status = b->event_open(p->device, &r->mark[i], error)) != HONE_OK) return status;

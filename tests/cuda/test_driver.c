@@ -638,6 +638,8 @@ static void scene_no_memory(answer *a) {
   b->memory(d, &m);
   MUST(m.used == (uint64_t)n << 23 && m.free < (uint64_t)8 << 20);
   for (int i = 0; i < n; i++) b->free(d, p[i]);
+  MUST(hn_no_memory(b, d, 123456789, "a cat", &a->error) == HONE_ERROR_MEMORY);
+  MUST(strstr(a->error.what, "123456789 bytes for a cat") && strstr(a->error.what, "of 0.10 GB free"));
   /* Blocks that were kept make room for one that none of them is large enough for. */
   void *large = b->alloc(d, (size_t)(n - 1) << 23);
   MUST(large);
@@ -658,11 +660,13 @@ static void scene_fault(answer *a) {
   hone_error e = {0}, again = {0};
   rig_open(&r, a);
   MUST_OK(to_device(&r, &a->error));
-  MUST_OK(launch(&r, &scale, r.x, r.y, 3, &a->error));
+  /* A real GPU is given a real fault. */
+  MUST_OK(launch(&r, &scale, r.x, fake() ? (void *)r.y : (void *)(uintptr_t)16, 3, &a->error));
   MUST(b->sync(r.d, r.q, &e) == HONE_ERROR_DEVICE);
   MUST(to_device(&r, &again) == HONE_ERROR_DEVICE);
   MUST(strcmp(again.what, e.what) == 0);
   MUST(b->alloc(r.d, 100) == NULL);
+  MUST(hn_no_memory(b, r.d, 100, "this", &again) == HONE_ERROR_DEVICE);
   rig_close(&r);
   if (fake()) work(a); /* a new context */
   a->error = e;
@@ -670,7 +674,6 @@ static void scene_fault(answer *a) {
 
 static void test_fault(void **state) {
   (void)state;
-  NEEDS_FAKE();
   answer a = PLAY(scene_fault, "HONE_FAKE_FAIL=kernel:1");
   EXPECT(a, HONE_ERROR_DEVICE, "cuStreamSynchronize", "context is lost", "cuda:0");
   assert_int_equal(hone_status_exit_code(a.error.status), 6);

@@ -107,4 +107,9 @@ typedef struct hn_backend {
   void (*warnings)(hn_device *device, char *buf, size_t size);
 } hn_backend;
 
+/* alloc or alloc_host gave NULL: an error that says how much was wanted, for what, and what the device has
+ * free; or, where the device is lost, that. */
+hone_status hn_no_memory(const hn_backend *backend, hn_device *device, uint64_t bytes, const char *purpose,
+                         hone_error *error);
+
 #endif

@@ -34,7 +34,7 @@ static hone_status crossing_begin(crossing *c, const hn_plan *p, hone_error *err
     hone_status status = p->backend->queue_open(p->device, &c->queue[i], error);
     if (status != HONE_OK) return status;
     c->buffer[i] = p->backend->alloc_host(p->device, BUFFER);
-    if (!c->buffer[i]) return hn_fail_memory(error, BUFFER, "sending weights (pinned)");
+    if (!c->buffer[i]) return hn_no_memory(p->backend, p->device, BUFFER, "sending weights (pinned)", error);
   }
   return HONE_OK;
 }
@@ -81,7 +81,7 @@ static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
       total += hn_round_up(p->slots.ptr[root].bytes, ALIGN);
     }
   if (total && !(p->resident = p->backend->alloc(p->device, total)))
-    status = hn_fail_memory(error, total, "the model's constants on the device");
+    status = hn_no_memory(p->backend, p->device, total, "the model's constants", error);
   for (size_t i = 0; i < p->slots.len && status == HONE_OK; i++)
     if (at[i] != UINT64_MAX)
       status = send(c, (char *)p->resident + at[i], p->slots.ptr[i].constant, p->slots.ptr[i].bytes, error);
@@ -101,7 +101,7 @@ hone_status hn_plan_upload(hn_plan *p, const void *blob, hone_error *error) {
   if (status == HONE_OK && p->blob_bytes) {
     p->blob = p->backend->alloc(p->device, p->blob_bytes);
     status = p->blob ? send(&c, p->blob, blob, p->blob_bytes, error)
-                     : hn_fail_memory(error, p->blob_bytes, "the model's weights on the device");
+                     : hn_no_memory(p->backend, p->device, p->blob_bytes, "the model's weights", error);
   }
   if (status == HONE_OK) status = send_constants(&c, p, error);
   if (status == HONE_OK) status = crossed(&c, error);
