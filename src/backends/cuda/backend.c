@@ -1,6 +1,7 @@
 #include "backends/cuda/backend.h"
 
 #include "backends/cuda/device.h"
+#include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 #include "backends/cuda/sensors.h"
 #include "backends/cuda/trace.h"
@@ -59,8 +60,10 @@ static void cuda_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int
 
 /* Measurements hold for this GPU, and for these versions of what compiles and runs the kernels. */
 static void cuda_fingerprint(const hn_device *d, char *buf, size_t size) {
-  snprintf(buf, size, "cuda | %s | sm_%u | driver %d.%d | NVRTC %d.%d", d->name, d->machine.arch,
-           d->driver / 1000, d->driver % 1000 / 10, d->rtc_major, d->rtc_minor);
+  char libraries[160];
+  snprintf(buf, size, "cuda | %s | sm_%u | driver %d.%d | NVRTC %d.%d%s", d->name, d->machine.arch,
+           d->driver / 1000, d->driver % 1000 / 10, d->rtc_major, d->rtc_minor,
+           hn_cuda_libraries_text(libraries, sizeof libraries));
 }
 
 static const char *cuda_label(const hn_device *d) { return d->name; }

@@ -1,6 +1,7 @@
 /* Opening a GPU, what hone knows of it, and what its driver answers. */
 #include "backends/cuda/device.h"
 
+#include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 #include "base/error.h"
 #include "base/os.h"
@@ -251,6 +252,10 @@ hone_status hn_cuda_open(uint32_t index, uint32_t threads, const char *isa, hn_d
   if (status == HONE_OK) status = choose_target(d, error);
   if (status == HONE_OK) status = open_context(d, error);
   if (status == HONE_OK) status = hn_pool_create(threads, &d->pool, error);
+  if (status == HONE_OK) {
+    d->machine.libraries = hn_cuda_libraries();
+    status = hn_cuda_announce(&d->dry, &d->machine, error);
+  }
   if (status == HONE_OK)
     *out = d;
   else
@@ -260,6 +265,7 @@ hone_status hn_cuda_open(uint32_t index, uint32_t threads, const char *isa, hn_d
 
 void hn_cuda_close(hn_device *d) {
   if (!d) return;
+  hn_cuda_withdraw(&d->dry);
   hn_pool_destroy(d->pool);
   if (d->context) {
     d->cu.cuCtxSetCurrent(d->context);

@@ -5,11 +5,6 @@
 
 #include "backends/cuda/dl.h"
 
-#if defined(__has_include)
-#if __has_include(<cublasLt.h>) && __has_include(<cuda_runtime_api.h>)
-#define HN_HAVE_CUBLASLT 1
-#endif
-#endif
 #ifndef HN_HAVE_CUBLASLT
 #define HN_HAVE_CUBLASLT 0
 #endif

@@ -1,14 +1,9 @@
-/* cuDNN, opened when first wanted. Without cudnn.h at build time HN_HAVE_CUDNN is 0, and there is none. */
+/* cuDNN, opened when first wanted. Without its headers at build time HN_HAVE_CUDNN is 0, and there is none. */
 #ifndef HN_BACKENDS_CUDA_DL_CUDNN_H
 #define HN_BACKENDS_CUDA_DL_CUDNN_H
 
 #include "backends/cuda/dl.h"
 
-#if defined(__has_include)
-#if __has_include(<cudnn.h>) && __has_include(<cuda_runtime_api.h>)
-#define HN_HAVE_CUDNN 1
-#endif
-#endif
 #ifndef HN_HAVE_CUDNN
 #define HN_HAVE_CUDNN 0
 #endif

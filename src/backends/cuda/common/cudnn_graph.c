@@ -2,6 +2,7 @@
 #include "backends/cuda/common/cudnn_graph.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,16 @@ typedef struct built_plan {
 struct hn_cudnn_graph {
   hn_cudnn_spec spec;
   const hn_dl_cudnn *api;
-  void *handle, *device; /* of graph_open; handle is not used afterwards */
+  void *device; /* NULL: plans are built with a handle */
   descriptor owned[MAX_OWNED];
   uint32_t n_owned;
   descriptor graph;
   descriptor config[MAX_CONFIGS];
-  uint32_t n_configs, next_config; /* those before next_config were tried */
-  pthread_mutex_t lock;            /* of what is below */
+  uint32_t n_configs;
+  pthread_mutex_t lock; /* of what is below */
+  uint32_t next_config; /* those before it were tried */
   built_plan plan[HN_CUDNN_PLANS];
-  uint32_t n_plans;
+  _Atomic uint32_t n_plans;
   hone_error last; /* why the last engine that was tried did not build */
 };
 
@@ -208,7 +210,7 @@ static descriptor operand(const descriptor *tensor, const descriptor *result, in
   return at < 0 ? NULL : at >= HN_CUDNN_RESULT ? result[at - HN_CUDNN_RESULT] : tensor[at];
 }
 
-static hone_status describe(hn_cudnn_graph *g, hone_error *error) {
+static hone_status describe(hn_cudnn_graph *g, void *handle, hone_error *error) {
   const hn_cudnn_spec *s = &g->spec;
   const hn_dl_cudnn *api = g->api;
   descriptor tensor[HN_CUDNN_TENSORS], result[HN_CUDNN_OPS + 1], op[HN_CUDNN_OPS + 1];
@@ -226,8 +228,7 @@ static hone_status describe(hn_cudnn_graph *g, hone_error *error) {
                             operand(tensor, result, s->op[i].b), result[i + 1], &op[i + 1], error);
   if (status || (status = own(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph, error))) return status;
   SET(api, g->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, s->n_ops + 1, op);
-  if (g->handle)
-    SET(api, g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &g->handle);
+  if (handle) SET(api, g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
   return finalize(api, g->graph, "describing an operation graph", error);
 }
 
@@ -324,7 +325,8 @@ static hone_status licensed(const hn_cudnn_graph *g, descriptor engine, hone_err
   return HONE_OK;
 }
 
-static hone_status make_plan(const hn_cudnn_graph *g, descriptor config, built_plan *out, hone_error *error) {
+static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, built_plan *out,
+                             hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   int64_t bytes = 0, count = 0;
   hone_status status = create(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &out->plan, error);
@@ -333,7 +335,7 @@ static hone_status make_plan(const hn_cudnn_graph *g, descriptor config, built_p
   if (g->device)
     SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->device);
   else
-    SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &g->handle);
+    SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
   if ((status = finalize(api, out->plan, "building an execution plan", error))) return status;
   cudnnStatus_t s = api->cudnnBackendGetAttribute(out->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                                   CUDNN_TYPE_INT64, 1, &count, &bytes);
@@ -345,7 +347,8 @@ static hone_status make_plan(const hn_cudnn_graph *g, descriptor config, built_p
   return HONE_OK;
 }
 
-static hone_status try_config(hn_cudnn_graph *g, descriptor config, built_plan *out, hone_error *error) {
+static hone_status try_config(const hn_cudnn_graph *g, void *handle, descriptor config, built_plan *out,
+                              hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   descriptor engine = NULL;
   int64_t index = -1, count = 0;
@@ -353,14 +356,30 @@ static hone_status try_config(hn_cudnn_graph *g, descriptor config, built_plan *
   hone_status status = engine_of(api, config, &engine, error);
   if (status) return status;
   api->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &index);
-  snprintf(out->engine, sizeof out->engine, "engine %lld", (long long)index);
-  if (!(status = licensed(g, engine, error))) status = make_plan(g, config, out, error);
   api->cudnnBackendDestroyDescriptor(engine);
+  snprintf(out->engine, sizeof out->engine, "engine %lld", (long long)index);
+  status = make_plan(g, handle, config, out, error);
   if (status && out->plan) {
     api->cudnnBackendDestroyDescriptor(out->plan);
     out->plan = NULL;
   }
   return status;
+}
+
+/* Takes out of the list what is not permitted. */
+static void sift(hn_cudnn_graph *g, hone_error *why) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < g->n_configs; i++) {
+    descriptor engine = NULL;
+    hone_status status = engine_of(g->api, g->config[i], &engine, why);
+    if (!status) status = licensed(g, engine, why);
+    if (engine) g->api->cudnnBackendDestroyDescriptor(engine);
+    if (status)
+      g->api->cudnnBackendDestroyDescriptor(g->config[i]);
+    else
+      g->config[kept++] = g->config[i];
+  }
+  g->n_configs = kept;
 }
 
 /* ---------------------------------------------------------------- what others call */
@@ -372,14 +391,19 @@ hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *d
   if (!api) return HONE_ERROR_MISSING;
   hn_cudnn_graph *g = calloc(1, sizeof *g);
   if (!g) return hn_fail_memory(error, sizeof *g, "a cuDNN graph");
-  g->spec = *spec, g->api = api, g->handle = handle, g->device = device;
+  g->spec = *spec, g->api = api, g->device = device;
   pthread_mutex_init(&g->lock, NULL);
-  hone_status status = describe(g, error);
+  hone_status status = describe(g, handle, error);
   if (!status) {
+    hn_fail(&g->last, HONE_ERROR_UNSUPPORTED, "cuDNN has no engine for this operation and its epilogue");
     propose(g, CUDNN_HEUR_MODE_A, &g->last);
-    propose(g, CUDNN_HEUR_MODE_FALLBACK, &g->last);
+    sift(g, &g->last);
+    if (g->n_configs < HN_CUDNN_PLANS) {
+      propose(g, CUDNN_HEUR_MODE_FALLBACK, &g->last);
+      sift(g, &g->last);
+    }
     if (!g->n_configs) {
-      status = HONE_ERROR_UNSUPPORTED;
+      status = g->last.status;
       if (error) *error = g->last;
     }
   }
@@ -400,29 +424,33 @@ void hn_cudnn_graph_close(void *graph) {
   free(g);
 }
 
-hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, uint32_t candidate, hone_error *error) {
+hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, void *handle, uint32_t candidate, hone_error *error) {
   hone_status status = HONE_OK;
   if (candidate >= HN_CUDNN_PLANS) return hn_fail(error, HONE_ERROR_INTERNAL, "no such candidate");
   pthread_mutex_lock(&g->lock);
   while (g->n_plans <= candidate && g->next_config < g->n_configs)
-    if (!try_config(g, g->config[g->next_config++], &g->plan[g->n_plans], &g->last)) g->n_plans++;
-  if (g->n_plans <= candidate) {
-    status = HONE_ERROR_UNSUPPORTED;
-    if (g->n_plans)
-      hn_fail(error, status, "cuDNN has %u engines for this operation, not %u", g->n_plans, candidate + 1);
-    else if (error)
-      *error = g->last;
+    if (!try_config(g, handle, g->config[g->next_config++], &g->plan[g->n_plans], &g->last)) g->n_plans++;
+  if (!g->n_plans) {
+    status = g->last.status;
+    if (error) *error = g->last;
   }
   pthread_mutex_unlock(&g->lock);
   return status;
 }
 
+uint32_t hn_cudnn_graph_candidates(const hn_cudnn_graph *g) { return g->n_configs; }
+
+/* Plans are only ever added, and a caller has prepared the one that it names. */
+static const built_plan *plan_of(const hn_cudnn_graph *g, uint32_t candidate) {
+  return &g->plan[candidate < g->n_plans ? candidate : g->n_plans - 1];
+}
+
 const char *hn_cudnn_graph_engine(const hn_cudnn_graph *g, uint32_t candidate) {
-  return g->plan[candidate].engine;
+  return plan_of(g, candidate)->engine;
 }
 
 size_t hn_cudnn_graph_workspace(const hn_cudnn_graph *g, uint32_t candidate) {
-  return g->plan[candidate].workspace;
+  return plan_of(g, candidate)->workspace;
 }
 
 static hone_status execute(const hn_cudnn_graph *g, descriptor pack, const built_plan *plan, void *handle,
@@ -451,7 +479,7 @@ hone_status hn_cudnn_graph_run(const hn_cudnn_graph *g, uint32_t candidate, void
   descriptor pack;
   hone_status status = create(g->api, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack, error);
   if (status) return status;
-  status = execute(g, pack, &g->plan[candidate], handle, data, workspace, error);
+  status = execute(g, pack, plan_of(g, candidate), handle, data, workspace, error);
   g->api->cudnnBackendDestroyDescriptor(pack);
   return status;
 }

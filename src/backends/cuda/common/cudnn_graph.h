@@ -75,16 +75,20 @@ enum { HN_CUDNN_KEY = 8192 };
 
 typedef struct hn_cudnn_graph hn_cudnn_graph;
 
-/* Describes the graph to cuDNN and asks its heuristics for engines. handle: cudnnHandle_t; device: a device
- * property descriptor instead of a handle, to build plans where there is no GPU (tests). */
+/* Describes the graph to cuDNN, asks its heuristics for engines, and keeps those that are deterministic and have
+ * the licence for their arithmetic; fails when there are none. handle: cudnnHandle_t; device: a descriptor of a
+ * device's properties instead of a handle, to build plans where there is no GPU (tests). */
 hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *device, hn_cudnn_graph **out,
                                 hone_error *error);
 void hn_cudnn_graph_close(void *graph);
 
-/* Builds the plan of the (candidate + 1)-th engine that is deterministic, has the licence for its arithmetic,
- * keeps to the workspace and builds. From several threads. */
-hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, uint32_t candidate, hone_error *error);
-/* The plan's engine ("eng38{2=1,3=0}") and workspace, once prepared. */
+/* Builds the plan of the (candidate + 1)-th of the permitted engines that keeps to the workspace and builds; of
+ * the last one that does when there are fewer. From several threads, each with a handle of its own. */
+hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, void *handle, uint32_t candidate,
+                                   hone_error *error);
+/* Engines that the heuristics propose and that are permitted; whether they build is not known yet. */
+uint32_t hn_cudnn_graph_candidates(const hn_cudnn_graph *graph);
+/* The plan's engine ("engine 38") and workspace, once prepared. */
 const char *hn_cudnn_graph_engine(const hn_cudnn_graph *graph, uint32_t candidate);
 size_t hn_cudnn_graph_workspace(const hn_cudnn_graph *graph, uint32_t candidate);
 /* Runs a prepared plan on the handle's stream. data: one address for each tensor of the description, not

@@ -1,0 +1,141 @@
+/* The tactics of cudnn_conv.h: cuDNN's answer about a step is kept with the device, its plan is built when the
+ * step is prepared. */
+#include <string.h>
+
+#include "backends/cuda/common/cudnn_conv.h"
+#include "backends/cuda/common/epilogue.h"
+#include "backends/cuda/common/library_step.h"
+#include "backends/cuda/common/step.h"
+#include "backends/cuda/dl_cudnn.h"
+#include "backends/cuda/libraries.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#if HN_HAVE_CUDNN
+
+/* What cuDNN said about a description: the graph, or why there is none. */
+typedef struct answer {
+  hn_cudnn_graph *graph;
+  hone_error error;
+} answer;
+
+static void answer_free(void *object) {
+  answer *a = object;
+  hn_cudnn_graph_close(a->graph);
+  hn_free(a);
+}
+
+static hone_status ask(hn_cuda_queue *q, const hn_cudnn_spec *spec, const answer **out, hone_error *error) {
+  char key[HN_CUDNN_KEY];
+  hn_cudnn_key(spec, key, sizeof key);
+  if ((*out = hn_cuda_find(q, key))) return HONE_OK;
+  void *handle;
+  hone_status status = hn_cuda_cudnn_take(q, &handle, error);
+  if (status) return status;
+  answer *a = hn_calloc(1, sizeof *a);
+  if (a) {
+    hn_cudnn_graph_open(spec, handle, NULL, &a->graph, &a->error);
+    *out = hn_cuda_keep(q, key, a, answer_free);
+  }
+  hn_cuda_cudnn_put(q, handle);
+  return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuDNN graph");
+}
+
+bool hn_cudnn_conv_accepts(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate,
+                           hone_reason *why) {
+  hn_cudnn_conv c;
+  hone_error error = {.status = HONE_OK};
+  const answer *a = NULL;
+  if (!(m->libraries & HONE_LIB_CUDNN)) return hn_refuse(why, "cuDNN is not on this machine");
+  if (!hn_cudnn_conv_of(s, form, &c, why)) return false;
+  hn_cuda_queue *q = hn_cuda_queue_for(m, why);
+  if (!q) return false;
+  if (ask(q, &c.spec, &a, &error)) return hn_refuse(why, "%.150s", error.what);
+  if (!a->graph) return hn_refuse(why, "%.150s", a->error.what);
+  if (candidate >= hn_cudnn_graph_candidates(a->graph))
+    return hn_refuse(why, "cuDNN has %u engines for it", hn_cudnn_graph_candidates(a->graph));
+  return true;
+}
+
+hone_status hn_cudnn_conv_run(const hone_step_run *r, hn_cudnn_form form, uint32_t candidate,
+                              hone_error *error) {
+  hn_cudnn_conv c;
+  hone_reason why = {""};
+  hn_cuda_queue *q = hn_cuda_queue_of(r);
+  const answer *a = NULL;
+  void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
+  if (!hn_cudnn_conv_of(r->step, form, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
+  hone_status status = ask(q, &c.spec, &a, error);
+  if (status) return status;
+  if (!a->graph) {
+    if (error) *error = a->error;
+    return a->error.status;
+  }
+  for (uint32_t i = 0; i < c.spec.n_tensors; i++) {
+    const hn_cudnn_source *f = &c.source[i];
+    const void *at = f->place == HN_CUDNN_IN    ? r->in[f->input]
+                     : f->place == HN_CUDNN_OUT ? r->out[0]
+                                                : (const unsigned char *)r->blob + f->at;
+    data[i] = (void *)(uintptr_t)at;
+  }
+  if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
+  status = hn_cudnn_graph_prepare(a->graph, handle, candidate, error);
+  if (!status && !hn_cuda_dry(q))
+    status = hn_cudnn_graph_run(a->graph, candidate, handle, data, r->workspace, error);
+  hn_cuda_cudnn_put(q, handle);
+  return status;
+}
+
+#else
+
+bool hn_cudnn_conv_accepts(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate,
+                           hone_reason *why) {
+  (void)s, (void)m, (void)form, (void)candidate;
+  return hn_refuse(why, "hone was built without cuDNN's headers");
+}
+
+hone_status hn_cudnn_conv_run(const hone_step_run *r, hn_cudnn_form form, uint32_t candidate,
+                              hone_error *error) {
+  (void)r, (void)form, (void)candidate;
+  return hn_fail(error, HONE_ERROR_INTERNAL, "hone was built without cuDNN's headers");
+}
+
+#endif
+
+/* Compiled epilogues cost a little beside the whole kernels, and later candidates are for measurements: the
+ * heuristics' first is taken where there are none. */
+double hn_cudnn_conv_cost(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate) {
+  hn_conv_attr a;
+  if (!hn_conv_attr_of(s, &a, NULL)) return 1e9;
+  const bool depthwise = a.groups > 1 && a.cin == 1 && a.cout == 1;
+  const double pixels = (double)(a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2]);
+  const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
+  const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
+  const double factor = (form == HN_CUDNN_FUSED ? 1.12 : 1.0) * (1 + 0.02 * candidate);
+  if (depthwise) return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, bytes, 0.5) * factor + 4e-6;
+  const double seconds = hn_library_seconds(m, s->input[0].desc.dtype, s->math, pixels, (double)a.y.channels,
+                                            (double)a.cin * taps, bytes, a.groups > 1 ? 0.25 : 0.6);
+  return seconds * factor;
+}
+
+hone_status hn_cudnn_conv_need(const hone_step *s, hn_cudnn_form form, hone_tactic_need *n,
+                               hone_error *error) {
+  hn_cudnn_conv c;
+  hone_reason why = {""};
+  if (!hn_cudnn_conv_of(s, form, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
+  n->blob_bytes = c.blob_bytes;
+  n->workspace_bytes = HN_LIBRARY_WORKSPACE;
+  n->packed = c.packed;
+  return HONE_OK;
+}
+
+hone_status hn_cudnn_conv_prepack(const hone_step *s, hn_cudnn_form form, void *blob, hone_error *error) {
+  hn_cudnn_conv c;
+  hone_reason why = {""};
+  if (!hn_cudnn_conv_of(s, form, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
+  hn_cudnn_conv_pack(s, &c, blob);
+  return HONE_OK;
+}

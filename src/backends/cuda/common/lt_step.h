@@ -1,0 +1,71 @@
+/* Steps that are matrix products (MatMul, Gemm, Conv of 1x1 at stride 1) as one product of cuBLASLt, and the
+ * tactics made of it. */
+#ifndef HN_CUDA_COMMON_LT_STEP_H
+#define HN_CUDA_COMMON_LT_STEP_H
+
+#include "backends/cuda/common/lt_matmul.h"
+
+/* Where an operand lies when the step runs. */
+typedef struct hn_lt_source {
+  bool there, in_blob;
+  uint32_t input; /* the step's input that it is, or is packed from */
+  size_t at;      /* in the blob */
+} hn_lt_source;
+
+typedef struct hn_lt_step {
+  hn_lt_spec spec;
+  hn_lt_source a, b, c, bias;
+  size_t blob_bytes;
+  uint32_t packed;
+  /* How constants are packed: B as n rows of k (rows beyond `columns`, and elements beyond `depth`, are
+   * zeros), from where its element (k, n) is k * b_k + n * b_n; the bias times bias_scale. */
+  int64_t columns, depth, b_k, b_n;
+  float bias_scale;
+} hn_lt_step;
+
+/* False with the reason. They ask nothing of cuBLASLt. */
+typedef bool hn_lt_describe(const hone_step *s, hn_lt_step *out, hone_reason *why);
+hn_lt_describe hn_lt_matmul_of, hn_lt_gemm_of, hn_lt_conv_of;
+/* Writes the blob. */
+void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob);
+
+/* The tactic's functions, for a kind of step and a candidate (which of the heuristics' algorithms). */
+bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate,
+                   hone_reason *why);
+double hn_lt_cost(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate);
+hone_status hn_lt_need(const hone_step *s, hn_lt_describe *describe, hone_tactic_need *n, hone_error *error);
+hone_status hn_lt_prepack(const hone_step *s, hn_lt_describe *describe, void *blob, hone_error *error);
+hone_status hn_lt_run(const hone_step_run *r, hn_lt_describe *describe, uint32_t candidate,
+                      hone_error *error);
+
+/* A tactic: one kind of step, one candidate. */
+#define HN_LT_TACTIC(stem, of_anchor, describe, candidate)                                                   \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    return hn_lt_accepts(s, m, describe, candidate, why);                                                    \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) {                                            \
+    return hn_lt_cost(s, m, describe, candidate);                                                            \
+  }                                                                                                          \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *e) {   \
+    (void)m;                                                                                                 \
+    return hn_lt_need(s, describe, n, e);                                                                    \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *e) {         \
+    (void)m;                                                                                                 \
+    return hn_lt_prepack(s, describe, blob, e);                                                              \
+  }                                                                                                          \
+  static hone_status run(const hone_step_run *r, hone_error *e) {                                            \
+    return hn_lt_run(r, describe, candidate, e);                                                             \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_cuda_tactic_##stem = {HONE_DESC_HEAD(hone_tactic_desc),                   \
+                                                         .name = #stem,                                      \
+                                                         .device = "cuda",                                   \
+                                                         .anchor = of_anchor,                                \
+                                                         .version = 1,                                       \
+                                                         .accepts = accepts,                                 \
+                                                         .cost = cost,                                       \
+                                                         .need = need,                                       \
+                                                         .prepack = prepack,                                 \
+                                                         .run = run}
+
+#endif
