@@ -1,0 +1,371 @@
+/* check_tactics --device: the same cases through every tactic of an accelerator, in every storage type (f32, f16,
+ * bf16, with inputs that are exact in it) and layout, as lowering would give them: channels-last tensors have a
+ * pitch of whole 16 bytes with zeros behind the channels. Every step is captured and
+ * launched as a segment, which is how plans run. What was not written is NaN. */
+#include "tactic_case.h"
+
+#include "backends/cuda/backend.h"
+#include "base/mem.h"
+#include "runtime/devices.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 256 };
+static const unsigned char canary = 0xc5;
+
+typedef struct device_run {
+  const hn_backend *backend;
+  hn_device *device;
+  hn_queue *queue;
+  const char *filter, *tactic;
+  bool verbose;
+  int cases, runs, failures, taken;
+  hone_dtype storage;
+} device_run;
+
+/* ---------------------------------------------------------------- elements */
+
+static float as_float(const void *p, hone_dtype t) {
+  if (t == HONE_DTYPE_F32) {
+    float f;
+    memcpy(&f, p, 4);
+    return f;
+  }
+  uint16_t h;
+  memcpy(&h, p, 2);
+  if (t == HONE_DTYPE_BF16) {
+    const uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+  }
+  _Float16 f;
+  memcpy(&f, &h, 2);
+  return (float)f;
+}
+
+static void from_float(void *p, hone_dtype t, float x) {
+  if (t == HONE_DTYPE_F32) {
+    memcpy(p, &x, 4);
+  } else if (t == HONE_DTYPE_BF16) {
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    const uint16_t h = isnan(x) ? 0x7fff : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    memcpy(p, &h, 2);
+  } else {
+    const _Float16 h = (_Float16)x;
+    memcpy(p, &h, 2);
+  }
+}
+
+static void round_inputs(one_case *c, hone_dtype storage) {
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (!c->present[i] || c->constant[i] || c->in[i].desc.dtype != HONE_DTYPE_F32) continue;
+    const int64_t n = hone_desc_count(&c->in[i].desc);
+    float *x = c->in[i].data;
+    for (int64_t k = 0; k < n; k++) {
+      unsigned char bits[4];
+      from_float(bits, storage, x[k]);
+      x[k] = as_float(bits, storage);
+    }
+  }
+}
+
+static void set_device_layout(hone_tensor_desc *d, char layout, bool output) {
+  d->device = 1;
+  set_layout(d, layout, output);
+  if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return;
+  const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
+  hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST, (d->dim[1] + vector - 1) / vector * vector);
+}
+
+/* ---------------------------------------------------------------- memory: margin, bytes, margin */
+
+typedef struct buffer {
+  unsigned char *host, *device; /* of the bytes, behind the margin */
+  size_t bytes;
+} buffer;
+
+static buffer make(device_run *r, size_t bytes, unsigned char fill) {
+  buffer b = {.bytes = hn_round_up(bytes, 64)};
+  b.host = hn_aligned(64, b.bytes + 2 * MARGIN);
+  b.device = r->backend->alloc(r->device, b.bytes + 2 * MARGIN);
+  if (!b.host || !b.device) die("no memory", "device");
+  memset(b.host, canary, b.bytes + 2 * MARGIN);
+  memset(b.host + MARGIN, fill, b.bytes);
+  b.host += MARGIN, b.device += MARGIN;
+  return b;
+}
+
+static void drop(device_run *r, buffer *b) {
+  if (!b->host) return;
+  r->backend->free(r->device, b->device - MARGIN);
+  hn_free(b->host - MARGIN);
+}
+
+static hone_status send(device_run *r, const buffer *b, hone_error *error) {
+  return r->backend->copy(r->device, r->queue, b->device - MARGIN, b->host - MARGIN, b->bytes + 2 * MARGIN,
+                          error);
+}
+
+static hone_status fetch(device_run *r, const buffer *b, hone_error *error) {
+  return r->backend->copy(r->device, r->queue, b->host - MARGIN, b->device - MARGIN, b->bytes + 2 * MARGIN,
+                          error);
+}
+
+static bool intact(const buffer *b) {
+  for (size_t i = 0; i < MARGIN; i++)
+    if (b->host[-1 - (ptrdiff_t)i] != canary || b->host[b->bytes + i] != canary) return false;
+  return true;
+}
+
+/* An activation in the step's type and layout; zeros behind the channels. */
+static void put_input(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
+  memset(data, 0, (size_t)hone_desc_bytes(to));
+  if (from->desc.dtype == to->dtype) {
+    copy_in(from, to, data);
+    return;
+  }
+  const int64_t n = hone_desc_count(to);
+  const size_t size = hone_dtype_size(to->dtype);
+  for (int64_t i = 0; i < n; i++)
+    from_float(data + (size_t)offset_of(to, i) * size, to->dtype, ((const float *)from->data)[i]);
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+static void fail(device_run *r, const one_case *c, const hone_tactic_desc *t, char layout, const char *what) {
+  printf("FAIL %s [%s, layout %c, stored %s]: %s\n", c->line, t->name, layout, hone_dtype_name(r->storage), what);
+  r->failures++;
+}
+
+/* Weights are rounded to the storage type, too; sums are f32. */
+static double bound_of(hone_dtype storage, hone_math math) {
+  if (storage == HONE_DTYPE_BF16) return 3e-2;
+  if (storage == HONE_DTYPE_F16 || math >= HONE_MATH_TF32) return 4e-3;
+  return 3e-5;
+}
+
+static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, const unsigned char *data,
+                    double bound, char *text, size_t text_size) {
+  const hone_tensor *w = &c->want[k];
+  const size_t size = hone_dtype_size(d->dtype);
+  const int64_t n = hone_desc_count(d);
+  const bool floats = w->desc.dtype == HONE_DTYPE_F32;
+  double range = 0;
+  for (int64_t i = 0; floats && i < n; i++)
+    if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
+  for (int64_t i = 0; i < n; i++) {
+    const unsigned char *g = data + (size_t)offset_of(d, i) * size;
+    if (!floats) {
+      if (!memcmp(g, (unsigned char *)w->data + (size_t)i * size, size)) continue;
+      snprintf(text, text_size, "output %u, element %lld differs", k, (long long)i);
+      return false;
+    }
+    const float got = as_float(g, d->dtype), want = ((float *)w->data)[i];
+    if ((isnan(got) && isnan(want)) || got == want) continue;
+    if (!c->moves && fabs((double)got - (double)want) <= bound * range) continue;
+    snprintf(text, text_size, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)got,
+             (double)want);
+    return false;
+  }
+  return true;
+}
+
+static bool gaps_are_zero(const hone_tensor_desc *d, const unsigned char *data) {
+  const size_t size = hone_dtype_size(d->dtype);
+  if (d->layout != HONE_LAYOUT_CHANNELS_LAST || d->channel_pitch <= d->dim[1]) return true;
+  const int64_t pixels = d->dim[1] ? hone_desc_count(d) / d->dim[1] : 0;
+  for (int64_t p = 0; p < pixels; p++)
+    for (size_t b = (size_t)(p * d->channel_pitch + d->dim[1]) * size;
+         b < (size_t)((p + 1) * d->channel_pitch) * size; b++)
+      if (data[b]) return false;
+  return true;
+}
+
+/* ---------------------------------------------------------------- running */
+
+static hone_status run_segment(device_run *r, const hone_tactic_desc *t, hone_step_run *run, hone_error *error) {
+  hn_segment *segment = NULL;
+  hone_status s = r->backend->prepare(r->device, t, run, error);
+  if (s) return s;
+  s = r->backend->capture_begin(r->device, r->queue, error);
+  if (s) return s;
+  s = r->backend->launch(r->device, r->queue, t, run, error);
+  hone_error other = {0};
+  const hone_status ended = r->backend->capture_end(r->device, r->queue, s ? NULL : &segment, s ? &other : error);
+  if (!s) s = ended;
+  if (!s) s = r->backend->segment_launch(r->device, r->queue, segment, error);
+  const hone_status done = r->backend->sync(r->device, r->queue, s ? &other : error);
+  if (segment) r->backend->segment_free(r->device, segment);
+  return s ? s : done;
+}
+
+static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc *t, const hone_step *step,
+                       char layout) {
+  const hone_machine *m = r->backend->machine(r->device);
+  hone_error error = {0};
+  hone_tactic_need need = {0};
+  const void *in[MAX_TENSORS] = {NULL};
+  void *out[MAX_TENSORS];
+  buffer from[MAX_TENSORS] = {{0}}, to[MAX_TENSORS] = {{0}}, blob, workspace;
+  const double seconds = t->cost(step, m);
+  if (!(seconds > 0 && seconds < 10)) fail(r, c, t, layout, "the predicted time is not between 0 and 10 s");
+  hone_status s = t->need ? t->need(step, m, &need, &error) : HONE_OK;
+  blob = make(r, need.blob_bytes, 0xff), workspace = make(r, need.workspace_bytes, 0xff);
+  if (!s && t->prepack) s = t->prepack(step, m, blob.host, &error);
+  if (!intact(&blob)) fail(r, c, t, layout, "prepack wrote around its blob");
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (!c->present[i]) continue;
+    const hone_tensor_desc *d = &step->input[i].desc;
+    from[i] = make(r, (size_t)hone_desc_bytes(d), 0xff);
+    if (!(need.packed >> i & 1)) put_input(&c->in[i], d, from[i].host);
+    in[i] = from[i].device;
+    if (!s) s = send(r, &from[i], &error);
+  }
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    to[i] = make(r, (size_t)hone_desc_bytes(&step->output[i].desc), 0xff);
+    out[i] = to[i].device;
+    if (!s) s = send(r, &to[i], &error);
+  }
+  if (!s) s = send(r, &blob, &error);
+  if (!s) s = send(r, &workspace, &error);
+  hone_step_run run = {.step = step, .in = in, .out = out, .blob = blob.device, .workspace = workspace.device};
+  if (!s) s = run_segment(r, t, &run, &error);
+  for (uint32_t i = 0; i < c->n_out && !s; i++) s = fetch(r, &to[i], &error);
+  for (uint32_t i = 0; i < c->n_in && !s; i++)
+    if (from[i].host) s = fetch(r, &from[i], &error);
+  if (!s) s = fetch(r, &workspace, &error);
+  if (!s) s = r->backend->sync(r->device, r->queue, &error);
+  if (s) {
+    fail(r, c, t, layout, error.what);
+    if (s == HONE_ERROR_DEVICE) exit(1); /* the context is lost */
+  }
+  char text[160];
+  for (uint32_t i = 0; i < c->n_out && !s; i++) {
+    const hone_tensor_desc *d = &step->output[i].desc;
+    if (!compare(c, i, d, to[i].host, bound_of(r->storage, step->math), text, sizeof text))
+      fail(r, c, t, layout, text);
+    else if (!gaps_are_zero(d, to[i].host))
+      fail(r, c, t, layout, "what is behind the channels is not zero");
+    if (!intact(&to[i])) fail(r, c, t, layout, "wrote outside its output");
+  }
+  for (uint32_t i = 0; i < c->n_in && !s; i++)
+    if (from[i].host && !intact(&from[i])) fail(r, c, t, layout, "wrote around an input");
+  if (!s && !intact(&workspace)) fail(r, c, t, layout, "wrote around its workspace");
+  for (uint32_t i = 0; i < MAX_TENSORS; i++) drop(r, &from[i]), drop(r, &to[i]);
+  drop(r, &blob), drop(r, &workspace);
+}
+
+static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
+  if (!r->tactic) return true;
+  const size_t n = strcspn(r->tactic, "*");
+  return r->tactic[n] ? !strncmp(t->name, r->tactic, n) : !strcmp(t->name, r->tactic);
+}
+
+/* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them. */
+static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
+  hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
+  hone_reason why = {"no tactic has this operator"};
+  const hone_machine *m = r->backend->machine(r->device);
+  int accepted = 0;
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (!c->present[i]) continue;
+    in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
+    if (c->constant[i]) continue;
+    if (in[i].desc.dtype == HONE_DTYPE_F32) in[i].desc.dtype = r->storage;
+    set_device_layout(&in[i].desc, layout, false);
+  }
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    out[i].desc = c->want[i].desc;
+    if (out[i].desc.dtype == HONE_DTYPE_F32 && !widen) out[i].desc.dtype = r->storage;
+    set_device_layout(&out[i].desc, layout, true);
+  }
+  hone_step step = {.struct_size = sizeof step,
+                    .abi = HONE_PLUGIN_ABI,
+                    .anchor = anchor_of(c),
+                    .name = "it",
+                    .node = c->node,
+                    .n_inputs = c->n_in,
+                    .n_anchor_inputs = c->n_in,
+                    .input = in,
+                    .n_outputs = c->n_out,
+                    .output = out};
+  size_t n;
+  const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
+  const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
+  for (size_t k = 0; k < n; k++) {
+    if (strcmp(tactics[k]->anchor, step.anchor) || !is_wanted(r, tactics[k])) continue;
+    for (int i = 0; i < 2; i++) {
+      step.math = maths[i];
+      /* f32 as f32, and where that is refused with operands rounded to tf32. */
+      if (!tactics[k]->accepts(&step, m, &why)) continue;
+      accepted++;
+      run_tactic(r, c, tactics[k], &step, layout);
+      break;
+    }
+  }
+  r->runs += accepted;
+  r->taken += accepted > 0;
+  if (r->verbose)
+    printf("%s  %s%s %c: %d runs%s%s\n", c->line, hone_dtype_name(r->storage), widen ? " to f32" : "", layout,
+           accepted, accepted ? "" : ", ", accepted ? "" : why.text);
+}
+
+static bool has_floats(const one_case *c) {
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->present[i] && !c->constant[i] && c->in[i].desc.dtype == HONE_DTYPE_F32) return true;
+  return false;
+}
+
+int check_on_device(const char *name, FILE *file, const char *filter, const char *tactic, bool verbose) {
+  static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F16, HONE_DTYPE_BF16};
+  device_run r = {.filter = filter, .tactic = tactic, .verbose = verbose};
+  uint32_t index = 0;
+  hone_error error = {0};
+  hone_status s = hn_backend_find(name, &r.backend, &index, &error);
+  if (!s) s = r.backend->open(index, 1, NULL, &r.device, &error);
+  if (s == HONE_ERROR_MISSING) {
+    printf("SKIP: %s\n", error.what);
+    return 0;
+  }
+  if (!s) s = r.backend->queue_open(r.device, &r.queue, &error);
+  if (s) {
+    printf("FAIL %s: %s\n", name, error.what);
+    return 1;
+  }
+  char line[1024];
+  int untaken = 0;
+  while (fgets(line, sizeof line, file)) {
+    line[strcspn(line, "\n")] = 0;
+    if (!*line || *line == '#' || !strstr(line, filter)) continue;
+    const int before = r.taken;
+    for (int k = 0; k < 3; k++) {
+      static one_case c;
+      hn_arena keep = {0};
+      hn_rng rng = {.state = 7};
+      read_case(&c, line, &rng);
+      r.storage = types[k];
+      if (!k || has_floats(&c)) {
+        round_inputs(&c, r.storage);
+        compute_reference(&c, &keep);
+        for (const char *l = "rcmn"; *l; l++)
+          for (int widen = 0; widen < (k ? 2 : 1); widen++) check_layout(&r, &c, *l, widen);
+      }
+      free_case(&c);
+      hn_arena_free(&keep);
+    }
+    r.cases++;
+    if (r.taken == before) {
+      untaken++;
+      if (verbose) printf("%s: no tactic\n", line);
+    }
+  }
+  r.backend->queue_close(r.device, r.queue);
+  r.backend->close(r.device);
+  printf("%d cases, %d of them without a tactic, %d runs of tactics on %s, %d failures\n", r.cases, untaken, r.runs,
+         name, r.failures);
+  return r.failures > 0;
+}
