@@ -81,9 +81,10 @@ HN_FN void hn_taps(float acc[HN_NA][HN_TW][HN_V], const float w[HN_KH * HN_KW][H
     }
   }
 }
-HN_FN void hn_clear(float acc[HN_TW][HN_V]) {
+/* Sums begin with the bias, which stands behind the last tap (zeros where the epilogue adds it). */
+HN_FN void hn_begin(float acc[HN_TW][HN_V], const float bias[HN_V]) {
   HN_UNROLL for (int p = 0; p < HN_TW; p++)
-    HN_UNROLL for (int k = 0; k < HN_V; k++) acc[p][k] = 0;
+    HN_UNROLL for (int k = 0; k < HN_V; k++) acc[p][k] = bias[k];
 }
 
 /* Channels from v on of an output pixel: epilogue and store. */

@@ -8,7 +8,7 @@
 typedef struct hn_depthwise_args {
   const void *x;
   void *y;
-  const void *w; /* f32 [kernel rows * columns][w_tap], zeros behind the channels */
+  const void *w; /* f32 [kernel rows * columns + 1][w_tap], zeros behind the channels; the last row is the bias */
   i64 x_image, x_row, y_image, y_row;
   i32 x_pixel, y_pixel, w_tap;
   i32 channels;
@@ -19,7 +19,7 @@ typedef struct hn_depthwise_args {
   i32 tiles;        /* of HN_TW output pixels in a row */
   i32 strips, rows; /* strips of `rows` output rows in an image */
   u32 work;         /* threads that have something to do */
-  /* depthwise_ring: what a block does at once; block_vectors in 16 bytes */
+  /* depthwise_mma: vectors of 16 bytes, pixels of a row and images that a block does at once */
   i32 block_vectors, block_tiles, block_images;
   hn_epilogue_args epilogue;
 } hn_depthwise_args;

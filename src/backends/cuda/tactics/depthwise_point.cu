@@ -29,8 +29,9 @@ HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS
   i /= (u32)a.tiles;
   const int y = (int)(i % (u32)a.out_h), n = (int)(i / (u32)a.out_h), yin = y * HN_SH - a.pad_h;
   const u8 *x = (const u8 *)a.x + (i64)n * a.x_image + (i64)v * HN_SIZE;
-  float acc[HN_TW][HN_V];
-  hn_clear(acc);
+  float acc[HN_TW][HN_V], bias[HN_V];
+  hn_weights(&a, HN_KH * HN_KW, v, bias);
+  hn_begin(acc, bias);
   for (int kh0 = 0; kh0 < HN_KH; kh0 += HN_ROWS) {
     hn_raw in[HN_ROWS][HN_COLS];
     HN_UNROLL for (int r = 0; r < HN_ROWS; r++) {

@@ -24,11 +24,12 @@ HN_KERNEL_BOUNDS(hn_depthwise_rows, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS)
   const int x0 = tile * HN_TW, xin = x0 * HN_SW - a.pad_w, yin = y0 * HN_SH - a.pad_h;
   const int left = a.out_h - y0, steps = (left < a.rows ? left : a.rows) + HN_NA - 1;
   const u8 *x = (const u8 *)a.x + (i64)n * a.x_image + (i64)v * HN_SIZE;
-  float w[HN_KH * HN_KW][HN_V], acc[HN_NA][HN_TW][HN_V];
+  float w[HN_KH * HN_KW][HN_V], bias[HN_V], acc[HN_NA][HN_TW][HN_V];
   hn_raw cur[HN_NC], next[HN_NC];
   hn_fetch(next, x, yin, xin, &a);
   HN_UNROLL for (int t = 0; t < HN_KH * HN_KW; t++) hn_weights(&a, t, v, w[t]);
-  HN_UNROLL for (int j = 0; j < HN_NA; j++) hn_clear(acc[j]);
+  hn_weights(&a, HN_KH * HN_KW, v, bias);
+  HN_UNROLL for (int j = 0; j < HN_NA; j++) hn_begin(acc[j], bias);
   for (int t0 = 0; t0 < steps; t0 += HN_NA) {
     /* Unrolled over the rows of sums, so that their places are known. */
     HN_UNROLL for (int u = 0; u < HN_NA; u++) {
@@ -41,7 +42,7 @@ HN_KERNEL_BOUNDS(hn_depthwise_rows, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS)
       const int o = t0 + u - (HN_NA - 1), done = (u + 1) % HN_NA;
       HN_UNROLL for (int p = 0; p < HN_TW; p++)
         if (o >= 0 && x0 + p < a.out_w) hn_depthwise_store(&a, n, y0 + o, x0 + p, v, acc[done][p]);
-      hn_clear(acc[done]);
+      hn_begin(acc[done], bias);
     }
   }
 }
