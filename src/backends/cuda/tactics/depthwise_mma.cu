@@ -6,7 +6,11 @@
  *
  * Rows pass through a ring as in depthwise_ring.cu, and sums are kept for the HN_NA output rows that an input row
  * belongs to. A warp makes HN_MT * 16 pixels of 16 channels; the pixels of a block's images count through. Prefix:
- * HN_MT, HN_CHUNKS (16-byte pieces of a row that a thread fetches, at most), HN_STAGES, HN_THREADS, HN_BLOCKS. */
+ * HN_MT, HN_CHUNKS (16-byte pieces of a row that a thread fetches, at most), HN_IMAGES (of a block), HN_STAGES,
+ * HN_STRIDE (threads that fetch one vector of different pixels: HN_THREADS / block_vectors, exactly), HN_BLOCKS.
+ *
+ * A block takes all channels, or at least some 256 bytes of them: slices of 32 or 96 bytes of a pixel, which
+ * blocks that drift apart read and write at different times, halve the memory's rate. */
 #include "depthwise.cuh"
 
 #define HN_PAIRS ((HN_KW + 1) / 2)
@@ -46,33 +50,43 @@ HN_KERNEL_BOUNDS(hn_depthwise_mma, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS) 
   const int y0 = (int)(b % (u32)a.strips) * a.rows, n0 = (int)(b / (u32)a.strips) * bi;
   const int left = a.out_h - y0, made = left < a.rows ? left : a.rows, steps = made + HN_NA - 1;
   const int inputs = (made - 1) * HN_SH + HN_KH, yin = y0 * HN_SH - a.pad_h, xin = xo * HN_SW - a.pad_w;
-  const int width = (bt - 1) * HN_SW + HN_KW, pieces = bi * width * cv, slot = bi * width * pitch;
+  const int width = (bt - 1) * HN_SW + HN_KW, slot = bi * width * pitch;
   const int tid = (int)threadIdx.x, lane = tid % 32, warp = tid / 32;
-  /* What this thread fetches of each row, and where it goes. */
-  i32 from[HN_CHUNKS], to[HN_CHUNKS];
+  /* What this thread fetches of each row: vector `vec` of every HN_STRIDE-th pixel. */
+  const int vec = tid % cv, first = tid / cv;
+  const bool mine = v0 + vec < a.vectors;
+#if HN_IMAGES > 1
+  i32 from[HN_CHUNKS];
   HN_UNROLL for (int c = 0; c < HN_CHUNKS; c++) {
-    const int e = tid + c * HN_THREADS, px = e / cv, vec = e % cv, im = px / width, x = px % width + xin;
-    from[c] = -1;
-    to[c] = e < pieces ? px * pitch + vec : -1;
-    if (e < pieces && v0 + vec < a.vectors && (u32)x < (u32)a.in_w && n0 + im < a.batch)
-      from[c] = (i32)(im * a.x_image) + x * a.x_pixel + (v0 + vec) * 16;
+    const int px = first + c * HN_STRIDE, im = px / width, x = px % width + xin;
+    from[c] = mine && im < bi && (u32)x < (u32)a.in_w && n0 + im < a.batch ? (i32)(im * a.x_image) + x * a.x_pixel : -1;
   }
-  const u8 *next_row = (const u8 *)a.x + n0 * a.x_image + yin * a.x_row;
+#define HN_FROM(c) from[c]
+#define HN_INSIDE(c) (from[c] >= 0)
+#else
+  const i32 step = HN_STRIDE * a.x_pixel, from0 = (first + xin) * a.x_pixel;
+#define HN_FROM(c) (from0 + (c) * step)
+#define HN_INSIDE(c) (mine && (u32)(first + (c) * HN_STRIDE + xin) < (u32)a.in_w)
+#endif
+  const u8 *next_row = (const u8 *)a.x + n0 * a.x_image + yin * a.x_row + (v0 + vec) * 16;
   int next = 0;
-  hn_u4 *fill = ring;
+  hn_u4 *fill = ring + first * pitch + vec;
+  const hn_u4 *end = fill + HN_STAGES * slot;
 #define HN_FILL()                                                                                            \
   do {                                                                                                       \
     if (next < inputs) {                                                                                     \
       const bool in = (u32)(yin + next) < (u32)a.in_h;                                                       \
       HN_UNROLL for (int c = 0; c < HN_CHUNKS; c++) {                                                        \
-        const bool ok = in && from[c] >= 0;                                                                  \
-        if (to[c] >= 0) hn_cp_async16(fill + to[c], ok ? next_row + from[c] : (const u8 *)a.x, ok ? 16 : 0); \
+        const bool ok = in && HN_INSIDE(c);                                                                  \
+        if (first + c * HN_STRIDE < bi * width)                                                              \
+          hn_cp_async16(fill + c * HN_STRIDE * pitch, ok ? next_row + HN_FROM(c) : (const u8 *)a.x, ok ? 16 : 0); \
       }                                                                                                      \
-      next_row += a.x_row, next++;                                                                           \
-      fill = fill + slot == ring + HN_STAGES * slot ? ring : fill + slot;                                    \
+      next_row += a.x_row, next++, fill += slot;                                                             \
+      if (fill == end) fill -= HN_STAGES * slot;                                                             \
     }                                                                                                        \
     hn_cp_async_commit();                                                                                    \
   } while (0)
+  HN_GRID_WAIT();
   HN_UNROLL for (int r = 0; r < HN_STAGES - 1; r++) HN_FILL();
 
   /* The warp's channels and pixels. */
