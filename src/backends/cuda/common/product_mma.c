@@ -56,6 +56,7 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* Divides K where that is expected to pay. Through memory a split costs a pass over its sums. */
 static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const hn_mma_tile *t) {
   const uint32_t k_tiles = div_up(p->args.k_chunks, STAGE_CHUNKS);
+  if (t->splits) return t->splits < k_tiles ? t->splits : k_tiles;
   uint32_t best = 1;
   double least = seconds(p, m, t, 1);
   for (uint32_t s = 2; s <= HN_PRODUCT_SPLITS && s <= k_tiles; s *= 2) {

@@ -1,0 +1,197 @@
+/* softmax(scale Q K^T, masks) V on tensor cores, in one pass over the keys (online softmax).
+ *
+ * A warp has 16 rows of Q, a block WARPS of them. Blocks of KEYS keys and their values come by cp.async, RING of
+ * them in shared memory. A row's result is kept unnormalised with its maximum and sum so far, and rescaled when
+ * the maximum grows. Scores become weights in registers: the layout of mma's sums is that of its first operand.
+ * Rows in shared memory have one chunk (16 bytes) more than elements, an odd number: no bank conflicts.
+ *
+ * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, KEYS, RING (1, 2);
+ * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
+ * are whole chunks; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
+#include "math.cuh"
+
+#include "attention_args.h"
+
+#define HN_IS_f32 1
+#define HN_IS_f16 0
+#define HN_IS_bf16 0
+#define WIDE HN_JOIN(HN_IS_, HN_T)
+#if WIDE
+#define CHUNK 4
+typedef float element;
+#define to_element(x) (x)
+#else
+#define CHUNK 8
+typedef u16 element;
+#define to_element HN_JOIN(hn_to_, HN_T)
+#define hn_mma HN_JOIN(hn_mma_, HN_T)
+#define hn_to_x2 HN_JOIN(HN_JOIN(hn_to_, HN_T), x2)
+#endif
+#define THREADS (32 * WARPS)
+#define ROWS (16 * WARPS)
+#define QP (DEPTH + CHUNK)   /* elements from row to row of Q and K */
+#define VP (DEPTH_V + CHUNK) /* of V */
+#define STEP (2 * CHUNK)     /* K of one mma */
+#define NEVER hn_from_bits(0xff800000u) /* -infinity */
+
+/* `n` rows from `row` on into shared memory, zeros beyond `rows` and beyond `columns`. */
+HN_FN void load_rows(element *to, u32 pitch, const element *from, i64 row_step, i64 col_step, u32 row, u32 rows, u32 n,
+                     u32 columns, u32 width) {
+  u32 chunks = width / CHUNK;
+  for (u32 i = threadIdx.x; i < n * chunks; i += THREADS) {
+    u32 r = i / chunks, c = i % chunks * CHUNK;
+    element *at = to + r * pitch + c;
+    const element *source = from + (i64)(row + r) * row_step + c * col_step;
+#ifdef HN_VECTORS
+    bool in = row + r < rows && c < columns;
+    hn_cp_async16(at, in ? source : from, in ? 16 : 0);
+#else
+    element e[CHUNK];
+    HN_UNROLL for (u32 k = 0; k < CHUNK; k++)
+        e[k] = row + r < rows && c + k < columns ? source[k * col_step] : (element)0;
+    HN_UNROLL for (u32 k = 0; k < CHUNK; k++) at[k] = e[k];
+#endif
+  }
+}
+
+#if WIDE
+/* d += a b, operands f32 bits. */
+HN_FN void multiply(float d[4], const u32 a[4], const u32 b[2]) {
+  u32 ah[4], bh[2];
+  HN_UNROLL for (u32 k = 0; k < 4; k++) ah[k] = hn_to_tf32(hn_from_bits(a[k]));
+  HN_UNROLL for (u32 k = 0; k < 2; k++) bh[k] = hn_to_tf32(hn_from_bits(b[k]));
+#ifdef HN_SPLIT3
+  u32 al[4], bl[2];
+  HN_UNROLL for (u32 k = 0; k < 4; k++) al[k] = hn_to_tf32(hn_from_bits(a[k]) - hn_from_bits(ah[k]));
+  HN_UNROLL for (u32 k = 0; k < 2; k++) bl[k] = hn_to_tf32(hn_from_bits(b[k]) - hn_from_bits(bh[k]));
+  hn_mma_tf32(d, al, bh);
+  hn_mma_tf32(d, ah, bl);
+#endif
+  hn_mma_tf32(d, ah, bh);
+}
+#else
+#define multiply hn_mma
+#endif
+
+HN_FN float quad_max(float x) {
+  x = fmaxf(x, hn_shfl_xor(x, 1));
+  return fmaxf(x, hn_shfl_xor(x, 2));
+}
+HN_FN float quad_sum(float x) {
+  x += hn_shfl_xor(x, 1);
+  return x + hn_shfl_xor(x, 2);
+}
+
+/* Scores of the warp's rows with one block of keys. */
+HN_FN void make_scores(const element *q, const element *k, float s[KEYS / 8][4]) {
+  u32 lane = threadIdx.x % 32;
+  HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) s[j][e] = 0;
+  HN_UNROLL for (u32 d = 0; d < DEPTH; d += STEP) {
+    u32 a[4];
+    hn_ldmatrix4(a, q + (lane & 15) * QP + d + (lane >> 4) * CHUNK);
+    HN_UNROLL for (u32 j = 0; j < KEYS / 8; j += 2) {
+      u32 b[4];
+      hn_ldmatrix4(b, k + (j * 8 + (lane & 7) + (lane >> 4) * 8) * QP + d + (lane >> 3 & 1) * CHUNK);
+      multiply(s[j], a, b);
+      multiply(s[j + 1], a, b + 2);
+    }
+  }
+}
+
+/* acc += weights V. */
+HN_FN void add_values(float s[KEYS / 8][4], const element *v, float acc[DEPTH_V / 8][4]) {
+  u32 lane = threadIdx.x % 32;
+#if WIDE
+  HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) {
+    /* The order of the keys within a step is free: element t is key 2t, element t + 4 key 2t + 1. */
+    u32 a[4] = {hn_bits(s[j][0]), hn_bits(s[j][2]), hn_bits(s[j][1]), hn_bits(s[j][3])};
+    const float *at = v + (j * 8 + lane % 4 * 2) * VP + lane / 4;
+    HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) {
+      u32 b[2] = {hn_bits(at[n * 8]), hn_bits(at[VP + n * 8])};
+      multiply(acc[n], a, b);
+    }
+  }
+#else
+  HN_UNROLL for (u32 j = 0; j < KEYS / 8; j += 2) {
+    u32 a[4] = {hn_to_x2(s[j][0], s[j][1]), hn_to_x2(s[j][2], s[j][3]), hn_to_x2(s[j + 1][0], s[j + 1][1]),
+                hn_to_x2(s[j + 1][2], s[j + 1][3])};
+    HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n += 2) {
+      u32 b[4];
+      hn_ldmatrix4_trans(b, v + (j * 8 + (lane & 15)) * VP + n * 8 + (lane >> 4) * 8);
+      multiply(acc[n], a, b);
+      multiply(acc[n + 1], a, b + 2);
+    }
+  }
+#endif
+}
+
+HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
+  HN_DYNAMIC_SHARED(element, shared);
+  const hn_attention_args *p = &args;
+  u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, batch = blockIdx.x / p->row_tiles;
+  u32 row0 = (blockIdx.x - batch * p->row_tiles) * ROWS;
+  i64 q_at = 0, k_at = 0, v_at = 0, y_at = 0, m_at[HN_ATTENTION_MASK] = {0, 0, 0};
+  for (u32 d = p->n_batch, left = batch; d-- > 0; left /= p->batch[d]) {
+    u32 i = left % p->batch[d];
+    q_at += i * p->q_batch[d], k_at += i * p->k_batch[d], v_at += i * p->v_batch[d], y_at += i * p->y_batch[d];
+    HN_UNROLL for (u32 m = 0; m < HN_MASKS; m++) m_at[m] += i * p->mask_batch[m][d];
+  }
+  (void)m_at;
+  element *keys = shared + ROWS * QP, *values = keys + RING * KEYS * QP;
+  const element *q = shared + warp * 16 * QP;
+  float acc[DEPTH_V / 8][4], top[2] = {NEVER, NEVER}, sum[2] = {0, 0};
+  HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 4; e++) acc[n][e] = 0;
+  u32 blocks = (p->keys + KEYS - 1) / KEYS;
+  HN_GRID_GO();
+  HN_GRID_WAIT();
+  load_rows(shared, QP, (const element *)p->q + q_at, p->q_row, 1, row0, p->rows, ROWS, p->depth, DEPTH);
+  for (u32 t = 0; t < blocks + RING - 1; t++) {
+    if (t < blocks) {
+      load_rows(keys + t % RING * KEYS * QP, QP, (const element *)p->k + k_at, p->k_row, p->k_col, t * KEYS, p->keys, KEYS,
+                p->depth, DEPTH);
+      load_rows(values + t % RING * KEYS * VP, VP, (const element *)p->v + v_at, p->v_row, 1, t * KEYS, p->keys, KEYS,
+                p->depth_v, DEPTH_V);
+    }
+    hn_cp_async_commit();
+    if (t + 1 < RING) continue;
+    HN_CP_ASYNC_WAIT(RING - 1);
+    HN_SYNC();
+    u32 now = t + 1 - RING, first = now * KEYS;
+    float s[KEYS / 8][4], high[2] = {NEVER, NEVER};
+    make_scores(q, keys + now % RING * KEYS * QP, s);
+    HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) {
+      u32 key = first + j * 8 + lane % 4 * 2 + e % 2, row = row0 + warp * 16 + lane / 4 + e / 2 * 8;
+      float x = s[j][e] * p->scale;
+#if HN_MASKS
+      if (row < p->rows && key < p->keys) x = HN_MASKED(x, row, key);
+#endif
+      (void)row;
+      s[j][e] = key < p->keys ? x : NEVER;
+      high[e / 2] = fmaxf(high[e / 2], s[j][e]);
+    }
+    HN_UNROLL for (u32 h = 0; h < 2; h++) {
+      float now_top = fmaxf(top[h], quad_max(high[h])), base = now_top == NEVER ? 0.0f : now_top;
+      float shrink = hn_exp(top[h] - base), part = 0;
+      top[h] = now_top;
+      HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
+        s[j][h * 2 + e] = hn_exp(s[j][h * 2 + e] - base);
+        part += s[j][h * 2 + e];
+      }
+      sum[h] = sum[h] * shrink + part;
+      HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++) acc[n][h * 2 + e] *= shrink;
+    }
+    add_values(s, values + now % RING * KEYS * VP, acc);
+    HN_SYNC();
+  }
+  HN_UNROLL for (u32 h = 0; h < 2; h++) {
+    u32 row = row0 + warp * 16 + lane / 4 + h * 8;
+    float one = 1.0f / quad_sum(sum[h]);
+    element *y = (element *)p->y + y_at + (i64)row * p->y_row;
+    if (row < p->rows) {
+      HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
+        u32 c = n * 8 + lane % 4 * 2 + e;
+        if (c < p->depth_v) y[c] = to_element(acc[n][h * 2 + e] * one);
+      }
+    }
+  }
+}
