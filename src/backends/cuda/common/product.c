@@ -120,8 +120,10 @@ static bool conv_of(const hone_step *s, hn_product *p, hone_reason *why) {
   g->b_row = taps, g->b_col = a.cin * taps, g->b_tap = 1;
   g->batch[0] = (uint32_t)a.groups;
   g->a_batch[0] = a.cin, g->b_batch[0] = a.cout * a.cin * taps;
-  g->column_batch = (uint32_t)a.cout;
+  g->column_batch = a.groups > 1 ? (uint32_t)a.cout : 0;
   g->out_pitch = a.y.view.pixel;
+  g->stored = (uint32_t)hn_round_up((size_t)a.y.channels, chunk_of(p->out_type));
+  if (g->stored > g->out_pitch) g->stored = (uint32_t)a.y.channels;
   bool inside = true; /* every tap of every pixel lies in the image */
   for (int i = 0; i < 3; i++)
     inside = inside && a.pad[i] == 0 && (a.y.size[i] - 1) * a.stride[i] < a.x.size[i];

@@ -46,6 +46,9 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
 #else
   HN_UNROLL for (u32 k = 0; k < 8; k++)
     if (n + k < p->n) hn_out_store(p->out, at + k, hn_epilogue1(x[k], column + (i32)k, at + k, &p->epilogue));
+  if (n + 8 >= p->n) /* what fills the last chunk of a pixel */
+    for (u32 k = p->n - n; column + k >= (u32)p->epilogue.channels && column + k < p->stored; k++)
+      hn_out_store(p->out, at + k, 0);
 #endif
 }
 

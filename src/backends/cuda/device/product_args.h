@@ -36,6 +36,7 @@ typedef struct hn_product_args {
   i64 a_batch[HN_PRODUCT_BATCH], b_batch[HN_PRODUCT_BATCH];
   u32 row_batch, column_batch; /* product i starts at output row i row_batch, column i column_batch */
   i64 out_pitch;
+  u32 stored;   /* columns of the whole output that are written: zeros fill the last chunk of a pixel */
   u32 channels; /* of a tap that are real: the rest of `tap` is zeros */
 } hn_product_args;
 
