@@ -297,7 +297,8 @@ hone_status hn_cuda_elementwise_launch(hn_cuda_queue *q, const hone_step *s, con
   } else {
     const hn_cuda_kernel kernel = {"elementwise", text.ptr, "elementwise"};
     const hn_cuda_shape shape = {.grid = {hn_cuda_blocks(p->vectors, (int64_t)THREADS * p->unrolled), 1, 1},
-                                 .threads = THREADS};
+                                 .threads = THREADS,
+                                 .overlap = true};
     status = hn_cuda_launch(q, &kernel, &shape, &a, sizeof a, error);
   }
   hn_str_free(&text);

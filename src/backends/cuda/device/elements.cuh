@@ -1,11 +1,23 @@
 /* Elements of every type. A value is a float (f32, f16, bf16), a double, or the integer itself; bool is u8.
  *   hn_get_<type>(p, i), hn_put_<type>(p, i, x)        one element in memory
  *   hn_word_<type>(r, k), hn_pack_<type>(r, x, n)      elements in 32-bit registers, as memory has them
+ *   hn_value_<type>                                    the C type of a value
  *   hn_round_<type>(x)                                 the value of a float: integers saturate, NaN gives 0 */
 #ifndef HN_ELEMENTS_CUH
 #define HN_ELEMENTS_CUH
 
 #include "math.cuh"
+
+typedef float hn_value_f32, hn_value_f16, hn_value_bf16;
+typedef double hn_value_f64;
+typedef u8 hn_value_u8, hn_value_bool;
+typedef i8 hn_value_i8;
+typedef u16 hn_value_u16;
+typedef i16 hn_value_i16;
+typedef u32 hn_value_u32;
+typedef i32 hn_value_i32;
+typedef u64 hn_value_u64;
+typedef i64 hn_value_i64;
 
 /* Clears the registers of n elements of `size` bytes; constants after unrolling. */
 HN_FN void hn_clear_words(u32 *r, int bytes) {

@@ -1,6 +1,7 @@
 /* Pointwise programs: one generated kernel each; registers become variables. */
 #include "backends/cuda/common/elementwise.h"
 #include "backends/cuda/common/functions.h"
+#include "backends/cuda/common/moves.h"
 #include "base/error.h"
 
 static bool check_program(const hone_step *s, hone_reason *why) {
@@ -41,12 +42,6 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 static double cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
   return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  (void)s, (void)m, (void)error;
-  *n = (hone_tactic_need){0};
-  return HONE_OK;
 }
 
 /* x^c for the exponents that models spell out as a power; false: as any other. */
@@ -123,5 +118,5 @@ const struct hone_tactic_desc hn_cuda_tactic_pointwise = {HONE_DESC_HEAD(hone_ta
                                                           .version = 1,
                                                           .accepts = accepts,
                                                           .cost = cost,
-                                                          .need = need,
+                                                          .need = hn_cuda_need_nothing,
                                                           .run = run};
