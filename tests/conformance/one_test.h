@@ -13,7 +13,12 @@ typedef hone_status engine_fn(hn_model *model, const hone_tensor *const *inputs,
 
 engine_fn run_eval;  /* scalar references, one node after the other */
 engine_fn run_saved; /* the references again, on the model written to a file and read back */
+engine_fn run_cuda;  /* the same on device "cuda" */
 engine_fn run_plan;  /* what users get: optimised at level 2, planned, run by a context */
+
+/* After run_cuda: the steps that ran on the host, with the reason of the first tactic that refused; "" when
+ * there were none. */
+const char *steps_on_host(void);
 
 /* Runs the test in `folder` and says why it did not pass in reason. */
 verdict run_test(const char *folder, engine_fn *engine, double seconds, char *reason, size_t size);

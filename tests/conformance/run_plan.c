@@ -2,8 +2,10 @@
 #include "one_test.h"
 
 #include "base/error.h"
+#include "api/api.h"
 
 #include <hone/session.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Place of a plan input or output in the model's own list. */
@@ -38,8 +40,23 @@ static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *co
   return status;
 }
 
-hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
-                     double seconds, hone_error *error) {
+static char host_steps[1000];
+
+const char *steps_on_host(void) { return host_steps; }
+
+static void note_host_steps(const hn_plan *plan) {
+  size_t n = 0;
+  for (size_t i = 0; i < plan->steps.len && n < sizeof host_steps; i++) {
+    const hn_step *s = &plan->steps.ptr[i];
+    if (s->kind != HN_STEP_REF && s->kind != HN_STEP_CONTROL) continue;
+    const int length = (int)strcspn(s->refused, "\n"); /* the first tactic's reason */
+    n += (size_t)snprintf(host_steps + n, sizeof host_steps - n, "%s%s%s%.*s", n ? "; " : "", s->desc.anchor,
+                          length ? ": " : "", length, s->refused);
+  }
+}
+
+static hone_status on_device(const char *device, hn_model *model, const hone_tensor *const *inputs,
+                             hone_tensor *outputs, hn_arena *keep, double seconds, hone_error *error) {
   const hn_graph *g = model->graph;
   hone_engine *engine;
   hone_plan *plan;
@@ -52,9 +69,21 @@ hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_ten
     *b = (hone_binding){.input = g->inputs.ptr[i]->name, .rank = inputs[i]->desc.rank};
     memcpy(b->dim, inputs[i]->desc.dim, sizeof b->dim);
   }
-  hone_status status = hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, error);
+  hone_status status =
+      hone_engine_create(&(hone_engine_options){.threads = 2, .device = device}, &engine, error);
   if (status == HONE_OK)
     status = hone_plan_create(
         engine, model, &(hone_plan_options){.level = -1, .bindings = binding, .n_bindings = n}, &plan, error);
+  if (status == HONE_OK && device) note_host_steps(hn_api_plan(plan));
   return status == HONE_OK ? run(plan, g, inputs, outputs, keep, seconds, error) : status;
+}
+
+hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
+                     double seconds, hone_error *error) {
+  return on_device(NULL, model, inputs, outputs, keep, seconds, error);
+}
+
+hone_status run_cuda(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
+                     double seconds, hone_error *error) {
+  return on_device("cuda", model, inputs, outputs, keep, seconds, error);
 }
