@@ -4,6 +4,9 @@
 #ifndef HN_TESTS_CUDA_EMULATOR_H
 #define HN_TESTS_CUDA_EMULATOR_H
 
+/* What stands for a text that was recorded and not compiled: any kernel is in it, and does nothing. */
+#define HN_EMU_STUB "hone: a text that was recorded, not compiled; padded to an ELF header's size"
+
 typedef struct hn_emu_dim {
   unsigned x, y, z;
 } hn_emu_dim;

@@ -353,9 +353,19 @@ API cuModuleLoadData(CUmodule *module, const void *image) {
   ENTER_CONTEXT(cuModuleLoadData, CUDA_ERROR_INVALID_IMAGE);
   const CUresult refused = fake_refuse_in_capture();
   if (refused) return refused;
-  const size_t bytes = image_bytes(image);
-  fake_module *m = bytes ? calloc(1, sizeof *m) : NULL;
+  const bool stub = !memcmp(image, HN_EMU_STUB, 8);
+  const size_t bytes = stub ? 0 : image_bytes(image);
+  fake_module *m = bytes || stub ? calloc(1, sizeof *m) : NULL;
   if (!m) return CUDA_ERROR_INVALID_IMAGE;
+  m->fd = -1;
+  if (stub) {
+    static const hn_emu_module nothing;
+    m->emu = &nothing;
+    m->next = modules;
+    modules = m;
+    *module = (CUmodule)m;
+    return CUDA_SUCCESS;
+  }
   m->fd = memfd_create("hone kernel", MFD_CLOEXEC);
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", m->fd);
@@ -394,8 +404,8 @@ API cuModuleUnload(CUmodule module) {
     m->functions = f->next;
     free(f);
   }
-  dlclose(m->library);
-  close(m->fd);
+  if (m->library) dlclose(m->library);
+  if (m->fd >= 0) close(m->fd);
   free(m);
   return fault;
 }
@@ -406,7 +416,8 @@ API cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
   if (!m) return CUDA_ERROR_INVALID_HANDLE;
   char symbol[256];
   snprintf(symbol, sizeof symbol, "hn_entry_%s", name);
-  const hn_emu_entry *entry = dlsym(m->library, symbol);
+  static const hn_emu_entry nothing = {.name = "recorded", .max_threads = EMU_MAX_THREADS};
+  const hn_emu_entry *entry = m->library ? dlsym(m->library, symbol) : &nothing;
   if (!entry) return CUDA_ERROR_NOT_FOUND;
   for (fake_function *f = m->functions; f; f = f->next)
     if (f->entry == entry) {
@@ -454,7 +465,7 @@ API cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t
   ENTER_CONTEXT(cuFuncGetParamInfo, CUDA_ERROR_INVALID_VALUE);
   const fake_function *f = function_of(function);
   if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (index) return CUDA_ERROR_INVALID_VALUE;
+  if (index || !f->entry->size) return CUDA_ERROR_INVALID_VALUE;
   *offset = 0, *size = f->entry->size;
   return CUDA_SUCCESS;
 }
@@ -472,8 +483,10 @@ API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params
   if (c->sharedMemBytes + static_shared(f) > LIMIT_STATIC && c->sharedMemBytes > f->shared)
     return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < c->numAttrs; i++)
-    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && c->attrs[i].value.clusterDim.x > 1)
+    if (f->entry->call && c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+        c->attrs[i].value.clusterDim.x > 1)
       return CUDA_ERROR_INVALID_VALUE; /* kernels with clusters are not emulated */
+  if (!f->entry->call) return CUDA_SUCCESS;
   const size_t size = f->entry->size;
   fake_op op = {.kind = FAKE_LAUNCH, .function = f, .args = aligned_alloc(64, (size + 63) / 64 * 64 + 64)};
   if (!op.args) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -616,15 +629,16 @@ API cuGraphDestroy(CUgraph graph) {
   return CUDA_SUCCESS;
 }
 
-/* Tensor maps belong to arch 90, whose kernels are not emulated. */
+/* Tensor maps belong to arch 90, whose kernels are not emulated but recorded. */
 API cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                            const cuuint64_t *dim, const cuuint64_t *stride, const cuuint32_t *box,
                            const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
                            CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2,
                            CUtensorMapFloatOOBfill fill) {
-  (void)map, (void)type, (void)rank, (void)address, (void)dim, (void)stride, (void)box, (void)element_stride,
+  (void)type, (void)rank, (void)address, (void)dim, (void)stride, (void)box, (void)element_stride,
       (void)interleave, (void)swizzle, (void)l2, (void)fill;
-  return CUDA_ERROR_NOT_SUPPORTED;
+  memset(map, 0, sizeof *map);
+  return arch() < 90 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 /* ---------------------------------------------------------------- for tests */

@@ -2,7 +2,10 @@
  * processor, which libfakecuda loads as a module. Objects are kept by the hash of all that they are made of.
  *
  * HONE_FAKE_CC compiler (cc)   HONE_FAKE_CACHE folder   HONE_FAKE_INCLUDE folder of emulated.cuh
- * HONE_FAKE_FLAGS more flags   HONE_FAKE_RECORD folder: keeps every text with its headers, for check_texts */
+ * HONE_FAKE_FLAGS more flags
+ * HONE_FAKE_RECORD folder: nothing is compiled, but every text is kept there with its headers, for check_texts; its
+ * kernels do nothing, so that also texts that only a GPU can run are seen */
+#include "emulator.h"
 #include "fake_fail.h"
 
 #include <nvrtc.h>
@@ -240,13 +243,18 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   return ok;
 }
 
-/* For check_texts: HONE_FAKE_RECORD/HASH/ gets the text and its headers. */
-static void record(nvrtcProgram p, uint64_t h) {
+/* HONE_FAKE_RECORD/HASH/ gets the text and its headers. */
+static bool record(nvrtcProgram p, uint64_t h) {
+  static const char stub[] = HN_EMU_STUB;
   const char *folder = getenv("HONE_FAKE_RECORD");
   char path[PATH];
-  if (!folder || !*folder) return;
+  if (!folder || !*folder) return false;
   snprintf(path, sizeof path, "%s/%016llx", folder, (unsigned long long)h);
   if (access(path, F_OK)) write_files(p, path);
+  p->object_bytes = sizeof stub;
+  p->object = malloc(sizeof stub);
+  if (p->object) memcpy(p->object, stub, sizeof stub);
+  return true;
 }
 
 API nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options) {
@@ -266,7 +274,7 @@ API nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options) {
       defines[n_defines++] = (char *)(uintptr_t)options[i];
       h = hash_text(h, options[i]);
     }
-  record(p, h);
+  if (record(p, h)) return NVRTC_SUCCESS;
   char folder[PATH], path[PATH + 32];
   snprintf(folder, sizeof folder, "%s", setting("HONE_FAKE_CACHE", HN_EMULATED_CACHE));
   make_folders(folder);

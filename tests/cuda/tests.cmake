@@ -31,4 +31,17 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endforeach()
   target_compile_definitions(test_emulated PRIVATE FAKE_CUDA="${CMAKE_BINARY_DIR}/tests/libfakecuda.so"
     FAKE_NVRTC="${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so")
+
+  # Device texts as tactics give them (cases and networks on a GPU that only records), through the real NVRTC.
+  hone_test_tool(check_texts check_texts.c)
+  target_compile_options(check_texts PRIVATE ${HONE_CUDA_OPTIONS})
+  foreach(arch 80 90)
+    set(folder ${CMAKE_BINARY_DIR}/tests/texts/${arch})
+    hone_emulated(record_texts_${arch} ${HONE_TEST_FOLDER}/record_texts.sh ${CMAKE_BINARY_DIR} ${folder})
+    set_property(TEST record_texts_${arch} APPEND PROPERTY ENVIRONMENT HONE_FAKE_ARCH=${arch} HONE_FAKE_RECORD=${folder})
+    set_tests_properties(record_texts_${arch} PROPERTIES FIXTURES_SETUP texts_${arch})
+    string(REPLACE 90 90a target sm_${arch})
+    hone_ctest(check_texts_${target} check_texts ${folder} ${target} --most 16)
+    set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch})
+  endforeach()
 endif()

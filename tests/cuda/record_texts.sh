@@ -1,0 +1,12 @@
+#!/bin/sh
+# usage: record_texts.sh BUILD FOLDER, with HONE_FAKE_RECORD=FOLDER   what kernels compute there is nothing, so what they are
+# checked against does not matter: all that counts is which texts tactics ask for.
+build=$1 folder=$2
+rm -rf "$folder" && mkdir -p "$folder"
+"$build/check_tactics" tests/tactics/cases.txt --device cuda >"$folder.log" 2>&1
+for network in resnet50 mobilenetv2 yolov3 bert_base; do
+  for precision in f32 tf32 fp16 bf16; do
+    "$build/hone" run zoo:$network --device cuda --precision $precision >>"$folder.log" 2>&1
+  done
+done
+[ "$(ls "$folder" | wc -l)" -gt 20 ]
