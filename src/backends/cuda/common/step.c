@@ -76,6 +76,6 @@ hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str
   const int64_t blocks = (count + threads - 1) / threads;
   if (blocks > INT32_MAX) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s: too many elements", entry);
   const hn_cuda_kernel kernel = {text, prefix ? prefix->ptr : NULL, entry};
-  const hn_cuda_shape shape = {.grid = {(uint32_t)blocks, 1, 1}, .threads = threads};
+  const hn_cuda_shape shape = {.grid = {(uint32_t)blocks, 1, 1}, .threads = threads, .overlap = true};
   return hn_cuda_launch(q, &kernel, &shape, args, size, error);
 }

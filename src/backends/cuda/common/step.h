@@ -27,7 +27,7 @@ double hn_cuda_bytes(const hone_step *s);
 /* Appends "#define name value" lines for the storage type: HN_T (f32, f16, bf16) and HN_SIZE. */
 void hn_cuda_define_type(hn_str *text, hone_dtype dtype);
 
-/* Launches `count` threads in blocks of `threads` (grid along x). */
+/* Launches `count` threads in blocks of `threads` (grid along x). The kernel calls HN_GRID_WAIT. */
 hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str *prefix, const char *entry,
                                 int64_t count, uint32_t threads, const void *args, size_t size,
                                 hone_error *error);

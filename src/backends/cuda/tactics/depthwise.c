@@ -1,5 +1,5 @@
-/* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last: depthwise_point.cu,
- * depthwise_rows.cu and depthwise_ring.cu, by what the step offers of parallelism and reuse. */
+/* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last: depthwise_point.cu
+ * and depthwise_rows.cu, by what the step offers of parallelism and reuse. */
 #include <string.h>
 
 #include "backends/cuda/common/epilogue.h"
@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/lower/conv_attr.h"
-
-enum { HN_RING_CHUNKS = 8 }; /* as in depthwise_ring.cu */
 
 static bool describe(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;
@@ -39,77 +37,39 @@ typedef struct plan {
   const char *text, *entry;
   int64_t v, tw;            /* channels and output pixels of a row that a thread makes */
   int64_t rows;             /* of a strip */
-  int64_t cv, bt, bi;       /* ring: 16-byte vectors, tiles and images of a block */
   uint32_t threads, blocks; /* of a block; resident ones that the compiler is to allow for */
-  uint32_t stages;
   bool apart; /* x or y lie at odd addresses */
 } plan;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* A block of the ring: slices of channels that divide evenly, then tiles, then images. */
-static bool ring_block(const hn_conv_attr *a, int64_t size, int64_t shared, plan *p) {
-  const int64_t vectors = ceil_div(a->groups * size, 16), split = 16 / (p->v * size);
-  const int64_t tiles = ceil_div(a->y.size[2], p->tw);
-  for (int64_t slices = ceil_div(vectors, 16); slices <= vectors; slices++) {
-    p->cv = ceil_div(vectors, slices);
-    const int64_t room = p->threads / (p->cv * split);
-    if (room < 1) continue;
-    p->bt = tiles, p->bi = 1;
-    if (room < tiles)
-      p->bt = ceil_div(tiles, ceil_div(tiles, room));
-    else
-      p->bi = room / tiles;
-    if (p->bi > a->x.batch) p->bi = a->x.batch;
-    const int64_t pieces =
-        p->bi * ((p->bt * p->tw - 1) * a->stride[2] + a->kernel[2]) * p->cv;
-    const int64_t used = ceil_div(p->cv * split * p->bt * p->bi, 32) * 32;
-    if (pieces > HN_RING_CHUNKS * used || pieces * 16 * p->stages > shared) continue;
-    if (p->bi * a->x.view.batch * size > INT32_MAX) continue;
-    p->threads = (uint32_t)used;
-    return true;
-  }
-  return false;
-}
-
-static plan choose(const hone_step *s, const hone_machine *m, const hn_conv_attr *a, bool apart) {
-  const int64_t size = (int64_t)hone_dtype_size(s->input[0].desc.dtype);
-  const int64_t vectors = ceil_div(a->groups * size, 16), h = a->y.size[1], w = a->y.size[2];
-  const int64_t processors = m->processors ? m->processors : 108;
+/* Measured on an H200: strips of rows where they fill the device, else a thread for few pixels. Half-width vectors
+ * of f16 leave registers for four pixels a thread. */
+static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
+  const int64_t threads = ceil_div(a->groups, 4), h = a->y.size[1], w = a->y.size[2];
+  const int64_t processors = m->processors ? m->processors : 108, taps = a->kernel[1] * a->kernel[2];
   const bool near = a->dilation[1] == 1 && a->dilation[2] == 1 && a->stride[1] <= 2 && a->stride[2] <= 2 &&
-                    a->kernel[1] * a->kernel[2] <= 25 && a->kernel[1] > 1;
-  const bool small = a->kernel[1] * a->kernel[2] <= 9;
-  /* Work items of 16 bytes for each thread that can be resident while three registers' worth of rows are. */
-  const int64_t items = a->x.batch * h * w * vectors;
-  plan p = {.text = "depthwise_point", .entry = "hn_depthwise_point", .apart = apart};
-  p.threads = 128;
-  if (near && !apart && items >= processors * 384 * 16) {
-    p.text = "depthwise_ring", p.entry = "hn_depthwise_ring";
-    p.v = small && size == 2 ? 8 : 4, p.tw = w >= 2 ? 2 : 1, p.stages = 4, p.blocks = 2;
-    /* Strips as tall as leaves eight blocks for every processor. */
-    if (ring_block(a, size, 64 << 10, &p)) {
-      const int64_t columns = ceil_div(vectors, p.cv) * ceil_div(ceil_div(w, p.tw), p.bt) * ceil_div(a->x.batch, p.bi);
-      p.rows = h;
-      while (p.rows > 7 && columns * ceil_div(h, p.rows) < processors * 8) p.rows = ceil_div(p.rows, 2);
-      return p;
-    }
-    p.threads = 128, p.text = "depthwise_rows", p.entry = "hn_depthwise_rows";
-    p.rows = h < 14 ? h : 14;
-    return p;
-  }
-  p.v = size == 2 ? 8 : 4;
-  p.tw = items >= processors * 1024 && w > 1 ? 2 : 1;
-  p.blocks = p.tw == 1 ? 4 : 3;
+                    a->kernel[1] > 1 && taps <= 25;
+  plan p = {.text = "depthwise_point", .entry = "hn_depthwise_point", .v = 4, .tw = 2, .threads = 128, .blocks = 5, .apart = apart};
+  if (taps > 9) p.blocks = 4;
+  if (w < 2) p.tw = 1;
+  if (!near || a->x.batch * h * ceil_div(w, 4) * threads < processors * 384 * 14) return p;
+  p.text = "depthwise_rows", p.entry = "hn_depthwise_rows";
+  p.tw = taps > 9 ? 2 : 4, p.blocks = taps > 9 ? 2 : 3;
+  p.rows = h < 14 ? h : 14;
   return p;
 }
+
+/* A constant bias is where the sums begin; any other is the epilogue's. */
+static bool own_bias(const hone_step *s) { return hn_cuda_has(s, 2) && s->input[2].constant; }
 
 static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan *p, hn_str *t,
                           hone_error *error) {
   hn_cuda_define_type(t, s->output[0].desc.dtype);
   hn_str_printf(t,
-                "#define HN_V %d\n#define HN_TW %d\n#define HN_STAGES %u\n#define HN_THREADS %u\n"
+                "#define HN_V %d\n#define HN_TW %d\n#define HN_THREADS %u\n"
                 "#define HN_BLOCKS %u\n",
-                (int)p->v, (int)p->tw, p->stages, p->threads, p->blocks);
+                (int)p->v, (int)p->tw, p->threads, p->blocks);
   hn_str_printf(t, "#define HN_KH %lld\n#define HN_KW %lld\n", (long long)a->kernel[1],
                 (long long)a->kernel[2]);
   hn_str_printf(t, "#define HN_SH %lld\n#define HN_SW %lld\n", (long long)a->stride[1],
@@ -117,7 +77,7 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
   hn_str_printf(t, "#define HN_DH %lld\n#define HN_DW %lld\n", (long long)a->dilation[1],
                 (long long)a->dilation[2]);
   if (p->apart) hn_str_puts(t, "#define HN_APART\n");
-  return hn_cuda_epilogue_biased(s, 2, t, error);
+  return hn_cuda_epilogue_biased(s, own_bias(s) ? HN_CUDA_NO_BIAS : 2, t, error);
 }
 
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
@@ -137,7 +97,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hone_reason why = {""};
   (void)m;
   if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
-  n->blob_bytes = (size_t)(a.kernel[1] * a.kernel[2] * tap_pitch(&a)) * sizeof(float);
+  n->blob_bytes = (size_t)((a.kernel[1] * a.kernel[2] + 1) * tap_pitch(&a)) * sizeof(float);
   n->packed = 1u << 1;
   return HONE_OK;
 }
@@ -149,12 +109,13 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
   const int64_t taps = a.kernel[1] * a.kernel[2], pitch = tap_pitch(&a);
   float *w = blob, row[1024];
-  memset(w, 0, (size_t)(taps * pitch) * sizeof *w);
+  memset(w, 0, (size_t)((taps + 1) * pitch) * sizeof *w);
   for (int64_t c = 0; c < a.groups; c++) {
     if (!hn_cuda_constant_f32(&s->input[1], c * taps, taps, row))
       return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: weights of an odd type");
     for (int64_t t = 0; t < taps; t++) w[t * pitch + c] = row[t];
   }
+  if (own_bias(s)) hn_cuda_constant_f32(&s->input[2], 0, a.groups, w + taps * pitch);
   return HONE_OK;
 }
 
@@ -165,7 +126,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hone_reason why = {""};
   if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
   const bool apart = ((uintptr_t)r->in[0] | (uintptr_t)r->out[0]) % 16 != 0;
-  const plan p = choose(s, hn_cuda_machine(q), &a, apart);
+  const plan p = choose(hn_cuda_machine(q), &a, apart);
   const int64_t size = (int64_t)hone_dtype_size(s->input[0].desc.dtype);
   hn_depthwise_args g = {.x = r->in[0], .y = r->out[0], .w = r->blob};
   g.x_image = a.x.view.batch * size, g.x_row = a.x.view.row * size, g.x_pixel = (i32)(a.x.view.pixel * size);
@@ -178,22 +139,15 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   g.batch = (i32)a.x.batch;
   g.tiles = (i32)ceil_div(g.out_w, p.tw);
   g.rows = (i32)(p.rows ? p.rows : 1), g.strips = (i32)ceil_div(g.out_h, g.rows);
-  g.block_vectors = (i32)p.cv, g.block_tiles = (i32)p.bt, g.block_images = (i32)p.bi;
-  hn_cuda_epilogue_bind(r, 2, &g.epilogue);
+  hn_cuda_epilogue_bind(r, own_bias(s) ? HN_CUDA_NO_BIAS : 2, &g.epilogue);
   int64_t work = (int64_t)g.threads * g.tiles * g.strips * g.batch;
-  uint32_t shared = 0;
-  if (p.cv) {
-    const int64_t width = (p.bt * p.tw - 1) * a.stride[2] + a.kernel[2];
-    shared = (uint32_t)(p.bi * width * p.cv * 16 * p.stages);
-    work = ceil_div(g.vectors, p.cv) * ceil_div(g.tiles, p.bt) * g.strips * ceil_div(g.batch, p.bi) * p.threads;
-  }
   if (work > UINT32_MAX) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "depthwise: too many elements");
   g.work = (u32)work;
   hn_str text = {0};
   hone_status status = prefix(s, &a, &p, &text, error);
   if (!status && work > 0) {
     const hn_cuda_kernel kernel = {p.text, text.ptr, p.entry};
-    const hn_cuda_shape shape = {.grid = {(uint32_t)ceil_div(work, p.threads), 1, 1}, .threads = p.threads, .shared = shared};
+    const hn_cuda_shape shape = {.grid = {(uint32_t)ceil_div(work, p.threads), 1, 1}, .threads = p.threads, .overlap = true};
     status = hn_cuda_launch(q, &kernel, &shape, &g, sizeof g, error);
   }
   hn_str_free(&text);

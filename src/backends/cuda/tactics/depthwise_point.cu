@@ -32,6 +32,7 @@ HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS
   float acc[HN_TW][HN_V], bias[HN_V];
   hn_weights(&a, HN_KH * HN_KW, v, bias);
   hn_begin(acc, bias);
+  HN_GRID_WAIT();
   for (int kh0 = 0; kh0 < HN_KH; kh0 += HN_ROWS) {
     hn_raw in[HN_ROWS][HN_COLS];
     HN_UNROLL for (int r = 0; r < HN_ROWS; r++) {

@@ -26,9 +26,10 @@ HN_KERNEL_BOUNDS(hn_depthwise_rows, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS)
   const u8 *x = (const u8 *)a.x + (i64)n * a.x_image + (i64)v * HN_SIZE;
   float w[HN_KH * HN_KW][HN_V], bias[HN_V], acc[HN_NA][HN_TW][HN_V];
   hn_raw cur[HN_NC], next[HN_NC];
-  hn_fetch(next, x, yin, xin, &a);
   HN_UNROLL for (int t = 0; t < HN_KH * HN_KW; t++) hn_weights(&a, t, v, w[t]);
   hn_weights(&a, HN_KH * HN_KW, v, bias);
+  HN_GRID_WAIT();
+  hn_fetch(next, x, yin, xin, &a);
   HN_UNROLL for (int j = 0; j < HN_NA; j++) hn_begin(acc[j], bias);
   for (int t0 = 0; t0 < steps; t0 += HN_NA) {
     /* Unrolled over the rows of sums, so that their places are known. */

@@ -1,0 +1,3 @@
+#include "backends/cuda/common/pooling.h"
+
+HN_CUDA_POOLING(average_pool, "AveragePool", HN_CUDA_POOL_AVERAGE);
