@@ -145,7 +145,7 @@ static bool batches_of(const hone_tensor_desc *a, const hone_tensor_desc *b, int
   return true;
 }
 
-bool hn_lt_matmul_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
+static bool matmul_anchor(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc, *y = &s->output[0].desc;
   hn_lt_spec *p = &l->spec;
   batches x;
@@ -169,7 +169,11 @@ bool hn_lt_matmul_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   p->b.batch = x.n ? x.b[0] : 0;
   p->d = (hn_lt_matrix){p->n, x.n ? p->m * p->n : 0, false};
   l->a = in_place(0);
-  return place_b(s, l, p->n, 1, p->n, p->k, why) && describe_epilogue(s, l, why) && finish(l, why);
+  return place_b(s, l, p->n, 1, p->n, p->k, why);
+}
+
+bool hn_lt_matmul_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
+  return matmul_anchor(s, l, why) && describe_epilogue(s, l, why) && finish(l, why);
 }
 
 /* ---------------------------------------------------------------- Gemm */
@@ -188,7 +192,7 @@ static bool describe_gemm_c(const hone_step *s, hn_lt_step *l, hone_reason *why)
   return place_c(s, l, 2, beta, why);
 }
 
-bool hn_lt_gemm_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
+static bool gemm_anchor(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
   hn_lt_spec *p = &l->spec;
   if (!begin(s, l, why)) return false;
@@ -202,8 +206,15 @@ bool hn_lt_gemm_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   p->a = (hn_lt_matrix){a->dim[1], 0, ta};
   p->d = (hn_lt_matrix){p->n, 0, false};
   l->a = in_place(0);
-  return place_b(s, l, tb ? 1 : p->n, tb ? p->k : 1, p->n, p->k, why) && describe_gemm_c(s, l, why) &&
-         describe_epilogue(s, l, why) && finish(l, why);
+  return place_b(s, l, tb ? 1 : p->n, tb ? p->k : 1, p->n, p->k, why) && describe_gemm_c(s, l, why);
+}
+
+bool hn_lt_gemm_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
+  return gemm_anchor(s, l, why) && describe_epilogue(s, l, why) && finish(l, why);
+}
+
+bool hn_lt_product_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
+  return (strcmp(s->anchor, "Gemm") ? matmul_anchor(s, l, why) : gemm_anchor(s, l, why)) && finish(l, why);
 }
 
 /* ---------------------------------------------------------------- Conv */
@@ -239,7 +250,7 @@ bool hn_lt_conv_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
 
 /* ---------------------------------------------------------------- the blob */
 
-static void pack_b(const hone_step *s, const hn_lt_step *l, void *to) {
+void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to) {
   const hone_step_tensor *from = &s->input[1];
   for (int64_t n = 0; n < l->columns && l->b_k == 1; n++) /* rows of k as they are */
     hn_library_store(from, n * l->b_n, l->depth, to, n * l->spec.k, l->spec.dtype);
@@ -256,7 +267,7 @@ static void pack_b(const hone_step *s, const hn_lt_step *l, void *to) {
 void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob) {
   unsigned char *base = blob;
   memset(blob, 0, l->blob_bytes);
-  if (l->b.in_blob) pack_b(s, l, base + l->b.at);
+  if (l->b.in_blob) hn_lt_pack_weights(s, l, base + l->b.at);
   for (int64_t n = 0; l->bias.in_blob && n < l->columns; n++) {
     float v = 0;
     hn_cuda_constant_f32(&s->input[l->bias.input], n, 1, &v);

@@ -26,7 +26,10 @@ typedef struct hn_lt_step {
 /* False with the reason. They ask nothing of cuBLASLt. */
 typedef bool hn_lt_describe(const hone_step *s, hn_lt_step *out, hone_reason *why);
 hn_lt_describe hn_lt_matmul_of, hn_lt_gemm_of, hn_lt_conv_of;
-/* Writes the blob. */
+/* MatMul or Gemm without the step's epilogue. */
+hn_lt_describe hn_lt_product_of;
+/* B alone, in zeros; the whole blob. */
+void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to);
 void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob);
 
 /* The tactic's functions, for a kind of step and a candidate (which of the heuristics' algorithms). */

@@ -1,11 +1,7 @@
-/* The tactics of cudnn_conv.h: cuDNN's answer about a step is kept with the device, its plan is built when the
+/* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when the
  * step is prepared. */
-#include <string.h>
-
-#include "backends/cuda/common/cudnn_conv.h"
-#include "backends/cuda/common/epilogue.h"
+#include "backends/cuda/common/cudnn_step.h"
 #include "backends/cuda/common/library_step.h"
-#include "backends/cuda/common/step.h"
 #include "backends/cuda/dl_cudnn.h"
 #include "backends/cuda/libraries.h"
 #include "base/error.h"
@@ -41,13 +37,13 @@ static hone_status ask(hn_cuda_queue *q, const hn_cudnn_spec *spec, const answer
   return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuDNN graph");
 }
 
-bool hn_cudnn_conv_accepts(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate,
-                           hone_reason *why) {
-  hn_cudnn_conv c;
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate,
+                      hone_reason *why) {
+  hn_cudnn_step c;
   hone_error error = {.status = HONE_OK};
   const answer *a = NULL;
   if (!(m->libraries & HONE_LIB_CUDNN)) return hn_refuse(why, "cuDNN is not on this machine");
-  if (!hn_cudnn_conv_of(s, form, &c, why)) return false;
+  if (!kind->of(s, &c, why)) return false;
   hn_cuda_queue *q = hn_cuda_queue_for(m, why);
   if (!q) return false;
   if (ask(q, &c.spec, &a, &error)) return hn_refuse(why, "%.150s", error.what);
@@ -57,15 +53,15 @@ bool hn_cudnn_conv_accepts(const hone_step *s, const hone_machine *m, hn_cudnn_f
   return true;
 }
 
-hone_status hn_cudnn_conv_run(const hone_step_run *r, hn_cudnn_form form, uint32_t candidate,
-                              hone_error *error) {
-  hn_cudnn_conv c;
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,
+                         hone_error *error) {
+  hn_cudnn_step c;
   hone_reason why = {""};
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   const answer *a = NULL;
   void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
-  if (!hn_cudnn_conv_of(r->step, form, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
+  if (!kind->of(r->step, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   hone_status status = ask(q, &c.spec, &a, error);
   if (status) return status;
   if (!a->graph) {
@@ -89,53 +85,40 @@ hone_status hn_cudnn_conv_run(const hone_step_run *r, hn_cudnn_form form, uint32
 
 #else
 
-bool hn_cudnn_conv_accepts(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate,
-                           hone_reason *why) {
-  (void)s, (void)m, (void)form, (void)candidate;
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate,
+                      hone_reason *why) {
+  (void)s, (void)m, (void)kind, (void)candidate;
   return hn_refuse(why, "hone was built without cuDNN's headers");
 }
 
-hone_status hn_cudnn_conv_run(const hone_step_run *r, hn_cudnn_form form, uint32_t candidate,
-                              hone_error *error) {
-  (void)r, (void)form, (void)candidate;
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,
+                         hone_error *error) {
+  (void)r, (void)kind, (void)candidate;
   return hn_fail(error, HONE_ERROR_INTERNAL, "hone was built without cuDNN's headers");
 }
 
 #endif
 
-/* Compiled epilogues cost a little beside the whole kernels, and later candidates are for measurements: the
- * heuristics' first is taken where there are none. */
-double hn_cudnn_conv_cost(const hone_step *s, const hone_machine *m, hn_cudnn_form form, uint32_t candidate) {
-  hn_conv_attr a;
-  if (!hn_conv_attr_of(s, &a, NULL)) return 1e9;
-  const bool depthwise = a.groups > 1 && a.cin == 1 && a.cout == 1;
-  const double pixels = (double)(a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2]);
-  const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
-  const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
-  const double factor = (form == HN_CUDNN_FUSED ? 1.12 : 1.0) * (1 + 0.02 * candidate);
-  if (depthwise) return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, bytes, 0.5) * factor + 4e-6;
-  const double seconds = hn_library_seconds(m, s->input[0].desc.dtype, s->math, pixels, (double)a.y.channels,
-                                            (double)a.cin * taps, bytes, a.groups > 1 ? 0.25 : 0.6);
-  return seconds * factor;
+/* Later candidates are for measurements: the heuristics' first is taken where there are none. */
+double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate) {
+  return kind->seconds(s, m) * (1 + 0.02 * candidate);
 }
 
-hone_status hn_cudnn_conv_need(const hone_step *s, hn_cudnn_form form, hone_tactic_need *n,
-                               hone_error *error) {
-  hn_cudnn_conv c;
+hone_status hn_cudnn_need(const hone_step *s, const hn_cudnn_kind *kind, hone_tactic_need *n,
+                          hone_error *error) {
+  hn_cudnn_step c;
   hone_reason why = {""};
-  if (!hn_cudnn_conv_of(s, form, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
+  if (!kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   n->blob_bytes = c.blob_bytes;
   n->workspace_bytes = HN_LIBRARY_WORKSPACE;
   n->packed = c.packed;
   return HONE_OK;
 }
 
-hone_status hn_cudnn_conv_prepack(const hone_step *s, hn_cudnn_form form, void *blob, hone_error *error) {
-  hn_cudnn_conv c;
+hone_status hn_cudnn_prepack(const hone_step *s, const hn_cudnn_kind *kind, void *blob, hone_error *error) {
+  hn_cudnn_step c;
   hone_reason why = {""};
-  if (!hn_cudnn_conv_of(s, form, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN convolution: %s", why.text);
-  hn_cudnn_conv_pack(s, &c, blob);
+  if (!kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  hn_cudnn_pack(s, kind, &c, blob);
   return HONE_OK;
 }
