@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/half.h"
 
 int32_t hn_box_element(hone_dtype dtype) {
   const size_t size = hone_dtype_size(dtype);
@@ -264,16 +265,34 @@ static bool widths(const hone_step *step, int64_t *begin, hone_reason *why) {
   return true;
 }
 
+/* Bits of an f32 in the storage type of the data. */
+static bool float_bits(float v, hone_dtype dtype, uint64_t *bits, hone_reason *why) {
+  switch (dtype) {
+  case HONE_DTYPE_F32: *bits = hn_f32_bits(v); return true;
+  case HONE_DTYPE_F16: *bits = hn_f32_to_f16(v); return true;
+  case HONE_DTYPE_BF16: *bits = hn_f32_to_bf16(v); return true;
+  default: return hn_refuse(why, "the value is f32, the data %s", hone_dtype_name(dtype));
+  }
+}
+
 static bool value_bits(const hone_step *step, int32_t element, uint64_t *bits, hone_reason *why) {
+  const hone_dtype dtype = step->input[0].desc.dtype;
   *bits = 0;
   if (step->n_anchor_inputs > 2 && has(step, 2)) {
-    if (!step->input[2].constant) return hn_refuse(why, "the value is not constant");
-    memcpy(bits, step->input[2].constant, (size_t)element);
-  } else if (hone_node_has(step->node, "value")) {
-    const float v = hone_node_float(step->node, "value", 0);
-    if (step->input[0].desc.dtype != HONE_DTYPE_F32) return hn_refuse(why, "the value attribute is f32");
-    memcpy(bits, &v, sizeof v);
+    const hone_step_tensor *t = &step->input[2];
+    float v;
+    if (!t->constant) return hn_refuse(why, "the value is not constant");
+    if (t->desc.dtype == dtype) {
+      memcpy(bits, t->constant, (size_t)element);
+      return true;
+    }
+    if (t->desc.dtype != HONE_DTYPE_F32)
+      return hn_refuse(why, "the value is %s", hone_dtype_name(t->desc.dtype));
+    memcpy(&v, t->constant, sizeof v);
+    return float_bits(v, dtype, bits, why);
   }
+  if (hone_node_has(step->node, "value"))
+    return float_bits(hone_node_float(step->node, "value", 0), dtype, bits, why);
   return true;
 }
 
