@@ -1,6 +1,8 @@
 /* hone device: what this machine can do at most, measured. */
 #include "cli/cli.h"
 
+#include <string.h>
+
 static json_t *level(const char *name, double value, const char *unit) {
   return json_pack("{s:s, s:o, s:s}", "name", name, "value", value > 0 ? cli_real(value) : json_null(),
                    "unit", unit);
@@ -43,9 +45,47 @@ static json_t *json_accelerator(const char *device) {
                    "clock_memory_bytes_per_s", cli_real(i.machine.dram_bytes));
 }
 
+/* --device cuda: what it is, its measured roofs, and its sensors. */
+static int accelerator(const cli_args *args) {
+  hone_error error = {0}, unread = {0};
+  hone_device_roofs r;
+  hone_sensors now;
+  const char *device = cli_device_name(args);
+  if (hone_device_roofs_measure(device, args->again, &r, &error) != HONE_OK) return cli_report(&error);
+  const bool read = hone_device_sensors(device, &now, &unread) == HONE_OK;
+  if (args->json) {
+    json_t *j = json_accelerator(device), *roofs = json_array(), *sensors = json_object();
+    for (uint32_t i = 0; i < r.count; i++)
+      json_array_append_new(roofs, level(r.roof[i].name, r.roof[i].gbs > 0 ? r.roof[i].gbs : r.roof[i].gflops,
+                                         r.roof[i].gbs > 0 ? "GB/s" : "GFLOP/s"));
+    for (uint32_t i = 0; read && i < now.count; i++)
+      json_object_set_new(sensors, now.sensor[i].name, cli_real(now.sensor[i].value));
+    json_object_set_new(j, "roofs", roofs);
+    json_object_set_new(j, "sensors", sensors);
+    return cli_print_json(j);
+  }
+  print_accelerator(device);
+  printf("\n");
+  for (uint32_t i = 0; i < r.count; i++) {
+    const hone_device_roof *x = &r.roof[i];
+    if (x->gbs > 0)
+      printf("%-5s copy             %8.0f GB/s\n", x->name, x->gbs);
+    else if (x->gflops > 0)
+      printf("%-5s matrix product   %8.1f TFLOP/s  (%s)\n", x->name, x->gflops / 1e3, x->by);
+    else
+      printf("%-5s                  not measured: no tactic of this device\n", x->name);
+  }
+  printf("\n");
+  for (uint32_t i = 0; read && i < now.count; i++)
+    printf("%-18s    %8.0f %s\n", now.sensor[i].name, now.sensor[i].value, now.sensor[i].unit);
+  if (!read) printf("clocks, temperature and power: not available: %s\n", unread.what);
+  return cli_flush();
+}
+
 static int run(const cli_args *args) {
   hone_error error = {0};
   hone_roofs r;
+  if (strcmp(cli_device_name(args), "cpu") != 0) return accelerator(args);
   if (hone_roofs_measure((uint32_t)args->threads, args->again, &r, &error) != HONE_OK)
     return cli_report(&error);
   cli_note_busy(&r);
@@ -85,17 +125,21 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "cpu, cuda or cuda:N (cpu)"},
     {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even when a cached measurement exists"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_device = {"device",
-                                    "",
-                                    "measure the machine's peaks: FLOP/s and bandwidths",
-                                    "Takes about two seconds; the result is cached by processor, thread "
-                                    "count and version, unless other processes took\n"
-                                    "more than a tenth of the processors meanwhile.",
-                                    options,
-                                    0,
-                                    0,
-                                    run};
+const cli_command cli_cmd_device = {
+    "device",
+    "",
+    "measure the machine's peaks: FLOP/s and bandwidths",
+    "Takes about two seconds; the result is cached by processor, thread "
+    "count and version, unless other processes took\n"
+    "more than a tenth of the processors meanwhile. For a GPU: matrix products and a copy "
+    "through hone's own plans,\n"
+    "and what its sensors say now.",
+    options,
+    0,
+    0,
+    run};

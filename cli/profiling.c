@@ -14,8 +14,27 @@ bool cli_note_busy(const hone_roofs *r) {
   return true;
 }
 
-static void add_roofs(hone_facts *facts, uint32_t threads, hone_roofs *roofs) {
+/* An accelerator's roofs; steps that fell back to the host are few and have none. */
+static void add_device_roofs(hone_facts *facts, const char *device) {
   hone_error error = {0};
+  hone_device_roofs r;
+  if (hone_device_roofs_measure(device, false, &r, &error) != HONE_OK) {
+    hone_facts_add_unmeasured(facts, "roofs of the device", error.what);
+    return;
+  }
+  for (uint32_t i = 0; i < r.count; i++)
+    if (r.roof[i].gflops > 0 || r.roof[i].gbs > 0)
+      hone_facts_add_roof(facts, &(hone_roof){r.roof[i].name, 1, r.roof[i].gflops, r.roof[i].gbs, 0});
+    else
+      hone_facts_add_unmeasured(facts, r.roof[i].name, "no tactic of this device multiplies such matrices");
+}
+
+static void add_roofs(hone_facts *facts, const char *device, uint32_t threads, hone_roofs *roofs) {
+  hone_error error = {0};
+  if (strcmp(device, "cpu") != 0) {
+    add_device_roofs(facts, device);
+    return;
+  }
   if (hone_roofs_measure(threads, false, roofs, &error) != HONE_OK) {
     hone_facts_add_unmeasured(facts, "machine roofs", error.what);
     return;
@@ -106,7 +125,7 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
-  add_roofs(out->facts, threads, &roofs);
+  add_roofs(out->facts, cli_device_name(args), threads, &roofs);
   add_meta(out->facts, p->session, args, path, p->level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
   if (p->rss_peak > 0) {
     hone_memory_facts m = *hone_facts_get_memory(out->facts);

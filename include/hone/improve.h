@@ -102,6 +102,26 @@ typedef struct hone_roofs {
  * `again`. */
 HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
 
+/* Measured peaks of an accelerator, through plans of hone's own: matrix products by type (f16, bf16, tf32,
+ * f32), and a copy. One of gflops and gbs is set; both are 0 where the device cannot. */
+typedef struct hone_device_roof {
+  char name[8]; /* as in facts: "f16", "DRAM" */
+  double gflops, gbs;
+  char by[48]; /* the tactic that reached it */
+} hone_device_roof;
+
+#define HONE_MOST_ROOFS 8
+typedef struct hone_device_roofs {
+  char device[128];
+  hone_device_roof roof[HONE_MOST_ROOFS];
+  uint32_t count;
+} hone_device_roofs;
+
+/* Measures device "cuda" or "cuda:N" (some seconds), or reads the cache of an earlier measurement (keyed by
+ * device, driver, compiler and version) unless `again`. */
+HONE_API hone_status hone_device_roofs_measure(const char *device, bool again, hone_device_roofs *out,
+                                               hone_error *error);
+
 /* ---------------------------------------------------------------- tuning
  *
  * Measures every tactic that takes a step, on the step's real shapes, and keeps the choice in the engine's

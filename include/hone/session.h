@@ -51,6 +51,20 @@ typedef struct hone_device_info {
  * nothing. */
 HONE_API hone_status hone_device_about(const char *device, hone_device_info *info, hone_error *error);
 
+/* What an accelerator's sensors say now: clocks, temperature, power. */
+typedef struct hone_sensor {
+  char name[24], unit[8];
+  double value;
+} hone_sensor;
+
+typedef struct hone_sensors {
+  hone_sensor sensor[16];
+  uint32_t count;
+} hone_sensors;
+
+/* HONE_ERROR_MISSING when the device has none or they cannot be read. */
+HONE_API hone_status hone_device_sensors(const char *device, hone_sensors *out, hone_error *error);
+
 /* Tuned steps that the engine knows for its device, processor and threads, and their file ("" when tuning is
  * off). warning: why a file was not used, or "". All may be NULL. */
 HONE_API uint32_t hone_engine_tuned(const hone_engine *engine, const char **file, const char **warning);

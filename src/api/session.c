@@ -48,6 +48,29 @@ hone_status hone_device_about(const char *device, hone_device_info *info, hone_e
   return status == HONE_OK && backend->about ? backend->about(index, info, error) : status;
 }
 
+hone_status hone_device_sensors(const char *device, hone_sensors *out, hone_error *error) {
+  const hn_backend *backend;
+  hn_device *d = NULL;
+  uint32_t index;
+  hn_sensor s[sizeof out->sensor / sizeof *out->sensor];
+  size_t n = 0;
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_device_sensors needs a place for the result");
+  out->count = 0;
+  hone_status status = hn_backend_find(device, &backend, &index, error);
+  if (status == HONE_OK && !backend->sensors)
+    return hn_fail(error, HONE_ERROR_MISSING, "device %s has no sensors", backend->name);
+  if (status == HONE_OK) status = backend->open(index, 1, NULL, &d, error);
+  if (status == HONE_OK) status = backend->sensors(d, s, sizeof s / sizeof *s, &n, error);
+  for (size_t i = 0; status == HONE_OK && i < n; i++) {
+    hone_sensor *to = &out->sensor[out->count++];
+    snprintf(to->name, sizeof to->name, "%s", s[i].name);
+    snprintf(to->unit, sizeof to->unit, "%s", s[i].unit);
+    to->value = s[i].value;
+  }
+  if (d) backend->close(d);
+  return status;
+}
+
 hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, hone_error *error) {
   static const hone_engine_options none = {0};
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_engine_create needs a place for the result");
