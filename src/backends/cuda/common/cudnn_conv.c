@@ -65,7 +65,7 @@ static bool describe_anchor(const hone_step *s, hn_cudnn_step *c, hn_conv_attr *
   hn_cudnn_spec *p = &c->spec;
   p->rank = flat ? 4 : 5;
   p->math = type == HONE_DTYPE_F32 ? s->math : HONE_MATH_TF32; /* of f32 operands alone */
-  p->workspace = HN_LIBRARY_WORKSPACE;
+  p->workspace = hn_library_workspace(s);
   for (int32_t i = flat, k = 0; i < 3; i++, k++) {
     const int64_t reach = (a->kernel[i] - 1) * a->dilation[i] + 1;
     const int64_t least = (a->y.size[i] - 1) * a->stride[i] + reach - a->x.size[i] - a->pad[i];

@@ -43,7 +43,7 @@ static bool product_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
     return hn_refuse(why, "the bias is not constant, or scaled");
   if (l.c.there && l.spec.beta != 1) return hn_refuse(why, "beta is not 1");
   const hn_lt_spec *p = &l.spec;
-  c->spec = (hn_cudnn_spec){.matmul = true, .rank = 3, .math = p->math, .workspace = HN_LIBRARY_WORKSPACE};
+  c->spec = (hn_cudnn_spec){.matmul = true, .rank = 3, .math = p->math, .workspace = hn_library_workspace(s)};
   const hn_cudnn_tensor first[] = {matrix(&p->a, p->dtype, p->batches, p->m, p->k),
                                    matrix(&p->b, p->dtype, p->batches, p->k, p->n),
                                    matrix(&p->d, p->dtype, p->batches, p->m, p->n)};

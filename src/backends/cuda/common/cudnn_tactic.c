@@ -110,7 +110,7 @@ hone_status hn_cudnn_need(const hone_step *s, const hn_cudnn_kind *kind, hone_ta
   hone_reason why = {""};
   if (!kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   n->blob_bytes = c.blob_bytes;
-  n->workspace_bytes = HN_LIBRARY_WORKSPACE;
+  n->workspace_bytes = hn_library_workspace(s);
   n->packed = c.packed;
   return HONE_OK;
 }

@@ -8,6 +8,12 @@ int64_t hn_library_padded(int64_t channels, hone_dtype dtype) {
   return (channels + vector - 1) / vector * vector;
 }
 
+size_t hn_library_workspace(const hone_step *s) {
+  const double wanted = 4 * hn_cuda_bytes(s);
+  const size_t least = (size_t)2 << 20, most = (size_t)32 << 20;
+  return wanted < (double)least ? least : wanted > (double)most ? most : (size_t)wanted;
+}
+
 bool hn_keeps_zero(hone_pw_op act, float alpha, float beta) {
   switch (act) {
   case HONE_PW_SIGMOID:

@@ -4,8 +4,9 @@
 
 #include <hone/plugin.h>
 
-/* The most workspace that an engine of a library may want. */
-#define HN_LIBRARY_WORKSPACE ((size_t)32 << 20)
+/* The most workspace that an engine of a library may want for a step: four times what the step moves, between 2
+ * and 32 MiB. (Partial sums of a product cut along k are as large as its output, in f32, for each cut.) */
+size_t hn_library_workspace(const hone_step *s);
 
 /* Channels with their padding: up to the next 16 bytes. */
 int64_t hn_library_padded(int64_t channels, hone_dtype dtype);

@@ -102,7 +102,7 @@ static bool begin(const hone_step *s, hn_lt_step *l, hone_reason *why) {
     return hn_refuse(why, "an empty tensor");
   l->spec.dtype = s->input[0].desc.dtype;
   l->spec.math = l->spec.dtype == HONE_DTYPE_F32 ? s->math : HONE_MATH_TF32; /* of f32 operands alone */
-  l->spec.alpha = 1, l->spec.batches = 1, l->spec.workspace = HN_LIBRARY_WORKSPACE;
+  l->spec.alpha = 1, l->spec.batches = 1, l->spec.workspace = hn_library_workspace(s);
   return true;
 }
 

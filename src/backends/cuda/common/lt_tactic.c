@@ -111,7 +111,7 @@ hone_status hn_lt_need(const hone_step *s, hn_lt_describe *describe, hone_tactic
   hone_reason why = {""};
   if (!describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
   n->blob_bytes = l.blob_bytes;
-  n->workspace_bytes = HN_LIBRARY_WORKSPACE;
+  n->workspace_bytes = hn_library_workspace(s);
   n->packed = l.packed;
   return HONE_OK;
 }
