@@ -24,13 +24,19 @@ static uint32_t resident(const hn_mma_tile *t, const hone_machine *m) {
   return n ? n : 1;
 }
 
-static double rate(const hn_product *p, const hone_machine *m) {
-  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops : m->half_flops;
+/* f32 operands that may not be rounded: three products of tf32 parts. */
+static bool split3(const hone_step *s, const hn_product *p) {
+  return p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32;
+}
+
+static double rate(const hn_product *p, const hone_machine *m, bool three) {
+  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops / (three ? 3.5 : 1) : m->half_flops;
   return r > 0 ? r : 1e14;
 }
 
 /* Seconds of a launch that divides K by `splits`. */
-static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, uint32_t splits) {
+static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three,
+                      uint32_t splits) {
   const hn_product_args *g = &p->args;
   const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
   /* What a multiprocessor draws from L2 (about 42 bytes a nanosecond), and how long the first bytes take. */
@@ -39,7 +45,7 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double blocks = (double)g->tiles * splits, held = resident(t, m);
   const double chunk_bytes = (double)(t->bm + t->bn) * 128;
   const double flops = 2.0 * t->bm * t->bn * STAGE_CHUNKS * p->chunk;
-  const double tile_s = max_of(flops / (rate(p, m) / sms * t->efficiency), chunk_bytes / line);
+  const double tile_s = max_of(flops / (rate(p, m, three) / sms * t->efficiency), chunk_bytes / line);
   const double alone = max_of(tile_s, latency / (t->stages - 1) / 2);
   const double rounds = (double)(uint64_t)((blocks + sms - 1) / sms),
                waves = (double)(uint64_t)((blocks + sms * held - 1) / (sms * held));
@@ -54,13 +60,13 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
 static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 
 /* Divides K where that is expected to pay. Through memory a split costs a pass over its sums. */
-static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const hn_mma_tile *t) {
+static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
   const uint32_t k_tiles = div_up(p->args.k_chunks, STAGE_CHUNKS);
   if (t->splits) return t->splits < k_tiles ? t->splits : k_tiles;
   uint32_t best = 1;
-  double least = seconds(p, m, t, 1);
+  double least = seconds(p, m, t, three, 1);
   for (uint32_t s = 2; s <= HN_PRODUCT_SPLITS && s <= k_tiles; s *= 2) {
-    double x = seconds(p, m, t, s) + (clusters(m) ? 0 : 2e-6);
+    double x = seconds(p, m, t, three, s) + (clusters(m) ? 0 : 2e-6);
     if (x < least * 0.97) best = s, least = x;
   }
   return best;
@@ -70,8 +76,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
                      hone_reason *why) {
   if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
   if (!hn_product_of(s, p, why)) return false;
-  if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32)
-    return hn_refuse(why, "the plan does not allow tf32");
+  if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
+    return hn_refuse(why, "the plan allows f32 products alone");
   if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
   if (!p->constant && p->b_type != p->a_type)
     return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
@@ -86,7 +92,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
   tiles *= (uint64_t)g->tiles_m * g->tiles_n;
   if (tiles * HN_PRODUCT_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
   g->tiles = (uint32_t)tiles;
-  g->splits = choose_splits(p, m, t);
+  g->splits = choose_splits(p, m, t, split3(s, p));
   g->split_tiles = div_up(div_up(g->k_chunks, STAGE_CHUNKS), g->splits);
   return true;
 }
@@ -99,7 +105,7 @@ bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   hn_product p;
-  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, p.args.splits) : 1e9;
+  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, split3(s, &p), p.args.splits) : 1e9;
 }
 
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
@@ -121,7 +127,8 @@ hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *e
   if (!hn_product_of(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   if (p.constant)
     hn_product_pack(s, &p, false,
-                    p.a_type == HONE_DTYPE_F32   ? HN_PRODUCT_TF32
+                    split3(s, &p)                ? HN_PRODUCT_F32
+                    : p.a_type == HONE_DTYPE_F32 ? HN_PRODUCT_TF32
                     : p.a_type == HONE_DTYPE_F16 ? HN_PRODUCT_F16
                                                  : HN_PRODUCT_BF16,
                     blob);
@@ -149,7 +156,9 @@ hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, h
                 b_lines    ? "#define HN_B_LINES 1\n"
                 : b_chunks ? ""
                            : "#define HN_B_ELEMENTS 1\n",
-                p.constant && p.a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n" : "");
+                split3(s, &p)                              ? "#define HN_SPLIT3 1\n"
+                : p.constant && p.a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n"
+                                                           : "");
   hn_cuda_shape shape = {.threads = threads_of(t), .shared = (uint32_t)shared_of(t)};
   return hn_product_launch(run, &p, &text, "product_mma", &shape, error);
 }

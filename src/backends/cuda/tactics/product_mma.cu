@@ -10,7 +10,7 @@
  * Prefix: HN_T f16 | bf16 | f32 (as tf32), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
  * shall hold); HN_ONE_TAP: no taps to walk; HN_PLANE: a depth of 1; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
  * distances, loaded element by element; HN_B_LINES: rows of B are lines of memory (else its columns are);
- * HN_B_ROUNDED: B is tf32 already; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
+ * HN_B_ROUNDED: B is tf32 already; HN_SPLIT3: f32 as three products of tf32 parts, whose error is of f32's order; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
  * those of product.cuh. */
 #include "prelude.cuh"
 
@@ -190,6 +190,16 @@ HN_FN void load_tile(const hn_product_args *p, loader *l, u8 *stage, u32 n0) {
   next_k(p, l);
 }
 
+#ifdef HN_SPLIT3
+HN_FN void split(u32 x[4], u32 low[4]) {
+  HN_UNROLL for (u32 k = 0; k < 4; k++) {
+    float whole = hn_from_bits(x[k]);
+    x[k] = hn_to_tf32(whole);
+    low[k] = hn_to_tf32(whole - hn_from_bits(x[k]));
+  }
+}
+#endif
+
 /* One tile of K: the warp's steps of two chunks. */
 HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4]) {
   u32 lane = threadIdx.x % 32;
@@ -213,7 +223,16 @@ HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4
     u32 cb = ((step * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
     HN_UNROLL for (u32 i = 0; i < TN / 2; i++) hn_ldmatrix4(b[i], b0 + i * 16 * 128 + cb);
 #endif
-#if HN_IS_TF32
+#ifdef HN_SPLIT3
+    /* What rounding to tf32 leaves is small, and rounded in its turn: the products that count are three. */
+    u32 al[TM][4], bl[TN / 2][4];
+    HN_UNROLL for (u32 i = 0; i < TM; i++) split(a[i], al[i]);
+    HN_UNROLL for (u32 i = 0; i < TN / 2; i++) split(b[i], bl[i]);
+    HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) {
+      hn_mma(acc[i][k], al[i], &b[k / 2][k % 2 * 2]);
+      hn_mma(acc[i][k], a[i], &bl[k / 2][k % 2 * 2]);
+    }
+#elif HN_IS_TF32
     HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < 4; k++)
         a[i][k] = hn_to_tf32(hn_from_bits(a[i][k]));
 #ifndef HN_B_ROUNDED
