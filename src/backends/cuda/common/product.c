@@ -55,6 +55,10 @@ static bool finish(const hone_step *s, hn_product *p, hone_reason *why) {
     b = b && (g->batch[i] == 1 || g->b_batch[i] % p->chunk == 0);
     lines = lines && (g->batch[i] == 1 || g->b_batch[i] % p->chunk == 0);
   }
+  if (a) {
+    const uint32_t chunks = g->tap / p->chunk, taps = 8 / chunks;
+    g->step_c = 8 % chunks, g->step_y = (int32_t)taps / g->kernel_x, g->step_x = (int32_t)taps % g->kernel_x;
+  }
   p->a_chunks = a, p->b_chunks = b && !p->conv, p->b_lines = lines && !p->conv;
   for (p->store = 8; p->store > 1; p->store = p->store == 8 ? 4 : 1)
     if (g->out_pitch % p->store == 0 && g->column_batch % p->store == 0 &&

@@ -150,9 +150,10 @@ hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, h
   hn_str text = {0};
   hn_str_printf(&text,
                 "#define HN_T %s\n#define BM %u\n#define BN %u\n#define WARPS_M %u\n#define WARPS_N %u\n"
-                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s",
+                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s",
                 hn_cuda_type(p.a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages,
-                resident(t, m), a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
+                resident(t, m), p.constant ? "#define HN_B_PACKED 1\n" : "",
+                a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
                 b_lines    ? "#define HN_B_LINES 1\n"
                 : b_chunks ? ""
                            : "#define HN_B_ELEMENTS 1\n",

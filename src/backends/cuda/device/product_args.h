@@ -26,6 +26,8 @@ typedef struct hn_product_args {
   i32 stride_z, stride_y, stride_x, pad_z, pad_y, pad_x, dilation_z, dilation_y, dilation_x;
   i32 kernel_z, kernel_y, kernel_x;
   u32 tap;          /* elements of K that a tap has */
+  u32 step_c;       /* eight chunks of K in whole taps (step_y rows of the kernel, step_x taps) and chunks */
+  i32 step_y, step_x;
   i64 image, pixel; /* distances in A; a matrix has one pixel a row */
   i64 a_col;        /* from one element of K to the next */
   /* B(k, n) of tap t: at t b_tap + (k within the tap) b_row + n b_col */

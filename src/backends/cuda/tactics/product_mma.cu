@@ -10,7 +10,7 @@
  * Prefix: HN_T f16 | bf16 | f32 (as tf32), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
  * shall hold); HN_ONE_TAP: no taps to walk; HN_PLANE: a depth of 1; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
  * distances, loaded element by element; HN_B_LINES: rows of B are lines of memory (else its columns are);
- * HN_B_ROUNDED: B is tf32 already; HN_SPLIT3: f32 as three products of tf32 parts, whose error is of f32's order; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
+ * HN_B_PACKED: B is constant, HN_B_ROUNDED: and tf32 already; HN_SPLIT3: f32 as three products of tf32 parts, whose error is of f32's order; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
  * those of product.cuh. */
 #include "prelude.cuh"
 
@@ -47,20 +47,18 @@ typedef struct hn_f2 {
   float v[2];
 } __attribute__((aligned(8))) hn_f2;
 
-#ifdef HN_A_ELEMENTS
-typedef i64 place_t;
-#else
-typedef i32 place_t; /* A has less than 2^31 chunks */
-#endif
-
 typedef struct loader {
-  const u8 *a, *b; /* of this product */
-  place_t row[ROWS_A]; /* chunk of the row's first tap (elements where HN_A_ELEMENTS); may lie before the image */
-  i32 z[ROWS_A], y[ROWS_A], x[ROWS_A];
-  u32 chunk;           /* of K, the thread's own in the tile that comes next */
-  u32 c;               /* chunk within the tap */
-  i32 dz, dy, dx;      /* the tap */
-  i32 tap;             /* chunks from the first tap */
+  const u8 *a, *b;        /* of this product */
+  const u8 *at[ROWS_A];   /* the thread's chunk of each row in the tile that comes next */
+  const u8 *b_at[ROWS_B]; /* the same of B */
+  u32 in;                 /* bit i: row i of A is there, for the tap; bit 16 + i: row i of B */
+  u32 chunk;              /* of K, the thread's own in the tile that comes next */
+#ifndef HN_ONE_TAP
+  i32 z[ROWS_A], y[ROWS_A], x[ROWS_A]; /* the row's first tap; outside for rows that are none */
+  i32 row[ROWS_A];                     /* chunks of A up to there; may lie before the image */
+  u32 c;                               /* chunk within the tap */
+  i32 dz, dy, dx;                      /* the tap */
+#endif
 } loader;
 
 HN_FN u32 place(u32 row, u32 chunk) { return row * 128 + ((chunk ^ (row & 7)) << 4); }
@@ -69,9 +67,18 @@ HN_FN u32 place_line(u32 k, u32 chunk) {
 }
 
 #ifndef HN_ONE_TAP
+/* Where the rows' chunks are for the tap. */
 HN_FN void set_tap(const hn_product_args *p, loader *l) {
-  l->tap = ((l->dz * p->dilation_z * p->in_y + l->dy * p->dilation_y) * p->in_x + l->dx * p->dilation_x) *
-           (i32)(p->pixel / CHUNK);
+  i32 z = l->dz * p->dilation_z, y = l->dy * p->dilation_y, x = l->dx * p->dilation_x;
+  i32 tap = ((z * p->in_y + y) * p->in_x + x) * (i32)(p->pixel / CHUNK) + (i32)l->c;
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) {
+    bool in = (u32)(l->y[i] + y) < (u32)p->in_y && (u32)(l->x[i] + x) < (u32)p->in_x;
+#ifndef HN_PLANE
+    in = in && (u32)(l->z[i] + z) < (u32)p->in_z;
+#endif
+    l->at[i] = l->a + ((i64)(l->row[i] + tap) << 4);
+    l->in = in ? l->in | 1u << i : l->in & ~(1u << i);
+  }
 }
 #endif
 
@@ -81,23 +88,29 @@ HN_FN void begin_rows(const hn_product_args *p, loader *l, u32 m0, u32 first) {
     bool in = m < p->m && first + i * LOADERS < BM;
     u32 x = m % p->grid_x, rest = m / p->grid_x, y = rest % p->grid_y, z = rest / p->grid_y;
     u32 image = z / p->grid_z;
-    z -= image * p->grid_z;
-    l->z[i] = (i32)z * p->stride_z - p->pad_z;
-    l->y[i] = (i32)y * p->stride_y - p->pad_y;
-    l->x[i] = (i32)x * p->stride_x - p->pad_x;
-    i64 at = (i64)image * p->image + (((i64)l->z[i] * p->in_y + l->y[i]) * p->in_x + l->x[i]) * p->pixel;
-#ifdef HN_A_ELEMENTS
-    l->row[i] = at;
+    i32 iz = (i32)(z - image * p->grid_z) * p->stride_z - p->pad_z, iy = (i32)y * p->stride_y - p->pad_y;
+    i32 ix = (i32)x * p->stride_x - p->pad_x;
+    i64 at = (i64)image * p->image + (((i64)iz * p->in_y + iy) * p->in_x + ix) * p->pixel;
+#ifdef HN_ONE_TAP
+    l->at[i] = l->a + at * (i64)sizeof(element);
+    l->in |= (u32)in << i;
 #else
     l->row[i] = (i32)(at / CHUNK);
+    l->z[i] = iz, l->x[i] = ix;
+    l->y[i] = in ? iy : -0x40000000;
 #endif
-    if (!in) l->y[i] = -0x40000000; /* outside for every tap */
   }
 }
 
 HN_FN void begin_k(const hn_product_args *p, loader *l, u32 chunk) {
   l->chunk = chunk;
-#ifndef HN_ONE_TAP
+#ifdef HN_ONE_TAP
+#ifdef HN_A_ELEMENTS
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) l->at[i] += (i64)(chunk * CHUNK) * p->a_col * (i64)sizeof(element);
+#else
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) l->at[i] += (i64)chunk << 4;
+#endif
+#else
   u32 tap = chunk / (p->tap / CHUNK);
   l->c = chunk - tap * (p->tap / CHUNK);
   l->dx = (i32)(tap % (u32)p->kernel_x);
@@ -108,20 +121,36 @@ HN_FN void begin_k(const hn_product_args *p, loader *l, u32 chunk) {
 #endif
 }
 
-/* To the same chunk of the next tile. */
+HN_FN void begin_columns(const hn_product_args *p, loader *l, u32 n0, u32 first) {
+#ifndef HN_B_LINES
+  HN_UNROLL for (u32 i = 0; i < ROWS_B; i++) {
+    u32 n = n0 + first + i * LOADERS;
+    l->in |= (u32)(n < p->n) << (16 + i);
+    l->b_at[i] = l->b + ((i64)n * p->b_col + (i64)(l->chunk * CHUNK) * p->b_row) * (i64)sizeof(element);
+  }
+#endif
+}
+
+/* To the same chunk of the next tile: p->step_* are what eight chunks are in taps. */
 HN_FN void next_k(const hn_product_args *p, loader *l) {
   l->chunk += 8;
 #ifndef HN_ONE_TAP
   l->c += 8;
-  if (l->c < (p->tap / CHUNK)) return;
-  do {
-    l->c -= (p->tap / CHUNK);
-    if (++l->dx == p->kernel_x) {
-      l->dx = 0;
-      if (++l->dy == p->kernel_y) l->dy = 0, l->dz++;
-    }
-  } while (l->c >= (p->tap / CHUNK));
+  if (l->c < p->tap / CHUNK) {
+    HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) l->at[i] += 128;
+    return;
+  }
+  l->c += p->step_c - 8;
+  l->dx += p->step_x;
+  l->dy += p->step_y;
+  if (l->c >= p->tap / CHUNK) l->c -= p->tap / CHUNK, l->dx++;
+  if (l->dx >= p->kernel_x) l->dx -= p->kernel_x, l->dy++;
+  while (l->dy >= p->kernel_y) l->dy -= p->kernel_y, l->dz++;
   set_tap(p, l);
+#elif defined(HN_A_ELEMENTS)
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) l->at[i] += 8 * CHUNK * p->a_col * (i64)sizeof(element);
+#else
+  HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) l->at[i] += 128;
 #endif
 }
 
@@ -138,56 +167,48 @@ HN_FN u32 present(const hn_product_args *p, u32 chunk) {
 }
 #endif
 
-HN_FN void load_tile(const hn_product_args *p, loader *l, u8 *stage, u32 n0) {
+HN_FN void load_a(const hn_product_args *p, loader *l, u8 *stage) {
   u32 first = threadIdx.x / 8, j = threadIdx.x % 8;
   bool in_k = l->chunk < p->k_chunks;
   HN_UNROLL for (u32 i = 0; i < ROWS_A; i++) {
     u32 r = first + i * LOADERS;
     if (BM % LOADERS && r >= BM) break;
+    bool in = in_k && (l->in >> i & 1);
 #ifdef HN_A_ELEMENTS
-    u32 n = in_k && l->y[i] >= 0 ? present(p, l->chunk) : 0;
-    gather_chunk(stage + place(r, j), (const element *)(const void *)l->a + (n ? l->row[i] + (i64)(l->chunk * CHUNK) * p->a_col : 0),
-                 p->a_col, n);
+    gather_chunk(stage + place(r, j), (const element *)(const void *)l->at[i], p->a_col, in ? present(p, l->chunk) : 0);
 #else
-#ifdef HN_ONE_TAP
-    bool in = in_k && l->y[i] >= 0;
-    i64 at = l->row[i] + (i32)l->chunk;
-#else
-    i32 y = l->y[i] + l->dy * p->dilation_y, x = l->x[i] + l->dx * p->dilation_x;
-    bool in = in_k && (u32)y < (u32)p->in_y && (u32)x < (u32)p->in_x;
-#ifndef HN_PLANE
-    in = in && (u32)(l->z[i] + l->dz * p->dilation_z) < (u32)p->in_z;
-#endif
-    i64 at = l->row[i] + l->tap + (i32)l->c;
-#endif
-    hn_cp_async16(stage + place(r, j), l->a + (in ? at << 4 : 0), in ? 16 : 0);
+    hn_cp_async16(stage + place(r, j), in ? l->at[i] : l->a, in ? 16 : 0);
 #endif
   }
+  next_k(p, l);
+}
+
+/* B of the tile whose chunk for this thread is `chunk`; advances the places. */
+HN_FN void load_b(const hn_product_args *p, loader *l, u8 *stage, u32 n0, u32 chunk) {
+  u32 first = threadIdx.x / 8, j = threadIdx.x % 8;
   u8 *to = stage + BM * 128;
   HN_UNROLL for (u32 i = 0; i < ROWS_B; i++) {
 #ifdef HN_B_LINES
     u32 at = threadIdx.x + i * THREADS, line = at / LINE_CHUNKS, c = at % LINE_CHUNKS;
     if (BN % LOADERS && at >= BN * 8) break;
-    u32 k = (l->chunk - j) * CHUNK + line, n = n0 + c * CHUNK;
+    u32 k = (chunk - j) * CHUNK + line, n = n0 + c * CHUNK;
     bool in = k < p->k && n < p->n;
     hn_cp_async16(to + place_line(line, c), l->b + (in ? ((i64)k * p->b_row + n) * (i64)sizeof(element) : 0), in ? 16 : 0);
+    (void)first;
 #else
     u32 r = first + i * LOADERS;
     if (BN % LOADERS && r >= BN) break;
-    bool in = in_k && n0 + r < p->n;
+    bool in = chunk < p->k_chunks && (l->in >> (16 + i) & 1);
 #ifdef HN_B_ELEMENTS
-    u32 n = in ? present(p, l->chunk) : 0;
-    gather_chunk(to + place(r, j),
-                 (const element *)(const void *)l->b +
-                     (n ? (i64)(l->chunk * CHUNK) * p->b_row + (i64)(n0 + r) * p->b_col : 0),
-                 p->b_row, n);
+    gather_chunk(to + place(r, j), (const element *)(const void *)l->b_at[i], p->b_row, in ? present(p, chunk) : 0);
+    l->b_at[i] += 8 * CHUNK * p->b_row * (i64)sizeof(element);
 #else
-    i64 at = (i64)(n0 + r) * (p->b_col / CHUNK) + l->chunk;
-    hn_cp_async16(to + place(r, j), l->b + (in ? at << 4 : 0), in ? 16 : 0);
+    hn_cp_async16(to + place(r, j), in ? l->b_at[i] : l->b, in ? 16 : 0);
+    l->b_at[i] += 128;
 #endif
+    (void)n0;
 #endif
   }
-  next_k(p, l);
 }
 
 #ifdef HN_SPLIT3
@@ -267,25 +288,41 @@ HN_KERNEL_BOUNDS(product_mma, hn_product_args, args, THREADS, BLOCKS) {
   hn_product_at(p, batch, &a_at, &b_at);
   l.a = (const u8 *)p->a + a_at * (i64)sizeof(element);
   l.b = (const u8 *)p->b + b_at * (i64)sizeof(element);
+  l.in = 0;
   begin_rows(p, &l, m0, threadIdx.x / 8);
   u32 t0 = split * p->split_tiles, tiles = (p->k_chunks + 7) / 8;
   u32 count = t0 >= tiles ? 0 : tiles - t0 < p->split_tiles ? tiles - t0 : p->split_tiles;
   begin_k(p, &l, t0 * 8 + threadIdx.x % 8);
+  begin_columns(p, &l, n0, threadIdx.x / 8);
   float acc[TM][TN][4];
   HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) HN_UNROLL for (u32 e = 0; e < 4; e++)
       acc[i][k][e] = 0;
   HN_GRID_GO();
+#ifdef HN_B_PACKED /* weights do not wait for the kernel before this one */
+  for (u32 s = 0; s < STAGES - 1 && s < count; s++) load_b(p, &l, shared + s * STAGE_BYTES, n0, l.chunk + s * 8);
+#endif
   HN_GRID_WAIT();
   for (u32 s = 0; s < STAGES - 1; s++) {
-    if (s < count) load_tile(p, &l, shared + s * STAGE_BYTES, n0);
+    if (s < count) {
+#ifndef HN_B_PACKED
+      load_b(p, &l, shared + s * STAGE_BYTES, n0, l.chunk);
+#endif
+      load_a(p, &l, shared + s * STAGE_BYTES);
+    }
     hn_cp_async_commit();
   }
+  u8 *now = shared, *next = shared + (STAGES - 1) * STAGE_BYTES, *end = shared + STAGES * STAGE_BYTES;
   for (u32 t = 0; t < count; t++) {
     HN_CP_ASYNC_WAIT(STAGES - 2);
     HN_SYNC();
-    if (t + STAGES - 1 < count) load_tile(p, &l, shared + (t + STAGES - 1) % STAGES * STAGE_BYTES, n0);
+    if (t + STAGES - 1 < count) {
+      load_b(p, &l, next, n0, l.chunk);
+      load_a(p, &l, next);
+    }
     hn_cp_async_commit();
-    multiply(shared + t % STAGES * STAGE_BYTES, wm, wn, wk, acc);
+    multiply(now, wm, wn, wk, acc);
+    if ((next += STAGE_BYTES) == end) next = shared;
+    if ((now += STAGE_BYTES) == end) now = shared;
   }
   HN_CP_ASYNC_WAIT(0);
   HN_SYNC();
