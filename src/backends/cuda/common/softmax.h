@@ -1,0 +1,19 @@
+/* Softmax, LogSoftmax and Hardmax: before opset 13 the dimensions from the axis on are one row. */
+#ifndef HN_CUDA_COMMON_SOFTMAX_H
+#define HN_CUDA_COMMON_SOFTMAX_H
+
+#include "backends/cuda/common/normalize.h"
+#include "base/error.h"
+
+#define HN_CUDA_SOFTMAX(nm, op, kind)                                                                        \
+  static bool read(const hone_step *s, hn_rows *rows, hone_reason *why) {                                    \
+    const bool flat = s->node && hone_node_opset(s->node) < 13;                                              \
+    uint32_t axes;                                                                                           \
+    if (s->input[0].desc.rank < 1) return hn_refuse(why, "a scalar");                                        \
+    if (!hn_rows_axis(s, flat ? 1 : -1, flat, &axes, why)) return false;                                     \
+    *rows = hn_rows_make(kind, axes);                                                                          \
+    return true;                                                                                             \
+  }                                                                                                          \
+  HN_CUDA_ROWS(nm, op, read)
+
+#endif

@@ -1,0 +1,3 @@
+#include "backends/cuda/common/softmax.h"
+
+HN_CUDA_SOFTMAX(hardmax, "Hardmax", HN_ROWS_HARDMAX);

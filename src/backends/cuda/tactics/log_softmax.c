@@ -1,0 +1,3 @@
+#include "backends/cuda/common/softmax.h"
+
+HN_CUDA_SOFTMAX(log_softmax, "LogSoftmax", HN_ROWS_LOG_SOFTMAX);

@@ -1,0 +1,225 @@
+/* Functions of rows: softmax and its relatives, normalisations by moments or norms. A row is any set of dimensions.
+ * HN_GROUP threads share one. Prefix:
+ *   HN_TYPE, HN_OUT, HN_VECTOR (type of scale and shift), HN_W (elements of a vector), HN_GROUP, HN_THREADS
+ *   HN_COLUMNS   rows lie across memory: threads beside each other have different rows
+ *   HN_KEEP      vectors of a row that a thread keeps in registers; 0: rows are read again for every pass
+ *   HN_KIND      one of the numbers below
+ *   HN_PLACE     where scale and shift are: 0 nowhere, 1 at the element, 2 at the row's channel, 3 at the channel
+ *                within the row's group, 4 at the group
+ *   HN_SKIP      something is added first */
+#include "elements.cuh"
+#include "normalize_args.h"
+#include "walk.cuh"
+
+#define HN_SOFTMAX 0
+#define HN_LOG_SOFTMAX 1
+#define HN_HARDMAX 2
+#define HN_NORM1 3
+#define HN_NORM2 4
+#define HN_MOMENTS 5  /* (x - mean) / sqrt(variance + epsilon) */
+#define HN_RMS 6      /* x / sqrt(mean of squares + epsilon) */
+#define HN_STANDARD 7 /* (x - mean) / (deviation + epsilon) */
+
+#define HN_PASTE_(a, b) a##b
+#define HN_PASTE(a, b) HN_PASTE_(a, b)
+#define hn_get HN_PASTE(hn_get_, HN_TYPE)
+#define hn_word HN_PASTE(hn_word_, HN_TYPE)
+#define hn_put HN_PASTE(hn_put_, HN_OUT)
+#define hn_pack HN_PASTE(hn_pack_, HN_OUT)
+#define hn_get_vector HN_PASTE(hn_get_, HN_VECTOR)
+
+/* What the threads of a row have in common: HN_BOTH of all their values. */
+#define HN_MEET(name, HN_BOTH)                                                                               \
+  HN_FN float name(float v, float *met) {                                                                    \
+    const int tid = (int)threadIdx.x;                                                                        \
+    if (HN_COLUMNS) {                                                                                        \
+      const int step = HN_THREADS / HN_GROUP;                                                                \
+      if (HN_GROUP == 1) return v;                                                                           \
+      HN_SYNC();                                                                                             \
+      met[tid] = v;                                                                                          \
+      for (int half = HN_GROUP / 2; half > 0; half /= 2) {                                                   \
+        HN_SYNC();                                                                                           \
+        if (tid / step < half) met[tid] = HN_BOTH(met[tid], met[tid + half * step]);                         \
+      }                                                                                                      \
+      HN_SYNC();                                                                                             \
+      return met[tid % step];                                                                                \
+    }                                                                                                        \
+    HN_UNROLL for (int m = (HN_GROUP < 32 ? HN_GROUP : 32) / 2; m > 0; m /= 2) {                             \
+      const float other = hn_shfl_xor(v, m);                                                                 \
+      v = HN_BOTH(v, other);                                                                                 \
+    }                                                                                                        \
+    if (HN_GROUP > 32) {                                                                                     \
+      const int warps = HN_GROUP / 32, first = tid / HN_GROUP * warps;                                       \
+      HN_SYNC();                                                                                             \
+      if (tid % 32 == 0) met[tid / 32] = v;                                                                  \
+      HN_SYNC();                                                                                             \
+      v = met[first];                                                                                        \
+      for (int w = 1; w < warps; w++) v = HN_BOTH(v, met[first + w]);                                        \
+    }                                                                                                        \
+    return v;                                                                                                \
+  }
+#define HN_PLUS(a, b) ((a) + (b))
+HN_MEET(hn_all_sum, HN_PLUS)
+HN_MEET(hn_all_max, hn_max_nan)
+HN_MEET(hn_all_min, fminf)
+
+/* The values of vector r of a row; stores their sum when it is wanted. */
+HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[HN_W], bool store) {
+  const hn_walk_at in = hn_walk(&a->gone, r);
+#if HN_W > 1
+  const hn_u4 raw = hn_ld16((const u8 *)a->x + (row.x + in.x) * (16 / HN_W));
+  HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = hn_word(raw.v, w);
+#else
+  v[0] = (float)hn_get(a->x, row.x + in.x);
+#endif
+#if HN_SKIP
+  if (a->skip) {
+#if HN_W > 1
+    const hn_u4 more = hn_ld16((const u8 *)a->skip + (row.x + in.x) * (16 / HN_W));
+    HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] += hn_word(more.v, w);
+#else
+    v[0] += (float)hn_get(a->skip, row.x + in.x);
+#endif
+  }
+  if (a->bias) HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] += (float)hn_get_vector(a->bias, r * HN_W + w);
+  if (a->sum && store) HN_UNROLL for (int w = 0; w < HN_W; w++) hn_put(a->sum, row.y + in.y + w, v[w]);
+#endif
+  (void)store;
+}
+
+HN_FN void hn_results(const hn_normalize_args *a, hn_walk_at row, u32 r, const float v[HN_W]) {
+  const hn_walk_at in = hn_walk(&a->gone, r);
+#if HN_W > 1
+  u32 packed[HN_OUT_WORDS];
+  hn_pack(packed, v, HN_W);
+  HN_UNROLL for (int k = 0; k < HN_OUT_WORDS; k += 4) {
+    hn_u4 part;
+    HN_UNROLL for (int j = 0; j < 4; j++) part.v[j] = packed[k + j];
+    hn_st16((u8 *)a->y + (row.y + in.y) * (HN_OUT_WORDS * 4 / HN_W) + k * 4, part);
+  }
+#else
+  hn_put(a->y, row.y + in.y, v[0]);
+#endif
+}
+
+HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane, u32 element, float none) {
+#if HN_PLACE == 0
+  return none;
+#else
+  if (!vector) return none;
+#if HN_PLACE == 1
+  const u32 at = element;
+#elif HN_PLACE == 3
+  const u32 at = plane * (u32)a->each + element / (u32)a->inner;
+#else
+  const u32 at = plane;
+#endif
+  return (float)hn_get_vector(vector, at);
+#endif
+}
+
+/* Runs statements for every vector of the thread: float *v its values, u32 r its number. */
+#if HN_KEEP
+#define HN_EACH(...)                                                                                         \
+  HN_UNROLL for (int k = 0; k < HN_KEEP; k++) {                                                              \
+    const u32 r = (u32)mine + (u32)k * HN_GROUP;                                                             \
+    float *v = kept[k];                                                                                      \
+    if (r < a.length) {                                                                                      \
+      __VA_ARGS__ \
+    }                                                                                                        \
+  }
+#else
+#define HN_EACH(...)                                                                                         \
+  for (u32 r = (u32)mine; r < a.length; r += HN_GROUP) {                                                     \
+    float v[HN_W];                                                                                           \
+    hn_values(&a, row, r, v, false);                                                                         \
+    __VA_ARGS__ \
+  }
+#endif
+#define HN_EVERY HN_UNROLL for (int w = 0; w < HN_W; w++)
+
+HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
+  HN_SHARED float met[HN_THREADS];
+  const int tid = (int)threadIdx.x, rows = HN_THREADS / HN_GROUP;
+  const int mine = HN_COLUMNS ? tid / rows : tid % HN_GROUP;
+  const u32 number = blockIdx.x * (u32)rows + (u32)(HN_COLUMNS ? tid % rows : tid / HN_GROUP);
+  const bool works = number < a.rows;
+  const u32 o = works ? number : 0;
+  const hn_walk_at row = hn_walk(&a.kept, o);
+  const u32 plane = o - hn_quotient(o, &a.planes) * a.planes.by;
+  const float n = (float)a.elements;
+  HN_GRID_WAIT();
+#if HN_KEEP
+  float kept[HN_KEEP][HN_W];
+  HN_UNROLL for (int k = 0; k < HN_KEEP; k++) {
+    const u32 r = (u32)mine + (u32)k * HN_GROUP;
+    if (r < a.length) hn_values(&a, row, r, kept[k], works);
+  }
+#elif HN_SKIP
+  for (u32 r = (u32)mine; r < a.length; r += HN_GROUP) {
+    float v[HN_W];
+    hn_values(&a, row, r, v, works);
+  }
+#endif
+#if HN_KIND <= HN_HARDMAX
+  float top = hn_from_bits(0xff800000u);
+  HN_EACH(HN_EVERY top = hn_max_nan(top, v[w]);)
+  top = hn_all_max(top, met);
+#if HN_KIND == HN_HARDMAX
+  float at = n;
+  HN_EACH(HN_EVERY if (v[w] == top || v[w] != v[w]) at = fminf(at, (float)(r * HN_W + w));)
+  at = hn_all_min(at, met);
+#else
+  float sum = 0;
+#if HN_KEEP && HN_KIND == HN_SOFTMAX
+  HN_EACH(HN_EVERY v[w] = hn_exp(v[w] - top), sum += v[w];)
+#else
+  HN_EACH(HN_EVERY sum += hn_exp(v[w] - top);)
+#endif
+  sum = hn_all_sum(sum, met);
+  const float factor = 1.0f / sum, less = logf(sum);
+#endif
+#elif HN_KIND <= HN_NORM2
+  float sum = 0;
+  HN_EACH(HN_EVERY sum += HN_KIND == HN_NORM1 ? fabsf(v[w]) : v[w] * v[w];)
+  sum = hn_all_sum(sum, met);
+  const float norm = HN_KIND == HN_NORM1 ? sum : sqrtf(sum);
+#else
+  float sum = 0, mean = 0;
+#if HN_KIND != HN_RMS
+  HN_EACH(HN_EVERY sum += v[w];)
+  mean = hn_all_sum(sum, met) / n;
+  sum = 0;
+#endif
+  HN_EACH(HN_EVERY sum += (v[w] - mean) * (v[w] - mean);)
+  const float variance = hn_all_sum(sum, met) / n;
+  const float inverse = HN_KIND == HN_STANDARD ? 1.0f / (sqrtf(variance) + a.epsilon) : 1.0f / sqrtf(variance + a.epsilon);
+  if (works && mine == 0) {
+    if (a.mean) a.mean[o] = mean;
+    if (a.inv_std) a.inv_std[o] = inverse;
+  }
+#endif
+  if (!works) return;
+  HN_EACH({
+    float out[HN_W];
+    HN_EVERY {
+#if HN_KIND == HN_SOFTMAX
+#if HN_KEEP
+      out[w] = v[w] * factor;
+#else
+      out[w] = hn_exp(v[w] - top) * factor;
+#endif
+#elif HN_KIND == HN_LOG_SOFTMAX
+      out[w] = v[w] - top - less;
+#elif HN_KIND == HN_HARDMAX
+      out[w] = (float)(r * HN_W + w) == at ? 1.0f : 0.0f;
+#elif HN_KIND <= HN_NORM2
+      out[w] = norm != 0 ? v[w] / norm : 0.0f;
+#else
+      out[w] = (v[w] - mean) * inverse * hn_factor(&a, a.scale, plane, r * HN_W + w, 1.0f) +
+               hn_factor(&a, a.shift, plane, r * HN_W + w, 0.0f);
+#endif
+    }
+    hn_results(&a, row, r, out);
+  })
+}
