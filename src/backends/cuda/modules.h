@@ -19,7 +19,7 @@ typedef struct hn_cuda_modules {
   pthread_cond_t built;
   HN_VEC(hn_cuda_module *) all;
   char folder[1024];         /* of cubins; "": none are kept */
-  uint64_t compiled, loaded; /* by NVRTC; from the folder */
+  _Atomic uint64_t compiled, loaded; /* by NVRTC; from the folder */
 } hn_cuda_modules;
 
 void hn_cuda_modules_init(hn_cuda_modules *m, hn_device *d);
