@@ -15,12 +15,12 @@ static void print_accelerator(const char *device) {
   char why[1200];
   if (hone_device_about(device, &i, &error) != HONE_OK) {
     hone_error_format(&error, why, sizeof why);
-    printf("\n%s: %s\n", device, why);
+    printf("%s: %s\n", device, why);
     return;
   }
-  printf("\n%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
+  printf("%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
          i.machine.processors, (double)i.memory_free * 1e-9, (double)i.memory_bytes * 1e-9);
-  printf("%s, %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? ", " : "", i.libraries);
+  printf("%s | %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? " | " : "", i.libraries);
   printf("by its clocks: f32 %.0f, tf32 %.0f, f16 %.0f TFLOP/s, memory %.2f TB/s; a block has %zu KB of "
          "shared memory, "
          "L2 %.0f MB\n",
@@ -119,6 +119,7 @@ static int run(const cli_args *args) {
   if (r.dram_gbs > 0)
     printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
            r.f32_gflops / r.dram_gbs);
+  putchar('\n');
   print_accelerator("cuda");
   return cli_flush();
 }

@@ -45,7 +45,7 @@ if wants tactics; then
   say "tactics"
   [ -x "$bin/check_tactics" ] && try 150 "check_tactics" "$bin/check_tactics" "$root/tests/tactics/cases.txt" --device cuda
   [ -x "$bin/check_pointwise" ] && try 60 "check_pointwise" "$bin/check_pointwise" --device cuda
-  for program in "$bin"/check_cuda* "$bin"/tests/test_cuda*; do
+  for program in "$bin"/test_driver "$bin"/tests/test_driver "$bin"/check_cuda* "$bin"/tests/test_cuda*; do
     [ -x "$program" ] && try 60 "$(basename "$program")" "$program" --device cuda
   done
 fi

@@ -41,7 +41,7 @@ typedef struct hone_device_info {
   char name[128];     /* "NVIDIA H200" */
   char driver[64];    /* "CUDA 13.0": what the driver offers */
   char compiler[64];  /* "NVRTC 13.0" */
-  char libraries[96]; /* those that offer tactics: "cuDNN 9.14, cuBLASLt 13.1"; "" for none */
+  char libraries[96]; /* those that offer tactics: "cuDNN 9.14.0 | cuBLASLt 13.1.0"; "" for none */
   uint64_t memory_bytes, memory_free;
   hone_machine machine;
 } hone_device_info;

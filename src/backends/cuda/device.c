@@ -307,6 +307,9 @@ hone_status hn_cuda_about(uint32_t index, hone_device_info *out, hone_error *err
       describe(d, hn_cpu_count());
       snprintf(out->name, sizeof out->name, "%s", d->name);
       snprintf(out->driver, sizeof out->driver, "CUDA %d.%d", d->driver / 1000, d->driver % 1000 / 10);
+      char libraries[sizeof out->libraries];
+      hn_cuda_libraries_text(libraries, sizeof libraries);
+      snprintf(out->libraries, sizeof out->libraries, "%s", libraries[0] ? libraries + 3 : ""); /* " | " */
       snprintf(out->compiler, sizeof out->compiler, "NVRTC %d.%d", d->rtc_major, d->rtc_minor);
       out->memory_bytes = total;
       out->memory_free = free_bytes;
