@@ -96,6 +96,7 @@ typedef struct hone_plan_options {
   hone_prefer prefer;
   bool untuned; /* by cost models alone, as if nothing had been tuned */
   hone_chains chains;
+  bool separate; /* every node a step of its own, otherwise as the level says: what fusion is compared with */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */

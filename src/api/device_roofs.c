@@ -33,7 +33,8 @@ static const probe probes[] = {{"f16", "fp16", true, true},
                                {"tf32", "tf32", true, false},
                                {"f32", "f32", true, false},
                                {"DRAM", "f32", false, false}};
-static const char *const ways[] = {NULL, "cublaslt*", "-cublaslt*"}; /* tactics to choose from */
+static const char *const ways[] = {NULL, "cublaslt_matmul_1*,reformat", "cublaslt_matmul_2*,reformat",
+                                   "-cublaslt*,-cudnn*"}; /* tactics to choose from */
 
 static hone_status model_of(const probe *p, int64_t n, hn_model **out, hone_error *error) {
   char text[320];

@@ -159,6 +159,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .tactics = p->engine->tactics,
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .chains = o->chains,
+                             .separate = o->separate,
                              .own_model = true,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
@@ -211,6 +212,9 @@ done:
 
 hone_status hone_plan_save(const hone_plan *p, const char *path, hone_error *error) {
   if (!p || !path) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_save needs a plan and a path");
+  if (p->plan->separate)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                   "a plan of separate steps is for comparing, not for saving");
   return hn_saved_write(p->plan, path, error);
 }
 

@@ -508,11 +508,13 @@ static hone_status run_remote(hn_context *c, hone_error *error) {
   hone_status status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
   if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->given, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  const int64_t gathered =
+      hn_recorder_host(&c->recorder, HONE_SPAN_COPY_H2D, c->recorder.run_start, "gather inputs");
   if (status == HONE_OK) status = run_pieces(c, whole, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_D2H, -1, error);
   if (status == HONE_OK) status = hn_remote_take(p, &c->remote, c->tensor, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
-  const int64_t given = hn_recorder_host(&c->recorder, HONE_SPAN_HOST, c->recorder.run_start, "launch");
+  const int64_t given = hn_recorder_host(&c->recorder, HONE_SPAN_HOST, gathered, "launch");
   hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */
   hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
   hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, given, "wait for the device");

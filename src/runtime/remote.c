@@ -83,7 +83,15 @@ static void gather_part(void *arg, int64_t task, uint32_t thread) {
 hone_status hn_remote_give(const hn_plan *p, hn_remote *r, const hone_tensor *const *in, hone_error *error) {
   const hn_backend *b = p->backend;
   hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_BEGIN], error);
-  for (uint64_t at = 0; status == HONE_OK && at < p->staged_bytes; at += PIECE) {
+  for (size_t i = 0; p->separate && status == HONE_OK && i < p->slots.len;
+       i++) { /* as if nothing was merged */
+    const hn_slot *s = &p->slots.ptr[i];
+    if (s->place != HN_PLACE_STAGED || s->alias != HN_NO_SLOT) continue;
+    gather(&(gathering){p, in, r->gathered, s->offset, s->offset + s->bytes});
+    status = b->copy(p->device, r->queue, (char *)r->staged + s->offset, (char *)r->gathered + s->offset,
+                     s->bytes, error);
+  }
+  for (uint64_t at = 0; !p->separate && status == HONE_OK && at < p->staged_bytes; at += PIECE) {
     const uint64_t n = p->staged_bytes - at < PIECE ? p->staged_bytes - at : PIECE;
     gathering g = {p, in, r->gathered, at, at + n};
     if (p->staged_bytes > 2 * PIECE)

@@ -101,8 +101,9 @@ static int32_t run_of(const hn_trace *t, const hone_span_record *s) {
   return low == 0 || (low == t->runs.len && middle > t->closed) ? -1 : (int32_t)low - 1;
 }
 
-/* Work that ran beside other work of its lane (branches of a graph are put on streams as the driver likes)
- * moves to a lane that was free, so that spans of a lane follow each other. */
+/* A lane does its work in order. A kernel that was launched early (programmatic dependent launch) waits for
+ * the one before it, so its time begins where that one ends. Work that ran within other work of its lane
+ * (branches of a library's own) moves to a lane that was free. */
 static void separate(hone_span_record *span, size_t n) {
   enum { MOST = 64 };
   int64_t busy[MOST];
@@ -110,8 +111,9 @@ static void separate(hone_span_record *span, size_t n) {
   for (size_t i = 0; i < n; i++) {
     int lane = span[i].lane;
     if (lane < 1 || lane >= MOST) lane = 1;
+    if (busy[lane] > span[i].start_ns && busy[lane] < span[i].end_ns) span[i].start_ns = busy[lane];
     if (busy[lane] > span[i].start_ns)
-      for (int k = 1; k < MOST; k++)
+      for (int k = MOST - 1; k > HN_LANES; k--)
         if (busy[k] <= span[i].start_ns) {
           lane = k;
           break;

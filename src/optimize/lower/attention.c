@@ -328,7 +328,7 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
 }
 
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
   hn_attention_hit hit;
   hone_reason why;
   for (size_t i = 0; i < l->units.len; i++) {

@@ -173,7 +173,7 @@ static hone_status grow_product(hn_lowering *l, hn_unit *u, hone_error *error) {
 }
 
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
   for (size_t i = 0, n = l->units.len; i < n; i++) {
     hone_status status = is_depthwise_conv(l->units.ptr[i]) ? grow(l, l->units.ptr[i], error) : HONE_OK;
     if (status != HONE_OK) return status;

@@ -74,6 +74,11 @@ static bool in_group(hn_unit *const *group, uint32_t n, const hn_unit *u) {
   return false;
 }
 
+/* Made by rewriting one node of the model. */
+static bool same_origin(const hone_node *a, const hone_node *b) {
+  return a->n_origin == b->n_origin && memcmp(a->origin, b->origin, a->n_origin * sizeof *a->origin) == 0;
+}
+
 /* Grows a group backwards from its root: a producer joins when all its readers are in the group and it has
  * the root's dimensions. */
 static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) {
@@ -90,6 +95,7 @@ static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) 
         if (!p || p->kind != HN_UNIT_POINTWISE || p->into || p->n_absorbed || v->is_output ||
             v->graph != root->out->graph)
           continue;
+        if (l->plan->separate && !same_origin(p->node, root->node)) continue;
         if (in_group(group, n, p) || !hone_desc_same_dims(&v->desc, &root->out->desc)) continue;
         bool inside = true;
         for (size_t r = 0; r < v->users.len && inside; r++) {
@@ -121,7 +127,7 @@ static hone_status grow_group(hn_lowering *l, hn_unit *root, hone_error *error) 
 }
 
 hone_status hn_lower_fuse(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->level < 1) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 1) return HONE_OK;
   bool everything = l->plan->level >= 2;
   for (size_t i = 0; i < l->units.len; i++) {
     hn_unit *u = l->units.ptr[i];

@@ -35,7 +35,7 @@ static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
 
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error) {
   hn_pattern_hits hits;
-  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
   hone_status status = hn_patterns_match(l->plan->model->graph, &hits, NULL, error);
   for (size_t i = 0; i < hits.len && status == HONE_OK; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];

@@ -122,6 +122,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if (r->backend->asynchronous && r->precision == HN_PRECISION_F16) p->storage = HONE_DTYPE_F16;
   if (r->backend->asynchronous && r->precision == HN_PRECISION_BF16) p->storage = HONE_DTYPE_BF16;
   p->reference = r->reference;
+  p->separate = r->separate;
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
   p->chains = r->chains;

@@ -96,6 +96,7 @@ typedef struct hn_plan {
   const char **f32_nodes;
   uint32_t n_f32_nodes;
   bool reference;
+  bool separate;
   bool prefer_memory;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
@@ -144,6 +145,7 @@ typedef struct hn_plan_request {
   hn_tuned *tuned; /* measured choices or NULL; borrowed until the plan is built */
   hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
   hone_chains chains;
+  bool separate; /* no step of several nodes */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */

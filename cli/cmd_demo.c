@@ -1,0 +1,244 @@
+/* hone demo: what each step of optimising is worth, on parts of real networks. */
+#include "cli/demo.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 8 };
+/* Batch normalisation stays a step of its own. */
+#define UNFOLDED "-fold_batch_norm,-fold_batch_norm_before,-fold_scale_shift"
+
+typedef struct demo {
+  const char *name, *title;
+  int64_t device_batch, host_batch; /* by default */
+  cli_demo_row row[MOST_ROWS];
+  /* The part's rows 0 and `fused`, in this network: Amdahl's prediction beside what was measured. */
+  const char *network;
+  int64_t network_device_batch;
+  uint32_t fused;
+  bool copies; /* what counts is how inputs come to the device */
+} demo;
+
+static const demo demos[] = {
+    {.name = "resnet50-res3",
+     .title =
+         "ResNet-50, third stage: 1x1 convolution + batch normalisation + sum + ReLU, and its whole block",
+     .device_batch = 2048,
+     .host_batch = 4,
+     .row = {{"separate operators", "res3_conv3", NULL, UNFOLDED, NULL, true, HONE_CHAINS_NEVER, true},
+             {"batch norm folded", "res3_conv3", NULL, NULL, NULL, true, HONE_CHAINS_NEVER, true},
+             {"Conv+BN+Sum+ReLU fused", "res3_conv3", NULL, NULL, NULL, false, HONE_CHAINS_NEVER, true},
+             {"block: separate operators", "res3_block", NULL, UNFOLDED, NULL, true, HONE_CHAINS_NEVER, true},
+             {"block: three fused convolutions", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_NEVER,
+              true},
+             {"whole block as hone chooses", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_FASTER,
+              true}},
+     .network = "resnet50",
+     .network_device_batch = 64,
+     .fused = 2},
+    {.name = "mobilenetv2",
+     .title = "MobileNetV2: from f32 and separate operators to narrow, fused and a kernel for depthwise "
+              "convolutions",
+     .device_batch = 256,
+     .host_batch = 1,
+     .row = {{"f32, separate operators", "mobilenetv2", "f32", UNFOLDED, "-depthwise*", true,
+              HONE_CHAINS_NEVER, false},
+             {"f32, fused", "mobilenetv2", "f32", NULL, "-depthwise*", false, HONE_CHAINS_NEVER, false},
+             {"narrow, fused", "mobilenetv2", NULL, NULL, "-depthwise*", false, HONE_CHAINS_NEVER, false},
+             {"narrow, fused, depthwise kernel", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_NEVER,
+              false},
+             {"and chains where they are faster", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_FASTER,
+              false}}},
+    {.name = "merged-copies",
+     .title = "Sixteen small inputs: one copy each, and one for all",
+     .device_batch = 1,
+     .host_batch = 1,
+     .row = {{"one copy an input", "many_inputs", "f32", NULL, NULL, true, HONE_CHAINS_NEVER, false},
+             {"one copy for all", "many_inputs", "f32", NULL, NULL, false, HONE_CHAINS_NEVER, false}},
+     .copies = true},
+};
+enum { DEMOS = sizeof demos / sizeof *demos };
+
+/* The time that the machine's roofs allow for what the row's steps do and move. */
+static double roof_ms(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
+  const double gflops = row->precision ? m->f32_gflops : m->narrow_gflops;
+  const double compute = gflops > 0 ? r->flops / gflops * 1e-6 : 0,
+               memory = m->gbs > 0 ? r->moved / m->gbs * 1e-6 : 0;
+  return compute > memory ? compute : memory;
+}
+
+static const char *precision_of(const cli_demo_machine *m, const cli_demo_row *row) {
+  return row->precision ? row->precision : m->narrow;
+}
+
+static void print_row(const demo *d, const cli_demo_machine *m, const cli_demo_row *row,
+                      const cli_demo_result *r, double first_ms) {
+  if (!r->measured) {
+    printf("%-34s %-5s not measured: %s\n", row->label, precision_of(m, row), r->why);
+    return;
+  }
+  const double ms = d->copies ? r->end_ms : r->ms;
+  if (d->copies)
+    printf("%-34s %-5s %9.4f %9.4f %6.2fx\n", row->label, precision_of(m, row), r->end_ms, r->h2d_ms,
+           first_ms / ms);
+  else
+    printf("%-34s %-5s %6u %9.3f %8.2f %9.1f %6.0f %% %6.2fx\n", row->label, precision_of(m, row), r->steps,
+           r->ms, r->flops / r->ms * 1e-9, r->moved * 1e-6, 100 * roof_ms(m, row, r) / r->ms, first_ms / ms);
+}
+
+static json_t *row_json(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
+  if (!r->measured)
+    return json_pack("{s:s, s:s, s:s}", "label", row->label, "precision", precision_of(m, row),
+                     "not_measured", r->why);
+  return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "label", row->label, "network",
+                   row->network, "precision", precision_of(m, row), "steps", (int)r->steps, "ms",
+                   cli_real(r->ms), "end_to_end_ms", cli_real(r->end_ms), "h2d_ms", cli_real(r->h2d_ms),
+                   "tflops", cli_real(r->flops / r->ms * 1e-9), "flops", cli_real(r->flops), "bytes",
+                   cli_real(r->moved), "roof_pct", cli_real(100 * roof_ms(m, row, r) / r->ms));
+}
+
+/* Amdahl: p, the share of the network's time that is no convolution, goes as much faster as it does in the
+ * part. */
+typedef struct prediction {
+  bool known;
+  int64_t batch;
+  double p, s, predicted, measured, before_ms, after_ms;
+} prediction;
+
+static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_demo_result *part,
+                           prediction *out, hone_error *error) {
+  const cli_demo_result *before = &part[0], *after = &part[d->fused];
+  cli_demo_row slow = d->row[0], fast = d->row[d->fused];
+  cli_demo_result whole, fused;
+  *out = (prediction){.batch = m->accelerator ? d->network_device_batch : 1};
+  if (!before->measured || !after->measured || before->conv_share < 0) return HONE_OK;
+  slow.network = fast.network = d->network;
+  slow.part = fast.part = false;
+  hone_status status = cli_demo_measure(m, &slow, out->batch, true, &whole, error);
+  if (status == HONE_OK) status = cli_demo_measure(m, &fast, out->batch, false, &fused, error);
+  if (status != HONE_OK || !whole.measured || !fused.measured) return status;
+  const double conv = before->conv_share * before->ms, rest = before->ms - conv, left = after->ms - conv;
+  out->p = 1 - whole.conv_share;
+  out->s = rest / (left > 0.02 * rest ? left : 0.02 * rest); /* beyond 50 times nothing changes any more */
+  out->predicted = hone_amdahl(out->p, out->s);
+  out->measured = whole.ms / fused.ms;
+  out->before_ms = whole.ms;
+  out->after_ms = fused.ms;
+  out->known = true;
+  return HONE_OK;
+}
+
+static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const cli_demo_result *r,
+                       const prediction *x) {
+  json_t *rows = json_array();
+  for (uint32_t i = 0; d->row[i].label; i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
+  json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->device, "name", m->name,
+                        "batch", (json_int_t)batch, "rows", rows);
+  if (x->known)
+    json_object_set_new(j, "network",
+                        json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", d->network, "batch",
+                                  (json_int_t)x->batch, "p", cli_real(x->p), "s", cli_real(x->s),
+                                  "predicted_speedup", cli_real(x->predicted), "measured_speedup",
+                                  cli_real(x->measured), "before_ms", cli_real(x->before_ms), "after_ms",
+                                  cli_real(x->after_ms)));
+  return cli_print_json(j);
+}
+
+static hone_status show(const demo *d, const cli_args *args, const cli_demo_machine *m, int64_t *batch,
+                        cli_demo_result *r, prediction *x, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; d->row[i].label && status == HONE_OK; i++) {
+    status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, &r[i], error);
+    /* The first row is the one that needs most. */
+    while (status == HONE_ERROR_MEMORY && i == 0 && *batch > 1) {
+      *batch /= 2;
+      cli_note("batch %lld does not fit: %lld", (long long)*batch * 2, (long long)*batch);
+      status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, &r[i], error);
+    }
+    if (status == HONE_OK && i == 0 && !args->json) {
+      printf("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name, m->device,
+             (long long)*batch, m->runs);
+      if (d->copies)
+        printf("%-34s %-5s %9s %9s %7s\n", "", "", "whole ms", "copy ms", "");
+      else
+        printf("%-34s %-5s %6s %9s %8s %9s %8s %7s\n", "", "", "steps", "ms", "TFLOP/s", "MB", "of roof", "");
+    }
+    /* Rows of another network start a comparison of their own. */
+    uint32_t first = i;
+    while (first > 0 && strcmp(d->row[first - 1].network, d->row[i].network) == 0) first--;
+    if (status == HONE_OK && !args->json)
+      print_row(d, m, &d->row[i], &r[i], d->copies ? r[first].end_ms : r[first].ms);
+  }
+  if (status == HONE_OK && d->network) status = predict(d, m, r, x, error);
+  if (status == HONE_OK && x->known && !args->json)
+    printf("\n%s, batch %lld: %.0f %% of the separate operators' time is not convolution; %.1f times faster, "
+           "as in "
+           "the part, Amdahl predicts %.2fx.\nMeasured: %.3f ms -> %.3f ms, %.2fx\n",
+           d->network, (long long)x->batch, 100 * x->p, x->s, x->predicted, x->before_ms, x->after_ms,
+           x->measured);
+  return status;
+}
+
+static int list(const cli_args *args) {
+  json_t *names = json_array();
+  for (uint32_t i = 0; i < DEMOS; i++) {
+    if (args->json)
+      json_array_append_new(names, json_pack("{s:s, s:s}", "name", demos[i].name, "about", demos[i].title));
+    else
+      printf("%-14s %s\n", demos[i].name, demos[i].title);
+  }
+  if (args->json) return cli_print_json(json_pack("{s:o}", "demos", names));
+  json_decref(names);
+  return cli_flush();
+}
+
+static int run(const cli_args *args) {
+  const demo *d = NULL;
+  const char *names[DEMOS];
+  if (!args->rest.n) return list(args);
+  for (uint32_t i = 0; i < DEMOS; i++) {
+    names[i] = demos[i].name;
+    if (strcmp(demos[i].name, args->rest.item[0]) == 0) d = &demos[i];
+  }
+  if (!d) {
+    const char *near = cli_nearest(args->rest.item[0], names, DEMOS);
+    return near ? cli_error(HONE_ERROR_USAGE, "no demo is called '%s'; did you mean '%s'?",
+                            args->rest.item[0], near)
+                : cli_error(HONE_ERROR_USAGE, "no demo is called '%s' (hone demo lists them)",
+                            args->rest.item[0]);
+  }
+  hone_error error = {0};
+  cli_demo_machine m;
+  cli_demo_result r[MOST_ROWS] = {0};
+  prediction x = {0};
+  hone_status status = cli_demo_machine_find(args, &m, &error);
+  int64_t batch = args->batch ? args->batch : m.accelerator ? d->device_batch : d->host_batch;
+  if (status == HONE_OK) status = show(d, args, &m, &batch, r, &x, &error);
+  if (status != HONE_OK) return cli_report(&error);
+  return args->json ? finish_json(d, &m, batch, r, &x) : cli_flush();
+}
+
+static const cli_option options[] = {
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size (the demo's own)"},
+    {0, "size", CLI_COUNT, CLI_FIELD(size), "N", "image side (the network's own)"},
+    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs of each line (20)"},
+    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_demo = {
+    "demo",
+    "[NAME]",
+    "what fusion, narrow types and better kernels are worth",
+    "Without a name the demos are listed. Each line is a part of a network, planned in "
+    "another way and measured.\n"
+    "\"MB\" counts every tensor as often as a step reads or writes it, \"of roof\" is the "
+    "time that the measured peaks\n"
+    "allow for that work. On a GPU a line's time is the device's own, with inputs in "
+    "place.",
+    options,
+    0,
+    1,
+    run};
