@@ -118,11 +118,13 @@ bool hn_cuda_elementwise_plan(hn_cuda_elementwise *p, const hone_tensor_desc *co
 bool hn_cuda_elementwise_step(hn_cuda_elementwise *p, const hone_step *s, uint32_t n_in, void *const *at,
                               hone_reason *why) {
   const hone_tensor_desc *out[HN_ELEMENTWISE_OPERANDS], *in[HN_ELEMENTWISE_OPERANDS];
+  uint32_t n = 0;
   if (s->n_outputs + n_in > HN_ELEMENTWISE_OPERANDS)
     return hn_refuse(why, "more than %d tensors", HN_ELEMENTWISE_OPERANDS);
   for (uint32_t i = 0; i < s->n_outputs; i++) out[i] = &s->output[i].desc;
-  for (uint32_t i = 0; i < n_in; i++) in[i] = &s->input[i].desc;
-  return hn_cuda_elementwise_plan(p, out, s->n_outputs, in, n_in, at, 0, why);
+  for (uint32_t i = 0; i < n_in; i++)
+    if (s->input[i].desc.dtype != HONE_DTYPE_NONE) in[n++] = &s->input[i].desc;
+  return hn_cuda_elementwise_plan(p, out, s->n_outputs, in, n, at, 0, why);
 }
 
 double hn_cuda_elementwise_seconds(const hn_cuda_elementwise *p, const hone_machine *m) {
@@ -313,7 +315,9 @@ hone_status hn_cuda_elementwise_run(const hone_step_run *run, uint32_t n_in, hn_
   void *at[HN_ELEMENTWISE_OPERANDS];
   if (s->n_outputs + n_in <= HN_ELEMENTWISE_OPERANDS) {
     for (uint32_t i = 0; i < s->n_outputs; i++) at[i] = run->out[i];
-    for (uint32_t i = 0; i < n_in; i++) at[s->n_outputs + i] = (void *)(uintptr_t)run->in[i];
+    uint32_t n = s->n_outputs;
+    for (uint32_t i = 0; i < n_in; i++)
+      if (s->input[i].desc.dtype != HONE_DTYPE_NONE) at[n++] = (void *)(uintptr_t)run->in[i];
   }
   if (!hn_cuda_elementwise_step(&plan, s, n_in, at, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);

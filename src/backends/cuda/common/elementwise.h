@@ -45,7 +45,7 @@ typedef struct hn_cuda_elementwise {
 bool hn_cuda_elementwise_plan(hn_cuda_elementwise *plan, const hone_tensor_desc *const *out, uint32_t n_out,
                               const hone_tensor_desc *const *in, uint32_t n_in, void *const *at, int widest,
                               hone_reason *why);
-/* For a step's outputs and its first n_in inputs. */
+/* For a step's outputs and its first n_in inputs, of which those that are left out do not count. */
 bool hn_cuda_elementwise_step(hn_cuda_elementwise *plan, const hone_step *s, uint32_t n_in, void *const *at,
                               hone_reason *why);
 

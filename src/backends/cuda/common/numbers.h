@@ -1,0 +1,26 @@
+/* Elementwise operators on their own: those that pointwise programs, which are f32, do not have, and all of
+ * them on integers and f64, exactly as the references define them. (Integer division by zero, which is an
+ * error there, gives 0.) */
+#ifndef HN_CUDA_COMMON_NUMBERS_H
+#define HN_CUDA_COMMON_NUMBERS_H
+
+#include "backends/cuda/common/elementwise.h"
+#include "backends/cuda/common/moves.h"
+
+bool hn_cuda_numbers_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
+double hn_cuda_numbers_cost(const hone_step *s, const hone_machine *m);
+hone_status hn_cuda_numbers_run(const hone_step_run *run, hone_error *error);
+
+/* Defines the tactic `nm` for the elementwise operator `op`. */
+#define HN_CUDA_NUMBERS_TACTIC(nm, op)                                                                       \
+  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
+                                                       .name = #nm,                                          \
+                                                       .device = "cuda",                                     \
+                                                       .anchor = op,                                         \
+                                                       .version = 1,                                         \
+                                                       .accepts = hn_cuda_numbers_accepts,                   \
+                                                       .cost = hn_cuda_numbers_cost,                         \
+                                                       .need = hn_cuda_need_nothing,                         \
+                                                       .run = hn_cuda_numbers_run}
+
+#endif
