@@ -175,6 +175,10 @@ hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row,
     if (m->accelerator && strcmp(info.tactic, "ref") == 0 && strcmp(info.op_type, "Copy") != 0)
       snprintf(out->why, sizeof out->why, "'%.80s' (%.40s) has no tactic on this device", info.name,
                info.op_type);
+    if (row->part && around(info.op_type)) continue;
+    out->steps++;
+    out->flops += info.flops;
+    out->moved += info.bytes > 0 ? info.bytes : 0;
   }
   if (status == HONE_OK && !out->why[0]) {
     double ms = 0, share = 0;
