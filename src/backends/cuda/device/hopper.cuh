@@ -1,0 +1,234 @@
+/* Hopper (sm_90a) only: barriers in shared memory, the tensor copy engine, products of warpgroups. Not for the
+ * emulator. Facts are the PTX manual's; addresses of shared memory are 32-bit. */
+#ifndef HN_HOPPER_CUH
+#define HN_HOPPER_CUH
+
+#include "prelude.cuh"
+
+/* ---- barriers (mbarrier) */
+HN_FN void hn_barrier_init(u32 barrier, u32 count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(count) : "memory");
+}
+/* Makes initialised barriers visible to the copy engine (and to the cluster). */
+HN_FN void hn_barrier_init_fence(void) {
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+}
+/* Arrives, and has the phase wait for `bytes` more of copies. */
+HN_FN void hn_barrier_expect(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+HN_FN void hn_barrier_arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
+}
+/* Waits until the phase of that parity is complete (a fresh barrier's "phase before" has parity 1). */
+HN_FN void hn_barrier_wait(u32 barrier, u32 parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1, 0x989680;\n"
+      "@p bra done;\n"
+      "bra again;\n"
+      "done:\n"
+      "}\n" : : "r"(barrier), "r"(parity) : "memory");
+}
+/* Barrier `id` (1..15) among `threads` threads of the block. */
+HN_FN void hn_sync_some(u32 id, u32 threads) {
+  asm volatile("bar.sync %0, %1;" : : "r"(id), "r"(threads) : "memory");
+}
+
+/* ---- the tensor copy engine */
+typedef struct hn_tensor_map {
+  u64 word[16];
+} __attribute__((aligned(64))) hn_tensor_map;
+
+/* What ordinary stores wrote to shared memory becomes visible to copies and products that start later. */
+HN_FN void hn_async_fence(void) { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+HN_FN void hn_map_prefetch(const void *map) {
+  asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
+}
+/* Box at (x, y) of a matrix; bytes arrive at the barrier. */
+HN_FN void hn_tma_load_2d(u32 to, const void *map, u32 barrier, i32 x, i32 y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               : : "r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y) : "memory");
+}
+/* Column of pixels, from base pixel (w, h, n) of the bounding box on, channels from c on, shifted by a tap. */
+HN_FN void hn_tma_load_im2col(u32 to, const void *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u32 tap_w, u32 tap_h) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
+      : : "r"(to), "l"(map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(n), "h"((u16)tap_w), "h"((u16)tap_h) : "memory");
+}
+HN_FN void hn_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
+               : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
+}
+HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
+/* Until this thread's stores have read shared memory; until they are done. */
+HN_FN void hn_bulk_wait_read(void) { asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory"); }
+HN_FN void hn_bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" : : : "memory"); }
+
+/* 16 bytes of shared memory. */
+HN_FN hn_u4 hn_shared_ld16(u32 at) {
+  hn_u4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
+  return v;
+}
+HN_FN void hn_shared_st16(u32 at, hn_u4 v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(at), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
+}
+HN_FN void hn_cp_async16_to(u32 to, const void *from, u32 bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* ---- registers of a warpgroup: all its warps take part */
+#define HN_REGISTERS_LESS(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(n))
+#define HN_REGISTERS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(n))
+
+/* ---- products of warpgroups: D[64][n] (f32, registers) += A[64][16] B[n][16]^T, both in shared memory with K
+ * contiguous. Thread t of the warpgroup holds in d[4 j + 2 h + e] row 16 (t / 32) + 8 h + (t % 32) / 4, column
+ * 8 j + 2 (t % 4) + e. */
+HN_FN void hn_wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+HN_FN void hn_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
+#define HN_WGMMA_WAIT(pending) asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory")
+
+/* Descriptor of an operand whose rows are `row` bytes (128, 64 or 32, swizzled over as many) apart. Adding
+ * bytes / 16 moves it. */
+HN_FN u64 hn_wgmma_operand(u32 address, u32 row) {
+  u64 mode = row == 128 ? 1 : row == 64 ? 2 : 3;
+  return mode << 62 | (u64)(row * 8 >> 4) << 32 | (u64)1 << 16 | (address >> 4 & 0x3fff);
+}
+
+
+/* HN_DEFINE_WGMMA_n(name, types): void name(float d[n / 2], u64 a, u64 b, u32 accumulate). */
+#define HN_DEFINE_WGMMA_16(name, types)                                                                               \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n16k16.f32." types " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7}, "                                                                 \
+                 "%8, %9, p, 1, 1, 0, 0;\n}\n"                                                                        \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])     \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_32(name, types)                                                                               \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." types " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "                           \
+                 "%16, %17, p, 1, 1, 0, 0;\n}\n"                                                                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])           \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_64(name, types)                                                                               \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." types " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31}, "                                                          \
+                 "%32, %33, p, 1, 1, 0, 0;\n}\n"                                                                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])          \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_96(name, types)                                                                               \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %50, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n96k16.f32." types " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
+                 "%46, %47}, "                                                                                        \
+                 "%48, %49, p, 1, 1, 0, 0;\n}\n"                                                                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
+                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
+                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])          \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_128(name, types)                                                                              \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." types " "                                             \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
+                 "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "        \
+                 "%64, %65, p, 1, 1, 0, 0;\n}\n"                                                                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
+                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
+                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
+                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
+                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])          \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_192(name, types)                                                                              \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n"                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32." types " "                                             \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
+                 "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, "\
+                 "%68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "\
+                 "%90, %91, %92, %93, %94, %95}, "                                                                    \
+                 "%96, %97, p, 1, 1, 0, 0;\n}\n"                                                                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
+                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
+                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
+                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
+                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]),\
+                   "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]),\
+                   "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]),\
+                   "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]),\
+                   "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])          \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#define HN_DEFINE_WGMMA_256(name, types)                                                                              \
+  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"                                                        \
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." types " "                                             \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
+                 "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, "\
+                 "%68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "\
+                 "%90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, "\
+                 "%110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "\
+                 "%128, %129, p, 1, 1, 0, 0;\n}\n"                                                                    \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
+                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
+                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
+                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
+                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]),\
+                   "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]),\
+                   "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]),\
+                   "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]),\
+                   "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]),\
+                   "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]),\
+                   "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),  \
+                   "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]),  \
+                   "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),  \
+                   "+f"(d[126]), "+f"(d[127])                                                                         \
+                 : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+#endif
