@@ -65,10 +65,9 @@ bool hn_cuda_epilogue_accepts(const hone_step *s, hone_reason *why) {
   return true;
 }
 
-/* x (one of `width` elements named x0, x1...) op= operand `slot`. */
-static void write_operand(hn_str *t, int width, int slot, hone_dtype dtype, bool vector, char op) {
+/* v[0..width) = the elements at `channel` (of a vector) or `at` (of a tensor) of operand `slot`. */
+static void write_load(hn_str *t, int width, int slot, hone_dtype dtype, bool vector) {
   const char *type = hn_cuda_type(dtype), *at = vector ? "channel" : "at";
-  hn_str_printf(t, "  { float v[%d];\n", width);
   /* A vector is exactly as long as there are channels; a tensor may lie at an odd address. */
   const char *whole = vector ? "channel + %d <= e->channels" : "e->aligned";
   if (width == 1) {
@@ -84,11 +83,35 @@ static void write_operand(hn_str *t, int width, int slot, hone_dtype dtype, bool
         t, "    else { HN_UNROLL for (int k = 0; k < %d; k++) v[k] = %shn_load_%s(e->in[%d], %s + k)%s; }\n",
         width, vector ? "channel + k < e->channels ? " : "", type, slot, at, vector ? " : 0.0f" : "");
   }
+}
+
+/* x[0..width) op= operand `slot`. */
+static void write_operand(hn_str *t, int width, int slot, hone_dtype dtype, bool vector, char op) {
+  hn_str_printf(t, "  { float v[%d];\n", width);
+  write_load(t, width, slot, dtype, vector);
   hn_str_printf(t, "    HN_UNROLL for (int k = 0; k < %d; k++) x[k] %c= v[k]; }\n", width, op);
 }
 
-static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
+static void write_act(hn_str *t, int width, const hone_epilogue *e) {
   unsigned operands;
+  hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < %d; k++) x[k] = hn_fn_%s(x[k], ", width,
+                hn_cuda_function(e->act, &operands));
+  hn_cuda_literal(t, e->alpha);
+  hn_str_puts(t, ", ");
+  hn_cuda_literal(t, e->beta);
+  hn_str_puts(t, ");\n");
+}
+
+static char operation(hone_epilogue_kind kind) {
+  return kind == HONE_EPI_BIAS || kind == HONE_EPI_ADD ? '+' : '*';
+}
+
+static void write_padding(hn_str *t, int width) {
+  hn_str_printf(
+      t, "  HN_UNROLL for (int k = 0; k < %d; k++) if (channel + k >= e->channels) x[k] = 0.0f;\n}\n", width);
+}
+
+static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
   hn_str_printf(t,
                 "HN_FN void hn_epilogue_list%d(float *x, int channel, i64 at, const hn_epilogue_args *e) {\n"
                 "  (void)channel, (void)at;\n",
@@ -96,20 +119,46 @@ static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
   if (bias >= 0) write_operand(t, width, HONE_MAX_EPILOGUE, s->input[bias].desc.dtype, true, '+');
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
-    if (has_operand(e->kind)) {
-      write_operand(t, width, (int)i, s->input[e->input].desc.dtype, is_vector(e->kind),
-                    e->kind == HONE_EPI_BIAS || e->kind == HONE_EPI_ADD ? '+' : '*');
+    if (has_operand(e->kind))
+      write_operand(t, width, (int)i, s->input[e->input].desc.dtype, is_vector(e->kind), operation(e->kind));
+    else if (e->kind == HONE_EPI_ACT)
+      write_act(t, width, e);
+  }
+  write_padding(t, width);
+}
+
+/* The list in two functions: the vectors, and the rest. */
+static void write_staged(const hone_step *s, int bias, int staged, hn_str *t) {
+  int vectors = 0;
+  bool local = true;
+  hn_str_puts(t, "HN_FN void hn_epilogue8_vectors(float (*u)[8], int channel, const hn_epilogue_args *e) {\n"
+                 "  (void)u, (void)channel, (void)e;\n");
+  for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
+    if (i >= 0 && !is_vector(s->epilogue[i].kind)) continue;
+    hn_str_printf(t, "  { float *v = u[%d];\n", vectors++);
+    write_load(t, 8, i < 0 ? HONE_MAX_EPILOGUE : i, s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype,
+               true);
+    hn_str_puts(t, "  }\n");
+  }
+  hn_str_puts(t, "}\nHN_FN void hn_epilogue8_staged(float x[8], float (*u)[8], const float *staged, int channel, "
+                 "i64 at, const hn_epilogue_args *e) {\n  (void)u, (void)staged, (void)at;\n");
+  vectors = 0;
+  for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
+    const hone_epilogue *e = i < 0 ? NULL : &s->epilogue[i];
+    if (!e || is_vector(e->kind)) {
+      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= u[%d][k];\n",
+                    e ? operation(e->kind) : '+', vectors++);
+    } else if (i == staged) {
+      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= staged[k];\n", operation(e->kind));
+    } else if (has_operand(e->kind)) {
+      write_operand(t, 8, i, s->input[e->input].desc.dtype, false, operation(e->kind));
+      local = false;
     } else if (e->kind == HONE_EPI_ACT) {
-      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < %d; k++) x[k] = hn_fn_%s(x[k], ", width,
-                    hn_cuda_function(e->act, &operands));
-      hn_cuda_literal(t, e->alpha);
-      hn_str_puts(t, ", ");
-      hn_cuda_literal(t, e->beta);
-      hn_str_puts(t, ");\n");
+      write_act(t, 8, e);
     }
   }
-  hn_str_printf(
-      t, "  HN_UNROLL for (int k = 0; k < %d; k++) if (channel + k >= e->channels) x[k] = 0.0f;\n}\n", width);
+  write_padding(t, 8);
+  hn_str_printf(t, "#define HN_EPILOGUE_VECTORS %d\n#define HN_EPILOGUE_LOCAL %d\n", vectors, local);
 }
 
 static int own_bias(const hone_step *s, int bias) {
@@ -135,6 +184,13 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
                   "HN_FN void hn_epilogue%d(float x[%d], int channel, i64 at, const hn_epilogue_args *e) {\n"
                   "  hn_epilogue_list%d(x, channel, at, e);\n}\n",
                   widths[i], widths[i], widths[i]);
+  return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
+}
+
+hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text, hone_error *error) {
+  hone_status status = hn_cuda_epilogue_biased(s, bias, text, error);
+  if (status == HONE_OK) write_staged(s, own_bias(s, bias), staged, text);
+  if (status != HONE_OK) return status;
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 

@@ -67,8 +67,8 @@ HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
                : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
 }
 HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
-/* Until this thread's stores have read shared memory; until they are done. */
-HN_FN void hn_bulk_wait_read(void) { asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory"); }
+/* Until all but the last `n` groups of this thread's stores have read shared memory; until all are done. */
+#define HN_BULK_WAIT_READ(n) asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(n) : "memory")
 HN_FN void hn_bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" : : : "memory"); }
 
 /* 16 bytes of shared memory. */
@@ -82,6 +82,36 @@ HN_FN void hn_shared_st16(u32 at, hn_u4 v) {
 }
 HN_FN void hn_cp_async16_to(u32 to, const void *from, u32 bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* ---- clusters: blocks that can read each other's shared memory */
+HN_FN u32 hn_cluster_rank(void) {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+HN_FN u32 hn_cluster_size(void) {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
+  return r;
+}
+/* All threads of all blocks; what was written to shared memory before is seen after. */
+HN_FN void hn_cluster_sync(void) {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" : : : "memory");
+}
+/* Another block's address of what is at `at` in this one's. */
+HN_FN u32 hn_cluster_address(u32 at, u32 rank) {
+  u32 r;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(at), "r"(rank));
+  return r;
+}
+HN_FN hn_u4 hn_cluster_ld16(u32 at) {
+  hn_u4 v;
+  asm volatile("ld.shared::cluster.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
+  return v;
+}
+HN_FN void hn_shared_st8(u32 at, u32 x, u32 y) {
+  asm volatile("st.shared.v2.u32 [%0], {%1,%2};" : : "r"(at), "r"(x), "r"(y) : "memory");
 }
 
 /* ---- registers of a warpgroup: all its warps take part */

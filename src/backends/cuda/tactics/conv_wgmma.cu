@@ -3,15 +3,19 @@
  * Rows are output pixels, columns output channels, K runs over (tap, channel) in blocks of 64. One warpgroup
  * copies blocks of A and B into a ring in shared memory, two warpgroups multiply. Blocks of threads are
  * persistent: tile after tile. Compiled with
- *   HN_HALF_MMA  "f16.f16" or "bf16.bf16"; HN_LOW(x), HN_HIGH(x), HN_PACK(low, high): the type's conversions
+ *   HN_T         f16 or bf16; HN_OUT: f16, bf16 or f32
  *   HN_WM        tiles of 64 rows that a warpgroup multiplies with each block of B: 1 or 2
- *   HN_BN        columns of a tile: 32, 64, 128, 256
+ *   HN_BN        columns of a tile: 32 (HN_SPLIT), 64, 128, 256
  *   HN_ALTERNATE 1: the two warpgroups take turns in tiles, so that one stores while the other multiplies;
  *                0: they share a tile's rows
- *   HN_STAGES    blocks in the ring
+ *   HN_SPLIT     1: a tile of 64 rows belongs to a cluster, whose blocks (and the warpgroups in them) divide K
+ *                and add up what they got in a fixed order
+ *   HN_STAGES    blocks in the ring (HN_SPLIT: an even number)
+ *   HN_BUFFERS   1 or 2 tiles of results of each warpgroup in shared memory
  *   HN_A         how A comes: HN_A_MATRIX, HN_A_IM2COL, HN_A_GATHER
  *   HN_UNIT      channels that one copy of A takes: 64, 32 or 16 (HN_A_GATHER: 8)
- *   HN_RESIDUAL  1: the epilogue adds a tensor of the output's shape */
+ *   HN_STAGED    1: one tensor of the epilogue comes through shared memory ahead of time
+ * and the generated epilogue. */
 #include "conv_wgmma_args.h"
 #include "hopper.cuh"
 
@@ -19,33 +23,61 @@
 #define HN_A_IM2COL 1
 #define HN_A_GATHER 2
 
+#define HN_PASTE_(a, b) a##b
+#define HN_PASTE(a, b) HN_PASTE_(a, b)
+#define HN_MMA_f16 "f16.f16"
+#define HN_MMA_bf16 "bf16.bf16"
+HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
+
+#define HN_STORE_STAGED (HN_PASTE(HN_IS_HALF_, HN_OUT) && !HN_SPLIT) /* through shared memory */
+#define HN_IS_HALF_f16 1
+#define HN_IS_HALF_bf16 1
+#define HN_IS_HALF_f32 0
+
 enum {
   GROUP_ROWS = 64 * HN_WM,
-  TILE_ROWS = HN_ALTERNATE ? GROUP_ROWS : 2 * GROUP_ROWS,
+  TILE_ROWS = HN_ALTERNATE || HN_SPLIT ? GROUP_ROWS : 2 * GROUP_ROWS,
   A_BYTES = TILE_ROWS * 128,
   B_BYTES = HN_BN * 128,
   A_ROW = HN_A == HN_A_GATHER ? 128 : HN_UNIT * 2, /* bytes of a row of a copy */
-  UNITS = 128 / A_ROW,
-  STAGING = GROUP_ROWS * HN_BN * 2 /* of a warpgroup: panels of 64 columns */
+  UNITS = 64 / HN_UNIT,                            /* of a block of K */
+  PARTIAL_ROW = (HN_BN + 8) * 4,                   /* of f32 sums, padded against bank conflicts */
+  /* Of a warpgroup: panels of 64 columns on their way in and out, or sums. */
+  STAGING = HN_SPLIT ? GROUP_ROWS * PARTIAL_ROW : HN_STORE_STAGED ? GROUP_ROWS * HN_BN * 2 : 0
 };
 /* Gathered blocks under way. The multiplying side lets go of a block when it has got the next one, so at most
  * HN_STAGES - 2. */
 #define LAG (HN_STAGES > 4 ? 3 : HN_STAGES - 2)
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_HALF_MMA)
-
 typedef struct ring {
   u32 stage, phase;
 } ring;
+HN_FN void skip(ring *r, u32 blocks) {
+  u32 s = r->stage + blocks;
+  r->phase ^= s / HN_STAGES & 1, r->stage = s % HN_STAGES;
+}
 HN_FN void advance(ring *r) {
   if (++r->stage == HN_STAGES) r->stage = 0, r->phase ^= 1;
 }
 
 typedef struct shared_map {
-  u32 a, b, staging, full, empty, arrived; /* addresses */
+  u32 a, b, staging, full, empty, arrived, turn; /* addresses */
 } shared_map;
+
+/* This block's tiles: from `first` on, each `step`-th; of each, blocks [k, k_end) of K. */
+typedef struct work {
+  i32 first, step, k, k_end;
+} work;
+HN_FN work work_of(const hn_conv_wgmma_args *g) {
+#if HN_SPLIT
+  u32 rank = hn_cluster_rank(), size = hn_cluster_size();
+  work w = {(i32)(blockIdx.x / size), g->tiles, (i32)((u32)g->k_blocks * rank / size),
+            (i32)((u32)g->k_blocks * (rank + 1) / size)};
+#else
+  work w = {(i32)blockIdx.x, (i32)gridDim.x, 0, g->k_blocks};
+#endif
+  return w;
+}
 
 HN_FN void load_b(const hn_conv_wgmma_args *g, const shared_map *s, u32 stage, i32 block, i32 n8, u32 a_bytes) {
   i32 here = g->n8 - n8 < HN_BN / 8 ? g->n8 - n8 : HN_BN / 8;
@@ -54,43 +86,56 @@ HN_FN void load_b(const hn_conv_wgmma_args *g, const shared_map *s, u32 stage, i
   hn_bulk_load(s->b + stage * B_BYTES, (const u8 *)g->weights + ((i64)block * g->n8 + n8) * 1024, (u32)here * 1024, full);
 }
 
+/* Where in K: channel c (of HN_UNIT) of a tap. */
+typedef struct place {
+  i32 c, tap, column, dy, dx;
+} place;
+HN_FN place place_of(const hn_conv_wgmma_args *g, i32 block) {
+  i32 units = (g->cin + HN_UNIT - 1) / HN_UNIT, unit = block * UNITS, tap = unit / units, row = tap / g->kw;
+  place p = {(unit - tap * units) * HN_UNIT, tap, tap - row * g->kw, row * g->dilation_h, (tap - row * g->kw) * g->dilation_w};
+  return p;
+}
+HN_FN void next_place(const hn_conv_wgmma_args *g, place *p) {
+  p->c += HN_UNIT;
+  if (p->c >= g->cin) {
+    p->c = 0, p->tap++, p->dx += g->dilation_w;
+    if (++p->column == g->kw) p->column = 0, p->dx = 0, p->dy += g->dilation_h;
+  }
+}
+
 #if HN_A == HN_A_GATHER
 /* A by the threads of the warpgroup: 16 bytes of a tap's channels at a time. */
 HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
-  u32 t = threadIdx.x;
+  u32 t = threadIdx.x, pending = 0;
   ring in = {0, 0}, done = {0, 0};
-  u32 pending = 0;
-  i32 chunks = g->pitch / 8;
-  for (i32 tile = blockIdx.x; tile < g->tiles; tile += gridDim.x) {
+  work mine = work_of(g);
+  for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
-    enum { MINE = TILE_ROWS > 128 ? TILE_ROWS / 128 : 1 };
-    i32 h0[MINE], w0[MINE];
-    const u8 *image[MINE];
-    HN_UNROLL for (i32 i = 0; i < MINE; i++) {
+    enum { ROWS = TILE_ROWS > 128 ? TILE_ROWS / 128 : 1 };
+    i32 h0[ROWS], w0[ROWS];
+    const u8 *image[ROWS];
+    HN_UNROLL for (i32 i = 0; i < ROWS; i++) {
       i32 p = row0 + (i32)t + 128 * i, image_pixels = g->oh * g->ow;
       i32 n = p / image_pixels, r = p - n * image_pixels, y = r / g->ow, x = r - y * g->ow;
       h0[i] = p < g->pixels ? y * g->stride_h - g->pad_h : -(1 << 20); /* beyond the last: zeros */
       w0[i] = x * g->stride_w - g->pad_w;
-      image[i] = (const u8 *)g->x + (i64)n * g->h * g->w * g->pitch * 2;
+      image[i] = (const u8 *)g->x + n * g->image * 2;
     }
-    i32 c = 0, tap = 0, dy = 0, dx = 0, column = 0;
-    for (i32 block = 0; block < g->k_blocks; block++) {
+    place at = place_of(g, mine.k);
+    for (i32 block = mine.k; block < mine.k_end; block++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
       if (t == 0) load_b(g, s, in.stage, block, n8, 0);
       for (u32 k = 0; k < 8; k++) {
-        HN_UNROLL for (i32 i = 0; i < MINE; i++) {
+        HN_UNROLL for (i32 i = 0; i < ROWS; i++) {
           u32 row = t + 128 * i;
-          i32 y = h0[i] + dy, x = w0[i] + dx;
-          u32 inside = (u32)y < (u32)g->h && (u32)x < (u32)g->w && tap < g->taps;
-          const u8 *from = image[i] + (((i64)(inside ? y : 0) * g->w + (inside ? x : 0)) * g->pitch + c * 8) * 2;
-          if (TILE_ROWS >= 128 || row < TILE_ROWS)
+          i32 y = h0[i] + at.dy, x = w0[i] + at.dx;
+          u32 inside = (u32)y < (u32)g->h && (u32)x < (u32)g->w && at.tap < g->taps;
+          const u8 *from = image[i] + (((i64)y * g->w + x) * g->pixel + at.c) * 2;
+          if (row < TILE_ROWS)
             hn_cp_async16_to(s->a + in.stage * A_BYTES + row * 128 + ((k ^ (row & 7)) << 4), inside ? from : (const u8 *)g->x,
                              inside ? 16 : 0);
         }
-        if (++c == chunks) {
-          c = 0, tap++, dx += g->dilation_w;
-          if (++column == g->kw) column = 0, dx = 0, dy += g->dilation_h;
-        }
+        next_place(g, &at);
       }
       hn_cp_async_commit();
       advance(&in);
@@ -117,38 +162,101 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   if (threadIdx.x != 0) return;
   hn_map_prefetch(&g->a);
   ring in = {0, 0};
-  for (i32 tile = blockIdx.x; tile < g->tiles; tile += gridDim.x) {
+  work mine = work_of(g);
+  for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
 #if HN_A == HN_A_IM2COL
     i32 image_pixels = g->oh * g->ow;
     i32 n = row0 / image_pixels, r = row0 - n * image_pixels, y = r / g->ow, x = r - y * g->ow;
     i32 h0 = y * g->stride_h - g->pad_h, w0 = x * g->stride_w - g->pad_w;
-    i32 c = 0, tap = 0, dy = 0, dx = 0, column = 0;
+    place at = place_of(g, mine.k);
 #endif
-    for (i32 block = 0; block < g->k_blocks; block++) {
+    for (i32 block = mine.k; block < mine.k_end; block++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
       load_b(g, s, in.stage, block, n8, A_BYTES);
       u32 a = s->a + in.stage * A_BYTES, full = s->full + 8 * in.stage;
-#if HN_A == HN_A_IM2COL
       HN_UNROLL for (i32 u = 0; u < UNITS; u++) {
+#if HN_A == HN_A_IM2COL
         /* Beyond the last tap: channels that do not exist are zeros. */
-        hn_tma_load_im2col(a + u * TILE_ROWS * A_ROW, &g->a, full, tap < g->taps ? c : g->pitch, w0, h0, n, dx, dy);
-        c += HN_UNIT;
-        if (c >= g->pitch) {
-          c = 0, tap++, dx += g->dilation_w;
-          if (++column == g->kw) column = 0, dx = 0, dy += g->dilation_h;
-          if (tap >= g->taps) dx = dy = 0;
-        }
-      }
+        u32 there = at.tap < g->taps;
+        hn_tma_load_im2col(a + u * TILE_ROWS * A_ROW, &g->a, full, there ? at.c : g->cin, w0, h0, n, there ? at.dx : 0,
+                           there ? at.dy : 0);
+        next_place(g, &at);
 #else
-      HN_UNROLL for (i32 u = 0; u < UNITS; u++)
         hn_tma_load_2d(a + u * TILE_ROWS * A_ROW, &g->a, full, block * 64 + u * HN_UNIT, row0);
 #endif
+      }
       advance(&in);
     }
   }
 }
 #endif
+
+/* One block of K: d += A B. */
+HN_FN void multiply(float d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 accumulate) {
+  hn_wgmma_fence();
+  HN_UNROLL for (u32 k = 0; k < 4; k++) {
+    u32 unit = k * 32 / A_ROW, within = k * 32 % A_ROW;
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++)
+      wgmma(d[m], hn_wgmma_operand(a + unit * TILE_ROWS * A_ROW + m * 64 * A_ROW + within, A_ROW),
+            hn_wgmma_operand(b + k * 32, 128), k > 0 ? 1 : accumulate);
+  }
+  hn_wgmma_commit();
+}
+
+/* Applies the epilogue to eight channels of a pixel and stores them. */
+HN_FN void finish(const hn_conv_wgmma_args *g, float x[8], i32 pixel, i32 channel) {
+  if (pixel >= g->pixels || channel >= g->columns) return;
+  i64 at = (i64)pixel * g->y_pixel + channel;
+  hn_epilogue8(x, channel, at, &g->epilogue);
+  HN_PASTE(hn_store8_, HN_OUT)(g->y, at, x);
+}
+
+#if HN_SPLIT
+
+HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
+  u32 t = threadIdx.x & 127, lane = t & 31, row = t / 32 * 16 + lane / 4;
+  work mine = work_of(g);
+  ring in = {group, 0};
+  float d[1][HN_BN / 2];
+  i32 first = mine.k + (i32)group;
+  for (i32 block = first; block < mine.k_end; block += 2) {
+    hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+    multiply(d, s->a + in.stage * A_BYTES, s->b + in.stage * B_BYTES, block > first);
+    HN_WGMMA_WAIT(0);
+    if (t == 0) hn_barrier_arrive(s->empty + 8 * in.stage);
+    skip(&in, 2);
+  }
+  u32 to = s->staging + group * STAGING + row * PARTIAL_ROW + (lane & 3) * 8;
+  if (first >= mine.k_end) { /* nothing was left for this warpgroup */
+    HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) d[0][i] = 0;
+  }
+  HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j++) {
+    hn_shared_st8(to + j * 32, hn_bits(d[0][4 * j]), hn_bits(d[0][4 * j + 1]));
+    hn_shared_st8(to + j * 32 + 8 * PARTIAL_ROW, hn_bits(d[0][4 * j + 2]), hn_bits(d[0][4 * j + 3]));
+  }
+}
+
+/* Every block of the cluster adds up its share of the tile, by its 256 threads that multiplied. */
+HN_FN void reduce(const hn_conv_wgmma_args *g, const shared_map *s) {
+  u32 rank = hn_cluster_rank(), size = hn_cluster_size();
+  i32 tile = (i32)(blockIdx.x / size), row0 = tile / g->n_tiles * 64, column0 = tile % g->n_tiles * HN_BN;
+  enum { EIGHTS = 64 * HN_BN / 8 };
+  for (u32 i = EIGHTS * rank / size + threadIdx.x - 128; i < EIGHTS * (rank + 1) / size; i += 256) {
+    u32 row = i / (HN_BN / 8), eight = i % (HN_BN / 8), at = s->staging + row * PARTIAL_ROW + eight * 32;
+    float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (u32 r = 0; r < size; r++) {
+      u32 from = hn_cluster_address(at, r);
+      HN_UNROLL for (u32 p = 0; p < 2; p++) {
+        hn_u4 low = hn_cluster_ld16(from + p * STAGING), high = hn_cluster_ld16(from + p * STAGING + 16);
+        HN_UNROLL for (u32 k = 0; k < 4; k++) x[k] += hn_from_bits(low.v[k]), x[4 + k] += hn_from_bits(high.v[k]);
+      }
+    }
+    finish(g, x, row0 + (i32)row, column0 + (i32)eight * 8);
+  }
+}
+
+#else
 
 /* Thread q of four holds columns 2q and 2q + 1 of 8 in each of four 8s; afterwards all of the q-th 8. */
 HN_FN void transpose(float x[8], u32 q) {
@@ -167,53 +275,59 @@ HN_FN void transpose(float x[8], u32 q) {
   }
 }
 
-HN_FN void epilogue(const hn_conv_wgmma_args *g, float x[8], const float bias[8], const u32 residual[4], i32 channel) {
-  HN_UNROLL for (i32 k = 0; k < 8; k++) x[k] += bias[k];
-#if HN_RESIDUAL
-  HN_UNROLL for (i32 k = 0; k < 4; k++) x[2 * k] += HN_LOW(residual[k]), x[2 * k + 1] += HN_HIGH(residual[k]);
-#endif
-#ifdef HN_RELU
-  HN_UNROLL for (i32 k = 0; k < 8; k++) x[k] = fmaxf(x[k], 0.f);
-#endif
-  if (channel + 8 > g->channels) {
-    HN_UNROLL for (i32 k = 0; k < 8; k++) x[k] = channel + k < g->channels ? x[k] : 0.f;
-  }
+HN_FN void unpack_f16(const u32 v[4], float x[8]) {
+  HN_UNROLL for (i32 k = 0; k < 4; k++) x[2 * k] = hn_f16((u16)v[k]), x[2 * k + 1] = hn_f16((u16)(v[k] >> 16));
+}
+HN_FN void unpack_bf16(const u32 v[4], float x[8]) {
+  HN_UNROLL for (i32 k = 0; k < 4; k++) x[2 * k] = hn_from_bits(v[k] << 16), x[2 * k + 1] = hn_from_bits(v[k] & 0xffff0000u);
+}
+#define HN_PACK_f16 hn_to_f16x2
+#define HN_PACK_bf16 hn_to_bf16x2
+#define HN_PACK_f32(low, high) 0
+
+/* Of a tile: its first row and column for this warpgroup. */
+HN_FN i32 row_of(const hn_conv_wgmma_args *g, i32 tile, u32 group) {
+  return tile / g->n_tiles * TILE_ROWS + (HN_ALTERNATE ? 0 : (i32)group * GROUP_ROWS);
+}
+HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile % g->n_tiles * HN_BN; }
+
+HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row0, i32 column0) {
+  hn_barrier_expect(arrived, STAGING);
+  HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_load_2d(to + p * GROUP_ROWS * 2, &g->staged, arrived, column0 + p, row0);
 }
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
-  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, q = lane & 3;
-  u32 staging = s->staging + group * STAGING, arrived = s->arrived + 8 * group, round = 0;
-  u32 turn = 0;
+  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, q = lane & 3, round = 0;
+  i32 step = (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1), tile = (i32)blockIdx.x;
   ring in = {0, 0};
-  for (i32 tile = blockIdx.x; tile < g->tiles; tile += gridDim.x, turn ^= 1) {
-    if (HN_ALTERNATE && turn != group) { /* the other's */
-      u32 skipped = in.stage + (u32)g->k_blocks;
-      in.phase ^= skipped / HN_STAGES & 1, in.stage = skipped % HN_STAGES;
-      continue;
-    }
-    i32 row0 = tile / g->n_tiles * TILE_ROWS + (HN_ALTERNATE ? 0 : (i32)group * GROUP_ROWS);
-    i32 column0 = tile % g->n_tiles * HN_BN;
-#if HN_RESIDUAL
+  if (HN_ALTERNATE && group) {
+    tile += gridDim.x;
+    skip(&in, (u32)g->k_blocks);
+  }
+#if HN_STAGED && HN_BUFFERS == 2
+  if (t == 0 && tile < g->tiles)
+    load_staged(g, s->staging + group * 2 * STAGING, s->arrived + 16 * group, row_of(g, tile, group), column_of(g, tile));
+#endif
+  for (; tile < g->tiles; tile += step, round++) {
+    i32 row0 = row_of(g, tile, group), column0 = column_of(g, tile);
+    u32 buffer = HN_BUFFERS == 2 ? group * 2 + (round & 1) : group;
+    u32 staging = s->staging + buffer * STAGING;
+#if HN_STAGED
     if (t == 0) {
-      hn_bulk_wait_read();
-      hn_barrier_expect(arrived, STAGING);
-      HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64)
-        hn_tma_load_2d(staging + p * GROUP_ROWS * 2, &g->residual, arrived, column0 + p, row0);
+      HN_BULK_WAIT_READ(0);
+      if (HN_BUFFERS == 1) load_staged(g, staging, s->arrived + 8 * buffer, row0, column0);
+      else if (tile + step < g->tiles)
+        load_staged(g, s->staging + (buffer ^ 1) * STAGING, s->arrived + 8 * (buffer ^ 1), row_of(g, tile + step, group),
+                    column_of(g, tile + step));
     }
 #endif
+    /* A warpgroup must not be a whole ring ahead of the other: a barrier tells phases apart by parity only. */
+    if (HN_ALTERNATE && (group || round)) hn_barrier_wait(s->turn + 8 * group, (round & 1) ^ !group);
     float d[HN_WM][HN_BN / 2];
     u32 before = 0;
     for (i32 block = 0; block < g->k_blocks; block++) {
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
-      u32 a = s->a + in.stage * A_BYTES + (HN_ALTERNATE ? 0 : group * GROUP_ROWS * A_ROW), b = s->b + in.stage * B_BYTES;
-      hn_wgmma_fence();
-      HN_UNROLL for (u32 k = 0; k < 4; k++) {
-        u32 unit = k * 32 / A_ROW, within = k * 32 % A_ROW;
-        HN_UNROLL for (u32 m = 0; m < HN_WM; m++)
-          wgmma(d[m], hn_wgmma_operand(a + unit * TILE_ROWS * A_ROW + m * 64 * A_ROW + within, A_ROW), hn_wgmma_operand(b + k * 32, 128),
-                block > 0 || k > 0);
-      }
-      hn_wgmma_commit();
+      multiply(d, s->a + in.stage * A_BYTES + (HN_ALTERNATE ? 0 : group * GROUP_ROWS * A_ROW), s->b + in.stage * B_BYTES, block > 0);
       if (block > 0) {
         HN_WGMMA_WAIT(1);
         if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
@@ -221,50 +335,64 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
       before = in.stage;
       advance(&in);
     }
+    if (HN_ALTERNATE) {
+      if (t == 0) hn_barrier_arrive(s->turn + 8 * (group ^ 1));
+      skip(&in, (u32)g->k_blocks);
+    }
     HN_WGMMA_WAIT(0);
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
 
-#if HN_RESIDUAL
-    hn_barrier_wait(arrived, round);
-    round ^= 1;
-#else
-    if (t == 0) hn_bulk_wait_read();
+#if HN_STAGED
+    hn_barrier_wait(s->arrived + 8 * buffer, HN_BUFFERS == 2 ? round >> 1 & 1 : round & 1);
+#elif HN_STORE_STAGED
+    if (t == 0) HN_BULK_WAIT_READ(HN_BUFFERS - 1);
     hn_sync_some(1 + group, 128);
 #endif
     HN_UNROLL for (u32 c = 0; c < HN_BN; c += 32) {
       i32 channel = column0 + (i32)(c + 8 * q);
-      float bias[8];
-      hn_u4 low = hn_ld16((const float *)g->bias + channel), high = hn_ld16((const float *)g->bias + channel + 4);
-      HN_UNROLL for (i32 k = 0; k < 4; k++) bias[k] = hn_from_bits(low.v[k]), bias[4 + k] = hn_from_bits(high.v[k]);
+      float vectors[HN_EPILOGUE_VECTORS + 1][8];
+      hn_epilogue8_vectors(vectors, channel, &g->epilogue);
       HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
         HN_UNROLL for (u32 half = 0; half < 2; half++) {
-          float x[8];
+          float x[8], other[8];
           HN_UNROLL for (u32 j = 0; j < 4; j++) {
             x[2 * j] = d[m][(c / 8 + j) * 4 + half * 2];
             x[2 * j + 1] = d[m][(c / 8 + j) * 4 + half * 2 + 1];
           }
           transpose(x, q);
           u32 row = m * 64 + warp * 16 + half * 8 + lane / 4, chunk = (c / 8 & 7) + q;
-          u32 at = staging + c / 64 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
-          hn_u4 v = {{0, 0, 0, 0}};
-#if HN_RESIDUAL
-          v = hn_shared_ld16(at);
+          i32 pixel = row0 + (i32)row;
+          i64 at = (i64)pixel * g->y_pixel + channel;
+          u32 panel = staging + c / 64 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
+          u32 exists = pixel < g->pixels && channel < g->columns;
+#if HN_STAGED
+          HN_PASTE(unpack_, HN_T)(hn_shared_ld16(panel).v, other);
 #endif
-          epilogue(g, x, bias, v.v, channel);
-          HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PACK(x[2 * k], x[2 * k + 1]);
-          hn_shared_st16(at, v);
+          /* Where only shared memory is read the epilogue may run for elements that do not exist, too. */
+          if (HN_EPILOGUE_LOCAL || exists) hn_epilogue8_staged(x, vectors, other, channel, at, &g->epilogue);
+#if HN_STORE_STAGED
+          hn_u4 v;
+          HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
+          hn_shared_st16(panel, v);
+#else
+          if (exists) HN_PASTE(hn_store8_, HN_OUT)(g->y, at, x);
+#endif
         }
       }
     }
+#if HN_STORE_STAGED
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {
       HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_store_2d(&g->out, staging + p * GROUP_ROWS * 2, column0 + p, row0);
       hn_bulk_commit();
     }
+#endif
   }
-  if (t == 0) hn_bulk_wait();
+  if (HN_STORE_STAGED && t == 0) hn_bulk_wait();
 }
+
+#endif
 
 HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
   HN_DYNAMIC_SHARED(u8, memory);
@@ -273,20 +401,31 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.full = s.staging + 2 * STAGING;
+  s.full = s.staging + 2 * HN_BUFFERS * STAGING;
   s.empty = s.full + 8 * HN_STAGES;
   s.arrived = s.empty + 8 * HN_STAGES;
+  s.turn = s.arrived + 8 * 4;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, HN_A == HN_A_GATHER ? 129 : 1);
-      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE ? 1 : 2);
+      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : 2);
     }
-    hn_barrier_init(s.arrived, 1);
-    hn_barrier_init(s.arrived + 8, 1);
+    for (u32 i = 0; i < 6; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
     hn_barrier_init_fence();
   }
-  __syncthreads();
+  HN_SYNC();
   u32 group = threadIdx.x / 128;
+#if HN_SPLIT
+  if (group == 0) {
+    produce(&g, &s);
+    hn_cluster_sync();
+  } else {
+    consume(&g, &s, group - 1);
+    hn_cluster_sync();
+    reduce(&g, &s);
+  }
+  hn_cluster_sync(); /* the others may still be reading here */
+#else
   if (group == 0) {
     HN_REGISTERS_LESS(56);
     produce(&g, &s);
@@ -294,4 +433,5 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
     HN_REGISTERS_MORE(224);
     consume(&g, &s, group - 1);
   }
+#endif
 }
