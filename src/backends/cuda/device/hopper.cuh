@@ -80,11 +80,18 @@ HN_FN hn_u4 hn_shared_ld16(u32 at) {
 HN_FN void hn_shared_st16(u32 at, hn_u4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(at), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
 }
-HN_FN void hn_cp_async16_to(u32 to, const void *from, u32 bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+/* 16 bytes through the first-level cache, of which the first `bytes` come from `from` and the rest are zeros. */
+HN_FN void hn_cp_async16_near(u32 to, const void *from, u32 bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+HN_FN void hn_shared_ld8(u32 at, u32 *x, u32 *y) {
+  asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(*x), "=r"(*y) : "r"(at) : "memory");
+}
+HN_FN void hn_shared_st8(u32 at, u32 x, u32 y) {
+  asm volatile("st.shared.v2.u32 [%0], {%1,%2};" : : "r"(at), "r"(x), "r"(y) : "memory");
 }
 
-/* ---- clusters: blocks that can read each other's shared memory */
+/* ---- clusters: where in one, and another block's shared memory by address */
 HN_FN u32 hn_cluster_rank(void) {
   u32 r;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
@@ -94,10 +101,6 @@ HN_FN u32 hn_cluster_size(void) {
   u32 r;
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
   return r;
-}
-/* All threads of all blocks; what was written to shared memory before is seen after. */
-HN_FN void hn_cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" : : : "memory");
 }
 /* Another block's address of what is at `at` in this one's. */
 HN_FN u32 hn_cluster_address(u32 at, u32 rank) {
@@ -110,10 +113,6 @@ HN_FN hn_u4 hn_cluster_ld16(u32 at) {
   asm volatile("ld.shared::cluster.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
   return v;
 }
-HN_FN void hn_shared_st8(u32 at, u32 x, u32 y) {
-  asm volatile("st.shared.v2.u32 [%0], {%1,%2};" : : "r"(at), "r"(x), "r"(y) : "memory");
-}
-
 /* ---- registers of a warpgroup: all its warps take part */
 #define HN_REGISTERS_LESS(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(n))
 #define HN_REGISTERS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(n))

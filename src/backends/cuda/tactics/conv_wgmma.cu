@@ -61,7 +61,7 @@ HN_FN void advance(ring *r) {
 }
 
 typedef struct shared_map {
-  u32 a, b, staging, full, empty, arrived, turn; /* addresses */
+  u32 a, b, staging, full, empty, arrived, turn, table; /* addresses */
 } shared_map;
 
 /* This block's tiles: from `first` on, each `step`-th; of each, blocks [k, k_end) of K. */
@@ -103,39 +103,61 @@ HN_FN void next_place(const hn_conv_wgmma_args *g, place *p) {
   }
 }
 
+/* Weights come before the kernel in front of this one has ended: as many blocks as the ring has, of the first
+ * tile. Returns how many. */
+HN_FN i32 load_b_early(const hn_conv_wgmma_args *g, const shared_map *s, const work *mine, u32 a_bytes) {
+  i32 n = mine->k_end - mine->k < HN_STAGES ? mine->k_end - mine->k : HN_STAGES;
+  if (mine->first >= g->tiles) return 0;
+  for (i32 i = 0; i < n; i++) load_b(g, s, (u32)i, mine->k + i, mine->first % g->n_tiles * (HN_BN / 8), a_bytes);
+  return n;
+}
+
 #if HN_A == HN_A_GATHER
-/* A by the threads of the warpgroup: 16 bytes of a tap's channels at a time. */
+/* A by the threads of the warpgroup: 16 bytes of a tap's channels at a time. Where in x they lie, from the pixel
+ * of the first tap on, stands in a table: distance in bytes; rows and columns. */
 HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   u32 t = threadIdx.x, pending = 0;
   ring in = {0, 0}, done = {0, 0};
   work mine = work_of(g);
+  for (i32 i = (i32)t; i < g->k_blocks * 8; i += 128) {
+    i32 units = g->cin / 8, tap = i / units, dy = tap / g->kw, dx = (tap - dy * g->kw) * g->dilation_w;
+    dy = tap < g->taps ? dy * g->dilation_h : 0x4000; /* beyond the last tap: outside of every image */
+    i32 far = tap < g->taps ? ((dy * g->w + dx) * g->pixel + (i - tap * units) * 8) * 2 : 0;
+    hn_shared_st8(s->table + i * 8, (u32)far, (u32)dy << 16 | (u32)dx);
+  }
+  hn_sync_some(3, 128);
+  i32 early = t == 0 ? load_b_early(g, s, &mine, 0) : 0;
+  HN_GRID_WAIT();
   for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
     enum { ROWS = TILE_ROWS > 128 ? TILE_ROWS / 128 : 1 };
     i32 h0[ROWS], w0[ROWS];
-    const u8 *image[ROWS];
+    const u8 *origin[ROWS];
     HN_UNROLL for (i32 i = 0; i < ROWS; i++) {
       i32 p = row0 + (i32)t + 128 * i, image_pixels = g->oh * g->ow;
       i32 n = p / image_pixels, r = p - n * image_pixels, y = r / g->ow, x = r - y * g->ow;
-      h0[i] = p < g->pixels ? y * g->stride_h - g->pad_h : -(1 << 20); /* beyond the last: zeros */
+      h0[i] = y * g->stride_h - g->pad_h;
       w0[i] = x * g->stride_w - g->pad_w;
-      image[i] = (const u8 *)g->x + n * g->image * 2;
+      origin[i] = (const u8 *)g->x + (n * g->image + ((i64)h0[i] * g->w + w0[i]) * g->pixel) * 2;
+      if (p >= g->pixels) h0[i] = -(1 << 20); /* beyond the last: zeros */
     }
-    place at = place_of(g, mine.k);
     for (i32 block = mine.k; block < mine.k_end; block++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
-      if (t == 0) load_b(g, s, in.stage, block, n8, 0);
-      for (u32 k = 0; k < 8; k++) {
+      if (t == 0) {
+        if (early) early--;
+        else load_b(g, s, in.stage, block, n8, 0);
+      }
+      u32 from = s->table + (u32)block * 64, to = s->a + in.stage * A_BYTES;
+      HN_UNROLL for (u32 k = 0; k < 8; k++) {
+        u32 far, place;
+        hn_shared_ld8(from + 8 * k, &far, &place);
         HN_UNROLL for (i32 i = 0; i < ROWS; i++) {
           u32 row = t + 128 * i;
-          i32 y = h0[i] + at.dy, x = w0[i] + at.dx;
-          u32 inside = (u32)y < (u32)g->h && (u32)x < (u32)g->w && at.tap < g->taps;
-          const u8 *from = image[i] + (((i64)y * g->w + x) * g->pixel + at.c) * 2;
+          u32 inside = (u32)(h0[i] + (i32)(place >> 16)) < (u32)g->h && (u32)(w0[i] + (i32)(place & 0xffff)) < (u32)g->w;
           if (row < TILE_ROWS)
-            hn_cp_async16_to(s->a + in.stage * A_BYTES + row * 128 + ((k ^ (row & 7)) << 4), inside ? from : (const u8 *)g->x,
-                             inside ? 16 : 0);
+            hn_cp_async16_near(to + row * 128 + ((k ^ (row & 7)) << 4), inside ? origin[i] + (i32)far : (const u8 *)g->x,
+                               inside ? 16 : 0);
         }
-        next_place(g, &at);
       }
       hn_cp_async_commit();
       advance(&in);
@@ -163,6 +185,8 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   hn_map_prefetch(&g->a);
   ring in = {0, 0};
   work mine = work_of(g);
+  i32 early = load_b_early(g, s, &mine, A_BYTES);
+  HN_GRID_WAIT();
   for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
 #if HN_A == HN_A_IM2COL
@@ -172,8 +196,12 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
     place at = place_of(g, mine.k);
 #endif
     for (i32 block = mine.k; block < mine.k_end; block++) {
-      hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
-      load_b(g, s, in.stage, block, n8, A_BYTES);
+      if (early) {
+        early--;
+      } else {
+        hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+        load_b(g, s, in.stage, block, n8, A_BYTES);
+      }
       u32 a = s->a + in.stage * A_BYTES, full = s->full + 8 * in.stage;
       HN_UNROLL for (i32 u = 0; u < UNITS; u++) {
 #if HN_A == HN_A_IM2COL
@@ -217,6 +245,7 @@ HN_FN void finish(const hn_conv_wgmma_args *g, float x[8], i32 pixel, i32 channe
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
   u32 t = threadIdx.x & 127, lane = t & 31, row = t / 32 * 16 + lane / 4;
   work mine = work_of(g);
+  HN_GRID_WAIT();
   ring in = {group, 0};
   float d[1][HN_BN / 2];
   i32 first = mine.k + (i32)group;
@@ -304,6 +333,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     tile += gridDim.x;
     skip(&in, (u32)g->k_blocks);
   }
+  HN_GRID_WAIT();
 #if HN_STAGED && HN_BUFFERS == 2
   if (t == 0 && tile < g->tiles)
     load_staged(g, s->staging + group * 2 * STAGING, s->arrived + 16 * group, row_of(g, tile, group), column_of(g, tile));
@@ -394,8 +424,9 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
 
 #endif
 
-HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
+HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
   HN_DYNAMIC_SHARED(u8, memory);
+  HN_GRID_GO();
   u32 base = hn_shared_address(memory);
   shared_map s;
   s.a = base;
@@ -405,6 +436,7 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
   s.empty = s.full + 8 * HN_STAGES;
   s.arrived = s.empty + 8 * HN_STAGES;
   s.turn = s.arrived + 8 * 4;
+  s.table = s.turn + 8 * 2;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, HN_A == HN_A_GATHER ? 129 : 1);
@@ -418,6 +450,7 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, 1) {
 #if HN_SPLIT
   if (group == 0) {
     produce(&g, &s);
+    HN_SYNC_WARP(); /* one thread worked alone */
     hn_cluster_sync();
   } else {
     consume(&g, &s, group - 1);
