@@ -136,12 +136,13 @@ static void write_staged(const hone_step *s, int bias, int staged, hn_str *t) {
   for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
     if (i >= 0 && !is_vector(s->epilogue[i].kind)) continue;
     hn_str_printf(t, "  { float *v = u[%d];\n", vectors++);
-    write_load(t, 8, i < 0 ? HONE_MAX_EPILOGUE : i, s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype,
-               true);
+    write_load(t, 8, i < 0 ? HONE_MAX_EPILOGUE : i,
+               s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype, true);
     hn_str_puts(t, "  }\n");
   }
-  hn_str_puts(t, "}\nHN_FN void hn_epilogue8_staged(float x[8], float (*u)[8], const float *staged, int channel, "
-                 "i64 at, const hn_epilogue_args *e) {\n  (void)u, (void)staged, (void)at;\n");
+  hn_str_puts(
+      t, "}\nHN_FN void hn_epilogue8_staged(float x[8], float (*u)[8], const float *staged, int channel, "
+         "i64 at, const hn_epilogue_args *e) {\n  (void)u, (void)staged, (void)at;\n");
   vectors = 0;
   for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
     const hone_epilogue *e = i < 0 ? NULL : &s->epilogue[i];
@@ -187,7 +188,8 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 
-hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text, hone_error *error) {
+hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text,
+                                    hone_error *error) {
   hone_status status = hn_cuda_epilogue_biased(s, bias, text, error);
   if (status == HONE_OK) write_staged(s, own_bias(s, bias), staged, text);
   if (status != HONE_OK) return status;

@@ -51,7 +51,8 @@ hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error
  *                                  const hn_epilogue_args *e);
  *
  * `staged`: entry of the list (ADD or MUL) whose eight elements the kernel passes; negative: none. */
-hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text, hone_error *error);
+hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text,
+                                    hone_error *error);
 
 /* Fills the arguments with a run's addresses; `bias` as the text was written with. */
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out);

@@ -7,10 +7,12 @@
 
 /* A matrix of f16 or bf16: `columns` contiguous ones, `rows` rows `pitch` elements apart; boxes of
  * box_columns x box_rows, whose rows of up to 128 bytes are swizzled over their length. */
-hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at, uint64_t columns,
-                               uint64_t rows, int64_t pitch, uint32_t box_columns, uint32_t box_rows, hone_error *error);
+hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                               uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                               uint32_t box_rows, hone_error *error);
 
-/* Columns of pixels of an image: base pixels run from `first` to `last` (x, y) by `stride`, image after image. */
+/* Columns of pixels of an image: base pixels run from `first` to `last` (x, y) by `stride`, image after
+ * image. */
 typedef struct hn_cuda_im2col {
   uint32_t channels, w, h, n;
   int64_t pixel, image; /* distances in elements */

@@ -35,11 +35,13 @@ static uint32_t tile_rows(const hn_wgmma_tile *t) { return 64 * t->wm * (t->alte
 
 /* What the copy engine's im2col mode can express: corners and taps in 8 bits, strides up to 8. */
 static bool im2col_fits(const hn_product_args *g) {
-  const int64_t wide = (int64_t)(g->kernel_x - 1) * g->dilation_x, high = (int64_t)(g->kernel_y - 1) * g->dilation_y;
+  const int64_t wide = (int64_t)(g->kernel_x - 1) * g->dilation_x,
+                high = (int64_t)(g->kernel_y - 1) * g->dilation_y;
   const int64_t right = (int64_t)(g->grid_x - 1) * g->stride_x - g->pad_x - g->in_x + 1,
                 below = (int64_t)(g->grid_y - 1) * g->stride_y - g->pad_y - g->in_y + 1;
-  return g->stride_x <= 8 && g->stride_y <= 8 && wide <= 255 && high <= 255 && g->pad_x >= -127 && g->pad_x <= 128 &&
-         g->pad_y >= -127 && g->pad_y <= 128 && right >= -128 && right <= 127 && below >= -128 && below <= 127;
+  return g->stride_x <= 8 && g->stride_y <= 8 && wide <= 255 && high <= 255 && g->pad_x >= -127 &&
+         g->pad_x <= 128 && g->pad_y >= -127 && g->pad_y <= 128 && right >= -128 && right <= 127 &&
+         below >= -128 && below <= 127;
 }
 
 static uint32_t blocks_of(uint32_t taps, uint32_t channels, uint32_t unit) {
@@ -55,7 +57,8 @@ static void choose_mode(problem *q) {
                                      g->image == (int64_t)g->in_x * g->in_y * g->pixel));
   if (!whole) {
     q->mode = A_IM2COL;
-    while (q->unit > 16 && blocks_of(q->taps, g->tap, q->unit / 2) < blocks_of(q->taps, g->tap, q->unit)) q->unit /= 2;
+    while (q->unit > 16 && blocks_of(q->taps, g->tap, q->unit / 2) < blocks_of(q->taps, g->tap, q->unit))
+      q->unit /= 2;
     if (g->tap < 16 || !im2col_fits(g)) q->mode = A_GATHER, q->unit = 8;
   }
   q->units = div_up(g->tap, q->unit);
@@ -81,7 +84,8 @@ static bool read_step(const hone_step *s, const hone_machine *m, problem *q, hon
   if (g->m == 0 || (uint64_t)g->m * (uint64_t)g->out_pitch >> 40 || g->n > 1 << 20 || g->tap > 1 << 20)
     return hn_refuse(why, "sizes beyond the copy engine's");
   q->columns = (uint32_t)hn_round_up(g->n, 8);
-  if (g->n % 8 && g->out_pitch != q->columns) return hn_refuse(why, "part of a wider tensor, not in whole eights");
+  if (g->n % 8 && g->out_pitch != q->columns)
+    return hn_refuse(why, "part of a wider tensor, not in whole eights");
   q->n16 = (uint32_t)hn_round_up(g->n, 16);
   choose_mode(q);
   if (q->mode == A_GATHER && (q->k_blocks > 512 || g->image * 2 > INT32_MAX))
@@ -94,7 +98,8 @@ static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_til
   if (t->split || q->p.out_type != q->p.a_type) return -1;
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
-    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) && s->input[e->input].desc.dtype == q->p.a_type) return (int)i;
+    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) && s->input[e->input].desc.dtype == q->p.a_type)
+      return (int)i;
   }
   return -1;
 }
@@ -116,7 +121,8 @@ static layout layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
     l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
   } else {
     const bool half = q->p.out_type != HONE_DTYPE_F32;
-    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage) l.buffers = 2;
+    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
+      l.buffers = 2;
     out = half ? 2 * l.buffers * group : 0;
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
@@ -135,18 +141,23 @@ static double clusters_held(const hone_machine *m, uint32_t n) {
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
  * block of K takes at least 0.16 us where nothing overlaps it, results leave at 70 ps each, and 1.5 us pass
  * before and after the products. */
-static double seconds(const hone_step *s, const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
+static double seconds(const hone_step *s, const problem *q, const hone_machine *m, const hn_wgmma_tile *t,
+                      uint32_t splits) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
-  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12, l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(t), block_flops = 2.0 * rows * t->bn * BLOCK, block_bytes = (rows + t->bn) * 128;
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
+               l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
+  const double rows = tile_rows(t), block_flops = 2.0 * rows * t->bn * BLOCK,
+               block_bytes = (rows + t->bn) * 128;
   const bool staged = staged_entry(s, q, t) >= 0;
   double leave = rows * t->bn * (staged ? 1.2 : 0.8) * 70e-12, time;
   if (q->mode == A_GATHER) leave += q->k_blocks * rows * 8 * 0.12e-9; /* addresses */
   if (t->split) {
     const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
     const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
-    const double block = max_of(0.16e-6, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
-    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 + (splits > 1 ? 0.7e-6 + 0.2e-6 * splits : 0));
+    const double block =
+        max_of(0.16e-6, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
+    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 +
+                    (splits > 1 ? 0.7e-6 + 0.2e-6 * splits : 0));
   } else {
     const double each = (double)((q->tiles + (int64_t)sms - 1) / (int64_t)sms);
     /* All multipliers at once draw so much power that clocks fall to two thirds. */
@@ -160,7 +171,8 @@ static double seconds(const hone_step *s, const problem *q, const hone_machine *
   return max_of(time, bytes / (0.80 * dram)) + 1.5e-6 + m->launch_s;
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q, hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
+                     hone_reason *why) {
   if (!read_step(s, m, q, why)) return false;
   const int64_t rows = div_up(q->p.args.m, tile_rows(t));
   q->tiles = rows * div_up(q->n16, t->bn), q->splits = 1;
@@ -187,8 +199,8 @@ double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_t
 
 static size_t blob_bytes(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK * 2; }
 
-hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_tactic_need *need,
-                          hone_error *error) {
+hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                          hone_tactic_need *need, hone_error *error) {
   problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
@@ -222,7 +234,8 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
         const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
         const uint16_t h = f16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
         const uint32_t k = (tap * q.units + c / q.unit) * q.unit + c % q.unit, in = k % BLOCK;
-        const size_t at = ((size_t)(k / BLOCK) * (q.n16 / 8) + n / 8) * 1024 + n % 8 * 128 + ((in / 8 ^ n % 8) << 4) + in % 8 * 2;
+        const size_t at = ((size_t)(k / BLOCK) * (q.n16 / 8) + n / 8) * 1024 + n % 8 * 128 +
+                          ((in / 8 ^ n % 8) << 4) + in % 8 * 2;
         memcpy((char *)blob + at, &h, 2);
       }
   return HONE_OK;
@@ -230,32 +243,43 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
 
 /* ------------------------------------------------------------------ run */
 
-static hone_status encode_a(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t, hn_map_words *map,
-                            hone_error *error) {
+static hone_status encode_a(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t,
+                            hn_map_words *map, hone_error *error) {
   const hn_product_args *g = &q->p.args;
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   if (q->mode == A_MATRIX)
-    return hn_cuda_map_matrix(queue, map, q->p.a_type, run->in[0], g->tap, g->m, g->pixel, BLOCK, tile_rows(t), error);
-  const hn_cuda_im2col c = {.channels = g->tap, .w = (uint32_t)g->in_x, .h = (uint32_t)g->in_y,
-                            .n = g->m / (g->grid_x * g->grid_y), .pixel = g->pixel, .image = g->image,
-                            .first = {-g->pad_x, -g->pad_y},
-                            .last = {(g->grid_x - 1) * g->stride_x - g->pad_x, (int64_t)(g->grid_y - 1) * g->stride_y - g->pad_y},
-                            .stride = {g->stride_x, g->stride_y}, .unit = q->unit, .rows = tile_rows(t)};
+    return hn_cuda_map_matrix(queue, map, q->p.a_type, run->in[0], g->tap, g->m, g->pixel, BLOCK,
+                              tile_rows(t), error);
+  const hn_cuda_im2col c = {
+      .channels = g->tap,
+      .w = (uint32_t)g->in_x,
+      .h = (uint32_t)g->in_y,
+      .n = g->m / (g->grid_x * g->grid_y),
+      .pixel = g->pixel,
+      .image = g->image,
+      .first = {-g->pad_x, -g->pad_y},
+      .last = {(g->grid_x - 1) * g->stride_x - g->pad_x, (int64_t)(g->grid_y - 1) * g->stride_y - g->pad_y},
+      .stride = {g->stride_x, g->stride_y},
+      .unit = q->unit,
+      .rows = tile_rows(t)};
   return hn_cuda_map_im2col(queue, map, q->p.a_type, run->in[0], &c, error);
 }
 
-static hone_status write_prefix(const hone_step *s, const problem *q, const hn_wgmma_tile *t, const layout *l, int staged,
-                                hn_str *text, hone_error *error) {
-  hn_str_printf(text,
-                "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
-                "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
-                "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
-                hn_cuda_type(q->p.a_type), hn_cuda_type(q->p.out_type), t->wm, t->bn, t->alternate, t->split, l->stages,
-                l->buffers, (int)q->mode, q->unit, staged >= 0, q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
+static hone_status write_prefix(const hone_step *s, const problem *q, const hn_wgmma_tile *t, const layout *l,
+                                int staged, hn_str *text, hone_error *error) {
+  hn_str_printf(
+      text,
+      "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
+      "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
+      hn_cuda_type(q->p.a_type), hn_cuda_type(q->p.out_type), t->wm, t->bn, t->alternate, t->split, l->stages,
+      l->buffers, (int)q->mode, q->unit, staged >= 0,
+      q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
   return hn_cuda_epilogue_staged(s, q->p.bias, staged, text, error);
 }
 
-static void fill_args(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t, hn_conv_wgmma_args *a) {
+static void fill_args(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t,
+                      hn_conv_wgmma_args *a) {
   const hn_product_args *g = &q->p.args;
   a->x = run->in[0], a->weights = run->blob, a->y = run->out[0];
   hn_cuda_epilogue_bind(run, q->p.bias, &a->epilogue);
@@ -289,10 +313,11 @@ hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_
   hone_status st = HONE_OK;
   if (q.mode != A_GATHER) st = encode_a(run, &q, t, &args.a, error);
   if (!st && !t->split && q.p.out_type != HONE_DTYPE_F32)
-    st = hn_cuda_map_matrix(queue, &args.out, q.p.out_type, run->out[0], q.columns, g->m, g->out_pitch, 64, 64 * t->wm, error);
+    st = hn_cuda_map_matrix(queue, &args.out, q.p.out_type, run->out[0], q.columns, g->m, g->out_pitch, 64,
+                            64 * t->wm, error);
   if (!st && staged >= 0)
-    st = hn_cuda_map_matrix(queue, &args.staged, q.p.out_type, run->in[s->epilogue[staged].input], q.columns, g->m, g->out_pitch,
-                            64, 64 * t->wm, error);
+    st = hn_cuda_map_matrix(queue, &args.staged, q.p.out_type, run->in[s->epilogue[staged].input], q.columns,
+                            g->m, g->out_pitch, 64, 64 * t->wm, error);
   hn_str text = {0};
   if (!st) st = write_prefix(s, &q, t, &l, staged, &text, error);
   const hn_cuda_kernel kernel = {"conv_wgmma", text.ptr, "conv_wgmma"};

@@ -34,7 +34,9 @@ hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     return hn_wgmma_prepack(s, m, &tile, blob, error);                                                       \
   }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *error) { return hn_wgmma_run(r, &tile, error); } \
+  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
+    return hn_wgmma_run(r, &tile, error);                                                                    \
+  }                                                                                                          \
   const struct hone_tactic_desc hn_cuda_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                   \
                                                          .name = #NAME,                                      \
                                                          .device = "cuda",                                   \

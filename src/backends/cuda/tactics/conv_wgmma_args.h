@@ -15,16 +15,16 @@ typedef struct hn_conv_wgmma_args {
   const void *weights;         /* [k block][n / 8] tiles of 8 rows x 128 bytes, swizzled */
   void *y;
   hn_epilogue_args epilogue;
-  i64 image;           /* elements from one image of x to the next */
-  i32 pixels;          /* rows of the product: N OH OW */
-  i32 columns;         /* of y, channel padding included */
-  i32 y_pixel;         /* elements from one pixel of y to the next */
-  i32 n8;              /* columns of the weights / 8 */
-  i32 k_blocks;        /* of 64 */
-  i32 n_tiles, tiles;  /* tiles along the columns, in all */
-  i32 h, w, oh, ow;    /* input and output pixels */
-  i32 kw, taps;        /* of the kernel */
-  i32 cin, pixel;      /* channels of x (a multiple of 8); elements from one pixel to the next */
+  i64 image;          /* elements from one image of x to the next */
+  i32 pixels;         /* rows of the product: N OH OW */
+  i32 columns;        /* of y, channel padding included */
+  i32 y_pixel;        /* elements from one pixel of y to the next */
+  i32 n8;             /* columns of the weights / 8 */
+  i32 k_blocks;       /* of 64 */
+  i32 n_tiles, tiles; /* tiles along the columns, in all */
+  i32 h, w, oh, ow;   /* input and output pixels */
+  i32 kw, taps;       /* of the kernel */
+  i32 cin, pixel;     /* channels of x (a multiple of 8); elements from one pixel to the next */
   i32 stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 } hn_conv_wgmma_args;
 
