@@ -127,39 +127,50 @@ static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
   write_padding(t, width);
 }
 
-/* The list in two functions: the vectors, and the rest. */
-static void write_staged(const hone_step *s, int bias, int staged, hn_str *t) {
+/* The list for fragments of tensor cores, in two functions: the vectors, and the rest. */
+static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t) {
   int vectors = 0;
-  bool local = true;
-  hn_str_puts(t, "HN_FN void hn_epilogue8_vectors(float (*u)[8], int channel, const hn_epilogue_args *e) {\n"
+  const int first = bias >= 0 ? -1 : 0;
+  hn_str_puts(t, "HN_FN void hn_epilogue_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e) {\n"
                  "  (void)u, (void)channel, (void)e;\n");
-  for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
+  for (int i = first; i < (int)s->n_epilogue; i++) {
     if (i >= 0 && !is_vector(s->epilogue[i].kind)) continue;
-    hn_str_printf(t, "  { float *v = u[%d];\n", vectors++);
-    write_load(t, 8, i < 0 ? HONE_MAX_EPILOGUE : i,
-               s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype, true);
-    hn_str_puts(t, "  }\n");
+    const hone_dtype type = s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype;
+    for (int pair = 0; pair < 2; pair++) {
+      hn_str_printf(t, "  { float *v = u[%d] + %d;\n", vectors, 2 * pair);
+      if (pair) hn_str_puts(t, "    channel += 8;\n");
+      write_load(t, 2, i < 0 ? HONE_MAX_EPILOGUE : i, type, true);
+      if (pair) hn_str_puts(t, "    channel -= 8;\n");
+      hn_str_puts(t, "  }\n");
+    }
+    vectors++;
   }
-  hn_str_puts(
-      t, "}\nHN_FN void hn_epilogue8_staged(float x[8], float (*u)[8], const float *staged, int channel, "
-         "i64 at, const hn_epilogue_args *e) {\n  (void)u, (void)staged, (void)at;\n");
+  hn_str_puts(t, "}\nHN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int channel, i64 at, "
+                 "i64 down, int rows, const hn_epilogue_args *e) {\n"
+                 "  (void)u, (void)staged, (void)channel, (void)at, (void)down, (void)rows, (void)e;\n");
   vectors = 0;
-  for (int i = bias >= 0 ? -1 : 0; i < (int)s->n_epilogue; i++) {
+  for (int i = first; i < (int)s->n_epilogue; i++) {
     const hone_epilogue *e = i < 0 ? NULL : &s->epilogue[i];
+    const char op = e ? operation(e->kind) : '+';
     if (!e || is_vector(e->kind)) {
-      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= u[%d][k];\n",
-                    e ? operation(e->kind) : '+', vectors++);
+      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= u[%d][(k >> 2) * 2 + (k & 1)];\n", op, vectors++);
     } else if (i == staged) {
-      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= staged[k];\n", operation(e->kind));
+      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= staged[k];\n", op);
     } else if (has_operand(e->kind)) {
-      write_operand(t, 8, i, s->input[e->input].desc.dtype, false, operation(e->kind));
-      local = false;
+      hn_str_printf(t,
+                    "  HN_UNROLL for (int k = 0; k < 8; k++) {\n    int c = (k >> 2) * 8 + (k & 1);\n"
+                    "    if ((k >> 1 & 1) < rows && channel + c < e->channels)\n"
+                    "      x[k] %c= hn_load_%s(e->in[%d], at + c + (k & 2 ? down : 0));\n  }\n",
+                    op, hn_cuda_type(s->input[e->input].desc.dtype), i);
     } else if (e->kind == HONE_EPI_ACT) {
       write_act(t, 8, e);
     }
   }
-  write_padding(t, 8);
-  hn_str_printf(t, "#define HN_EPILOGUE_VECTORS %d\n#define HN_EPILOGUE_LOCAL %d\n", vectors, local);
+  /* What is beyond the last eight channels is never stored. */
+  if (hn_cuda_epilogue_channels(s) % 8)
+    hn_str_puts(t, "  HN_UNROLL for (int k = 0; k < 8; k++)\n"
+                   "    if (channel + (k >> 2) * 8 + (k & 1) >= e->channels) x[k] = 0.0f;\n");
+  hn_str_printf(t, "}\n#define HN_EPILOGUE_VECTORS %d\n", vectors);
 }
 
 static int own_bias(const hone_step *s, int bias) {
@@ -188,10 +199,10 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 
-hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text,
-                                    hone_error *error) {
+hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
+                                       hone_error *error) {
   hone_status status = hn_cuda_epilogue_biased(s, bias, text, error);
-  if (status == HONE_OK) write_staged(s, own_bias(s, bias), staged, text);
+  if (status == HONE_OK) write_fragments(s, own_bias(s, bias), staged, text);
   if (status != HONE_OK) return status;
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }

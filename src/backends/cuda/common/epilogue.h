@@ -42,17 +42,18 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
 /* The same without a bias of the anchor. */
 hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error);
 
-/* Also, for kernels that keep vectors in registers and get one tensor ahead of time, the list in two parts:
+/* Also, for kernels whose results lie in registers as tensor cores leave them, the list in two parts:
  *
  *   #define HN_EPILOGUE_VECTORS n        how many vectors there are (the anchor's bias first)
- *   #define HN_EPILOGUE_LOCAL l          1: the second part reads no memory, so that `at` may be anything
- *   HN_FN void hn_epilogue8_vectors(float (*u)[8], int channel, const hn_epilogue_args *e);
- *   HN_FN void hn_epilogue8_staged(float x[8], float (*u)[8], const float *staged, int channel, i64 at,
- *                                  const hn_epilogue_args *e);
+ *   HN_FN void hn_epilogue_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e);
+ *   HN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int channel, i64 at,
+ *                                   i64 down, int rows, const hn_epilogue_args *e);
  *
- * `staged`: entry of the list (ADD or MUL) whose eight elements the kernel passes; negative: none. */
-hone_status hn_cuda_epilogue_staged(const hone_step *s, int bias, int staged, hn_str *text,
-                                    hone_error *error);
+ * x[k] is channel + (k / 4) 8 + k % 2 of the pixel at `at` or (k & 2) of the one `down` elements further; `rows`
+ * says how many of the two exist. u: the vectors at those four channels, for as many calls as like. staged: the
+ * eight elements of entry `staged` of the list (ADD or MUL; negative: none), which the kernel got ahead of time. */
+hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
+                                       hone_error *error);
 
 /* Fills the arguments with a run's addresses; `bias` as the text was written with. */
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out);

@@ -275,7 +275,7 @@ static hone_status write_prefix(const hone_step *s, const problem *q, const hn_w
       hn_cuda_type(q->p.a_type), hn_cuda_type(q->p.out_type), t->wm, t->bn, t->alternate, t->split, l->stages,
       l->buffers, (int)q->mode, q->unit, staged >= 0,
       q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
-  return hn_cuda_epilogue_staged(s, q->p.bias, staged, text, error);
+  return hn_cuda_epilogue_fragments(s, q->p.bias, staged, text, error);
 }
 
 static void fill_args(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t,

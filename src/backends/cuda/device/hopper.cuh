@@ -71,14 +71,17 @@ HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : :
 #define HN_BULK_WAIT_READ(n) asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(n) : "memory")
 HN_FN void hn_bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" : : : "memory"); }
 
-/* 16 bytes of shared memory. */
-HN_FN hn_u4 hn_shared_ld16(u32 at) {
+/* Four 8 x 8 matrices of 16-bit elements between shared memory and registers; lane l names row l % 8 of matrix
+ * l / 8, and holds of each matrix elements 2 (l % 4) and the next of row l / 4. */
+HN_FN hn_u4 hn_matrix_load(u32 row) {
   hn_u4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(row) : "memory");
   return v;
 }
-HN_FN void hn_shared_st16(u32 at, hn_u4 v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(at), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
+HN_FN void hn_matrix_store(u32 row, hn_u4 v) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+               : : "r"(row), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
 }
 /* 16 bytes through the first-level cache, of which the first `bytes` come from `from` and the rest are zeros. */
 HN_FN void hn_cp_async16_near(u32 to, const void *from, u32 bytes) {

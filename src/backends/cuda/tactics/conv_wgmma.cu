@@ -287,23 +287,6 @@ HN_FN void reduce(const hn_conv_wgmma_args *g, const shared_map *s) {
 
 #else
 
-/* Thread q of four holds columns 2q and 2q + 1 of 8 in each of four 8s; afterwards all of the q-th 8. */
-HN_FN void transpose(float x[8], u32 q) {
-  u32 odd = q & 1, high = q & 2;
-  HN_UNROLL for (i32 h = 0; h < 2; h++) {
-    HN_UNROLL for (i32 e = 0; e < 2; e++) {
-      float got = hn_shfl_xor(odd ? x[4 * h + e] : x[4 * h + 2 + e], 1);
-      if (odd) x[4 * h + e] = got;
-      else x[4 * h + 2 + e] = got;
-    }
-  }
-  HN_UNROLL for (i32 i = 0; i < 4; i++) {
-    float got = hn_shfl_xor(high ? x[i] : x[4 + i], 2);
-    if (high) x[i] = got;
-    else x[4 + i] = got;
-  }
-}
-
 HN_FN void unpack_f16(const u32 v[4], float x[8]) {
   HN_UNROLL for (i32 k = 0; k < 4; k++) x[2 * k] = hn_f16((u16)v[k]), x[2 * k + 1] = hn_f16((u16)(v[k] >> 16));
 }
@@ -326,7 +309,7 @@ HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row
 }
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
-  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, q = lane & 3, round = 0;
+  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, round = 0;
   i32 step = (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1), tile = (i32)blockIdx.x;
   ring in = {0, 0};
   if (HN_ALTERNATE && group) {
@@ -342,13 +325,10 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     i32 row0 = row_of(g, tile, group), column0 = column_of(g, tile);
     u32 buffer = HN_BUFFERS == 2 ? group * 2 + (round & 1) : group;
     u32 staging = s->staging + buffer * STAGING;
-#if HN_STAGED
+#if HN_STAGED && HN_BUFFERS == 1
     if (t == 0) {
       HN_BULK_WAIT_READ(0);
-      if (HN_BUFFERS == 1) load_staged(g, staging, s->arrived + 8 * buffer, row0, column0);
-      else if (tile + step < g->tiles)
-        load_staged(g, s->staging + (buffer ^ 1) * STAGING, s->arrived + 8 * (buffer ^ 1), row_of(g, tile + step, group),
-                    column_of(g, tile + step));
+      load_staged(g, staging, s->arrived + 8 * buffer, row0, column0);
     }
 #endif
     /* A warpgroup must not be a whole ring ahead of the other: a barrier tells phases apart by parity only. */
@@ -373,41 +353,40 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
 
 #if HN_STAGED
+    if (HN_BUFFERS == 2 && t == 0 && tile + step < g->tiles) { /* the next tile's, where the last one's results were */
+      HN_BULK_WAIT_READ(0);
+      load_staged(g, s->staging + (buffer ^ 1) * STAGING, s->arrived + 8 * (buffer ^ 1), row_of(g, tile + step, group),
+                  column_of(g, tile + step));
+    }
     hn_barrier_wait(s->arrived + 8 * buffer, HN_BUFFERS == 2 ? round >> 1 & 1 : round & 1);
 #elif HN_STORE_STAGED
     if (t == 0) HN_BULK_WAIT_READ(HN_BUFFERS - 1);
     hn_sync_some(1 + group, 128);
 #endif
-    HN_UNROLL for (u32 c = 0; c < HN_BN; c += 32) {
-      i32 channel = column0 + (i32)(c + 8 * q);
-      float vectors[HN_EPILOGUE_VECTORS + 1][8];
-      hn_epilogue8_vectors(vectors, channel, &g->epilogue);
+    HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
+      i32 channel = column0 + (i32)(j * 8 + 2 * (lane & 3));
+      float vectors[HN_EPILOGUE_VECTORS + 1][4];
+      hn_epilogue_fragment_vectors(vectors, channel, &g->epilogue);
       HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-        HN_UNROLL for (u32 half = 0; half < 2; half++) {
-          float x[8], other[8];
-          HN_UNROLL for (u32 j = 0; j < 4; j++) {
-            x[2 * j] = d[m][(c / 8 + j) * 4 + half * 2];
-            x[2 * j + 1] = d[m][(c / 8 + j) * 4 + half * 2 + 1];
-          }
-          transpose(x, q);
-          u32 row = m * 64 + warp * 16 + half * 8 + lane / 4, chunk = (c / 8 & 7) + q;
-          i32 pixel = row0 + (i32)row;
-          i64 at = (i64)pixel * g->y_pixel + channel;
-          u32 panel = staging + c / 64 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
-          u32 exists = pixel < g->pixels && channel < g->columns;
+        float x[8], other[8];
+        HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][j * 4 + k];
+        i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < g->pixels ? 2 : pixel < g->pixels;
+        i64 at = (i64)pixel * g->y_pixel + channel, down = 8 * (i64)g->y_pixel;
+        u32 row = m * 64 + warp * 16 + (lane & 15), chunk = (j & 7) + lane / 16;
+        u32 panel = staging + j / 8 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
 #if HN_STAGED
-          HN_PASTE(unpack_, HN_T)(hn_shared_ld16(panel).v, other);
+        HN_PASTE(unpack_, HN_T)(hn_matrix_load(panel).v, other);
 #endif
-          /* Where only shared memory is read the epilogue may run for elements that do not exist, too. */
-          if (HN_EPILOGUE_LOCAL || exists) hn_epilogue8_staged(x, vectors, other, channel, at, &g->epilogue);
+        hn_epilogue_fragment(x, vectors, other, channel, at, down, rows, &g->epilogue);
 #if HN_STORE_STAGED
-          hn_u4 v;
-          HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
-          hn_shared_st16(panel, v);
+        hn_u4 v;
+        HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
+        hn_matrix_store(panel, v);
 #else
-          if (exists) HN_PASTE(hn_store8_, HN_OUT)(g->y, at, x);
+        HN_UNROLL for (i32 k = 0; k < 4; k++)
+          if ((k & 1) < rows && channel + k / 2 * 8 < g->columns)
+            *(u64 *)((float *)g->y + at + k / 2 * 8 + (k & 1 ? down : 0)) = (u64)hn_bits(x[2 * k]) | (u64)hn_bits(x[2 * k + 1]) << 32;
 #endif
-        }
       }
     }
 #if HN_STORE_STAGED
