@@ -131,8 +131,9 @@ static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
 static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t) {
   int vectors = 0;
   const int first = bias >= 0 ? -1 : 0;
-  hn_str_puts(t, "HN_FN void hn_epilogue_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e) {\n"
-                 "  (void)u, (void)channel, (void)e;\n");
+  hn_str_puts(
+      t, "HN_FN void hn_epilogue_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e) {\n"
+         "  (void)u, (void)channel, (void)e;\n");
   for (int i = first; i < (int)s->n_epilogue; i++) {
     if (i >= 0 && !is_vector(s->epilogue[i].kind)) continue;
     const hone_dtype type = s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype;
@@ -145,7 +146,8 @@ static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t)
     }
     vectors++;
   }
-  hn_str_puts(t, "}\nHN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int channel, i64 at, "
+  hn_str_puts(t, "}\nHN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int "
+                 "channel, i64 at, "
                  "i64 down, int rows, const hn_epilogue_args *e) {\n"
                  "  (void)u, (void)staged, (void)channel, (void)at, (void)down, (void)rows, (void)e;\n");
   vectors = 0;
@@ -153,7 +155,8 @@ static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t)
     const hone_epilogue *e = i < 0 ? NULL : &s->epilogue[i];
     const char op = e ? operation(e->kind) : '+';
     if (!e || is_vector(e->kind)) {
-      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= u[%d][(k >> 2) * 2 + (k & 1)];\n", op, vectors++);
+      hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= u[%d][(k >> 2) * 2 + (k & 1)];\n",
+                    op, vectors++);
     } else if (i == staged) {
       hn_str_printf(t, "  HN_UNROLL for (int k = 0; k < 8; k++) x[k] %c= staged[k];\n", op);
     } else if (has_operand(e->kind)) {

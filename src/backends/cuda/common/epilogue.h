@@ -49,9 +49,10 @@ hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error
  *   HN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int channel, i64 at,
  *                                   i64 down, int rows, const hn_epilogue_args *e);
  *
- * x[k] is channel + (k / 4) 8 + k % 2 of the pixel at `at` or (k & 2) of the one `down` elements further; `rows`
- * says how many of the two exist. u: the vectors at those four channels, for as many calls as like. staged: the
- * eight elements of entry `staged` of the list (ADD or MUL; negative: none), which the kernel got ahead of time. */
+ * x[k] is channel + (k / 4) 8 + k % 2 of the pixel at `at` or (k & 2) of the one `down` elements further;
+ * `rows` says how many of the two exist. u: the vectors at those four channels, for as many calls as like.
+ * staged: the eight elements of entry `staged` of the list (ADD or MUL; negative: none), which the kernel got
+ * ahead of time. */
 hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
                                        hone_error *error);
 
