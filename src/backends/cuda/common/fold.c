@@ -88,7 +88,7 @@ static bool make(const hone_step *s, const hone_machine *m, const hn_fold_rule *
   }
   const int64_t processors = m->processors ? m->processors : 108;
   /* Threads for an output: as many as fill the device, each with a few vectors to add. */
-  int64_t share = processors * 1024 / (outputs > 0 ? outputs : 1), most = length / (p->columns ? 4 : 2);
+  int64_t share = processors * 1024 / (outputs > 0 ? outputs : 1), most = length / 2;
   if (!p->columns && share < 32) share = 32; /* rows are read by warps */
   if (share > most) share = most;
   if (share < 1) share = 1;

@@ -95,14 +95,23 @@ HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
       HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[w]);
     }
   }
-  HN_UNROLL for (int w = 0; w < HN_W; w++) {
-    HN_TREE(acc[w], a.group, lanes);
-    if (works && mine == 0) {
-      if (a.splits > 1)
-        ((HN_ACC *)a.part)[((u64)blockIdx.y * a.outputs + k) * HN_W + w] = acc[w];
-      else
-        hn_finish(&a, k * HN_W + w, at.y + w, acc[w]);
+  HN_SHARED HN_ACC met[256][HN_W];
+  if (a.group > 1) {
+    HN_UNROLL for (int w = 0; w < HN_W; w++) met[threadIdx.x][w] = acc[w];
+    for (int half = a.group / 2; half > 0; half /= 2) {
+      HN_SYNC();
+      if (mine < half)
+        HN_UNROLL for (int w = 0; w < HN_W; w++)
+          met[threadIdx.x][w] = HN_MEET(met[threadIdx.x][w], met[(int)threadIdx.x + half * lanes][w]);
     }
+    HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = met[threadIdx.x][w];
+  }
+  if (!works || mine != 0) return;
+  HN_UNROLL for (int w = 0; w < HN_W; w++) {
+    if (a.splits > 1)
+      ((HN_ACC *)a.part)[((u64)blockIdx.y * a.outputs + k) * HN_W + w] = acc[w];
+    else
+      hn_finish(&a, k * HN_W + w, at.y + w, acc[w]);
   }
 }
 

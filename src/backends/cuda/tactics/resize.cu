@@ -1,0 +1,71 @@
+/* Resampling by tables: an output is the sum over the taps of all resized dimensions. Prefix: HN_TYPE, HN_OUT,
+ * HN_VALUE, HN_W (elements of a vector), HN_ONE (a single tap: elements are copied), HN_SUM, HN_ROUND(sum). */
+#include "divide.cuh"
+#include "elements.cuh"
+#include "resize_args.h"
+
+#define HN_PASTE_(a, b) a##b
+#define HN_PASTE(a, b) HN_PASTE_(a, b)
+#define hn_get HN_PASTE(hn_get_, HN_TYPE)
+#define hn_word HN_PASTE(hn_word_, HN_TYPE)
+#define hn_put HN_PASTE(hn_put_, HN_OUT)
+#define hn_pack HN_PASTE(hn_pack_, HN_OUT)
+
+HN_FN void hn_fetch(const void *x, i64 at, HN_VALUE v[HN_W]) {
+#if HN_W == 1
+  v[0] = hn_get(x, at);
+#else
+  const hn_u4 r = hn_ld16((const u8 *)x + at * (16 / HN_W));
+  HN_UNROLL for (int k = 0; k < HN_W; k++) v[k] = hn_word(r.v, k);
+#endif
+}
+
+HN_KERNEL_BOUNDS(hn_resize, hn_resize_args, a, 128, 4) {
+  u32 i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= a.work) return;
+  i64 x = 0, y = 0;
+  i32 row[HN_RESIZE_RANK]; /* of the tables */
+  bool outside = false;
+  HN_UNROLL for (int d = HN_RESIZE_RANK - 1; d >= 0; d--) {
+    if (d >= a.rank) continue;
+    const u32 q = hn_quotient(i, &a.dim[d]), o = i - q * a.dim[d].by;
+    y += o * a.y_step[d];
+    row[d] = (i32)o * a.taps[d];
+    if (a.taps[d] == 0) x += o * a.x_step[d];
+    if (a.taps[d] == 1) x += a.index[d][o] * a.x_step[d];
+    if (a.taps[d] > 0) outside |= a.outside[d][o] != 0;
+    i = q;
+  }
+  HN_GRID_WAIT();
+  HN_VALUE out[HN_W];
+#if HN_ONE
+  hn_fetch(a.x, x, out);
+#else
+  HN_SUM sum[HN_W];
+  HN_UNROLL for (int w = 0; w < HN_W; w++) sum[w] = 0;
+  for (int t = 0; t < a.all; t++) {
+    i64 at = x;
+    float weight = 1;
+    int rest = t;
+    HN_UNROLL for (int d = 0; d < HN_RESIZE_RANK; d++) {
+      if (d >= a.rank || a.taps[d] < 2) continue;
+      const int k = row[d] + rest % a.taps[d];
+      rest /= a.taps[d];
+      at += a.index[d][k] * a.x_step[d];
+      weight *= a.weight[d][k];
+    }
+    HN_VALUE v[HN_W];
+    hn_fetch(a.x, at, v);
+    HN_UNROLL for (int w = 0; w < HN_W; w++) sum[w] += weight == 0 ? 0 : (HN_SUM)weight * (HN_SUM)v[w];
+  }
+  HN_UNROLL for (int w = 0; w < HN_W; w++) out[w] = HN_ROUND(sum[w]);
+#endif
+  if (outside) HN_UNROLL for (int w = 0; w < HN_W; w++) out[w] = HN_ROUND(a.extrapolation);
+#if HN_W > 1
+  hn_u4 r;
+  hn_pack(r.v, out, HN_W);
+  hn_st16((u8 *)a.y + y * (16 / HN_W), r);
+#else
+  hn_put(a.y, y, out[0]);
+#endif
+}
