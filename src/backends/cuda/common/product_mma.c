@@ -29,47 +29,54 @@ static bool split3(const hone_step *s, const hn_product *p) {
   return p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32;
 }
 
-static double rate(const hn_product *p, const hone_machine *m, bool three) {
-  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops / (three ? 3.5 : 1) : m->half_flops;
+static double rate(const hn_product *p, const hone_machine *m) {
+  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops : m->half_flops;
   return r > 0 ? r : 1e14;
 }
-
-/* Seconds of a launch that divides K by `splits`. */
-static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three,
-                      uint32_t splits) {
-  const hn_product_args *g = &p->args;
-  const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
-  /* What a multiprocessor draws from L2 (about 42 bytes a nanosecond), and how long the first bytes take. */
-  const double line = (m->cache_bytes > 0 ? m->cache_bytes : 5.5e12) / sms, latency = 0.9e-6;
-  const uint32_t k_tiles = div_up(g->k_chunks, STAGE_CHUNKS), mine = div_up(k_tiles, splits);
-  const double blocks = (double)g->tiles * splits, held = resident(t, m);
-  const double chunk_bytes = (double)(t->bm + t->bn) * 128;
-  const double flops = 2.0 * t->bm * t->bn * STAGE_CHUNKS * p->chunk;
-  const double tile_s = max_of(flops / (rate(p, m, three) / sms * t->efficiency), chunk_bytes / line);
-  const double alone = max_of(tile_s, latency / (t->stages - 1) / 2);
-  const double rounds = (double)(uint64_t)((blocks + sms - 1) / sms),
-               waves = (double)(uint64_t)((blocks + sms * held - 1) / (sms * held));
-  const double work = max_of(rounds * mine * tile_s, waves * mine * alone);
-  /* Sums meet in shared memory, and are stored. */
-  const double store = (double)t->bm * t->bn * (4.0 * t->warps_k + 8) / (line * 2);
-  double s = work + latency * waves + rounds * store;
-  if (splits > 1) s += 0.6e-6 + rounds * (double)t->bm * t->bn * 4 / line;
-  return max_of(s, p->bytes / dram) + m->launch_s;
-}
-
+static double whole(double x) { return (double)(uint64_t)(x + 0.999999); }
 static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 
-/* Divides K where that is expected to pay. Through memory a split costs a pass over its sums. */
-static uint32_t choose_splits(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
-  const uint32_t k_tiles = div_up(p->args.k_chunks, STAGE_CHUNKS);
-  if (t->splits) return t->splits < k_tiles ? t->splits : k_tiles;
-  uint32_t best = 1;
-  double least = seconds(p, m, t, three, 1);
-  for (uint32_t s = 2; s <= HN_PRODUCT_SPLITS && s <= k_tiles; s *= 2) {
-    double x = seconds(p, m, t, three, s) + (clusters(m) ? 0 : 2e-6);
-    if (x < least * 0.97) best = s, least = x;
-  }
-  return best;
+/* A multiprocessor of an H200: bytes a second that warps draw from shared memory and tiles from L2, the
+ * fraction of the tensor cores' peak that mma.sync reaches; seconds of a launch; of a wave of blocks and of
+ * eight sums that a thread stores; of a tile of K: its barrier, a sum, a chunk to load, the walk over taps;
+ * and of parts of K that meet. */
+#define COST_SHARED 1.25e11
+#define COST_L2 4.1e10
+#define COST_PRODUCTS 0.27
+#define COST_BASE 0.93e-6
+#define COST_WAVE 0.31e-6
+#define COST_ITEM 0.24e-6
+#define COST_STEP 0.004e-6
+#define COST_FRAGMENT 3.7e-9
+#define COST_LOAD 29e-9
+#define COST_TAP 0.11e-6
+#define COST_MEET 1.34e-6
+
+/* Seconds, by terms that were fitted to measured layers (docs/perf-log.md): a multiprocessor works through
+ * its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster than
+ * its instructions: few and small blocks wait for them. */
+static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
+  const hn_product_args *g = &p->args;
+  const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
+  const double scale =
+      (m->half_flops > 0 ? m->half_flops : 1e14) / sms / 8.1e12; /* against the measured machine */
+  const double blocks = (double)g->tiles * g->splits, held = resident(t, m), mine = g->split_tiles;
+  const double sums = (double)t->bm * t->bn, lines = (double)(t->bm + t->bn) * 128;
+  const double warp_lines = (double)(t->bm * t->warps_n + t->bn * t->warps_m) * 128;
+  const double products = 2 * sums * STAGE_CHUNKS * p->chunk * (three ? 3.5 : 1);
+  double busy = products / (COST_PRODUCTS * rate(p, m) / sms);
+  busy = max_of(busy, (warp_lines + lines) / (COST_SHARED * scale));
+  busy = max_of(busy, lines / (COST_L2 * scale));
+  const double threads = threads_of(t);
+  const double alone = (COST_STEP + COST_FRAGMENT * sums / threads +
+                        COST_LOAD * (t->bm + t->bn) * 8 / threads + (p->one_tap ? 0 : COST_TAP)) *
+                       (three ? 2 : 1) / scale;
+  const double rounds = whole(blocks / sms), waves = whole(blocks / (sms * held));
+  const double items = max_of(1, sums / 8 / threads / g->splits);
+  double s = COST_BASE + waves * (COST_WAVE + items * COST_ITEM) +
+             max_of(rounds * mine * busy, waves * mine * alone);
+  if (g->splits > 1) s += clusters(m) ? COST_MEET : COST_MEET + 3e-6;
+  return max_of(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
@@ -92,8 +99,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
   tiles *= (uint64_t)g->tiles_m * g->tiles_n;
   if (tiles * HN_PRODUCT_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
   g->tiles = (uint32_t)tiles;
-  g->splits = choose_splits(p, m, t, split3(s, p));
-  g->split_tiles = div_up(div_up(g->k_chunks, STAGE_CHUNKS), g->splits);
+  const uint32_t k_tiles = div_up(g->k_chunks, STAGE_CHUNKS);
+  if (t->splits > k_tiles) return hn_refuse(why, "K is %u: too short for %u parts", g->k, t->splits);
+  g->splits = t->splits, g->split_tiles = div_up(k_tiles, t->splits);
   return true;
 }
 
@@ -105,7 +113,7 @@ bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   hn_product p;
-  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, split3(s, &p), p.args.splits) : 1e9;
+  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, split3(s, &p)) : 1e9;
 }
 
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,

@@ -8,8 +8,7 @@ typedef struct hn_mma_tile {
   uint32_t bm, bn;                    /* rows and columns of a block */
   uint32_t warps_m, warps_n, warps_k; /* warps along rows, columns, and the steps of K */
   uint32_t stages;                    /* tiles of K in flight */
-  double efficiency;                  /* of the tensor cores' peak where a launch fills the machine */
-  uint32_t splits;                    /* of K; 0: chosen by the cost model */
+  uint32_t splits;                    /* blocks that share a tile: each has a part of K */
 } hn_mma_tile;
 
 bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
@@ -49,12 +48,12 @@ hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, h
                                                          .prepack = prepack,                                 \
                                                          .run = run}
 
-/* The tiles, named by rows x columns. */
-#define HN_MMA_128x128 128, 128, 2, 4, 1, 3, 0.55, 0
-#define HN_MMA_128x64 128, 64, 4, 2, 1, 4, 0.48, 0
-#define HN_MMA_64x64 64, 64, 2, 2, 2, 4, 0.40, 0
-#define HN_MMA_32x64 32, 64, 1, 2, 4, 6, 0.28, 0
-#define HN_MMA_64x32 64, 32, 2, 1, 4, 6, 0.28, 0
-#define HN_MMA_32x32 32, 32, 1, 1, 4, 8, 0.20, 0
+/* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
+#define HN_MMA_128x128 128, 128, 2, 2, 1, 3
+#define HN_MMA_128x64 128, 64, 4, 2, 1, 4
+#define HN_MMA_64x64 64, 64, 2, 2, 1, 4
+#define HN_MMA_32x64 32, 64, 1, 2, 2, 6
+#define HN_MMA_32x32 32, 32, 1, 1, 4, 8
+#define HN_MMA_16x64 16, 64, 1, 2, 4, 8
 
 #endif

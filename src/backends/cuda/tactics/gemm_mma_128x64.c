@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(gemm_mma_128x64, "Gemm", HN_MMA_128x64);
+HN_PRODUCT_MMA_TACTIC(gemm_mma_128x64, "Gemm", HN_MMA_128x64, 1);

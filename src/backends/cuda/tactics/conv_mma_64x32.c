@@ -1,3 +1,0 @@
-#include "backends/cuda/common/product_mma.h"
-
-HN_PRODUCT_MMA_TACTIC(conv_mma_64x32, "Conv", HN_MMA_64x32);
