@@ -32,6 +32,10 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(test_emulated PRIVATE FAKE_CUDA="${CMAKE_BINARY_DIR}/tests/libfakecuda.so"
     FAKE_NVRTC="${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so")
 
+  hone_test_tool(check_attention check_attention.c)
+  add_dependencies(check_attention fakecuda fakenvrtc)
+  hone_emulated(check_attention check_attention)
+
   # Device texts as tactics give them (cases and networks on a GPU that only records), through the real NVRTC.
   hone_test_tool(check_texts check_texts.c)
   target_compile_options(check_texts PRIVATE ${HONE_CUDA_OPTIONS})
