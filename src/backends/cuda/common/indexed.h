@@ -1,0 +1,54 @@
+/* Moves by index: Gather and its relations, scatters, and what needs a place's coordinates. Tensors are
+ * row-major. */
+#ifndef HN_CUDA_COMMON_INDEXED_H
+#define HN_CUDA_COMMON_INDEXED_H
+
+#include "backends/cuda/common/moves.h"
+#include "backends/cuda/device/indexed_args.h"
+
+typedef struct hn_cuda_indexed {
+  hn_indexed_args args;      /* count and p; addresses come with the run */
+  int32_t in[3];             /* which inputs of the step; -1: none */
+  const char *body;          /* "hn_gather" */
+  int64_t run;               /* bytes of a contiguous run that units may cut; 0: units are elements */
+  int32_t element;           /* bytes of an element of input 0 or of the output */
+  hone_dtype index, type;    /* NONE: not needed */
+  const char *combine, *sum; /* device text; NULL: not needed */
+  bool copied;               /* the output starts as a copy of input 0 */
+} hn_cuda_indexed;
+
+typedef bool (*hn_cuda_indexed_plan)(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);
+
+bool hn_cuda_indexed_accepts(hn_cuda_indexed_plan plan, const hone_step *s, hone_reason *why);
+double hn_cuda_indexed_cost(hn_cuda_indexed_plan plan, const hone_step *s, const hone_machine *m);
+hone_status hn_cuda_indexed_run(hn_cuda_indexed_plan plan, const hone_step_run *run, hone_error *error);
+
+/* Input i is there, row-major, and holds i32 or i64. */
+bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
+/* An axis attribute or number within `rank`; false with a reason. */
+bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);
+int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to); /* product */
+/* ScatterElements' and ScatterND's attribute `reduction` as an expression of a and b. */
+bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why);
+bool hn_cuda_scatter_elements(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);
+
+#define HN_CUDA_INDEXED_TACTIC(nm, op, plan)                                                                 \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    (void)m;                                                                                                 \
+    return hn_cuda_indexed_accepts(plan, s, why);                                                            \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) { return hn_cuda_indexed_cost(plan, s, m); } \
+  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
+    return hn_cuda_indexed_run(plan, r, error);                                                              \
+  }                                                                                                          \
+  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
+                                                       .name = #nm,                                          \
+                                                       .device = "cuda",                                     \
+                                                       .anchor = op,                                         \
+                                                       .version = 1,                                         \
+                                                       .accepts = accepts,                                   \
+                                                       .cost = cost,                                         \
+                                                       .need = hn_cuda_need_nothing,                         \
+                                                       .run = run}
+
+#endif

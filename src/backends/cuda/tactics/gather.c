@@ -1,0 +1,20 @@
+/* Gather of blocks along one axis (embeddings, picked channels). */
+#include "backends/cuda/common/indexed.h"
+#include "base/error.h"
+
+static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
+  const hone_tensor_desc *x = &s->input[0].desc;
+  int32_t axis;
+  if (!hn_cuda_indices(s, 1, &p->index, why) ||
+      !hn_cuda_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why))
+    return false;
+  if (s->output[0].desc.dtype != x->dtype) return hn_refuse(why, "the data is %s", hone_dtype_name(x->dtype));
+  p->body = "hn_gather", p->in[0] = 0, p->in[1] = 1;
+  p->args.p[0] = hn_cuda_dims(x, axis + 1, x->rank);
+  p->args.p[1] = hone_desc_count(&s->input[1].desc), p->args.p[2] = x->dim[axis];
+  p->args.count = hone_desc_count(&s->output[0].desc);
+  p->run = p->args.p[0] * p->element;
+  return true;
+}
+
+HN_CUDA_INDEXED_TACTIC(gather, "Gather", plan);
