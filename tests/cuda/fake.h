@@ -54,7 +54,15 @@ typedef struct fake_event {
   unsigned *after, afters;
 } fake_event;
 
-typedef enum fake_kind { FAKE_LAUNCH, FAKE_COPY, FAKE_SET, FAKE_RECORD, FAKE_WAIT, FAKE_GRAPH } fake_kind;
+typedef enum fake_kind {
+  FAKE_LAUNCH,
+  FAKE_COPY,
+  FAKE_SET,
+  FAKE_CALL, /* a library's kernel: call(args) */
+  FAKE_RECORD,
+  FAKE_WAIT,
+  FAKE_GRAPH
+} fake_kind;
 
 typedef struct fake_op {
   struct fake_op *next;
@@ -62,6 +70,7 @@ typedef struct fake_op {
   fake_function *function;
   emu_launch launch;
   void *args, *staged; /* owned */
+  void (*call)(const void *args);
   void *to;
   const void *from;
   size_t bytes;

@@ -327,6 +327,15 @@ API cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream) 
   return set(to, value, 4, n, s);
 }
 
+/* What the fake libraries put on a stream in place of kernels: call(args), on a copy of args. */
+API fakeCall(CUstream stream, void (*call)(const void *args), const void *args, size_t bytes) {
+  ENTER_STREAM(fakeCall, CUDA_ERROR_INVALID_VALUE, stream);
+  fake_op op = {.kind = FAKE_CALL, .call = call, .args = malloc(bytes), .bytes = bytes};
+  if (!op.args) return CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy(op.args, args, bytes);
+  return fake_submit(s, &op);
+}
+
 /* ---------------------------------------------------------------- modules and kernels */
 
 static fake_module *module_of(CUmodule handle) {

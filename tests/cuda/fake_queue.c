@@ -121,6 +121,8 @@ static void run_op(const fake_op *op) {
       lose((CUresult)code, why);
     else if (!emu_run(&op->launch, draw(0), why, sizeof why))
       lose(strstr(why, "illegal memory") ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED, why);
+  } else if (op->kind == FAKE_CALL) {
+    op->call(op->args);
   } else if (op->kind == FAKE_COPY) {
     memmove(op->to, op->staged ? op->staged : op->from, op->bytes);
   } else if (op->kind == FAKE_SET) {
@@ -447,7 +449,7 @@ CUresult fake_instantiate(fake_graph *g, CUgraphExec *out) {
     to->after = NULL, to->afters = 0;
     for (unsigned a = 0; a < from->afters; a++) add_unique(&to->after, &to->afters, from->after[a]);
     if (!from->op.args) continue;
-    const size_t size = from->op.launch.entry->size;
+    const size_t size = from->op.kind == FAKE_CALL ? from->op.bytes : from->op.launch.entry->size;
     to->op.args = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
     if (!to->op.args) abort();
     memcpy(to->op.args, from->op.args, size);

@@ -15,6 +15,17 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_fake(fakenvrtc fake_nvrtc.c fake_fail.c)
   set(HONE_EMULATED HONE_LIBCUDA=${CMAKE_BINARY_DIR}/tests/libfakecuda.so
     HONE_LIBNVRTC=${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so HONE_KERNEL_CACHE=off)
+  # cuDNN and cuBLASLt on the fake driver; without them no library is found, whatever this machine has.
+  foreach(library CUDNN CUBLASLT)
+    string(TOLOWER ${library} file)
+    if(HONE_${library}_INCLUDE)
+      hone_fake(fake${file} fake_${file}.c)
+      target_link_libraries(fake${file} PRIVATE fakecuda)
+      list(APPEND HONE_EMULATED HONE_LIB${library}=${CMAKE_BINARY_DIR}/tests/libfake${file}.so)
+    else()
+      list(APPEND HONE_EMULATED HONE_LIB${library}=none)
+    endif()
+  endforeach()
 
   # hone_emulated(NAME COMMAND...): a test whose GPU is emulated.
   function(hone_emulated name)
