@@ -1,7 +1,10 @@
 /* Conv as a graph of cuDNN, in two forms.
  *   native: what cuDNN has whole kernels for: convolution, residual, bias in the storage type, ReLU, in this
  *           order and each but the convolution optional (residual and ReLU only with a bias);
- *   fused:  any list of epilogues, in f32 and in its own order: cuDNN compiles a kernel for it. */
+ *   fused:  any list of epilogues, in f32 and in its own order: cuDNN compiles a kernel for it.
+ * Either can be folded: at stride 2 along rows, pairs of neighbouring pixels are one pixel of twice the channels at
+ * stride 1, and the filter's columns are paired alike. Same products (and some with zeros), but half as many taps of
+ * twice the length, which is what a first layer of few channels lacks. */
 #include <string.h>
 
 #include "backends/cuda/common/cudnn_step.h"
@@ -42,7 +45,29 @@ static hn_pixels dense(int64_t batch, int64_t channels, const int64_t size[3]) {
 
 static bool is_depthwise(const hn_conv_attr *a) { return a->groups > 1 && a->cin == 1 && a->cout == 1; }
 
-static bool describe_anchor(const hone_step *s, hn_cudnn_step *c, hn_conv_attr *a, hone_reason *why) {
+/* Columns of the filter in front of which a zero one stands, so that the first pair begins at an even pixel. */
+static int64_t fold_shift(const hn_conv_attr *a) { return a->pad[2] % 2; }
+
+static bool fold(const hn_conv_attr *a, hn_cudnn_spec *p, hn_cudnn_tensor *x, hn_cudnn_tensor *w,
+                 hone_reason *why) {
+  const int64_t channels = x->dim[1];
+  if (p->rank != 4 || a->groups != 1 || a->stride[2] != 2 || a->dilation[2] != 1 || a->kernel[2] < 2)
+    return hn_refuse(why, "not a convolution at stride 2 along rows");
+  if (a->x.size[2] % 2 || a->x.view.pixel != channels)
+    return hn_refuse(why, "pixels do not come in dense pairs");
+  if (channels > 32) return hn_refuse(why, "enough channels as they are");
+  const int64_t columns = (a->kernel[2] + fold_shift(a) + 1) / 2, before = (a->pad[2] + 1) / 2;
+  const int64_t after = a->y.size[2] - 1 + columns - before - a->x.size[2] / 2;
+  if (after < 0) return hn_refuse(why, "the output does not reach the input's end");
+  p->stride[1] = 1, p->pad_before[1] = before, p->pad_after[1] = after;
+  x->dim[1] = 2 * channels, x->dim[3] /= 2, x->stride[3] *= 2;
+  w->dim[1] = 2 * channels, w->dim[3] = columns;
+  w->stride[3] = w->dim[1], w->stride[2] = columns * w->stride[3], w->stride[0] = w->dim[2] * w->stride[2];
+  return true;
+}
+
+static bool describe_anchor(const hone_step *s, bool folded, hn_cudnn_step *c, hn_conv_attr *a,
+                            hone_reason *why) {
   const hone_dtype type = s->input[0].desc.dtype;
   memset(c, 0, sizeof *c);
   if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;
@@ -80,8 +105,9 @@ static bool describe_anchor(const hone_step *s, hn_cudnn_step *c, hn_conv_attr *
   const hn_pixels w = dense(y, depthwise ? 1 : a->groups > 1 ? a->cin : x, a->kernel);
   const int64_t one[3] = {1, 1, 1};
   const hn_pixels v = dense(1, y, one);
-  const hn_cudnn_tensor first[] = {image(p->rank, &a->x, x, type), image(p->rank, &w, w.channels, type),
-                                   image(p->rank, &a->y, y, type)};
+  hn_cudnn_tensor first[] = {image(p->rank, &a->x, x, type), image(p->rank, &w, w.channels, type),
+                             image(p->rank, &a->y, y, type)};
+  if (folded && !fold(a, p, &first[HN_CUDNN_X], &first[HN_CUDNN_W], why)) return false;
   for (int i = 0; i < 3; i++) hn_cudnn_add_tensor(p, &first[i]);
   c->channels = a->y.channels;
   c->vector = image(p->rank, &v, y, type);
@@ -93,11 +119,11 @@ static bool describe_anchor(const hone_step *s, hn_cudnn_step *c, hn_conv_attr *
 
 /* ---------------------------------------------------------------- the forms */
 
-static bool native_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
+static bool native_form(const hone_step *s, bool folded, hn_cudnn_step *c, hone_reason *why) {
   hn_conv_attr a;
   int32_t bias = hn_cuda_has(s, 2) ? 2 : -1, residual = -1, at = HN_CUDNN_RESULT;
   bool relu = false;
-  if (!describe_anchor(s, c, &a, why)) return false;
+  if (!describe_anchor(s, folded, c, &a, why)) return false;
   if (is_depthwise(&a) && (s->n_epilogue || bias >= 0))
     return hn_refuse(why, "cuDNN's whole kernels for depthwise convolution with a bias are slow");
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
@@ -121,13 +147,23 @@ static bool native_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
   return true;
 }
 
-static bool fused_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
+static bool fused_form(const hone_step *s, bool folded, hn_cudnn_step *c, hone_reason *why) {
   hn_conv_attr a;
   int32_t at = HN_CUDNN_RESULT;
-  if (!describe_anchor(s, c, &a, why)) return false;
+  if (!describe_anchor(s, folded, c, &a, why)) return false;
   if (hn_cuda_has(s, 2)) at = hn_cudnn_plus(c, at, hn_cudnn_add_vector(c, 2, HONE_DTYPE_F32));
   if (!hn_cudnn_add_epilogue(c, s, at, why)) return false;
   return c->spec.n_ops || hn_refuse(why, "no epilogue");
+}
+
+static bool native_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
+  return native_form(s, false, c, why);
+}
+static bool fused_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
+  return fused_form(s, false, c, why);
+}
+static bool folded_of(const hone_step *s, hn_cudnn_step *c, hone_reason *why) {
+  return native_form(s, true, c, NULL) || fused_form(s, true, c, why);
 }
 
 /* ---------------------------------------------------------------- the blob */
@@ -154,21 +190,46 @@ static void pack(const hone_step *s, const hn_cudnn_step *c, void *to) {
   }
 }
 
+/* [output channel][row][column, the zero one first][input channel] */
+static void pack_folded(const hone_step *s, const hn_cudnn_step *c, void *to) {
+  hn_conv_attr a;
+  if (!hn_conv_attr_of(s, &a, NULL)) return; /* it was described before */
+  const hn_cudnn_tensor *w = &c->spec.tensor[HN_CUDNN_W];
+  const int64_t channels = w->dim[1] / 2, rows = a.groups * a.cout * a.cin * a.kernel[1];
+  enum { PIECE = 256 };
+  float tap[PIECE];
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t r = i % a.kernel[1], ch = i / a.kernel[1] % a.cin, k = i / a.kernel[1] / a.cin;
+    const int64_t at = k * w->stride[0] + r * w->stride[2] + fold_shift(&a) * channels + ch;
+    for (int64_t t = 0; t < a.kernel[2]; t += PIECE) {
+      const int64_t count = a.kernel[2] - t < PIECE ? a.kernel[2] - t : PIECE;
+      hn_cuda_constant_f32(&s->input[1], i * a.kernel[2] + t, count, tap);
+      for (int64_t n = 0; n < count; n++) hn_library_put(to, at + (t + n) * channels, w->dtype, tap[n]);
+    }
+  }
+}
+
 /* ---------------------------------------------------------------- predictions */
 
-static double native_seconds(const hone_step *s, const hone_machine *m) {
+/* Of few channels, the ends of what a tensor core takes at once are wasted: as if there were 32. */
+static double conv_seconds(const hone_step *s, const hone_machine *m, double fewest) {
   hn_conv_attr a;
   if (!hn_conv_attr_of(s, &a, NULL)) return 1e9;
   const double pixels = (double)(a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2]);
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
   const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
+  const double channels = (double)a.cin < fewest ? fewest : (double)a.cin;
   if (is_depthwise(&a)) return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, bytes, 0.5) + 4e-6;
-  return hn_library_seconds(m, s->input[0].desc.dtype, s->math, pixels, (double)a.y.channels,
-                            (double)a.cin * taps, bytes, a.groups > 1 ? 0.25 : 0.6);
+  return hn_library_seconds(m, s->input[0].desc.dtype, s->math, pixels, (double)a.y.channels, channels * taps,
+                            bytes, a.groups > 1 ? 0.25 : 0.6);
 }
+
+static double native_seconds(const hone_step *s, const hone_machine *m) { return conv_seconds(s, m, 32); }
+static double folded_seconds(const hone_step *s, const hone_machine *m) { return conv_seconds(s, m, 20); }
 
 /* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer. */
 static double fused_seconds(const hone_step *s, const hone_machine *m) { return native_seconds(s, m) * 1.12; }
 
 const hn_cudnn_kind hn_cudnn_conv_native = {native_of, pack, native_seconds};
 const hn_cudnn_kind hn_cudnn_conv_fused = {fused_of, pack, fused_seconds};
+const hn_cudnn_kind hn_cudnn_conv_folded = {folded_of, pack_folded, folded_seconds};

@@ -32,7 +32,8 @@ typedef struct hn_cudnn_kind {
   double (*seconds)(const hone_step *s, const hone_machine *m);
 } hn_cudnn_kind;
 
-extern const hn_cudnn_kind hn_cudnn_conv_native, hn_cudnn_conv_fused, hn_cudnn_product_fused;
+extern const hn_cudnn_kind hn_cudnn_conv_native, hn_cudnn_conv_fused, hn_cudnn_conv_folded,
+    hn_cudnn_product_fused;
 
 /* ---------------------------------------------------------------- for kinds */
 
