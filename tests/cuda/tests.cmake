@@ -46,6 +46,10 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_test_tool(check_attention check_attention.c)
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)
+  # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
+  if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
+    hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --tactic cu*)
+  endif()
 
   # Device texts as tactics give them (cases and networks on a GPU that only records), through the real NVRTC.
   hone_test_tool(check_texts check_texts.c)
