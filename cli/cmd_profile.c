@@ -1,6 +1,8 @@
 /* hone profile: where the time goes. */
 #include "cli/cli.h"
 
+#include <string.h>
+
 enum { WARMUPS = 3, RUNS = 30 };
 
 static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {
@@ -15,6 +17,41 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
     if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);
   return status;
+}
+
+/* Counters of the slowest steps; "not available" with the reason where there are none. */
+static void print_counters(const hone_profile *p) {
+  static const char *const names[] = {"sm_busy", "tensor_pipe_busy", "dram_throughput", "l2_throughput",
+                                      "occupancy"};
+  enum { COLUMNS = sizeof names / sizeof *names, ROWS = 12 };
+  size_t n, notes, shown = 0;
+  const hone_counter *c = hone_facts_counters(p->facts, &n);
+  const hone_note *note = hone_facts_unmeasured(p->facts, &notes);
+  for (size_t i = 0; i < notes; i++)
+    if (strcmp(note[i].what, "hardware counters") == 0)
+      printf("\nhardware counters: not available: %s\n", note[i].text);
+  for (size_t i = 0; i < p->layer_count && shown < ROWS; i++) {
+    const hone_layer *l = &p->layers[p->by_time[i]];
+    double v[COLUMNS];
+    bool any = false;
+    for (int k = 0; k < COLUMNS; k++) {
+      v[k] = -1;
+      for (size_t j = 0; j < n; j++)
+        if (l->step >= 0 && c[j].step == l->step && strcmp(c[j].name, names[k]) == 0)
+          v[k] = c[j].value, any = true;
+    }
+    if (!any) continue;
+    if (!shown++)
+      printf("\nHardware counters, %% of the most (slowest steps)\n%-32s %-24s %6s %6s %6s %6s %6s\n",
+             "layer", "tactic", "SM", "tensor", "DRAM", "L2", "occup.");
+    printf("%-32.32s %-24.24s", l->name, l->tactic ? l->tactic : "");
+    for (int k = 0; k < COLUMNS; k++)
+      if (v[k] >= 0)
+        printf(" %6.1f", v[k]);
+      else
+        printf(" %6s", "-");
+    printf("\n");
+  }
 }
 
 static int run(const cli_args *args) {
@@ -45,6 +82,10 @@ static int run(const cli_args *args) {
     code = cli_report(&error);
   else
     code = cli_print_report(&in, args->json ? HONE_REPORT_PROFILE_JSON : HONE_REPORT_TEXT);
+  if (code == 0 && status == HONE_OK && args->counters && !args->json) {
+    print_counters(p.profile);
+    code = cli_flush();
+  }
   hone_findings_destroy(findings);
   cli_profile_free(&p);
   cli_session_close(&s);
@@ -55,6 +96,7 @@ static const cli_option options[] = {
     {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "only layers of this operator type or name"},
     {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (30)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
+    {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL, "also read hardware counters of every step (GPU)"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N layers (all)"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the profile as JSON (facts v1)"},
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},

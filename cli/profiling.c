@@ -125,6 +125,11 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
+  if (args->counters) {
+    hone_error none = {0};
+    if (hone_context_counters(p->session->context, out->facts, &none) != HONE_OK)
+      hone_facts_add_unmeasured(out->facts, "hardware counters", none.what);
+  }
   add_roofs(out->facts, cli_device_name(args), threads, &roofs);
   add_meta(out->facts, p->session, args, path, p->level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
   if (p->rss_peak > 0) {

@@ -187,6 +187,11 @@ HONE_API hone_status hone_context_times(const hone_context *context, double *h2d
                                         hone_error *error);
 HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds, hone_error *error);
 
+/* Adds hardware counters of every step to the facts that hone_context_record_end has filled: how busy the
+ * multiprocessors, their tensor pipes, DRAM and L2 were, and occupancy, in percent. Steps are done several
+ * times. HONE_ERROR_MISSING says why there are none. */
+HONE_API hone_status hone_context_counters(hone_context *context, hone_facts *facts, hone_error *error);
+
 /* Records spans of the following runs into facts (one lane, one "run" span an iteration with an outer wall
  * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */
 HONE_API hone_status hone_context_record(hone_context *context, hone_facts *facts, uint32_t max_runs,

@@ -14,7 +14,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WARM = 3, RUNS = 12 };
@@ -163,6 +162,21 @@ static void cache_write(const char *key, const hone_device_roofs *r) {
 
 /* ---- */
 
+/* Far beyond the caches, and long beside a launch; less on a small device, and on one that is slow (an
+ * emulator takes hours for what a GPU does in a millisecond). data: of the trial. */
+static hone_status fitting_size(const char *device, const hone_tensor *data, uint64_t memory, int64_t *n,
+                                hone_error *error) {
+  enum { TRIAL = 64 };
+  const probe f32 = {"f32", "f32", true, false};
+  hone_device_roof trial;
+  hone_tensor a = {.data = data->data};
+  a.desc = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){TRIAL, TRIAL});
+  while (*n > TRIAL && (double)*n * (double)*n * 4 * 5 > (double)memory) *n /= 2;
+  hone_status status = measure(device, &f32, &a, TRIAL, &trial, error);
+  if (trial.gflops < 1) *n = TRIAL; /* the slowest GPU does a hundred times that, launches included */
+  return status;
+}
+
 hone_status hone_device_roofs_measure(const char *device, bool again, hone_device_roofs *out,
                                       hone_error *error) {
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_device_roofs_measure: out is NULL");
@@ -177,11 +191,13 @@ hone_status hone_device_roofs_measure(const char *device, bool again, hone_devic
   snprintf(key, sizeof key, "hone-device-roofs 1 | %s | %s | sm_%u | %s | %s", hone_version(), info.name,
            info.machine.arch, info.driver, info.compiler);
   if (!again && cache_read(key, out)) return HONE_OK;
-  /* Far beyond the caches, and long beside a launch; on a small device less. */
   int64_t n = 8192;
-  while (n > 64 && (double)n * (double)n * 4 * 5 > (double)info.memory_free) n /= 2;
-  const char *small = getenv("HONE_ROOFS_SIZE"); /* for tests */
-  if (small && atoi(small) >= 64) n = atoi(small);
+  hone_tensor few = {.data = hn_aligned(HN_MEM_ALIGN, 64 * 64 * sizeof(float))};
+  if (!few.data) return hn_fail_memory(error, 64 * 64 * sizeof(float), "measuring the device");
+  memset(few.data, 0, 64 * 64 * sizeof(float));
+  status = fitting_size(device, &few, info.memory_free, &n, error);
+  hn_free(few.data);
+  if (status != HONE_OK) return status;
   const int64_t count = n * n;
   float *data = hn_aligned(HN_MEM_ALIGN, (size_t)count * 2 * sizeof *data);
   if (!data) return hn_fail_memory(error, (unsigned long long)count * 8, "measuring the device");

@@ -590,6 +590,46 @@ hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error)
   return status == HONE_OK ? p->backend->event_seconds(p->device, from, to, seconds, error) : status;
 }
 
+typedef struct counted {
+  hn_context *context;
+  uint32_t *step; /* numbers of those that the device does */
+} counted;
+
+static hone_status do_counted(void *arg, uint32_t i, hone_error *error) {
+  const counted *w = arg;
+  return issue(w->context, &w->context->plan->steps.ptr[w->step[i]], error);
+}
+
+hone_status hn_context_counters(hn_context *c, hone_facts *facts, hone_error *error) {
+  static const char *const names[HN_COUNTS] = {[HN_COUNT_SM] = "sm_busy",
+                                               [HN_COUNT_TENSOR] = "tensor_pipe_busy",
+                                               [HN_COUNT_DRAM] = "dram_throughput",
+                                               [HN_COUNT_L2] = "l2_throughput",
+                                               [HN_COUNT_OCCUPANCY] = "occupancy"};
+  const hn_plan *p = c->plan;
+  if (!p->backend->counters)
+    return hn_fail(error, HONE_ERROR_MISSING, "device %s has no counters", p->backend->name);
+  counted w = {c, hn_calloc(p->steps.len + 1, sizeof *w.step)};
+  hn_counts *out = hn_calloc(p->steps.len + 1, sizeof *out);
+  uint32_t n = 0;
+  hone_status status =
+      w.step && out ? HONE_OK : hn_fail_memory(error, p->steps.len * sizeof *out, "counters");
+  for (uint32_t k = 0; status == HONE_OK && k < p->steps.len; k++)
+    if (p->steps.ptr[k].kind == HN_STEP_TACTIC) w.step[n++] = k;
+  p->backend->lane(p->device, c->remote.queue, 0);
+  if (status == HONE_OK && n) status = p->backend->counters(p->device, n, do_counted, &w, out, error);
+  hone_error other = {0};
+  hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  if (status == HONE_OK) status = synced;
+  for (uint32_t i = 0; status == HONE_OK && i < n; i++)
+    for (int k = 0; k < HN_COUNTS; k++)
+      if (out[i].percent[k] >= 0)
+        hone_facts_add_counter(facts, &(hone_counter){names[k], "%", (int32_t)w.step[i], out[i].percent[k]});
+  hn_free(w.step);
+  hn_free(out);
+  return status;
+}
+
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
 void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes) {
   c->watch = watch;

@@ -27,6 +27,8 @@ hone_status hn_context_times(const hn_context *context, double *h2d, double *inf
 /* Of such devices: the steps of the last run once more, on the inputs that lie there, by the device's clock.
  */
 hone_status hn_context_repeat(hn_context *context, double *seconds, hone_error *error);
+/* Hardware counters of every step that the device does, as facts of these steps; after a run. */
+hone_status hn_context_counters(hn_context *context, hone_facts *facts, hone_error *error);
 void hn_context_cancel(hn_context *context);
 uint64_t hn_context_peak(const hn_context *context);
 

@@ -1,5 +1,6 @@
 #include "backends/cuda/backend.h"
 
+#include "backends/cuda/counters.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
@@ -120,6 +121,7 @@ const hn_backend hn_backend_cuda = {
     .tracing = &hn_cuda_tracing,
     .label = cuda_label,
     .sensors = hn_cuda_sensors,
+    .counters = hn_cuda_counters,
     .fingerprint = cuda_fingerprint,
     .about = hn_cuda_about,
     .memory = cuda_memory,

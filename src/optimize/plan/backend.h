@@ -90,6 +90,10 @@ typedef struct hn_backend {
   /* Readings at this moment, *n of at most `most`; NULL: there are none. */
   hone_status (*sensors)(hn_device *device, hn_sensor *out, size_t most, size_t *n, hone_error *error);
 
+  /* Counters of n pieces of work, each of which is done several times, in order. NULL: there are none. */
+  hone_status (*counters)(hn_device *device, uint32_t n, hn_counted_work work, void *arg, hn_counts *out,
+                          hone_error *error);
+
   /* What measurements of this device depend on, in one line: processor, instruction tier, threads, and
    * versions of libraries that offer tactics. */
   void (*fingerprint)(const hn_device *device, char *buf, size_t size);

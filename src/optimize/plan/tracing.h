@@ -33,4 +33,12 @@ typedef struct hn_tracing {
   void (*close)(hn_trace *trace);
 } hn_tracing;
 
+/* Hardware counters of a piece of work, in percent of what the device can do at most; negative: not known. */
+enum { HN_COUNT_SM, HN_COUNT_TENSOR, HN_COUNT_DRAM, HN_COUNT_L2, HN_COUNT_OCCUPANCY, HN_COUNTS };
+typedef struct hn_counts {
+  double percent[HN_COUNTS];
+} hn_counts;
+/* Gives piece i to the device. */
+typedef hone_status (*hn_counted_work)(void *arg, uint32_t i, hone_error *error);
+
 #endif
