@@ -145,6 +145,20 @@ static void memory_over_time(hn_recorder *r, const hn_plan *p) {
 
 static int64_t between(int64_t t, int64_t low, int64_t high) { return t < low ? low : t > high ? high : t; }
 
+/* Kernels of one step that follow each other on a lane are one execution of it, with one count of its work;
+ * the longest gives the name. False: s begins something new. first: of this run's records. */
+static bool join(hone_span_buffer *all, size_t first, const hone_span_record *s) {
+  for (size_t i = all->count; s->step >= 0 && i-- > first;) {
+    hone_span_record *last = &all->records[i];
+    if (last->lane != s->lane) continue;
+    if (last->step != s->step || last->kind != s->kind || s->start_ns < last->end_ns) return false;
+    if (s->end_ns - s->start_ns > last->end_ns - last->start_ns) last->name = s->name;
+    last->end_ns = s->end_ns;
+    return true;
+  }
+  return false;
+}
+
 /* The device's spans beside the host's. What a run gave to the device happened within the run, whatever the
  * last microsecond of its clock says. */
 static hone_status merge_trace(hn_recorder *r, hone_error *error) {
@@ -157,16 +171,17 @@ static hone_status merge_trace(hn_recorder *r, hone_error *error) {
   status = hone_span_buffer_init(&all, r->spans.count + n + 1, error);
   if (status != HONE_OK) return status;
   /* Both are in order of runs, and a RUN span stands behind what belongs to it. */
-  for (size_t i = 0, k = 0; i < r->spans.count; i++) {
+  for (size_t i = 0, k = 0, first = 0; i < r->spans.count; i++) {
     const hone_span_record *host = &r->spans.records[i];
     for (; host->kind == HONE_SPAN_RUN && k < n && device[k].iteration <= host->iteration; k++) {
       hone_span_record s = device[k];
       if (s.iteration != host->iteration) continue; /* outside of the runs, or of one that was cut off */
       s.start_ns = between(s.start_ns, host->start_ns, host->end_ns);
       s.end_ns = between(s.end_ns, host->start_ns, host->end_ns);
-      all.records[all.count++] = s;
+      if (!join(&all, first, &s)) all.records[all.count++] = s;
     }
     all.records[all.count++] = *host;
+    if (host->kind == HONE_SPAN_RUN) first = all.count;
   }
   all.dropped = r->spans.dropped + lost;
   hone_span_buffer_free(&r->spans);
