@@ -4,3 +4,8 @@ target_compile_definitions(test_cli PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hon
 add_dependencies(test_cli hone_cli)
 hone_test(test_data test_data.c make_files.c)
 hone_test(test_verify test_verify.c)
+# The demos on the processor, small: every line is measured.
+foreach(demo resnet50-res3 mobilenetv2)
+  hone_ctest(demo_${demo} ${CMAKE_BINARY_DIR}/hone demo ${demo} --size 32 -b 1 -n 2)
+  set_property(TEST demo_${demo} PROPERTY FAIL_REGULAR_EXPRESSION "not measured")
+endforeach()

@@ -1,0 +1,15 @@
+#!/bin/sh
+# usage: profile.sh HONE MODEL   A profile on the (emulated) GPU: its terms add up to the outer clock within 2 %, every step has a span, the
+# roofs are the device's, and the record doubts nothing. Traces come from events where there is no CUPTI.
+set -eu
+temp=$(mktemp)
+trap 'rm -f "$temp"' EXIT
+"$1" profile "$2" --device cuda -n 8 --json >"$temp"
+value() { sed -n "s/.*\"$1\": *\([^,}]*\).*/\1/p" "$temp" | head -1; }
+residual=$(value residual_pct)
+echo "residual $residual %, doubt $(value doubt), clock $(value inner_clock)"
+awk -v r="$residual" 'BEGIN { exit !(r < 2 && r > -2) }'
+[ "$(value doubt)" = null ]
+grep -q '"kind": *"copy_h2d"' "$temp"
+grep -q 'CUDA events' "$temp"
+grep -q '"backend": *"cuda"' "$temp"
