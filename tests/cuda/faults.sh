@@ -33,4 +33,4 @@ for name in $names kernel; do
   done
 done
 echo "$runs runs, $failures with an error, $bad wrong"
-[ $bad = 0 ] && [ $failures -ge 30 ]
+[ $bad = 0 ] && [ $failures -ge 25 ]
