@@ -1,5 +1,5 @@
-/* A cuBLASLt for machines without a GPU: the calls that hone makes, on the fake driver's streams. It refuses what
- * the documentation forbids, and offers two algorithms; the second wants, and spoils, its workspace. */
+/* A cuBLASLt for machines without a GPU: the calls that hone makes, on the fake driver's streams. It refuses
+ * what the documentation forbids, and offers two algorithms; the second wants, and spoils, its workspace. */
 #include "fake_library.h"
 
 #include <cublasLt.h>
@@ -83,8 +83,9 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) {
   free(l);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name,
-                                                const void *value, size_t size) {
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d,
+                                                cublasLtMatrixLayoutAttribute_t name, const void *value,
+                                                size_t size) {
   layout *l = (layout *)(void *)d;
   if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
     memcpy(&l->batches, value, size);
@@ -104,8 +105,8 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
-                                                    cublasLtMatmulPreferenceAttributes_t name, const void *value,
-                                                    size_t size) {
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void *value, size_t size) {
   if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) memcpy((void *)p, value, size);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -177,10 +178,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
                               const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *d,
                               cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t bytes, cudaStream_t stream) {
-  work w = {*(product *)(void *)desc, *(layout *)(void *)la, *(layout *)(void *)lb, *(layout *)(void *)lc,
-            *(layout *)(void *)ld,    a,                     b,                     c,
-            d,                        workspace,             algo->data[0] ? 1000 : 0,
-            *(const float *)alpha,    *(const float *)beta};
+  work w = {*(product *)(void *)desc,
+            *(layout *)(void *)la,
+            *(layout *)(void *)lb,
+            *(layout *)(void *)lc,
+            *(layout *)(void *)ld,
+            a,
+            b,
+            c,
+            d,
+            workspace,
+            algo->data[0] ? 1000 : 0,
+            *(const float *)alpha,
+            *(const float *)beta};
   const uintptr_t all = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | (uintptr_t)workspace;
   cublasStatus_t s = check(&w.p, &w.a, &w.b, &w.c, &w.d);
   if (s != CUBLAS_STATUS_SUCCESS || !h) return s;

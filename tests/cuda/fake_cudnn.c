@@ -1,6 +1,7 @@
-/* A cuDNN for machines without a GPU: the backend calls that hone makes, on the fake driver's streams. A descriptor
- * is the list of what was set on it; a launch evaluates the graph element by element. Of its engines one is not
- * deterministic, one wants more workspace than there is, and one fails to build: none of them may be launched. */
+/* A cuDNN for machines without a GPU: the backend calls that hone makes, on the fake driver's streams. A
+ * descriptor is the list of what was set on it; a launch evaluates the graph element by element. Of its
+ * engines one is not deterministic, one wants more workspace than there is, and one fails to build: none of
+ * them may be launched. */
 #include "fake_library.h"
 
 #include <cudnn.h>
@@ -101,7 +102,8 @@ static const attribute *find(const descriptor *d, cudnnBackendAttributeName_t na
 }
 
 /* The value of an attribute, `otherwise` where it was not set. */
-#define VALUE(type, d, name, otherwise) (find(d, name) ? *(const type *)(const void *)find(d, name)->bytes : (otherwise))
+#define VALUE(type, d, name, otherwise)                                                                      \
+  (find(d, name) ? *(const type *)(const void *)find(d, name)->bytes : (otherwise))
 
 static const int64_t *list64(const descriptor *d, cudnnBackendAttributeName_t name) {
   static const int64_t none[RANK];
@@ -147,7 +149,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at) {
       (!find(d, CUDNN_ATTR_TENSOR_DIMENSIONS) || !find(d, CUDNN_ATTR_TENSOR_UNIQUE_ID) ||
        VALUE(int64_t, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0) >= MAX_UID))
     return fail(CUDNN_STATUS_BAD_PARAM, "a tensor");
-  if (d->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR && check_conv(d)) return CUDNN_STATUS_BAD_PARAM;
+  if (d->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR && check_conv(d))
+    return CUDNN_STATUS_BAD_PARAM;
   if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     const descriptor *config = link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (config->engine == RANDOM) abort(); /* it was asked for its notes for a reason */
@@ -166,13 +169,15 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const at, cudnnB
   *count = 1;
   switch (name) {
   case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-    const bool fallback = VALUE(cudnnBackendHeurMode_t, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_HEUR_MODE_A) == CUDNN_HEUR_MODE_FALLBACK;
+    const bool fallback = VALUE(cudnnBackendHeurMode_t, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_HEUR_MODE_A) ==
+                          CUDNN_HEUR_MODE_FALLBACK;
     const descriptor *graph = link_of(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     *count = fallback ? 0 : room < ENGINES ? room : ENGINES;
     for (int64_t i = 0; i < *count; i++) {
       descriptor *c = ((descriptor **)out)[i];
       c->engine = i;
-      cudnnBackendSetAttribute(c, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+      cudnnBackendSetAttribute(c, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                               &graph);
     }
     break;
   }
@@ -327,7 +332,8 @@ static void read_pointwise(const descriptor *d, const descriptor *pack, pointwis
   o->p[1] = VALUE(double, f, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0);
   o->p[2] = VALUE(double, f, CUDNN_ATTR_POINTWISE_ELU_ALPHA, 1);
   if (o->mode == CUDNN_POINTWISE_SWISH_FWD) o->p[2] = VALUE(double, f, CUDNN_ATTR_POINTWISE_SWISH_BETA, 1);
-  if (o->mode == CUDNN_POINTWISE_SOFTPLUS_FWD) o->p[2] = VALUE(double, f, CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1);
+  if (o->mode == CUDNN_POINTWISE_SOFTPLUS_FWD)
+    o->p[2] = VALUE(double, f, CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1);
 }
 
 static void read_root(const descriptor *d, const descriptor *pack, work *w) {
@@ -351,7 +357,8 @@ static void read_root(const descriptor *d, const descriptor *pack, work *w) {
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t at_plan,
                                   cudnnBackendDescriptor_t at_pack) {
   const descriptor *plan = at_plan, *pack = at_pack;
-  const descriptor *graph = link_of(link_of(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  const descriptor *graph =
+      link_of(link_of(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
   const attribute *ops = find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
   descriptor *const *op = (descriptor *const *)(const void *)ops->bytes;
   if (!h || !plan->final || !pack->final || ops->count > MAX_OPS || plan->engine < FIRST)
@@ -366,7 +373,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t at_p
   }
   if (plan->engine == SECOND)
     w->workspace = *(void *const *)(const void *)find(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->bytes;
-  cudnnStatus_t s = !good ? fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "a tensor is missing or misaligned")
+  cudnnStatus_t s = !good
+                        ? fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "a tensor is missing or misaligned")
                     : fakeCall((CUstream)h->stream, evaluate, w, sizeof *w) == CUDA_SUCCESS
                         ? CUDNN_STATUS_SUCCESS
                         : fail(CUDNN_STATUS_EXECUTION_FAILED, "the stream");

@@ -2,9 +2,9 @@
  *   native: what cuDNN has whole kernels for: convolution, residual, bias in the storage type, ReLU, in this
  *           order and each but the convolution optional (residual and ReLU only with a bias);
  *   fused:  any list of epilogues, in f32 and in its own order: cuDNN compiles a kernel for it.
- * Either can be folded: at stride 2 along rows, pairs of neighbouring pixels are one pixel of twice the channels at
- * stride 1, and the filter's columns are paired alike. Same products (and some with zeros), but half as many taps of
- * twice the length, which is what a first layer of few channels lacks. */
+ * Either can be folded: at stride 2 along rows, pairs of neighbouring pixels are one pixel of twice the
+ * channels at stride 1, and the filter's columns are paired alike. Same products (and some with zeros), but
+ * half as many taps of twice the length, which is what a first layer of few channels lacks. */
 #include <string.h>
 
 #include "backends/cuda/common/cudnn_step.h"
@@ -45,7 +45,8 @@ static hn_pixels dense(int64_t batch, int64_t channels, const int64_t size[3]) {
 
 static bool is_depthwise(const hn_conv_attr *a) { return a->groups > 1 && a->cin == 1 && a->cout == 1; }
 
-/* Columns of the filter in front of which a zero one stands, so that the first pair begins at an even pixel. */
+/* Columns of the filter in front of which a zero one stands, so that the first pair begins at an even pixel.
+ */
 static int64_t fold_shift(const hn_conv_attr *a) { return a->pad[2] % 2; }
 
 static bool fold(const hn_conv_attr *a, hn_cudnn_spec *p, hn_cudnn_tensor *x, hn_cudnn_tensor *w,
@@ -100,7 +101,8 @@ static bool describe_anchor(const hone_step *s, bool folded, hn_cudnn_step *c, h
     p->pad_before[k] = a->pad[i];
     p->pad_after[k] = even ? a->pad[i] : least > 0 ? least : 0;
     p->stride[k] = a->stride[i], p->dilation[k] = a->dilation[i];
-    if (p->pad_after[k] >= least + a->stride[i]) return hn_refuse(why, "the output does not reach the input's end");
+    if (p->pad_after[k] >= least + a->stride[i])
+      return hn_refuse(why, "the output does not reach the input's end");
   }
   const hn_pixels w = dense(y, depthwise ? 1 : a->groups > 1 ? a->cin : x, a->kernel);
   const int64_t one[3] = {1, 1, 1};

@@ -1,5 +1,6 @@
 /* A step as one graph of cuDNN, and the tactics made of it. What kind of step it is (convolution, product) is
- * described in files of their own; tensors of the graph, epilogues, plans and launches are the same for all. */
+ * described in files of their own; tensors of the graph, epilogues, plans and launches are the same for all.
+ */
 #ifndef HN_CUDA_COMMON_CUDNN_STEP_H
 #define HN_CUDA_COMMON_CUDNN_STEP_H
 
@@ -39,8 +40,8 @@ extern const hn_cudnn_kind hn_cudnn_conv_native, hn_cudnn_conv_fused, hn_cudnn_c
 
 /* Names the place of a tensor of the description. */
 void hn_cudnn_put(hn_cudnn_step *c, int32_t tensor, hn_cudnn_place place, uint32_t input);
-/* Adds a constant vector of one value a channel, with zeros in the channels' padding; a tensor like the output.
- * -1: too many. */
+/* Adds a constant vector of one value a channel, with zeros in the channels' padding; a tensor like the
+ * output. -1: too many. */
 int32_t hn_cudnn_add_vector(hn_cudnn_step *c, uint32_t input, hone_dtype dtype);
 int32_t hn_cudnn_add_like_output(hn_cudnn_step *c, const hone_step *s, uint32_t input);
 /* Whether the list can be done with `padding` behind the channels: vectors are constant, zeros stay zeros. */
@@ -53,9 +54,10 @@ int32_t hn_cudnn_plus(hn_cudnn_step *c, int32_t at, int32_t operand);
 /* ---------------------------------------------------------------- for tactics: a kind and a candidate */
 
 void hn_cudnn_pack(const hone_step *s, const hn_cudnn_kind *kind, const hn_cudnn_step *c, void *blob);
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate,
-                      hone_reason *why);
-double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate);
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
+                      uint32_t candidate, hone_reason *why);
+double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
+                     uint32_t candidate);
 hone_status hn_cudnn_need(const hone_step *s, const hn_cudnn_kind *kind, hone_tactic_need *n,
                           hone_error *error);
 hone_status hn_cudnn_prepack(const hone_step *s, const hn_cudnn_kind *kind, void *blob, hone_error *error);

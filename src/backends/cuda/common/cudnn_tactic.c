@@ -1,5 +1,5 @@
-/* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when the
- * step is prepared. */
+/* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when
+ * the step is prepared. */
 #include "backends/cuda/common/cudnn_step.h"
 #include "backends/cuda/common/library_step.h"
 #include "backends/cuda/dl_cudnn.h"
@@ -37,8 +37,8 @@ static hone_status ask(hn_cuda_queue *q, const hn_cudnn_spec *spec, const answer
   return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuDNN graph");
 }
 
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate,
-                      hone_reason *why) {
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
+                      uint32_t candidate, hone_reason *why) {
   hn_cudnn_step c;
   hone_error error = {.status = HONE_OK};
   const answer *a = NULL;
@@ -60,8 +60,7 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   const answer *a = NULL;
   void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
-  if (!kind->of(r->step, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  if (!kind->of(r->step, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   hone_status status = ask(q, &c.spec, &a, error);
   if (status) return status;
   if (!a->graph) {
@@ -85,8 +84,8 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint
 
 #else
 
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate,
-                      hone_reason *why) {
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
+                      uint32_t candidate, hone_reason *why) {
   (void)s, (void)m, (void)kind, (void)candidate;
   return hn_refuse(why, "hone was built without cuDNN's headers");
 }
@@ -100,7 +99,8 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint
 #endif
 
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
-double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind, uint32_t candidate) {
+double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
+                     uint32_t candidate) {
   return kind->seconds(s, m) * (1 + 0.02 * candidate);
 }
 

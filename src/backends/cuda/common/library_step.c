@@ -57,8 +57,8 @@ double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math) 
   return m->peak_flops > 0 ? m->peak_flops : 1e12;
 }
 
-/* Beside the roofs: what a kernel takes before and after its work, and its way along k, which is one after the
- * other (measured on one H200: 1.7 us, and 0.1 us for 64 elements of k). */
+/* Beside the roofs: what a kernel takes before and after its work, and its way along k, which is one after
+ * the other (measured on one H200: 1.7 us, and 0.1 us for 64 elements of k). */
 double hn_library_seconds(const hone_machine *machine, hone_dtype dtype, hone_math math, double m, double n,
                           double k, double bytes, double efficiency) {
   const double dram = machine->dram_bytes > 0 ? machine->dram_bytes : 1e12;

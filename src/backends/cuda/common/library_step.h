@@ -4,8 +4,8 @@
 
 #include <hone/plugin.h>
 
-/* The most workspace that an engine of a library may want for a step: four times what the step moves, between 2
- * and 32 MiB. (Partial sums of a product cut along k are as large as its output, in f32, for each cut.) */
+/* The most workspace that an engine of a library may want for a step: four times what the step moves, between
+ * 2 and 32 MiB. (Partial sums of a product cut along k are as large as its output, in f32, for each cut.) */
 size_t hn_library_workspace(const hone_step *s);
 
 /* Channels with their padding: up to the next 16 bytes. */
@@ -23,8 +23,8 @@ void hn_library_store(const hone_step_tensor *from, int64_t first, int64_t n, vo
 /* Rate at which operands of this type are multiplied, FLOP/s. */
 double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math);
 
-/* Seconds of a product of m x n x k, of `bytes` in memory, that reaches `efficiency` of the rate once there is
- * enough of it. */
+/* Seconds of a product of m x n x k, of `bytes` in memory, that reaches `efficiency` of the rate once there
+ * is enough of it. */
 double hn_library_seconds(const hone_machine *machine, hone_dtype dtype, hone_math math, double m, double n,
                           double k, double bytes, double efficiency);
 

@@ -159,7 +159,8 @@ static bool matmul_anchor(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   p->k = a->dim[a->rank - 1];
   p->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
   p->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
-  if ((b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0]) != p->k) return hn_refuse(why, "inner dimensions differ");
+  if ((b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0]) != p->k)
+    return hn_refuse(why, "inner dimensions differ");
   if (!batches_of(a, b, p->m * p->k, p->k * p->n, &x, why)) return false;
   /* One B for all: the rows of all matrices of A are rows of one product. */
   if (x.n == 1 && x.b[0] == 0 && x.a[0] == p->m * p->k) p->m *= x.size[0], x.n = 0;
@@ -235,8 +236,8 @@ bool hn_lt_conv_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
   const int64_t vector = 16 / (int64_t)hone_dtype_size(p->dtype);
   if (a.x.view.pixel < x || a.y.view.pixel < y || a.x.view.pixel % vector || a.y.view.pixel % vector)
     return hn_refuse(why, "pixels do not lie at multiples of 16 bytes");
-  const bool whole = a.x.batch == 1 || (a.x.view.batch == pixels * a.x.view.pixel &&
-                                        a.y.view.batch == pixels * a.y.view.pixel);
+  const bool whole = a.x.batch == 1 ||
+                     (a.x.view.batch == pixels * a.x.view.pixel && a.y.view.batch == pixels * a.y.view.pixel);
   p->m = whole ? a.x.batch * pixels : pixels;
   p->batches = whole ? 1 : a.x.batch;
   p->n = a.y.channels, p->k = a.x.channels;

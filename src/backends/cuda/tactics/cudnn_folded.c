@@ -1,4 +1,5 @@
-/* Conv of few channels at stride 2 with pairs of pixels folded into channels: the engine that cuDNN's heuristics put first. */
+/* Conv of few channels at stride 2 with pairs of pixels folded into channels: the engine that cuDNN's
+ * heuristics put first. */
 #include "backends/cuda/common/cudnn_step.h"
 
 HN_CUDNN_TACTIC(cudnn_folded, "Conv", hn_cudnn_conv_folded, 0);
