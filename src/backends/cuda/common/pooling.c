@@ -81,6 +81,11 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, hn_cuda_pooling kind, ho
   hone_status status = HONE_OK;
   if (width == 1 && y->layout == HONE_LAYOUT_CHANNELS_LAST && y->channel_pitch > y->dim[1])
     status = hn_cuda_zero(q, r->out[0], (size_t)hone_desc_bytes(y), error);
+  if (!status && hn_cuda_gives(s, 1)) {
+    const hone_tensor_desc *d = &s->output[1].desc;
+    if (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch > d->dim[1])
+      status = hn_cuda_zero(q, r->out[1], (size_t)hone_desc_bytes(d), error);
+  }
   hn_pool_args a = {.x = r->in[0], .y = r->out[0], .index = hn_cuda_gives(s, 1) ? r->out[1] : NULL};
   a.channels = (i32)w.x.c, a.c = hn_cuda_divisor((uint32_t)(c > 0 ? c : 1));
   a.x_n = w.x.n_step, a.x_c = w.x.c_step, a.y_n = w.y.n_step, a.y_c = w.y.c_step;

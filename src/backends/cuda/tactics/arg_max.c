@@ -1,0 +1,3 @@
+#include "backends/cuda/common/arg.h"
+
+HN_CUDA_ARG(arg_max, "ArgMax", true);
