@@ -65,7 +65,11 @@ static bool finish(const hone_step *s, hn_product *p, hone_reason *why) {
         (p->store == 8 || p->out_type == HONE_DTYPE_F32))
       break;
   p->flops = 2.0 * (double)batches * g->m * g->n * g->k;
-  p->bytes = s->cost.bytes > 0 ? s->cost.bytes : 0;
+  /* Weights count as they are packed. */
+  double b_bytes = (double)g->n * g->k * (double)hone_dtype_size(p->a_type);
+  for (uint32_t i = 0; i < g->n_batch; i++) b_bytes *= g->b_batch[i] ? g->batch[i] : 1;
+  p->bytes = (double)hone_desc_bytes(&s->input[0].desc) + (double)hone_desc_bytes(&s->output[0].desc) +
+             b_bytes + hn_cuda_epilogue_bytes(s);
   return true;
 }
 

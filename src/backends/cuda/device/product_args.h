@@ -1,7 +1,7 @@
 /* Arguments of the product kernels (product_mma.cu, product_simt.cu): out = epilogue(alpha A B + beta C).
  *
- * Rows of A are output pixels or rows of a matrix; K runs over taps and, within a tap, over channels. Distances
- * are in elements; a chunk is 16 bytes. */
+ * Rows of A are output pixels or rows of a matrix; K runs over taps and, within a tap, over channels.
+ * Distances are in elements; a chunk is 16 bytes. */
 #ifndef HN_CUDA_PRODUCT_ARGS_H
 #define HN_CUDA_PRODUCT_ARGS_H
 
@@ -13,10 +13,11 @@ enum { HN_PRODUCT_BATCH = 6 };
 typedef struct hn_product_args {
   const void *a, *b, *c;
   void *out;
-  void *work; /* where splits meet through memory: a counter a tile, then [tile][split][rows][columns] f32 sums */
+  void *work; /* where splits meet through memory: a counter a tile, then [tile][split][rows][columns] f32
+                 sums */
   hn_epilogue_args epilogue;
-  u32 m, n, k;  /* of one product; k counts the channels that fill a tap's last chunk, too */
-  u32 k_chunks; /* k in chunks, rounded up */
+  u32 m, n, k;                 /* of one product; k counts the channels that fill a tap's last chunk, too */
+  u32 k_chunks;                /* k in chunks, rounded up */
   u32 tiles_m, tiles_n, tiles; /* tiles: those of all products */
   u32 splits, split_tiles;     /* K tiles of a split */
   float alpha, beta;
@@ -25,8 +26,8 @@ typedef struct hn_product_args {
   i32 in_z, in_y, in_x;
   i32 stride_z, stride_y, stride_x, pad_z, pad_y, pad_x, dilation_z, dilation_y, dilation_x;
   i32 kernel_z, kernel_y, kernel_x;
-  u32 tap;          /* elements of K that a tap has */
-  u32 step_c;       /* eight chunks of K in whole taps (step_y rows of the kernel, step_x taps) and chunks */
+  u32 tap;    /* elements of K that a tap has */
+  u32 step_c; /* eight chunks of K in whole taps (step_y rows of the kernel, step_x taps) and chunks */
   i32 step_y, step_x;
   i64 image, pixel; /* distances in A; a matrix has one pixel a row */
   i64 a_col;        /* from one element of K to the next */
