@@ -4,8 +4,8 @@
  * A tactic's `run` finds its queue in run->pool (hn_cuda_queue_of). It is called
  *   - once at plan time on a dry queue, from any of several threads and with made-up addresses: every kernel
  *     is compiled and every library plan is built, nothing is launched;
- *   - for a context's first run, and once more while the launches are captured into a CUDA graph; the graph is
- *     what runs from then on. So run may be as slow as it likes, but must be deterministic, must not
+ *   - for a context's first run, and once more while the launches are captured into a CUDA graph; the graph
+ * is what runs from then on. So run may be as slow as it likes, but must be deterministic, must not
  *     synchronise, allocate device memory or read device memory, and what it launches must depend on nothing
  *     but its arguments.
  * in[], out[], blob and workspace are device addresses (256-byte aligned, views at least element-aligned);
@@ -13,8 +13,8 @@
  *
  * Tensors that tactics see on this device:
  *   - activations are f32, f16 or bf16 (the plan's storage type) or the model's own type where it is not f32;
- *   - channels-last tensors have a channel pitch of a multiple of 16 bytes. Elements from C up to the pitch are
- *     zeros: whoever writes the tensor writes them, so whoever reads it may read whole vectors;
+ *   - channels-last tensors have a channel pitch of a multiple of 16 bytes. Elements from C up to the pitch
+ * are zeros: whoever writes the tensor writes them, so whoever reads it may read whole vectors;
  *   - constants are f32 (or the model's own type) and dense; tactics pack what they want in another form. */
 #ifndef HN_BACKENDS_CUDA_CUDA_H
 #define HN_BACKENDS_CUDA_CUDA_H
@@ -38,21 +38,21 @@ typedef struct hn_cuda_shape {
   uint32_t threads; /* of a block */
   uint32_t shared;  /* dynamic shared memory of a block in bytes, up to machine->shared_bytes */
   uint32_t cluster; /* blocks of a cluster, along x; 0: no clusters (they need arch 90) */
-  /* The kernel calls HN_GRID_WAIT before it reads what other kernels write and before it writes anything: then it
-   * may be launched while the kernel before it still runs (arch 90; elsewhere ignored), and what it does up to
-   * there (indices, barriers, weights) costs nothing. */
+  /* The kernel calls HN_GRID_WAIT before it reads what other kernels write and before it writes anything:
+   * then it may be launched while the kernel before it still runs (arch 90; elsewhere ignored), and what it
+   * does up to there (indices, barriers, weights) costs nothing. */
   bool overlap;
 } hn_cuda_shape;
 
-/* Launches kernel `k` with `args`, a struct of `size` bytes that is copied (at most 4096; alignment up to 64 is
- * kept, as tensor maps want). Fails with the compiler's message when the text does not compile. */
+/* Launches kernel `k` with `args`, a struct of `size` bytes that is copied (at most 4096; alignment up to 64
+ * is kept, as tensor maps want). Fails with the compiler's message when the text does not compile. */
 hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_cuda_shape *shape,
                            const void *args, size_t size, hone_error *error);
 /* Sets bytes of device memory to zero, in order. */
 hone_status hn_cuda_zero(hn_cuda_queue *q, void *at, size_t bytes, hone_error *error);
 
-bool hn_cuda_dry(const hn_cuda_queue *q);                 /* plan time: prepare, launch nothing */
-void *hn_cuda_stream(const hn_cuda_queue *q);             /* CUstream, for libraries */
+bool hn_cuda_dry(const hn_cuda_queue *q);     /* plan time: prepare, launch nothing */
+void *hn_cuda_stream(const hn_cuda_queue *q); /* CUstream, for libraries */
 const hone_machine *hn_cuda_machine(const hn_cuda_queue *q);
 
 /* Things made once per device and kept until it is closed (library handles and plans), by key. find returns

@@ -37,8 +37,7 @@ const hn_dl_cublaslt *hn_dl_cublaslt_get(hone_error *error) {
 
 hone_status hn_cublaslt_fail(const hn_dl_cublaslt *api, cublasStatus_t status, const char *what,
                              hone_error *error) {
-  const hone_status as =
-      status == CUBLAS_STATUS_NOT_SUPPORTED ? HONE_ERROR_UNSUPPORTED : HONE_ERROR_DEVICE;
+  const hone_status as = status == CUBLAS_STATUS_NOT_SUPPORTED ? HONE_ERROR_UNSUPPORTED : HONE_ERROR_DEVICE;
   return hn_fail(error, as, "cuBLASLt: %s: %s", what, api->cublasLtGetStatusString(status));
 }
 

@@ -33,8 +33,8 @@ typedef struct hn_dl_cublaslt {
   HN_CUBLASLT_SYMBOLS(HN_DL_FIELD)
 } hn_dl_cublaslt;
 
-/* The table, NULL with the reason where the library, or a call in it, is missing. From any thread; opened once
- * and never closed. */
+/* The table, NULL with the reason where the library, or a call in it, is missing. From any thread; opened
+ * once and never closed. */
 const hn_dl_cublaslt *hn_dl_cublaslt_get(hone_error *error);
 
 /* Fails with cuBLASLt's own words. */

@@ -1,4 +1,5 @@
-/* cuDNN, opened when first wanted. Without its headers at build time HN_HAVE_CUDNN is 0, and there is none. */
+/* cuDNN, opened when first wanted. Without its headers at build time HN_HAVE_CUDNN is 0, and there is none.
+ */
 #ifndef HN_BACKENDS_CUDA_DL_CUDNN_H
 #define HN_BACKENDS_CUDA_DL_CUDNN_H
 
@@ -29,8 +30,8 @@ typedef struct hn_dl_cudnn {
   HN_CUDNN_SYMBOLS(HN_DL_FIELD)
 } hn_dl_cudnn;
 
-/* The table, NULL with the reason where the library, or a call in it, is missing. From any thread; opened once
- * and never closed. */
+/* The table, NULL with the reason where the library, or a call in it, is missing. From any thread; opened
+ * once and never closed. */
 const hn_dl_cudnn *hn_dl_cudnn_get(hone_error *error);
 
 /* Fails with cuDNN's own words for the last thing that went wrong in this thread. */

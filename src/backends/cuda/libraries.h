@@ -18,8 +18,8 @@ void hn_cuda_withdraw(const hn_cuda_queue *dry);
  * depends on the library and on the device. */
 hn_cuda_queue *hn_cuda_queue_for(const hone_machine *machine, hone_reason *why);
 
-/* A handle of cuDNN on the queue's stream, for one thread until it is put back. Only dry queues make new ones:
- * a handle allocates, which must not happen within a capture. */
+/* A handle of cuDNN on the queue's stream, for one thread until it is put back. Only dry queues make new
+ * ones: a handle allocates, which must not happen within a capture. */
 hone_status hn_cuda_cudnn_take(hn_cuda_queue *q, void **handle, hone_error *error);
 void hn_cuda_cudnn_put(hn_cuda_queue *q, void *handle);
 /* The device's handle of cuBLASLt, which all threads share. */

@@ -18,7 +18,7 @@ typedef struct hn_cuda_modules {
   pthread_mutex_t lock;
   pthread_cond_t built;
   HN_VEC(hn_cuda_module *) all;
-  char folder[1024];         /* of cubins; "": none are kept */
+  char folder[1024];                 /* of cubins; "": none are kept */
   _Atomic uint64_t compiled, loaded; /* by NVRTC; from the folder */
 } hn_cuda_modules;
 
