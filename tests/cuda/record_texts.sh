@@ -4,9 +4,12 @@
 build=$1 folder=$2
 rm -rf "$folder" && mkdir -p "$folder"
 "$build/check_tactics" tests/tactics/cases.txt --device cuda >"$folder.log" 2>&1
-for network in resnet50 mobilenetv2 yolov3 bert_base; do
-  for precision in f32 tf32 fp16 bf16; do
-    "$build/hone" run zoo:$network --device cuda --precision $precision >>"$folder.log" 2>&1
-  done
+for network in resnet50 mobilenetv2; do
+  "$build/hone" run zoo:$network --device cuda --precision fp16 >>"$folder.log" 2>&1
+done
+for precision in f32 tf32 fp16 bf16; do
+  "$build/check_networks" mobilenetv2 0.35 48 $precision >>"$folder.log" 2>&1
+  "$build/check_networks" yolov3 0.125 64 $precision >>"$folder.log" 2>&1
+  "$build/check_networks" bert_base 0.17 12 $precision >>"$folder.log" 2>&1
 done
 [ "$(ls "$folder" | wc -l)" -gt 20 ]

@@ -14,7 +14,8 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_fake(fakecuda fake_cuda.c fake_queue.c fake_memory.c fake_fail.c fibers.c collectives.c)
   hone_fake(fakenvrtc fake_nvrtc.c fake_fail.c)
   set(HONE_EMULATED HONE_LIBCUDA=${CMAKE_BINARY_DIR}/tests/libfakecuda.so
-    HONE_LIBNVRTC=${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so HONE_KERNEL_CACHE=off)
+    HONE_LIBNVRTC=${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so HONE_KERNEL_CACHE=off
+    HONE_LIBCUPTI=none HONE_LIBNVML=none) # they need a GPU that is one
   # cuDNN and cuBLASLt on the fake driver; without them no library is found, whatever this machine has.
   foreach(library CUDNN CUBLASLT)
     string(TOLOWER ${library} file)
@@ -69,4 +70,22 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_portable(test_driver)
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
   hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda)
+
+  # Cases, ONNX's own tests and whole networks on the emulated GPU.
+  hone_emulated(check_tactics_cuda check_tactics tests/tactics/cases.txt --device cuda --tactic -cu*)
+  hone_test_tool(check_networks check_networks.c)
+  foreach(precision f32 tf32 fp16 bf16)
+    hone_emulated(network_resnet50_${precision} check_networks resnet50 0.25 32 ${precision})
+    hone_emulated(network_mobilenetv2_${precision} check_networks mobilenetv2 0.35 48 ${precision})
+    hone_emulated(network_yolov3_${precision} check_networks yolov3 0.125 64 ${precision} --batch 1)
+    hone_emulated(network_bert_base_${precision} check_networks bert_base 0.17 12 ${precision} --on-host 3)
+    foreach(network resnet50 mobilenetv2 yolov3 bert_base)
+      set_property(TEST network_${network}_${precision} APPEND PROPERTY ENVIRONMENT HONE_TACTICS=-cudnn*,-cublaslt*)
+    endforeach()
+  endforeach()
+  set(suites /usr/share/libonnx-testdata/data)
+  if(EXISTS ${suites})
+    hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 700 --quiet
+      ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
+  endif()
 endif()

@@ -261,8 +261,10 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
 
 static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
   if (!r->tactic) return true;
-  const size_t n = strcspn(r->tactic, "*");
-  return r->tactic[n] ? !strncmp(t->name, r->tactic, n) : !strcmp(t->name, r->tactic);
+  const bool without = *r->tactic == '-';
+  const char *name = r->tactic + without;
+  const size_t n = strcspn(name, "*");
+  return (name[n] ? !strncmp(t->name, name, n) : !strcmp(t->name, name)) != without;
 }
 
 /* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them. */

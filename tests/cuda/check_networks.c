@@ -1,0 +1,163 @@
+/* check_networks: a whole network of the zoo on a GPU (an emulated one will do) against the CPU.
+ *
+ * usage: check_networks NETWORK WIDTH SIZE PRECISION [--batch N] [--on-host N]
+ * At most N (0) steps may be on the host. Two threads run a context each, again and again with inputs that change, so
+ * that captured segments, lanes and copies that forget to wait for something show as wrong values. */
+#include "api/api.h"
+#include "base/mem.h"
+
+#include <hone/data.h>
+#include <hone/hone.h>
+#include <hone/session.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SETS = 3, THREADS = 2, ROUNDS = 5, MOST = 8 };
+
+typedef struct values {
+  hone_data in[MOST];
+  hone_tensor out[MOST];
+} values;
+
+typedef struct network {
+  hone_plan *plan;
+  double tolerance;
+  uint32_t inputs, outputs;
+  values set[SETS];
+} network;
+
+static int give_up(const hone_error *e) {
+  printf("FAIL: %s%s%s\n", e->what, *e->where ? ", " : "", e->where);
+  return 1;
+}
+
+static hone_status run(const network *n, hone_context *c, const values *v, hone_error *error) {
+  const hone_tensor *in[MOST];
+  for (uint32_t i = 0; i < n->inputs; i++) in[i] = &v->in[i].tensor;
+  return hone_context_run(c, in, NULL, error);
+}
+
+/* Largest difference relative to the output's range. */
+static double difference(const hone_tensor *got, const hone_tensor *want) {
+  const int64_t n = hone_desc_count(&want->desc);
+  const float *g = got->data, *w = want->data;
+  double range = 0, most = 0;
+  for (int64_t i = 0; i < n; i++) range = fmax(range, fabs((double)w[i]));
+  for (int64_t i = 0; i < n; i++) {
+    const double d = fabs((double)g[i] - (double)w[i]);
+    if (!(d <= most)) most = isnan(d) ? INFINITY : d;
+  }
+  return most / range;
+}
+
+static void *run_context(void *arg) {
+  const network *n = arg;
+  hone_context *c = NULL;
+  hone_error error = {0};
+  hone_status s = hone_context_create(n->plan, &c, &error);
+  for (int round = 0; round < ROUNDS && !s; round++) {
+    const values *v = &n->set[round % SETS];
+    s = run(n, c, v, &error);
+    for (uint32_t i = 0; i < n->outputs && !s; i++) {
+      const double d = difference(hone_context_output(c, i), &v->out[i]);
+      if (d <= n->tolerance) continue;
+      printf("FAIL: run %d, output %u: differs by %.3g of its range, tolerance %.3g\n", round, i, d, n->tolerance);
+      hone_context_destroy(c);
+      return NULL;
+    }
+  }
+  if (s) give_up(&error);
+  hone_context_destroy(c);
+  return s ? NULL : arg;
+}
+
+/* Inputs and what the CPU makes of them. */
+static hone_status make_values(network *n, hone_plan *cpu, hone_error *error) {
+  hone_context *c = NULL;
+  n->inputs = hone_plan_inputs(cpu), n->outputs = hone_plan_outputs(cpu);
+  hone_status s = n->inputs > MOST || n->outputs > MOST ? HONE_ERROR_INTERNAL : HONE_OK;
+  if (!s) s = hone_context_create(cpu, &c, error);
+  for (int k = 0; k < SETS && !s; k++) {
+    values *v = &n->set[k];
+    for (uint32_t i = 0; i < n->inputs && !s; i++)
+      s = hone_data_random(hone_plan_input_name(cpu, i), hone_plan_input_desc(cpu, i), 100, (uint64_t)k + 1,
+                           &v->in[i], error);
+    if (!s) s = run(n, c, v, error);
+    for (uint32_t i = 0; i < n->outputs && !s; i++) {
+      v->out[i] = *hone_context_output(c, i);
+      const size_t bytes = (size_t)hone_desc_bytes(&v->out[i].desc);
+      v->out[i].data = memcpy(hn_aligned(64, bytes), v->out[i].data, bytes);
+    }
+  }
+  hone_context_destroy(c);
+  return s;
+}
+
+static int count_host_steps(const hone_plan *plan) {
+  const hn_plan *p = hn_api_plan(plan);
+  int n = 0;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    if (s->kind != HN_STEP_REF && s->kind != HN_STEP_CONTROL) continue;
+    printf("on the host: step %s (%s) %s\n", s->desc.name, s->desc.anchor, s->refused);
+    n++;
+  }
+  return n;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 5) {
+    fprintf(stderr, "usage: check_networks NETWORK WIDTH SIZE PRECISION [--batch N] [--on-host N]\n");
+    return 2;
+  }
+  static network n;
+  const char *precision = argv[4];
+  int64_t batch = 2, on_host = 0;
+  for (int i = 5; i + 1 < argc; i += 2) *(strcmp(argv[i], "--batch") ? &on_host : &batch) = atoll(argv[i + 1]);
+  const hone_zoo_options zoo = {.batch = batch, .width = atof(argv[2]), .size = atoll(argv[3]), .seed = 1};
+  hone_model *model = NULL;
+  hone_engine *engine[2] = {NULL};
+  hone_plan *cpu = NULL;
+  hone_error error = {0};
+  hone_status s = hone_engine_create(&(hone_engine_options){.device = "cuda", .threads = 2, .tuning = "off"},
+                                     &engine[1], &error);
+  if (s == HONE_ERROR_MISSING) {
+    printf("SKIP: %s\n", error.what);
+    return 0;
+  }
+  if (!s) s = hone_engine_create(&(hone_engine_options){.threads = 2, .tuning = "off"}, &engine[0], &error);
+  if (!s) s = hone_zoo_build(argv[1], &zoo, &model, &error);
+  if (!s) s = hone_plan_create(engine[0], model, &(hone_plan_options){.level = -1}, &cpu, &error);
+  if (!s) s = make_values(&n, cpu, &error);
+  if (!s)
+    s = hone_plan_create(engine[1], model, &(hone_plan_options){.level = -1, .precision = precision}, &n.plan,
+                         &error);
+  if (s) return give_up(&error);
+  n.tolerance = !strcmp(precision, "f32") ? 1e-4 : !strcmp(precision, "bf16") ? 1.0 / 32 : 1.0 / 256;
+  pthread_t thread[THREADS];
+  const int host = count_host_steps(n.plan);
+  int good = host <= on_host;
+  for (int i = 0; i < THREADS; i++)
+    if (pthread_create(&thread[i], NULL, run_context, &n)) return 6;
+  for (int i = 0; i < THREADS; i++) {
+    void *result = NULL;
+    pthread_join(thread[i], &result);
+    good &= result != NULL;
+  }
+  for (int k = 0; k < SETS; k++) {
+    for (uint32_t i = 0; i < n.inputs; i++) hone_data_free(&n.set[k].in[i]);
+    for (uint32_t i = 0; i < n.outputs; i++) hn_free(n.set[k].out[i].data);
+  }
+  printf("%s %s: %u steps, %d of them on the host, %s\n", argv[1], precision, hone_plan_steps(n.plan), host,
+         good ? "good" : "FAIL");
+  hone_plan_destroy(cpu);
+  hone_plan_destroy(n.plan);
+  hone_engine_destroy(engine[0]);
+  hone_engine_destroy(engine[1]);
+  hone_model_release(model);
+  return !good;
+}
