@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
     s = hone_plan_create(engine[1], model, &(hone_plan_options){.level = -1, .precision = precision}, &n.plan,
                          &error);
   if (s) return give_up(&error);
-  n.tolerance = !strcmp(precision, "f32") ? 1e-4 : !strcmp(precision, "bf16") ? 1.0 / 32 : 1.0 / 256;
+  n.tolerance = !strcmp(precision, "f32") ? 1e-4 : !strcmp(precision, "bf16") ? 1.0 / 32 : !strcmp(precision, "fp16") ? 1.0 / 128 : 1.0 / 256;
   pthread_t thread[THREADS];
   const int host = count_host_steps(n.plan);
   int good = host <= on_host;

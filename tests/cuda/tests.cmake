@@ -72,7 +72,10 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda)
 
   # Cases, ONNX's own tests and whole networks on the emulated GPU.
-  hone_emulated(check_tactics_cuda check_tactics tests/tactics/cases.txt --device cuda --tactic -cu*)
+  set(check check_tactics tests/tactics/cases.txt --device cuda --tactic) # in parts, as hundreds of texts are compiled
+  hone_emulated(check_tactics_cuda_conv ${check} conv*)
+  hone_emulated(check_tactics_cuda_products ${check} gemm*,matmul*)
+  hone_emulated(check_tactics_cuda_others ${check} -cu*,-conv*,-gemm*,-matmul*)
   hone_test_tool(check_networks check_networks.c)
   foreach(precision f32 tf32 fp16 bf16)
     hone_emulated(network_resnet50_${precision} check_networks resnet50 0.25 32 ${precision})

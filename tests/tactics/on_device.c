@@ -259,12 +259,16 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   drop(r, &blob), drop(r, &workspace);
 }
 
+/* As HONE_TACTICS: names or beginnings with a star, a minus leaves out; the last that fits decides. */
 static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
-  if (!r->tactic) return true;
-  const bool without = *r->tactic == '-';
-  const char *name = r->tactic + without;
-  const size_t n = strcspn(name, "*");
-  return (name[n] ? !strncmp(t->name, name, n) : !strcmp(t->name, name)) != without;
+  bool wanted = !r->tactic || *r->tactic == '-';
+  for (const char *p = r->tactic; p && *p; p += strcspn(p, ","), p += *p == ',') {
+    const bool without = *p == '-';
+    const char *name = p + without;
+    const size_t n = strcspn(name, "*,");
+    if (!strncmp(t->name, name, n) && (name[n] == '*' || !t->name[n])) wanted = !without;
+  }
+  return wanted;
 }
 
 /* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them. */

@@ -34,8 +34,8 @@ void set_layout(hone_tensor_desc *d, char layout, bool output);
 int64_t offset_of(const hone_tensor_desc *d, int64_t i);
 void copy_in(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data);
 
-/* Every case through every tactic of the device's backend; tactic: only those of this name (or beginning, with a
- * star; a minus in front: all others). 0: all agreed; 1: some did not; prints SKIP and returns 0 where there is no such device. */
+/* Every case through every tactic of the device's backend; tactic: which, as HONE_TACTICS
+ * says it. 0: all agreed; 1: some did not; prints SKIP and returns 0 where there is no such device. */
 int check_on_device(const char *device, FILE *cases, const char *filter, const char *tactic, bool verbose);
 
 #endif
