@@ -138,9 +138,18 @@ static double clusters_held(const hone_machine *m, uint32_t n) {
   return (n <= 2 ? blocks : n == 4 ? blocks * 0.75 : blocks * 0.6) / n;
 }
 
+/* Bytes of the input between the taps of a stride: nobody reads them. */
+static double unread(const hone_step *s, const problem *q) {
+  const hn_product_args *g = &q->p.args;
+  double read = 1;
+  if (g->kernel_x < g->stride_x) read *= (double)g->kernel_x / g->stride_x;
+  if (g->kernel_y < g->stride_y) read *= (double)g->kernel_y / g->stride_y;
+  return (1 - read) * (double)hone_desc_bytes(&s->input[0].desc);
+}
+
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
- * block of K takes at least 0.16 us where nothing overlaps it, results leave at 70 ps each, and 1.5 us pass
- * before and after the products. */
+ * block of K takes its time where nothing overlaps it, results leave at 70 ps each, and 0.9 us pass before
+ * and after the products. */
 static double seconds(const hone_step *s, const problem *q, const hone_machine *m, const hn_wgmma_tile *t,
                       uint32_t splits) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
@@ -150,25 +159,26 @@ static double seconds(const hone_step *s, const problem *q, const hone_machine *
                block_bytes = (rows + t->bn) * 128;
   const bool staged = staged_entry(s, q, t) >= 0;
   double leave = rows * t->bn * (staged ? 1.2 : 0.8) * 70e-12, time;
-  if (q->mode == A_GATHER) leave += q->k_blocks * rows * 8 * 0.12e-9; /* addresses */
+  /* Addresses, worked out by 128 threads. */
+  if (q->mode == A_GATHER) leave += q->k_blocks * max_of(rows, 128) * 8 * 0.24e-9;
+  const double least = q->mode == A_IM2COL ? 0.185e-6 : 0.125e-6; /* a block of K that nothing overlaps */
   if (t->split) {
     const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
     const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
     const double block =
-        max_of(0.16e-6, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
-    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 +
-                    (splits > 1 ? 0.7e-6 + 0.2e-6 * splits : 0));
+        max_of(least, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
+    const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
+    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
   } else {
     const double each = (double)((q->tiles + (int64_t)sms - 1) / (int64_t)sms);
     /* All multipliers at once draw so much power that clocks fall to two thirds. */
     const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
     double block = max_of(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
-    if (each <= 1) block = max_of(block, 0.16e-6);
+    if (each <= 1) block = max_of(block, least);
     time = each * (block * q->k_blocks + leave);
     if (each <= 1) time += leave * 0.6;
   }
-  const double bytes = q->p.bytes + hn_cuda_epilogue_bytes(s);
-  return max_of(time, bytes / (0.80 * dram)) + 1.5e-6 + m->launch_s;
+  return max_of(time, (q->p.bytes - unread(s, q)) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
@@ -209,7 +219,7 @@ hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wg
   return HONE_OK;
 }
 
-static float weight(const hone_step *s, int64_t i) {
+float hn_wgmma_weight(const hone_step *s, int64_t i) {
   const char *w = s->input[1].constant;
   uint16_t h;
   float f;
@@ -218,25 +228,25 @@ static float weight(const hone_step *s, int64_t i) {
   return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }
 
-/* [block of K][n / 8] tiles of 8 columns x 128 bytes of K, as the copy engine would have swizzled them: the
- * 16 bytes number c of row r stand at c ^ r. */
+void hn_wgmma_put(void *blob, uint32_t n16, uint32_t n, uint32_t k, hone_dtype type, float w) {
+  const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
+  const uint32_t in = k % BLOCK;
+  const size_t tile = (size_t)(k / BLOCK) * (n16 / 8) + n / 8;
+  memcpy((char *)blob + tile * 1024 + n % 8 * 128 + ((in / 8 ^ n % 8) << 4) + in % 8 * 2, &h, 2);
+}
+
 hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, void *blob,
                              hone_error *error) {
   problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_product_args *g = &q.p.args;
-  const bool f16 = q.p.a_type == HONE_DTYPE_F16;
   memset(blob, 0, blob_bytes(&q));
   for (uint32_t n = 0; n < g->n; n++)
     for (uint32_t tap = 0; tap < q.taps; tap++)
       for (uint32_t c = 0; c < g->channels; c++) {
-        const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
-        const uint16_t h = f16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
-        const uint32_t k = (tap * q.units + c / q.unit) * q.unit + c % q.unit, in = k % BLOCK;
-        const size_t at = ((size_t)(k / BLOCK) * (q.n16 / 8) + n / 8) * 1024 + n % 8 * 128 +
-                          ((in / 8 ^ n % 8) << 4) + in % 8 * 2;
-        memcpy((char *)blob + at, &h, 2);
+        const float w = g->alpha * hn_wgmma_weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
+        hn_wgmma_put(blob, q.n16, n, (tap * q.units + c / q.unit) * q.unit + c % q.unit, q.p.a_type, w);
       }
   return HONE_OK;
 }
