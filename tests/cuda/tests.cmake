@@ -51,6 +51,17 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
     hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --tactic cu*)
   endif()
+  if(HONE_CUPTI_INCLUDE)
+    hone_fake(fakecupti fake_cupti.c)
+    target_include_directories(fakecupti PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    hone_test(test_trace test_trace.c)
+    add_dependencies(test_trace fakecuda fakenvrtc fakecupti)
+    target_compile_options(test_trace PRIVATE ${HONE_CUDA_OPTIONS})
+    target_compile_definitions(test_trace PRIVATE FAKE_CUPTI="${CMAKE_BINARY_DIR}/tests/libfakecupti.so")
+    set_property(TEST test_trace APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED}
+      HONE_LIBCUPTI=${CMAKE_BINARY_DIR}/tests/libfakecupti.so)
+  endif()
+
   # Profiles, demos and the time of copies on a GPU, with small networks.
   hone_emulated(profile_on_gpu sh ${HONE_TEST_FOLDER}/profile.sh ${CMAKE_BINARY_DIR}/hone zoo:many_inputs)
   hone_emulated(demo_merged_copies ${CMAKE_BINARY_DIR}/hone demo merged-copies --device cuda -n 3)
