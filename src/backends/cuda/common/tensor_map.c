@@ -17,34 +17,21 @@ static CUtensorMapSwizzle swizzle_of(uint32_t bytes) {
                        : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
-hone_status hn_cuda_map_box(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
-                            const hn_cuda_box *b, hone_error *error) {
+hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                               uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                               uint32_t box_rows, hone_error *error) {
   hn_device *d = hn_cuda_device(q);
   if (hn_cuda_dry(q)) return HONE_OK;
   if (!d->cu.cuTensorMapEncodeTiled)
     return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
-  cuuint64_t dim[5], stride[4];
-  cuuint32_t box[5];
-  const cuuint32_t step[5] = {1, 1, 1, 1, 1};
-  for (uint32_t i = 0; i < b->rank; i++) dim[i] = b->dim[i], box[i] = b->box[i];
-  for (uint32_t i = 0; i + 1 < b->rank; i++) stride[i] = (cuuint64_t)b->pitch[i] * 2;
+  const cuuint64_t dim[2] = {columns, rows}, stride[1] = {(cuuint64_t)pitch * 2};
+  const cuuint32_t box[2] = {box_columns, box_rows}, step[2] = {1, 1};
   CUtensorMap it;
-  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), b->rank, (void *)(uintptr_t)at,
-                         dim, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(b->swizzle),
+  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 2, (void *)(uintptr_t)at, dim,
+                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(box_columns * 2),
                          CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   memcpy(map, &it, sizeof it);
   return st;
-}
-
-hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
-                               uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
-                               uint32_t box_rows, hone_error *error) {
-  const hn_cuda_box b = {.rank = 2,
-                         .dim = {columns, rows},
-                         .pitch = {pitch},
-                         .box = {box_columns, box_rows},
-                         .swizzle = box_columns * 2};
-  return hn_cuda_map_box(q, map, type, at, &b, error);
 }
 
 hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,

@@ -11,17 +11,6 @@ hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype t
                                uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
                                uint32_t box_rows, hone_error *error);
 
-/* The general form: dimension 0 is contiguous, the others `pitch` elements apart; boxes whose rows are
- * swizzled over `swizzle` bytes (128, 64, 32, or 0: not at all). */
-typedef struct hn_cuda_box {
-  uint32_t rank;
-  uint64_t dim[5];
-  int64_t pitch[4];
-  uint32_t box[5], swizzle;
-} hn_cuda_box;
-hone_status hn_cuda_map_box(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
-                            const hn_cuda_box *b, hone_error *error);
-
 /* Columns of pixels of an image: base pixels run from `first` to `last` (x, y) by `stride`, image after
  * image. */
 typedef struct hn_cuda_im2col {

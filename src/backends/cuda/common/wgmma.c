@@ -219,7 +219,7 @@ hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wg
   return HONE_OK;
 }
 
-float hn_wgmma_weight(const hone_step *s, int64_t i) {
+static float weight(const hone_step *s, int64_t i) {
   const char *w = s->input[1].constant;
   uint16_t h;
   float f;
@@ -228,7 +228,9 @@ float hn_wgmma_weight(const hone_step *s, int64_t i) {
   return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }
 
-void hn_wgmma_put(void *blob, uint32_t n16, uint32_t n, uint32_t k, hone_dtype type, float w) {
+/* Element k of column n: [block of K][n / 8] tiles of 8 columns x 128 bytes of K, as the copy engine would
+ * have swizzled them (the 16 bytes number c of row r stand at c ^ r). */
+static void put(void *blob, uint32_t n16, uint32_t n, uint32_t k, hone_dtype type, float w) {
   const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
   const uint32_t in = k % BLOCK;
   const size_t tile = (size_t)(k / BLOCK) * (n16 / 8) + n / 8;
@@ -245,8 +247,8 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
   for (uint32_t n = 0; n < g->n; n++)
     for (uint32_t tap = 0; tap < q.taps; tap++)
       for (uint32_t c = 0; c < g->channels; c++) {
-        const float w = g->alpha * hn_wgmma_weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
-        hn_wgmma_put(blob, q.n16, n, (tap * q.units + c / q.unit) * q.unit + c % q.unit, q.p.a_type, w);
+        const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
+        put(blob, q.n16, n, (tap * q.units + c / q.unit) * q.unit + c % q.unit, q.p.a_type, w);
       }
   return HONE_OK;
 }

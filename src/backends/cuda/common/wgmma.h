@@ -20,12 +20,6 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
                              hone_error *error);
 hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error);
 
-/* Element i of the step's weights; and where element k of column n goes in packed ones: [block of 64 of K][n
- * / 8] tiles of 8 columns x 128 bytes of K, as the copy engine would have swizzled them (the 16 bytes number
- * c of row r stand at c ^ r). n16: columns, in whole 16s. */
-float hn_wgmma_weight(const hone_step *s, int64_t i);
-void hn_wgmma_put(void *blob, uint32_t n16, uint32_t n, uint32_t k, hone_dtype type, float w);
-
 /* A tactic file is one line. */
 #define HN_WGMMA_TACTIC(NAME, ANCHOR, ...)                                                                   \
   static const hn_wgmma_tile tile = {__VA_ARGS__};                                                           \

@@ -52,11 +52,6 @@ HN_FN void hn_tma_load_2d(u32 to, const void *map, u32 barrier, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                : : "r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y) : "memory");
 }
-HN_FN void hn_tma_load_5d(u32 to, const void *map, u32 barrier, i32 a, i32 b, i32 c, i32 d, i32 e) {
-  asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-      : : "r"(to), "l"(map), "r"(barrier), "r"(a), "r"(b), "r"(c), "r"(d), "r"(e) : "memory");
-}
 /* Column of pixels, from base pixel (w, h, n) of the bounding box on, channels from c on, shifted by a tap. */
 HN_FN void hn_tma_load_im2col(u32 to, const void *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u32 tap_w, u32 tap_h) {
   asm volatile(
@@ -70,10 +65,6 @@ HN_FN void hn_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
 HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
                : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
-}
-HN_FN void hn_tma_store_3d(const void *map, u32 from, i32 x, i32 y, i32 z) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
-               : : "l"(map), "r"(from), "r"(x), "r"(y), "r"(z) : "memory");
 }
 HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 /* Until all but the last `n` groups of this thread's stores have read shared memory; until all are done. */
@@ -143,12 +134,6 @@ HN_FN u64 hn_wgmma_operand(u32 address, u32 row) {
   return mode << 62 | (u64)(row * 8 >> 4) << 32 | (u64)1 << 16 | (address >> 4 & 0x3fff);
 }
 
-
-/* The same of rows of 16 bytes, eight of them in 128 bytes: the next eight follow after `down` bytes, the other
- * half of K after `across`. */
-HN_FN u64 hn_wgmma_plain_operand(u32 address, u32 across, u32 down) {
-  return (u64)(down >> 4) << 32 | (u64)(across >> 4) << 16 | (address >> 4 & 0x3fff);
-}
 
 /* HN_DEFINE_WGMMA_n(name, types): void name(float d[n / 2], u64 a, u64 b, u32 accumulate). */
 #define HN_DEFINE_WGMMA_16(name, types)                                                                               \
