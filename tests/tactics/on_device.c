@@ -1,12 +1,13 @@
-/* check_tactics --device: the same cases through every tactic of an accelerator, in every storage type (f32, f16,
- * bf16, with inputs that are exact in it) and layout, as lowering would give them: channels-last tensors have a
- * pitch of whole 16 bytes with zeros behind the channels. Every step is captured and
- * launched as a segment, which is how plans run. What was not written is NaN. */
+/* check_tactics --device: the same cases through every tactic of an accelerator, in every storage type (f32,
+ * f16, bf16, with inputs that are exact in it) and layout, as lowering would give them: channels-last tensors
+ * have a pitch of whole 16 bytes with zeros behind the channels. Every step is captured and launched as a
+ * segment, which is how plans run. What was not written is NaN. */
 #include "tactic_case.h"
 
 #include "backends/cuda/backend.h"
 #include "base/mem.h"
 #include "runtime/devices.h"
+#include "tactics/with_epilogue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ typedef struct device_run {
   bool verbose;
   int cases, runs, failures, taken;
   hone_dtype storage;
+  with_epilogue epilogue;
 } device_run;
 
 /* ---------------------------------------------------------------- elements */
@@ -137,7 +139,8 @@ static void put_input(const hone_tensor *from, const hone_tensor_desc *to, unsig
 /* ---------------------------------------------------------------- comparing */
 
 static void fail(device_run *r, const one_case *c, const hone_tactic_desc *t, char layout, const char *what) {
-  printf("FAIL %s [%s, layout %c, stored %s]: %s\n", c->line, t->name, layout, hone_dtype_name(r->storage), what);
+  printf("FAIL %s [%s, layout %c, stored %s, %u epilogues, first %d]: %s\n", c->line, t->name, layout,
+         hone_dtype_name(r->storage), r->epilogue.n, (int)r->epilogue.list[0].act, what);
   r->failures++;
 }
 
@@ -149,12 +152,11 @@ static double bound_of(hone_dtype storage, hone_math math) {
 }
 
 static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, const unsigned char *data,
-                    double bound, char *text, size_t text_size) {
+                    double bound, double range, char *text, size_t text_size) {
   const hone_tensor *w = &c->want[k];
   const size_t size = hone_dtype_size(d->dtype);
   const int64_t n = hone_desc_count(d);
   const bool floats = w->desc.dtype == HONE_DTYPE_F32;
-  double range = 0;
   for (int64_t i = 0; floats && i < n; i++)
     if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
   for (int64_t i = 0; i < n; i++) {
@@ -187,7 +189,8 @@ static bool gaps_are_zero(const hone_tensor_desc *d, const unsigned char *data) 
 
 /* ---------------------------------------------------------------- running */
 
-static hone_status run_segment(device_run *r, const hone_tactic_desc *t, hone_step_run *run, hone_error *error) {
+static hone_status run_segment(device_run *r, const hone_tactic_desc *t, hone_step_run *run,
+                               hone_error *error) {
   hn_segment *segment = NULL;
   hone_status s = r->backend->prepare(r->device, t, run, error);
   if (s) return s;
@@ -195,7 +198,8 @@ static hone_status run_segment(device_run *r, const hone_tactic_desc *t, hone_st
   if (s) return s;
   s = r->backend->launch(r->device, r->queue, t, run, error);
   hone_error other = {0};
-  const hone_status ended = r->backend->capture_end(r->device, r->queue, s ? NULL : &segment, s ? &other : error);
+  const hone_status ended =
+      r->backend->capture_end(r->device, r->queue, s ? NULL : &segment, s ? &other : error);
   if (!s) s = ended;
   if (!s) s = r->backend->segment_launch(r->device, r->queue, segment, error);
   const hone_status done = r->backend->sync(r->device, r->queue, s ? &other : error);
@@ -232,7 +236,8 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   }
   if (!s) s = send(r, &blob, &error);
   if (!s) s = send(r, &workspace, &error);
-  hone_step_run run = {.step = step, .in = in, .out = out, .blob = blob.device, .workspace = workspace.device};
+  hone_step_run run = {
+      .step = step, .in = in, .out = out, .blob = blob.device, .workspace = workspace.device};
   if (!s) s = run_segment(r, t, &run, &error);
   for (uint32_t i = 0; i < c->n_out && !s; i++) s = fetch(r, &to[i], &error);
   for (uint32_t i = 0; i < c->n_in && !s; i++)
@@ -246,7 +251,7 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   char text[160];
   for (uint32_t i = 0; i < c->n_out && !s; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
-    if (!compare(c, i, d, to[i].host, bound_of(r->storage, step->math), text, sizeof text))
+    if (!compare(c, i, d, to[i].host, bound_of(r->storage, step->math), r->epilogue.range, text, sizeof text))
       fail(r, c, t, layout, text);
     else if (!gaps_are_zero(d, to[i].host))
       fail(r, c, t, layout, "what is behind the channels is not zero");
@@ -271,7 +276,8 @@ static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
   return wanted;
 }
 
-/* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them. */
+/* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them.
+ */
 static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
   hone_reason why = {"no tactic has this operator"};
@@ -282,7 +288,8 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
     if (c->constant[i]) continue;
     if (in[i].desc.dtype == HONE_DTYPE_F32) in[i].desc.dtype = r->storage;
-    set_device_layout(&in[i].desc, layout, false);
+    set_device_layout(&in[i].desc, layout,
+                      i >= r->epilogue.n_anchor_inputs); /* of epilogues: like the output */
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
     out[i].desc = c->want[i].desc;
@@ -295,10 +302,12 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
                     .name = "it",
                     .node = c->node,
                     .n_inputs = c->n_in,
-                    .n_anchor_inputs = c->n_in,
+                    .n_anchor_inputs = r->epilogue.n_anchor_inputs,
                     .input = in,
                     .n_outputs = c->n_out,
-                    .output = out};
+                    .output = out,
+                    .n_epilogue = r->epilogue.n};
+  memcpy(step.epilogue, r->epilogue.list, sizeof step.epilogue);
   size_t n;
   const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
   const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
@@ -348,8 +357,11 @@ int check_on_device(const char *name, FILE *file, const char *filter, const char
     line[strcspn(line, "\n")] = 0;
     if (!*line || *line == '#' || !strstr(line, filter)) continue;
     const int before = r.taken;
-    for (int k = 0; k < 3; k++) {
+    const bool product =
+        !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
+    for (int i = 0; i < (product ? 3 * EPILOGUES : 3); i++) {
       static one_case c;
+      const int k = i % 3;
       hn_arena keep = {0};
       hn_rng rng = {.state = 7};
       read_case(&c, line, &rng);
@@ -357,8 +369,11 @@ int check_on_device(const char *name, FILE *file, const char *filter, const char
       if (!k || has_floats(&c)) {
         round_inputs(&c, r.storage);
         compute_reference(&c, &keep);
-        for (const char *l = "rcmn"; *l; l++)
-          for (int widen = 0; widen < (k ? 2 : 1); widen++) check_layout(&r, &c, *l, widen);
+        if (append_epilogue(&c, i / 3, &r.epilogue)) {
+          apply_epilogue(&c, &r.epilogue);
+          for (const char *l = "rcmn"; *l; l++)
+            for (int widen = 0; widen < (k ? 2 : 1); widen++) check_layout(&r, &c, *l, widen);
+        }
       }
       free_case(&c);
       hn_arena_free(&keep);
@@ -371,7 +386,7 @@ int check_on_device(const char *name, FILE *file, const char *filter, const char
   }
   r.backend->queue_close(r.device, r.queue);
   r.backend->close(r.device);
-  printf("%d cases, %d of them without a tactic, %d runs of tactics on %s, %d failures\n", r.cases, untaken, r.runs,
-         name, r.failures);
+  printf("%d cases, %d of them without a tactic, %d runs of tactics on %s, %d failures\n", r.cases, untaken,
+         r.runs, name, r.failures);
   return r.failures > 0;
 }
