@@ -2,7 +2,8 @@
  * instruction tiers, against the operator's scalar reference.
  *
  * usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] [--expect-failure] [-v]
- * With --device through that device's tactics, in every storage type (on_device.c).
+ * With --device through that device's tactics, in every storage type (on_device.c); with --tactic (a name, or a
+ * beginning and a star) convolutions and products with epilogues, too (with_epilogue.c).
  * A case is one line:   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
  *   attribute   7 int | 0.5f float | 1,2 or 1, ints | else a string
  *   input       f32[2,3] random, i64[4]%9 random below 9, - left out; with = in front it is a constant:
