@@ -119,6 +119,7 @@ hone_status hn_cuda_indexed_run(hn_cuda_indexed_plan plan, const hone_step_run *
   if (p.type)
     hn_str_printf(&prefix, "#define HN_TYPE %s\n",
                   p.type == HONE_DTYPE_BOOL ? "u8" : hone_dtype_name(p.type));
+  if (p.result) hn_str_printf(&prefix, "#define HN_RESULT %s\n", hone_dtype_name(p.result));
   if (p.combine) hn_str_printf(&prefix, "#define HN_COMBINE(a, b) %s\n", p.combine);
   if (p.sum) hn_str_printf(&prefix, "#define HN_SUM %s\n", p.sum);
   if (prefix.failed) {

@@ -7,14 +7,14 @@
 #include "backends/cuda/device/indexed_args.h"
 
 typedef struct hn_cuda_indexed {
-  hn_indexed_args args;      /* count and p; addresses come with the run */
-  int32_t in[3];             /* which inputs of the step; -1: none */
-  const char *body;          /* "hn_gather" */
-  int64_t run;               /* bytes of a contiguous run that units may cut; 0: units are elements */
-  int32_t element;           /* bytes of an element of input 0 or of the output */
-  hone_dtype index, type;    /* NONE: not needed */
-  const char *combine, *sum; /* device text; NULL: not needed */
-  bool copied;               /* the output starts as a copy of input 0 */
+  hn_indexed_args args;           /* count and p; addresses come with the run */
+  int32_t in[3];                  /* which inputs of the step; -1: none */
+  const char *body;               /* "hn_gather" */
+  int64_t run;                    /* bytes of a contiguous run that units may cut; 0: units are elements */
+  int32_t element;                /* bytes of an element of input 0 or of the output */
+  hone_dtype index, type, result; /* NONE: not needed */
+  const char *combine, *sum;      /* device text; NULL: not needed */
+  bool copied;                    /* the output starts as a copy of input 0 */
 } hn_cuda_indexed;
 
 typedef bool (*hn_cuda_indexed_plan)(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);

@@ -3,6 +3,7 @@
  *   HN_UNIT    bytes of a unit: an element, or up to 16 bytes of a run
  *   HN_INDEX   element type of the indices
  *   HN_TYPE    element type of the data, for those that compute; HN_COMBINE(a, b) for scatters
+ *   HN_RESULT  element type of the output, where it is another
  * Indices count from the end when negative. Those outside give zeros, or are passed over by scatters: a device
  * cannot refuse them. Every order is fixed: equal runs give equal bits. */
 #include "elements.cuh"
@@ -15,6 +16,9 @@
 #endif
 #ifndef HN_TYPE
 #define HN_TYPE u32
+#endif
+#ifndef HN_RESULT
+#define HN_RESULT HN_TYPE
 #endif
 #ifndef HN_SUM
 #define HN_SUM double
@@ -42,6 +46,14 @@ HN_FN void hn_gather(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], n = (u32)a->p[1], block = i / inner, outer = block / n;
   const i64 at = hn_index(a->in[1], block - outer * n, a->p[2]);
   hn_move_unit(a, i, at < 0 ? -1 : (outer * a->p[2] + at) * inner + (i - block * inner));
+}
+
+/* The same by elements, from one floating type to another. */
+HN_FN void hn_gather_convert(const hn_indexed_args *a, u32 i) {
+  const u32 inner = (u32)a->p[0], n = (u32)a->p[1], block = i / inner, outer = block / n;
+  const i64 at = hn_index(a->in[1], block - outer * n, a->p[2]);
+  const i64 from = (outer * a->p[2] + at) * inner + (i - block * inner);
+  HN_PASTE(hn_put_, HN_RESULT)(a->out, i, at < 0 ? 0 : HN_PASTE(hn_get_, HN_TYPE)(a->in[0], from));
 }
 
 /* p: units of a block, tuples of a batch, length of a tuple, units of a batch; from 4 sizes, from 12 units of a
