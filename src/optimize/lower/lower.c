@@ -100,6 +100,8 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   hn_form form = hn_form_at_hand(l, x, rows, 3);
   if (form == HN_FORMS) form = hn_form_at_hand(l, x, lasts, 2);
   form = form == HN_FORMS ? HN_ROW : form & ~(hn_form)HN_LAST;
+  /* An accelerator returns a copy in any case: what it was given may pass through it under another name. */
+  if (form == HN_HOST && y->is_output && y->desc.dtype != HONE_DTYPE_STRING) form = HN_ROW;
   hone_status status = hn_slot_for(l, x, form, &in, error);
   if (status != HONE_OK) return status;
   /* What a caller gets must not be the memory that a caller gave. */
