@@ -97,7 +97,12 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
                 : s->kind == HN_STEP_CONTROL ? "interpreted"
                                              : "ref",
       .epilogue = s->what,
-      .dtype = out ? hone_dtype_name(out->dtype) : "",
+      /* what is computed with: the narrower side, where a step also converts */
+      .dtype = in && out && hone_dtype_is_float(in->dtype) &&
+                       hone_dtype_size(in->dtype) < hone_dtype_size(out->dtype)
+                   ? hone_dtype_name(in->dtype)
+               : out ? hone_dtype_name(out->dtype)
+                     : "",
       .shape_in = shape_text(a, d->input, d->n_inputs < 3 ? d->n_inputs : 3),
       .shape_out = shape_text(a, d->output, d->n_outputs < 3 ? d->n_outputs : 3),
       .layout = out ? layout_word(out) : "",

@@ -1,8 +1,9 @@
 /* check_networks: a whole network of the zoo on a GPU (an emulated one will do) against the CPU.
  *
  * usage: check_networks NETWORK WIDTH SIZE PRECISION [--batch N] [--on-host N]
- * At most N (0) steps may be on the host. Two threads run a context each, again and again with inputs that change, so
- * that captured segments, lanes and copies that forget to wait for something show as wrong values. */
+ * At most N (0) steps may be on the host. Two threads run a context each, again and again with inputs that
+ * change, so that captured segments, lanes and copies that forget to wait for something show as wrong values.
+ */
 #include "api/api.h"
 #include "base/mem.h"
 
@@ -65,7 +66,8 @@ static void *run_context(void *arg) {
     for (uint32_t i = 0; i < n->outputs && !s; i++) {
       const double d = difference(hone_context_output(c, i), &v->out[i]);
       if (d <= n->tolerance) continue;
-      printf("FAIL: run %d, output %u: differs by %.3g of its range, tolerance %.3g\n", round, i, d, n->tolerance);
+      printf("FAIL: run %d, output %u: differs by %.3g of its range, tolerance %.3g\n", round, i, d,
+             n->tolerance);
       hone_context_destroy(c);
       return NULL;
     }
@@ -117,7 +119,8 @@ int main(int argc, char **argv) {
   static network n;
   const char *precision = argv[4];
   int64_t batch = 2, on_host = 0;
-  for (int i = 5; i + 1 < argc; i += 2) *(strcmp(argv[i], "--batch") ? &on_host : &batch) = atoll(argv[i + 1]);
+  for (int i = 5; i + 1 < argc; i += 2)
+    *(strcmp(argv[i], "--batch") ? &on_host : &batch) = atoll(argv[i + 1]);
   const hone_zoo_options zoo = {.batch = batch, .width = atof(argv[2]), .size = atoll(argv[3]), .seed = 1};
   hone_model *model = NULL;
   hone_engine *engine[2] = {NULL};
@@ -137,7 +140,10 @@ int main(int argc, char **argv) {
     s = hone_plan_create(engine[1], model, &(hone_plan_options){.level = -1, .precision = precision}, &n.plan,
                          &error);
   if (s) return give_up(&error);
-  n.tolerance = !strcmp(precision, "f32") ? 1e-4 : !strcmp(precision, "bf16") ? 1.0 / 32 : !strcmp(precision, "fp16") ? 1.0 / 128 : 1.0 / 256;
+  n.tolerance = !strcmp(precision, "f32")    ? 1e-4
+                : !strcmp(precision, "bf16") ? 1.0 / 32
+                : !strcmp(precision, "fp16") ? 1.0 / 128
+                                             : 1.0 / 256;
   pthread_t thread[THREADS];
   const int host = count_host_steps(n.plan);
   int good = host <= on_host;

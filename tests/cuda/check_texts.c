@@ -1,9 +1,9 @@
 /* check_texts: device texts through the real NVRTC, which needs no GPU.
  *
  * usage: check_texts FOLDER ARCH [--most N] [--jobs N] [-v]
- * FOLDER is what the emulated compiler recorded (HONE_FAKE_RECORD): one folder for each text as tactics gave it,
- * with prefix and headers. ARCH is "sm_80" or "sm_90a". At most N (6) variants of each text are compiled, chosen
- * evenly. Prints SKIP where there is no NVRTC. */
+ * FOLDER is what the emulated compiler recorded (HONE_FAKE_RECORD): one folder for each text as tactics gave
+ * it, with prefix and headers. ARCH is "sm_80" or "sm_90a". At most N (6) variants of each text are compiled,
+ * chosen evenly. Prints SKIP where there is no NVRTC. */
 #include "backends/cuda/dl_nvrtc.h"
 #include "base/mem.h"
 
@@ -149,6 +149,7 @@ int main(int argc, char **argv) {
   }
   bool good = count > 0;
   for (int status; wait(&status) > 0;) good &= WIFEXITED(status) && !WEXITSTATUS(status);
-  printf("%zu of %zu recorded texts compiled for %s%s\n", count, all, argv[2], good ? "" : ": not all of them do");
+  printf("%zu of %zu recorded texts compiled for %s%s\n", count, all, argv[2],
+         good ? "" : ": not all of them do");
   return good ? 0 : 1;
 }

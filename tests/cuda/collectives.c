@@ -45,8 +45,8 @@ static void ldmatrix(hn_emu_thread *head, unsigned *r, const void *row, int matr
       for (unsigned i = 0; i < 8; i++) memcpy(m[i], emu_slot_of(t, 8 * (unsigned)j + i)->address, 16);
       for (unsigned l = 0; l < EMU_WARP; l++) {
         const unsigned a = l / 4, b = l % 4 * 2;
-        emu_slot_of(t, l)->out[j] = transposed ? m[b][a] | (unsigned)m[b + 1][a] << 16
-                                               : m[a][b] | (unsigned)m[a][b + 1] << 16;
+        emu_slot_of(t, l)->out[j] =
+            transposed ? m[b][a] | (unsigned)m[b + 1][a] << 16 : m[a][b] | (unsigned)m[a][b + 1] << 16;
       }
     }
   memcpy(r, mine->out, (size_t)matrices * sizeof *r);

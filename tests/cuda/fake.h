@@ -1,8 +1,8 @@
 /* The fake driver's insides. Everything here is called with the driver's one lock held.
  *
  * Work is queued and done late: when somebody waits for it, and then in an order drawn anew each time among
- * those that streams, events and graphs allow. What forgets to wait reads what is not there yet: new memory is
- * NaN, and device memory cannot be touched by the host at all. */
+ * those that streams, events and graphs allow. What forgets to wait reads what is not there yet: new memory
+ * is NaN, and device memory cannot be touched by the host at all. */
 #ifndef HN_TESTS_CUDA_FAKE_H
 #define HN_TESTS_CUDA_FAKE_H
 
@@ -19,8 +19,8 @@ void fake_memory_info(size_t *free_bytes, size_t *total);
 bool fake_is_device(const void *p, size_t bytes); /* within one allocation */
 bool fake_touches_device(const void *p);
 bool fake_is_pinned(const void *p);
-/* Between the two device memory can be touched. Returns false, with the reason, when something has been written
- * around an allocation. */
+/* Between the two device memory can be touched. Returns false, with the reason, when something has been
+ * written around an allocation. */
 void fake_unlock_memory(void);
 bool fake_lock_memory(char *why, size_t size);
 

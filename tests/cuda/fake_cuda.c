@@ -2,7 +2,8 @@
  * everything; kernels are those that libfakenvrtc has built for this machine's processor.
  *
  * HONE_FAKE_ARCH 80 | 90     HONE_FAKE_MEMORY bytes     HONE_FAKE_FAIL, HONE_FAKE_MISSING: fake_fail.h
- * HONE_FAKE_TRACE lists what is done, HONE_FAKE_QUIET keeps faults off stderr, HONE_FAKE_SEED changes orders */
+ * HONE_FAKE_TRACE lists what is done, HONE_FAKE_QUIET keeps faults off stderr, HONE_FAKE_SEED changes orders
+ */
 #include "fake.h"
 #include "fake_fail.h"
 
@@ -313,8 +314,8 @@ static CUresult set(CUdeviceptr to, unsigned value, unsigned width, size_t n, fa
   void *p = (void *)(uintptr_t)to;
   if (!n) return CUDA_SUCCESS;
   if (to % width || !fake_is_device(p, n * width)) return CUDA_ERROR_INVALID_VALUE;
-  return fake_submit(s,
-                     &(fake_op){.kind = FAKE_SET, .to = p, .bytes = n * width, .value = value, .width = width});
+  return fake_submit(
+      s, &(fake_op){.kind = FAKE_SET, .to = p, .bytes = n * width, .value = value, .width = width});
 }
 
 API cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream) {

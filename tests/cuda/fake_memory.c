@@ -46,7 +46,8 @@ static void *new_block(size_t bytes, bool device) {
   const size_t inner = (bytes + 2 * ZONE + PAGE - 1) / PAGE * PAGE;
   block *b = calloc(1, sizeof *b);
   if (!b) return NULL;
-  b->map = mmap(NULL, inner + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  b->map = mmap(NULL, inner + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0);
   if (b->map == MAP_FAILED) {
     free(b);
     return NULL;

@@ -1,10 +1,11 @@
-/* libfakenvrtc: NVRTC's interface over the C compiler. A device text becomes a shared object for this machine's
- * processor, which libfakecuda loads as a module. Objects are kept by the hash of all that they are made of.
+/* libfakenvrtc: NVRTC's interface over the C compiler. A device text becomes a shared object for this
+ * machine's processor, which libfakecuda loads as a module. Objects are kept by the hash of all that they are
+ * made of.
  *
  * HONE_FAKE_CC compiler (cc)   HONE_FAKE_CACHE folder   HONE_FAKE_INCLUDE folder of emulated.cuh
  * HONE_FAKE_FLAGS more flags
- * HONE_FAKE_RECORD folder: nothing is compiled, but every text is kept there with its headers, for check_texts; its
- * kernels do nothing, so that also texts that only a GPU can run are seen */
+ * HONE_FAKE_RECORD folder: nothing is compiled, but every text is kept there with its headers, for
+ * check_texts; its kernels do nothing, so that also texts that only a GPU can run are seen */
 #include "emulator.h"
 #include "fake_fail.h"
 
@@ -116,8 +117,8 @@ static void add_file(nvrtcProgram p, const char *name, const char *text) {
   if (p->files < FILES) p->file[p->files++] = (text_file){strdup(name), strdup(text)};
 }
 
-API nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int n, const char *const *headers,
-                       const char *const *names) {
+API nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int n,
+                       const char *const *headers, const char *const *names) {
   int code = NVRTC_ERROR_OUT_OF_MEMORY;
   (void)name;
   if (fake_fails("nvrtcCreateProgram", &code, NULL, 0)) return (nvrtcResult)code;
@@ -214,16 +215,27 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   int n = 0;
   argv[n++] = (char *)(uintptr_t)setting("HONE_FAKE_CC", "cc");
   /* Signed overflow and type punning mean on a GPU what they mean here with these flags. */
-  static const char *const always[] = {"-std=gnu17", "-O1", "-g1", "-fPIC", "-shared", "-march=native",
-                                       "-fno-math-errno", "-ffp-contract=off", "-fwrapv",
-                                       "-fno-strict-aliasing", "-fvisibility=default", "-Wl,-Bsymbolic",
+  static const char *const always[] = {"-std=gnu17",
+                                       "-O1",
+                                       "-g1",
+                                       "-fPIC",
+                                       "-shared",
+                                       "-march=native",
+                                       "-fno-math-errno",
+                                       "-ffp-contract=off",
+                                       "-fwrapv",
+                                       "-fno-strict-aliasing",
+                                       "-fvisibility=default",
+                                       "-Wl,-Bsymbolic",
                                        "-Werror=implicit-function-declaration",
-                                       "-Werror=incompatible-pointer-types", "-Werror=int-conversion",
+                                       "-Werror=incompatible-pointer-types",
+                                       "-Werror=int-conversion",
                                        "-DHN_EMULATED"};
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) argv[n++] = (char *)(uintptr_t)always[i];
   for (int i = 0; i < n_defines; i++) argv[n++] = defines[i];
   snprintf(flags, sizeof flags, "%s", setting("HONE_FAKE_FLAGS", ""));
-  for (char *w = strtok_r(flags, " ", &save); w && n < DEFINES + 48; w = strtok_r(NULL, " ", &save)) argv[n++] = w;
+  for (char *w = strtok_r(flags, " ", &save); w && n < DEFINES + 48; w = strtok_r(NULL, " ", &save))
+    argv[n++] = w;
   argv[n++] = own, argv[n++] = include;
   argv[n++] = "-o", argv[n++] = built, argv[n++] = source, argv[n++] = "-lm", argv[n] = NULL;
   bool ok = write_files(p, folder) && run(argv, log);

@@ -368,7 +368,8 @@ CUresult fake_refuse_in_capture(void) {
   for (size_t i = 0; i < sizeof captures / sizeof *captures; i++) {
     fake_capture *c = captures[i];
     if (!c || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
-    if (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread != (unsigned long)pthread_self()) continue;
+    if (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread != (unsigned long)pthread_self())
+      continue;
     c->broken = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
@@ -411,9 +412,9 @@ CUresult fake_capture_end(fake_stream *s, CUgraph *out) {
   if (c->origin != s) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread != (unsigned long)pthread_self())
     return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  const CUresult result = c->broken         ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+  const CUresult result = c->broken       ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                           : !is_joined(c) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
-                                            : CUDA_SUCCESS;
+                                          : CUDA_SUCCESS;
   for (fake_stream *p = streams; p; p = p->next)
     if (p->capture == c) {
       p->capture = NULL;

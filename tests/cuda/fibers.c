@@ -116,9 +116,9 @@ void emu_fault(emu_thread *t, const char *format, ...) {
   emu_worker *w = t->worker;
   if (!w->faulted) {
     const hn_emu_block *b = w->launch->module->block;
-    int n = snprintf(w->why, sizeof w->why, "kernel %s, block %u,%u,%u, thread %u,%u,%u: ",
-                     w->launch->entry->name, b->index.x, b->index.y, b->index.z, t->head.index.x,
-                     t->head.index.y, t->head.index.z);
+    int n = snprintf(w->why, sizeof w->why,
+                     "kernel %s, block %u,%u,%u, thread %u,%u,%u: ", w->launch->entry->name, b->index.x,
+                     b->index.y, b->index.z, t->head.index.x, t->head.index.y, t->head.index.z);
     va_list list;
     va_start(list, format);
     if (n > 0 && (size_t)n < sizeof w->why) vsnprintf(w->why + n, sizeof w->why - (size_t)n, format, list);
@@ -130,12 +130,10 @@ void emu_fault(emu_thread *t, const char *format, ...) {
   abort();
 }
 
-static const char *const meeting_name[] = {[EMU_BARRIER] = "the block's barrier",
-                                           [EMU_SYNC_WARP] = "the warp's barrier",
-                                           [EMU_SHUFFLE] = "a shuffle",
-                                           [EMU_BALLOT] = "a ballot",
-                                           [EMU_LDMATRIX] = "ldmatrix",
-                                           [EMU_MMA] = "mma"};
+static const char *const meeting_name[] = {
+    [EMU_BARRIER] = "the block's barrier", [EMU_SYNC_WARP] = "the warp's barrier",
+    [EMU_SHUFFLE] = "a shuffle",           [EMU_BALLOT] = "a ballot",
+    [EMU_LDMATRIX] = "ldmatrix",           [EMU_MMA] = "mma"};
 
 bool emu_meet(emu_thread *t, emu_meeting meeting, int detail) {
   emu_warp *p = t->warp;

@@ -1,5 +1,5 @@
-/* The emulator's own tests: what it runs is right, and every mistake that a kernel or a caller of the driver may
- * make is noticed. */
+/* The emulator's own tests: what it runs is right, and every mistake that a kernel or a caller of the driver
+ * may make is noticed. */
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/dl_cuda.h"
 #include "backends/cuda/dl_nvrtc.h"
@@ -253,15 +253,16 @@ static void test_conversions(void **state) {
     memcpy(&b, &u, 4);
     v = u + 0x10000;
     memcpy(&step, &v, 4);
-    if (isfinite(b) && isfinite(step)) assert_true(fabs((double)b - (double)host[0][i]) <= fabs((double)step - (double)b) / 2 * 1.0000001);
+    if (isfinite(b) && isfinite(step))
+      assert_true(fabs((double)b - (double)host[0][i]) <= fabs((double)step - (double)b) / 2 * 1.0000001);
   }
 }
 
 static void test_mistakes(void **state) {
   (void)state;
-  static const char *const say[] = {"have returned", "line",    "returned", "diverged", "behind the allocation",
-                                    "illegal",       "aligned", "behind its dynamic", "not in shared",
-                                    "before the allocation"};
+  static const char *const say[] = {
+      "have returned", "line",    "returned",           "diverged",      "behind the allocation",
+      "illegal",       "aligned", "behind its dynamic", "not in shared", "before the allocation"};
   for (int mode = 0; mode < 10; mode++) {
     const char *text = "";
     OK(launch_on(stream[0], "mistake", 2, 64, 256,
@@ -382,12 +383,14 @@ static void test_wrong_calls(void **state) {
   assert_int_equal(cu.cuMemcpyAsync(device[0], device[1], N * 4 + 1, stream[0]), CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(cu.cuMemsetD32Async(device[0] + 2, 0, 1, stream[0]), CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(cu.cuModuleGetFunction(&f, module, "no_such_kernel"), CUDA_ERROR_NOT_FOUND);
-  assert_int_equal(cu.cuModuleLoadData(&m, "\177ELF but not really, and long enough to have a whole header...."),
-                   CUDA_ERROR_INVALID_IMAGE);
+  assert_int_equal(
+      cu.cuModuleLoadData(&m, "\177ELF but not really, and long enough to have a whole header...."),
+      CUDA_ERROR_INVALID_IMAGE);
   assert_int_equal(launch_on(stream[0], "plus_one", 1, 2048, 0, (test_args){0}), CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(launch_on(stream[0], "block_sum", 1, 512, 0, (test_args){0}),
                    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-  assert_int_equal(launch_on(stream[0], "product", 1, 32, 64 << 10, (test_args){0}), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(launch_on(stream[0], "product", 1, 32, 64 << 10, (test_args){0}),
+                   CUDA_ERROR_INVALID_VALUE);
   OK(cu.cuModuleGetFunction(&f, module, "product"));
   OK(cu.cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 << 10));
   assert_int_equal(cu.cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 256 << 10),
@@ -399,7 +402,8 @@ static void test_failures(void **state) {
   (void)state;
   CUdeviceptr p;
   char log[512], *object;
-  setenv("HONE_FAKE_FAIL", "cuMemAlloc_v2:2,cuLaunchKernelEx:1:701,kernel:2:719,nvrtcCompileProgram:1:6:no luck", 1);
+  setenv("HONE_FAKE_FAIL",
+         "cuMemAlloc_v2:2,cuLaunchKernelEx:1:701,kernel:2:719,nvrtcCompileProgram:1:6:no luck", 1);
   reset();
   OK(cu.cuMemAlloc(&p, 64));
   OK(cu.cuMemFree(p));

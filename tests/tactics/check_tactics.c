@@ -2,18 +2,17 @@
  * instruction tiers, against the operator's scalar reference.
  *
  * usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] [--expect-failure] [-v]
- * With --device through that device's tactics, in every storage type (on_device.c); with --tactic (a name, or a
- * beginning and a star) convolutions and products with epilogues, too (with_epilogue.c).
- * A case is one line:   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
- *   attribute   7 int | 0.5f float | 1,2 or 1, ints | else a string
- *   input       f32[2,3] random, i64[4]%9 random below 9, - left out; with = in front it is a constant:
- *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
- *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
- * pitch, m row-major in, channels-last out, n the reverse A layout that is accepted without being required is
- * checked all the same. Buffers have canaries on both sides, gaps of wide pitches too. Movement operators
- * must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that round operands to
- * bf16), which only has to tell wrong elements from right ones: the rounding bounds are proven by
- * check_kernels. */
+ * With --device through that device's tactics, in every storage type (on_device.c); with --tactic (a name, or
+ * a beginning and a star) convolutions and products with epilogues, too (with_epilogue.c). A case is one
+ * line:   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts] attribute   7 int | 0.5f
+ * float | 1,2 or 1, ints | else a string input       f32[2,3] random, i64[4]%9 random below 9, - left out;
+ * with = in front it is a constant: =f32[8] random, =p32[8] random positive, =i64{1,-2} these values,
+ * =f32<0.5> a scalar layouts     that some tactic must accept: r row-major, c channels-last, p channels-last
+ * with a wider pitch, m row-major in, channels-last out, n the reverse A layout that is accepted without
+ * being required is checked all the same. Buffers have canaries on both sides, gaps of wide pitches too.
+ * Movement operators must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that
+ * round operands to bf16), which only has to tell wrong elements from right ones: the rounding bounds are
+ * proven by check_kernels. */
 #include "tactic_case.h"
 
 #include "base/mem.h"
@@ -237,7 +236,8 @@ int main(int argc, char **argv) {
   }
   FILE *file = path ? fopen(path, "r") : NULL;
   if (!file) {
-    fprintf(stderr, "usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] [--expect-failure] [-v]\n");
+    fprintf(stderr, "usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] "
+                    "[--expect-failure] [-v]\n");
     return 2;
   }
   if (device) return check_on_device(device, file, filter, tactic, verbose) != expect_failure;

@@ -358,8 +358,8 @@ int check_on_device(const char *name, FILE *file, const char *filter, const char
     if (!*line || *line == '#' || !strstr(line, filter)) continue;
     const int before = r.taken;
     /* All tactics with all epilogues take minutes where the GPU is emulated: only when some are named. */
-    const bool product = tactic && (!strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) ||
-                                    !strncmp(line, "MatMul ", 7));
+    const bool product =
+        tactic && (!strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7));
     for (int i = 0; i < (product ? 3 * EPILOGUES : 3); i++) {
       static one_case c;
       const int k = i % 3;

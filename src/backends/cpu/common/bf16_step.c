@@ -53,7 +53,9 @@ bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, h
                            hone_reason *why) {
   hn_conv_attr a;
   const hn_bf16_ops *o = begin(s, m, x3, d, why);
-  if (!o || !hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why) || !hn_epilogue_accepts(s, d->isa, false, why)) return false;
+  if (!o || !hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why) ||
+      !hn_epilogue_accepts(s, d->isa, false, why))
+    return false;
   hn_bf16_conv *c = &d->conv;
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
   c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->view = a.y.view;

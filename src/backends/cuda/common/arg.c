@@ -13,7 +13,8 @@ static bool make(const hone_step *s, hn_arg_args *a, hone_reason *why) {
   int64_t stride[HONE_MAX_RANK], outputs;
   *a = (hn_arg_args){0};
   if (!hn_cuda_known(s, why)) return false;
-  if (!hn_cuda_value(x->dtype) || y->dtype != HONE_DTYPE_I64) return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
+  if (!hn_cuda_value(x->dtype) || y->dtype != HONE_DTYPE_I64)
+    return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
   if (s->n_epilogue) return hn_refuse(why, "no epilogue");
   if (y->layout == HONE_LAYOUT_CHANNELS_LAST) return hn_refuse(why, "the output is channels-last");
   int64_t axis = hone_node_int(s->node, "axis", 0);
@@ -49,13 +50,15 @@ hone_status hn_cuda_arg_run(const hone_step_run *r, bool largest, hone_error *er
   if (a.step == 1 || a.outputs < 4096)
     while (group < 32 && (u32)group * 4 < a.length) group *= 2;
   hn_str text = {0};
-  hn_str_printf(&text, "#define HN_TYPE %s\n#define HN_VALUE %s\n#define HN_GROUP %d\n#define HN_LAST_INDEX %d\n",
-                hone_dtype_name(x), hn_cuda_value(x), group, hone_node_int(s->node, "select_last_index", 0) != 0);
+  hn_str_printf(
+      &text, "#define HN_TYPE %s\n#define HN_VALUE %s\n#define HN_GROUP %d\n#define HN_LAST_INDEX %d\n",
+      hone_dtype_name(x), hn_cuda_value(x), group, hone_node_int(s->node, "select_last_index", 0) != 0);
   /* NaN is above everything. */
   hn_str_printf(&text, "#define HN_BETTER(a, b) (%s)\n",
-                largest ? "(a) > (b) || ((a) != (a) && (b) == (b))" : "(a) < (b) || ((b) != (b) && (a) == (a))");
-  const hone_status status = hn_cuda_launch_line(hn_cuda_queue_of(r), "arg", &text, "hn_arg", (int64_t)a.outputs * group,
-                                                 THREADS, &a, sizeof a, error);
+                largest ? "(a) > (b) || ((a) != (a) && (b) == (b))"
+                        : "(a) < (b) || ((b) != (b) && (a) == (a))");
+  const hone_status status = hn_cuda_launch_line(hn_cuda_queue_of(r), "arg", &text, "hn_arg",
+                                                 (int64_t)a.outputs * group, THREADS, &a, sizeof a, error);
   hn_str_free(&text);
   return status;
 }

@@ -15,7 +15,8 @@ static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_
   if (!(transposed ? hn_conv_transpose_attr_of(s, a, why) : hn_conv_attr_of(s, a, why))) return false;
   if (!s->input[1].constant || !hn_cuda_type(s->input[1].desc.dtype))
     return hn_refuse(why, "weights are not constant numbers of a floating type");
-  if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype)) return hn_refuse(why, "the bias is no vector");
+  if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype))
+    return hn_refuse(why, "the bias is no vector");
   const hone_tensor_desc *y = &s->output[0].desc;
   const int64_t size = (int64_t)hone_dtype_size(y->dtype), vector = 16 / size;
   const int64_t padded = (a->y.channels + vector - 1) / vector * vector;
@@ -42,10 +43,12 @@ double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m) {
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.08);
 }
 
-hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need, hone_error *error) {
+hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need,
+                                     hone_error *error) {
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, transposed, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   need->blob_bytes = (size_t)(taps_of(&a) * a.cin * pitch_of(&a)) * sizeof(float);
   need->packed = 1u << 1;
   return HONE_OK;
@@ -54,7 +57,8 @@ hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_t
 hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, void *blob, hone_error *error) {
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, transposed, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const int64_t taps = taps_of(&a), pitch = pitch_of(&a);
   float *w = blob;
   memset(w, 0, (size_t)(taps * a.cin * pitch) * sizeof *w);
@@ -63,7 +67,8 @@ hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, voi
       for (int64_t k = 0; k < a.cin; k++)
         for (int64_t t = 0; t < taps; t++) {
           const int64_t filter = transposed ? (g * a.cin + k) * a.cout + o : (g * a.cout + o) * a.cin + k;
-          hn_cuda_constant_f32(&s->input[1], filter * taps + t, 1, w + (t * a.cin + k) * pitch + g * a.cout + o);
+          hn_cuda_constant_f32(&s->input[1], filter * taps + t, 1,
+                               w + (t * a.cin + k) * pitch + g * a.cout + o);
         }
   return HONE_OK;
 }
@@ -72,7 +77,8 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hon
   const hone_step *s = r->step;
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, transposed, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hone_dtype type = s->output[0].desc.dtype;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(type);
   hn_conv_direct_args g = {.x = r->in[0], .y = r->out[0], .w = r->blob};
@@ -99,7 +105,8 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hon
                 a.groups == 1 || a.cout % 4 == 0);
   hone_status status = hn_cuda_epilogue_biased(s, 2, &text, error);
   if (!status)
-    status = hn_cuda_launch_line(hn_cuda_queue_of(r), "conv_direct", &text, "hn_conv_direct", work, 128, &g, sizeof g, error);
+    status = hn_cuda_launch_line(hn_cuda_queue_of(r), "conv_direct", &text, "hn_conv_direct", work, 128, &g,
+                                 sizeof g, error);
   hn_str_free(&text);
   return status;
 }

@@ -6,7 +6,8 @@
 
 bool hn_cuda_conv_direct_accepts(const hone_step *s, bool transposed, hone_reason *why);
 double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m);
-hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need, hone_error *error);
+hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need,
+                                     hone_error *error);
 hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, void *blob, hone_error *error);
 hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hone_error *error);
 

@@ -230,8 +230,8 @@ static double native_seconds(const hone_step *s, const hone_machine *m) { return
 /* Not measured yet: left to hone tune. */
 static double folded_seconds(const hone_step *s, const hone_machine *m) { return native_seconds(s, m) * 1.1; }
 
-/* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which are
- * bound by what they move) 1.6 times as long. */
+/* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which
+ * are bound by what they move) 1.6 times as long. */
 static double fused_seconds(const hone_step *s, const hone_machine *m) {
   hn_conv_attr a;
   const double whole = native_seconds(s, m);

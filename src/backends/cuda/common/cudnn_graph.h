@@ -1,6 +1,6 @@
 /* One fused operation of cuDNN's graph interface: a convolution or a matrix product, and a list of pointwise
- * operations on its result, as one kernel. The description is plain data, so that what is asked of cuDNN can be
- * tested without it. */
+ * operations on its result, as one kernel. The description is plain data, so that what is asked of cuDNN can
+ * be tested without it. */
 #ifndef HN_CUDA_COMMON_CUDNN_GRAPH_H
 #define HN_CUDA_COMMON_CUDNN_GRAPH_H
 
@@ -50,8 +50,8 @@ typedef struct hn_cudnn_spec {
   bool matmul;  /* else a convolution */
   int32_t rank; /* of all tensors: 3 for matmul (batch, rows, columns), 4 or 5 for convolution (N, C, ...) */
   int64_t pad_before[3], pad_after[3], stride[3], dilation[3]; /* convolution: rank - 2 of each */
-  hone_math math;      /* which engines may be used for f32 operands */
-  size_t workspace;    /* the most that a plan may want */
+  hone_math math;   /* which engines may be used for f32 operands */
+  size_t workspace; /* the most that a plan may want */
   uint32_t n_tensors, n_ops;
   hn_cudnn_tensor tensor[HN_CUDNN_TENSORS];
   hn_cudnn_op op[HN_CUDNN_OPS];
@@ -63,8 +63,8 @@ int32_t hn_cudnn_add_value(hn_cudnn_spec *spec, float value);
 /* Returns the operand that names the operation's result. */
 int32_t hn_cudnn_add_op(hn_cudnn_spec *spec, hn_cudnn_mode mode, int32_t a, int32_t b, float p0, float p1);
 
-/* An activation of an epilogue applied to operand `at`; the operand that names the result, -1 when cuDNN has no
- * such function or the lists are full. */
+/* An activation of an epilogue applied to operand `at`; the operand that names the result, -1 when cuDNN has
+ * no such function or the lists are full. */
 int32_t hn_cudnn_add_act(hn_cudnn_spec *spec, hone_pw_op act, float alpha, float beta, int32_t at);
 
 /* All that a plan depends on, in one line. Returns buf. */
@@ -75,15 +75,15 @@ enum { HN_CUDNN_KEY = 8192 };
 
 typedef struct hn_cudnn_graph hn_cudnn_graph;
 
-/* Describes the graph to cuDNN, asks its heuristics for engines, and keeps those that are deterministic and have
- * the licence for their arithmetic; fails when there are none. handle: cudnnHandle_t; device: a descriptor of a
- * device's properties instead of a handle, to build plans where there is no GPU (tests). */
+/* Describes the graph to cuDNN, asks its heuristics for engines, and keeps those that are deterministic and
+ * have the licence for their arithmetic; fails when there are none. handle: cudnnHandle_t; device: a
+ * descriptor of a device's properties instead of a handle, to build plans where there is no GPU (tests). */
 hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *device, hn_cudnn_graph **out,
                                 hone_error *error);
 void hn_cudnn_graph_close(void *graph);
 
-/* Builds the plan of the (candidate + 1)-th of the permitted engines that keeps to the workspace and builds; of
- * the last one that does when there are fewer. From several threads, each with a handle of its own. */
+/* Builds the plan of the (candidate + 1)-th of the permitted engines that keeps to the workspace and builds;
+ * of the last one that does when there are fewer. From several threads, each with a handle of its own. */
 hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, void *handle, uint32_t candidate,
                                    hone_error *error);
 /* Engines that the heuristics propose and that are permitted; whether they build is not known yet. */

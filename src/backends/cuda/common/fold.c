@@ -30,7 +30,8 @@ static const char *accumulator(hone_dtype d, const hn_fold_rule *rule) {
 }
 
 /* Channels of channels-last tensors are walked up to the output's pitch, when the input is as wide. */
-static void pad_channels(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *dim, plan *p) {
+static void pad_channels(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *dim,
+                         plan *p) {
   if (y->layout != HONE_LAYOUT_CHANNELS_LAST || y->channel_pitch <= y->dim[1]) return;
   if (!(axes >> 1 & 1) && x->layout == HONE_LAYOUT_CHANNELS_LAST && x->channel_pitch >= y->channel_pitch &&
       x->stride[1] == 1 && y->dim[1] > 1) {
@@ -54,7 +55,8 @@ static bool make(const hone_step *s, const hone_machine *m, const hn_fold_rule *
   uint32_t axes = 0;
   memset(p, 0, sizeof *p);
   if (!hn_cuda_known(s, why)) return false;
-  if (!hn_cuda_value(x->dtype) || !hn_cuda_value(y->dtype)) return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
+  if (!hn_cuda_value(x->dtype) || !hn_cuda_value(y->dtype))
+    return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
   if (x->dtype != y->dtype && !(hone_dtype_is_float(x->dtype) && hone_dtype_is_float(y->dtype)))
     return hn_refuse(why, "input and output differ in type");
   if (s->n_epilogue) return hn_refuse(why, "a reduction has no epilogue");
@@ -103,7 +105,8 @@ static bool make(const hone_step *s, const hone_machine *m, const hn_fold_rule *
   return true;
 }
 
-bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule, hone_reason *why) {
+bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
+                          hone_reason *why) {
   plan p;
   return make(s, m, rule, true, &p, why);
 }
@@ -127,7 +130,8 @@ static void write_prefix(const hone_step *s, const hn_fold_rule *rule, const pla
   const bool integer = !rule->real && !rule->pair && (is_integer(x) || x == HONE_DTYPE_BOOL);
   const char *zero = integer && rule->integer_zero ? rule->integer_zero : rule->zero;
   if (integer && rule->integer_zero && !hone_dtype_is_signed_int(x) && strstr(zero, "HN_LEAST")) zero = "0";
-  if (integer && rule->integer_zero && !hone_dtype_is_signed_int(x) && strstr(zero, "HN_MOST")) zero = "~(u64)0";
+  if (integer && rule->integer_zero && !hone_dtype_is_signed_int(x) && strstr(zero, "HN_MOST"))
+    zero = "~(u64)0";
   hn_str_printf(t, "#define HN_TYPE %s\n#define HN_OUT %s\n", hone_dtype_name(x), hone_dtype_name(y));
   hn_str_printf(t, "#define HN_VALUE %s\n#define HN_RESULT %s\n#define HN_ACC %s\n", hn_cuda_value(x),
                 hn_cuda_value(y), accumulator(x, rule));
@@ -138,7 +142,8 @@ static void write_prefix(const hone_step *s, const hn_fold_rule *rule, const pla
   hn_str_printf(t, "#define HN_ZERO %s\n", zero);
   hn_str_printf(t, "#define HN_ADD(a, v) %s\n", integer && rule->integer_add ? rule->integer_add : rule->add);
   hn_str_printf(t, "#define HN_MEET(a, b) %s\n", rule->meet);
-  hn_str_printf(t, "#define HN_END(a, n) ((HN_RESULT)(%s))\n", integer && rule->integer_end ? rule->integer_end : rule->end);
+  hn_str_printf(t, "#define HN_END(a, n) ((HN_RESULT)(%s))\n",
+                integer && rule->integer_end ? rule->integer_end : rule->end);
 }
 
 hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, hone_error *error) {
@@ -156,7 +161,8 @@ hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, h
   if (!status && text.failed) status = hn_fail_memory(error, text.cap, "device text");
   hn_cuda_kernel kernel = {"fold", text.ptr, p.columns ? "hn_fold_columns" : "hn_fold_rows"};
   const int64_t each = THREADS / p.args.group;
-  hn_cuda_shape shape = {.grid = {hn_cuda_blocks(p.args.outputs, each), p.args.splits, 1}, .threads = THREADS, .overlap = true};
+  hn_cuda_shape shape = {
+      .grid = {hn_cuda_blocks(p.args.outputs, each), p.args.splits, 1}, .threads = THREADS, .overlap = true};
   if (!status) status = hn_cuda_launch(q, &kernel, &shape, &p.args, sizeof p.args, error);
   if (!status && p.args.splits > 1) {
     kernel.entry = "hn_fold_finish";

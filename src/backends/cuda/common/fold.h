@@ -4,8 +4,8 @@
 
 #include <hone/plugin.h>
 
-/* What a reduction computes, as expressions of device text over an accumulator (a, b), a value v and the number of
- * elements n; integers wrap as they do in C. NULL: as for floats. */
+/* What a reduction computes, as expressions of device text over an accumulator (a, b), a value v and the
+ * number of elements n; integers wrap as they do in C. NULL: as for floats. */
 typedef struct hn_fold_rule {
   const char *zero, *add, *meet, *end;
   const char *integer_zero, *integer_add, *integer_end;
@@ -15,7 +15,8 @@ typedef struct hn_fold_rule {
   bool power;   /* uses HN_P, the attribute p */
 } hn_fold_rule;
 
-bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule, hone_reason *why);
+bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
+                          hone_reason *why);
 double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m);
 hone_status hn_cuda_fold_need(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
                               hone_tactic_need *need, hone_error *error);

@@ -9,8 +9,8 @@
 char *hn_lt_key(const hn_lt_spec *s, char *buf, size_t size) {
   const hn_lt_matrix *x[] = {&s->a, &s->b, &s->c, &s->d};
   int n = snprintf(buf, size, "lt:%d:m%d:%lldx%lldx%lldx%lld:%a:%a:b%d:a%d:w%zu", (int)s->dtype, (int)s->math,
-                   (long long)s->batches, (long long)s->m, (long long)s->n, (long long)s->k,
-                   (double)s->alpha, (double)s->beta, s->bias, (int)s->act, s->workspace);
+                   (long long)s->batches, (long long)s->m, (long long)s->n, (long long)s->k, (double)s->alpha,
+                   (double)s->beta, s->bias, (int)s->act, s->workspace);
   for (int i = 0; i < 4 && n > 0 && (size_t)n < size; i++)
     n += snprintf(buf + n, size - (size_t)n, ":%lld/%lld%s", (long long)x[i]->row, (long long)x[i]->batch,
                   x[i]->turned ? "t" : "");
@@ -71,10 +71,9 @@ static hone_status layout(const hn_lt_spec *s, const hn_dl_cublaslt *api, const 
 static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, const void *bias, call *out,
                             hone_error *error) {
   const bool tf32 = s->dtype == HONE_DTYPE_F32 && s->math >= HONE_MATH_TF32;
-  static const cublasLtEpilogue_t epilogues[3][2] = {
-      {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
-      {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
-      {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}};
+  static const cublasLtEpilogue_t epilogues[3][2] = {{CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
+                                                     {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
+                                                     {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}};
   const cublasLtEpilogue_t epilogue = epilogues[s->act][s->bias];
   const cublasOperation_t ta = s->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
                           tb = s->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -108,7 +107,8 @@ static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, cons
 static hone_status preference(const hn_lt_spec *s, const hn_dl_cublaslt *api, cublasLtMatmulPreference_t p,
                               hone_error *error) {
   /* Partial sums of a product that is cut along K stay f32. */
-  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, align = 16;
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
+                 align = 16;
   const uint64_t workspace = s->workspace;
   TRY(api, "stating preferences",
       api->cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
@@ -138,7 +138,8 @@ static hone_status choose(hn_lt_plan *plan, const call *x, void *handle, cublasL
   for (int i = 0; i < n; i++)
     if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= plan->spec.workspace)
       plan->algo[plan->n++] = found[i].algo;
-  return plan->n ? HONE_OK : hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuBLASLt has no algorithm for this product");
+  return plan->n ? HONE_OK
+                 : hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuBLASLt has no algorithm for this product");
 }
 
 hone_status hn_lt_plan_open(const hn_lt_spec *spec, void *handle, hn_lt_plan **out, hone_error *error) {
@@ -178,9 +179,9 @@ hone_status hn_lt_plan_run(const hn_lt_plan *plan, uint32_t candidate, void *han
   call x;
   hone_status status = describe(s, api, bias, &x, error);
   if (!status) {
-    cublasStatus_t done = api->cublasLtMatmul(
-        handle, x.product, &s->alpha, b, x.a, a, x.b, &s->beta, s->beta != 0 ? c : d, x.c, d, x.d,
-        &plan->algo[candidate], workspace, s->workspace, (cudaStream_t)stream);
+    cublasStatus_t done =
+        api->cublasLtMatmul(handle, x.product, &s->alpha, b, x.a, a, x.b, &s->beta, s->beta != 0 ? c : d, x.c,
+                            d, x.d, &plan->algo[candidate], workspace, s->workspace, (cudaStream_t)stream);
     if (done != CUBLAS_STATUS_SUCCESS) status = hn_cublaslt_fail(api, done, "launching a product", error);
   }
   call_close(&x);

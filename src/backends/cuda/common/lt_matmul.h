@@ -1,5 +1,6 @@
-/* One product of cuBLASLt: D = act(alpha op(A) op(B) + beta C + bias), all matrices row-major, batches at fixed
- * distances. The description is plain data, so that what is asked of cuBLASLt can be tested without it. */
+/* One product of cuBLASLt: D = act(alpha op(A) op(B) + beta C + bias), all matrices row-major, batches at
+ * fixed distances. The description is plain data, so that what is asked of cuBLASLt can be tested without it.
+ */
 #ifndef HN_CUDA_COMMON_LT_MATMUL_H
 #define HN_CUDA_COMMON_LT_MATMUL_H
 

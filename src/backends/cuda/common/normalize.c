@@ -60,7 +60,8 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   p->width = 1;
   const int width = (int)(16 / hone_dtype_size(x->dtype));
   bool even = aligned && !p->columns && p->length > width;
-  for (int32_t i = 0; i < p->kept.rank; i++) even = even && p->kept.x[i] % width == 0 && p->kept.y[i] % width == 0;
+  for (int32_t i = 0; i < p->kept.rank; i++)
+    even = even && p->kept.x[i] % width == 0 && p->kept.y[i] % width == 0;
   if (even && hn_cuda_walk_vectors(&p->gone, width, true, &p->length)) p->width = width;
   /* Threads of a row: a few vectors each while there are rows enough, more where there are not. */
   const int64_t processors = m && m->processors ? m->processors : 108;
@@ -71,7 +72,8 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   if (!p->columns && want < 32 && p->length > 8) want = 32;
   const int64_t most = p->columns ? 32 : 256;
   while ((int64_t)p->group < want && p->group < most && (int64_t)p->group < p->length) p->group *= 2;
-  if (!p->columns && p->group == 256 && p->length > 256 * 8 && p->rows < processors * 4) p->group = p->threads = 1024;
+  if (!p->columns && p->group == 256 && p->length > 256 * 8 && p->rows < processors * 4)
+    p->group = p->threads = 1024;
   const int64_t kept = (p->length + p->group - 1) / p->group;
   p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
   return true;
@@ -91,15 +93,18 @@ bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *
   for (int i = 0; i < 3; i++) {
     if (!input_at(s, vectors[i])) continue;
     const hone_tensor_desc *d = &s->input[vectors[i]].desc;
-    if (!hn_cuda_type(d->dtype) || (type && type != d->dtype)) return hn_refuse(why, "scale and shift differ in type");
+    if (!hn_cuda_type(d->dtype) || (type && type != d->dtype))
+      return hn_refuse(why, "scale and shift differ in type");
     type = d->dtype;
     if (d->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "scale or shift is not dense");
   }
   if (input_at(s, rows->skip)) {
     const hone_tensor_desc *d = &s->input[rows->skip].desc;
-    if (d->dtype != x->dtype || !hone_desc_same_dims(d, x)) return hn_refuse(why, "what is added differs from the input");
+    if (d->dtype != x->dtype || !hone_desc_same_dims(d, x))
+      return hn_refuse(why, "what is added differs from the input");
     for (int32_t i = 0; i < x->rank; i++)
-      if (x->dim[i] > 1 && d->stride[i] != x->stride[i]) return hn_refuse(why, "what is added lies otherwise than the input");
+      if (x->dim[i] > 1 && d->stride[i] != x->stride[i])
+        return hn_refuse(why, "what is added lies otherwise than the input");
   }
   for (uint32_t i = 1; i < s->n_outputs; i++) {
     if (!hn_cuda_gives(s, i)) continue;
@@ -115,7 +120,8 @@ bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *
 }
 
 double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m) {
-  return hn_cuda_seconds(m, 10 * (double)hone_desc_count(&s->input[0].desc), m->peak_flops / 4, hn_cuda_bytes(s), 0.7);
+  return hn_cuda_seconds(m, 10 * (double)hone_desc_count(&s->input[0].desc), m->peak_flops / 4,
+                         hn_cuda_bytes(s), 0.7);
 }
 
 static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, hn_str *t) {
@@ -126,11 +132,12 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
     if (input_at(s, vectors[i])) type = s->input[vectors[i]].desc.dtype;
   hn_str_printf(t, "#define HN_TYPE %s\n#define HN_OUT %s\n#define HN_VECTOR %s\n", hone_dtype_name(x),
                 hone_dtype_name(y), hone_dtype_name(type));
-  hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_GROUP %u\n#define HN_THREADS %u\n", p->width,
-                p->width * (int)hone_dtype_size(y) / 4, p->group, p->threads);
-  hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n", p->columns,
-                p->keep, (int)rows->kind, (int)rows->place);
-  hn_str_printf(t, "#define HN_SKIP %d\n", input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
+  hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_GROUP %u\n#define HN_THREADS %u\n",
+                p->width, p->width * (int)hone_dtype_size(y) / 4, p->group, p->threads);
+  hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
+                p->columns, p->keep, (int)rows->kind, (int)rows->place);
+  hn_str_printf(t, "#define HN_SKIP %d\n",
+                input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
   if (y != HONE_DTYPE_F32) hn_str_puts(t, "#define HN_FAST_MATH\n");
 }
 
@@ -141,7 +148,12 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
   plan p;
 #define IN(i) (input_at(s, rows->i) ? r->in[rows->i] : NULL)
 #define OUT(i) (output_at(s, rows->i) ? r->out[rows->i] : NULL)
-  hn_normalize_args a = {.x = r->in[0], .y = r->out[0], .skip = IN(skip), .bias = IN(bias), .scale = IN(scale), .shift = IN(shift)};
+  hn_normalize_args a = {.x = r->in[0],
+                         .y = r->out[0],
+                         .skip = IN(skip),
+                         .bias = IN(bias),
+                         .scale = IN(scale),
+                         .shift = IN(shift)};
   a.mean = OUT(mean), a.inv_std = OUT(inv_std), a.sum = OUT(sum);
   const bool aligned = ((uintptr_t)a.x | (uintptr_t)a.y | (uintptr_t)a.skip) % 16 == 0;
   if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why))
@@ -157,7 +169,8 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
   hn_str text = {0};
   write_prefix(s, rows, &p, &text);
   if (!status)
-    status = hn_cuda_launch_line(q, "normalize", &text, "hn_normalize", p.rows * p.group, p.threads, &a, sizeof a, error);
+    status = hn_cuda_launch_line(q, "normalize", &text, "hn_normalize", p.rows * p.group, p.threads, &a,
+                                 sizeof a, error);
   hn_str_free(&text);
   return status;
 }

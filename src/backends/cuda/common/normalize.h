@@ -5,17 +5,23 @@
 #include <hone/plugin.h>
 
 typedef enum hn_row_kind { /* the numbers of normalize.cu */
-  HN_ROWS_SOFTMAX,
-  HN_ROWS_LOG_SOFTMAX,
-  HN_ROWS_HARDMAX,
-  HN_ROWS_NORM1,
-  HN_ROWS_NORM2,
-  HN_ROWS_MOMENTS,
-  HN_ROWS_RMS,
-  HN_ROWS_STANDARD
+                           HN_ROWS_SOFTMAX,
+                           HN_ROWS_LOG_SOFTMAX,
+                           HN_ROWS_HARDMAX,
+                           HN_ROWS_NORM1,
+                           HN_ROWS_NORM2,
+                           HN_ROWS_MOMENTS,
+                           HN_ROWS_RMS,
+                           HN_ROWS_STANDARD
 } hn_row_kind;
 
-typedef enum hn_row_place { HN_AT_NOTHING, HN_AT_ELEMENT, HN_AT_PLANE, HN_AT_CHANNEL, HN_AT_GROUP } hn_row_place;
+typedef enum hn_row_place {
+  HN_AT_NOTHING,
+  HN_AT_ELEMENT,
+  HN_AT_PLANE,
+  HN_AT_CHANNEL,
+  HN_AT_GROUP
+} hn_row_place;
 
 #define HN_ROWS_NONE 0xffffffffu
 
@@ -24,9 +30,9 @@ typedef struct hn_rows {
   hn_row_kind kind;
   uint32_t axes; /* set of dimensions that make a row */
   hn_row_place place;
-  int64_t planes, each, inner;             /* of scale and shift, see normalize_args.h */
-  uint32_t scale, shift, skip, bias;       /* inputs */
-  uint32_t mean, inv_std, sum;             /* outputs */
+  int64_t planes, each, inner;       /* of scale and shift, see normalize_args.h */
+  uint32_t scale, shift, skip, bias; /* inputs */
+  uint32_t mean, inv_std, sum;       /* outputs */
   float epsilon;
 } hn_rows;
 

@@ -56,14 +56,19 @@ static void write_prefix(const hone_step *s, hn_cuda_pooling kind, const hn_cuda
                 (long long)w->kernel[1], (long long)w->kernel[2]);
   switch (kind) {
   case HN_CUDA_POOL_MAX:
-    hn_str_printf(t, "#define HN_MAX %s\n", x == HONE_DTYPE_I8 ? "-128" : x == HONE_DTYPE_U8 ? "0" : "hn_from_bits(0xff800000u)");
+    hn_str_printf(t, "#define HN_MAX %s\n",
+                  x == HONE_DTYPE_I8   ? "-128"
+                  : x == HONE_DTYPE_U8 ? "0"
+                                       : "hn_from_bits(0xff800000u)");
     if (hn_cuda_gives(s, 1))
       hn_str_printf(t, "#define HN_INDEX %d\n", hone_node_int(s->node, "storage_order", 0) == 1);
     break;
   case HN_CUDA_POOL_AVERAGE:
     hn_str_printf(t, "#define HN_AVERAGE %d\n", hone_node_int(s->node, "count_include_pad", 0) != 0);
     break;
-  case HN_CUDA_POOL_LP: hn_str_printf(t, "#define HN_LP %lld\n", (long long)hone_node_int(s->node, "p", 2)); break;
+  case HN_CUDA_POOL_LP:
+    hn_str_printf(t, "#define HN_LP %lld\n", (long long)hone_node_int(s->node, "p", 2));
+    break;
   }
 }
 
@@ -73,7 +78,8 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, hn_cuda_pooling kind, ho
   const hone_tensor_desc *y = &s->output[0].desc;
   hn_cuda_window w;
   hone_reason why = {""};
-  if (!hn_cuda_window_of(s, &w, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_cuda_window_of(s, &w, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const int64_t width = width_of(r, &w);
   const bool last = w.y.c_step == 1 && w.y.c > 1;
   /* One by one up to the output's pitch, so that its padding becomes zeros; the input is not read there. */

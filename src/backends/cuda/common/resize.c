@@ -37,9 +37,11 @@ static bool describe(const hone_step *s, tables *t, hone_reason *why) {
     input[i] = &tensor[i].desc;
     if (s->input[i].constant) value[i] = &tensor[i];
   }
-  if (hn_resize_init(&t->r, s->node, input, value, n, &known, &error)) return hn_refuse(why, "%.140s", error.what);
+  if (hn_resize_init(&t->r, s->node, input, value, n, &known, &error))
+    return hn_refuse(why, "%.140s", error.what);
   if (!known) return hn_refuse(why, "scales or sizes are not constant");
-  if (hone_desc_count(x) == 0 || hone_desc_count(y) > INT32_MAX) return hn_refuse(why, "an empty or huge tensor");
+  if (hone_desc_count(x) == 0 || hone_desc_count(y) > INT32_MAX)
+    return hn_refuse(why, "an empty or huge tensor");
   int64_t all = 1;
   for (int32_t i = 0; i < x->rank; i++) {
     if (t->r.out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
@@ -65,7 +67,8 @@ double hn_cuda_resize_cost(const hone_step *s, const hone_machine *m) {
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops / 4, hn_cuda_bytes(s), 0.7);
 }
 
-hone_status hn_cuda_resize_need(const hone_step *s, const hone_machine *m, hone_tactic_need *need, hone_error *error) {
+hone_status hn_cuda_resize_need(const hone_step *s, const hone_machine *m, hone_tactic_need *need,
+                                hone_error *error) {
   tables t;
   hone_reason why = {""};
   (void)m;
@@ -162,8 +165,8 @@ hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error) {
   const char *value = hn_cuda_value(x->dtype);
   const bool real = !strcmp(value, "float") || !strcmp(value, "double");
   hn_str text = {0};
-  hn_str_printf(&text, "#define HN_TYPE %s\n#define HN_OUT %s\n#define HN_VALUE %s\n", hone_dtype_name(x->dtype),
-                hone_dtype_name(y->dtype), value);
+  hn_str_printf(&text, "#define HN_TYPE %s\n#define HN_OUT %s\n#define HN_VALUE %s\n",
+                hone_dtype_name(x->dtype), hone_dtype_name(y->dtype), value);
   hn_str_printf(&text, "#define HN_W %d\n#define HN_ONE %d\n#define HN_SUM %s\n", width, a.all == 1,
                 !strcmp(value, "float") ? "float" : "double");
   hn_str_printf(&text, "#define HN_ROUND(v) %s\n", real ? "(v)" : "((HN_VALUE)(v))");

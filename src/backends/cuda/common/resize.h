@@ -6,7 +6,8 @@
 
 bool hn_cuda_resize_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_resize_cost(const hone_step *s, const hone_machine *m);
-hone_status hn_cuda_resize_need(const hone_step *s, const hone_machine *m, hone_tactic_need *need, hone_error *error);
+hone_status hn_cuda_resize_need(const hone_step *s, const hone_machine *m, hone_tactic_need *need,
+                                hone_error *error);
 hone_status hn_cuda_resize_prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error);
 hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error);
 

@@ -11,7 +11,7 @@
     uint32_t axes;                                                                                           \
     if (s->input[0].desc.rank < 1) return hn_refuse(why, "a scalar");                                        \
     if (!hn_rows_axis(s, flat ? 1 : -1, flat, &axes, why)) return false;                                     \
-    *rows = hn_rows_make(kind, axes);                                                                          \
+    *rows = hn_rows_make(kind, axes);                                                                        \
     return true;                                                                                             \
   }                                                                                                          \
   HN_CUDA_ROWS(nm, op, read)

@@ -19,7 +19,8 @@ bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 /* Elements of a floating-point constant of any type as f32; false for any other. */
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 
-/* The greater of flops / rate and bytes / bandwidth, over the fraction of it that is reached, and a launch. */
+/* The greater of flops / rate and bytes / bandwidth, over the fraction of it that is reached, and a launch.
+ */
 double hn_cuda_seconds(const hone_machine *m, double flops, double rate, double bytes, double efficiency);
 /* Bytes of the anchor's inputs and of the outputs, each once. */
 double hn_cuda_bytes(const hone_step *s);

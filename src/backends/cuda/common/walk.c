@@ -37,7 +37,8 @@ bool hn_cuda_walk(hn_walk_args *walk, int32_t rank, const int64_t *dim, const in
 bool hn_cuda_walk_vectors(hn_walk_args *walk, int width, bool with_y, int64_t *count) {
   if (walk->rank < 1 || width < 2) return false;
   const int32_t last = walk->rank - 1;
-  if (walk->x[last] != 1 || (with_y && walk->y[last] != 1) || walk->dim[last].by % (uint32_t)width) return false;
+  if (walk->x[last] != 1 || (with_y && walk->y[last] != 1) || walk->dim[last].by % (uint32_t)width)
+    return false;
   for (int32_t i = 0; i < last; i++)
     if (walk->x[i] % width || (with_y && walk->y[i] % width)) return false;
   walk->dim[last] = hn_cuda_divisor(walk->dim[last].by / (uint32_t)width);
@@ -46,8 +47,8 @@ bool hn_cuda_walk_vectors(hn_walk_args *walk, int width, bool with_y, int64_t *c
   return true;
 }
 
-bool hn_cuda_reduced_strides(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *stride,
-                             hone_reason *why) {
+bool hn_cuda_reduced_strides(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes,
+                             int64_t *stride, hone_reason *why) {
   int32_t at = 0;
   for (int32_t i = 0; i < x->rank; i++) {
     const bool reduced = axes >> i & 1;
@@ -65,7 +66,8 @@ bool hn_cuda_reduced_axes(const hone_step *s, uint32_t *axes, hone_reason *why) 
   const int64_t *list = hone_node_ints(s->node, "axes", &n);
   if (!list && hn_cuda_has(s, 1)) {
     const hone_step_tensor *t = &s->input[1];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64) return hn_refuse(why, "the axes are not constant i64");
+    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64)
+      return hn_refuse(why, "the axes are not constant i64");
     list = t->constant, n = (size_t)hone_desc_count(&t->desc);
   }
   *axes = 0;

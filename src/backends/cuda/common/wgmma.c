@@ -170,7 +170,8 @@ static double seconds(const hone_step *s, const problem *q, const hone_machine *
     const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
     time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
   } else {
-    const double each = (double)((q->tiles + (int64_t)sms - 1) / (int64_t)sms);
+    const int64_t rounds = (q->tiles + (int64_t)sms - 1) / (int64_t)sms;
+    const double each = (double)rounds;
     /* All multipliers at once draw so much power that clocks fall to two thirds. */
     const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
     double block = max_of(block_flops / (busy * half / sms), block_bytes / (l2 / sms));

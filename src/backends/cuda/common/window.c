@@ -17,11 +17,13 @@ bool hn_cuda_grid_of(const hone_tensor_desc *d, hn_cuda_grid *g, hone_reason *wh
   return true;
 }
 
-static bool list3(const hone_node *node, const char *name, int32_t spatial, int64_t out[3], hone_reason *why) {
+static bool list3(const hone_node *node, const char *name, int32_t spatial, int64_t out[3],
+                  hone_reason *why) {
   size_t n = 0;
   const int64_t *v = hone_node_ints(node, name, &n);
   for (int i = 0; i < 3; i++) out[i] = 1;
-  if (v && (int64_t)n != spatial) return hn_refuse(why, "%s has %zu values for %d dimensions", name, n, (int)spatial);
+  if (v && (int64_t)n != spatial)
+    return hn_refuse(why, "%s has %zu values for %d dimensions", name, n, (int)spatial);
   for (int32_t i = 0; v && i < spatial; i++) {
     if (v[i] < 1 || v[i] > INT32_MAX) return hn_refuse(why, "%s holds %lld", name, (long long)v[i]);
     out[3 - spatial + i] = v[i];
@@ -35,13 +37,15 @@ static bool padding(const hone_step *s, int32_t spatial, hn_cuda_window *w, hone
   const int64_t *pads = hone_node_ints(s->node, "pads", &n);
   if (!strncmp(mode, "SAME", 4)) {
     for (int i = 0; i < 3; i++) {
-      int64_t total = (w->y.size[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - w->x.size[i];
+      int64_t total =
+          (w->y.size[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - w->x.size[i];
       if (total < 0) total = 0;
       w->begin[i] = !strcmp(mode, "SAME_LOWER") ? total - total / 2 : total / 2;
       w->end[i] = total - w->begin[i];
     }
   } else if (pads && n && strcmp(mode, "VALID") != 0) {
-    if ((int64_t)n != 2 * spatial) return hn_refuse(why, "pads has %zu values for %d dimensions", n, (int)spatial);
+    if ((int64_t)n != 2 * spatial)
+      return hn_refuse(why, "pads has %zu values for %d dimensions", n, (int)spatial);
     for (int32_t i = 0; i < spatial; i++) {
       w->begin[3 - spatial + i] = pads[i], w->end[3 - spatial + i] = pads[spatial + i];
       if (pads[i] < 0 || pads[spatial + i] < 0) return hn_refuse(why, "negative padding");

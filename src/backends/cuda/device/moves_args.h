@@ -27,8 +27,8 @@ typedef struct hn_copy_args {
 } hn_copy_args;
 
 /* A matrix, or many, whose rows are contiguous in the source and whose columns are contiguous in the
- * destination: element (r, c) comes from from + r * from_row + c and goes to to + c * to_col + r, in elements.
- * Rows from `rows` up to `padded` are zeros. */
+ * destination: element (r, c) comes from from + r * from_row + c and goes to to + c * to_col + r, in
+ * elements. Rows from `rows` up to `padded` are zeros. */
 typedef struct hn_tile_args {
   void *to;
   const void *from;
@@ -40,7 +40,8 @@ typedef struct hn_tile_args {
   hn_divisor dim[HN_TILE_RANK];
 } hn_tile_args;
 
-/* Images of few channels, planes on one side and pixels on the other; `pitch` elements from pixel to pixel. */
+/* Images of few channels, planes on one side and pixels on the other; `pitch` elements from pixel to pixel.
+ */
 typedef struct hn_planes_args {
   void *to;
   const void *from;

@@ -1,5 +1,5 @@
-/* BatchNormalization that no convolution took in (inference form), as an elementwise kernel: statistics broadcast
- * along dimension 1. */
+/* BatchNormalization that no convolution took in (inference form), as an elementwise kernel: statistics
+ * broadcast along dimension 1. */
 #include <string.h>
 
 #include "backends/cuda/common/elementwise.h"
@@ -17,7 +17,8 @@ static bool describe(const hone_step *s, hone_tensor_desc vector[INPUTS], const 
   if (s->n_outputs > 1 || hone_node_int(s->node, "training_mode", 0))
     return hn_refuse(why, "only the inference form");
   if (!hone_node_int(s->node, "spatial", 1)) return hn_refuse(why, "only one set of statistics a channel");
-  if (x->rank < 2 || !hone_dtype_is_float(x->dtype)) return hn_refuse(why, "no channels, or no floating type");
+  if (x->rank < 2 || !hone_dtype_is_float(x->dtype))
+    return hn_refuse(why, "no channels, or no floating type");
   in[0] = x;
   for (uint32_t i = 1; i < INPUTS; i++) {
     if (!hn_cuda_has(s, i) || hone_desc_count(&s->input[i].desc) != x->dim[1] || s->input[i].desc.rank != 1)
@@ -58,7 +59,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hone_reason why = {""};
   void *at[1 + INPUTS] = {r->out[0]};
   for (int i = 0; i < INPUTS; i++) at[1 + i] = (void *)(uintptr_t)r->in[i];
-  if (!plan_of(r->step, &plan, at, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "batch_norm: %s", why.text);
+  if (!plan_of(r->step, &plan, at, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "batch_norm: %s", why.text);
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }
 

@@ -8,8 +8,8 @@
 typedef struct hn_conv_direct_args {
   const void *x;
   void *y;
-  const float *w; /* [taps][cin][w_pitch]: one column an output channel, zeros behind them */
-  i64 x_step[4], y_step[4]; /* images, slices, rows, pixels */
+  const float *w;             /* [taps][cin][w_pitch]: one column an output channel, zeros behind them */
+  i64 x_step[4], y_step[4];   /* images, slices, rows, pixels */
   hn_divisor out[3], vectors; /* sizes of the output; groups of four channels in a pixel */
   i32 in[3], stride[3], dilation[3], pad[3];
   i32 cin, cout; /* of a group */

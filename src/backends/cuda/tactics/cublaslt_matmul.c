@@ -1,4 +1,5 @@
-/* MatMul with bias, residual, ReLU or GELU (tanh) by cuBLASLt: the algorithm that its heuristics put first. */
+/* MatMul with bias, residual, ReLU or GELU (tanh) by cuBLASLt: the algorithm that its heuristics put first.
+ */
 #include "backends/cuda/common/lt_step.h"
 
 HN_LT_TACTIC(cublaslt_matmul, "MatMul", hn_lt_matmul_of, 0);

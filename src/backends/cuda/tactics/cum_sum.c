@@ -10,7 +10,8 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   if (!hn_cuda_indices(s, 1, &type, why)) return false;
   const void *at = s->input[1].constant;
   if (!at) return hn_refuse(why, "the axis is not constant");
-  if (!hn_cuda_axis(type == HONE_DTYPE_I32 ? *(const int32_t *)at : *(const int64_t *)at, x->rank, &axis, why))
+  if (!hn_cuda_axis(type == HONE_DTYPE_I32 ? *(const int32_t *)at : *(const int64_t *)at, x->rank, &axis,
+                    why))
     return false;
   if (s->output[0].desc.dtype != x->dtype || !hn_cuda_value(x->dtype)) return hn_refuse(why, "types differ");
   p->body = "hn_cum_sum", p->in[0] = 0, p->type = x->dtype;

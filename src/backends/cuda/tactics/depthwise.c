@@ -38,19 +38,25 @@ typedef struct plan {
   int64_t v, tw;            /* channels and output pixels of a row that a thread makes */
   int64_t rows;             /* of a strip */
   uint32_t threads, blocks; /* of a block; resident ones that the compiler is to allow for */
-  bool apart; /* x or y lie at odd addresses */
+  bool apart;               /* x or y lie at odd addresses */
 } plan;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Measured on an H200: strips of rows where they fill the device, else a thread for few pixels. Half-width vectors
- * of f16 leave registers for four pixels a thread. */
+/* Measured on an H200: strips of rows where they fill the device, else a thread for few pixels. Half-width
+ * vectors of f16 leave registers for four pixels a thread. */
 static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
   const int64_t threads = ceil_div(a->groups, 4), h = a->y.size[1], w = a->y.size[2];
   const int64_t processors = m->processors ? m->processors : 108, taps = a->kernel[1] * a->kernel[2];
   const bool near = a->dilation[1] == 1 && a->dilation[2] == 1 && a->stride[1] <= 2 && a->stride[2] <= 2 &&
                     a->kernel[1] > 1 && taps <= 25;
-  plan p = {.text = "depthwise_point", .entry = "hn_depthwise_point", .v = 4, .tw = 2, .threads = 128, .blocks = 5, .apart = apart};
+  plan p = {.text = "depthwise_point",
+            .entry = "hn_depthwise_point",
+            .v = 4,
+            .tw = 2,
+            .threads = 128,
+            .blocks = 5,
+            .apart = apart};
   if (taps > 9) p.blocks = 4;
   if (w < 2) p.tw = 1;
   if (!near || a->x.batch * h * ceil_div(w, 4) * threads < processors * 384 * 14) return p;
@@ -147,7 +153,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hone_status status = prefix(s, &a, &p, &text, error);
   if (!status && work > 0) {
     const hn_cuda_kernel kernel = {p.text, text.ptr, p.entry};
-    const hn_cuda_shape shape = {.grid = {(uint32_t)ceil_div(work, p.threads), 1, 1}, .threads = p.threads, .overlap = true};
+    const hn_cuda_shape shape = {
+        .grid = {(uint32_t)ceil_div(work, p.threads), 1, 1}, .threads = p.threads, .overlap = true};
     status = hn_cuda_launch(q, &kernel, &shape, &g, sizeof g, error);
   }
   hn_str_free(&text);

@@ -8,7 +8,8 @@
 typedef struct hn_depthwise_args {
   const void *x;
   void *y;
-  const void *w; /* f32 [kernel rows * columns + 1][w_tap], zeros behind the channels; the last row is the bias */
+  const void
+      *w; /* f32 [kernel rows * columns + 1][w_tap], zeros behind the channels; the last row is the bias */
   i64 x_image, x_row, y_image, y_row;
   i32 x_pixel, y_pixel, w_tap;
   i32 channels;

@@ -1,4 +1,5 @@
 #include "backends/cuda/common/fold.h"
 
-HN_CUDA_FOLD(global_max_pool, "GlobalMaxPool", .zero = "hn_from_bits(0xff800000u)", .integer_zero = "HN_LEAST", .add = "HN_MEET(a, (HN_ACC)(v))",
+HN_CUDA_FOLD(global_max_pool, "GlobalMaxPool", .zero = "hn_from_bits(0xff800000u)",
+             .integer_zero = "HN_LEAST", .add = "HN_MEET(a, (HN_ACC)(v))",
              .meet = "((b) > (a) || (b) != (b) ? (b) : (a))", .end = "(a)", .spatial = true);

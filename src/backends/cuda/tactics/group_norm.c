@@ -1,5 +1,5 @@
-/* GroupNormalization of row-major tensors: groups of channels by their own moments. Scale and shift are given by
- * group in opset 18, by channel from opset 21 on. */
+/* GroupNormalization of row-major tensors: groups of channels by their own moments. Scale and shift are given
+ * by group in opset 18, by channel from opset 21 on. */
 #include <string.h>
 
 #include "backends/cuda/common/normalize.h"
@@ -14,9 +14,12 @@ typedef struct grouped { /* the step as rows: [N * groups, elements of a group] 
 static bool read(const hone_step *s, grouped *g, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[0].desc;
   const int64_t groups = hone_node_int(s->node, "num_groups", 0);
-  if (s->n_anchor_inputs != 3 || s->n_inputs != 3 || s->n_outputs != 1) return hn_refuse(why, "not three inputs and one output");
-  if (!hone_desc_known(x) || !hone_desc_known(y) || hone_desc_count(x) <= 0) return hn_refuse(why, "dimensions are not known");
-  if (x->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "not row-major");
+  if (s->n_anchor_inputs != 3 || s->n_inputs != 3 || s->n_outputs != 1)
+    return hn_refuse(why, "not three inputs and one output");
+  if (!hone_desc_known(x) || !hone_desc_known(y) || hone_desc_count(x) <= 0)
+    return hn_refuse(why, "dimensions are not known");
+  if (x->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "not row-major");
   if (groups < 1 || x->dim[1] % groups) return hn_refuse(why, "channels do not divide into groups");
   const int64_t rows = x->dim[0] * groups, dims[2] = {rows, hone_desc_count(x) / rows};
   memset(g, 0, sizeof *g);

@@ -7,14 +7,14 @@
 typedef struct hn_normalize_args {
   const void *x, *skip, *bias; /* what is normalised: x + skip + bias[r]; NULL: nothing is added */
   const void *scale, *shift;
-  void *y, *sum;          /* sum: x + skip + bias is wanted, too */
-  float *mean, *inv_std;  /* one a row */
+  void *y, *sum;           /* sum: x + skip + bias is wanted, too */
+  float *mean, *inv_std;   /* one a row */
   hn_walk_args kept, gone; /* rows; elements of a row (vectors of HN_W) */
-  u32 rows, length;       /* length: in vectors */
-  u32 elements;           /* of a row */
+  u32 rows, length;        /* length: in vectors */
+  u32 elements;            /* of a row */
   float epsilon;
-  i32 each, inner;        /* HN_PLACE: channels of a group, elements of a channel in a row */
-  hn_divisor planes;      /* rows count through this many channels or groups */
+  i32 each, inner;   /* HN_PLACE: channels of a group, elements of a channel in a row */
+  hn_divisor planes; /* rows count through this many channels or groups */
 } hn_normalize_args;
 
 #endif

@@ -1,5 +1,5 @@
-/* SkipLayerNormalization: LayerNormalization of input + skip + bias. Inputs input, skip, gamma, beta, bias; outputs
- * the result, mean, inverse deviation and the sum. */
+/* SkipLayerNormalization: LayerNormalization of input + skip + bias. Inputs input, skip, gamma, beta, bias;
+ * outputs the result, mean, inverse deviation and the sum. */
 #include "backends/cuda/common/normalize.h"
 #include "base/error.h"
 
