@@ -92,8 +92,11 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Cases, ONNX's own tests and whole networks on the emulated GPU.
   set(check check_tactics tests/tactics/cases.txt --device cuda --tactic) # in parts, as hundreds of texts are compiled
   if(NOT HONE_SANITIZE)
-    hone_emulated(check_tactics_cuda_conv ${check} conv*)
-    hone_emulated(check_tactics_cuda_products ${check} gemm*,matmul*)
+    # Of the tiles of one text a plain one, one that divides K, and the exact one; all of them run in test-gpu.
+    hone_emulated(check_tactics_cuda_conv ${check}
+      conv_mma_64x64,conv_mma_16x64_k4,conv_simt_64x64,conv_image,conv_direct*,conv_transpose*)
+    hone_emulated(check_tactics_cuda_products ${check}
+      gemm_mma_64x64,gemm_mma_16x64_k4,gemm_simt_64x64,matmul_mma_64x64,matmul_mma_16x64_k4,matmul_simt_64x64)
     hone_emulated(check_tactics_cuda_others ${check} -cu*,-conv*,-gemm*,-matmul*)
   endif()
   hone_test_tool(check_networks check_networks.c)

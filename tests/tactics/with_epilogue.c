@@ -40,6 +40,7 @@ static int64_t channels_of(const one_case *c, int64_t *inner) {
   const hone_tensor_desc *d = &c->want[0].desc;
   const int32_t axis = strcmp(c->op, "Conv") ? d->rank - 1 : 1;
   *inner = 1;
+  if (axis >= d->rank || axis < 0) return 1; /* a scalar, or a convolution of nothing */
   for (int32_t i = axis + 1; i < d->rank; i++) *inner *= d->dim[i];
   return d->dim[axis];
 }
