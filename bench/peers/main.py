@@ -161,8 +161,11 @@ def main():
     text = report.markdown()
     print(text)
     if a.out:
+        gpu = ""  # what bench-gpu measured elsewhere stays
+        if os.path.exists(a.out):
+            gpu = "\n## NVIDIA GPU" + open(a.out).read().partition("\n## NVIDIA GPU")[2]
         with open(a.out + ".part", "w") as f:
-            f.write(text)
+            f.write(text + (gpu if gpu.strip() != "## NVIDIA GPU" else ""))
         os.replace(a.out + ".part", a.out)
     if bench.wrong:
         print("bench-peers: %d comparisons failed" % bench.wrong, file=sys.stderr)
