@@ -15,7 +15,9 @@ long=$(git ls-files -co --exclude-standard '*.c' '*.h' | xargs wc -l | awk '$2 !
 [ -n "$long" ] && { echo "lint: files of more than 900 lines, each a place to split:"; echo "$long"; bad=1; }
 [ -f build/compile_commands.json ] || cmake --preset release >/dev/null || exit 1
 # ISA files are analysed by clang with their own flags from the database; the analyser's checks are in .clang-tidy.
+# What this build leaves out (the CUDA backend where CUDA's headers are missing) cannot be analysed here.
 git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' |
+  while read -r f; do grep -q "/$f\"" build/compile_commands.json && echo "$f"; done |
   xargs -P "$(nproc)" -n 8 clang-tidy -p build --quiet 2>/dev/null >build/tidy.log
 grep -E 'warning:|error:' build/tidy.log | sort -u | head -40 | grep . && bad=1
 exit $bad

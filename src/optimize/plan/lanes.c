@@ -56,7 +56,7 @@ static uint32_t lane_for(const hn_plan *p, const uint32_t *maker, uint32_t k, co
 
 hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
   const uint32_t n = (uint32_t)p->steps.len;
-  if (n > MOST_STEPS || !p->backend->asynchronous || p->one_lane) return HONE_OK;
+  if (n > MOST_STEPS || !p->backend->asynchronous) return HONE_OK;
   p->before_words = (n + 63) / 64;
   p->before = hn_arena_raw(&p->arena, (size_t)n * p->before_words * sizeof *p->before, sizeof *p->before);
   uint32_t *maker = hn_malloc((p->slots.len + 1) * sizeof *maker), tail[HN_LANES], barrier = UINT32_MAX;

@@ -118,7 +118,6 @@ typedef struct hn_plan {
   const char **node_fate;         /* by source node */
   const char **masks;             /* tactic globs */
   uint32_t n_masks;
-  bool one_lane;         /* nothing runs beside anything else */
   uint32_t lanes;        /* accelerators: how many are used, at least 1 */
   uint64_t *before;      /* bit (k, j): step j happens before step k; NULL: all in order */
   uint32_t before_words; /* of a row */
