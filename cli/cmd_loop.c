@@ -14,6 +14,7 @@ typedef struct loop {
   cli_session session, baseline;
   cli_profile before, after;
   hone_findings *findings;
+  hone_comparison *comparison;
   hone_model *optimized;
   hone_verify_result verdict;
   double predicted_pct;
@@ -127,6 +128,8 @@ static hone_status work(loop *l, hone_error *error) {
   if (status == HONE_OK) status = hone_diagnose(l->before.profile, NULL, &l->findings, error);
   if (status != HONE_OK) return status;
   l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
+  status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
+  if (status != HONE_OK) return status;
   return hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
 }
 
@@ -143,10 +146,11 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
   return (hone_report_input){.baseline = l->before.profile,
                              .optimized = l->after.profile,
                              .findings = l->findings,
+                             .comparison = l->comparison,
                              .verification = verdict,
                              .has_prediction = true,
                              .predicted_gain_pct = l->predicted_pct,
-                             .sections = HONE_SECTION_ALL & ~HONE_SECTION_LAYERS,
+                             .sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON),
                              .width = cli_columns(),
                              .colors = cli_colors(stdout),
                              .unicode = cli_unicode()};
@@ -209,6 +213,7 @@ static int run(const cli_args *args) {
     if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
   }
   hone_model_release(l.optimized);
+  hone_comparison_destroy(l.comparison);
   hone_findings_destroy(l.findings);
   cli_profile_free(&l.before);
   cli_profile_free(&l.after);

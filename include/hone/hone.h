@@ -2,6 +2,7 @@
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 
+#include <hone/compare.h>
 #include <hone/data.h>
 #include <hone/facts.h>
 #include <hone/improve.h>

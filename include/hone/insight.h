@@ -41,18 +41,20 @@ HONE_API const char *hone_limit_name(hone_limit bound);
 /* A row of the layer table: one step, summed over its spans of one iteration. Times in milliseconds. */
 typedef struct hone_layer {
   const char *name, *type, *tactic;
-  int32_t step;             /* index into the facts' step table, -1: an imported span without a step */
-  hone_span_kind kind;      /* KERNEL, REFORMAT, ... */
-  double time_ms;           /* mean exclusive wall time an iteration */
-  double pct;               /* of the wall */
-  double calls;             /* mean executions an iteration */
-  hone_sample_stats stats;  /* over iterations */
-  double flops, bytes;      /* an iteration; 0: not known */
-  double gflops, gbs;       /* achieved in the median iteration */
-  double intensity;         /* FLOP per byte; 0: not known */
-  double compute_pct;       /* of the compute roof of its dtype; 0: not known */
-  double memory_pct;        /* of the bandwidth roof of the level it fits into */
-  double roof_pct;          /* the larger of the two: how close to the roofline */
+  int32_t step;            /* index into the facts' step table, -1: an imported span without a step */
+  hone_span_kind kind;     /* KERNEL, REFORMAT, ... */
+  double time_ms;          /* mean exclusive wall time an iteration */
+  double pct;              /* of the wall */
+  double calls;            /* mean executions an iteration */
+  hone_sample_stats stats; /* over iterations */
+  const double
+      *samples_ms;     /* stats.count of them in order of iteration; NULL: only the statistics are known */
+  double flops, bytes; /* an iteration; 0: not known */
+  double gflops, gbs;  /* achieved in the median iteration */
+  double intensity;    /* FLOP per byte; 0: not known */
+  double compute_pct;  /* of the compute roof of its dtype; 0: not known */
+  double memory_pct;   /* of the bandwidth roof of the level it fits into */
+  double roof_pct;     /* the larger of the two: how close to the roofline */
   const char *memory_level; /* that level; NULL: no roof */
   hone_limit bound;         /* by utilisation */
   hone_limit ridge;         /* by intensity against the ridge point */
@@ -240,13 +242,14 @@ HONE_API double hone_amdahl(double p, double s);
 /* ---- report ---- */
 
 typedef enum hone_report_format {
-  HONE_REPORT_TEXT,         /* for a terminal */
-  HONE_REPORT_JSON,         /* docs/report.md */
-  HONE_REPORT_CSV,          /* layer table, RFC 4180 */
-  HONE_REPORT_TRACE,        /* Chrome trace events; opens in Perfetto */
-  HONE_REPORT_HTML,         /* one self-contained page */
-  HONE_REPORT_PROFILE_JSON, /* facts v1 of the newest profile + derived tables: `profile --json` */
-  HONE_REPORT_FINDINGS_JSON /* {"findings": [...]}: `diagnose --json` */
+  HONE_REPORT_TEXT,           /* for a terminal */
+  HONE_REPORT_JSON,           /* docs/report.md */
+  HONE_REPORT_CSV,            /* layer table, RFC 4180 */
+  HONE_REPORT_TRACE,          /* Chrome trace events; opens in Perfetto */
+  HONE_REPORT_HTML,           /* one self-contained page */
+  HONE_REPORT_PROFILE_JSON,   /* facts v1 of the newest profile + derived tables: `profile --json` */
+  HONE_REPORT_FINDINGS_JSON,  /* {"findings": [...]}: `diagnose --json` */
+  HONE_REPORT_COMPARISON_JSON /* `compare --json`: docs/compare.md */
 } hone_report_format;
 
 /* Parts of the text report; or them. */
@@ -258,7 +261,8 @@ enum {
   HONE_SECTION_CLOSURE = 16, /* stages and the closure line */
   HONE_SECTION_FINDINGS = 32,
   HONE_SECTION_BEFORE_AFTER = 64,
-  HONE_SECTION_ALL = 127
+  HONE_SECTION_COMPARISON = 128,
+  HONE_SECTION_ALL = 255
 };
 
 /* Outcome of comparing the optimised with the reference answers. */
@@ -272,11 +276,12 @@ typedef struct hone_report_verdict {
 } hone_report_verdict;
 
 typedef struct hone_report_input {
-  const char *title;                       /* NULL: the model's name */
-  const hone_profile *baseline;            /* the only profile, or the one before */
-  const hone_profile *optimized;           /* NULL: no before/after */
-  const hone_findings *findings;           /* NULL: none asked for */
-  const hone_report_verdict *verification; /* NULL: not verified */
+  const char *title;                        /* NULL: the model's name */
+  const hone_profile *baseline;             /* the only profile, or the one before */
+  const hone_profile *optimized;            /* NULL: no before/after */
+  const hone_findings *findings;            /* NULL: none asked for */
+  const struct hone_comparison *comparison; /* of baseline and optimized (hone/compare.h); NULL: none */
+  const hone_report_verdict *verification;  /* NULL: not verified */
   bool has_prediction; /* the next is set: predicted gain of everything that was applied */
   double predicted_gain_pct;
   /* text only */

@@ -44,12 +44,16 @@ check_common() {
 open_page wide "file://$dir/report.html#theme=light" 1280,2000
 check_common wide 200
 grep -q 'id="before-after"' "$dir/wide.dom" || fail "before and after is missing"
+grep -q 'id="comparison"' "$dir/wide.dom" || fail "what changed is missing"
+[ "$(grep -o 'class="change"' "$dir/wide.dom" | wc -l)" -ge 15 ] || fail "rows of what changed are missing"
+grep -q 'fused 3' "$dir/wide.dom" || fail "the comparison shows no fusion of three steps"
 [ "$(grep -o 'class="finding ' "$dir/wide.dom" | wc -l)" -ge 2 ] || fail "findings are missing"
 open_page narrow "file://$dir/report.html#theme=dark" 390,2000
 check_common narrow 200
 grep -q 'data-theme="dark"' "$dir/narrow.dom" || fail "the dark theme was not taken"
 open_page single "file://$dir/single.html" 1280,2000
 check_common single 50
+grep -q 'id="comparison"' "$dir/single.dom" && fail "a single profile shows a comparison"
 grep -q 'id="before-after"' "$dir/single.dom" && fail "a single profile shows a before and after"
 [ $bad -eq 0 ] && echo "the page renders: wide, narrow, single"
 exit $bad

@@ -1,7 +1,7 @@
 /* insight_sample FOLDER: writes every report of the sample profiles, for the browser test and for eyes. */
 #include "insight/sample.h"
 
-#include <hone/insight.h>
+#include <hone/compare.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -25,17 +25,20 @@ int main(int argc, char **argv) {
   hone_facts *before = sample_facts(0), *after = sample_facts(2);
   hone_profile *a = NULL, *b = NULL;
   hone_findings *findings = NULL;
+  hone_comparison *comparison = NULL;
   char path[1024], line[1024];
   hone_status status = hone_profile_create(before, NULL, &a, &error);
   if (!status) status = hone_profile_create(after, NULL, &b, &error);
   if (!status) status = hone_diagnose(a, NULL, &findings, &error);
   if (!status) status = hone_findings_measure(findings, a, b, &error);
+  if (!status) status = hone_compare(a, b, NULL, &comparison, &error);
   if (status) goto done;
   hone_report_verdict verdict = {
       .verdict = "same", .inputs = 100, .max_abs = 3.1e-6, .max_rel = 4.2e-7, .tolerance = 1e-4};
   hone_report_input pair = {.baseline = a, .optimized = b, .findings = findings, .verification = &verdict};
   pair.has_prediction = true;
   pair.predicted_gain_pct = hone_findings_predict(findings, HONE_REMEDY_OPTIMIZER);
+  pair.comparison = comparison;
   pair.unicode = true;
   pair.max_layers = 12;
   pair.colors = argc > 2;
@@ -49,6 +52,7 @@ int main(int argc, char **argv) {
                {"trace.json", HONE_REPORT_TRACE, &pair},
                {"layers.csv", HONE_REPORT_CSV, &pair},
                {"findings.json", HONE_REPORT_FINDINGS_JSON, &pair},
+               {"comparison.json", HONE_REPORT_COMPARISON_JSON, &pair},
                {"profile.json", HONE_REPORT_PROFILE_JSON, &single},
                {"single.html", HONE_REPORT_HTML, &single}};
   for (size_t i = 0; i < sizeof files / sizeof *files && !status; i++) {
@@ -61,6 +65,7 @@ done:
     hone_error_format(&error, line, sizeof line);
     fprintf(stderr, "%s (%s)\n", line, hone_status_name(status));
   }
+  hone_comparison_destroy(comparison);
   hone_findings_destroy(findings);
   hone_profile_destroy(a);
   hone_profile_destroy(b);

@@ -1,5 +1,6 @@
 hone_test(test_facts test_facts.c sample.c)
 hone_test(test_profile test_profile.c)
+hone_test(test_compare test_compare.c)
 hone_test(test_report test_report.c sample.c)
 hone_test_tool(insight_sample sample_tool.c sample.c)
 hone_ctest(report_page sh tests/insight/page.sh $<TARGET_FILE:insight_sample>)

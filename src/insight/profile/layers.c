@@ -85,10 +85,11 @@ hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone
   }
   for (size_t r = 0; r < t->rows.len; r++) {
     if (t->current.ptr[r] < 0) continue;
-    if (!hn_vec_push(&t->samples, (hn_layer_sample){(uint32_t)r, t->current.ptr[r]}))
+    if (!hn_vec_push(&t->samples, (hn_layer_sample){(uint32_t)r, t->iterations, t->current.ptr[r]}))
       return hn_fail_memory(error, t->samples.len * sizeof *t->samples.ptr, "the layer samples");
     t->current.ptr[r] = -1;
   }
+  t->iterations++;
   return HONE_OK;
 }
 
@@ -102,27 +103,23 @@ static bool selected(const hone_layer *row, const char *filter) {
 }
 
 /* Statistics over all iterations: one in which the layer did not run (a branch not taken) counts as zero. */
-static hone_status finish_stats(hn_layer_table *t, size_t iterations, hone_error *error) {
-  double *values = hn_malloc((iterations + 1) * sizeof *values);
-  if (!values) return hn_fail_memory(error, iterations * sizeof *values, "the layer statistics");
-  hone_status status = HONE_OK;
+static hone_status finish_stats(hn_layer_table *t, size_t iterations, hn_arena *arena, hone_error *error) {
   if (t->samples.len) qsort(t->samples.ptr, t->samples.len, sizeof *t->samples.ptr, by_layer);
   size_t at = 0;
-  for (size_t r = 0; r < t->rows.len && !status; r++) {
+  for (size_t r = 0; r < t->rows.len; r++) {
     hone_layer *row = &t->rows.ptr[r];
-    size_t n = 0;
-    while (at < t->samples.len && t->samples.ptr[at].layer == r && n < iterations)
-      values[n++] = t->samples.ptr[at++].ms;
-    while (n < iterations) values[n++] = 0;
-    if (!hone_stats_compute(values, n, &row->stats))
-      status = hn_fail_memory(error, n * sizeof *values, "the layer statistics");
+    double *values = HN_NEW_ARRAY(arena, double, iterations);
+    for (; values && at < t->samples.len && t->samples.ptr[at].layer == r; at++)
+      values[t->samples.ptr[at].iteration] = t->samples.ptr[at].ms;
+    if (!values || !hone_stats_compute(values, iterations, &row->stats))
+      return hn_fail_memory(error, iterations * sizeof *values, "the layer statistics");
+    row->samples_ms = values;
     row->time_ms = HN_FAULT("layers_median_as_mean") ? row->stats.min : row->stats.mean;
     row->calls /= (double)iterations;
     row->flops /= (double)iterations;
     row->bytes /= (double)iterations;
   }
-  hn_free(values);
-  return status;
+  return HONE_OK;
 }
 
 static bool fill_nodes(hn_arena *arena, const hone_facts *facts, hone_layer *row) {
@@ -187,7 +184,7 @@ done:
 
 hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *arena, hone_profile *p,
                              hone_error *error) {
-  hone_status status = finish_stats(t, p->iterations, error);
+  hone_status status = finish_stats(t, p->iterations, arena, error);
   if (status) return status;
   for (size_t r = 0; r < t->rows.len; r++) {
     hone_layer *row = &t->rows.ptr[r];

@@ -9,6 +9,7 @@
 
 typedef struct hn_layer_sample {
   uint32_t layer;
+  uint32_t iteration; /* counted from 0, complete ones only */
   double ms;
 } hn_layer_sample;
 
@@ -18,7 +19,8 @@ typedef struct hn_layer_table {
   HN_VEC(hone_layer) rows;
   HN_VEC(double) current;          /* per row: milliseconds in the iteration that is being gathered */
   HN_VEC(hn_layer_sample) samples; /* one per row and iteration in which it ran */
-  int32_t *row_of_step;            /* -1: none yet */
+  uint32_t iterations;
+  int32_t *row_of_step; /* -1: none yet */
   size_t step_count;
 } hn_layer_table;
 

@@ -237,6 +237,7 @@ void hn_members_report(hn_str *o, const hone_report_input *in, bool page) {
   write_before_after(o, in);
   write_verification(o, in->verification);
   hn_members_findings(o, in->findings);
+  hn_comparison_members(o, in->comparison);
   write_profile(o, "baseline", in->baseline, page);
   write_profile(o, "optimized", in->optimized, page);
   hn_json_close(o, '}');

@@ -15,6 +15,7 @@ static hn_report_writer *const writers[] = {
     [HONE_REPORT_HTML] = hn_report_html,
     [HONE_REPORT_PROFILE_JSON] = hn_report_profile_json,
     [HONE_REPORT_FINDINGS_JSON] = hn_report_findings_json,
+    [HONE_REPORT_COMPARISON_JSON] = hn_report_comparison_json,
 };
 
 hone_status hone_report_write(const hone_report_input *in, hone_report_format format, hone_sink sink,
@@ -23,6 +24,8 @@ hone_status hone_report_write(const hone_report_input *in, hone_report_format fo
     return hn_fail(error, HONE_ERROR_USAGE, "hone_report_write needs an input, a known format and a sink");
   if (!in->baseline)
     return hn_fail(error, HONE_ERROR_USAGE, "a report needs at least one profile (baseline)");
+  if (format == HONE_REPORT_COMPARISON_JSON && !in->comparison)
+    return hn_fail(error, HONE_ERROR_USAGE, "a comparison's JSON needs a comparison");
   hn_str out = {0};
   hone_status status = writers[format](in, &out, error);
   if (!status && out.failed) status = hn_fail_memory(error, out.len, "a report");

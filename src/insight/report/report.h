@@ -5,12 +5,14 @@
 
 #include "base/str.h"
 
-#include <hone/insight.h>
+#include "insight/report/table.h"
+
+#include <hone/compare.h>
 
 typedef hone_status hn_report_writer(const hone_report_input *in, hn_str *out, hone_error *error);
 
 hn_report_writer hn_report_text, hn_report_json, hn_report_csv, hn_report_trace, hn_report_html,
-    hn_report_profile_json, hn_report_findings_json;
+    hn_report_profile_json, hn_report_findings_json, hn_report_comparison_json;
 
 /* The profile that describes the product as it is now: the optimised one where there is one. */
 const hone_profile *hn_report_current(const hone_report_input *in);
@@ -23,6 +25,11 @@ uint64_t hn_report_memory_peak(const hone_profile *p, const char **source);
 /* A counter's value; false when it was not measured. */
 bool hn_report_counter(const hone_profile *p, const char *name, double *value);
 const char *hn_report_title(const hone_report_input *in);
+
+/* ---- comparison.c ---- */
+
+void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c, size_t most);
+void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison": {...} or null */
 
 /* ---- members.c: shared JSON members ---- */
 

@@ -1,6 +1,5 @@
 /* The report for a terminal: summary, layer table, Top-5, shares, closure, findings, before and after. */
 #include "insight/report/report.h"
-#include "insight/report/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -263,6 +262,8 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   if (parts & HONE_SECTION_CLOSURE) closure(o, &look, p);
   if ((parts & HONE_SECTION_FINDINGS) && in->findings) findings(o, &look, in->findings);
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->optimized) before_after(o, &look, in);
+  if ((parts & HONE_SECTION_COMPARISON) && in->comparison)
+    hn_comparison_text(o, &look, in->comparison, in->max_layers);
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->verification) verification(o, &look, in->verification);
   return HONE_OK;
 }

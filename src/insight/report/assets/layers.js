@@ -45,6 +45,6 @@ hone.panel({
 
 /* Marks the rows and points that a finding speaks of. */
 hone.light = (nodes) => {
-  for (const row of document.querySelectorAll('.layer')) row.classList.toggle('lit', Boolean(nodes && row.honeNodes && row.honeNodes.some((n) => nodes.has(n))));
+  for (const row of document.querySelectorAll('.layer, .change')) row.classList.toggle('lit', Boolean(nodes && row.honeNodes && row.honeNodes.some((n) => nodes.has(n))));
   for (const point of document.querySelectorAll('.point')) point.style.opacity = !nodes || !nodes.size || point.honeNodes.some((n) => nodes.has(n)) ? '' : '0.15';
 };

@@ -1,0 +1,244 @@
+/* A comparison as a table for the terminal and as JSON. */
+#include "insight/report/report.h"
+
+#include "insight/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static hn_color color_of(hone_change change) {
+  switch (change) {
+  case HONE_CHANGE_SLOWER: return HN_RED;
+  case HONE_CHANGE_FASTER: return HN_GREEN;
+  case HONE_CHANGE_UNCLEAR: return HN_YELLOW;
+  default: return HN_PLAIN;
+  }
+}
+
+/* What a reader wants to hear first: how the layers correspond where that changed, else what became of the
+ * time. */
+static void verdict(char *out, size_t size, const hone_compare_row *r) {
+  const char *word = hone_alignment_name(r->alignment);
+  if (r->alignment == HONE_ALIGNMENT_ONE)
+    snprintf(out, size, "%s", hone_change_name(r->time.change));
+  else if (!r->before_count || !r->after_count)
+    snprintf(out, size, "%s", word);
+  else
+    snprintf(out, size, "%s %zu to %zu", word, r->before_count, r->after_count);
+}
+
+static const char *device(const hone_profile *p) {
+  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  return m->device ? m->device : "unknown device";
+}
+
+static void side(hn_str *o, const hn_look *look, const char *what, const hone_profile *p) {
+  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  hn_paint(o, look, HN_PLAIN, "  %s  %s, %s%s%s, %s", what, m->model ? m->model : "?",
+           m->tool ? m->tool : "?", m->tool_version ? " " : "", m->tool_version ? m->tool_version : "",
+           device(p));
+  if (m->date) hn_paint(o, look, HN_DIM, ", %s", m->date);
+  hn_paint(o, look, HN_DIM, "   %zu iteration%s, %zu layers\n", p->iterations, p->iterations == 1 ? "" : "s",
+           p->layer_count);
+}
+
+static void p_value(char *out, size_t size, double p) {
+  if (p < 0)
+    snprintf(out, size, "-");
+  else if (p < 0.0005)
+    snprintf(out, size, "<0.001");
+  else
+    snprintf(out, size, "%.3f", p);
+}
+
+static void row(hn_table *t, const hone_compare_row *r, double wall) {
+  char text[64], p[16];
+  hn_color color = color_of(r->time.change);
+  hn_table_row(t);
+  hn_table_cell(t, 0, HN_PLAIN, "%s", r->name);
+  hn_table_cell(t, 1, HN_PLAIN, "%s", r->type);
+  if (r->before_count) hn_table_cell(t, 2, HN_PLAIN, "%.3f", r->time.before_ms);
+  if (r->after_count) hn_table_cell(t, 3, HN_BOLD, "%.3f", r->time.after_ms);
+  hn_table_cell(t, 4, color, "%+.3f", r->time.delta_ms);
+  if (r->before_count && r->after_count) hn_table_cell(t, 5, color, "%+.1f", r->time.delta_pct);
+  if (wall > 0) hn_table_cell(t, 6, HN_PLAIN, "%+.1f", 100 * r->time.delta_ms / wall);
+  p_value(p, sizeof p, r->time.p_value);
+  hn_table_cell(t, 7, HN_DIM, "%s", p);
+  verdict(text, sizeof text, r);
+  hn_table_cell(t, 8, color, "%s", text);
+}
+
+static void stage(hn_table *t, const char *name, double before, double after) {
+  if (before == 0 && after == 0) return;
+  hn_table_row(t);
+  hn_table_cell(t, 0, HN_PLAIN, "%s", name);
+  hn_table_cell(t, 1, HN_PLAIN, "%.3f", before);
+  hn_table_cell(t, 2, HN_BOLD, "%.3f", after);
+  hn_table_cell(t, 3, HN_PLAIN, "%+.3f", after - before);
+  if (before > 0) hn_table_cell(t, 4, HN_PLAIN, "%+.1f", 100 * (after / before - 1));
+}
+
+static void stages(hn_str *o, const hn_look *look, const hone_comparison *c) {
+  const hone_stages *a = &c->before->stages, *b = &c->after->stages;
+  hn_table t = {0};
+  hn_table_column(&t, "stage", true, 10, 0);
+  hn_table_column(&t, "before ms", false, 0, 0);
+  hn_table_column(&t, "after ms", false, 0, 0);
+  hn_table_column(&t, "change ms", false, 0, 0);
+  hn_table_column(&t, "%", false, 0, 0);
+  stage(&t, "pre", a->pre_ms, b->pre_ms);
+  stage(&t, "h2d", a->h2d_ms, b->h2d_ms);
+  stage(&t, "infer", a->infer_ms, b->infer_ms);
+  stage(&t, "d2h", a->d2h_ms, b->d2h_ms);
+  stage(&t, "post", a->post_ms, b->post_ms);
+  stage(&t, "idle", a->idle_ms, b->idle_ms);
+  stage(&t, "total", a->total_ms, b->total_ms);
+  hn_table_write(o, look, &t);
+  hn_table_free(&t);
+}
+
+void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c, size_t most) {
+  char p[16];
+  hn_heading(o, look, "Comparison");
+  side(o, look, "before", c->before);
+  side(o, look, "after ", c->after);
+  for (size_t i = 0; i < c->warning_count; i++) hn_paint(o, look, HN_YELLOW, "  %s\n", c->warnings[i]);
+  p_value(p, sizeof p, c->wall.p_value);
+  hn_str_puts(o, "\n  median run ");
+  hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
+  hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%, %s", c->wall.delta_pct,
+           hone_change_name(c->wall.change));
+  hn_str_printf(o, "  (p %s)\n\n", p);
+  stages(o, look, c);
+  hn_str_printf(
+      o,
+      "\n  layers: %zu slower, %zu faster, %zu the same, %zu unclear; %zu new, %zu gone, %zu fused, "
+      "split or regrouped\n\n",
+      c->slower, c->faster, c->same, c->unclear, c->added, c->gone, c->fused);
+  hn_table t = {0};
+  hn_table_column(&t, "layer", true, 24, 0);
+  hn_table_column(&t, "type", true, 6, 3);
+  hn_table_column(&t, "before ms", false, 0, 0);
+  hn_table_column(&t, "after ms", false, 0, 0);
+  hn_table_column(&t, "change ms", false, 0, 0);
+  hn_table_column(&t, "%", false, 0, 0);
+  hn_table_column(&t, "% of run", false, 0, 2);
+  hn_table_column(&t, "p", false, 0, 1);
+  hn_table_column(&t, "", true, 13, 0);
+  size_t n = most && most < c->row_count ? most : c->row_count;
+  for (size_t i = 0; i < n; i++) row(&t, &c->rows[i], c->wall.before_ms);
+  hn_table_write(o, look, &t);
+  hn_table_free(&t);
+  if (n < c->row_count)
+    hn_paint(o, look, HN_DIM, "  the %zu largest differences; %zu more (--rows 0 prints all)\n", n,
+             c->row_count - n);
+  hn_paragraph(o, look, 2, HN_DIM,
+               "p: how often chance alone would differ as much, from the iterations of these two profiles. "
+               "Two processes of one program differ by a little more than that: hone gate measures many.");
+}
+
+static void difference(hn_str *o, const hone_difference *d) {
+  hn_json_num(o, "before_ms", d->before_ms);
+  hn_json_num(o, "after_ms", d->after_ms);
+  hn_json_num(o, "delta_ms", d->delta_ms);
+  hn_json_num(o, "delta_pct", d->before_ms > 0 ? d->delta_pct : NAN);
+  hn_json_num(o, "p_value", d->p_value >= 0 ? d->p_value : NAN);
+  hn_json_text(o, "change", hone_change_name(d->change));
+}
+
+static void layer_list(hn_str *o, const char *key, const hone_layer *const *layers, size_t n) {
+  hn_json_open(o, key, '[');
+  for (size_t i = 0; i < n; i++) {
+    hn_json_open(o, NULL, '{');
+    hn_json_text(o, "name", layers[i]->name);
+    hn_json_text(o, "type", layers[i]->type);
+    hn_json_text(o, "tactic", layers[i]->tactic);
+    hn_json_num(o, "time_ms", layers[i]->time_ms);
+    hn_json_close(o, '}');
+  }
+  hn_json_close(o, ']');
+}
+
+/* Every ONNX node of the row once: of the side that names them. */
+static void nodes(hn_str *o, const hone_compare_row *r) {
+  bool before = false;
+  for (size_t i = 0; i < r->before_count; i++) before = before || r->before[i]->onnx_node_count;
+  const hone_layer *const *layers = before ? r->before : r->after;
+  size_t n = before ? r->before_count : r->after_count;
+  hn_json_open(o, "nodes", '[');
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < layers[i]->onnx_node_count; k++) hn_json_text(o, NULL, layers[i]->onnx_nodes[k]);
+  hn_json_close(o, ']');
+}
+
+static void side_members(hn_str *o, const char *key, const hone_profile *p) {
+  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  hn_json_open(o, key, '{');
+  hn_json_text(o, "tool", m->tool);
+  hn_json_text(o, "tool_version", m->tool_version);
+  hn_json_text(o, "model", m->model);
+  hn_json_text(o, "device", m->device);
+  hn_json_text(o, "commit", m->commit);
+  hn_json_text(o, "date", m->date);
+  hn_json_uint(o, "iterations", p->iterations);
+  hn_json_uint(o, "layers", p->layer_count);
+  hn_json_close(o, '}');
+  hn_json_line(o);
+}
+
+void hn_comparison_members(hn_str *o, const hone_comparison *c) {
+  if (!c) {
+    hn_json_null(o, "comparison");
+    return;
+  }
+  hn_json_open(o, "comparison", '{');
+  side_members(o, "before", c->before);
+  side_members(o, "after", c->after);
+  hn_json_open(o, "warnings", '[');
+  for (size_t i = 0; i < c->warning_count; i++) hn_json_text(o, NULL, c->warnings[i]);
+  hn_json_close(o, ']');
+  hn_json_open(o, "wall", '{');
+  difference(o, &c->wall);
+  hn_json_close(o, '}');
+  hn_json_open(o, "counts", '{');
+  hn_json_uint(o, "slower", c->slower);
+  hn_json_uint(o, "faster", c->faster);
+  hn_json_uint(o, "same", c->same);
+  hn_json_uint(o, "unclear", c->unclear);
+  hn_json_uint(o, "new", c->added);
+  hn_json_uint(o, "gone", c->gone);
+  hn_json_uint(o, "fused", c->fused);
+  hn_json_close(o, '}');
+  hn_json_line(o);
+  hn_json_open(o, "rows", '[');
+  for (size_t i = 0; i < c->row_count; i++) {
+    const hone_compare_row *r = &c->rows[i];
+    hn_json_line(o);
+    hn_json_open(o, NULL, '{');
+    hn_json_text(o, "name", r->name);
+    hn_json_text(o, "type", r->type);
+    hn_json_text(o, "alignment", hone_alignment_name(r->alignment));
+    hn_json_text(o, "aligned_by", r->aligned_by);
+    difference(o, &r->time);
+    layer_list(o, "before", r->before, r->before_count);
+    layer_list(o, "after", r->after, r->after_count);
+    nodes(o, r);
+    hn_json_close(o, '}');
+  }
+  hn_json_close(o, ']');
+  hn_json_close(o, '}');
+  hn_json_line(o);
+}
+
+hone_status hn_report_comparison_json(const hone_report_input *in, hn_str *o, hone_error *error) {
+  (void)error;
+  hn_json_open(o, NULL, '{');
+  hn_json_text(o, "schema", "hone comparison");
+  hn_json_int(o, "version", 1);
+  hn_json_line(o);
+  hn_comparison_members(o, in->comparison);
+  hn_json_close(o, '}');
+  hn_json_line(o);
+  return HONE_OK;
+}
