@@ -4,7 +4,7 @@ set -eu
 want=""
 for set in "$@"; do
   case $set in
-  build) want="$want gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libcmocka-dev" ;;
+  build) want="$want gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libsqlite3-dev libcmocka-dev" ;;
   test) want="$want clang clang-format clang-tidy libclang-rt-14-dev libonnx-testdata chromium" ;;
   *) echo "usage: $0 [build] [test]" >&2; exit 2 ;;
   esac
