@@ -36,8 +36,8 @@ typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again, no_cache, check, counters;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds;
-  const char *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace, *html,
-      *passes, *cache;
+  const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace, *html,
+      *passes, *cache, *model;
   cli_list shapes, inputs;
   cli_list rest; /* arguments that are no options */
 } cli_args;
@@ -251,6 +251,17 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
                              uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
                              hone_error *error);
 void cli_profile_free(cli_profile *profile);
+
+/* ---- other tools' profiles */
+
+/* Options of everything that reads them. */
+#define CLI_OPT_IMPORT                                                                                       \
+  {0, "format", CLI_TEXT, CLI_FIELD(format), "NAME", "what wrote the files (found out from them)"}, {        \
+    0, "model", CLI_TEXT, CLI_FIELD(model), "NAME", "what to call the model, also in commands"               \
+  }
+/* Reads files of one run into facts and a profile; free with cli_profile_free. */
+hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, cli_profile *out,
+                       hone_error *error);
 
 json_t *cli_verification_json(const hone_verify_result *result);
 const char *cli_verdict_name(hone_verdict verdict);

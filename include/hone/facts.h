@@ -75,7 +75,29 @@ typedef struct hone_span {
   const char *tactic;
   uint64_t bytes; /* read + written */
   uint64_t flops;
+  /* What foreign tools know of device work; 0: not known. */
+  uint32_t correlation; /* the same number on the host's call and on the device's work that it started */
+  uint32_t launch;      /* id (1, 2, ...) of a row of the launch table */
+  uint8_t source_memory, target_memory; /* hone_memory_kind, of a copy */
 } hone_span;
+
+/* Where the bytes of a copy lie: name in the code, word in JSON. */
+#define HONE_MEMORY_KINDS(X)                                                                                 \
+  X(UNKNOWN, "unknown")                                                                                      \
+  X(PAGEABLE, "pageable") /* of the host, not locked: the driver copies it twice and the caller waits */     \
+  X(PINNED, "pinned")     /* of the host, locked */                                                          \
+  X(DEVICE, "device")                                                                                        \
+  X(MANAGED, "managed") /* unified: moves on demand */
+
+typedef enum hone_memory_kind {
+#define X(id, word) HONE_MEMORY_##id,
+  HONE_MEMORY_KINDS(X)
+#undef X
+      HONE_MEMORY_KIND_COUNT
+} hone_memory_kind;
+
+/* The word that stands for it in JSON; "?" for a number that is none. */
+HONE_API const char *hone_memory_kind_name(hone_memory_kind kind);
 
 /* ---- the buffer in which a running context keeps its spans ---- */
 
@@ -189,6 +211,8 @@ typedef struct hone_step_fact {
   uint64_t weight_bytes;
   bool is_reference;                 /* runs the scalar reference tactic */
   bool is_reformat;                  /* exists only to change layout or dtype */
+  bool on_host;                      /* of an accelerator's run: this step ran on the host */
+  bool is_launch; /* its spans are the time to launch it on the host, not the device's time */
   int32_t channels_in, channels_out; /* of a convolution or matrix product; 0: does not apply */
   int32_t anchor_node;               /* index into the node table, -1: none */
   const int32_t *nodes;              /* every ONNX node this step executes, the anchor included */
@@ -281,6 +305,25 @@ typedef struct hone_counter {
   double value;
 } hone_counter;
 
+/* How a kernel was launched on a device. Many spans share a row. 0: not known. */
+typedef struct hone_launch {
+  uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
+  uint32_t registers; /* of one thread */
+  uint64_t static_shared, dynamic_shared; /* bytes of a block */
+  double occupancy_pct;                   /* of the warps that fit; estimated or measured by the tool */
+} hone_launch;
+
+/* What a tool reports of a step when it does not say when each execution took place. A step with a row here
+ * has no spans of its own: its row of the layer table comes from here. Times of one execution, in
+ * milliseconds; 0: not known. */
+typedef struct hone_step_stats {
+  int32_t step;
+  uint64_t count; /* executions that the total covers */
+  uint64_t runs;  /* runs of the network that it covers, 1 at least */
+  double total_ms;
+  double median_ms, min_ms, max_ms;
+} hone_step_stats;
+
 /* Something a reader would look for that could not be measured here, and why; or a version of a library in
  * use. */
 typedef struct hone_note {
@@ -314,6 +357,9 @@ HONE_API void hone_facts_add_near_miss(hone_facts *facts, const hone_near_miss *
 HONE_API void hone_facts_add_roof(hone_facts *facts, const hone_roof *roof);
 HONE_API void hone_facts_add_memory_sample(hone_facts *facts, const hone_memory_sample *sample);
 HONE_API void hone_facts_add_counter(hone_facts *facts, const hone_counter *counter);
+/* Returns the row's id (1, 2, ...) for hone_span.launch; 0 after running out of memory. */
+HONE_API uint32_t hone_facts_add_launch(hone_facts *facts, const hone_launch *launch);
+HONE_API void hone_facts_add_step_stats(hone_facts *facts, const hone_step_stats *stats);
 HONE_API void hone_facts_name_lane(hone_facts *facts, int32_t lane, const char *name);
 
 /* The outer wall time of one iteration. It must come from another clock (and other time stamps) than the
@@ -343,6 +389,8 @@ HONE_API const hone_near_miss *hone_facts_near_misses(const hone_facts *facts, s
 HONE_API const hone_roof *hone_facts_roofs(const hone_facts *facts, size_t *count);
 HONE_API const hone_memory_sample *hone_facts_memory_samples(const hone_facts *facts, size_t *count);
 HONE_API const hone_counter *hone_facts_counters(const hone_facts *facts, size_t *count);
+HONE_API const hone_launch *hone_facts_launches(const hone_facts *facts, size_t *count);
+HONE_API const hone_step_stats *hone_facts_step_stats(const hone_facts *facts, size_t *count);
 HONE_API const hone_wall *hone_facts_walls(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);

@@ -6,6 +6,7 @@
 #include <hone/data.h>
 #include <hone/facts.h>
 #include <hone/improve.h>
+#include <hone/import.h>
 #include <hone/insight.h>
 #include <hone/model.h>
 #include <hone/plugin.h>

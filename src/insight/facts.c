@@ -24,6 +24,8 @@ struct hone_facts {
   HN_VEC(hone_roof) roofs;
   HN_VEC(hone_memory_sample) samples;
   HN_VEC(hone_counter) counters;
+  HN_VEC(hone_launch) launches;
+  HN_VEC(hone_step_stats) step_stats;
   HN_VEC(hone_wall) walls;
   HN_VEC(hone_note) versions;
   HN_VEC(hone_note) unmeasured;
@@ -41,6 +43,16 @@ static const char *const fate_names[] = {
     HONE_NODE_FATES(X)
 #undef X
 };
+
+static const char *const memory_names[] = {
+#define X(id, word) word,
+    HONE_MEMORY_KINDS(X)
+#undef X
+};
+
+const char *hone_memory_kind_name(hone_memory_kind kind) {
+  return (unsigned)kind < HONE_MEMORY_KIND_COUNT ? memory_names[kind] : "?";
+}
 
 const char *hone_span_kind_name(hone_span_kind kind) {
   return (unsigned)kind < HONE_SPAN_KIND_COUNT ? kind_names[kind] : "?";
@@ -80,6 +92,8 @@ void hone_facts_destroy(hone_facts *f) {
   hn_vec_free(&f->roofs);
   hn_vec_free(&f->samples);
   hn_vec_free(&f->counters);
+  hn_vec_free(&f->launches);
+  hn_vec_free(&f->step_stats);
   hn_vec_free(&f->walls);
   hn_vec_free(&f->versions);
   hn_vec_free(&f->unmeasured);
@@ -194,6 +208,16 @@ void hone_facts_add_counter(hone_facts *f, const hone_counter *counter) {
   PUSH(f, counters, row);
 }
 
+uint32_t hone_facts_add_launch(hone_facts *f, const hone_launch *launch) {
+  return PUSH(f, launches, *launch) ? (uint32_t)f->launches.len : 0;
+}
+
+void hone_facts_add_step_stats(hone_facts *f, const hone_step_stats *stats) {
+  hone_step_stats row = *stats;
+  if (!row.runs) row.runs = 1;
+  PUSH(f, step_stats, row);
+}
+
 void hone_facts_name_lane(hone_facts *f, int32_t lane, const char *name) {
   const char *text = intern(f, name);
   for (size_t i = 0; i < f->lanes.len; i++)
@@ -298,6 +322,10 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
       fault = "names a parent that does not exist";
     else if ((unsigned)s->kind >= HONE_SPAN_KIND_COUNT)
       fault = "has an unknown kind";
+    else if (s->launch > f->launches.len)
+      fault = "names a launch that does not exist";
+    else if (s->source_memory >= HONE_MEMORY_KIND_COUNT || s->target_memory >= HONE_MEMORY_KIND_COUNT)
+      fault = "names an unknown kind of memory";
     if (fault) {
       hone_status status = hn_fail(error, HONE_ERROR_INPUT, "a span %s", fault);
       hn_error_where(error, "facts: spans[%zu]", i);
@@ -328,6 +356,19 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
       hn_error_where(error, "facts: counters[%zu]", i);
       return status;
     }
+  for (size_t i = 0; i < f->step_stats.len; i++) {
+    const hone_step_stats *s = &f->step_stats.ptr[i];
+    const char *fault = NULL;
+    if (s->step < 0 || (size_t)s->step >= f->steps.len)
+      fault = "name a step that does not exist";
+    else if (!(s->total_ms >= 0) || !(s->median_ms >= 0) || !(s->min_ms >= 0) || !(s->max_ms >= 0))
+      fault = "hold a time that is negative or no number";
+    if (fault) {
+      hone_status status = hn_fail(error, HONE_ERROR_INPUT, "the statistics of a step %s", fault);
+      hn_error_where(error, "facts: step_stats[%zu]", i);
+      return status;
+    }
+  }
   return HONE_OK;
 }
 
@@ -349,6 +390,8 @@ READER(hone_near_miss, hone_facts_near_misses, misses)
 READER(hone_roof, hone_facts_roofs, roofs)
 READER(hone_memory_sample, hone_facts_memory_samples, samples)
 READER(hone_counter, hone_facts_counters, counters)
+READER(hone_launch, hone_facts_launches, launches)
+READER(hone_step_stats, hone_facts_step_stats, step_stats)
 READER(hone_wall, hone_facts_walls, walls)
 READER(hone_note, hone_facts_versions, versions)
 READER(hone_note, hone_facts_unmeasured, unmeasured)

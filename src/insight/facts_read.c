@@ -84,6 +84,7 @@ static int word(reader *r, const json_t *row, const char *key, const char *(*nam
 }
 
 static const char *kind_word(int i) { return hone_span_kind_name((hone_span_kind)i); }
+static const char *memory_word(int i) { return hone_memory_kind_name((hone_memory_kind)i); }
 static const char *fate_word(int i) { return hone_node_fate_name((hone_node_fate)i); }
 
 static void out_of_memory(reader *r) {
@@ -161,6 +162,8 @@ static void read_step(reader *r, const json_t *o) {
                       .weight_bytes = count(r, o, "weight_bytes"),
                       .is_reference = flag(r, o, "is_reference"),
                       .is_reformat = flag(r, o, "is_reformat"),
+                      .on_host = flag(r, o, "on_host"),
+                      .is_launch = flag(r, o, "is_launch"),
                       .channels_in = (int32_t)integer(r, o, "channels_in", 0, INT32_MAX, 0),
                       .channels_out = (int32_t)integer(r, o, "channels_out", 0, INT32_MAX, 0),
                       .anchor_node = index_of(r, o, "anchor_node")};
@@ -214,6 +217,10 @@ static void read_lane(reader *r, const json_t *o) {
   hone_facts_name_lane(r->facts, (int32_t)integer(r, o, "lane", INT32_MIN, INT32_MAX, 0), text(r, o, "name"));
 }
 
+static uint8_t memory(reader *r, const json_t *o, const char *key) {
+  return json_object_get(o, key) ? (uint8_t)word(r, o, key, memory_word, HONE_MEMORY_KIND_COUNT) : 0;
+}
+
 static void read_span(reader *r, const json_t *o) {
   hone_span s = {.parent = (uint32_t)integer(r, o, "parent", 0, UINT32_MAX, 0),
                  .start_ns = integer(r, o, "start_ns", INT64_MIN / 4, INT64_MAX / 4, 0),
@@ -226,11 +233,36 @@ static void read_span(reader *r, const json_t *o) {
                  .op_type = text(r, o, "op_type"),
                  .tactic = text(r, o, "tactic"),
                  .bytes = count(r, o, "bytes"),
-                 .flops = count(r, o, "flops")};
+                 .flops = count(r, o, "flops"),
+                 .correlation = (uint32_t)integer(r, o, "correlation", 0, UINT32_MAX, 0),
+                 .launch = (uint32_t)integer(r, o, "launch", 0, UINT32_MAX, 0),
+                 .source_memory = memory(r, o, "source_memory"),
+                 .target_memory = memory(r, o, "target_memory")};
   /* Ids are positions; a file that numbers them otherwise would have its parents point at strangers. */
   if (integer(r, o, "id", 0, UINT32_MAX, 0) != (int64_t)r->row + 1)
     fault(r, "id", "the span's position, from 1");
   hone_facts_add_span(r->facts, &s);
+}
+
+static void read_launch(reader *r, const json_t *o) {
+  hone_launch l = {.static_shared = count(r, o, "static_shared"),
+                   .dynamic_shared = count(r, o, "dynamic_shared"),
+                   .occupancy_pct = number(r, o, "occupancy_pct", 0)};
+#define U32(field) l.field = (uint32_t)integer(r, o, #field, 0, UINT32_MAX, 0)
+  U32(grid_x), U32(grid_y), U32(grid_z), U32(block_x), U32(block_y), U32(block_z), U32(registers);
+#undef U32
+  hone_facts_add_launch(r->facts, &l);
+}
+
+static void read_step_stats(reader *r, const json_t *o) {
+  hone_step_stats s = {.step = index_of(r, o, "step"),
+                       .count = count(r, o, "count"),
+                       .runs = count(r, o, "runs"),
+                       .total_ms = number(r, o, "total_ms", 0),
+                       .median_ms = number(r, o, "median_ms", 0),
+                       .min_ms = number(r, o, "min_ms", 0),
+                       .max_ms = number(r, o, "max_ms", 0)};
+  hone_facts_add_step_stats(r->facts, &s);
 }
 
 static void read_wall(reader *r, const json_t *o) {
@@ -325,6 +357,8 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_table(&r, root, "near_misses", read_near_miss);
   read_table(&r, root, "lanes", read_lane);
   read_table(&r, root, "spans", read_span);
+  read_table(&r, root, "launches", read_launch);
+  read_table(&r, root, "step_stats", read_step_stats);
   read_table(&r, root, "walls", read_wall);
   read_table(&r, root, "memory_samples", read_sample);
   read_table(&r, root, "counters", read_counter);

@@ -84,6 +84,8 @@ static void write_step(hn_str *o, const hone_step_fact *s) {
                                         HN_JSON_SET(hone_step_fact, weight_bytes),
                                         HN_JSON_SET(hone_step_fact, is_reference),
                                         HN_JSON_SET(hone_step_fact, is_reformat),
+                                        HN_JSON_SET(hone_step_fact, on_host),
+                                        HN_JSON_SET(hone_step_fact, is_launch),
                                         HN_JSON_SET(hone_step_fact, channels_in),
                                         HN_JSON_SET(hone_step_fact, channels_out),
                                         HN_JSON_INDEX(hone_step_fact, anchor_node),
@@ -163,6 +165,8 @@ static void write_spans(hn_str *o, const hone_facts *f) {
                                         HN_JSON_SET(hone_span, tactic),
                                         HN_JSON_SET(hone_span, bytes),
                                         HN_JSON_SET(hone_span, flops),
+                                        HN_JSON_SET(hone_span, correlation),
+                                        HN_JSON_SET(hone_span, launch),
                                         {0}};
   size_t n;
   const hone_span *spans = hone_facts_spans(f, &n);
@@ -174,6 +178,10 @@ static void write_spans(hn_str *o, const hone_facts *f) {
     count(o, "parent", spans[i].parent);
     hn_json_text(o, "kind", hone_span_kind_name(spans[i].kind));
     hn_json_members(o, rest, &spans[i]);
+    if (spans[i].source_memory)
+      hn_json_text(o, "source_memory", hone_memory_kind_name(spans[i].source_memory));
+    if (spans[i].target_memory)
+      hn_json_text(o, "target_memory", hone_memory_kind_name(spans[i].target_memory));
     hn_json_close(o, '}');
   }
   hn_json_close(o, ']');
@@ -191,6 +199,27 @@ static void write_samples(hn_str *o, const hone_facts *f) {
                                            HN_JSON_INDEX(hone_counter, step),
                                            HN_JSON(hone_counter, value),
                                            {0}};
+  static const hn_json_member launch[] = {HN_JSON(hone_launch, grid_x),
+                                          HN_JSON(hone_launch, grid_y),
+                                          HN_JSON(hone_launch, grid_z),
+                                          HN_JSON(hone_launch, block_x),
+                                          HN_JSON(hone_launch, block_y),
+                                          HN_JSON(hone_launch, block_z),
+                                          HN_JSON_SET(hone_launch, registers),
+                                          HN_JSON_SET(hone_launch, static_shared),
+                                          HN_JSON_SET(hone_launch, dynamic_shared),
+                                          HN_JSON_SET(hone_launch, occupancy_pct),
+                                          {0}},
+                              stats[] = {HN_JSON(hone_step_stats, step),
+                                         HN_JSON(hone_step_stats, count),
+                                         HN_JSON(hone_step_stats, runs),
+                                         HN_JSON(hone_step_stats, total_ms),
+                                         HN_JSON_SET(hone_step_stats, median_ms),
+                                         HN_JSON_SET(hone_step_stats, min_ms),
+                                         HN_JSON_SET(hone_step_stats, max_ms),
+                                         {0}};
+  WRITE_TABLE(o, "launches", launch, hone_facts_launches, f);
+  WRITE_TABLE(o, "step_stats", stats, hone_facts_step_stats, f);
   WRITE_TABLE(o, "walls", wall, hone_facts_walls, f);
   WRITE_TABLE(o, "memory_samples", memory, hone_facts_memory_samples, f);
   WRITE_TABLE(o, "counters", counter, hone_facts_counters, f);

@@ -1,0 +1,37 @@
+/* hone diagnose: what the profile of another tool (or of hone) says, and what to do about it. */
+#include "cli/cli.h"
+
+static int run(const cli_args *args) {
+  cli_profile p = {0};
+  hone_findings *findings = NULL;
+  hone_error error = {0};
+  hone_status status = cli_import(args, args->rest.item, args->rest.n, &p, &error);
+  if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
+  hone_report_input in = {.baseline = p.profile,
+                          .findings = findings,
+                          .width = cli_columns(),
+                          .colors = cli_colors(stdout),
+                          .unicode = cli_unicode(),
+                          .sections = HONE_SECTION_SUMMARY | HONE_SECTION_TOP5 | HONE_SECTION_CLOSURE |
+                                      HONE_SECTION_FINDINGS};
+  int code = status != HONE_OK
+                 ? cli_report(&error)
+                 : cli_print_report(&in, args->json ? HONE_REPORT_FINDINGS_JSON : HONE_REPORT_TEXT);
+  hone_findings_destroy(findings);
+  cli_profile_free(&p);
+  return code;
+}
+
+static const cli_option options[] = {CLI_OPT_IMPORT, CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+const cli_command cli_cmd_diagnose = {
+    "diagnose",
+    "FILE...",
+    "find what is slow in a profile of another tool, and why",
+    "Reads what trtexec, ONNX Runtime, msprof and others have measured; nothing is run. Several files of\n"
+    "one run (a profile, its times and its layer information) are joined. \"-\" is standard input, gz is\n"
+    "unpacked. Findings carry evidence, cause, command and predicted gain. docs/commands/diagnose.md lists\n"
+    "the formats.",
+    options,
+    1,
+    100000,
+    run};
