@@ -22,12 +22,6 @@ bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why) 
   return given >= 0 && given < rank ? true : hn_refuse(why, "axis outside the rank");
 }
 
-int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to) {
-  int64_t n = 1;
-  for (int32_t i = from; i < to; i++) n *= d->dim[i];
-  return n;
-}
-
 bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why) {
   const char *how = hone_node_string(s->node, "reduction", "none");
   const bool truth = s->input[0].desc.dtype == HONE_DTYPE_BOOL;
@@ -46,24 +40,15 @@ bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why) {
   return true;
 }
 
-static bool is_row_major(const hone_tensor_desc *d) {
-  int64_t step = 1;
-  for (int32_t i = d->rank - 1; i >= 0; i--) {
-    if (d->dim[i] > 1 && d->stride[i] != step) return false;
-    step *= d->dim[i];
-  }
-  return true;
-}
-
 static bool describe(hn_cuda_indexed_plan plan, const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   memset(p, 0, sizeof *p);
   p->in[0] = p->in[1] = p->in[2] = -1;
   if (s->n_epilogue) return hn_refuse(why, "a move has no epilogue");
   if (!hn_cuda_known(s, why)) return false;
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++)
-    if (hn_cuda_has(s, i) && !is_row_major(&s->input[i].desc))
+    if (hn_cuda_has(s, i) && !hn_cuda_is_row_major(&s->input[i].desc))
       return hn_refuse(why, "input %u is not row-major", i);
-  if (!is_row_major(&s->output[0].desc)) return hn_refuse(why, "the output is not row-major");
+  if (!hn_cuda_is_row_major(&s->output[0].desc)) return hn_refuse(why, "the output is not row-major");
   p->element = hn_box_element(s->output[0].desc.dtype);
   if (!p->element) return hn_refuse(why, "%s is not moved", hone_dtype_name(s->output[0].desc.dtype));
   if (!plan(s, p, why)) return false;

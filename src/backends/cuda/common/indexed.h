@@ -4,6 +4,7 @@
 #define HN_CUDA_COMMON_INDEXED_H
 
 #include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/step.h"
 #include "backends/cuda/device/indexed_args.h"
 
 typedef struct hn_cuda_indexed {
@@ -27,7 +28,6 @@ hone_status hn_cuda_indexed_run(hn_cuda_indexed_plan plan, const hone_step_run *
 bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
 /* An axis attribute or number within `rank`; false with a reason. */
 bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);
-int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to); /* product */
 /* ScatterElements' and ScatterND's attribute `reduction` as an expression of a and b. */
 bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why);
 bool hn_cuda_scatter_elements(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);

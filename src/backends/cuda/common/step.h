@@ -16,6 +16,11 @@ bool hn_cuda_known(const hone_step *s, hone_reason *why);
 /* The same, and input 0 and output 0 are f32, f16 or bf16 and of one type. */
 bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 
+/* Whether the elements lie dense, the last dimension innermost. */
+bool hn_cuda_is_row_major(const hone_tensor_desc *d);
+/* Product of the dimensions from `from` to `to` - 1. */
+int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to);
+
 /* Elements of a floating-point constant of any type as f32; false for any other. */
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 

@@ -1,0 +1,20 @@
+/* Arguments of kernels that follow an operator's definition (device/direct.cuh); each text says what p and f
+ * hold. */
+#ifndef HN_DIRECT_ARGS_H
+#define HN_DIRECT_ARGS_H
+
+#include "types.h"
+
+enum { HN_DIRECT_INPUTS = 9, HN_DIRECT_OUTPUTS = 3, HN_DIRECT_NUMBERS = 48, HN_DIRECT_REALS = 8 };
+
+typedef struct hn_direct_args {
+  const void *in[HN_DIRECT_INPUTS]; /* NULL: left out */
+  void *out[HN_DIRECT_OUTPUTS];     /* NULL: not wanted */
+  void *work;                       /* the step's workspace */
+  const void *blob;                 /* what was packed for the step */
+  i64 count;                        /* of threads or of blocks, below 2^31 */
+  i64 p[HN_DIRECT_NUMBERS];
+  double f[HN_DIRECT_REALS];
+} hn_direct_args;
+
+#endif
