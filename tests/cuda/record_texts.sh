@@ -5,6 +5,7 @@ build=$1 folder=$2
 export HONE_TACTICS=-cudnn*,-cublaslt* # they have no texts
 rm -rf "$folder" && mkdir -p "$folder"
 "$build/check_tactics" tests/tactics/cases.txt --device cuda --tactic -cu* >"$folder.log" 2>&1
+"$build/check_tactics" tests/cuda/cases.txt --device cuda >>"$folder.log" 2>&1
 for network in resnet50 mobilenetv2; do
   "$build/hone" run zoo:$network --device cuda --precision fp16 >>"$folder.log" 2>&1
 done

@@ -1,0 +1,3 @@
+#include "backends/cuda/common/likelihood.h"
+
+HN_CUDA_LIKELIHOOD(softmax_cross_entropy_loss, "SoftmaxCrossEntropyLoss", true);
