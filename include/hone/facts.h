@@ -318,6 +318,7 @@ typedef struct hone_launch {
  * milliseconds; 0: not known. */
 typedef struct hone_step_stats {
   int32_t step;
+  hone_span_kind kind; /* what the time is spent on; RUN (0): as the step says, KERNEL or REFORMAT */
   uint64_t count; /* executions that the total covers */
   uint64_t runs;  /* runs of the network that it covers, 1 at least */
   double total_ms;

@@ -20,6 +20,7 @@ typedef struct hone_sample_stats {
   size_t count;
   double mean, min, max, p50, p95;
   double stddev; /* of the sample, n - 1 */
+  /* Of a layer of which another tool gave only totals, what it did not say is NaN. */
   double cv;     /* stddev / mean; 0 when there are fewer than two samples */
 } hone_sample_stats;
 
@@ -119,6 +120,8 @@ typedef struct hone_profile {
   /* NULL, or in what the record contradicts itself (time that no stamp saw, spans that cross, a missing step,
    * a speed beyond the machine's): then no figure of this profile should be trusted without a look. */
   const char *doubt;
+  /* NULL, or what a reader must know of the layers' times: another tool gave only their totals. */
+  const char *note;
   double flops, bytes; /* one iteration, all steps */
   double gflops, gbs;  /* achieved by the whole */
   double ridge;        /* FLOP per byte where compute meets DRAM roof for the main dtype; 0: not known */

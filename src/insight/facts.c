@@ -214,6 +214,9 @@ uint32_t hone_facts_add_launch(hone_facts *f, const hone_launch *launch) {
 
 void hone_facts_add_step_stats(hone_facts *f, const hone_step_stats *stats) {
   hone_step_stats row = *stats;
+  const bool known = row.step >= 0 && (size_t)row.step < f->steps.len;
+  if (row.kind == HONE_SPAN_RUN)
+    row.kind = known && f->steps.ptr[row.step].is_reformat ? HONE_SPAN_REFORMAT : HONE_SPAN_KERNEL;
   if (!row.runs) row.runs = 1;
   PUSH(f, step_stats, row);
 }
@@ -361,6 +364,8 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
     const char *fault = NULL;
     if (s->step < 0 || (size_t)s->step >= f->steps.len)
       fault = "name a step that does not exist";
+    else if ((unsigned)s->kind >= HONE_SPAN_KIND_COUNT)
+      fault = "have an unknown kind";
     else if (!(s->total_ms >= 0) || !(s->median_ms >= 0) || !(s->min_ms >= 0) || !(s->max_ms >= 0))
       fault = "hold a time that is negative or no number";
     if (fault) {

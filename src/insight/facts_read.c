@@ -256,6 +256,9 @@ static void read_launch(reader *r, const json_t *o) {
 
 static void read_step_stats(reader *r, const json_t *o) {
   hone_step_stats s = {.step = index_of(r, o, "step"),
+                       .kind = json_object_get(o, "kind")
+                                   ? (hone_span_kind)word(r, o, "kind", kind_word, HONE_SPAN_KIND_COUNT)
+                                   : HONE_SPAN_RUN,
                        .count = count(r, o, "count"),
                        .runs = count(r, o, "runs"),
                        .total_ms = number(r, o, "total_ms", 0),

@@ -188,6 +188,29 @@ static void write_spans(hn_str *o, const hone_facts *f) {
   hn_json_line(o);
 }
 
+static void write_stats(hn_str *o, const hone_facts *f) {
+  static const hn_json_member list[] = {HN_JSON(hone_step_stats, step),
+                                        HN_JSON(hone_step_stats, count),
+                                        HN_JSON(hone_step_stats, runs),
+                                        HN_JSON(hone_step_stats, total_ms),
+                                        HN_JSON_SET(hone_step_stats, median_ms),
+                                        HN_JSON_SET(hone_step_stats, min_ms),
+                                        HN_JSON_SET(hone_step_stats, max_ms),
+                                        {0}};
+  size_t n;
+  const hone_step_stats *stats = hone_facts_step_stats(f, &n);
+  hn_json_open(o, "step_stats", '[');
+  for (size_t i = 0; i < n; i++) {
+    hn_json_line(o);
+    hn_json_open(o, NULL, '{');
+    hn_json_text(o, "kind", hone_span_kind_name(stats[i].kind));
+    hn_json_members(o, list, &stats[i]);
+    hn_json_close(o, '}');
+  }
+  hn_json_close(o, ']');
+  hn_json_line(o);
+}
+
 static void write_samples(hn_str *o, const hone_facts *f) {
   static const hn_json_member wall[] = {HN_JSON(hone_wall, iteration), HN_JSON(hone_wall, wall_ns), {0}},
                               memory[] = {HN_JSON(hone_memory_sample, time_ns),
@@ -209,17 +232,9 @@ static void write_samples(hn_str *o, const hone_facts *f) {
                                           HN_JSON_SET(hone_launch, static_shared),
                                           HN_JSON_SET(hone_launch, dynamic_shared),
                                           HN_JSON_SET(hone_launch, occupancy_pct),
-                                          {0}},
-                              stats[] = {HN_JSON(hone_step_stats, step),
-                                         HN_JSON(hone_step_stats, count),
-                                         HN_JSON(hone_step_stats, runs),
-                                         HN_JSON(hone_step_stats, total_ms),
-                                         HN_JSON_SET(hone_step_stats, median_ms),
-                                         HN_JSON_SET(hone_step_stats, min_ms),
-                                         HN_JSON_SET(hone_step_stats, max_ms),
-                                         {0}};
+                                          {0}};
   WRITE_TABLE(o, "launches", launch, hone_facts_launches, f);
-  WRITE_TABLE(o, "step_stats", stats, hone_facts_step_stats, f);
+  write_stats(o, f);
   WRITE_TABLE(o, "walls", wall, hone_facts_walls, f);
   WRITE_TABLE(o, "memory_samples", memory, hone_facts_memory_samples, f);
   WRITE_TABLE(o, "counters", counter, hone_facts_counters, f);

@@ -163,7 +163,7 @@ static bool add_up(joiner *j, pile *p) {
   for (size_t i = 0; i < p->count; i++) {
     const hone_sample_stats *s = &p->layers[i]->stats;
     p->stats.mean += p->layers[i]->time_ms;
-    p->stats.p50 += s->count ? s->p50 : p->layers[i]->time_ms;
+    p->stats.p50 += s->count && s->p50 > 0 ? s->p50 : p->layers[i]->time_ms;
     p->stats.stddev += s->stddev;
     p->stats.count = i && p->stats.count < s->count ? p->stats.count : s->count;
   }

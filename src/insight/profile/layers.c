@@ -8,12 +8,16 @@
 #include "insight/profile/bound.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 hone_status hn_layers_begin(hn_layer_table *t, const hone_facts *facts, hone_error *error) {
   *t = (hn_layer_table){0};
+  size_t totals;
+  hone_facts_step_stats(facts, &totals);
+  t->has_totals = totals > 0;
   hone_facts_steps(facts, &t->step_count);
   t->row_of_step = hn_calloc(t->step_count, sizeof *t->row_of_step);
   if (!t->row_of_step)
@@ -72,6 +76,8 @@ hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone
     if (kind == HONE_SPAN_RUN || kind == HONE_SPAN_IDLE) continue;
     /* Stages outside the run are in hone_stages; a row without time would only mislead. */
     if (HN_FAULT("layers_lost_span") && i == 1) continue;
+    /* The computation as a whole, of which the step statistics are the parts. */
+    if (t->has_totals && kind == HONE_SPAN_KERNEL && spans[i]->step < 0) continue;
     if ((kind == HONE_SPAN_PRE || kind == HONE_SPAN_POST) && exclusive[i] <= 0) continue;
     ptrdiff_t r = find_row(t, facts, spans[i]);
     if (r < 0) return hn_fail_memory(error, t->rows.len * sizeof *t->rows.ptr, "the layer table");
@@ -182,9 +188,58 @@ done:
   return status;
 }
 
+/* Rows of the steps of which only totals over some runs are known. */
+static hone_status add_totals(hn_layer_table *t, const hone_facts *facts, hone_error *error) {
+  size_t n;
+  const hone_step_stats *stats = hone_facts_step_stats(facts, &n);
+  for (size_t i = 0; i < n; i++) {
+    const hone_step_stats *s = &stats[i];
+    const double runs = (double)s->runs, calls = (double)s->count / runs;
+    const hone_step_fact *step = step_of(facts, s->step);
+    hone_layer row = new_row(facts, &(hone_span){.step = s->step, .kind = s->kind});
+    row.calls = calls;
+    row.time_ms = s->total_ms / runs;
+    row.flops = (double)step->flops * calls;
+    row.bytes = (double)step->bytes * calls;
+    /* What the tool says of one execution is what it says of a run only when there is one in each. */
+    const bool each = s->count == s->runs;
+    row.stats = (hone_sample_stats){.count = (size_t)s->runs,
+                                    .mean = row.time_ms,
+                                    .p50 = each && s->median_ms > 0 ? s->median_ms : NAN,
+                                    .p95 = NAN,
+                                    .min = each && s->min_ms > 0 ? s->min_ms : NAN,
+                                    .max = each && s->max_ms > 0 ? s->max_ms : NAN,
+                                    .stddev = NAN,
+                                    .cv = NAN};
+    if (!hn_vec_push(&t->rows, row))
+      return hn_fail_memory(error, t->rows.len * sizeof *t->rows.ptr, "the layer table");
+  }
+  return HONE_OK;
+}
+
+/* Layers that were timed one by one add up to something else than the run that holds them. Their shares divide
+ * what the run spends on layers; `ms` is that. */
+static void share_totals(hn_layer_table *t, size_t first, double ms, double wall_ms, hn_arena *arena,
+                         hone_profile *p) {
+  double sum = 0;
+  for (size_t r = first; r < t->rows.len; r++) sum += t->rows.ptr[r].time_ms;
+  for (size_t r = first; r < t->rows.len; r++)
+    t->rows.ptr[r].pct =
+        sum > 0 && wall_ms > 0 ? 100 * t->rows.ptr[r].time_ms / sum * (ms < wall_ms ? ms : wall_ms) / wall_ms : 0;
+  p->note = fabs(sum - ms) > 0.005 * ms
+                ? hn_arena_printf(arena,
+                                  "the layers were timed one by one and add up to %.3f ms; in a run they take "
+                                  "%.3f ms, of which the shares are",
+                                  sum, ms)
+                : hn_arena_strdup(arena, "only totals of the layers were recorded: when each ran is not known");
+}
+
 hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *arena, hone_profile *p,
                              hone_error *error) {
   hone_status status = finish_stats(t, p->iterations, arena, error);
+  if (status) return status;
+  const size_t measured = t->rows.len;
+  status = add_totals(t, p->facts, error);
   if (status) return status;
   for (size_t r = 0; r < t->rows.len; r++) {
     hone_layer *row = &t->rows.ptr[r];
@@ -193,6 +248,8 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
     p->flops += row->flops;
     p->bytes += row->bytes;
   }
+  if (t->has_totals)
+    share_totals(t, measured, p->closure.layers_ms + p->closure.reformats_ms, p->closure.wall_ms, arena, p);
   status = share_types(t, arena, p, error);
   if (status) return status;
 

@@ -22,6 +22,7 @@ typedef struct hn_layer_table {
   uint32_t iterations;
   int32_t *row_of_step; /* -1: none yet */
   size_t step_count;
+  bool has_totals; /* of some steps the facts hold only statistics, see hone_step_stats */
 } hn_layer_table;
 
 hone_status hn_layers_begin(hn_layer_table *table, const hone_facts *facts, hone_error *error);

@@ -128,6 +128,30 @@ static hone_status add_iteration(builder *b, const hone_span *const *spans, size
   return HONE_OK;
 }
 
+/* No time line at all: one iteration of the steps' averages, and the outer walls where there are some. */
+static hone_status add_totals(builder *b, hone_error *error) {
+  size_t n, walls;
+  const hone_step_stats *stats = hone_facts_step_stats(b->facts, &n);
+  const hone_wall *wall = hone_facts_walls(b->facts, &walls);
+  double sum = 0, outer = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double ns = 1e6 * stats[i].total_ms / (double)stats[i].runs;
+    b->sums[stats[i].kind] += ns;
+    sum += stats[i].kind == HONE_SPAN_IDLE ? 0 : ns;
+  }
+  for (size_t i = 0; i < walls; i++) {
+    outer += (double)wall[i].wall_ns / (double)walls;
+    if (!hn_vec_push(&b->walls, (double)wall[i].wall_ns / 1e6))
+      return hn_fail_memory(error, walls * sizeof(double), "the walls");
+  }
+  if (!walls && !hn_vec_push(&b->walls, sum / 1e6)) return hn_fail_memory(error, sizeof(double), "the walls");
+  b->wall = walls ? outer : sum;
+  b->residual = walls ? outer - sum - b->sums[HONE_SPAN_IDLE] : 0;
+  b->p->iterations = 1;
+  b->with_outer = walls ? 1 : 0;
+  return HONE_OK;
+}
+
 /* An iteration whose RUN span is missing while others have theirs was cut off (buffer full, interrupted):
  * leave it out. */
 static hone_status add_iterations(builder *b, hone_error *error) {
@@ -141,6 +165,7 @@ static hone_status add_iterations(builder *b, hone_error *error) {
     hone_status status = add_iteration(b, b->spans.ptr + i, n, error);
     if (status) return status;
   }
+  if (!b->p->iterations && b->layers.has_totals) return add_totals(b, error);
   if (b->p->iterations) return HONE_OK;
   hone_status status = hn_fail(error, HONE_ERROR_INPUT, "the facts hold no complete measured iteration");
   hn_error_hint(error,

@@ -1,6 +1,7 @@
 /* The layer table as comma-separated values (RFC 4180), in order of execution. */
 #include "insight/report/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,10 @@ static void nodes(hn_str *o, const hone_layer *l) {
 /* With a comma in front and a decimal point whatever the locale says. */
 static void number(hn_str *o, double value, int decimals) {
   char text[400];
+  if (!isfinite(value)) { /* not known */
+    hn_str_putc(o, ',');
+    return;
+  }
   snprintf(text, sizeof text, "%.*f", decimals, value);
   char *comma = strchr(text, ',');
   if (comma) *comma = '.';

@@ -37,6 +37,7 @@ void hn_members_closure(hn_str *o, const hone_profile *p) {
   hn_json_open(o, "closure", '{');
   hn_json_members(o, list, &p->closure);
   hn_json_text(o, "doubt", p->doubt);
+  if (p->note) hn_json_text(o, "note", p->note);
   hn_json_close(o, '}');
   hn_json_line(o);
 }

@@ -2,6 +2,7 @@
 #include "insight/report/report.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 /* CV above which a time is flagged (SPEC 2). */
@@ -13,9 +14,15 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
   hn_paint(o, look, HN_BOLD, "%s", hn_report_title(in));
-  hn_paint(o, look, HN_DIM, "  batch %.0f, %s, level %.0f, %s, %.0f thread%s", m->batch < 1 ? 1 : m->batch,
-           m->precision ? m->precision : "f32", m->opt_level, m->device ? m->device : "unknown device",
-           m->threads, m->threads == 1 ? "" : "s");
+  hn_paint(o, look, HN_DIM, "  batch %.0f", m->batch < 1 ? 1 : m->batch);
+  /* A foreign profile does not tell everything. */
+  if (m->precision || m->opt_level >= 0) hn_paint(o, look, HN_DIM, ", %s", m->precision ? m->precision : "f32");
+  if (m->opt_level >= 0) hn_paint(o, look, HN_DIM, ", level %.0f", m->opt_level);
+  hn_paint(o, look, HN_DIM, ", %s", m->device ? m->device : "unknown device");
+  if (m->threads > 0) hn_paint(o, look, HN_DIM, ", %.0f thread%s", m->threads, m->threads == 1 ? "" : "s");
+  if (m->tool && strcmp(m->tool, "hone") != 0)
+    hn_paint(o, look, HN_DIM, ", measured by %s%s%s", m->tool, m->tool_version ? " " : "",
+             m->tool_version ? m->tool_version : "");
   hn_str_puts(o, "\n\n  ");
   hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
   hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95, p->wall.min);
@@ -40,10 +47,10 @@ static void layer_row(hn_table *t, const hone_layer *l) {
   hn_table_cell(t, 2, HN_BOLD, "%.3f", l->time_ms);
   hn_table_cell(t, 3, heat(l->pct), "%.1f", l->pct);
   hn_table_cell(t, 4, HN_PLAIN, "%g", l->calls);
-  hn_table_cell(t, 5, HN_PLAIN, "%.3f", l->stats.p50);
-  hn_table_cell(t, 6, HN_PLAIN, "%.3f", l->stats.p95);
-  hn_table_cell(t, 7, HN_PLAIN, "%.3f", l->stats.min);
-  hn_table_cell(t, 8, l->stats.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.2f%s", l->stats.cv,
+  if (isfinite(l->stats.p50)) hn_table_cell(t, 5, HN_PLAIN, "%.3f", l->stats.p50);
+  if (isfinite(l->stats.p95)) hn_table_cell(t, 6, HN_PLAIN, "%.3f", l->stats.p95);
+  if (isfinite(l->stats.min)) hn_table_cell(t, 7, HN_PLAIN, "%.3f", l->stats.min);
+  if (isfinite(l->stats.cv)) hn_table_cell(t, 8, l->stats.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.2f%s", l->stats.cv,
                 l->stats.cv > NOISY ? "!" : "");
   if (l->flops > 0) hn_table_cell(t, 9, HN_PLAIN, "%.1f", l->gflops);
   if (l->bytes > 0) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->gbs);
@@ -146,6 +153,7 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
     hn_str_putc(o, '\n');
   } else
     hn_paint(o, look, HN_DIM, "residual not measured (no outer clock)\n");
+  if (p->note) hn_paint(o, look, HN_DIM, "  %s\n", p->note);
   if (p->doubt) hn_paint(o, look, HN_RED, "  the record contradicts itself: %s\n", p->doubt);
   if (c->longest_gap_ms > 0.01 * c->wall_ms)
     hn_paint(o, look, HN_DIM, "  longest gap %.3f ms, before %s\n", c->longest_gap_ms,

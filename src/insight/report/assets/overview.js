@@ -70,6 +70,7 @@ hone.panel({
     line.append(el('span', { class: 'op' }, '='), 'wall ', el('b', {}, hone.number(c.wall_ms, 2) + ' ms'), el('span', { class: 'op' }, '\u00b7'));
     const bad = Math.abs(c.residual_pct) > 2;
     line.append(c.outer_clock ? el('span', { class: bad ? 'bad' : 'good' }, 'residual ' + hone.percent(c.residual_pct, 2)) : el('span', { class: 'muted' }, 'residual not measured'));
+    if (c.note) line.append(el('div', {}, c.note));
     if (c.doubt) line.append(el('div', { class: 'bad' }, 'The record contradicts itself: ' + c.doubt));
     return line;
   },

@@ -43,7 +43,7 @@ hone.scaled = (value, step, units) => {
   return [hone.number(value, value === 0 || i === 0 ? 0 : Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2), units[i]];
 };
 
-hone.ms = (ms) => (ms < 1 ? hone.number(ms * 1000, ms < 0.01 ? 2 : ms < 0.1 ? 1 : 0) + ' \u00b5s' : hone.number(ms) + ' ms');
+hone.ms = (ms) => (ms === null || ms === undefined ? '\u2013' : ms < 1 ? hone.number(ms * 1000, ms < 0.01 ? 2 : ms < 0.1 ? 1 : 0) + ' \u00b5s' : hone.number(ms) + ' ms');
 hone.bytes = (bytes) => hone.scaled(bytes, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']).join(' ');
 hone.count = (value) => hone.scaled(value, 1000, ['', 'k', 'M', 'G', 'T', 'P']).join(' ').trim();
 hone.percent = (value, digits) => hone.number(value, digits === undefined ? (Math.abs(value) >= 10 ? 0 : 1) : digits) + ' %';
