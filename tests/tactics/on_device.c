@@ -6,6 +6,7 @@
 
 #include "backends/cuda/backend.h"
 #include "base/mem.h"
+#include "optimize/lower/lower.h"
 #include "runtime/devices.h"
 #include "tactics/with_epilogue.h"
 
@@ -282,14 +283,16 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
   hone_reason why = {"no tactic has this operator"};
   const hone_machine *m = r->backend->machine(r->device);
+  const hn_layout_rule *rule = hn_layout_rule_of(anchor_of(c));
   int accepted = 0;
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;
     in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
     if (c->constant[i]) continue;
     if (in[i].desc.dtype == HONE_DTYPE_F32) in[i].desc.dtype = r->storage;
-    set_device_layout(&in[i].desc, layout,
-                      i >= r->epilogue.n_anchor_inputs); /* of epilogues: like the output */
+    const bool added = i >= r->epilogue.n_anchor_inputs; /* of epilogues: like the output */
+    /* As lowering gives them: of most operators the first input alone follows the layout. */
+    set_device_layout(&in[i].desc, rule && rule->first_only && i && !added ? 'r' : layout, added);
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
     out[i].desc = c->want[i].desc;

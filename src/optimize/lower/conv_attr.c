@@ -69,7 +69,6 @@ bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
 
 bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!common(s, a, why)) return false;
-  if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   const hone_tensor_desc *w = &s->input[1].desc;
   a->cin = w->dim[0] / a->groups;
   a->cout = w->dim[1];
@@ -87,8 +86,10 @@ bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason 
    */
   if (count) {
     const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
-    for (int i = 0; i < 3; i++)
-      a->pad[i] = !strcmp(mode, "SAME_UPPER") ? total[i] / 2 : total[i] - total[i] / 2;
+    for (int i = 0; i < 3; i++) {
+      const int64_t t = total[i] < 0 ? 0 : total[i]; /* below: the output is longer than all that is written */
+      a->pad[i] = !strcmp(mode, "SAME_UPPER") ? t / 2 : t - t / 2;
+    }
   }
   return true;
 }

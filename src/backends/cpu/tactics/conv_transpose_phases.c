@@ -44,6 +44,7 @@ static void live_tap(const hn_conv_attr *a, int dim, int64_t p, int64_t i, int64
 static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a, blob_head *h, phase *phases,
                      hone_reason *why) {
   if (!hn_step_is_f32(s, why) || !hn_conv_transpose_attr_of(s, a, why)) return false;
+  if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   const hn_gemm_ops *o = hn_gemm_find(h->isa);

@@ -7,14 +7,18 @@
 #include "backends/cuda/common/launch.h"
 #include "backends/cuda/common/step.h"
 #include "backends/cuda/tactics/conv_direct_args.h"
+#include "backends/cuda/tactics/conv_weights_args.h"
 #include "base/error.h"
 #include "optimize/lower/conv_attr.h"
+
+static int64_t pitch_of(const hn_conv_attr *a) { return (a->groups * a->cout + 7) / 8 * 8; }
+static int64_t taps_of(const hn_conv_attr *a) { return a->kernel[0] * a->kernel[1] * a->kernel[2]; }
+static int64_t packed_of(const hn_conv_attr *a) { return taps_of(a) * a->cin * pitch_of(a); }
 
 static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_reason *why) {
   if (!hn_cuda_stored(s, why)) return false;
   if (!(transposed ? hn_conv_transpose_attr_of(s, a, why) : hn_conv_attr_of(s, a, why))) return false;
-  if (!s->input[1].constant || !hn_cuda_type(s->input[1].desc.dtype))
-    return hn_refuse(why, "weights are not constant numbers of a floating type");
+  if (!hn_cuda_type(s->input[1].desc.dtype)) return hn_refuse(why, "weights are no floating-point numbers");
   if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype))
     return hn_refuse(why, "the bias is no vector");
   const hone_tensor_desc *y = &s->output[0].desc;
@@ -22,6 +26,7 @@ static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_
   const int64_t padded = (a->y.channels + vector - 1) / vector * vector;
   if (a->y.view.pixel < padded || a->y.view.pixel % 4)
     return hn_refuse(why, "the output's pixels do not hold whole vectors of channels");
+  if (packed_of(a) > INT32_MAX) return hn_refuse(why, "more than 2^31 weights");
   if (a->y.batch * a->y.size[0] * a->y.size[1] * a->y.size[2] * (padded / 4) > INT32_MAX)
     return hn_refuse(why, "more than 2^31 outputs");
   for (int i = 0; i < 3; i++)
@@ -30,9 +35,6 @@ static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_
   return hn_cuda_epilogue_accepts(s, why);
 }
 
-static int64_t pitch_of(const hn_conv_attr *a) { return (a->groups * a->cout + 7) / 8 * 8; }
-static int64_t taps_of(const hn_conv_attr *a) { return a->kernel[0] * a->kernel[1] * a->kernel[2]; }
-
 bool hn_cuda_conv_direct_accepts(const hone_step *s, bool transposed, hone_reason *why) {
   hn_conv_attr a;
   return describe(s, transposed, &a, why);
@@ -40,7 +42,9 @@ bool hn_cuda_conv_direct_accepts(const hone_step *s, bool transposed, hone_reaso
 
 double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m) {
   /* Every product loads both operands from the cache. */
-  return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.08);
+  return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s),
+                         0.08) +
+         (s->input[1].constant ? 0 : m->launch_s);
 }
 
 hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need,
@@ -49,8 +53,11 @@ hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_t
   hone_reason why = {""};
   if (!describe(s, transposed, &a, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  need->blob_bytes = (size_t)(taps_of(&a) * a.cin * pitch_of(&a)) * sizeof(float);
-  need->packed = 1u << 1;
+  const size_t bytes = (size_t)packed_of(&a) * sizeof(float);
+  if (s->input[1].constant)
+    need->blob_bytes = bytes, need->packed = 1u << 1;
+  else
+    need->workspace_bytes = bytes;
   return HONE_OK;
 }
 
@@ -61,7 +68,8 @@ hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, voi
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const int64_t taps = taps_of(&a), pitch = pitch_of(&a);
   float *w = blob;
-  memset(w, 0, (size_t)(taps * a.cin * pitch) * sizeof *w);
+  if (!s->input[1].constant) return HONE_OK;
+  memset(w, 0, (size_t)packed_of(&a) * sizeof *w);
   for (int64_t g = 0; g < a.groups; g++)
     for (int64_t o = 0; o < a.cout; o++)
       for (int64_t k = 0; k < a.cin; k++)
@@ -73,6 +81,26 @@ hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, voi
   return HONE_OK;
 }
 
+/* Weights that are known only now, into the workspace as prepack would write them. */
+static hone_status pack(const hone_step_run *r, const hn_conv_attr *a, bool transposed, hone_error *error) {
+  const int64_t count = packed_of(a);
+  const hn_conv_weights_args g = {.from = r->in[1],
+                                  .to = r->workspace,
+                                  .taps = (i32)taps_of(a),
+                                  .cin = (i32)a->cin,
+                                  .cout = (i32)a->cout,
+                                  .channels = (i32)(a->groups * a->cout),
+                                  .pitch = (i32)pitch_of(a),
+                                  .transposed = transposed,
+                                  .count = (u32)count};
+  hn_str text = {0};
+  hn_cuda_define_type(&text, r->step->input[1].desc.dtype);
+  const hone_status status = hn_cuda_launch_line(hn_cuda_queue_of(r), "conv_weights", &text,
+                                                 "hn_conv_weights", count, 128, &g, sizeof g, error);
+  hn_str_free(&text);
+  return status;
+}
+
 hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hone_error *error) {
   const hone_step *s = r->step;
   hn_conv_attr a;
@@ -82,6 +110,11 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hon
   const hone_dtype type = s->output[0].desc.dtype;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(type);
   hn_conv_direct_args g = {.x = r->in[0], .y = r->out[0], .w = r->blob};
+  if (!s->input[1].constant) {
+    const hone_status packed = pack(r, &a, transposed, error);
+    if (packed != HONE_OK) return packed;
+    g.w = r->workspace;
+  }
   const int64_t x_step[4] = {a.x.view.batch, a.x.view.slice, a.x.view.row, a.x.view.pixel};
   const int64_t y_step[4] = {a.y.view.batch, a.y.view.slice, a.y.view.row, a.y.view.pixel};
   for (int i = 0; i < 4; i++) g.x_step[i] = x_step[i], g.y_step[i] = y_step[i];
