@@ -137,7 +137,7 @@ static hone_status add_totals(builder *b, hone_error *error) {
   for (size_t i = 0; i < n; i++) {
     const double ns = 1e6 * stats[i].total_ms / (double)stats[i].runs;
     b->sums[stats[i].kind] += ns;
-    sum += stats[i].kind == HONE_SPAN_IDLE ? 0 : ns;
+    sum += ns;
   }
   for (size_t i = 0; i < walls; i++) {
     outer += (double)wall[i].wall_ns / (double)walls;
@@ -145,8 +145,11 @@ static hone_status add_totals(builder *b, hone_error *error) {
       return hn_fail_memory(error, walls * sizeof(double), "the walls");
   }
   if (!walls && !hn_vec_push(&b->walls, sum / 1e6)) return hn_fail_memory(error, sizeof(double), "the walls");
+  /* Layers that were timed one by one may add up to more than the run; then they share what it takes. */
+  const double fit = walls && sum > outer ? outer / sum : 1;
+  for (size_t kind = 0; kind < HONE_SPAN_KIND_COUNT; kind++) b->sums[kind] *= fit;
   b->wall = walls ? outer : sum;
-  b->residual = walls ? outer - sum - b->sums[HONE_SPAN_IDLE] : 0;
+  b->residual = walls ? outer - sum * fit : 0;
   b->p->iterations = 1;
   b->with_outer = walls ? 1 : 0;
   return HONE_OK;
