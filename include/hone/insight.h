@@ -141,8 +141,32 @@ typedef enum hone_severity { HONE_SEVERITY_HIGH, HONE_SEVERITY_MEDIUM, HONE_SEVE
 
 HONE_API const char *hone_severity_name(hone_severity severity);
 
+/* What a finding asks for, and so its rank: everything of one category stands before all of the next. */
+#define HONE_CATEGORIES(X)                                                                                   \
+  X(STRUCTURAL, "structural") /* the graph, the plan or the set-up changes */                                \
+  X(MICRO, "micro")           /* single operators get faster */                                              \
+  X(TRADE, "trade")           /* nothing is wrong: speed for accuracy, latency or generality */              \
+  X(NOTE, "note")             /* about the measurement, not about the network */
+
+typedef enum hone_category {
+#define X(id, word) HONE_CATEGORY_##id,
+  HONE_CATEGORIES(X)
+#undef X
+} hone_category;
+
+HONE_API const char *hone_category_name(hone_category category);
+
+/* Languages of titles, causes and labels. */
+typedef enum hone_language { HONE_LANGUAGE_EN, HONE_LANGUAGE_ZH } hone_language;
+
+/* "en", "zh". */
+HONE_API const char *hone_language_name(hone_language language);
+/* Of "zh", "zh_CN.UTF-8", "en"...: false when it is neither Chinese nor English (then *language is English). */
+HONE_API bool hone_language_parse(const char *text, hone_language *language);
+
 typedef struct hone_evidence {
-  const char *name; /* "idle share" */
+  const char *name;  /* "idle share": the same in every language */
+  const char *label; /* the name for readers */
   double value;
   const char *unit;   /* "%", "ms", "" */
   const char *source; /* where it was measured: "spans between time stamps" */
@@ -156,7 +180,10 @@ typedef struct hone_evidence {
   X(REFORMATS, "reformats")                                                                                  \
   X(PRE, "pre")                                                                                              \
   X(POST, "post")                                                                                            \
-  X(H2D, "h2d")
+  X(H2D, "h2d")                                                                                              \
+  X(D2H, "d2h")                                                                                              \
+  X(COPIES, "copies") /* to and from the device */                                                           \
+  X(SYNC, "sync")
 
 typedef enum hone_quantity {
 #define X(id, word) HONE_QUANTITY_##id,
@@ -180,18 +207,33 @@ typedef enum hone_remedy {
 
 HONE_API const char *hone_remedy_name(hone_remedy remedy);
 
+/* Where a speed-up comes from. */
+#define HONE_BASES(X)                                                                                        \
+  X(MEASURED, "measured") /* of times in this very profile */                                                \
+  X(ROOFLINE, "roofline") /* of what the machine's measured roofs allow */                                   \
+  X(TABLE, "table")       /* of a table whose entries name source and device */
+
+typedef enum hone_basis {
+#define X(id, word) HONE_BASIS_##id,
+  HONE_BASES(X)
+#undef X
+} hone_basis;
+
+HONE_API const char *hone_basis_name(hone_basis basis);
+
 typedef struct hone_finding {
   /* The rule's name, and after a colon the thing where a rule fires more than once: "outlier_operator:conv1".
    */
   const char *id;
   const char *title; /* one line */
   hone_severity severity;
-  bool structural;     /* changes the graph, plan or set-up; ranks before micro-optimisation */
+  hone_category category;
   const char *subject; /* layer, operator type or "whole run" */
   const hone_evidence *evidence;
   size_t evidence_count;
   const char *cause;
-  const char *const *commands; /* exact commands to type */
+  /* Exact commands to type, or settings of the tool whose profile this is. */
+  const char *const *commands;
   size_t command_count;
   const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
   size_t node_count;
@@ -200,11 +242,16 @@ typedef struct hone_finding {
   hone_remedy remedy;
   double p; /* share of the wall it concerns, 0..1 */
   double s; /* expected speed-up of that share */
-  /* Where s comes from: "measured: ...", "roofline: ..." or "table: source, device". */
-  const char *s_basis;
+  double s_low, s_high; /* what it may turn out to be */
+  hone_basis basis;
+  const char *s_basis;        /* the same in words: what was measured, which roof, whose table on which device */
   double predicted_gain_pct;  /* (1/((1-P)+P/S) - 1) * 100: end-to-end speed-up */
   double predicted_saved_pct; /* P*(1-1/S) * 100: share of the wall that goes */
-  double confidence;          /* 0..1 */
+  double gain_low_pct, gain_high_pct; /* predicted_gain_pct for s_low and s_high */
+  double confidence;                  /* 0..1 */
+  /* Ids of findings that are consequences of this one; their evidence and commands stand here. */
+  const char *const *merged;
+  size_t merged_count;
   bool measured;              /* the next two are set (hone_findings_measure) */
   double measured_gain_pct, measured_saved_pct;
 } hone_finding;
@@ -213,9 +260,20 @@ typedef struct hone_finding {
 typedef struct hone_thresholds hone_thresholds;
 
 typedef struct hone_findings {
-  const hone_finding *items; /* structural first, then by severity, then by predicted gain */
+  const hone_finding *items; /* by category, then by severity, then by predicted gain */
   size_t count;
+  hone_language language;
 } hone_findings;
+
+/* One threshold: its name, default, unit and where the default comes from. */
+typedef struct hone_threshold_info {
+  const char *name;
+  double value;
+  const char *unit, *source;
+} hone_threshold_info;
+
+/* All of them; static. */
+HONE_API const hone_threshold_info *hone_threshold_list(size_t *count);
 
 /* A copy of the defaults to change; NULL when out of memory. */
 HONE_API hone_thresholds *hone_thresholds_create(void);
@@ -223,9 +281,20 @@ HONE_API void hone_thresholds_destroy(hone_thresholds *thresholds);
 /* Overrides one by name. HONE_ERROR_USAGE for an unknown name or a value that is not finite. */
 HONE_API hone_status hone_thresholds_set(hone_thresholds *thresholds, const char *name, double value,
                                          hone_error *error);
+/* The same for the text "name=value". */
+HONE_API hone_status hone_thresholds_parse(hone_thresholds *thresholds, const char *text, hone_error *error);
+/* Its value now; NaN for an unknown name. thresholds may be NULL (defaults). */
+HONE_API double hone_thresholds_get(const hone_thresholds *thresholds, const char *name);
 
-/* Runs every rule. thresholds may be NULL (defaults). "Nothing worth doing" is an empty list and HONE_OK. */
-HONE_API hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *thresholds,
+typedef struct hone_diagnose_options {
+  const hone_thresholds *thresholds; /* NULL: defaults */
+  hone_language language;
+  /* The same network in float, to judge what quantisation brought; NULL: there is no such profile. */
+  const hone_profile *float_profile;
+} hone_diagnose_options;
+
+/* Runs every rule. options may be NULL (defaults). "Nothing worth doing" is an empty list and HONE_OK. */
+HONE_API hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_options *options,
                                    hone_findings **findings, hone_error *error);
 HONE_API void hone_findings_destroy(hone_findings *findings);
 

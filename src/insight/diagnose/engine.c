@@ -20,53 +20,10 @@ static const struct hn_rule *const rules[] = {
 #undef RULE
 };
 
-static const struct hone_thresholds defaults = {
-#define THRESHOLD(name, value, unit, source) .name = (value),
-#include "insight/diagnose/thresholds.def"
-#undef THRESHOLD
-};
-
 typedef struct owned_findings {
   hone_findings view; /* first: the pointer that callers hold */
   hn_arena arena;
 } owned_findings;
-
-#define WORD(id, word) word,
-static const char *const quantity_names[] = {HONE_QUANTITIES(WORD)};
-static const char *const remedy_names[] = {HONE_REMEDIES(WORD)};
-static const char *const severity_names[] = {"high", "medium", "low"};
-
-#define NAME_FUNCTION(function, type, names)                                                                 \
-  const char *function(type value) {                                                                         \
-    return (unsigned)value < sizeof names / sizeof *names ? names[value] : "?";                              \
-  }
-NAME_FUNCTION(hone_quantity_name, hone_quantity, quantity_names)
-NAME_FUNCTION(hone_remedy_name, hone_remedy, remedy_names)
-NAME_FUNCTION(hone_severity_name, hone_severity, severity_names)
-
-/* ---- thresholds ---- */
-
-hone_thresholds *hone_thresholds_create(void) {
-  hone_thresholds *t = hn_malloc(sizeof *t);
-  if (t) *t = defaults;
-  return t;
-}
-
-void hone_thresholds_destroy(hone_thresholds *t) { hn_free(t); }
-
-hone_status hone_thresholds_set(hone_thresholds *t, const char *name, double value, hone_error *error) {
-  if (!isfinite(value)) return hn_fail(error, HONE_ERROR_USAGE, "threshold '%s' is not a number", name);
-#define THRESHOLD(id, preset, unit, source)                                                                  \
-  if (strcmp(name, #id) == 0) {                                                                              \
-    t->id = value;                                                                                           \
-    return HONE_OK;                                                                                          \
-  }
-#include "insight/diagnose/thresholds.def"
-#undef THRESHOLD
-  hone_status status = hn_fail(error, HONE_ERROR_USAGE, "there is no threshold '%s'", name);
-  hn_error_hint(error, "docs/findings.md lists them");
-  return status;
-}
 
 /* ---- building findings ---- */
 
@@ -88,8 +45,7 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
   return text;
 }
 
-/* As a shell's word: quoted when it holds anything that a shell may take for more. */
-static const char *shell_word(hn_diagnosis *d, const char *text) {
+const char *hn_shell_word(hn_diagnosis *d, const char *text) {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/:,=@%";
   if (*text && !text[strspn(text, plain)]) return text;
   size_t size = 3;
@@ -116,22 +72,80 @@ static const char *shell_word(hn_diagnosis *d, const char *text) {
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
   d->worst = HONE_SEVERITY_HIGH;
+  d->current.category = HONE_CATEGORY_MICRO;
   d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = 0;
   return &d->current;
 }
 
-void hn_finding_evidence(hn_diagnosis *d, const char *name, double value, const char *unit,
-                         const char *source) {
-  if (!hn_vec_push(&d->evidence, (hone_evidence){name, value, unit, source})) d->failed = true;
+static void add_evidence(hn_diagnosis *d, hn_text name, double value, const char *unit, const char *where) {
+  hone_evidence e = {name.en, HN_WORDS(d, name.en, name.zh), value, unit, where};
+  if (!hn_vec_push(&d->evidence, e)) d->failed = true;
 }
 
-void hn_finding_command(hn_diagnosis *d, const char *format, ...) {
-  char text[1024];
-  va_list ap;
-  va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
-  va_end(ap);
-  if (!hn_vec_push(&d->commands, hn_say(d, "%s", text))) d->failed = true;
+void hn_finding_evidence(hn_diagnosis *d, hn_text name, double value, const char *unit, hn_text source) {
+  add_evidence(d, name, value, unit, HN_WORDS(d, source.en, source.zh));
+}
+
+void hn_finding_evidence_at(hn_diagnosis *d, hn_text name, double value, const char *unit, const char *where) {
+  add_evidence(d, name, value, unit, where && *where ? where : "?");
+}
+
+/* As a string of Python. */
+static const char *python_text(hn_diagnosis *d, const char *text) {
+  const char *out = "'";
+  for (size_t n; *text; text += n + (text[n] != 0)) {
+    n = strcspn(text, "'\\");
+    out = text[n] ? hn_say(d, "%s%.*s\\%c", out, (int)n, text, text[n]) : hn_say(d, "%s%s", out, text);
+  }
+  return hn_say(d, "%s'", out);
+}
+
+/* What a placeholder of actions.def stands for; NULL: it is none. */
+static const char *placeholder(hn_diagnosis *d, const char *name, size_t length, const char *layer, double n) {
+  const hone_facts_meta *m = hone_facts_get_meta(d->facts);
+  const char *model = m->model ? m->model : "";
+  size_t end = strlen(model);
+#define IS(word) (length == sizeof(word) - 1 && strncmp(name, word, length) == 0)
+  const bool onnx = strncmp(model, "zoo:", 4) == 0 || (end > 5 && strcmp(model + end - 5, ".onnx") == 0);
+  if (IS("model")) return d->model;
+  if (IS("onnx")) return onnx ? d->model : "MODEL.onnx";
+  if (IS("file")) return python_text(d, onnx ? model : "MODEL.onnx");
+  if (IS("device"))
+    return m->backend && strcmp(m->backend, "cpu") != 0
+               ? hn_say(d, " --device %s", hn_shell_word(d, m->backend))
+               : "";
+  if (IS("layer")) return hn_shell_word(d, layer ? layer : "*");
+  if (IS("n")) return hn_say(d, "%.0f", n);
+#undef IS
+  return NULL;
+}
+
+static const char *fill_in(hn_diagnosis *d, const char *text, const char *layer, double n) {
+  const char *out = "";
+  while (*text) {
+    size_t plain = strcspn(text, "{"), length = text[plain] ? strcspn(text + plain + 1, "}") : 0;
+    const char *value = text[plain] ? placeholder(d, text + plain + 1, length, layer, n) : "";
+    if (!value) { /* a brace of the command itself */
+      value = "{";
+      length = 0;
+      out = hn_say(d, "%s%.*s%s", out, (int)plain, text, value);
+      text += plain + 1;
+      continue;
+    }
+    out = hn_say(d, "%s%.*s%s", out, (int)plain, text, value);
+    text += plain + (text[plain] ? length + 2 : 0);
+  }
+  return out;
+}
+
+void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n) {
+  const char *text;
+  for (int i = 0; (text = hn_action_text(d->tool, action, i)); i++) {
+    const char *command = fill_in(d, text, layer, n);
+    bool known = false;
+    for (size_t k = 0; k < d->commands.len; k++) known = known || strcmp(d->commands.ptr[k], command) == 0;
+    if (!known && !hn_vec_push(&d->commands, command)) d->failed = true;
+  }
 }
 
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms) {
@@ -144,14 +158,35 @@ void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms
 
 double hone_amdahl(double p, double s) { return 1 / ((1 - p) + p / s); }
 
-void hn_finding_gain(hn_diagnosis *d, double p, double s, const char *basis, double confidence) {
+static double gain_pct(double p, double s) { return 100 * (hone_amdahl(p, s) - 1); }
+
+void hn_finding_range(hn_diagnosis *d, double s_low, double s_high) {
+  hone_finding *f = &d->current;
+  f->s_low = s_low < 1 ? 1 : s_low > f->s ? f->s : s_low;
+  f->s_high = s_high < f->s ? f->s : s_high;
+  f->gain_low_pct = gain_pct(f->p, f->s_low);
+  f->gain_high_pct = gain_pct(f->p, f->s_high);
+}
+
+/* The speed-up with which `factor` times as much of P would be saved; at most all of it but 1 %. */
+static double scaled_speedup(double s, double factor) {
+  double kept = 1 - (1 - 1 / s) * factor;
+  return 1 / (kept < 0.01 ? (1 / s < 0.01 ? 1 / s : 0.01) : kept);
+}
+
+void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,
+                     double confidence) {
+  const double errors[] = {d->t->range_measured, d->t->range_roofline, d->t->range_table};
   hone_finding *f = &d->current;
   f->p = p < 0 ? 0 : p > 1 ? 1 : p;
   f->s = s < 1 ? 1 : s;
-  f->s_basis = basis;
+  f->basis = basis;
+  f->s_basis = words;
   f->confidence = confidence;
   f->predicted_saved_pct = 100 * f->p * (1 - 1 / f->s);
-  f->predicted_gain_pct = 100 * (hone_amdahl(f->p, f->s) - 1);
+  f->predicted_gain_pct = gain_pct(f->p, f->s);
+  double error = errors[basis] / 100;
+  hn_finding_range(d, scaled_speedup(f->s, 1 - (error < 1 ? error : 1)), scaled_speedup(f->s, 1 + error));
 }
 
 static const void *keep(hn_diagnosis *d, const void *items, size_t count, size_t size) {
@@ -172,7 +207,12 @@ static const double *divide_saving(hn_diagnosis *d, double saved_pct) {
 
 void hn_finding_end(hn_diagnosis *d) {
   hone_finding *f = &d->current;
-  if (f->predicted_gain_pct < d->t->min_gain) return;
+  const bool note = f->category == HONE_CATEGORY_NOTE;
+  if (note) {
+    d->worst = HONE_SEVERITY_LOW;
+    if (!f->s_basis) hn_finding_gain(d, 0, 1, HONE_BASIS_MEASURED, HN_WORDS(d, "nothing: it is about the measurement", "无：只涉及测量本身"), 1);
+  } else if (!(f->predicted_gain_pct >= d->t->min_gain))
+    return;
   for (size_t i = 0; i < d->found.len; i++)
     if (strcmp(d->found.ptr[i].id, f->id) == 0) return; /* the same thing twice: the first stands */
   f->severity = f->predicted_gain_pct >= d->t->high_gain     ? HONE_SEVERITY_HIGH
@@ -193,14 +233,14 @@ void hn_finding_end(hn_diagnosis *d) {
 
 static int by_rank(const void *pa, const void *pb) {
   const hone_finding *a = pa, *b = pb;
-  if (a->structural != b->structural) return a->structural ? -1 : 1;
+  if (a->category != b->category) return a->category < b->category ? -1 : 1;
   if (a->severity != b->severity) return a->severity < b->severity ? -1 : 1;
   if (a->predicted_gain_pct != b->predicted_gain_pct)
     return a->predicted_gain_pct > b->predicted_gain_pct ? -1 : 1;
   return strcmp(a->id, b->id);
 }
 
-hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *thresholds,
+hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_options *options,
                           hone_findings **findings, hone_error *error) {
   *findings = NULL;
   /* Rules compare layers with each other, so they need all of them. What findings keep of the profile's texts
@@ -216,20 +256,26 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_thresholds *th
     hone_profile_destroy(whole);
     return hn_fail_memory(error, sizeof *owned, "the findings");
   }
-  const char *model = hone_facts_get_meta(profile->facts)->model;
+  const hone_facts_meta *meta = hone_facts_get_meta(profile->facts);
+  const hone_diagnose_options none = {0}, *o = options ? options : &none;
   hn_diagnosis d = {.p = profile,
                     .facts = profile->facts,
                     .typical_wall_ms = hn_typical_wall_ms(profile),
-                    .t = thresholds ? thresholds : &defaults,
+                    .t = o->thresholds ? o->thresholds : hn_thresholds_default(),
+                    .float_profile = o->float_profile,
+                    .language = o->language,
+                    .tool = hn_tool_of(meta->tool),
                     .arena = &owned->arena};
-  d.model = model ? shell_word(&d, model) : "MODEL.onnx";
+  d.model = meta->model && *meta->model ? hn_shell_word(&d, meta->model) : "MODEL.onnx";
   for (size_t i = 0; i < sizeof rules / sizeof *rules && !d.failed; i++) {
     d.rule = rules[i]->name;
     rules[i]->run(&d);
   }
+  hn_findings_merge(&d);
   if (d.found.len) qsort(d.found.ptr, d.found.len, sizeof *d.found.ptr, by_rank);
   owned->view.items = keep(&d, d.found.ptr, d.found.len, sizeof *d.found.ptr);
   owned->view.count = d.found.len;
+  owned->view.language = o->language;
   hone_status status = HONE_OK;
   if (d.failed) {
     status = hn_fail_memory(error, owned->arena.used, "the findings");

@@ -85,6 +85,9 @@ static double quantity(const hone_profile *p, hone_quantity which) {
   case HONE_QUANTITY_PRE: return p->stages.pre_ms;
   case HONE_QUANTITY_POST: return p->stages.post_ms;
   case HONE_QUANTITY_H2D: return p->stages.h2d_ms;
+  case HONE_QUANTITY_D2H: return p->stages.d2h_ms;
+  case HONE_QUANTITY_COPIES: return p->stages.h2d_ms + p->stages.d2h_ms;
+  case HONE_QUANTITY_SYNC: return p->closure.sync_ms;
   default: return hn_typical_wall_ms(p);
   }
 }

@@ -46,6 +46,11 @@ bool hn_is_elementwise(const hone_layer *l) {
                 "Silu", "Neg", "Abs", "Sqrt", "Exp", "Identity", "Cast", "Pointwise");
 }
 
+bool hn_is_quantise(const hone_layer *l) {
+  return ONE_OF(l->type, "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Quantize", "Dequantize",
+                "AscendQuant", "AscendDequant", "FakeQuantize");
+}
+
 bool hn_has_unknown_shape(const hone_step_fact *step) {
   return (step->shape_out && strchr(step->shape_out, '?')) || (step->shape_in && strchr(step->shape_in, '?'));
 }
@@ -57,6 +62,52 @@ bool hn_is_reformat(const hone_facts *facts, const hone_layer *l) {
   const hone_step_fact *steps = hone_facts_steps(facts, &n);
   bool by_step = l->step >= 0 && (size_t)l->step < n && steps[l->step].is_reformat;
   return l->kind == HONE_SPAN_REFORMAT || by_step || ONE_OF(l->type, "Reformat", "Reorder");
+}
+
+bool hn_is_copy(const hone_layer *l) {
+  return l->kind == HONE_SPAN_COPY || l->kind == HONE_SPAN_COPY_H2D || l->kind == HONE_SPAN_COPY_D2H ||
+         ONE_OF(l->type, "Copy", "Memcpy", "MemcpyToHost", "MemcpyFromHost");
+}
+
+bool hn_is_work(const hone_layer *l) {
+  return (l->kind == HONE_SPAN_KERNEL || l->kind == HONE_SPAN_REFORMAT) && !hn_is_copy(l);
+}
+
+bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd",
+             "QAttention"))
+    return true;
+  return step && step->dtype && ONE_OF(step->dtype, "int8", "uint8", "i8", "u8", "s8", "int4", "uint4");
+}
+
+bool hn_on_accelerator(const hn_diagnosis *d) {
+  const char *backend = hone_facts_get_meta(d->facts)->backend;
+  return backend && *backend && strncasecmp(backend, "cpu", 3) != 0 && strcasecmp(backend, "host") != 0;
+}
+
+bool hn_has_timeline(const hn_diagnosis *d) {
+  size_t n;
+  const hone_span *spans = hone_facts_spans(d->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    if (spans[i].iteration >= 0 && spans[i].kind != HONE_SPAN_RUN) return true;
+  return false;
+}
+
+double hn_streams(const hn_diagnosis *d) {
+  double streams = hone_facts_get_meta(d->facts)->streams;
+  return streams > 0 ? streams : 0;
+}
+
+bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *value) {
+  size_t n;
+  const hone_counter *c = hone_facts_counters(d->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    if (c[i].step == step && c[i].name && strcmp(c[i].name, name) == 0) {
+      *value = c[i].value;
+      return true;
+    }
+  return false;
 }
 
 double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) {

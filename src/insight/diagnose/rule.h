@@ -1,11 +1,15 @@
 /* What a rule is, and what it has at hand. A rule reads the profile and adds findings; it never decides about
- * ranking, severity or whether a gain is worth mentioning: the engine does. */
+ * ranking, severity, merging or whether a gain is worth mentioning: the engine does.
+ *
+ * A rule states only what the facts can show. Profiles of other tools may have no roofs, no timeline, no
+ * copies, no bytes: ask before claiming (hn_has_timeline, hn_roof_time, ...). */
 #ifndef HN_INSIGHT_RULE_H
 #define HN_INSIGHT_RULE_H
 
 #include "base/arena.h"
 #include "base/vec.h"
 
+#include "insight/diagnose/actions.h"
 #include "insight/profile/bound.h"
 
 #include <hone/insight.h>
@@ -16,13 +20,34 @@ struct hone_thresholds {
 #undef THRESHOLD
 };
 
+const struct hone_thresholds *hn_thresholds_default(void);
+
+/* A text in every language. Both stand side by side where they are used, so neither can be forgotten and the
+ * compiler checks both against the same arguments. */
+typedef struct hn_text {
+  const char *en, *zh;
+} hn_text;
+
+#define HN_T(en, zh) ((hn_text){(en), (zh)})
+
+/* Where evidence was measured; the usual places. */
+#define HN_SOURCE_SPANS HN_T("exclusive wall time of the spans", "各时段的独占墙钟时间")
+#define HN_SOURCE_ROOFS HN_T("measured roofs of this machine", "本机实测的性能上限")
+#define HN_SOURCE_SHAPES HN_T("shapes of the steps, read + written", "各步骤的形状，读与写之和")
+#define HN_SOURCE_LAYERS HN_T("layer table", "层表")
+#define HN_SOURCE_STEPS HN_T("step table", "步骤表")
+#define HN_SOURCE_RECORD HN_T("the record's own description", "记录自带的说明")
+
 /* One diagnosis under way. */
 typedef struct hn_diagnosis {
   const hone_profile *p;
   const hone_facts *facts;
   const hone_thresholds *t;
+  const hone_profile *float_profile; /* NULL: none */
+  hone_language language;
   double typical_wall_ms; /* see hn_typical_wall_ms */
-  const char *model;      /* for commands; never NULL */
+  const char *model;      /* for commands, a word of the shell; never NULL */
+  hn_tool tool;           /* whose profile this is */
   const char *rule;       /* name of the rule that runs */
   hn_arena *arena;
   bool failed; /* out of memory: sticky */
@@ -43,20 +68,35 @@ struct hn_rule {
 /* Building one finding: begin, then the parts in any order, then end. `what` tells several findings of a rule
  * apart (NULL: there is only one). Texts are copied into the arena. */
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what);
-void hn_finding_evidence(hn_diagnosis *d, const char *name, double value, const char *unit,
-                         const char *source);
-void hn_finding_command(hn_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hn_finding_evidence(hn_diagnosis *d, hn_text name, double value, const char *unit, hn_text source);
+/* The same, with a source that is a name of the profile (a layer). */
+void hn_finding_evidence_at(hn_diagnosis *d, hn_text name, double value, const char *unit, const char *where);
+/* What to do, in the words of the tool whose profile this is: actions.def. Where it has none for that tool,
+ * nothing. layer: for {layer}; may be NULL. n: for {n}. */
+void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n);
 /* The ONNX nodes of a layer (or its name when it has none) join the finding. saving_ms says how the finding's
  * saving is to be divided among its layers (only the proportions count): its typical time, or 0 for one that
  * stays as it is. */
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms);
-/* P and S with the basis of S; predicted gain follows by Amdahl. */
-void hn_finding_gain(hn_diagnosis *d, double p, double s, const char *basis, double confidence);
-/* Drops the finding when its gain is under min_gain. */
+/* P and S with the basis of S; predicted gain follows by Amdahl. Its range: the basis' usual error (thresholds
+ * range_*), until hn_finding_range says more. */
+void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,
+                     double confidence);
+void hn_finding_range(hn_diagnosis *d, double s_low, double s_high);
+/* Drops the finding when its gain is under min_gain (notes have none and stay). */
 void hn_finding_end(hn_diagnosis *d);
 
 /* printf into the arena; "" when out of memory. */
 const char *hn_say(hn_diagnosis *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text without arguments, and one with, in the diagnosis' language. Formats take the same arguments in the
+ * same order. */
+#define HN_WORDS(d, en, zh) ((d)->language == HONE_LANGUAGE_ZH ? (zh) : (en))
+#define HN_SAY(d, en, zh, ...) hn_say((d), HN_WORDS(d, en, zh), __VA_ARGS__)
+/* As a word of the shell: quoted when it holds anything that a shell may take for more. */
+const char *hn_shell_word(hn_diagnosis *d, const char *text);
+
+/* Findings that others explain disappear into these (merges.def). */
+void hn_findings_merge(hn_diagnosis *d);
 
 /* ---- questions that several rules ask ---- */
 
@@ -67,9 +107,23 @@ bool hn_is_conv(const hone_layer *layer);              /* convolutions, depthwis
 bool hn_is_matrix(const hone_layer *layer);            /* convolutions and matrix products */
 bool hn_is_binary(const hone_layer *layer);            /* elementwise with two inputs that change */
 bool hn_is_elementwise(const hone_layer *layer);       /* could ride along in another operator's epilogue */
+bool hn_is_quantise(const hone_layer *layer);          /* QuantizeLinear, DequantizeLinear and the like */
 bool hn_has_unknown_shape(const hone_step_fact *step); /* computed while the network runs */
 bool hn_is_transpose(const hone_layer *layer);
 bool hn_is_reformat(const hone_facts *facts, const hone_layer *layer);
+bool hn_is_copy(const hone_layer *layer); /* between memories, or within one */
+/* An operator's own work: no copy, no waiting, no stage around the network. */
+bool hn_is_work(const hone_layer *layer);
+/* Its numbers are integers of 8 bits or less. */
+bool hn_is_int8(const hn_diagnosis *d, const hone_layer *layer);
+/* The network ran on something that is not the host's processor. */
+bool hn_on_accelerator(const hn_diagnosis *d);
+/* Spans with time stamps: without them nothing can be said about gaps, copies, overlap or waiting. */
+bool hn_has_timeline(const hn_diagnosis *d);
+/* Independent queues that the device worked on; 0: not known. */
+double hn_streams(const hn_diagnosis *d);
+/* A counter of one step, or with step -1 of the whole run; false when there is none of that name. */
+bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *value);
 /* Milliseconds that the layer would take at `percent` of its roofline, the overhead of a step included; its
  * typical time when no roof is known or it is faster already. */
 double hn_roof_time(const hn_diagnosis *d, const hone_layer *layer, double percent);

@@ -1,5 +1,5 @@
-/* Shared by the rules about stages around the inference: pre-processing, post-processing, copies to the
- * device. */
+/* Shared by the rules about stages around the inference: pre-processing, post-processing, copies to and from
+ * the device. */
 #ifndef HN_INSIGHT_STAGE_H
 #define HN_INSIGHT_STAGE_H
 
@@ -9,8 +9,9 @@ typedef struct hn_stage {
   double ms;
   double limit_pct; /* of the total, above which the stage is worth a finding */
   hone_quantity quantity;
-  const char *subject; /* "post-processing" */
-  const char *cause;
+  hn_text subject; /* "Post-processing" */
+  hn_text cause;
+  hn_action actions[2]; /* what to do about it */
 } hn_stage;
 
 /* Adds the finding when the stage's share of T_total is above its limit. */

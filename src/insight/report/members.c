@@ -142,12 +142,14 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_text(o, "id", f->id);
   hn_json_text(o, "title", f->title);
   hn_json_text(o, "severity", hone_severity_name(f->severity));
-  hn_json_bool(o, "structural", f->structural);
+  hn_json_text(o, "category", hone_category_name(f->category));
+  hn_json_bool(o, "structural", f->category == HONE_CATEGORY_STRUCTURAL);
   hn_json_text(o, "subject", f->subject);
   hn_json_open(o, "evidence", '[');
   for (size_t i = 0; i < f->evidence_count; i++) {
     hn_json_open(o, NULL, '{');
     hn_json_text(o, "name", f->evidence[i].name);
+    hn_json_text(o, "label", f->evidence[i].label);
     hn_json_num(o, "value", f->evidence[i].value);
     hn_json_text(o, "unit", f->evidence[i].unit);
     hn_json_text(o, "source", f->evidence[i].source);
@@ -161,12 +163,20 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_open(o, "nodes", '[');
   for (size_t i = 0; i < f->node_count; i++) hn_json_text(o, NULL, f->nodes[i]);
   hn_json_close(o, ']');
+  hn_json_open(o, "merged", '[');
+  for (size_t i = 0; i < f->merged_count; i++) hn_json_text(o, NULL, f->merged[i]);
+  hn_json_close(o, ']');
   hn_json_text(o, "quantity", hone_quantity_name(f->quantity));
   hn_json_text(o, "remedy", hone_remedy_name(f->remedy));
   hn_json_num(o, "p", f->p);
   hn_json_num(o, "s", f->s);
+  hn_json_num(o, "s_low", f->s_low);
+  hn_json_num(o, "s_high", f->s_high);
+  hn_json_text(o, "basis", hone_basis_name(f->basis));
   hn_json_text(o, "s_basis", f->s_basis);
   hn_json_num(o, "predicted_gain_pct", f->predicted_gain_pct);
+  hn_json_num(o, "gain_low_pct", f->gain_low_pct);
+  hn_json_num(o, "gain_high_pct", f->gain_high_pct);
   hn_json_num(o, "predicted_saved_pct", f->predicted_saved_pct);
   hn_json_num(o, "confidence", f->confidence);
   if (f->measured) {

@@ -31,26 +31,30 @@ static void run(hn_diagnosis *d) {
   double share = hn_share(d, ms - edges_ms);
   if (!count || share <= d->t->reformat_share) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "Layout conversions inside the network (%zu) take %.0f %% of the time", count, share);
-  f->structural = true;
-  f->subject = hn_say(d, "%zu conversions", count);
+  f->title = HN_SAY(d, "Layout conversions inside the network (%zu) take %.0f %% of the time",
+                    "网络内部的布局转换（%zu 次）占时间的 %.0f %%", count, share);
+  f->category = HONE_CATEGORY_STRUCTURAL;
+  f->subject = HN_SAY(d, "%zu conversions", "%zu 次转换", count);
   f->quantity = HONE_QUANTITY_REFORMATS;
   f->remedy = HONE_REMEDY_OPTIMIZER;
-  f->cause =
-      "Neighbouring steps want different layouts or number formats, so tensors are rewritten between them "
-      "without any arithmetic. One layout for the whole network needs a conversion at its edges only.";
-  hn_finding_evidence(d, "conversions", ms, "ms", "exclusive wall time of the spans");
-  hn_finding_evidence(d, "of it inside the network", ms - edges_ms, "ms",
-                      "all but the first and the last step");
-  hn_finding_evidence(d, "moved", bytes / 1e6, "MB", "shapes of the steps, read + written");
-  hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
-  hn_finding_command(d, "hone optimize %s --explain", d->model);
+  f->cause = HN_WORDS(
+      d,
+      "Neighbouring steps want different layouts or number formats, so tensors are rewritten between them without "
+      "any arithmetic. One layout for the whole network needs a conversion at its edges only.",
+      "相邻步骤需要不同的布局或数值格式，张量在它们之间被重写而没有任何计算。全网统一一种布局，只需在入口和出口各转换一次。");
+  hn_finding_evidence(d, HN_T("conversions", "转换"), ms, "ms", HN_SOURCE_SPANS);
+  hn_finding_evidence(d, HN_T("of it inside the network", "其中在网络内部"), ms - edges_ms, "ms",
+                      HN_T("all but the first and the last step", "除首尾两个步骤以外"));
+  if (bytes > 0) hn_finding_evidence(d, HN_T("moved", "搬运量"), bytes / 1e6, "MB", HN_SOURCE_SHAPES);
+  hn_finding_do(d, HN_DO_LAYOUT, NULL, 0);
+  hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (converts(d, &d->p->layers[i], transposes))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   /* Removing them is the aim; 20 stands for "all of them" where no edge conversion remains. */
   double s = edges_ms > ms / 20 ? ms / edges_ms : 20;
-  hn_finding_gain(d, hn_share(d, ms) / 100, s, "measured: only the conversions at the edges stay", 0.6);
+  hn_finding_gain(d, hn_share(d, ms) / 100, s, HONE_BASIS_MEASURED,
+                  HN_WORDS(d, "only the conversions at the edges stay", "只保留首尾的转换"), 0.6);
   hn_finding_end(d);
 }
 

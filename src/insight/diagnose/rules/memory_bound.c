@@ -21,27 +21,34 @@ static void run(hn_diagnosis *d) {
   if (!count || share < d->t->memory_share) return;
   bool by_weights = weights > bytes / 2;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "Memory-bound operators take %.0f %% of the time", share);
-  f->subject = hn_say(d, "%zu operators", count);
+  f->title = HN_SAY(d, "Memory-bound operators take %.0f %% of the time", "访存受限的算子占时间的 %.0f %%", share);
+  f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause =
       by_weights
-          ? "These operators stream weights faster than they compute with them: their speed is the speed "
-            "of memory. Narrower weights or a larger batch move fewer bytes per sample."
-          : "These operators move more bytes than their arithmetic can hide: their speed is the speed of "
-            "memory. Fusing them into their producers or narrower numbers move fewer bytes.";
-  hn_finding_evidence(d, "memory-bound share", share, "%", "exclusive wall time of the spans");
-  hn_finding_evidence(d, "moved", bytes / 1e6, "MB", "shapes of the steps, read + written");
-  hn_finding_evidence(d, "achieved", bytes / ms / 1e6, "GB/s", "bytes over time");
-  hn_finding_evidence(d, "of it weights", bytes > 0 ? 100 * weights / bytes : 0, "%", "shapes of the steps");
-  if (by_weights) hn_finding_command(d, "hone bench %s -b 8", d->model);
-  hn_finding_command(d, "hone optimize %s --explain", d->model);
+          ? HN_WORDS(d,
+                     "These operators stream weights faster than they compute with them: their speed is the "
+                     "speed of memory. Narrower weights or a larger batch move fewer bytes per sample.",
+                     "这些算子读取权重的时间超过计算的时间：速度就是内存的速度。更窄的权重或更大的 batch 能减少每个样本搬运的字节。")
+          : HN_WORDS(d,
+                     "These operators move more bytes than their arithmetic can hide: their speed is the speed "
+                     "of memory. Fusing them into their producers or narrower numbers move fewer bytes.",
+                     "这些算子搬运的字节多到计算无法掩盖：速度就是内存的速度。与前驱融合或使用更窄的数值能减少字节。");
+  hn_finding_evidence(d, HN_T("memory-bound share", "访存受限占比"), share, "%", HN_SOURCE_SPANS);
+  hn_finding_evidence(d, HN_T("moved", "搬运量"), bytes / 1e6, "MB", HN_SOURCE_SHAPES);
+  hn_finding_evidence(d, HN_T("achieved", "实际达到"), bytes / ms / 1e6, "GB/s",
+                      HN_T("bytes over time", "字节除以时间"));
+  hn_finding_evidence(d, HN_T("of it weights", "其中权重"), bytes > 0 ? 100 * weights / bytes : 0, "%",
+                      HN_SOURCE_SHAPES);
+  if (by_weights) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
+  hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (waits_for_memory(d, &d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, hn_share(d, ms) / 100, 2,
-                  "roofline: at the bandwidth roof time follows bytes, and 16-bit numbers are half of them",
+  hn_finding_gain(d, hn_share(d, ms) / 100, 2, HONE_BASIS_ROOFLINE,
+                  HN_WORDS(d, "at the bandwidth roof time follows bytes, and 16-bit numbers are half of them",
+                           "在带宽上限处时间正比于字节数，而 16 位数值的字节只有一半"),
                   0.4);
   hn_finding_end(d);
 }

@@ -6,45 +6,53 @@ static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
 }
 
 static void gain(hn_diagnosis *d, double mean_ms, double usual_ms) {
-  hn_finding_gain(d, mean_ms / d->p->wall.mean, usual_ms > 0 ? mean_ms / usual_ms : 1,
-                  "measured: every run takes as long as the median run", 0.5);
+  hn_finding_gain(d, mean_ms / d->p->wall.mean, usual_ms > 0 ? mean_ms / usual_ms : 1, HONE_BASIS_MEASURED,
+                  HN_WORDS(d, "every run takes as long as the median run", "每次运行都与中位数一样快"), 0.5);
 }
 
 /* Most operators scatter together: then it is the machine, not an operator. */
 static void noisy_run(hn_diagnosis *d, size_t noisy) {
   const hone_sample_stats *w = &d->p->wall;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "The whole run scatters (CV %.2f): something else uses this machine", w->cv);
+  f->title = HN_SAY(d, "The whole run scatters (CV %.2f): something else uses this machine",
+                    "整个运行都在波动（CV %.2f）：有别的东西在使用这台机器", w->cv);
   d->worst = HONE_SEVERITY_LOW; /* about the measurement, not about the network */
-  f->subject = "whole run";
+  f->subject = HN_WORDS(d, "whole run", "整个运行");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = "Most operators vary at once, which no single operator explains: other processes, frequency "
-             "changes or a "
-             "shared host. Figures of such a run should not be compared.";
-  hn_finding_evidence(d, "CV of the wall", w->cv, "", "outer clock");
-  hn_finding_evidence(d, "p95 over p50", w->p50 > 0 ? w->p95 / w->p50 : 0, "x", "outer clock");
-  hn_finding_evidence(d, "operators with CV above the limit", (double)noisy, "", "layer table");
-  hn_finding_command(d, "hone bench %s", d->model);
+  f->cause = HN_WORDS(d,
+                      "Most operators vary at once, which no single operator explains: other processes, frequency "
+                      "changes or a shared host. Figures of such a run should not be compared.",
+                      "大多数算子同时波动，单个算子解释不了：别的进程、频率变化或共享主机。这样的数据不应拿来比较。");
+  hn_finding_evidence(d, HN_T("CV of the wall", "墙钟时间的 CV"), w->cv, "", HN_T("outer clock", "外部时钟"));
+  hn_finding_evidence(d, HN_T("p95 over p50", "p95 与 p50 之比"), w->p50 > 0 ? w->p95 / w->p50 : 0, "x",
+                      HN_T("outer clock", "外部时钟"));
+  hn_finding_evidence(d, HN_T("operators with CV above the limit", "CV 超限的算子数"), (double)noisy, "",
+                      HN_SOURCE_LAYERS);
+  hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
   gain(d, w->mean, w->p50);
   hn_finding_end(d);
 }
 
 static void one_operator(hn_diagnosis *d, const hone_layer *l) {
   hone_finding *f = hn_finding_begin(d, l->name);
-  f->title =
-      hn_say(d, "'%s' takes %.2f ms on average but %.2f ms usually", l->name, l->stats.mean, l->stats.p50);
+  f->title = HN_SAY(d, "'%s' takes %.2f ms on average but %.2f ms usually", "'%s' 平均 %.2f 毫秒，而通常只要 %.2f 毫秒",
+                    l->name, l->stats.mean, l->stats.p50);
   f->subject = l->name;
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = "Some of its runs take much longer than the others: page faults in freshly mapped memory, an "
-             "allocation, "
-             "a lock, or data-dependent work.";
-  hn_finding_evidence(d, "CV", l->stats.cv, "", "exclusive time an iteration");
-  hn_finding_evidence(d, "median", l->stats.p50, "ms", "exclusive time an iteration");
-  hn_finding_evidence(d, "p95", l->stats.p95, "ms", "exclusive time an iteration");
-  hn_finding_evidence(d, "worst", l->stats.max, "ms", "exclusive time an iteration");
-  hn_finding_command(d, "hone profile %s --filter '%s'", d->model, l->name);
+  f->cause = HN_WORDS(d,
+                      "Some of its runs take much longer than the others: page faults in freshly mapped memory, an "
+                      "allocation, a lock, or data-dependent work.",
+                      "它有几次运行比其他次长得多：新映射内存的缺页、内存分配、锁，或依赖数据的工作量。");
+  hn_finding_evidence(d, HN_T("CV", "CV"), l->stats.cv, "", HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  hn_finding_evidence(d, HN_T("median", "中位数"), l->stats.p50, "ms",
+                      HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  hn_finding_evidence(d, HN_T("p95", "p95"), l->stats.p95, "ms",
+                      HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  hn_finding_evidence(d, HN_T("worst", "最差"), l->stats.max, "ms",
+                      HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  hn_finding_do(d, HN_DO_LAYER, l->name, 0);
   hn_finding_layer(d, l, l->time_ms);
   gain(d, l->stats.mean, l->stats.p50);
   hn_finding_end(d);

@@ -1,37 +1,18 @@
-/* Steps that run the scalar reference because no fast tactic accepts them. On an accelerator they run on the
- * host: what they read and write is copied, and the device waits. */
-#include "insight/diagnose/rule.h"
-
-#include <string.h>
-
-static bool is_copy(const hone_layer *l) { return strcmp(l->type, "Copy") == 0; }
+/* Steps on the CPU that run the scalar reference because no fast tactic accepts them. */
+#include "insight/diagnose/fallback.h"
 
 static bool is_reference(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
   return step && step->is_reference && !hn_has_unknown_shape(step); /* those have a rule of their own */
 }
 
-/* Why the fast tactics refused, in their own words: the first reason of the slowest step. */
-static const char *first_reason(const hn_diagnosis *d, const hone_layer *l, const char **tactic) {
-  const hone_step_fact *step = hn_step(d, l);
-  for (size_t i = 0; step && i < step->alternative_count; i++)
-    if (step->alternatives[i].reason) {
-      *tactic = step->alternatives[i].tactic ? step->alternatives[i].tactic : "a tactic";
-      return step->alternatives[i].reason;
-    }
-  return NULL;
-}
-
 static void run(hn_diagnosis *d) {
+  if (hn_on_accelerator(d)) return; /* host_fallback */
   double ms = 0, reachable_ms = 0;
   const hone_layer *slowest = NULL;
-  size_t count = 0, copies = 0;
-  double copy_ms = 0;
-  const hone_facts_meta *meta = hone_facts_get_meta(d->facts);
-  const bool apart = meta->backend && strcmp(meta->backend, "cpu") != 0;
+  size_t count = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    if (is_copy(l)) copies++, copy_ms += hn_typical_ms(l);
     if (!is_reference(d, l)) continue;
     ms += hn_typical_ms(l);
     /* A plain vectorised kernel, not a tuned one: half of the roofline. */
@@ -39,41 +20,33 @@ static void run(hn_diagnosis *d) {
     count++;
     if (!slowest || hn_typical_ms(l) > hn_typical_ms(slowest)) slowest = l;
   }
-  if (apart) ms += copy_ms;
   double share = hn_share(d, ms);
   if (!count || share < d->t->reference_share) return;
-  const char *tactic = NULL, *reason = first_reason(d, slowest, &tactic);
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title =
-      apart ? hn_say(d, "Steps that fell back to the host (%zu, with %zu copies) take %.0f %% of the time",
-                     count, copies, share)
-            : hn_say(d, "Steps on the scalar reference (%zu) take %.0f %% of the time", count, share);
-  f->structural = true;
+  f->title = HN_SAY(d, "Steps on the scalar reference (%zu) take %.0f %% of the time",
+                    "标量参考实现的步骤（%zu 个）占时间的 %.0f %%", count, share);
+  f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = slowest->name;
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause =
-      reason
-          ? hn_say(d, "No fast tactic accepts them. For '%s', %s says: %s.", slowest->name, tactic, reason)
-          : hn_say(d, "No fast tactic accepts them; '%s' (%s) is the slowest.", slowest->name, slowest->type);
-  hn_finding_evidence(d, "reference share", share, "%", "exclusive wall time of the spans");
-  if (apart) {
-    hn_finding_evidence(d, "copies between host and device", (double)copies, "", "steps of the plan");
-    hn_finding_evidence(d, "time of these copies", copy_ms, "ms", "exclusive wall time of the spans");
-  }
-  hn_finding_evidence(d, "slowest", hn_typical_ms(slowest), "ms", slowest->name);
-  hn_finding_evidence(d, "its share of the roofline", slowest->roof_pct, "%",
-                      "measured roofs of this machine");
-  hn_finding_command(d, "hone optimize %s --explain", d->model);
-  hn_finding_command(d, "hone profile %s --filter %s", d->model, slowest->type);
+  f->cause = hn_fallback_cause(d, slowest);
+  hn_finding_evidence(d, HN_T("reference share", "参考实现占比"), share, "%", HN_SOURCE_SPANS);
+  hn_finding_evidence_at(d, HN_T("slowest", "最慢者"), hn_typical_ms(slowest), "ms", slowest->name);
+  if (slowest->roof_pct > 0)
+    hn_finding_evidence(d, HN_T("its share of the roofline", "它达到屋顶线的比例"), slowest->roof_pct, "%",
+                        HN_SOURCE_ROOFS);
+  hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
+  hn_finding_do(d, HN_DO_TYPE, slowest->type, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (is_reference(d, &d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  double s = reachable_ms < ms ? ms / reachable_ms : 4;
-  hn_finding_gain(d, hn_share(d, ms) / 100, s > 50 ? 50 : s,
-                  reachable_ms < ms
-                      ? "roofline: half of the measured roof, a plain vectorised kernel"
-                      : "table: one 8-lane f32 vector at half efficiency against scalar code, any x86-64",
+  const bool by_roof = reachable_ms < ms;
+  double s = by_roof ? ms / reachable_ms : 4;
+  hn_finding_gain(d, hn_share(d, ms) / 100, s > 50 ? 50 : s, by_roof ? HONE_BASIS_ROOFLINE : HONE_BASIS_TABLE,
+                  by_roof ? HN_WORDS(d, "half of the measured roof, a plain vectorised kernel",
+                                     "实测上限的一半，即普通的向量化内核")
+                          : HN_WORDS(d, "one 8-lane f32 vector at half efficiency against scalar code, any x86-64",
+                                     "8 路 f32 向量以一半效率对比标量代码，任意 x86-64"),
                   0.5);
   hn_finding_end(d);
 }

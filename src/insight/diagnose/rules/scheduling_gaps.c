@@ -1,41 +1,55 @@
 /* Nobody works: time between the spans of a run. */
 #include "insight/diagnose/rule.h"
 
+/* Spans that are launches on the host say nothing about what the device did between them. */
+static bool sees_the_work(const hn_diagnosis *d) {
+  double launches = 0, work = 0;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_step_fact *step = hn_step(d, &d->p->layers[i]);
+    *(step && step->is_launch ? &launches : &work) += hn_typical_ms(&d->p->layers[i]);
+  }
+  return hn_has_timeline(d) && work > launches;
+}
+
 static void run(hn_diagnosis *d) {
   const hone_closure *c = &d->p->closure;
   double share = c->wall_ms > 0 ? 100 * c->gaps_ms / c->wall_ms : 0;
-  if (share <= d->t->idle_share) return;
+  if (share <= d->t->idle_share || !sees_the_work(d)) return;
   bool one_place = c->longest_gap_ms > c->gaps_ms / 2;
   double healthy = d->t->healthy_idle / 100 * (c->wall_ms - c->gaps_ms);
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "%.0f %% of the run is idle between steps", share);
-  f->structural = true;
+  f->title = HN_SAY(d, "%.0f %% of the run is idle between steps", "运行中有 %.0f %% 的时间在步骤之间空闲", share);
+  f->category = HONE_CATEGORY_STRUCTURAL;
   f->quantity = HONE_QUANTITY_GAPS;
   f->remedy = one_place ? HONE_REMEDY_USER : HONE_REMEDY_OPTIMIZER;
   if (one_place) {
-    const char *before = c->longest_gap_before ? c->longest_gap_before : "the end of the run";
-    f->subject = hn_say(d, "the gap before '%s'", before);
-    f->cause =
-        hn_say(d,
-               "One gap makes up most of the idle time: something stops the run before '%s' (a lock, a page "
-               "fault storm, a sleeping thread, work that is not recorded).",
-               before);
+    const char *before =
+        c->longest_gap_before ? c->longest_gap_before : HN_WORDS(d, "the end of the run", "运行结束");
+    f->subject = HN_SAY(d, "the gap before '%s'", "'%s' 之前的空隙", before);
+    f->cause = HN_SAY(d,
+                      "One gap makes up most of the idle time: something stops the run before '%s' (a lock, a page "
+                      "fault storm, a sleeping thread, work that is not recorded).",
+                      "空闲时间大部分来自一个空隙：在 '%s' 之前有什么让运行停了下来（锁、缺页、休眠的线程、未被记录的工作）。",
+                      before);
   } else {
-    f->subject = "whole run";
-    f->cause = "Many steps are so short that the time between them adds up: fewer, larger steps (fusion) or "
-               "a deeper "
-               "queue would hide it.";
+    f->subject = HN_WORDS(d, "whole run", "整个运行");
+    f->cause = HN_WORDS(d,
+                        "Many steps are so short that the time between them adds up: fewer, larger steps (fusion) or a "
+                        "deeper queue would hide it.",
+                        "许多步骤太短，步骤之间的时间累积起来：更少更大的步骤（融合）或更深的队列可以把它隐藏。");
   }
-  hn_finding_evidence(d, "idle", c->gaps_ms, "ms", "gaps between time stamps inside the run");
-  hn_finding_evidence(d, "idle share", share, "%", "gaps over outer wall");
-  hn_finding_evidence(d, "longest gap", c->longest_gap_ms, "ms", "worst of all iterations");
-  hn_finding_evidence(d, "steps", (double)d->p->layer_count, "", "layer table");
-  if (!one_place) hn_finding_command(d, "hone optimize %s -o optimized.onnx", d->model);
-  hn_finding_command(d, "hone profile %s --trace trace.json", d->model);
-  hn_finding_gain(
-      d, c->gaps_ms / c->wall_ms, c->gaps_ms / healthy,
-      hn_say(d, "table: back-to-back steps of hone's own CPU runs leave %.0f %% idle", d->t->healthy_idle),
-      one_place ? 0.6 : 0.5);
+  hn_finding_evidence(d, HN_T("idle", "空闲"), c->gaps_ms, "ms",
+                      HN_T("gaps between time stamps inside the run", "运行内部时间戳之间的空隙"));
+  hn_finding_evidence(d, HN_T("idle share", "空闲占比"), share, "%", HN_T("gaps over outer wall", "空隙除以外部墙钟"));
+  hn_finding_evidence(d, HN_T("longest gap", "最长的空隙"), c->longest_gap_ms, "ms",
+                      HN_T("worst of all iterations", "所有迭代中最差者"));
+  hn_finding_evidence(d, HN_T("steps", "步骤数"), (double)d->p->layer_count, "", HN_SOURCE_LAYERS);
+  if (!one_place) hn_finding_do(d, HN_DO_GRAPH, NULL, 0);
+  hn_finding_do(d, HN_DO_TIMELINE, NULL, 0);
+  hn_finding_gain(d, c->gaps_ms / c->wall_ms, c->gaps_ms / healthy, HONE_BASIS_TABLE,
+                  HN_SAY(d, "back-to-back steps of hone's own CPU runs leave %.0f %% idle",
+                         "hone 自己的 CPU 运行中，首尾相接的步骤只留下 %.0f %% 空闲", d->t->healthy_idle),
+                  one_place ? 0.6 : 0.5);
   hn_finding_end(d);
 }
 

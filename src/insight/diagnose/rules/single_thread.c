@@ -24,7 +24,7 @@ static double measured_scaling(const hn_diagnosis *d, bool memory, const char *n
 
 static void run(hn_diagnosis *d) {
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
-  if (m->threads != 1 || m->cores < 2) return;
+  if (m->threads != 1 || m->cores < 2 || hn_on_accelerator(d)) return;
   double work_ms = 0;
   double compute = measured_scaling(d, false, "f32", m->cores),
          memory = measured_scaling(d, true, "DRAM", m->cores);
@@ -39,22 +39,26 @@ static void run(hn_diagnosis *d) {
   }
   if (work_ms <= 0 || parallel_ms <= 0) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = hn_say(d, "One thread computes while %.0f processors may be used", m->cores);
-  f->structural = true;
-  f->subject = "whole run";
+  f->title = HN_SAY(d, "One thread computes while %.0f processors may be used",
+                    "只有一个线程在计算，而可用的处理器有 %.0f 个", m->cores);
+  f->category = HONE_CATEGORY_STRUCTURAL;
+  f->subject = HN_WORDS(d, "whole run", "整个运行");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_SETTING;
-  f->cause = "The session was created with one thread.";
-  hn_finding_evidence(d, "threads", m->threads, "", "session");
-  hn_finding_evidence(d, "processors", m->cores, "", "affinity mask of the process");
-  hn_finding_evidence(d, "steps' share", hn_share(d, work_ms), "%", "exclusive wall time of the spans");
-  if (measured) hn_finding_evidence(d, "f32 scaling", compute, "x", "measured roofs of this machine");
-  if (memory > 1) hn_finding_evidence(d, "DRAM scaling", memory, "x", "measured roofs of this machine");
-  hn_finding_command(d, "hone bench %s -t %.0f", d->model, m->cores);
+  f->cause = HN_WORDS(d, "The session was created with one thread.", "会话是以单线程创建的。");
+  hn_finding_evidence(d, HN_T("threads", "线程数"), m->threads, "", HN_T("session", "会话"));
+  hn_finding_evidence(d, HN_T("processors", "处理器数"), m->cores, "",
+                      HN_T("affinity mask of the process", "进程的 CPU 亲和性掩码"));
+  hn_finding_evidence(d, HN_T("steps' share", "各步骤占比"), hn_share(d, work_ms), "%", HN_SOURCE_SPANS);
+  if (measured) hn_finding_evidence(d, HN_T("f32 scaling", "f32 加速比"), compute, "x", HN_SOURCE_ROOFS);
+  if (memory > 1) hn_finding_evidence(d, HN_T("DRAM scaling", "DRAM 加速比"), memory, "x", HN_SOURCE_ROOFS);
+  hn_finding_do(d, HN_DO_THREADS, NULL, m->cores);
   hn_finding_gain(d, hn_share(d, work_ms) / 100, work_ms / parallel_ms,
+                  measured ? HONE_BASIS_MEASURED : HONE_BASIS_TABLE,
                   measured
-                      ? "measured: roofs of this machine with one and with all threads"
-                      : "table: 80 % parallel efficiency per processor, assumed for lack of measured roofs",
+                      ? HN_WORDS(d, "roofs of this machine with one and with all threads", "本机单线程与全部线程的性能上限")
+                      : HN_WORDS(d, "80 % parallel efficiency per processor, assumed for lack of measured roofs",
+                                 "缺少实测上限，假定每个处理器 80 % 的并行效率"),
                   measured ? 0.7 : 0.4);
   hn_finding_end(d);
 }

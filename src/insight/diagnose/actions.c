@@ -1,0 +1,51 @@
+#include "insight/diagnose/actions.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static const char *const beginnings[] = {
+#define X(id, word) word,
+    HN_TOOLS(X)
+#undef X
+};
+
+static const struct {
+  hn_tool tool;
+  hn_action action;
+  const char *text;
+} rows[] = {
+#define ACTION(action, tool, text) {HN_TOOL_##tool, HN_DO_##action, text},
+#include "insight/diagnose/actions.def"
+#undef ACTION
+};
+
+/* words: several, with spaces between. In the name itself spaces and underscores are the same. */
+static bool begins_with_one(const char *name, const char *words) {
+  while (*words) {
+    size_t n = strcspn(words, " "), i = 0;
+    while (i < n && name[i] && (tolower((unsigned char)name[i]) == words[i] || (name[i] == ' ' && words[i] == '_')))
+      i++;
+    if (i == n) return true;
+    words += n + (words[n] == ' ');
+  }
+  return false;
+}
+
+hn_tool hn_tool_of(const char *tool) {
+  if (!tool) return HN_TOOL_HONE;
+  for (int i = 0; i < HN_TOOL_ANY; i++)
+    if (begins_with_one(tool, beginnings[i])) return (hn_tool)i;
+  return HN_TOOL_ANY;
+}
+
+static const char *row_of(hn_tool tool, hn_action action, int index) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].tool == tool && rows[i].action == action && index-- == 0) return rows[i].text;
+  return NULL;
+}
+
+const char *hn_action_text(hn_tool tool, hn_action action, int index) {
+  return row_of(row_of(tool, action, 0) ? tool : HN_TOOL_ANY, action, index);
+}

@@ -1,0 +1,69 @@
+/* What to type, in the words of the tool whose profile it is. A rule names an action; actions.def says what
+ * that is for trtexec, ONNX Runtime and the others. */
+#ifndef HN_INSIGHT_ACTIONS_H
+#define HN_INSIGHT_ACTIONS_H
+
+/* Tools whose profiles hone knows, and how meta.tool may begin then. ANY stands for all that have no row of
+ * their own. */
+#define HN_TOOLS(X)                                                                                          \
+  X(HONE, "hone")                                                                                            \
+  X(TRTEXEC, "trtexec tensorrt")                                                                                      \
+  X(ORT, "onnxruntime onnx_runtime ort")                                                                                             \
+  X(NSYS, "nsys nsight_systems")                                                                                            \
+  X(NCU, "ncu nsight_compute")                                                                                              \
+  X(PYTORCH, "pytorch kineto")                                                                                      \
+  X(ASCEND, "ascend msprof")                                                                                        \
+  X(OPENVINO, "openvino")                                                                                    \
+  X(ONEDNN, "onednn")                                                                                        \
+  X(ANY, "")
+
+typedef enum hn_tool {
+#define X(id, word) HN_TOOL_##id,
+  HN_TOOLS(X)
+#undef X
+} hn_tool;
+
+#define HN_ACTIONS(X)                                                                                        \
+  X(OPTIMIZE)   /* fuse, fold, remove */                                                                     \
+  X(EXPLAIN)    /* why was something not fused? */                                                           \
+  X(TIMELINE)   /* look at gaps and copies in time */                                                        \
+  X(LAYER)      /* look at one operator, {layer} */                                                          \
+  X(TYPE)       /* look at the operators of one type, {layer} */                                             \
+  X(MEASURE)    /* measure again, longer */                                                                  \
+  X(THREADS)    /* {n} threads */                                                                            \
+  X(BATCH)      /* {n} samples at once */                                                                    \
+  X(STREAMS)    /* {n} independent queues */                                                                 \
+  X(OVERLAP)    /* copy the next input while this one is computed */                                         \
+  X(PIN)        /* page-locked host memory */                                                                \
+  X(MERGE)      /* several copies as one */                                                                  \
+  X(RESIDENT)   /* leave data on the device */                                                               \
+  X(GRAPH)      /* record launches once, replay them */                                                      \
+  X(ASYNC)      /* fewer waits of the host */                                                                \
+  X(FALLBACK)   /* which operators fell back to the host */                                                  \
+  X(LAYOUT)     /* one layout from edge to edge */                                                           \
+  X(CHANNELS)   /* kernels for few channels */                                                               \
+  X(FP16)                                                                                                    \
+  X(BF16)                                                                                                    \
+  X(INT8)                                                                                                    \
+  X(SPARSITY)   /* 2:4 */                                                                                    \
+  X(CALIBRATE)  /* quantise again, mixed precision */                                                        \
+  X(SHAPES)     /* fixed shapes */                                                                           \
+  X(PREPROCESS) /* input preparation on the device, in the first layer */                                    \
+  X(POSTPROCESS) /* decoding on the device, beside the next inference */                                     \
+  X(CLOCKS)     /* why is the clock low? */                                                                  \
+  X(NEIGHBOURS) /* who else uses this machine? */                                                            \
+  X(ROOFS)      /* measure the machine's roofs again */
+
+typedef enum hn_action {
+#define X(id) HN_DO_##id,
+  HN_ACTIONS(X)
+#undef X
+      HN_ACTION_COUNT
+} hn_action;
+
+/* Whose profile this is, by meta.tool. NULL (not recorded): HONE. */
+hn_tool hn_tool_of(const char *tool);
+/* Row `index` (0, 1, ...) of an action for a tool with {placeholders}; NULL: no more. */
+const char *hn_action_text(hn_tool tool, hn_action action, int index);
+
+#endif

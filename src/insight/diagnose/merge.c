@@ -1,0 +1,96 @@
+/* One root cause, one finding: consequences are folded into what causes them. */
+#include "insight/diagnose/rule.h"
+
+#include <string.h>
+
+static const struct {
+  const char *root, *symptom;
+} merges[] = {
+#define MERGE(root, symptom) {#root, #symptom},
+#include "insight/diagnose/merges.def"
+#undef MERGE
+};
+
+static bool of_rule(const hone_finding *f, const char *rule) {
+  size_t n = strlen(rule);
+  return strncmp(f->id, rule, n) == 0 && (f->id[n] == 0 || f->id[n] == ':');
+}
+
+static bool explains(const hn_diagnosis *d, const hone_finding *root, const hone_finding *symptom) {
+  if (root->category == HONE_CATEGORY_NOTE || symptom->category == HONE_CATEGORY_NOTE) return false;
+  if (100 * root->p < d->t->merge_share * symptom->p) return false;
+  for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
+    if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom)) return true;
+  return false;
+}
+
+static bool has_text(const char *const *list, size_t n, const char *text) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(list[i], text) == 0) return true;
+  return false;
+}
+
+static bool has_evidence(const hone_finding *f, const char *name) {
+  for (size_t i = 0; i < f->evidence_count; i++)
+    if (strcmp(f->evidence[i].name, name) == 0) return true;
+  return false;
+}
+
+/* a[0..n) and what of b[0..m) is not among them. */
+static const char *const *joined(hn_diagnosis *d, const char *const *a, size_t n, const char *const *b,
+                                 size_t m, size_t *count) {
+  const char **list = HN_NEW_ARRAY(d->arena, const char *, n + m + 1);
+  *count = 0;
+  if (!list) {
+    d->failed = true;
+    return NULL;
+  }
+  for (size_t i = 0; i < n; i++) list[(*count)++] = a[i];
+  for (size_t i = 0; i < m; i++)
+    if (!has_text(a, n, b[i])) list[(*count)++] = b[i];
+  return list;
+}
+
+/* The root keeps its own prediction; what the symptom might bring in addition widens the range. */
+static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symptom) {
+  size_t n = root->evidence_count + symptom->evidence_count;
+  hone_evidence *evidence = HN_NEW_ARRAY(d->arena, hone_evidence, n + 1);
+  if (!evidence) {
+    d->failed = true;
+    return;
+  }
+  n = 0;
+  for (size_t i = 0; i < root->evidence_count; i++) evidence[n++] = root->evidence[i];
+  for (size_t i = 0; i < symptom->evidence_count; i++)
+    if (!has_evidence(root, symptom->evidence[i].name)) evidence[n++] = symptom->evidence[i];
+  root->evidence = evidence;
+  root->evidence_count = n;
+  root->commands = joined(d, root->commands, root->command_count, symptom->commands, symptom->command_count,
+                          &root->command_count);
+  root->merged =
+      joined(d, root->merged, root->merged_count, &symptom->id, 1, &root->merged_count);
+  root->merged = joined(d, root->merged, root->merged_count, symptom->merged, symptom->merged_count,
+                        &root->merged_count);
+  if (symptom->gain_high_pct > root->gain_high_pct) root->gain_high_pct = symptom->gain_high_pct;
+}
+
+void hn_findings_merge(hn_diagnosis *d) {
+  /* A symptom joins the weightiest of its roots; what it has taken in itself goes along, so the order of
+   * merging does not matter. */
+  for (bool again = true; again && !d->failed;) {
+    again = false;
+    for (size_t s = 0; s < d->found.len && !again; s++) {
+      hone_finding *best = NULL;
+      for (size_t r = 0; r < d->found.len; r++) {
+        hone_finding *root = &d->found.ptr[r];
+        if (r == s || !explains(d, root, &d->found.ptr[s])) continue;
+        if (!best || root->predicted_gain_pct > best->predicted_gain_pct) best = root;
+      }
+      if (!best) continue;
+      absorb(d, best, &d->found.ptr[s]);
+      memmove(&d->found.ptr[s], &d->found.ptr[s + 1], (d->found.len - s - 1) * sizeof *d->found.ptr);
+      d->found.len--;
+      again = true;
+    }
+  }
+}
