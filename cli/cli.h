@@ -38,7 +38,10 @@ typedef struct cli_args {
   double max_seconds, width, tolerance, budget, tune_seconds;
   const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace, *html,
       *passes, *cache, *model;
-  cli_list shapes, inputs;
+  const char *lang;
+  bool list_thresholds;
+  double p, s; /* of hone amdahl */
+  cli_list shapes, inputs, thresholds;
   cli_list rest; /* arguments that are no options */
 } cli_args;
 
@@ -82,6 +85,12 @@ typedef struct cli_args {
       {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
+  }
+
+/* Options of everything that explains. */
+#define CLI_OPT_FINDINGS                                                                                     \
+  {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X", "override one (diagnose --thresholds lists)"}, { \
+    0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings (LANG)"                             \
   }
 
 typedef struct cli_command {
@@ -262,6 +271,12 @@ void cli_profile_free(cli_profile *profile);
 /* Reads files of one run into facts and a profile; free with cli_profile_free. */
 hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, cli_profile *out,
                        hone_error *error);
+
+/* Findings with the command line's thresholds and language. */
+hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,
+                         hone_error *error);
+/* The table of thresholds; the exit code. */
+int cli_print_thresholds(const cli_args *args);
 
 json_t *cli_verification_json(const hone_verify_result *result);
 const char *cli_verdict_name(hone_verdict verdict);

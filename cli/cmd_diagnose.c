@@ -2,11 +2,14 @@
 #include "cli/cli.h"
 
 static int run(const cli_args *args) {
+  if (args->list_thresholds) return cli_print_thresholds(args);
+  if (!args->rest.n)
+    return cli_error(HONE_ERROR_USAGE, "hone diagnose: missing argument; usage: hone diagnose FILE...");
   cli_profile p = {0};
   hone_findings *findings = NULL;
   hone_error error = {0};
   hone_status status = cli_import(args, args->rest.item, args->rest.n, &p, &error);
-  if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
+  if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
                           .width = cli_columns(),
@@ -22,7 +25,11 @@ static int run(const cli_args *args) {
   return code;
 }
 
-static const cli_option options[] = {CLI_OPT_IMPORT, CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+static const cli_option options[] = {
+    CLI_OPT_IMPORT,
+    {0, "thresholds", CLI_FLAG, CLI_FIELD(list_thresholds), NULL, "print all thresholds with their sources"},
+    CLI_OPT_FINDINGS,
+    CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
 const cli_command cli_cmd_diagnose = {
     "diagnose",
     "FILE...",
@@ -32,6 +39,6 @@ const cli_command cli_cmd_diagnose = {
     "unpacked. Findings carry evidence, cause, command and predicted gain. docs/commands/diagnose.md lists\n"
     "the formats.",
     options,
-    1,
+    0,
     100000,
     run};

@@ -125,7 +125,7 @@ static hone_status work(loop *l, hone_error *error) {
   if (status == HONE_OK) status = alone(l, &rss_after, error);
   if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
   step(l, "diagnose");
-  if (status == HONE_OK) status = hone_diagnose(l->before.profile, NULL, &l->findings, error);
+  if (status == HONE_OK) status = cli_diagnose(l->args, l->before.profile, &l->findings, error);
   if (status != HONE_OK) return status;
   l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
   status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
@@ -229,6 +229,7 @@ static const cli_option options[] = {
      "graph passes to use; -GLOB leaves out (all of the level)"},
     CLI_OPT_RUN,
     CLI_OPT_VERBOSE,
+    CLI_OPT_FINDINGS,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

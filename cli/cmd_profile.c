@@ -67,7 +67,7 @@ static int run(const cli_args *args) {
         cli_profile_make(&(cli_profile_plan){.session = &s, .level = args->level < 0 ? 2 : (int)args->level},
                          1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
                          args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
-  if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
+  if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
                           .width = cli_columns(),
@@ -104,6 +104,7 @@ static const cli_option options[] = {
     {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "write a self-contained page"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
     CLI_OPT_RUN,
+    CLI_OPT_FINDINGS,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

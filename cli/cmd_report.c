@@ -17,7 +17,7 @@ static int run(const cli_args *args) {
   hone_findings *findings = NULL;
   hone_error error = {0};
   hone_status status = cli_import(args, args->rest.item, args->rest.n, &p, &error);
-  if (status == HONE_OK) status = hone_diagnose(p.profile, NULL, &findings, &error);
+  if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
                           .width = cli_columns(),

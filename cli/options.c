@@ -121,6 +121,7 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
 void cli_args_free(cli_args *args) {
   free(args->shapes.item);
   free(args->inputs.item);
+  free(args->thresholds.item);
   free(args->rest.item);
 }
 

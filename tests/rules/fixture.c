@@ -100,6 +100,7 @@ static void add_run(fixture *f, int run, int64_t *t) {
   hone_span whole = {.start_ns = start, .end_ns = *t, .kind = HONE_SPAN_RUN, .iteration = run, .step = -1};
   hone_facts_add_span(f->facts, &whole);
   hone_facts_add_wall(f->facts, run, *t - start + (int64_t)(f->outside_ms * 1e6));
+  add_span(f, HONE_SPAN_COPY_D2H, run, -1, t, f->d2h_ms);
   add_span(f, HONE_SPAN_POST, run, -1, t, f->post_ms);
 }
 

@@ -27,7 +27,7 @@ typedef struct fixture {
   double gap_ms;                  /* between any two steps */
   double one_gap_ms;              /* before the third step */
   double outside_ms;              /* seen by the outer clock only */
-  double pre_ms, post_ms, h2d_ms; /* outside the run */
+  double pre_ms, post_ms, h2d_ms, d2h_ms; /* outside the run */
   bool no_roofs;
   int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;

@@ -109,6 +109,9 @@ static void little_post(fixture *f) { f->post_ms = 2; }
 static void h2d(fixture *f) { f->h2d_ms = 5; }
 static void little_h2d(fixture *f) { f->h2d_ms = 1; }
 
+static void d2h(fixture *f) { f->d2h_ms = 5; }
+static void little_d2h(fixture *f) { f->d2h_ms = 1; }
+
 static const rule_case cases[] = {
     {"conv_dominated", slow_convolutions, fair_convolutions},
     {"memory_bound", memory, little_memory},
@@ -120,7 +123,8 @@ static const rule_case cases[] = {
     {"small_channels", few_channels, enough_channels},
     {"misaligned_channels", odd_channels, even_channels},
     {"reference_fallback", reference, tiny_reference},
-    {"reference_fallback", on_host, tiny_on_host},
+    {"host_fallback", on_host, tiny_on_host},
+    {"slow_d2h", d2h, little_d2h},
     {"dynamic_shapes", unknown_shape, known_shape},
     {"slow_pre", pre, little_pre},
     {"slow_post", post, little_post},
@@ -161,9 +165,9 @@ static void check_complete(const hone_finding *f) {
   }
   assert_true(f->p > 0 && f->p <= 1);
   assert_true(f->s > 1);
-  assert_true(f->s_basis &&
-              (strncmp(f->s_basis, "measured", 8) == 0 || strncmp(f->s_basis, "roofline", 8) == 0 ||
-               strncmp(f->s_basis, "table", 5) == 0));
+  assert_true(f->s_basis && *f->s_basis);
+  assert_true(f->s_low >= 1 && f->s_low <= f->s && f->s <= f->s_high);
+  assert_true(f->gain_low_pct <= f->predicted_gain_pct && f->predicted_gain_pct <= f->gain_high_pct);
   assert_true(f->confidence > 0 && f->confidence <= 1);
   assert_true(fabs(f->predicted_gain_pct - 100 * (hone_amdahl(f->p, f->s) - 1)) < 1e-6);
 }
@@ -278,9 +282,9 @@ static void ranked_structure_first_then_gain(void **state) {
   assert_true(f.findings->count >= 3);
   for (size_t i = 1; i < f.findings->count; i++) {
     const hone_finding *a = &f.findings->items[i - 1], *b = &f.findings->items[i];
-    assert_true(a->structural >= b->structural);
-    if (a->structural == b->structural) assert_true(a->severity <= b->severity);
-    if (a->structural == b->structural && a->severity == b->severity)
+    assert_true(a->category <= b->category);
+    if (a->category == b->category) assert_true(a->severity <= b->severity);
+    if (a->category == b->category && a->severity == b->severity)
       assert_true(a->predicted_gain_pct >= b->predicted_gain_pct);
   }
   fixture_free(&f);
@@ -298,7 +302,7 @@ static void thresholds_override(void **state) {
   assert_int_equal(hone_thresholds_set(t, "no_such", 3, &error), HONE_ERROR_USAGE);
   assert_int_equal(hone_thresholds_set(t, "idle_share", NAN, &error), HONE_ERROR_USAGE);
   hone_findings_destroy(f.findings);
-  assert_int_equal(hone_diagnose(f.profile, t, &f.findings, &error), HONE_OK);
+  assert_int_equal(hone_diagnose(f.profile, &(hone_diagnose_options){.thresholds = t}, &f.findings, &error), HONE_OK);
   assert_non_null(fixture_finding(&f, "scheduling_gaps"));
   hone_thresholds_destroy(t);
   fixture_free(&f);

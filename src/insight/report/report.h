@@ -31,6 +31,10 @@ const char *hn_report_title(const hone_report_input *in);
 void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c, size_t most);
 void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison": {...} or null */
 
+/* ---- findings_text.c ---- */
+
+void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list);
+
 /* ---- members.c: shared JSON members ---- */
 
 void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s);

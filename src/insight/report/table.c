@@ -90,6 +90,32 @@ void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {
   hn_str_putc(o, '\n');
 }
 
+/* A character of Chinese, Japanese or Korean, two columns wide; text may break before and after it. */
+static bool is_wide(const char *p) {
+  unsigned char c = (unsigned char)*p;
+  return (c >= 0xE3 && c <= 0xED) || (c == 0xEF && (unsigned char)p[1] >= 0xBC);
+}
+
+/* Full-width punctuation, which does not begin a line. */
+static bool closes(const char *p) {
+  return (unsigned char)*p == 0xEF || ((unsigned char)*p == 0xE3 && (unsigned char)p[1] == 0x80);
+}
+
+/* Bytes and columns of what must stay together from p on. */
+static size_t unbroken(const char *p, int *columns) {
+  size_t n = 0;
+  *columns = 0;
+  if (is_wide(p)) {
+    do {
+      for (int k = 0; k < 3 && p[n]; k++) n++;
+      *columns += 2;
+    } while (is_wide(p + n) && closes(p + n));
+    return n;
+  }
+  for (; p[n] && p[n] != ' ' && !is_wide(p + n); n++) *columns += ((unsigned char)p[n] & 0xC0) != 0x80;
+  return n;
+}
+
 void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, const char *text) {
   char *copy = hn_strdup(text ? text : "");
   if (!copy) {
@@ -99,20 +125,25 @@ void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, co
   tame(copy);
   hn_str line = {0};
   int at = indent;
-  for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest));) {
-    int n = columns_of(word);
-    if (line.len && at + 1 + n > look->width) {
+  for (const char *p = copy;;) {
+    bool space = *p == ' ';
+    while (*p == ' ') p++;
+    if (!*p) break;
+    int columns;
+    size_t n = unbroken(p, &columns);
+    if (line.len && at + space + columns > look->width) {
       spaces(o, indent);
       colored(o, look, color, line.ptr, line.len);
       hn_str_putc(o, '\n');
       hn_str_clear(&line);
       at = indent;
-    } else if (line.len) {
+    } else if (line.len && space) {
       hn_str_putc(&line, ' ');
       at++;
     }
-    hn_str_puts(&line, word);
-    at += n;
+    hn_str_printf(&line, "%.*s", (int)n, p);
+    at += columns;
+    p += n;
   }
   spaces(o, indent);
   if (line.len) colored(o, look, color, line.ptr, line.len);

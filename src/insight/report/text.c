@@ -168,37 +168,6 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
              or_unknown(missing[i].text));
 }
 
-static void one_finding(hn_str *o, const hn_look *look, size_t number, const hone_finding *f) {
-  static const hn_color colors[] = {HN_RED, HN_YELLOW, HN_CYAN};
-  hn_str_printf(o, "\n  %zu. ", number);
-  hn_paint(o, look, colors[f->severity], "[%s] ", hone_severity_name(f->severity));
-  hn_paint(o, look, HN_BOLD, "%s\n", f->title);
-  hn_paragraph(o, look, 5, HN_PLAIN, f->cause);
-  hn_str_puts(o, "     ");
-  for (size_t i = 0; i < f->evidence_count; i++) {
-    const hone_evidence *e = &f->evidence[i];
-    if (i) hn_str_puts(o, look->unicode ? " · " : "; ");
-    hn_paint(o, look, HN_DIM, "%s %.4g%s%s", e->name, e->value, e->unit && *e->unit ? " " : "",
-             e->unit ? e->unit : "");
-  }
-  hn_str_puts(o, "\n     ");
-  hn_paint(o, look, HN_GREEN, "predicted +%.1f %%", f->predicted_gain_pct);
-  hn_str_printf(o, " end to end (P %.2f, S %.2f, confidence %.0f %%)", f->p, f->s, 100 * f->confidence);
-  if (f->measured) hn_paint(o, look, HN_BOLD, ", measured %+.1f %%", f->measured_gain_pct);
-  hn_str_putc(o, '\n');
-  hn_paragraph(o, look, 5, HN_DIM, f->s_basis);
-  for (size_t i = 0; i < f->command_count; i++) {
-    hn_str_puts(o, "     ");
-    hn_paint(o, look, HN_CYAN, "$ %s\n", f->commands[i]);
-  }
-}
-
-static void findings(hn_str *o, const hn_look *look, const hone_findings *list) {
-  hn_heading(o, look, "Findings");
-  if (!list->count) hn_str_puts(o, "  Nothing worth doing was found.\n");
-  for (size_t i = 0; i < list->count; i++) one_finding(o, look, i + 1, &list->items[i]);
-}
-
 static void change_row(hn_table *t, const char *what, double before, double after, const char *format,
                        bool less_is_better) {
   char a[32], b[32];
@@ -268,7 +237,7 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   if (parts & HONE_SECTION_TOP5) top5(o, &look, p);
   if (parts & HONE_SECTION_TYPES) types(o, &look, p);
   if (parts & HONE_SECTION_CLOSURE) closure(o, &look, p);
-  if ((parts & HONE_SECTION_FINDINGS) && in->findings) findings(o, &look, in->findings);
+  if ((parts & HONE_SECTION_FINDINGS) && in->findings) hn_report_findings_text(o, &look, in->findings);
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->optimized) before_after(o, &look, in);
   if ((parts & HONE_SECTION_COMPARISON) && in->comparison)
     hn_comparison_text(o, &look, in->comparison, in->max_layers);

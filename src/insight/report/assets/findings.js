@@ -13,7 +13,7 @@ hone.panel({
     const text = el('div', {},
       el('h3', {}, el('span', { class: 'tag ' + f.severity }, f.severity), f.title),
       el('p', { class: 'cause' }, f.cause),
-      el('div', { class: 'evidence num' }, f.evidence.map((e) => el('span', { class: 'chip', title: e.source }, e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : '')))),
+      el('div', { class: 'evidence num' }, f.evidence.map((e) => el('span', { class: 'chip', title: e.source }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : '')))),
       f.commands.map((command) => this.command(command)));
     const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
     const gain = el('div', { class: 'gain num', title: f.s_basis },
