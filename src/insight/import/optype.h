@@ -1,0 +1,17 @@
+/* Operator types of other tools in ONNX's words, so that rules and comparisons need not know the tools. */
+#ifndef HN_INSIGHT_IMPORT_OPTYPE_H
+#define HN_INSIGHT_IMPORT_OPTYPE_H
+
+#include <stdbool.h>
+
+/* Of a framework's operator ("aten::addmm_", "Convolution", "inner_product", "MIOpenConvolution"): "Gemm",
+ * "Conv"...; NULL when it means nothing here. Static text. */
+const char *hn_optype_of_operator(const char *name);
+
+/* Guessed from the name of a device kernel ("ampere_sgemm_128x64_nn"): "MatMul"...; NULL. */
+const char *hn_optype_of_kernel(const char *name);
+
+/* Does a kernel of this name only change layout or type? */
+bool hn_optype_is_reformat(const char *type);
+
+#endif
