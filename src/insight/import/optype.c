@@ -279,11 +279,15 @@ static const word kernels[] = {
     {"distribution_", "Random"},
 };
 
-enum { COUNT_OF_OPERATORS = sizeof operators / sizeof *operators, COUNT_OF_KERNELS = sizeof kernels / sizeof *kernels };
+enum {
+  COUNT_OF_OPERATORS = sizeof operators / sizeof *operators,
+  COUNT_OF_KERNELS = sizeof kernels / sizeof *kernels
+};
 
 /* What frameworks put before the operator's own name. */
 static const char *skip_backend(const char *s) {
-  static const char *const backends[] = {"cudnn_", "mkldnn_", "onednn_", "miopen_", "native_", "quantized_", "efficientzero_"};
+  static const char *const backends[] = {"cudnn_",  "mkldnn_",    "onednn_",       "miopen_",
+                                         "native_", "quantized_", "efficientzero_"};
   for (bool again = true; again;) {
     again = false;
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {

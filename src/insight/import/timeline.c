@@ -78,11 +78,13 @@ uint32_t hn_tl_name(hn_timeline *t, const char *name) {
   size_t at = hash & (t->name_slot_count - 1);
   for (; t->name_slots[at].id1; at = (at + 1) & (t->name_slot_count - 1)) {
     uint32_t id = t->name_slots[at].id1 - 1;
-    if (t->name_slots[at].hash == hash && (n > NAME_LENGTH_MOST || strcmp(t->names.ptr[id], name) == 0)) return id;
+    if (t->name_slots[at].hash == hash && (n > NAME_LENGTH_MOST || strcmp(t->names.ptr[id], name) == 0))
+      return id;
   }
   if (t->names.len >= NAMES_MOST || t->name_bytes + n > NAME_BYTES_MOST) return 0;
   const char *copy = keep_name(t, name, n, hash);
-  if (!copy || !hn_vec_push(&t->totals, (hn_tl_total){{0}, {0}}) || !hn_vec_push(&t->names, copy)) goto memory;
+  if (!copy || !hn_vec_push(&t->totals, (hn_tl_total){{0}, {0}}) || !hn_vec_push(&t->names, copy))
+    goto memory;
   t->name_bytes += n;
   t->name_slots[at] = (struct name_slot){hash, (uint32_t)t->names.len};
   return (uint32_t)t->names.len - 1;
@@ -211,13 +213,14 @@ uint64_t hn_timeline_count(const hn_timeline *t, hn_event_class class) { return 
 
 bool hn_timeline_waits(const char *function) {
   /* cudaStreamSynchronize, hipDeviceSynchronize_v2, cuCtxSynchronize, cuEventSynchronize ... */
-  return strstr(function, "Synchronize") != NULL || strcasestr(function, "WaitForFences") != NULL;
+  return strstr(function, "Synchronize") != NULL;
 }
 
 hone_memory_kind hn_timeline_memory(const char *word) {
   if (strncasecmp(word, "pageable", 8) == 0) return HONE_MEMORY_PAGEABLE;
   if (strncasecmp(word, "pinned", 6) == 0) return HONE_MEMORY_PINNED;
-  if (strncasecmp(word, "managed", 7) == 0 || strncasecmp(word, "unified", 7) == 0) return HONE_MEMORY_MANAGED;
+  if (strncasecmp(word, "managed", 7) == 0 || strncasecmp(word, "unified", 7) == 0)
+    return HONE_MEMORY_MANAGED;
   if (strncasecmp(word, "device", 6) == 0 || strncasecmp(word, "array", 5) == 0) return HONE_MEMORY_DEVICE;
   return HONE_MEMORY_UNKNOWN;
 }

@@ -35,8 +35,8 @@ typedef struct writer {
   uint32_t *run_spans; /* ids of the RUN spans, by window */
   int32_t *step_of;    /* by name: the name's last step, with the operator it was for */
   int32_t *step_op;
-  int32_t *first_op;   /* by name: the operator of the step that has the bare name */
-  int32_t *node_of;    /* by name of an operator or range: its node */
+  int32_t *first_op;     /* by name: the operator of the step that has the bare name */
+  int32_t *node_of;      /* by name of an operator or range: its node */
   bool *waits_on_device; /* by host event: a device event tells of this call's waiting */
   int64_t host_horizon;  /* host events outside iterations are left out from here on */
 } writer;
@@ -50,7 +50,10 @@ static const char *name_of(const writer *w, uint32_t name) { return w->t->names.
 static int32_t open_lane(writer *w, uint32_t lane, bool waiting, unsigned copy) {
   const hn_tl_lane *l = lane < w->t->lanes.len ? &w->t->lanes.ptr[lane] : NULL;
   char name[320];
-  int n = snprintf(name, sizeof name, "%.256s", l && l->name ? l->name : l && l->device ? "stream" : "thread");
+  int n = snprintf(name, sizeof name, "%.256s",
+                   l && l->name     ? l->name
+                   : l && l->device ? "stream"
+                                    : "thread");
   if (waiting) n += snprintf(name + n, sizeof name - (size_t)n, ", waiting");
   if (copy) snprintf(name + n, sizeof name - (size_t)n, " (%u)", copy + 1);
   hone_facts_name_lane(w->in->facts, w->lane_count, name);
@@ -170,8 +173,8 @@ static hone_span span_of(const hn_tl_event *e, hone_span_kind kind, int32_t lane
 
 /* Adds the event's part of each iteration (those that run over an edge are cut there); outside of all, when
  * `outside`, the whole as an event of the time line. */
-static hone_status put(writer *w, const hn_tl_event *e, int32_t op, hone_span_kind kind, int32_t lane, bool outside,
-                       hone_error *error) {
+static hone_status put(writer *w, const hn_tl_event *e, int32_t op, hone_span_kind kind, int32_t lane,
+                       bool outside, hone_error *error) {
   const hn_timeline *t = w->t;
   hone_span span = span_of(e, kind, lane);
   bool any = false;
@@ -250,12 +253,14 @@ static hone_span_kind host_kind(const writer *w, size_t i) {
   const hn_tl_event *e = &w->t->host.ptr[i];
   const char *name = name_of(w, e->name);
   if (e->class == HN_EVENT_RANGE && is_mark(w->t, e)) return HONE_SPAN_KIND_COUNT;
-  hone_span_kind range = e->class == HN_EVENT_RANGE || e->class == HN_EVENT_OP ? stage_kind(name) : HONE_SPAN_HOST;
+  hone_span_kind range =
+      e->class == HN_EVENT_RANGE || e->class == HN_EVENT_OP ? stage_kind(name) : HONE_SPAN_HOST;
   if (range != HONE_SPAN_HOST) return range;
   switch (w->figure) {
   case OF_DEVICE:
-    return e->class == HN_EVENT_CALL && e->kind == HONE_SPAN_SYNC && !w->waits_on_device[i] ? HONE_SPAN_SYNC
-                                                                                            : HONE_SPAN_KIND_COUNT;
+    return e->class == HN_EVENT_CALL && e->kind == HONE_SPAN_SYNC && !w->waits_on_device[i]
+               ? HONE_SPAN_SYNC
+               : HONE_SPAN_KIND_COUNT;
   case OF_OPS:
     if (e->class == HN_EVENT_OP)
       return hn_optype_is_reformat(hn_optype_of_operator(name)) ? HONE_SPAN_REFORMAT : HONE_SPAN_KERNEL;
@@ -292,7 +297,8 @@ static hone_status write_host(writer *w, hone_error *error) {
     if (figures) {
       while (stack.len && stack.ptr[stack.len - 1].end <= e->start) stack.len--;
       const open_event *outer = stack.len ? &stack.ptr[stack.len - 1] : NULL;
-      if (outer && outer->name == e->name && outer->end >= e->end) continue; /* inside itself: counted already */
+      if (outer && outer->name == e->name && outer->end >= e->end)
+        continue; /* inside itself: counted already */
       if (outer && outer->end < e->end) {
         if (!free_lane(w, e, true, &lane)) status = no_memory(error);
       } else if (e->end > e->start && !hn_vec_push(&stack, (open_event){e->end, e->name, lane}))
@@ -328,8 +334,9 @@ static bool make_window(writer *w) {
   const hn_tl_store *s = w->figure == OF_DEVICE ? &t->device : &t->host;
   for (size_t i = 0; i < s->len; i++) {
     const hn_tl_event *e = &s->ptr[i];
-    if (w->figure == OF_DEVICE ? e->kind == HONE_SPAN_SYNC
-                               : e->class == HN_EVENT_FLOW || (w->figure == OF_OPS && e->class != HN_EVENT_OP))
+    if (w->figure == OF_DEVICE
+            ? e->kind == HONE_SPAN_SYNC
+            : e->class == HN_EVENT_FLOW || (w->figure == OF_OPS && e->class != HN_EVENT_OP))
       continue;
     if (e->start < one.start) one.start = e->start;
     if (e->end > one.end) one.end = e->end;
@@ -390,11 +397,12 @@ static void count_busy(writer *w) {
 static void say_horizon(writer *w, const char *side, int64_t horizon) {
   if (horizon == INT64_MAX || !w->t->windows.len) return;
   double seconds = (double)(horizon - w->t->windows.ptr[0].start) / 1e9;
-  hone_facts_add_unmeasured(w->in->facts, hn_import_say(w->in, "later events of the %s", side),
-                            hn_import_say(w->in,
-                                          "the trace is longer than what is kept: events of the %s end %.3f s after the "
-                                          "start of the first iteration; calls_in_trace and ms_in_trace cover all",
-                                          side, seconds));
+  hone_facts_add_unmeasured(
+      w->in->facts, hn_import_say(w->in, "later events of the %s", side),
+      hn_import_say(w->in,
+                    "the trace is longer than what is kept: events of the %s end %.3f s after the "
+                    "start of the first iteration; calls_in_trace and ms_in_trace cover all",
+                    side, seconds));
 }
 
 /* Spans were left out: what they add up to is told by name. */
@@ -409,8 +417,8 @@ static void write_totals(writer *w) {
     int side = w->figure == OF_DEVICE && t->totals.ptr[i].count[0] ? 0 : 1;
     hone_facts_add_counter(w->in->facts, &(hone_counter){"calls_in_trace", "", w->step_of[i],
                                                          (double)t->totals.ptr[i].count[side]});
-    hone_facts_add_counter(w->in->facts, &(hone_counter){"ms_in_trace", "ms", w->step_of[i],
-                                                         t->totals.ptr[i].ns[side] / 1e6});
+    hone_facts_add_counter(
+        w->in->facts, &(hone_counter){"ms_in_trace", "ms", w->step_of[i], t->totals.ptr[i].ns[side] / 1e6});
   }
 }
 

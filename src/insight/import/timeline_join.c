@@ -176,8 +176,8 @@ static int piece_order(const void *pa, const void *pb) {
 }
 
 static int rank_of(const char *name) {
-  static const char *const words[] = {"iter",    "step", "batch",    "infer", "forward", "enqueue",
-                                      "execute", "run",  "frame",    "request", "predict"};
+  static const char *const words[] = {"iter",    "step", "batch", "infer",   "forward", "enqueue",
+                                      "execute", "run",  "frame", "request", "predict"};
   if (strncmp(name, "ProfilerStep", 12) == 0) return 3;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcasestr(name, words[i])) return 2;
@@ -278,8 +278,8 @@ static size_t best_group(const piece *work, size_t work_count, mark *marks, size
   return best_count;
 }
 
-/* The host runs ahead of the device: then what counts is when the device did the work of each range. Starts and
- * ends become those of the device; false when that makes no sequence. */
+/* The host runs ahead of the device: then what counts is when the device did the work of each range. Starts
+ * and ends become those of the device; false when that makes no sequence. */
 static bool follow_device(const hn_timeline *t, hn_tl_window *w, size_t n) {
   hn_tl_window *on_device = hn_malloc(n * sizeof *on_device);
   bool ok = on_device != NULL, late = false;
@@ -349,7 +349,8 @@ hone_status hn_tl_join(hn_timeline *t, hone_error *error) {
   t->host_parent = hn_malloc((t->host.len + 1) * sizeof *t->host_parent);
   t->started_by = hn_malloc((t->device.len + 1) * sizeof *t->started_by);
   t->device_op = hn_malloc((t->device.len + 1) * sizeof *t->device_op);
-  if (!t->host_parent || !t->started_by || !t->device_op || !find_parents(t) || !join_device(t) || !find_windows(t))
+  if (!t->host_parent || !t->started_by || !t->device_op || !find_parents(t) || !join_device(t) ||
+      !find_windows(t))
     return hn_fail_memory(error, t->host.len * sizeof *t->host.ptr, "joining the events of a trace");
   return HONE_OK;
 }

@@ -47,7 +47,7 @@ struct hn_timeline {
   struct name_slot {
     uint64_t hash;
     uint32_t id1; /* id + 1; 0: free */
-  } *name_slots;
+  } * name_slots;
   size_t name_slot_count;
   HN_VEC(const char *) names;
   HN_VEC(hn_tl_total) totals; /* by name */
@@ -57,16 +57,16 @@ struct hn_timeline {
   struct launch_slot {
     hone_launch launch;
     uint32_t row; /* 0: free */
-  } *launches;
+  } * launches;
   size_t launch_count;
   hn_tl_store device, host;
   uint64_t counts[HN_EVENT_RANGE + 1];
   uint64_t dropped;
   bool failed; /* out of memory: sticky */
   /* found when joining, by the index of the event */
-  int32_t *host_parent;  /* of a host event: the innermost operator (or range) around it; HN_NO_EVENT */
-  int32_t *started_by;   /* of a device event: the call that started it */
-  int32_t *device_op;    /* of a device event: the operator (or range) that it belongs to */
+  int32_t *host_parent; /* of a host event: the innermost operator (or range) around it; HN_NO_EVENT */
+  int32_t *started_by;  /* of a device event: the call that started it */
+  int32_t *device_op;   /* of a device event: the operator (or range) that it belongs to */
   HN_VEC(hn_tl_window) windows;
 };
 

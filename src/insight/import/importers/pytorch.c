@@ -29,11 +29,17 @@ static int sniff(const hn_sniff *s) {
   char first = hn_sniff_first(s);
   if (first != '{' && first != '[') return 0;
   if (hn_sniff_has(s, "async_npu") || hn_sniff_has(s, "Ascend Hardware")) return 0;
-  if (hn_sniff_has(s, "\"schemaVersion\"") && (hn_sniff_has(s, "\"traceEvents\"") || hn_sniff_has(s, "\"deviceProperties\"") || hn_sniff_has(s, "\"distributedInfo\"")))
+  if (hn_sniff_has(s, "\"schemaVersion\"") &&
+      (hn_sniff_has(s, "\"traceEvents\"") || hn_sniff_has(s, "\"deviceProperties\"") ||
+       hn_sniff_has(s, "\"distributedInfo\"")))
     return 90;
   if (!hn_sniff_has(s, "\"ph\"")) return 0;
-  if (hn_sniff_has(s, "\"cpu_op\"") || hn_sniff_has(s, "\"cuda_runtime\"") || hn_sniff_has(s, "\"gpu_memcpy\"") || hn_sniff_has(s, "PyTorch Profiler")) return 80;
-  if (hn_sniff_has(s, "\"External id\"") || hn_sniff_has(s, "\"aten::") || hn_sniff_has(s, "CUDA functions") || hn_sniff_has(s, "CPU functions")) return 60;
+  if (hn_sniff_has(s, "\"cpu_op\"") || hn_sniff_has(s, "\"cuda_runtime\"") ||
+      hn_sniff_has(s, "\"gpu_memcpy\"") || hn_sniff_has(s, "PyTorch Profiler"))
+    return 80;
+  if (hn_sniff_has(s, "\"External id\"") || hn_sniff_has(s, "\"aten::") ||
+      hn_sniff_has(s, "CUDA functions") || hn_sniff_has(s, "CPU functions"))
+    return 60;
   return 0;
 }
 
@@ -47,15 +53,24 @@ static fields read_fields(const hn_jvalue *event) {
   fields f = {0};
   for (const hn_jvalue *v = event->first; v; v = v->next) {
     const char *k = v->key;
-    if (strcmp(k, "ph") == 0) f.ph = v;
-    else if (strcmp(k, "cat") == 0) f.cat = v;
-    else if (strcmp(k, "name") == 0) f.name = v;
-    else if (strcmp(k, "pid") == 0) f.pid = v;
-    else if (strcmp(k, "tid") == 0) f.tid = v;
-    else if (strcmp(k, "ts") == 0) f.ts = v;
-    else if (strcmp(k, "dur") == 0) f.dur = v;
-    else if (strcmp(k, "args") == 0) f.args = v;
-    else if (strcmp(k, "id") == 0) f.id = v;
+    if (strcmp(k, "ph") == 0)
+      f.ph = v;
+    else if (strcmp(k, "cat") == 0)
+      f.cat = v;
+    else if (strcmp(k, "name") == 0)
+      f.name = v;
+    else if (strcmp(k, "pid") == 0)
+      f.pid = v;
+    else if (strcmp(k, "tid") == 0)
+      f.tid = v;
+    else if (strcmp(k, "ts") == 0)
+      f.ts = v;
+    else if (strcmp(k, "dur") == 0)
+      f.dur = v;
+    else if (strcmp(k, "args") == 0)
+      f.args = v;
+    else if (strcmp(k, "id") == 0)
+      f.id = v;
   }
   return f;
 }
@@ -87,23 +102,41 @@ static bool time_of(const hn_jvalue *v, int64_t *ns) {
 
 /* What a category is. The names changed: "Kernel" (2021), "kernel"; "Operator", "cpu_op"; "Runtime",
  * "cuda_runtime", "hip_runtime", "xpu_runtime", "cuda_driver". */
-typedef enum category { NOTHING, KERNEL, MEMCPY, MEMSET, WAIT, OPERATOR, ANNOTATION, CALL, PYTHON, COUNTERS } category;
+typedef enum category {
+  NOTHING,
+  KERNEL,
+  MEMCPY,
+  MEMSET,
+  WAIT,
+  OPERATOR,
+  ANNOTATION,
+  CALL,
+  PYTHON,
+  COUNTERS
+} category;
 
 static category category_of(const char *cat) {
   if (!cat) return NOTHING;
   static const struct {
     const char *word;
     category category;
-  } words[] = {{"cpu_op", OPERATOR},         {"kernel", KERNEL},
-               {"cuda_runtime", CALL},       {"python_function", PYTHON},
-               {"user_annotation", ANNOTATION}, {"gpu_memcpy", MEMCPY},
-               {"gpu_memset", MEMSET},       {"cuda_sync", WAIT},
-               {"cuda_driver", CALL},        {"operator", OPERATOR},
-               {"runtime", CALL},            {"memcpy", MEMCPY},
-               {"memset", MEMSET},           {"concurrent_kernel", KERNEL},
+  } words[] = {{"cpu_op", OPERATOR},
+               {"kernel", KERNEL},
+               {"cuda_runtime", CALL},
+               {"python_function", PYTHON},
+               {"user_annotation", ANNOTATION},
+               {"gpu_memcpy", MEMCPY},
+               {"gpu_memset", MEMSET},
+               {"cuda_sync", WAIT},
+               {"cuda_driver", CALL},
+               {"operator", OPERATOR},
+               {"runtime", CALL},
+               {"memcpy", MEMCPY},
+               {"memset", MEMSET},
+               {"concurrent_kernel", KERNEL},
                {"cuda_profiler_range", COUNTERS}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcasecmp(cat, words[i].word) == 0) return words[i].category;
+    if ((cat[0] | 32) == words[i].word[0] && strcasecmp(cat, words[i].word) == 0) return words[i].category;
   if (hn_text_ends(cat, "_runtime") || hn_text_ends(cat, "_driver")) return CALL;
   return NOTHING;
 }
@@ -116,8 +149,10 @@ static category category_of_process(const hn_jvalue *pid, const hn_jvalue *tid) 
 }
 
 static hone_span_kind direction(const char *name) {
-  if (strstr(name, "HtoD") || strstr(name, "HostToDevice") || strstr(name, "Host -> Device")) return HONE_SPAN_COPY_H2D;
-  if (strstr(name, "DtoH") || strstr(name, "DeviceToHost") || strstr(name, "Device -> Host")) return HONE_SPAN_COPY_D2H;
+  if (strstr(name, "HtoD") || strstr(name, "HostToDevice") || strstr(name, "Host -> Device"))
+    return HONE_SPAN_COPY_H2D;
+  if (strstr(name, "DtoH") || strstr(name, "DeviceToHost") || strstr(name, "Device -> Host"))
+    return HONE_SPAN_COPY_D2H;
   return HONE_SPAN_COPY;
 }
 
@@ -138,7 +173,8 @@ static void three(const hn_jvalue *list, uint32_t *x, uint32_t *y, uint32_t *z) 
 }
 
 typedef struct arguments {
-  const hn_jvalue *external, *correlation, *device, *stream, *bytes, *grid, *block, *registers, *shared, *occupancy;
+  const hn_jvalue *external, *correlation, *device, *stream, *bytes, *grid, *block, *registers, *shared,
+      *occupancy;
 } arguments;
 
 static arguments read_arguments(const hn_jvalue *args) {
@@ -147,8 +183,10 @@ static arguments read_arguments(const hn_jvalue *args) {
     const char *k = v->key;
     switch (k[0] | 32) {
     case 'e':
-      if (strcasecmp(k, "external id") == 0) a.external = v;
-      else if (hn_text_starts(k, "est. achieved occ")) a.occupancy = v;
+      if (strcasecmp(k, "external id") == 0)
+        a.external = v;
+      else if (hn_text_starts(k, "est. achieved occ"))
+        a.occupancy = v;
       break;
     case 'c':
       if (strcmp(k, "correlation") == 0) a.correlation = v;
@@ -157,12 +195,16 @@ static arguments read_arguments(const hn_jvalue *args) {
       if (strcmp(k, "device") == 0) a.device = v;
       break;
     case 's':
-      if (strcmp(k, "stream") == 0) a.stream = v;
-      else if (strcmp(k, "shared memory") == 0) a.shared = v;
+      if (strcmp(k, "stream") == 0)
+        a.stream = v;
+      else if (strcmp(k, "shared memory") == 0)
+        a.shared = v;
       break;
     case 'b':
-      if (strcmp(k, "block") == 0) a.block = v;
-      else if (strcasecmp(k, "bytes") == 0) a.bytes = v;
+      if (strcmp(k, "block") == 0)
+        a.block = v;
+      else if (strcasecmp(k, "bytes") == 0)
+        a.bytes = v;
       break;
     case 'g':
       if (strcmp(k, "grid") == 0) a.grid = v;
@@ -189,7 +231,8 @@ static uint32_t launch_of(state *s, const arguments *a) {
 }
 
 static uint32_t device_lane(state *s, const fields *f, const arguments *a) {
-  uint64_t device = number_or_hash(a->device ? a->device : f->pid), stream = number_or_hash(a->stream ? a->stream : f->tid);
+  uint64_t device = number_or_hash(a->device ? a->device : f->pid),
+           stream = number_or_hash(a->stream ? a->stream : f->tid);
   char name[64];
   snprintf(name, sizeof name, "GPU %llu stream %llu", (unsigned long long)device, (unsigned long long)stream);
   return hn_timeline_lane(s->timeline, true, device, stream, name);
@@ -214,9 +257,7 @@ static void add_device(state *s, const fields *f, const arguments *a, category c
     break;
   case MEMSET: e->kind = HONE_SPAN_COPY; break;
   case WAIT: e->kind = HONE_SPAN_SYNC; break;
-  default:
-    e->kind = HONE_SPAN_KERNEL;
-    e->launch = launch_of(s, a);
+  default: e->kind = HONE_SPAN_KERNEL; e->launch = launch_of(s, a);
   }
   double bytes = a->bytes && a->bytes->kind == HN_JNUMBER ? a->bytes->number : 0;
   if (bytes > 0 && bytes < 1e18) e->bytes = (uint64_t)bytes;
@@ -313,7 +354,8 @@ static void add_event(state *s, const hn_jvalue *event) {
       add_complete(s, &f, name ? name : "(no name)");
     break;
   case 's':
-    if (cat && (strcmp(cat, "ac2g") == 0 || strcmp(cat, "async") == 0 || strcmp(cat, "async_gpu") == 0)) add_flow(s, &f);
+    if (cat && (strcmp(cat, "ac2g") == 0 || strcmp(cat, "async") == 0 || strcmp(cat, "async_gpu") == 0))
+      add_flow(s, &f);
     break;
   case 'i':
     if (name && strcmp(name, "[memory]") == 0) add_memory(s, f.args);
@@ -326,7 +368,8 @@ static void add_event(state *s, const hn_jvalue *event) {
 
 /* ---- the document ---- */
 
-static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
+static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v,
+                         hone_error *error) {
   (void)error;
   state *s = user;
   hone_facts *facts = s->in->facts;
@@ -339,14 +382,17 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
     if (name && !s->in->meta.device) s->in->meta.device = hn_import_text(s->in, name);
     return HONE_OK;
   }
-  static const char *const versions[] = {"schemaVersion",       "cuda_runtime_version", "cuda_driver_version", "cupti_version",
-                                         "hip_runtime_version", "hip_driver_version",   "torch_version",       "pytorch_version"};
+  static const char *const versions[] = {"schemaVersion", "cuda_runtime_version", "cuda_driver_version",
+                                         "cupti_version", "hip_runtime_version",  "hip_driver_version",
+                                         "torch_version", "pytorch_version"};
   for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
     if (strcmp(member, versions[i]) == 0 && v->text) hone_facts_add_version(facts, versions[i], v->text);
-  static const char *const flags[] = {"record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules"};
+  static const char *const flags[] = {"record_shapes", "with_stack", "profile_memory", "with_flops",
+                                      "with_modules"};
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
     if (strcmp(member, flags[i]) == 0 && v->number != 0)
-      s->in->meta.flags = s->in->meta.flags ? hn_import_say(s->in, "%.400s %s", s->in->meta.flags, flags[i]) : flags[i];
+      s->in->meta.flags =
+          s->in->meta.flags ? hn_import_say(s->in, "%.400s %s", s->in->meta.flags, flags[i]) : flags[i];
   return HONE_OK;
 }
 
@@ -360,20 +406,24 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
 static void say_what_is_missing(const state *s, hn_import *in) {
   const hn_timeline *t = s->timeline;
   if (!hn_timeline_count(t, HN_EVENT_DEVICE) && hn_timeline_count(t, HN_EVENT_CALL))
-    hone_facts_add_unmeasured(in->facts, "kernels",
-                              "the trace has calls of the accelerator but none of its work: it was recorded without "
-                              "the activity CUDA, or the counters of CUPTI took its place");
+    hone_facts_add_unmeasured(
+        in->facts, "kernels",
+        "the trace has calls of the accelerator but none of its work: it was recorded without "
+        "the activity CUDA, or the counters of CUPTI took its place");
   if (s->ranges)
     hone_facts_add_unmeasured(in->facts, "time of profiler ranges",
-                              hn_import_say(in, "%llu ranges of CUPTI carry counters; their durations are the "
-                                                "profiler's, not the kernels'",
+                              hn_import_say(in,
+                                            "%llu ranges of CUPTI carry counters; their durations are the "
+                                            "profiler's, not the kernels'",
                                             (unsigned long long)s->ranges));
   if (s->broken)
-    hone_facts_add_unmeasured(in->facts, "damaged events",
-                              hn_import_say(in, "%llu events have no usable time and are left out", (unsigned long long)s->broken));
+    hone_facts_add_unmeasured(
+        in->facts, "damaged events",
+        hn_import_say(in, "%llu events have no usable time and are left out", (unsigned long long)s->broken));
   if (s->python)
-    hone_facts_add_unmeasured(in->facts, "Python functions",
-                              hn_import_say(in, "%llu events of Python's stack are left out", (unsigned long long)s->python));
+    hone_facts_add_unmeasured(
+        in->facts, "Python functions",
+        hn_import_say(in, "%llu events of Python's stack are left out", (unsigned long long)s->python));
 }
 
 static hone_status finish(hn_import *in, hone_error *error) {
