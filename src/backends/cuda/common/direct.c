@@ -63,7 +63,8 @@ bool hn_cuda_direct_accepts(hn_cuda_direct_plan plan, const hone_step *s, hone_r
 double hn_cuda_direct_cost(hn_cuda_direct_plan plan, const hone_step *s, const hone_machine *m) {
   hn_cuda_direct p;
   if (!describe(plan, s, &p, NULL)) return 1e9;
-  const double extra = p.launches + (p.zeroed != 0) - 1.0;
+  double extra = p.zeroed ? 0 : -1;
+  for (uint32_t i = 0; i < p.launches; i++) extra += p.launch[i].times ? p.launch[i].times : 1;
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + 2.0 * (double)p.workspace, 0.1) +
          extra * m->launch_s + p.seconds;
 }
@@ -121,9 +122,9 @@ hone_status hn_cuda_direct_run(hn_cuda_direct_plan plan, const hone_step_run *r,
     const hn_cuda_shape shape = {
         .grid = {l->threads ? (uint32_t)l->count : hn_cuda_blocks(l->count, THREADS), 1, 1},
         .threads = l->threads ? l->threads : THREADS,
-        .shared = l->shared,
         .overlap = true};
-    status = hn_cuda_launch(q, &kernel, &shape, &p.args, sizeof p.args, error);
+    for (p.args.turn = 0; p.args.turn < (l->times ? l->times : 1) && status == HONE_OK; p.args.turn++)
+      status = hn_cuda_launch(q, &kernel, &shape, &p.args, sizeof p.args, error);
   }
   hn_str_free(&prefix);
   return status;

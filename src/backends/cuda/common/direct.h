@@ -15,7 +15,7 @@ typedef struct hn_cuda_direct_launch {
   const char *entry;
   int64_t count;    /* of threads, or of blocks */
   uint32_t threads; /* of a block; 0: single threads in blocks of 128 */
-  uint32_t shared;  /* bytes of dynamic shared memory */
+  uint32_t times;   /* how often in a row; 0: once */
 } hn_cuda_direct_launch;
 
 typedef struct hn_cuda_direct {

@@ -5,7 +5,7 @@
 
 #include "types.h"
 
-enum { HN_DIRECT_INPUTS = 9, HN_DIRECT_OUTPUTS = 3, HN_DIRECT_NUMBERS = 48, HN_DIRECT_REALS = 8 };
+enum { HN_DIRECT_INPUTS = 9, HN_DIRECT_OUTPUTS = 3, HN_DIRECT_NUMBERS = 48, HN_DIRECT_REALS = 14 };
 
 typedef struct hn_direct_args {
   const void *in[HN_DIRECT_INPUTS]; /* NULL: left out */
@@ -13,6 +13,7 @@ typedef struct hn_direct_args {
   void *work;                       /* the step's workspace */
   const void *blob;                 /* what was packed for the step */
   i64 count;                        /* of threads or of blocks, below 2^31 */
+  i64 turn;                         /* of a launch that is repeated: which of them this is */
   i64 p[HN_DIRECT_NUMBERS];
   double f[HN_DIRECT_REALS];
 } hn_direct_args;

@@ -107,7 +107,7 @@ static hone_status check_input(const hone_node *node, const hone_tensor_desc *d,
 
 static int64_t times(int64_t a, int64_t b) { return a < 0 || b < 0 ? HONE_DIM_UNKNOWN : a * b; }
 
-static hone_status init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kind,
+hone_status hn_rnn_init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kind,
                         const hone_tensor_desc *const *in, uint32_t n_in, hone_error *error) {
   *r = (hn_rnn){
       .node = node, .kind = kind, .seq = -1, .batch = -1, .input = -1, .hidden = -1, .directions = 1};
@@ -154,7 +154,7 @@ static hone_status init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kin
 
 hone_status hn_rnn_infer(const hone_infer *io, const hn_rnn_kind *kind, hone_error *error) {
   hn_rnn r;
-  hone_status s = init(&r, io->node, kind, io->input, io->n_inputs, error);
+  hone_status s = hn_rnn_init(&r, io->node, kind, io->input, io->n_inputs, error);
   for (uint32_t i = 1; i < io->n_inputs && !s; i++)
     s = i == LENS ? hn_infer_dtype_in(io, i, HONE_TYPES(HONE_DTYPE_I32), error)
                   : hn_infer_same_dtype(io, 0, i, error);
@@ -171,7 +171,7 @@ hone_status hn_rnn_infer(const hone_infer *io, const hn_rnn_kind *kind, hone_err
 void hn_rnn_cost(const hone_infer *io, const hn_rnn_kind *kind, hone_cost *cost) {
   hn_rnn r;
   double macs = 0;
-  if (init(&r, io->node, kind, io->input, io->n_inputs, NULL) == HONE_OK && r.seq > 0 && r.batch > 0 &&
+  if (hn_rnn_init(&r, io->node, kind, io->input, io->n_inputs, NULL) == HONE_OK && r.seq > 0 && r.batch > 0 &&
       r.input > 0)
     macs = (double)r.seq * (double)r.batch * (double)r.directions * kind->gates * (double)r.hidden *
            ((double)r.input + (double)r.hidden);
@@ -248,7 +248,7 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
   buffers b = {0};
   for (uint32_t i = 0; i < call->n_inputs && i <= PEEPHOLES; i++)
     desc[i] = call->input[i] ? &call->input[i]->desc : NULL;
-  hone_status s = init(&r, call->node, kind, desc, call->n_inputs, error);
+  hone_status s = hn_rnn_init(&r, call->node, kind, desc, call->n_inputs, error);
   if (!s) s = load(call, &r, &b, error);
   if (s) return s;
   if (call->n_outputs > 0 && call->output[0]) /* steps beyond a sequence's length are zero */

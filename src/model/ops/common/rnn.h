@@ -54,6 +54,11 @@ struct hn_rnn {
   const double *rec_bias, *peepholes; /* [gates * hidden], [3 * hidden]; NULL: zero */
 };
 
+/* Reads and checks attributes and the inputs' dimensions (in: [n_in], NULL where left out); unknown sizes
+ * stay < 0. */
+hone_status hn_rnn_init(hn_rnn *r, const hone_node *node, const hn_rnn_kind *kind,
+                        const hone_tensor_desc *const *in, uint32_t n_in, hone_error *error);
+
 double hn_rnn_apply(const hn_rnn *r, int32_t which, double x);    /* activation `which` */
 double hn_rnn_activate(const hn_rnn *r, int32_t which, double x); /* clips, then applies activation `which` */
 /* out[i] += sum of rows[i][0..n) * v for i < rows_n */
