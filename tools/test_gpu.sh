@@ -1,92 +1,172 @@
 #!/bin/sh
-# Tests on a machine with a GPU, in under 8 minutes: every tactic against the CPU's answers, the ONNX node tests on the device, the zoo and
-# a folder of models on CPU and GPU, the profiler's closure, failures on purpose, compute-sanitizer where it is installed.
+# Tests on a machine with a GPU, in under 8 minutes: every tactic against the CPU's answers, odd sizes, the ONNX node tests on the device,
+# the zoo and a folder of models on CPU and GPU, the profiler's closure, failures on purpose, compute-sanitizer where it is installed.
 # usage: tools/test_gpu.sh [FOLDER]   FOLDER: a build folder or a portable folder; the script's own where it lies beside `hone`.
 # MODELS=FOLDER adds a folder of .onnx files; TESTDATA=FOLDER is libonnx-testdata's data/ where the packed copy is not beside hone;
-# PARTS="tactics nodes zoo models profile faults sanitizer" chooses. Prints one SKIP line without a GPU; ends with "N passed, N failed".
+# PARTS="tactics shapes nodes zoo models profile faults sanitizer" chooses; JOBS=N processes at once (the processors), which all compile
+# kernels into one new cache. Prints one SKIP line without a GPU; ends with "N passed, N failed".
+# PARTS=sanitizer: memcheck and racecheck over every tactic of ours once in each storage type (check_tactics --once, check_attention,
+# a small network for generated kernels), and over resnet50 in fp16 once.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -gt 0 ]; then bin=$(cd "$1" && pwd); elif [ -x "$here/hone" ]; then bin=$here; else bin=$here/../build; fi
 root=$here
 [ -f "$root/tests/tactics/cases.txt" ] || root=$(cd "$here/.." && pwd)
-parts=${PARTS:-tactics nodes zoo models profile faults sanitizer}
+parts=${PARTS:-tactics shapes nodes zoo models profile faults sanitizer}
+jobs=${JOBS:-$(nproc)}
+[ "$jobs" -le 32 ] || jobs=32
 hone=$bin/hone
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 export HONE_TUNE_CACHE=off
+: "${HONE_KERNEL_CACHE:=$temp/kernels}"
+export HONE_KERNEL_CACHE
 start=$(date +%s)
 limit=${SECONDS_MAX:-450}
-passed=0 failed=0 left_out=0
+passed=0 failed=0 started=0
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
 say() { printf '\n== %s (%s s)\n' "$1" $(($(date +%s) - start)); }
 count() { # status, name, remark
-  if [ "$1" = 0 ]; then passed=$((passed + 1)); printf 'ok      %-52s %s\n' "$2" "$3"
-  else failed=$((failed + 1)); printf 'FAILED  %-52s %s\n' "$2" "$3"; fi
+  if [ "$1" = 0 ]; then passed=$((passed + 1)); printf 'ok      %-44s %s\n' "$2" "$3"
+  else failed=$((failed + 1)); printf 'FAILED  %-44s %s\n' "$2" "$3"; fi
 }
-try() { # seconds, name, command...: one test; its last line is the remark
-  seconds=$1 name=$2; shift 2
+
+# A test may be several processes. `begin` puts one into the background, no more than $jobs at once; `finish` waits for the test's and
+# counts it. Tests are named by words without blanks.
+begin() { # test, seconds, command...
+  test=$1 seconds=$2; shift 2
+  while [ $((started - $(find "$temp" -name '*.status' | wc -l))) -ge "$jobs" ]; do sleep 0.1; done
   rest=$((limit - ($(date +%s) - start)))
-  if [ "$rest" -lt 5 ]; then left_out=$((left_out + 1)); printf 'no time %s\n' "$name"; return 0; fi
   [ "$seconds" -gt "$rest" ] && seconds=$rest
-  timeout -k 5 "$seconds" "$@" >"$temp/out" 2>&1 </dev/null
-  status=$?
-  count $status "$name" "$(grep -v '^ *$' "$temp/out" | tail -1 | cut -c1-100)"
-  [ $status = 0 ] || tail -15 "$temp/out" | cut -c1-200 | sed 's/^/        /'
-  return 0
+  [ "$seconds" -lt 1 ] && seconds=1
+  started=$((started + 1))
+  base=$temp/$test.$(printf %03d $started)
+  (
+    begun=$(date +%s)
+    timeout -k 5 "$seconds" "$@" >"$base.out" 2>&1 </dev/null
+    status=$?
+    printf '%s %s\n' $(($(date +%s) - begun)) "$seconds" >"$base.time"
+    echo $status >"$base.part" && mv "$base.part" "$base.status"
+  ) &
+}
+finish() { # test [command that judges the outputs given as arguments, too]
+  test=$1 judge=${2:-}
+  while [ "$(find "$temp" -name "$test.*.out" | wc -l)" -ne "$(find "$temp" -name "$test.*.status" | wc -l)" ]; do sleep 0.1; done
+  set -- "$temp/$test".*.out
+  status=0 longest=$(cat "$temp/$test".*.time | sort -n | tail -1)
+  for out in "$@"; do
+    this=$(cat "${out%.out}.status")
+    [ "$this" = 0 ] && continue
+    status=$this
+    [ "$this" = 124 ] && echo "out of time" >>"$out"
+  done
+  if [ $# = 1 ]; then remark=$(grep -v -e '^ *$' -e '^reference:' -e 'ERROR SUMMARY: 0' "$1" | tail -1 | cut -c1-100)
+  else # counts of a kind are added up
+    remark=$(cat "$@" | awk '/^passed [0-9]/ { for (i = 1; i < NF; i += 2) n[$i] += $(i + 1) }
+      /^[0-9]+ of them with steps/ { n["on the host"] += $1 }
+      /^[0-9]+ cases/ { for (i = 2; i < NF; i++) if ($(i + 1) ~ /^(runs|failures)/) n[$(i + 1)] += $i }
+      END { for (k in n) printf "%s %d, ", k, n[k] }')"$# processes"
+  fi
+  if [ -n "$judge" ] && ! $judge "$@"; then status=1; fi
+  count "$status" "$test" "${longest%% *} s: $remark"
+  [ "$status" = 0 ] || grep -h -E 'FAIL|ERROR|hone:|out of time|wrong' "$@" | grep -v 'ERROR SUMMARY: 0' | head -12 | cut -c1-220 | sed 's/^/        /'
+}
+
+spread() { # processes, test, seconds, command...: each with its share
+  processes=$1; shift
+  share=0
+  while [ $share -lt "$processes" ]; do
+    begin "$@" --shard $share/"$processes"
+    share=$((share + 1))
+  done
 }
 
 "$hone" run zoo:many_inputs --device cuda >"$temp/out" 2>&1
 status=$?
 if [ $status = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
 "$hone" device --device cuda 2>/dev/null | head -4
+models=$("$hone" zoo --json | sed -n 's/.*"name": *"\([a-z0-9_-]*\)".*/\1/p')
+cases="$root/tests/tactics/cases.txt $root/tests/cuda/cases.txt"
 
-if wants tactics; then
-  say "tactics"
-  [ -x "$bin/check_tactics" ] && try 150 "check_tactics" "$bin/check_tactics" "$root/tests/tactics/cases.txt" --device cuda
-  [ -x "$bin/check_pointwise" ] && try 60 "check_pointwise" "$bin/check_pointwise" --device cuda
-  for program in "$bin"/test_driver "$bin"/tests/test_driver "$bin"/check_cuda* "$bin"/tests/test_cuda*; do
-    [ -x "$program" ] && try 60 "$(basename "$program")" "$program" --device cuda
-  done
-fi
-if wants nodes; then
-  say "node tests of ONNX"
+# shellcheck disable=SC2086 # cases and models are words
+tactics_begin() {
+  begin coverage 60 "$bin/check_tactics" $cases --device cuda --coverage
+  spread "$jobs" check_tactics 240 "$bin/check_tactics" $cases --device cuda
+  begin check_attention 60 "$bin/check_attention"
+  begin test_driver 60 "$bin/test_driver" --device cuda
+  for precision in f32 fp16; do begin small_networks 60 "$bin/check_networks" resnet50 0.25 32 $precision; done
+}
+tactics_finish() { for test in coverage check_tactics check_attention test_driver small_networks; do finish $test; done; }
+
+shapes_begin() { spread "$jobs" check_kernels 240 "$bin/check_kernels" --device cuda; }
+shapes_finish() { finish check_kernels; }
+
+nodes_begin() {
   data=${TESTDATA:-/usr/share/libonnx-testdata/data}
   if [ -f "$bin/onnx-testdata.tar.xz" ]; then
     mkdir "$temp/data" && tar -xJf "$bin/onnx-testdata.tar.xz" -C "$temp/data" && data=$temp/data
   fi
-  if [ -d "$data/node" ]; then
-    # Every test is a process that opens the GPU: many at once. One line "passed N, refused N, wrong N" a batch.
-    find "$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" -name model.onnx | sed 's,/model.onnx$,,' |
-      timeout -k 5 200 xargs -P 12 -n 40 "$bin/onnx_conformance" --engine cuda --quiet >"$temp/nodes" 2>&1 </dev/stdin
-    awk '{ for (i = 1; i < NF; i++) if ($i == "passed" || $i == "wrong") { v = $(i + 1); sub(/,/, "", v); n[$i] += v } }
-      END { printf "%d passed, %d wrong\n", n["passed"], n["wrong"]; exit !(n["passed"] >= 1000 && n["wrong"] == 0) }' "$temp/nodes" >"$temp/line"
-    status=$?
-    count $status "onnx_conformance" "$(cat "$temp/line")"
-    [ $status = 0 ] || grep -v passed "$temp/nodes" | head -15 | cut -c1-200
-  else echo "left out: no node tests at $data"; fi
-fi
-if wants zoo; then
-  say "zoo: GPU beside CPU"
-  for precision in f32 tf32 fp16 bf16; do
-    for model in $("$hone" zoo --json | sed -n 's/.*"name": *"\([a-z0-9_-]*\)".*/\1/p'); do
-      try 60 "$model $precision" "$hone" verify "zoo:$model" --device cuda --precision $precision
+  [ -d "$data/node" ] || return 0
+  find "$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" -name model.onnx | sed 's,/model.onnx$,,' | sort |
+    split -l 80 - "$temp/nodes."
+  for list in "$temp"/nodes.??; do
+    begin onnx_conformance 240 xargs -a "$list" "$bin/onnx_conformance" --engine cuda --quiet
+  done
+}
+enough_nodes() { # outputs: 1000 and more passed, none wrong
+  cat "$@" | awk '{ for (i = 1; i < NF; i++) if ($i == "passed" || $i == "wrong") { v = $(i + 1); sub(/,/, "", v); n[$i] += v } }
+    END { exit !(n["passed"] >= 1000 && n["wrong"] == 0) }'
+}
+nodes_finish() { if [ -d "$data/node" ]; then finish onnx_conformance enough_nodes; else echo "left out: no node tests at $data"; fi; }
+
+zoo_begin() { # the slowest first
+  for model in bert_base yolov3 resnet50 $(echo "$models" | grep -v -e bert_base -e yolov3 -e '^resnet50$'); do
+    for precision in f32 tf32 fp16 bf16; do
+      begin "$model-$precision" 120 "$hone" verify "zoo:$model" --device cuda --precision $precision -n 2 -t 2
     done
   done
-fi
-if wants models && [ -d "${MODELS:-}" ]; then
-  say "models of $MODELS"
-  find "$MODELS" -name '*.onnx' | sort >"$temp/models"
-  while read -r model; do
-    try 60 "$(basename "$model" .onnx)" "$hone" verify "$model" --device cuda
-    try 60 "$(basename "$model" .onnx) fp16" "$hone" verify "$model" --device cuda --precision fp16
-  done <"$temp/models"
-fi
+}
+zoo_finish() { for model in $models; do for precision in f32 tf32 fp16 bf16; do finish "$model-$precision"; done; done; }
+
+names() { find "${MODELS:-/nonexistent}" -name '*.onnx' 2>/dev/null | sort; }
+models_begin() {
+  for model in $(names); do
+    for precision in f32 fp16; do
+      begin "$(basename "$model" .onnx)-$precision" 120 "$hone" verify "$model" --device cuda --precision $precision -n 3 -t 2
+    done
+  done
+}
+models_finish() { for model in $(names); do for precision in f32 fp16; do finish "$(basename "$model" .onnx)-$precision"; done; done; }
+
 closes() { # model arguments...: the profile's parts add up to the outer clock within 2 %
   "$hone" profile "$@" --device cuda --json >"$temp/profile.json" || return 1
   sed -n 's/.*"residual_pct": *\([^,}]*\).*/\1/p' "$temp/profile.json" | head -1 |
     awk '{ r = $1 < 0 ? -$1 : $1; printf "residual %.2f %%\n", r; ok = r <= 2 } END { exit !ok }'
 }
+fails() { # exit code, words, command...: a failure on purpose: that exit code and a line with these words, no hang
+  wanted=$1 words=$2; shift 2
+  timeout -k 5 60 "$@" >"$temp/out" 2>&1 </dev/null
+  status=$?
+  [ $status = "$wanted" ] && grep -q -e "$words" "$temp/out"
+}
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+# shellcheck disable=SC2086
+sanitizer_begin() {
+  half=$((jobs > 3 ? (jobs - 2) / 2 : 1))
+  for tool in memcheck racecheck; do
+    begin "$tool-resnet50" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$hone" run zoo:resnet50 --device cuda --precision fp16
+    begin "$tool-attention" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_attention"
+    begin "$tool-mobilenetv2" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_networks" mobilenetv2 0.35 48 fp16
+    spread $half "$tool-tactics" 240 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_tactics" $cases --device cuda --once --tactic '-cu*'
+  done
+}
+sanitizer_finish() { for tool in memcheck racecheck; do for what in tactics attention mobilenetv2 resnet50; do finish $tool-$what; done; done; }
+
+# What computes runs beside each other; what measures, or counts on being alone, behind it.
+say "tactics, odd sizes, node tests of ONNX, networks on GPU and CPU"
+for part in tactics shapes nodes zoo models; do wants $part && ${part}_begin; done
+for part in tactics shapes nodes zoo models; do wants $part && ${part}_finish; done
 if wants profile; then
   say "profile: closure"
   for model in resnet50 mobilenetv2; do
@@ -96,28 +176,17 @@ if wants profile; then
     done
   done
 fi
-fails() { # one failure on purpose: an exit code of ours and one line, no hang
-  timeout -k 5 60 "$@" >"$temp/out" 2>&1 </dev/null
-  status=$?
-  [ $status -ge 1 ] && [ $status -le 8 ] && grep -q . "$temp/out"
-}
 if wants faults; then
   say "failures on purpose"
-  fails "$hone" run zoo:resnet50 --batch 200000 --device cuda
-  count $? "more than the device's memory" "$(head -1 "$temp/out" | cut -c1-100)"
-  fails "$hone" run zoo:many_inputs --device cuda:77
+  fails 3 'elements' "$hone" run zoo:resnet50 --batch 65536 --device cuda
+  count $? "more elements than kernels count" "$(head -1 "$temp/out" | cut -c1-100)"
+  fails 4 'no device cuda:77' "$hone" run zoo:many_inputs --device cuda:77
   count $? "a GPU that is not there" "$(head -1 "$temp/out" | cut -c1-100)"
 fi
-sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 if wants sanitizer; then
   say "compute-sanitizer"
-  if [ -n "$sanitizer" ]; then
-    for tool in memcheck racecheck; do
-      try 100 "$tool mobilenetv2" "$sanitizer" --tool $tool --error-exitcode 9 "$hone" run zoo:mobilenetv2 --device cuda
-      try 120 "$tool resnet50 fp16" "$sanitizer" --tool $tool --error-exitcode 9 "$hone" run zoo:resnet50 --device cuda --precision fp16
-    done
-  else echo "left out: compute-sanitizer is not installed"; fi
+  if [ -n "$sanitizer" ]; then sanitizer_begin; sanitizer_finish; else echo "left out: compute-sanitizer is not installed"; fi
 fi
-[ $left_out = 0 ] || printf '\n%d left out: no time\n' $left_out
+wait
 printf '\n%d passed, %d failed in %d s\n' $passed $failed $(($(date +%s) - start))
 [ $failed = 0 ]

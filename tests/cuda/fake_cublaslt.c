@@ -137,7 +137,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
                            (layout *)(void *)c, (layout *)(void *)d);
   *n = 0;
   if (!h || s != CUBLAS_STATUS_SUCCESS) return s;
-  for (int i = 0; i < 2 && i < wanted; i++) {
+  for (int i = 0; i < 4 && i < wanted; i++) { /* as many as tactics ask for */
     memset(&found[i], 0, sizeof found[i]);
     found[i].algo.data[0] = (uint64_t)i;
     found[i].workspaceSize = i ? 1000 : 0;

@@ -85,9 +85,18 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_ctest(check_texts_${target} check_texts ${folder} ${target} --most 8)
     set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch})
   endforeach()
-  hone_portable(test_driver)
+  hone_portable(test_driver check_attention check_networks)
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
-  hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda)
+  hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --tactic -cu*,-conv*,-gemm*,-matmul*)
+  # A part of the odd sizes; all of them run in test-gpu.
+  hone_emulated(check_kernels_cuda check_kernels --device cuda --tactic -cu*,-conv*,-gemm*,-matmul* --shard 0/8)
+  hone_emulated(check_kernels_cuda_products check_kernels --device cuda --shard 5/64
+    --tactic conv_mma_64x64,conv_simt_64x64,conv_image,conv_direct,conv_transpose,gemm_mma_64x64,matmul_mma_64x64)
+  # What no case reaches has never been run by a test: asked on a GPU that could run everything.
+  if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
+    hone_emulated(tactics_reached check_tactics tests/tactics/cases.txt tests/cuda/cases.txt --device cuda --coverage)
+    set_property(TEST tactics_reached APPEND PROPERTY ENVIRONMENT HONE_FAKE_ARCH=90)
+  endif()
 
   # Cases, ONNX's own tests and whole networks on the emulated GPU.
   set(check check_tactics tests/tactics/cases.txt --device cuda --tactic) # in parts, as hundreds of texts are compiled

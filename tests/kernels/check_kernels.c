@@ -1,10 +1,14 @@
 /* check_kernels: walks kernels.def and proves every kernel through its family's adapter.
  *
  * usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]
+ *        check_kernels --device cuda [--tactic NAME] [--shard I/N] [--once | --coverage] [--filter TEXT] [-v]
+ * On a device the tactics are the kernels: with --device, odd sizes (tests/cuda/shapes.txt) go through all of
+ * them, by what check_tactics does with its cases.
  * --expect-failure ends at the first failing kernel with exit 0, and with 1 when there is none: for seeded
  * faults. Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels
  * passed; 1: a kernel failed or has no test; 2: wrong usage. */
 #include "check_internal.h"
+#include "tactics/tactic_case.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +52,23 @@ static uint64_t seed_of(const char *name) {
   return h | 1;
 }
 
+extern const char ck_device_shapes[]; /* the text of tests/cuda/shapes.txt */
+
+static int check_device(int argc, char **argv) {
+  device_check o = {.filter = "", .shards = 1};
+  int words = 1;
+  for (int i = 1; i < argc && words > 0; i += words) words = read_device_option(&o, argv + i, argc - i);
+  if (words <= 0) {
+    fprintf(stderr, "usage: check_kernels " DEVICE_USAGE " [--filter TEXT] [-v]\n");
+    return 2;
+  }
+  case_file shapes = {.file = fmemopen((char *)(uintptr_t)ck_device_shapes, strlen(ck_device_shapes), "r")};
+  return shapes.file ? check_on_device(&o, &shapes, 1) : 6;
+}
+
 int main(int argc, char **argv) {
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], "--device")) return check_device(argc, argv);
   const char *filter = "";
   bool bench = false, list = false, markdown = false;
   for (int i = 1; i < argc; i++) {
@@ -64,7 +84,8 @@ int main(int argc, char **argv) {
       filter = argv[++i];
     else {
       fprintf(stderr,
-              "usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]\n");
+              "usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]\n"
+              "       check_kernels " DEVICE_USAGE " [--filter TEXT] [-v]\n");
       return 2;
     }
   }

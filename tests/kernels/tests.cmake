@@ -1,7 +1,16 @@
 # check_kernels: the harness, the measured roofs, and one adapter for every family in families.def.
 hone_def_names(families tests/kernels/families.def FAMILY)
 list(TRANSFORM families REPLACE "(.+)" "family_\\1.c" OUTPUT_VARIABLE adapters)
-hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c gemm_matmul.c ${adapters})
+# Odd sizes for an accelerator's tactics are part of the program, which runs alone on other machines.
+set(shapes tests/cuda/shapes.txt)
+set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${shapes})
+file(READ ${CMAKE_SOURCE_DIR}/${shapes} text)
+string(REPLACE "\n" "\\n\"\n\"" text "${text}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/device_shapes.c CONTENT "extern const char ck_device_shapes[];\nconst char ck_device_shapes[] =\n\"@text@\";\n" @ONLY)
+hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c gemm_matmul.c ../tactics/on_device.c ../tactics/tactic_case.c
+  ../tactics/with_epilogue.c ${adapters})
+target_sources(check_kernels PRIVATE ${CMAKE_BINARY_DIR}/generated/device_shapes.c)
+hone_portable(check_kernels)
 target_include_directories(check_kernels PRIVATE ${HONE_TEST_FOLDER})
 hone_ctest(check_kernels check_kernels)
 

@@ -1,15 +1,20 @@
 /* check_tactics: every case of cases.txt through every CPU tactic of its operator, in several layouts and
  * instruction tiers, against the operator's scalar reference.
  *
- * usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] [--expect-failure] [-v]
- * With --device through that device's tactics, in every storage type (on_device.c); with --tactic (a name, or
- * a beginning and a star) convolutions and products with epilogues, too (with_epilogue.c). A case is one
- * line:   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts] attribute   7 int | 0.5f
- * float | 1,2 or 1, ints | else a string input       f32[2,3] random, i64[4]%9 random below 9, - left out;
- * with = in front it is a constant: =f32[8] random, =p32[8] random positive, =i64{1,-2} these values,
- * =f32<0.5> a scalar layouts     that some tactic must accept: r row-major, c channels-last, p channels-last
- * with a wider pitch, m row-major in, channels-last out, n the reverse A layout that is accepted without
- * being required is checked all the same. Buffers have canaries on both sides, gaps of wide pitches too.
+ * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --coverage]]
+ *                      [--filter TEXT] [--expect-failure] [-v]
+ * With --device through that device's tactics, in every storage type (on_device.c); convolutions and products
+ * with epilogues, too (with_epilogue.c): with --tactic (a name, or a beginning and a star) with all of them.
+ * --coverage runs nothing and names the tactics that no case reaches. A case is one line:
+ *   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
+ *   attribute   7 int | 0.5f float | 1,2 or 1, ints | else a string
+ *   input       f32[2,3] random, i64[4]%9 random below 9, - left out; with = in front it is a constant:
+ *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
+ *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
+ *               pitch, m row-major in, channels-last out, n the reverse
+ * or several, for every choice of sizes: for M=1,65 K=64 : Gemm : f32[M,K] =f32[K,8]
+ * A layout that is accepted without being required is checked all the same. Buffers have canaries on both
+ * sides, gaps of wide pitches too.
  * Movement operators must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that
  * round operands to bf16), which only has to tell wrong elements from right ones: the rounding bounds are
  * proven by check_kernels. */
@@ -218,46 +223,41 @@ static int check_case(one_case *c) {
 }
 
 int main(int argc, char **argv) {
-  const char *path = NULL, *filter = "", *device = NULL, *tactic = NULL;
-  bool expect_failure = false;
-  for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--filter") && i + 1 < argc)
-      filter = argv[++i];
-    else if (!strcmp(argv[i], "--device") && i + 1 < argc)
-      device = argv[++i];
-    else if (!strcmp(argv[i], "--tactic") && i + 1 < argc)
-      tactic = argv[++i];
+  device_check o = {.filter = "", .shards = 1};
+  case_file files[8] = {{0}};
+  size_t n_files = 0;
+  bool expect_failure = false, usage = false;
+  for (int i = 1; i < argc && !usage; i++) {
+    const int words = read_device_option(&o, argv + i, argc - i);
+    if (words)
+      usage = words < 0, i += words - 1;
     else if (!strcmp(argv[i], "--expect-failure"))
       expect_failure = true;
-    else if (!strcmp(argv[i], "-v"))
-      verbose = true;
     else
-      path = argv[i];
+      usage = n_files == 8 || !(files[n_files++].file = fopen(argv[i], "r"));
   }
-  FILE *file = path ? fopen(path, "r") : NULL;
-  if (!file) {
-    fprintf(stderr, "usage: check_tactics CASES [--device cuda [--tactic NAME]] [--filter TEXT] "
-                    "[--expect-failure] [-v]\n");
+  if (usage || !n_files) {
+    fprintf(stderr,
+            "usage: check_tactics CASES... [" DEVICE_USAGE "] [--filter TEXT] [--expect-failure] [-v]\n");
     return 2;
   }
-  if (device) return check_on_device(device, file, filter, tactic, verbose) != expect_failure;
+  if (o.device) return check_on_device(&o, files, n_files) != expect_failure;
+  verbose = o.verbose;
   if (hn_pool_create(THREADS, &pool, NULL)) return 6;
   char line[1024];
   int cases = 0, runs = 0;
-  while (fgets(line, sizeof line, file)) {
-    line[strcspn(line, "\n")] = 0;
-    if (!*line || *line == '#' || !strstr(line, filter)) continue;
-    static one_case c;
-    hn_arena keep = {0};
-    hn_rng rng = {.state = 7};
-    read_case(&c, line, &rng);
-    compute_reference(&c, &keep);
-    runs += check_case(&c);
-    cases++;
-    free_case(&c);
-    hn_arena_free(&keep);
-  }
-  fclose(file);
+  for (size_t i = 0; i < n_files; fclose(files[i++].file))
+    while (next_case(&files[i], o.filter, line)) {
+      static one_case c;
+      hn_arena keep = {0};
+      hn_rng rng = {.state = 7};
+      read_case(&c, line, &rng);
+      compute_reference(&c, &keep);
+      runs += check_case(&c);
+      cases++;
+      free_case(&c);
+      hn_arena_free(&keep);
+    }
   hn_pool_destroy(pool);
   printf("%d cases, %d runs of tactics, %d failures\n", cases, runs, failures);
   return expect_failure ? failures == 0 : failures > 0;

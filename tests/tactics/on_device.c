@@ -21,9 +21,10 @@ typedef struct device_run {
   const hn_backend *backend;
   hn_device *device;
   hn_queue *queue;
-  const char *filter, *tactic;
-  bool verbose;
+  const device_check *o;
   int cases, runs, failures, taken;
+  uint32_t units;
+  unsigned char *reached; /* by tactic: bits of the storage types in which a case was taken */
   hone_dtype storage;
   with_epilogue epilogue;
 } device_run;
@@ -266,9 +267,9 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
 }
 
 /* As HONE_TACTICS: names or beginnings with a star, a minus leaves out; the last that fits decides. */
-static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
-  bool wanted = !r->tactic || *r->tactic == '-';
-  for (const char *p = r->tactic; p && *p; p += strcspn(p, ","), p += *p == ',') {
+static bool is_wanted(const device_check *o, const hone_tactic_desc *t) {
+  bool wanted = !o->tactic || *o->tactic == '-';
+  for (const char *p = o->tactic; p && *p; p += strcspn(p, ","), p += *p == ',') {
     const bool without = *p == '-';
     const char *name = p + without;
     const size_t n = strcspn(name, "*,");
@@ -277,12 +278,34 @@ static bool is_wanted(const device_run *r, const hone_tactic_desc *t) {
   return wanted;
 }
 
+static unsigned char storage_bit(const device_run *r) {
+  return r->storage == HONE_DTYPE_F32 ? 1 : r->storage == HONE_DTYPE_F16 ? 2 : 4;
+}
+
+/* Whether tactic k is to see this case, and runs it; what reached it is noted. */
+static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
+                       char layout, hone_reason *why) {
+  static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
+  const hone_machine *m = r->backend->machine(r->device);
+  const bool first = !(r->reached[k] & storage_bit(r));
+  if (r->o->once && (!first || k % r->o->shards != r->o->shard)) return false;
+  if (r->o->coverage && r->reached[k]) return false;
+  for (int i = 0; i < 2; i++) {
+    step->math = maths[i];
+    /* f32 as f32, and where that is refused with operands rounded to tf32. */
+    if (!t->accepts(step, m, why)) continue;
+    r->reached[k] |= storage_bit(r);
+    if (!r->o->coverage) run_tactic(r, c, t, step, layout);
+    return true;
+  }
+  return false;
+}
+
 /* How activations are stored, and what outputs are: of the same type, or f32 because the caller reads them.
  */
 static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
   hone_reason why = {"no tactic has this operator"};
-  const hone_machine *m = r->backend->machine(r->device);
   const hn_layout_rule *rule = hn_layout_rule_of(anchor_of(c));
   int accepted = 0;
   for (uint32_t i = 0; i < c->n_in; i++) {
@@ -313,21 +336,12 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   memcpy(step.epilogue, r->epilogue.list, sizeof step.epilogue);
   size_t n;
   const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
-  const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
-  for (size_t k = 0; k < n; k++) {
-    if (strcmp(tactics[k]->anchor, step.anchor) || !is_wanted(r, tactics[k])) continue;
-    for (int i = 0; i < 2; i++) {
-      step.math = maths[i];
-      /* f32 as f32, and where that is refused with operands rounded to tf32. */
-      if (!tactics[k]->accepts(&step, m, &why)) continue;
-      accepted++;
-      run_tactic(r, c, tactics[k], &step, layout);
-      break;
-    }
-  }
+  for (size_t k = 0; k < n; k++)
+    if (!strcmp(tactics[k]->anchor, step.anchor) && is_wanted(r->o, tactics[k]))
+      accepted += try_tactic(r, c, k, tactics[k], &step, layout, &why);
   r->runs += accepted;
   r->taken += accepted > 0;
-  if (r->verbose)
+  if (r->o->verbose)
     printf("%s  %s%s %c: %d runs%s%s\n", c->line, hone_dtype_name(r->storage), widen ? " to f32" : "", layout,
            accepted, accepted ? "" : ", ", accepted ? "" : why.text);
 }
@@ -338,12 +352,77 @@ static bool has_floats(const one_case *c) {
   return false;
 }
 
-int check_on_device(const char *name, FILE *file, const char *filter, const char *tactic, bool verbose) {
+/* A case in one storage type, with one epilogue, in all layouts. */
+static void check_unit(device_run *r, const char *line, hone_dtype storage, int epilogue) {
+  static one_case c;
+  hn_arena keep = {0};
+  hn_rng rng = {.state = 7};
+  read_case(&c, line, &rng);
+  r->storage = storage;
+  if (storage == HONE_DTYPE_F32 || has_floats(&c)) {
+    round_inputs(&c, storage);
+    compute_reference(&c, &keep);
+    if (append_epilogue(&c, epilogue, &r->epilogue)) {
+      apply_epilogue(&c, &r->epilogue);
+      for (const char *l = "rcmn"; *l; l++)
+        for (int widen = 0; widen < (storage == HONE_DTYPE_F32 ? 1 : 2); widen++)
+          check_layout(r, &c, *l, widen);
+    }
+  }
+  free_case(&c);
+  hn_arena_free(&keep);
+}
+
+/* Neighbours in a file take about as long: they go to different processes. */
+static bool is_mine(device_run *r) {
+  const uint32_t unit = r->units++;
+  return r->o->once || (unit * 2654435761u >> 8) % r->o->shards == r->o->shard;
+}
+
+static void check_line(device_run *r, const char *line) {
   static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F16, HONE_DTYPE_BF16};
-  device_run r = {.filter = filter, .tactic = tactic, .verbose = verbose};
+  const bool product =
+      !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
+  const int before = r->taken, others = EPILOGUES - 1;
+  for (int e = 0; e < (product ? EPILOGUES : 1); e++) {
+    /* All tactics with all epilogues take long: each case has a plain one and another in turn, all of them
+     * where tactics are named. */
+    if (e && !r->o->once && !r->o->coverage && !r->o->tactic && e != 1 + r->cases % others) continue;
+    for (int k = 0; k < 3; k++)
+      if (is_mine(r)) check_unit(r, line, types[k], e);
+  }
+  r->cases++;
+  if (r->taken == before && r->o->verbose) printf("%s: no tactic here\n", line);
+}
+
+/* Steps of these anchors are no single ONNX node: check_networks and check_attention run them. */
+static bool has_other_program(const char *anchor) {
+  return !strcmp(anchor, "Pointwise") || !strcmp(anchor, "FusedAttention");
+}
+
+/* Tactics that no case reached; that counts as a failure on a machine that has all of them. */
+static int report_coverage(const device_run *r) {
+  const hone_machine *m = r->backend->machine(r->device);
+  const bool whole = m->arch == 90 && (m->libraries & HONE_LIB_CUDNN) && (m->libraries & HONE_LIB_CUBLASLT);
+  size_t n;
+  int missing = 0;
+  const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
+  for (size_t k = 0; k < n; k++) {
+    if (r->reached[k] || !is_wanted(r->o, tactics[k]) || has_other_program(tactics[k]->anchor)) continue;
+    missing++;
+    printf("%s%s: no case reaches it\n", whole ? "FAIL " : "", tactics[k]->name);
+  }
+  printf("%d cases, %zu tactics, %d reached by none%s\n", r->cases, n, missing,
+         whole ? "" : " (a machine of arch 90 with cuDNN and cuBLASLt has to reach all)");
+  return whole && missing;
+}
+
+int check_on_device(const device_check *o, case_file *files, size_t n_files) {
+  device_run r = {.o = o};
   uint32_t index = 0;
+  size_t n;
   hone_error error = {0};
-  hone_status s = hn_backend_find(name, &r.backend, &index, &error);
+  hone_status s = hn_backend_find(o->device, &r.backend, &index, &error);
   if (!s) s = r.backend->open(index, 1, NULL, &r.device, &error);
   if (s == HONE_ERROR_MISSING) {
     printf("SKIP: %s\n", error.what);
@@ -351,46 +430,39 @@ int check_on_device(const char *name, FILE *file, const char *filter, const char
   }
   if (!s) s = r.backend->queue_open(r.device, &r.queue, &error);
   if (s) {
-    printf("FAIL %s: %s\n", name, error.what);
+    printf("FAIL %s: %s\n", o->device, error.what);
     return 1;
   }
+  r.backend->tactics(&n);
+  r.reached = hn_calloc(n, 1);
+  if (!r.reached) die("no memory", o->device);
   char line[1024];
-  int untaken = 0;
-  while (fgets(line, sizeof line, file)) {
-    line[strcspn(line, "\n")] = 0;
-    if (!*line || *line == '#' || !strstr(line, filter)) continue;
-    const int before = r.taken;
-    /* All tactics with all epilogues take minutes where the GPU is emulated: only when some are named. */
-    const bool product =
-        tactic && (!strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7));
-    for (int i = 0; i < (product ? 3 * EPILOGUES : 3); i++) {
-      static one_case c;
-      const int k = i % 3;
-      hn_arena keep = {0};
-      hn_rng rng = {.state = 7};
-      read_case(&c, line, &rng);
-      r.storage = types[k];
-      if (!k || has_floats(&c)) {
-        round_inputs(&c, r.storage);
-        compute_reference(&c, &keep);
-        if (append_epilogue(&c, i / 3, &r.epilogue)) {
-          apply_epilogue(&c, &r.epilogue);
-          for (const char *l = "rcmn"; *l; l++)
-            for (int widen = 0; widen < (k ? 2 : 1); widen++) check_layout(&r, &c, *l, widen);
-        }
-      }
-      free_case(&c);
-      hn_arena_free(&keep);
-    }
-    r.cases++;
-    if (r.taken == before) {
-      untaken++;
-      if (verbose) printf("%s: no tactic\n", line);
-    }
-  }
+  for (size_t i = 0; i < n_files; fclose(files[i++].file))
+    while (next_case(&files[i], o->filter, line)) check_line(&r, line);
+  int failed = r.failures > 0;
+  if (o->coverage)
+    failed = report_coverage(&r);
+  else
+    printf("%d cases, %d runs of tactics on %s, %d failures\n", r.cases, r.runs, o->device, r.failures);
+  hn_free(r.reached);
   r.backend->queue_close(r.device, r.queue);
   r.backend->close(r.device);
-  printf("%d cases, %d of them without a tactic, %d runs of tactics on %s, %d failures\n", r.cases, untaken,
-         r.runs, name, r.failures);
-  return r.failures > 0;
+  return failed;
+}
+
+int read_device_option(device_check *o, char **argv, int left) {
+  const struct {
+    const char *name;
+    const char **text;
+    bool *flag;
+  } options[] = {{"--device", &o->device, NULL},     {"--tactic", &o->tactic, NULL},
+                 {"--filter", &o->filter, NULL},     {"--once", NULL, &o->once},
+                 {"--coverage", NULL, &o->coverage}, {"-v", NULL, &o->verbose}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    if (strcmp(*argv, options[i].name)) continue;
+    if (options[i].flag) return *options[i].flag = true, 1;
+    return left > 1 ? (*options[i].text = argv[1], 2) : -1;
+  }
+  if (strcmp(*argv, "--shard")) return 0;
+  return left > 1 && sscanf(argv[1], "%u/%u", &o->shard, &o->shards) == 2 && o->shard < o->shards ? 2 : -1;
 }

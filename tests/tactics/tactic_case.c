@@ -13,6 +13,62 @@ void die(const char *what, const char *line) {
   exit(1);
 }
 
+/* ---------------------------------------------------------------- lines */
+
+static void start_sweep(case_file *f, const char *line) {
+  char text[1024], *save = NULL;
+  const char *end = strstr(line, " : ");
+  if (!end) die("a sweep without a case", line);
+  snprintf(text, sizeof text, "%.*s", (int)(end - line), line);
+  snprintf(f->sweep, sizeof f->sweep, "%s", end + 3);
+  f->n = 0;
+  strtok_r(text, " ", &save); /* "for" */
+  for (char *w; (w = strtok_r(NULL, " ", &save));) {
+    if (!isupper((unsigned char)*w) || w[1] != '=' || f->n >= 6) die("bad sizes", line);
+    f->axis[f->n].name = *w, f->axis[f->n].count = f->axis[f->n].at = 0;
+    for (char *p = w + 1; *p && f->axis[f->n].count < 16;)
+      f->axis[f->n].size[f->axis[f->n].count++] = strtol(p + 1, &p, 10);
+    f->n++;
+  }
+}
+
+/* The sweep's line for the present choice; then the next choice. */
+static void step_sweep(case_file *f, char line[1024]) {
+  size_t n = 0;
+  int depth = 0;
+  for (const char *p = f->sweep; *p && n + 24 < 1024; p++) {
+    depth += (*p == '[') - (*p == ']');
+    const bool size = depth || (p > f->sweep && p[-1] == '=' && p[1] == ' ');
+    int k = 0;
+    while (size && k < f->n && f->axis[k].name != *p) k++;
+    if (size && k < f->n)
+      n += (size_t)snprintf(line + n, 24, "%ld", f->axis[k].size[f->axis[k].at]);
+    else
+      line[n++] = *p;
+  }
+  line[n] = 0;
+  int k = f->n - 1;
+  while (k >= 0 && ++f->axis[k].at == f->axis[k].count) f->axis[k--].at = 0;
+  if (k < 0) *f->sweep = 0;
+}
+
+bool next_case(case_file *f, const char *filter, char line[1024]) {
+  for (;;) {
+    if (*f->sweep) {
+      step_sweep(f, line);
+    } else {
+      if (!fgets(line, 1024, f->file)) return false;
+      line[strcspn(line, "\n")] = 0;
+      if (!*line || *line == '#') continue;
+      if (!strncmp(line, "for ", 4)) {
+        start_sweep(f, line);
+        continue;
+      }
+    }
+    if (strstr(line, filter)) return true;
+  }
+}
+
 /* ---------------------------------------------------------------- reading a case */
 
 static void fill_random(hone_tensor *t, int64_t below, bool positive, hn_rng *rng) {

@@ -21,6 +21,22 @@ typedef struct one_case {
 } one_case;
 
 void die(const char *what, const char *line) __attribute__((noreturn));
+
+/* The lines of a file of cases. A sweep, "for M=1,65 K=64 : Gemm : f32[M,K] =f32[K,8]", is one line for
+ * each choice of its sizes: single capital letters within brackets, or alone behind an attribute's =. */
+typedef struct case_file {
+  FILE *file;
+  char sweep[1024]; /* what follows the sizes; "" between sweeps */
+  int n;
+  struct {
+    char name;
+    int count, at;
+    long size[16];
+  } axis[6];
+} case_file;
+
+/* The next line that contains `filter` and is no comment; false at the end. */
+bool next_case(case_file *f, const char *filter, char line[1024]);
 /* Inputs come from the generator, so that a line is always the same case. */
 void read_case(one_case *c, const char *line, hn_rng *rng);
 void compute_reference(one_case *c, hn_arena *keep);
@@ -34,8 +50,20 @@ void set_layout(hone_tensor_desc *d, char layout, bool output);
 int64_t offset_of(const hone_tensor_desc *d, int64_t i);
 void copy_in(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data);
 
-/* Every case through every tactic of the device's backend; tactic: which, as HONE_TACTICS
- * says it. 0: all agreed; 1: some did not; prints SKIP and returns 0 where there is no such device. */
-int check_on_device(const char *device, FILE *cases, const char *filter, const char *tactic, bool verbose);
+typedef struct device_check {
+  const char *device, *filter;
+  const char *tactic; /* which, as HONE_TACTICS says it; NULL: all */
+  bool verbose;
+  bool coverage;          /* run nothing: which tactics does no case reach? */
+  bool once;              /* every tactic on the first case that it takes in a storage type */
+  uint32_t shard, shards; /* this process's share, of `shards`; 0 and 1: all */
+} device_check;
+
+/* Every case through every tactic of the device's backend. 0: all agreed; 1: some did not, or with `coverage`
+ * some are reached by no case; prints SKIP and returns 0 where there is no such device. */
+int check_on_device(const device_check *o, case_file *cases, size_t n_files);
+/* An option of the above at argv[i]; how many words it takes, 0: it is none, -1: its value is wrong. */
+int read_device_option(device_check *o, char **argv, int left);
+#define DEVICE_USAGE "--device cuda [--tactic NAME] [--shard I/N] [--once | --coverage]"
 
 #endif
