@@ -1,14 +1,19 @@
 #!/bin/sh
-# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/perf.md: networks, the demos, and PyTorch beside them.
+# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/perf.md: networks (with all tactics, and with hone's
+# own kernels alone), the demos, and PyTorch beside them.
 # usage: tools/bench_gpu.sh [FOLDER]   FOLDER: a build folder or a portable folder; the script's own where it lies beside `hone`.
-# ANCHORS=FOLDER: folder of gpu_bench.py and gpu_cudnn_fused.py, run in the same call where python3 has torch; PARTS="networks demos peers"
-# and ROWS="resnet50:fp16:1 ..." narrow a look. Prints one SKIP line without a GPU; ends with "N passed, N failed".
+# Where python3 has torch: bench/peers/torch_gpu.py (torch.compile) on TORCH="bert_base:1 ...", and with ANCHORS=FOLDER, a folder of
+# gpu_bench.py and gpu_cudnn_fused.py, these too. PARTS="networks own demos peers", ROWS="resnet50:fp16:1 ..." and OWN="..." narrow a look. Prints one SKIP line without a GPU; ends with "N passed, N failed".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -gt 0 ]; then bin=$(cd "$1" && pwd); elif [ -x "$here/hone" ]; then bin=$here; else bin=$here/../build; fi
 hone=$bin/hone
-parts=${PARTS:-networks demos peers}
-rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1}
+root=$here
+[ -f "$root/bench/peers/torch_gpu.py" ] || root=$(cd "$here/.." && pwd)
+parts=${PARTS:-networks own demos peers}
+rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1 mobilenetv2:f32:256}
+own=${OWN:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32}
+torch=${TORCH:-bert_base:1 bert_base:32 resnet50:1 resnet50:32 mobilenetv2:256}
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 start=$(date +%s)
@@ -25,9 +30,9 @@ value() { # file, key: the first number of that name in hone's JSON
 if [ $? = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
 echo "Measured on $(date -u +%Y-%m-%d), hone $("$hone" version | head -1)"
 "$hone" device --device cuda 2>&1
-if wants networks; then
+networks() { # rows...: a table
   printf '\n| network | precision | batch | device ms | end to end ms | h2d ms | d2h ms | img/s |\n|---|---|---|---|---|---|---|---|\n'
-  for row in $rows; do
+  for row in "$@"; do
     model=${row%%:*} rest=${row#*:}
     precision=${rest%%:*} batch=${rest#*:}
     seconds=$(left)
@@ -39,6 +44,15 @@ if wants networks; then
     printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$model" "$precision" "$batch" "$(value "$temp/bench" device_ms)" "$(value "$temp/bench" median)" \
       "$(value "$temp/bench" h2d_ms)" "$(value "$temp/bench" d2h_ms)" "$(value "$temp/bench" device_fps)"
   done
+}
+# shellcheck disable=SC2086 # rows are words
+if wants networks; then networks $rows; fi
+# shellcheck disable=SC2086
+if wants own; then
+  printf "\nhone's own kernels alone (HONE_TACTICS=-cudnn*,-cublaslt*):\n"
+  export HONE_TACTICS='-cudnn*,-cublaslt*'
+  networks $own
+  unset HONE_TACTICS
 fi
 if wants demos; then
   for demo in resnet50-res3 mobilenetv2 merged-copies; do
@@ -49,16 +63,21 @@ if wants demos; then
     count $?
   done
 fi
-if wants peers && [ -d "${ANCHORS:-}" ]; then
+if wants peers; then
   if python3 -c 'import torch' 2>/dev/null; then
-    printf '\nPyTorch and cuDNN in the same call:\n\n```\n'
-    for script in "gpu_cudnn_fused.py" "gpu_bench.py ceil res3 lat"; do
-      seconds=$(left)
-      [ "$seconds" -lt 10 ] && { echo "no time for $script"; continue; }
-      # shellcheck disable=SC2086 # the sections are words
-      (cd "$ANCHORS" && PYTHONUNBUFFERED=1 timeout -k 5 "$seconds" python3 $script 2>&1 | grep -v Warning)
-    done
-    printf '```\n'
+    seconds=$(left)
+    # shellcheck disable=SC2086
+    timeout -k 5 "$([ "$seconds" -lt 10 ] && echo 10 || echo "$seconds")" python3 "$root/bench/peers/torch_gpu.py" $torch 2>"$temp/err" || { count 1; tail -3 "$temp/err"; }
+    if [ -d "${ANCHORS:-}" ]; then
+      printf '\nPyTorch and cuDNN in the same call:\n\n```\n'
+      for script in "gpu_cudnn_fused.py" "gpu_bench.py ceil res3 lat"; do
+        seconds=$(left)
+        [ "$seconds" -lt 10 ] && { echo "no time for $script"; continue; }
+        # shellcheck disable=SC2086 # the sections are words
+        (cd "$ANCHORS" && PYTHONUNBUFFERED=1 timeout -k 5 "$seconds" python3 $script 2>&1 | grep -v Warning)
+      done
+      printf '```\n'
+    fi
   else echo "peers left out: python3 has no torch"; fi
 fi
 printf '\n%d passed, %d failed in %d s\n' $passed $failed $(($(date +%s) - start))
