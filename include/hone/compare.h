@@ -81,7 +81,7 @@ typedef struct hone_comparison {
 
 typedef struct hone_compare_options {
   double alpha;          /* share of false rows that is accepted (false discovery rate); 0: 0.01 */
-  double min_effect_pct; /* smaller differences are "same"; 0: 3 */
+  double min_effect_pct; /* smaller differences are "same"; 0: 5 */
 } hone_compare_options;
 
 /* options may be NULL. HONE_ERROR_USAGE for an option out of range, HONE_ERROR_MEMORY. The caller owns

@@ -327,6 +327,27 @@ static void test_profile_json(void **state) {
   assert_true(exists("t.json") && exists("l.csv") && exists("p.html"));
 }
 
+static void test_compare(void **state) {
+  (void)state;
+  process p = RUN("profile", tiny, "-n", "6", "--level", "0", "-o", "p0.json");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = RUN("profile", tiny, "-n", "6", "-o", "p2.json");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = RUN("compare", "p0.json", "p2.json", "--json", "-o", "c.html");
+  assert_int_equal(p.code, 0);
+  assert_true(exists("c.html"));
+  json_t *doc = process_json(&p);
+  const json_t *c = json_object_get(doc, "comparison"), *rows = json_object_get(c, "rows");
+  assert_true(json_array_size(rows) > 5);
+  assert_true(json_integer_value(json_object_get(json_object_get(c, "counts"), "fused")) > 3);
+  json_decref(doc);
+  process_free(&p);
+  expect_error(RUN("compare", "p0.json", "missing.json"), 4, "missing.json");
+  expect_error(RUN("compare", "p0.json"), 2, "compare");
+}
+
 static void test_loop(void **state) {
   (void)state;
   process p = RUN(tiny, "--inputs", "2");
@@ -538,6 +559,7 @@ int main(void) {
       cmocka_unit_test(test_verify_different),
       cmocka_unit_test(test_optimize),
       cmocka_unit_test(test_profile_json),
+      cmocka_unit_test(test_compare),
       cmocka_unit_test(test_loop),
       cmocka_unit_test(test_run_files),
       cmocka_unit_test(test_symbols),

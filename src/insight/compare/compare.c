@@ -337,7 +337,7 @@ static bool warn_all(joiner *j, hone_comparison *c) {
 static hone_status check(joiner *j, const hone_compare_options *o, hone_error *error) {
   j->o = o ? *o : (hone_compare_options){0};
   if (j->o.alpha == 0) j->o.alpha = 0.01;
-  if (j->o.min_effect_pct == 0) j->o.min_effect_pct = 3;
+  if (j->o.min_effect_pct == 0) j->o.min_effect_pct = 5;
   if (!(j->o.alpha > 0 && j->o.alpha < 1) || !(j->o.min_effect_pct > 0 && j->o.min_effect_pct < 1e6))
     return hn_fail(error, HONE_ERROR_USAGE,
                    "a comparison needs 0 < alpha < 1 and a smallest effect above 0 %%");

@@ -131,7 +131,7 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   if (n < c->row_count)
-    hn_paint(o, look, HN_DIM, "  the %zu largest differences; %zu more (--rows 0 prints all)\n", n,
+    hn_paint(o, look, HN_DIM, "  the %zu largest differences; %zu more (--rows N prints more)\n", n,
              c->row_count - n);
   hn_paragraph(o, look, 2, HN_DIM,
                "p: how often chance alone would differ as much, from the iterations of these two profiles. "

@@ -1,0 +1,57 @@
+/* hone compare: what changed between two profiles, whatever tools recorded them. */
+#include "cli/cli.h"
+
+enum { ROWS = 30 };
+
+static int run(const cli_args *args) {
+  cli_profile p[2] = {{0}};
+  hone_comparison *comparison = NULL;
+  hone_error error = {0};
+  hone_status status = cli_import(args, args->rest.item, 1, &p[0], &error);
+  if (status == HONE_OK) status = cli_import(args, args->rest.item + 1, 1, &p[1], &error);
+  if (status == HONE_OK)
+    status = hone_compare(p[0].profile, p[1].profile, &(hone_compare_options){.min_effect_pct = args->effect},
+                          &comparison, &error);
+  hone_report_input in = {.baseline = p[0].profile,
+                          .optimized = p[1].profile,
+                          .comparison = comparison,
+                          .width = cli_columns(),
+                          .colors = cli_colors(stdout),
+                          .unicode = cli_unicode(),
+                          .max_layers = args->rows ? (size_t)args->rows : ROWS,
+                          .sections = HONE_SECTION_COMPARISON};
+  if (status == HONE_OK && args->output)
+    status = cli_file_report(args->output, &in, HONE_REPORT_HTML, &error);
+  int code = 0;
+  if (status != HONE_OK)
+    code = cli_report(&error);
+  else if (args->json || !args->output)
+    code = cli_print_report(&in, args->json ? HONE_REPORT_COMPARISON_JSON : HONE_REPORT_TEXT);
+  hone_comparison_destroy(comparison);
+  cli_profile_free(&p[0]);
+  cli_profile_free(&p[1]);
+  return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPT_IMPORT,
+    {0, "effect", CLI_NUMBER, CLI_FIELD(effect), "PCT", "smaller differences are called the same (5)"},
+    {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print the N largest differences (30)"},
+    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write both side by side as a self-contained page"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_compare = {"compare",
+                                     "BEFORE AFTER",
+                                     "what got slower, faster, new, gone or fused between two profiles",
+                                     "Each is a file of hone profile -o, trtexec, ONNX Runtime or another "
+                                     "tool that hone diagnose reads. Layers are\n"
+                                     "aligned by ONNX node, else by name, else by type and order; a "
+                                     "difference counts when it is large enough and the\n"
+                                     "iterations of both profiles rule out chance. One process each says "
+                                     "little about small differences of whole\n"
+                                     "programs: hone gate does that. Exit code 0 whatever changed.",
+                                     options,
+                                     2,
+                                     2,
+                                     run};
