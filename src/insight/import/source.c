@@ -155,7 +155,7 @@ hone_status hn_source_open(hn_source *s, const char *path, const void *bytes, si
     s->input->file = fopen(path, "rb");
     s->input->owned = true;
     if (!s->input->file) {
-      status = hn_fail(error, errno == ENOENT ? HONE_ERROR_MISSING : HONE_ERROR_IO, "cannot open: %s",
+      status = hn_fail(error, errno == ENOENT || errno == EACCES || errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s",
                        strerror(errno));
       hn_error_where(error, "%s", path);
       goto done;
