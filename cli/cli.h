@@ -36,15 +36,24 @@ typedef struct cli_args {
   bool help, json, verbose, explain, verify_passes, again, no_cache, check, counters;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;
-  const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace, *html,
-      *passes, *cache, *model;
+  const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace,
+      *html, *passes, *cache, *model;
   const char *lang;
   bool list_thresholds;
   double p, s; /* of hone amdahl */
+  /* history, gate, long runs */
+  bool save, plot;
+  const char *tag, *commit, *remove, *baseline, *baseline_cmd, *candidate_cmd, *markdown, *junit, *duration,
+      *metric;
+  double worse_pct;
+  int64_t pairs;
   cli_list shapes, inputs, thresholds;
   cli_list rest; /* arguments that are no options */
 } cli_args;
 
+/* What the options are before any is given. */
+#define CLI_UNSET                                                                                            \
+  { .level = -1, .runs = -1, .warmup = -1, .budget = -1 }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \
   { 0, NULL, CLI_FLAG, 0, NULL, NULL }
@@ -89,7 +98,8 @@ typedef struct cli_args {
 
 /* Options of everything that explains. */
 #define CLI_OPT_FINDINGS                                                                                     \
-  {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X", "override one (diagnose --thresholds lists)"}, { \
+  {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X", "override one (diagnose --thresholds lists)"}, \
+  {                                                                                                          \
     0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings (LANG)"                             \
   }
 
@@ -277,6 +287,30 @@ hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone
                          hone_error *error);
 /* The table of thresholds; the exit code. */
 int cli_print_thresholds(const cli_args *args);
+
+/* ---- reports that are kept (stamp.c) */
+
+/* Adds where, when and of what a measurement is: commit, hone_commit, tag, model, machine, os, device,
+ * precision, flags, version, temperature_c_range, profiling_date. */
+void cli_stamp(json_t *document, const cli_args *args, const char *path);
+/* The revision that is measured: --commit, GITHUB_SHA, or git's HEAD of the working directory. False: none.
+ */
+bool cli_revision(const cli_args *args, char *buf, size_t size);
+/* Processor, its number and the host: "AMD EPYC 9B14, 8 processors, host runner-3". */
+void cli_machine(char *buf, size_t size);
+/* Now, ISO 8601, UTC. */
+void cli_date(char *buf, size_t size);
+/* The options that decide about speed (runs, warm-ups, inputs, CLI_OPT_RUN), as they were given, quoted for a
+ * shell. False: they do not fit. */
+bool cli_flags(const cli_args *args, char *buf, size_t size);
+/* Puts one word, quoted for a shell, at buf + n; returns the new length (which may be past size: cut). */
+size_t cli_quote(const char *word, char *buf, size_t size, size_t n);
+/* Text of any bytes for JSON: what is no UTF-8 becomes U+FFFD. */
+json_t *cli_text(const char *text);
+/* Text of any bytes for a terminal: control characters and what is no UTF-8 become '?'. Cut at size. */
+const char *cli_printable(const char *text, char *buf, size_t size);
+/* Adds a report to the history; the document stays the caller's. */
+hone_status cli_history_save(json_t *document, int64_t *id, hone_error *error);
 
 json_t *cli_verification_json(const hone_verify_result *result);
 const char *cli_verdict_name(hone_verdict verdict);

@@ -27,6 +27,16 @@ static json_t *device_json(const cli_session *s, const device_times *d) {
                    "d2h_ms", cli_real(d->d2h_ms));
 }
 
+/* What the seed of a report asks for by name; nothing runs before or after the network here. */
+static void add_figures(json_t *doc, const hone_sample_stats *t, const device_times *d) {
+  json_object_set_new(doc, "avg_latency_ms", cli_real(t->mean));
+  json_object_set_new(doc, "median_latency_ms", cli_real(t->p50));
+  json_object_set_new(doc, "p95_latency_ms", cli_real(t->p95));
+  json_object_set_new(doc, "cv", cli_real(t->cv));
+  json_object_set_new(doc, "h2d_ms_ratio", cli_real(d->known && t->mean > 0 ? d->h2d_ms / t->mean : 0));
+  json_object_set_new(doc, "post_ms_ratio", cli_real(0));
+}
+
 static json_t *document(const cli_args *args, const cli_session *s, const char *path,
                         const hone_sample_stats *t, uint32_t warmups, const double *samples,
                         const device_times *d) {
@@ -40,16 +50,18 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes",
                              (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
-  return json_pack(
-      "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:i, s:s, s:o, s:s, s:o, s:o}",
-      "latency_ms", latency, "device_times", device_json(s, d), "throughput_fps",
-      cli_real(1e3 * (double)batch_of(s) / t->mean), "memory_peak_mb",
-      cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
+  json_t *doc = json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}", "latency_ms", latency,
+      "device_times", device_json(s, d), "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean),
+      "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
       (json_int_t)cli_threads(s, args), "batch", (json_int_t)batch_of(s), "runs", (json_int_t)t->count,
-      "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "model", path, "device",
-      cli_device_name(args), "level", args->level < 0 ? 2 : (int)args->level, "precision",
-      cli_precision_name(args), "precision_auto", cli_precision_json(args, &s->precision), "version",
-      hone_version(), "memory", memory, "samples_ms", raw);
+      "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "level",
+      args->level < 0 ? 2 : (int)args->level, "precision_auto", cli_precision_json(args, &s->precision),
+      "memory", memory, "samples_ms", raw);
+  if (!doc) return NULL;
+  add_figures(doc, t, d);
+  cli_stamp(doc, args, path);
+  return doc;
 }
 
 static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
@@ -70,6 +82,29 @@ static int text(const cli_args *args, const cli_session *s, const char *path, co
   cli_precision_text(args, &s->precision);
   printf("runs        %zu after %u warm-ups\n", t->count, warmups);
   return cli_flush();
+}
+
+/* Prints or keeps what was measured, or both. */
+static int answer(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
+                  uint32_t warmups, const double *samples, const device_times *d) {
+  int64_t id = 0;
+  json_t *doc = args->json || args->save ? document(args, s, path, t, warmups, samples, d) : NULL;
+  if ((args->json || args->save) && !doc) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
+  if (args->save) {
+    hone_error error = {0};
+    if (cli_history_save(doc, &id, &error) != HONE_OK) {
+      json_decref(doc);
+      return cli_report(&error);
+    }
+  }
+  if (args->json) {
+    if (id) json_object_set_new(doc, "history_id", json_integer(id));
+    return cli_print_json(doc);
+  }
+  json_decref(doc);
+  int code = text(args, s, path, t, warmups, d);
+  if (id && code == 0) printf("saved       as run %lld (hone history)\n", (long long)id);
+  return code ? code : cli_flush();
 }
 
 static double median(double *v, uint32_t n) {
@@ -130,6 +165,8 @@ static hone_status measure(cli_session *s, const cli_args *args, double *samples
 }
 
 static int run(const cli_args *args) {
+  if ((args->tag || args->commit) && !args->save && !args->json)
+    return cli_error(HONE_ERROR_USAGE, "--tag and --commit belong to --save or --json");
   const char *path = args->rest.item[0];
   uint32_t warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
            runs = args->runs > 0 ? (uint32_t)args->runs : RUNS;
@@ -149,10 +186,8 @@ static int run(const cli_args *args) {
     code = cli_report(&error);
   else if (!hone_stats_compute(samples, done, &stats))
     code = cli_error(HONE_ERROR_MEMORY, "out of memory");
-  else if (args->json)
-    code = cli_print_json(document(args, &s, path, &stats, warmups, samples, &device));
   else
-    code = text(args, &s, path, &stats, warmups, &device);
+    code = answer(args, &s, path, &stats, warmups, samples, &device);
   free(samples);
   cli_session_close(&s);
   return code;
@@ -162,6 +197,10 @@ static const cli_option options[] = {
     {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {0, "save", CLI_FLAG, CLI_FIELD(save), NULL, "keep the run in the history (hone history)"},
+    {0, "tag", CLI_TEXT, CLI_FIELD(tag), "WORD", "a name for it there"},
+    {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV",
+     "the revision that was measured (GITHUB_SHA, or git's HEAD here)"},
     CLI_OPT_RUN,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -69,7 +69,7 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
 }
 
 int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
-  *args = (cli_args){.level = -1, .runs = -1, .warmup = -1, .budget = -1};
+  *args = (cli_args)CLI_UNSET;
   bool only_rest = false;
   for (int i = 0; i < argc; i++) {
     const char *word = argv[i];

@@ -1,0 +1,202 @@
+/* Where, when and of what a measurement is: what makes a report worth keeping. */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Bytes of the UTF-8 character at p; 0: none (overlong forms and surrogates included). */
+static size_t character(const unsigned char *p) {
+  if (p[0] < 0x80) return 1;
+  size_t n = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
+             : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+             : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                                           : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+      (p[0] == 0xf4 && p[1] > 0x8f))
+    return 0;
+  return n;
+}
+
+json_t *cli_text(const char *text) {
+  if (!text) return json_null();
+  json_t *plain = json_string(text);
+  if (plain) return plain;
+  size_t n = 0;
+  char *clean = malloc(3 * strlen(text) + 1);
+  if (!clean) return NULL;
+  for (const char *p = text; *p;) {
+    size_t len = character((const unsigned char *)p);
+    memcpy(clean + n, len ? p : "\xef\xbf\xbd", len ? len : 3);
+    n += len ? len : 3;
+    p += len ? len : 1;
+  }
+  clean[n] = 0;
+  plain = json_string(clean);
+  free(clean);
+  return plain;
+}
+
+/* C0 and C1 controls, DEL, and the marks that turn the direction of writing. */
+static bool is_control(const unsigned char *p, size_t len) {
+  if (len == 1) return p[0] < 0x20 || p[0] == 0x7f;
+  if (len == 2) return p[0] == 0xc2 && p[1] < 0xa0;
+  return len == 3 && p[0] == 0xe2 &&
+         ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+          (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
+const char *cli_printable(const char *text, char *buf, size_t size) {
+  size_t n = 0;
+  for (const char *p = text ? text : ""; *p;) {
+    size_t len = character((const unsigned char *)p);
+    bool hidden = !len || is_control((const unsigned char *)p, len) || (len > 1 && !cli_unicode());
+    size_t add = hidden ? 1 : len;
+    if (n + add >= size) break;
+    memcpy(buf + n, hidden ? "?" : p, add);
+    n += add;
+    p += len ? len : 1;
+  }
+  buf[n] = 0;
+  return buf;
+}
+
+void cli_date(char *buf, size_t size) {
+  time_t now = time(NULL);
+  struct tm t;
+  gmtime_r(&now, &t);
+  strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &t);
+}
+
+void cli_machine(char *buf, size_t size) {
+  char line[512], cpu[128] = "unknown processor", host[65] = "";
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  while (f && fgets(line, sizeof line, f)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    snprintf(cpu, sizeof cpu, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+    break;
+  }
+  if (f) fclose(f);
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
+  snprintf(buf, size, "%s, %ld processors, host %s", cpu, sysconf(_SC_NPROCESSORS_ONLN), host);
+}
+
+bool cli_revision(const cli_args *args, char *buf, size_t size) {
+  const char *given = args->commit ? args->commit : getenv("GITHUB_SHA");
+  buf[0] = 0;
+  if (given && *given) return (size_t)snprintf(buf, size, "%s", given) < size;
+  FILE *git = popen("git rev-parse --verify HEAD 2>/dev/null", "r");
+  if (!git) return false;
+  bool read = fgets(buf, (int)size, git) != NULL;
+  if (pclose(git) != 0 || !read) buf[0] = 0;
+  buf[strcspn(buf, "\r\n")] = 0;
+  return buf[0] != 0;
+}
+
+/* What decides about the speed of a run. */
+static const cli_option measured[] = {{'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", ""},
+                                      {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", ""},
+                                      {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", ""},
+                                      CLI_OPT_RUN,
+                                      CLI_END};
+
+static bool is_set(const cli_option *o, const cli_args *args) {
+  static const cli_args unset = CLI_UNSET;
+  const char *a = (const char *)args + o->field, *b = (const char *)&unset + o->field;
+  switch (o->kind) {
+  case CLI_FLAG: return *(const bool *)a;
+  case CLI_TEXT: return *(const char *const *)a != NULL;
+  case CLI_LIST: return ((const cli_list *)a)->n > 0;
+  case CLI_NUMBER: return memcmp(a, b, sizeof(double)) != 0;
+  case CLI_COUNT:
+  case CLI_LEVEL: return *(const int64_t *)a != *(const int64_t *)b;
+  }
+  return false;
+}
+
+static size_t put(char *buf, size_t size, size_t n, const char *text) {
+  int k = snprintf(n < size ? buf + n : NULL, n < size ? size - n : 0, "%s", text);
+  return n + (k > 0 ? (size_t)k : 0);
+}
+
+size_t cli_quote(const char *word, char *buf, size_t size, size_t n) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (*word && word[strspn(word, plain)] == 0) return put(buf, size, n, word);
+  n = put(buf, size, n, "'");
+  for (; *word; word++) n = put(buf, size, n, *word == '\'' ? "'\\''" : (char[]){*word, 0});
+  return put(buf, size, n, "'");
+}
+
+static size_t put_option(const cli_option *o, const char *value, char *buf, size_t size, size_t n) {
+  n = put(buf, size, n, n ? " --" : "--");
+  n = put(buf, size, n, o->name);
+  if (!value) return n;
+  return cli_quote(value, buf, size, put(buf, size, n, " "));
+}
+
+bool cli_flags(const cli_args *args, char *buf, size_t size) {
+  size_t n = 0;
+  char number[40];
+  buf[0] = 0;
+  for (const cli_option *o = measured; o->name; o++) {
+    const char *at = (const char *)args + o->field;
+    if (!is_set(o, args)) continue;
+    if (o->kind == CLI_LIST) {
+      for (size_t i = 0; i < ((const cli_list *)at)->n; i++)
+        n = put_option(o, ((const cli_list *)at)->item[i], buf, size, n);
+      continue;
+    }
+    if (o->kind == CLI_COUNT || o->kind == CLI_LEVEL)
+      snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)at);
+    else if (o->kind == CLI_NUMBER)
+      snprintf(number, sizeof number, "%.17g", *(const double *)at);
+    const char *value = o->kind == CLI_FLAG ? NULL : o->kind == CLI_TEXT ? *(const char *const *)at : number;
+    n = put_option(o, value, buf, size, n);
+  }
+  return n < size;
+}
+
+void cli_stamp(json_t *doc, const cli_args *args, const char *path) {
+  char revision[128], machine[300], date[32], os[200], flags[1000];
+  struct utsname u;
+  uname(&u);
+  snprintf(os, sizeof os, "%.64s %.64s", u.sysname, u.release);
+  cli_machine(machine, sizeof machine);
+  cli_date(date, sizeof date);
+  cli_flags(args, flags, sizeof flags);
+  json_object_set_new(doc, "commit",
+                      cli_revision(args, revision, sizeof revision) ? cli_text(revision) : json_null());
+  json_object_set_new(doc, "hone_commit", cli_text(cli_commit()));
+  json_object_set_new(doc, "tag", cli_text(args->tag));
+  json_object_set_new(doc, "model", cli_text(path));
+  json_object_set_new(doc, "machine", cli_text(machine));
+  json_object_set_new(doc, "os", cli_text(os));
+  json_object_set_new(doc, "device", cli_text(cli_device_name(args)));
+  json_object_set_new(doc, "precision", cli_text(cli_precision_name(args)));
+  json_object_set_new(doc, "flags", cli_text(flags));
+  json_object_set_new(doc, "version", cli_text(hone_version()));
+  json_object_set_new(doc, "temperature_c_range", json_null());
+  json_object_set_new(doc, "profiling_date", cli_text(date));
+}
+
+hone_status cli_history_save(json_t *doc, int64_t *id, hone_error *error) {
+  hone_history *history = NULL;
+  char *text = json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  if (!text) {
+    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for JSON"};
+    return HONE_ERROR_MEMORY;
+  }
+  cli_hold(true); /* an interrupt waits until the run is in */
+  hone_status status = hone_history_open(NULL, true, &history, error);
+  if (status == HONE_OK) status = hone_history_add(history, text, strlen(text), NULL, id, error);
+  hone_history_close(history);
+  cli_hold(false);
+  free(text);
+  return status;
+}
