@@ -90,7 +90,8 @@ static char *trimmed(char *text) {
   return text;
 }
 
-/* "Task Duration(us)" is a name and a unit; "kernel (all)" keeps its parenthesis only when no unit is in it. */
+/* "Task Duration(us)" is a name and a unit; "kernel (all)" keeps its parenthesis only when no unit is in it.
+ */
 static hn_csv_column column_of(char *text) {
   char *open = strrchr(text, '('), *close = strrchr(text, ')');
   hn_csv_column column = {text, ""};

@@ -202,7 +202,9 @@ const char *hn_import_say(hn_import *in, const char *format, ...) {
   return hn_arena_strdup(&in->arena, text);
 }
 
-static int64_t dim(const int64_t *dims, size_t rank, size_t i) { return i < rank && dims[i] > 0 ? dims[i] : 0; }
+static int64_t dim(const int64_t *dims, size_t rank, size_t i) {
+  return i < rank && dims[i] > 0 ? dims[i] : 0;
+}
 
 void hn_import_conv(const hn_conv_shape *s, hone_step_fact *step) {
   int64_t channels_in = dim(s->in, s->in_rank, 1), channels_out = dim(s->weight, s->weight_rank, 0);

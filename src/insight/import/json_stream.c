@@ -167,7 +167,10 @@ static bool hex4(const uint8_t *at, uint32_t *value) {
   *value = 0;
   for (int i = 0; i < 4; i++) {
     int c = at[i];
-    int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    int digit = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
     if (digit < 0) return false;
     *value = *value << 4 | (uint32_t)digit;
   }
@@ -257,7 +260,8 @@ static const char *read_text(reader *r, place where) {
 /* ---- values ---- */
 
 static bool is_word(int c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '.';
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
+         c == '.';
 }
 
 /* A number, true, false, null, NaN, -inf... */

@@ -1,5 +1,7 @@
 #include "insight/import/optype.h"
 
+#include "insight/import/common/ops.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -317,7 +319,7 @@ const char *hn_optype_of_operator(const char *name) {
   const char *word = skip_backend(lower);
   for (size_t i = 0; i < COUNT_OF_OPERATORS; i++)
     if (strcmp(word, operators[i].word) == 0) return operators[i].type;
-  return NULL;
+  return hn_op_of_word(word);
 }
 
 const char *hn_optype_of_kernel(const char *name) {

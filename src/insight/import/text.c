@@ -14,8 +14,10 @@ static double scaled(uint64_t mantissa, int exponent) {
   static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   if (!mantissa) return 0;
-  if (mantissa < (uint64_t)1 << 53 && exponent >= 0 && exponent <= 22) return (double)mantissa * powers[exponent];
-  if (mantissa < (uint64_t)1 << 53 && exponent < 0 && exponent >= -22) return (double)mantissa / powers[-exponent];
+  if (mantissa < (uint64_t)1 << 53 && exponent >= 0 && exponent <= 22)
+    return (double)mantissa * powers[exponent];
+  if (mantissa < (uint64_t)1 << 53 && exponent < 0 && exponent >= -22)
+    return (double)mantissa / powers[-exponent];
   return (double)((long double)mantissa * powl(10.0L, exponent));
 }
 
@@ -26,7 +28,8 @@ bool hn_text_number(const char *p, double *value, const char **end) {
   static const struct {
     const char *word;
     double value;
-  } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan(ind)", NAN}, {"nan(snan)", NAN}, {"nan", NAN}};
+  } words[] = {
+      {"infinity", INFINITY}, {"inf", INFINITY}, {"nan(ind)", NAN}, {"nan(snan)", NAN}, {"nan", NAN}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t n = strlen(words[i].word);
     if (strncasecmp(p, words[i].word, n) != 0 || is_letter(p[n])) continue;
@@ -130,11 +133,24 @@ double hn_text_unit_ns(const char *unit) {
   static const struct {
     const char *word;
     double ns;
-  } units[] = {{"ns", 1},           {"nsecond", 1},       {"nanosecond", 1},    {"nanoseconds", 1},
-               {"us", 1e3},         {"usecond", 1e3},     {"microsecond", 1e3}, {"microseconds", 1e3},
-               {"\xc2\xb5s", 1e3},  {"\xce\xbcs", 1e3},   {"ms", 1e6},          {"msecond", 1e6},
-               {"millisecond", 1e6}, {"milliseconds", 1e6}, {"s", 1e9},         {"sec", 1e9},
-               {"second", 1e9},     {"seconds", 1e9}};
+  } units[] = {{"ns", 1},
+               {"nsecond", 1},
+               {"nanosecond", 1},
+               {"nanoseconds", 1},
+               {"us", 1e3},
+               {"usecond", 1e3},
+               {"microsecond", 1e3},
+               {"microseconds", 1e3},
+               {"\xc2\xb5s", 1e3},
+               {"\xce\xbcs", 1e3},
+               {"ms", 1e6},
+               {"msecond", 1e6},
+               {"millisecond", 1e6},
+               {"milliseconds", 1e6},
+               {"s", 1e9},
+               {"sec", 1e9},
+               {"second", 1e9},
+               {"seconds", 1e9}};
   for (size_t i = 0; unit && i < sizeof units / sizeof *units; i++)
     if (strcasecmp(unit, units[i].word) == 0) return units[i].ns;
   return 0;
@@ -143,20 +159,21 @@ double hn_text_unit_ns(const char *unit) {
 static const struct {
   const char *word, *dtype;
   unsigned bytes;
-} dtypes[] = {{"f32", "f32", 4},      {"float", "f32", 4},    {"float32", "f32", 4},  {"fp32", "f32", 4},
-              {"single", "f32", 4},   {"f16", "f16", 2},      {"float16", "f16", 2},  {"fp16", "f16", 2},
-              {"half", "f16", 2},     {"bf16", "bf16", 2},    {"bfloat16", "bf16", 2}, {"tf32", "tf32", 4},
-              {"f64", "f64", 8},      {"double", "f64", 8},   {"float64", "f64", 8},  {"i8", "i8", 1},
-              {"int8", "i8", 1},      {"s8", "i8", 1},        {"qint8", "i8", 1},     {"signed char", "i8", 1},
-              {"u8", "u8", 1},        {"uint8", "u8", 1},     {"quint8", "u8", 1},    {"unsigned char", "u8", 1},
-              {"i32", "i32", 4},      {"int32", "i32", 4},    {"s32", "i32", 4},      {"int", "i32", 4},
-              {"i64", "i64", 8},      {"int64", "i64", 8},    {"s64", "i64", 8},      {"long", "i64", 8},
-              {"long int", "i64", 8}, {"i16", "i16", 2},      {"int16", "i16", 2},    {"u16", "u16", 2},
-              {"uint16", "u16", 2},   {"u32", "u32", 4},      {"uint32", "u32", 4},   {"u64", "u64", 8},
-              {"uint64", "u64", 8},   {"bool", "bool", 1},    {"i4", "i4", 0},        {"int4", "i4", 0},
-              {"u4", "u4", 0},        {"uint4", "u4", 0},     {"fp8", "f8", 1},       {"float8", "f8", 1},
-              {"float8e4m3fn", "f8", 1}, {"fp8e4m3", "f8", 1}, {"f8_e4m3", "f8", 1},  {"float8e5m2", "f8", 1},
-              {"fp4", "f4", 0},       {"string", "string", 0}};
+} dtypes[] = {
+    {"f32", "f32", 4},         {"float", "f32", 4},    {"float32", "f32", 4},   {"fp32", "f32", 4},
+    {"single", "f32", 4},      {"f16", "f16", 2},      {"float16", "f16", 2},   {"fp16", "f16", 2},
+    {"half", "f16", 2},        {"bf16", "bf16", 2},    {"bfloat16", "bf16", 2}, {"tf32", "tf32", 4},
+    {"f64", "f64", 8},         {"double", "f64", 8},   {"float64", "f64", 8},   {"i8", "i8", 1},
+    {"int8", "i8", 1},         {"s8", "i8", 1},        {"qint8", "i8", 1},      {"signed char", "i8", 1},
+    {"u8", "u8", 1},           {"uint8", "u8", 1},     {"quint8", "u8", 1},     {"unsigned char", "u8", 1},
+    {"i32", "i32", 4},         {"int32", "i32", 4},    {"s32", "i32", 4},       {"int", "i32", 4},
+    {"i64", "i64", 8},         {"int64", "i64", 8},    {"s64", "i64", 8},       {"long", "i64", 8},
+    {"long int", "i64", 8},    {"i16", "i16", 2},      {"int16", "i16", 2},     {"u16", "u16", 2},
+    {"uint16", "u16", 2},      {"u32", "u32", 4},      {"uint32", "u32", 4},    {"u64", "u64", 8},
+    {"uint64", "u64", 8},      {"bool", "bool", 1},    {"i4", "i4", 0},         {"int4", "i4", 0},
+    {"u4", "u4", 0},           {"uint4", "u4", 0},     {"fp8", "f8", 1},        {"float8", "f8", 1},
+    {"float8e4m3fn", "f8", 1}, {"fp8e4m3", "f8", 1},   {"f8_e4m3", "f8", 1},    {"float8e5m2", "f8", 1},
+    {"fp4", "f4", 0},          {"string", "string", 0}};
 
 const char *hn_text_dtype(const char *name) {
   if (!name) return NULL;
@@ -211,7 +228,9 @@ bool hn_text_same(const char *a, const char *b) {
   return *a == *b;
 }
 
-bool hn_text_starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+bool hn_text_starts(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 bool hn_text_ends(const char *text, const char *suffix) {
   size_t n = strlen(text), m = strlen(suffix);

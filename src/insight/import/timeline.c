@@ -43,6 +43,7 @@ void hn_timeline_destroy(hn_timeline *t) {
   hn_free(t->host_parent);
   hn_free(t->started_by);
   hn_free(t->device_op);
+  hn_free(t->is_mark);
   hn_arena_free(&t->arena);
   hn_free(t);
 }

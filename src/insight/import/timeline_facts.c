@@ -2,6 +2,7 @@
 #include "insight/import/timeline_store.h"
 
 #include "base/error.h"
+#include "insight/import/common/ops.h"
 #include "insight/import/optype.h"
 
 #include <stdio.h>
@@ -84,12 +85,25 @@ static bool free_lane(writer *w, const hn_tl_event *e, bool waiting, int32_t *nu
 
 /* ---- steps ---- */
 
+/* Of a framework's operator, or of a range that is called like ONNX nodes ("Conv_0 + Relu_1"): the one that
+ * decides what it costs. */
+static const char *type_of_origin(const char *name) {
+  const char *best = hn_optype_of_operator(name);
+  if (best) return best;
+  for (const char *part = name, *end;; part = end + 1) {
+    end = part + strcspn(part, "+");
+    const char *op = hn_op_of_name(part, (size_t)(end - part));
+    if (op && (!best || hn_op_weight(op) > hn_op_weight(best))) best = op;
+    if (!*end) return best;
+  }
+}
+
 /* The node that stands for a framework's operator or a named range: where a kernel comes from. */
 static int32_t find_node(writer *w, int32_t op, int32_t step) {
   uint32_t name = w->t->host.ptr[op].name;
   if (w->node_of[name] >= 0) return w->node_of[name];
   hone_node_fact node = {.name = name_of(w, name),
-                         .op_type = hn_optype_of_operator(name_of(w, name)),
+                         .op_type = type_of_origin(name_of(w, name)),
                          .fate = HONE_NODE_EXECUTED,
                          .step = step};
   return w->node_of[name] = hone_facts_add_node(w->in->facts, &node);
@@ -101,7 +115,7 @@ static int32_t new_step(writer *w, const hn_tl_event *e, int32_t op) {
   hone_step_fact step = {.anchor_node = -1};
   if (e->class == HN_EVENT_DEVICE && e->kind == HONE_SPAN_KERNEL) {
     step.op_type = hn_optype_of_kernel(name);
-    const char *type = from ? hn_optype_of_operator(from) : NULL;
+    const char *type = from ? type_of_origin(from) : NULL;
     if (type && !hn_optype_is_reformat(step.op_type)) step.op_type = type;
     step.is_reformat = hn_optype_is_reformat(step.op_type);
   } else if (e->class == HN_EVENT_OP) {
@@ -203,8 +217,16 @@ static hone_span_kind device_kind(const writer *w, const hn_tl_event *e) {
   return (hone_span_kind)e->kind;
 }
 
+/* That it was done in some iteration says nothing of where work comes from. */
+static int32_t origin(const hn_timeline *t, int32_t op) {
+  bool mark =
+      op != HN_NO_EVENT && t->host.ptr[op].class == HN_EVENT_RANGE && t->is_mark[t->host.ptr[op].name];
+  return mark ? HN_NO_EVENT : op;
+}
+
 static hone_status write_device(writer *w, hone_error *error) {
   hone_status status = HONE_OK;
+  const hn_timeline *t = w->t;
   uint8_t *kinds = hn_malloc(w->t->names.len + 1); /* by name, 0xff: not asked yet */
   if (!kinds) return no_memory(error);
   memset(kinds, 0xff, w->t->names.len + 1);
@@ -219,7 +241,7 @@ static hone_status write_device(writer *w, hone_error *error) {
     if (!free_lane(w, e, kind == HONE_SPAN_SYNC, &lane))
       status = no_memory(error);
     else
-      status = put(w, e, w->t->device_op[i], kind, lane, true, error);
+      status = put(w, e, origin(t, t->device_op[i]), kind, lane, true, error);
   }
   hn_free(kinds);
   return status;
@@ -241,11 +263,12 @@ static bool is_communication(const char *name) {
   return strncmp(name, "gloo:", 5) == 0 || strncmp(name, "nccl:", 5) == 0 || strncmp(name, "mpi:", 4) == 0;
 }
 
+/* Is the range an iteration, or around a whole one? */
 static bool is_mark(const hn_timeline *t, const hn_tl_event *e) {
+  if (e->class != HN_EVENT_RANGE) return false;
+  if (t->is_mark[e->name]) return true;
   size_t i = window_after(t, e->start);
-  if (e->class != HN_EVENT_RANGE || i >= t->windows.len) return false;
-  /* Around a whole iteration: it is one, or holds several. */
-  return e->start <= t->windows.ptr[i].start && e->end >= t->windows.ptr[i].end;
+  return i < t->windows.len && e->start <= t->windows.ptr[i].start && e->end >= t->windows.ptr[i].end;
 }
 
 /* What a host event is in the figures; HONE_SPAN_KIND_COUNT: nothing but a line of the time line. */

@@ -335,6 +335,8 @@ static bool find_windows(hn_timeline *t) {
     count = best_group(work, work_count, marks, n, &best);
     ok = hn_vec_reserve(&t->windows, count + 1);
   }
+  for (size_t i = 0; ok && count && i < t->names.len; i++)
+    t->is_mark[i] = group_of(t->names.ptr[i], best->rank > 1) == best->group;
   for (size_t i = 0; ok && i < count; i++)
     t->windows.ptr[t->windows.len++] = (hn_tl_window){best[i].start, best[i].end, best[i].name};
   if (ok && count && t->device.len) follow_device(t, t->windows.ptr, count);
@@ -349,8 +351,9 @@ hone_status hn_tl_join(hn_timeline *t, hone_error *error) {
   t->host_parent = hn_malloc((t->host.len + 1) * sizeof *t->host_parent);
   t->started_by = hn_malloc((t->device.len + 1) * sizeof *t->started_by);
   t->device_op = hn_malloc((t->device.len + 1) * sizeof *t->device_op);
-  if (!t->host_parent || !t->started_by || !t->device_op || !find_parents(t) || !join_device(t) ||
-      !find_windows(t))
+  t->is_mark = hn_calloc(t->names.len + 1, sizeof *t->is_mark);
+  if (!t->host_parent || !t->started_by || !t->device_op || !t->is_mark || !find_parents(t) ||
+      !join_device(t) || !find_windows(t))
     return hn_fail_memory(error, t->host.len * sizeof *t->host.ptr, "joining the events of a trace");
   return HONE_OK;
 }

@@ -68,6 +68,7 @@ struct hn_timeline {
   int32_t *started_by;  /* of a device event: the call that started it */
   int32_t *device_op;   /* of a device event: the operator (or range) that it belongs to */
   HN_VEC(hn_tl_window) windows;
+  bool *is_mark; /* by name: ranges called so are the iterations */
 };
 
 uint32_t hn_tl_name(hn_timeline *t, const char *name);
