@@ -1,0 +1,103 @@
+#include "insight/import/common/timeline.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+enum { LOOK_BACK = 64 }; /* runs at once that are told apart */
+
+void hn_timeline_add(hn_timeline *t, const hone_span *span) {
+  if (!hn_vec_push(&t->spans, *span)) t->failed = true;
+}
+
+void hn_timeline_add_run(hn_timeline *t, int32_t lane, int64_t start_ns, int64_t end_ns) {
+  hone_span run = {.kind = HONE_SPAN_RUN, .lane = lane, .start_ns = start_ns, .end_ns = end_ns, .step = -1, .name = "run"};
+  if (!hn_vec_push(&t->runs, run)) t->failed = true;
+}
+
+static int by_start(const void *pa, const void *pb) {
+  const hone_span *a = pa, *b = pb;
+  if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+  if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns ? -1 : 1;
+  return a->lane < b->lane ? -1 : a->lane > b->lane;
+}
+
+static int by_place(const void *pa, const void *pb) {
+  const hone_span *a = pa, *b = pb;
+  if (a->iteration != b->iteration) return a->iteration < b->iteration ? -1 : 1;
+  if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+  return by_start(pa, pb);
+}
+
+/* Index of the run that a span belongs to, -1: none. Its start decides: its end may be blurred. */
+static int32_t run_of(const hn_timeline *t, const hone_span *span) {
+  size_t low = 0, high = t->runs.len; /* the first run that starts behind the span */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (t->runs.ptr[middle].start_ns <= span->start_ns)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  int32_t found = -1;
+  for (size_t i = low, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
+    const hone_span *run = &t->runs.ptr[i];
+    if (span->start_ns > run->end_ns || (span->start_ns == run->end_ns && span->end_ns > run->end_ns)) continue;
+    if (run->lane == span->lane) return (int32_t)i;
+    if (found < 0) found = (int32_t)i;
+  }
+  return found;
+}
+
+/* On a lane spans nest or follow each other. What crosses by no more than the blur of the stamps is cut. */
+static void straighten(hone_span *spans, size_t n, int64_t blur) {
+  for (size_t i = 0; i + 1 < n; i++) {
+    hone_span *a = &spans[i];
+    for (size_t k = i + 1; k < n && k < i + 8; k++) {
+      hone_span *b = &spans[k];
+      if (b->lane != a->lane || b->iteration != a->iteration || b->start_ns >= a->end_ns) break;
+      const int64_t over = b->end_ns - a->end_ns;
+      if (over <= 0) continue;
+      if (a->end_ns - b->start_ns <= blur) /* one after the other */
+        a->end_ns = b->start_ns;
+      else if (over <= blur) /* one inside the other */
+        b->end_ns = a->end_ns;
+    }
+  }
+}
+
+hone_status hn_timeline_finish(hn_timeline *t, int64_t blur_ns, hone_facts *facts, hone_error *error) {
+  if (t->failed) return hn_fail_memory(error, t->spans.len * sizeof *t->spans.ptr, "a timeline");
+  if (t->runs.len) qsort(t->runs.ptr, t->runs.len, sizeof *t->runs.ptr, by_start);
+  for (size_t i = 0; i < t->spans.len; i++) {
+    hone_span *s = &t->spans.ptr[i];
+    if (s->iteration == HN_TIMELINE_ASK) s->iteration = t->runs.len ? run_of(t, s) : 0;
+  }
+  if (t->spans.len) {
+    qsort(t->spans.ptr, t->spans.len, sizeof *t->spans.ptr, by_place);
+    straighten(t->spans.ptr, t->spans.len, blur_ns);
+  }
+  for (size_t i = 0; i < t->spans.len; i++) {
+    const hone_span *s = &t->spans.ptr[i];
+    if (s->iteration < 0 || (size_t)s->iteration >= t->runs.len) continue;
+    hone_span *run = &t->runs.ptr[s->iteration];
+    if (s->start_ns < run->start_ns) run->start_ns = s->start_ns;
+    if (s->end_ns > run->end_ns) run->end_ns = s->end_ns;
+  }
+  for (size_t i = 0; i < t->runs.len; i++) {
+    t->runs.ptr[i].iteration = (int32_t)i;
+    hone_facts_add_span(facts, &t->runs.ptr[i]);
+  }
+  for (size_t i = 0; i < t->spans.len; i++) {
+    hone_span s = t->spans.ptr[i];
+    /* Runs were added first, so the i-th has the id i + 1. */
+    s.parent = s.iteration >= 0 && (size_t)s.iteration < t->runs.len ? (uint32_t)s.iteration + 1 : 0;
+    hone_facts_add_span(facts, &s);
+  }
+  return HONE_OK;
+}
+
+void hn_timeline_free(hn_timeline *t) {
+  hn_vec_free(&t->spans);
+  hn_vec_free(&t->runs);
+}
