@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "insight/import/common/ops.h"
-#include "insight/import/common/timeline.h"
+#include "insight/import/common/runlog.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ typedef struct state {
   hn_map by_name; /* -> node index + 1 */
   HN_VEC(int64_t) threads; /* lane i is thread threads[i] */
   HN_VEC(int64_t) streams;
-  hn_timeline timeline;
+  hn_runlog log;
   size_t seen, kernels;
   HN_VEC(hone_span) executor_runs; /* used when there are no model_run events */
   double load_us, sub_threads, arena_peak;
@@ -232,7 +232,7 @@ static void add_node(state *s, hone_span span, const char *name, const hn_jvalue
 static void add_session(state *s, hone_span span, const char *name) {
   const bool load = hn_text_starts(name, "model_loading") || strcmp(name, "session_initialization") == 0;
   if (strcmp(name, "model_run") == 0) {
-    hn_timeline_add_run(&s->timeline, span.lane, span.start_ns, span.end_ns);
+    hn_runlog_add_run(&s->log, span.lane, span.start_ns, span.end_ns);
     return;
   }
   if (hn_text_ends(name, "Executor::Execute")) {
@@ -246,7 +246,7 @@ static void add_session(state *s, hone_span span, const char *name) {
   span.kind = HONE_SPAN_HOST;
   span.name = hn_import_text(s->in, name);
   /* Parts of a run that are neither nodes nor the executor: only the loading is shown. */
-  if (load) hn_timeline_add(&s->timeline, &span);
+  if (load) hn_runlog_add(&s->log, &span);
 }
 
 static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
@@ -268,7 +268,7 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
   hone_span span = {.start_ns = start,
                     .end_ns = start + length,
                     .kind = HONE_SPAN_KERNEL,
-                    .iteration = HN_TIMELINE_ASK,
+                    .iteration = HN_RUNLOG_ASK,
                     .step = -1};
   const char *node_name;
   if (strcmp(category, "Kernel") == 0) {
@@ -285,9 +285,9 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
   else if (hn_text_ends(name, "_fence_before") || hn_text_ends(name, "_fence_after")) {
     span.kind = HONE_SPAN_HOST;
     span.name = "fences";
-    hn_timeline_add(&s->timeline, &span);
+    hn_runlog_add(&s->log, &span);
   }
-  return s->failed || s->timeline.failed ? hn_fail_memory(error, 0, "a profile of ONNX Runtime") : HONE_OK;
+  return s->failed || s->log.failed ? hn_fail_memory(error, 0, "a profile of ONNX Runtime") : HONE_OK;
 }
 
 static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
@@ -371,7 +371,7 @@ static void place(state *s, event *e, bool accelerated, const bool *has_kernels)
       e->span.op_type = "Launch";
     }
   }
-  hn_timeline_add(&s->timeline, &e->span);
+  hn_runlog_add(&s->log, &e->span);
 }
 
 static void name_lanes(state *s) {
@@ -387,7 +387,7 @@ static void describe_run(state *s, bool accelerated) {
   hone_facts_meta *m = &s->in->meta;
   m->load_ms = s->load_us / 1e3;
   m->streams = (double)s->streams.len;
-  m->runs = (double)s->timeline.runs.len;
+  m->runs = (double)s->log.runs.len;
   m->inner_clock = "ONNX Runtime's profiler, microseconds";
   if (!m->backend) m->backend = "cpu";
   if (accelerated && !s->kernels)
@@ -415,15 +415,15 @@ static hone_status finish(hn_import *in, hone_error *error) {
   if (!has_kernels) return hn_fail_memory(error, s->nodes.len, "a profile of ONNX Runtime");
   for (size_t i = 0; i < s->events.len; i++)
     if (s->events.ptr[i].kernel && s->events.ptr[i].node < s->nodes.len) has_kernels[s->events.ptr[i].node] = true;
-  if (!s->timeline.runs.len)
+  if (!s->log.runs.len)
     for (size_t i = 0; i < s->executor_runs.len; i++) {
       const hone_span *r = &s->executor_runs.ptr[i];
-      hn_timeline_add_run(&s->timeline, r->lane, r->start_ns, r->end_ns);
+      hn_runlog_add_run(&s->log, r->lane, r->start_ns, r->end_ns);
     }
   for (size_t i = 0; i < s->events.len; i++) place(s, &s->events.ptr[i], accelerated, has_kernels);
   name_lanes(s);
   describe_run(s, accelerated);
-  return hn_timeline_finish(&s->timeline, BLUR_NS, in->facts, error);
+  return hn_runlog_finish(&s->log, BLUR_NS, in->facts, error);
 }
 
 static void destroy(void *user) {
@@ -434,7 +434,7 @@ static void destroy(void *user) {
   hn_vec_free(&s->streams);
   hn_vec_free(&s->executor_runs);
   hn_map_free(&s->by_name);
-  hn_timeline_free(&s->timeline);
+  hn_runlog_free(&s->log);
 }
 
 const struct hn_importer hn_importer_onnxruntime = {

@@ -1,4 +1,4 @@
-#include "insight/import/common/timeline.h"
+#include "insight/import/common/runlog.h"
 
 #include "base/error.h"
 
@@ -6,11 +6,11 @@
 
 enum { LOOK_BACK = 64 }; /* runs at once that are told apart */
 
-void hn_timeline_add(hn_timeline *t, const hone_span *span) {
+void hn_runlog_add(hn_runlog *t, const hone_span *span) {
   if (!hn_vec_push(&t->spans, *span)) t->failed = true;
 }
 
-void hn_timeline_add_run(hn_timeline *t, int32_t lane, int64_t start_ns, int64_t end_ns) {
+void hn_runlog_add_run(hn_runlog *t, int32_t lane, int64_t start_ns, int64_t end_ns) {
   hone_span run = {.kind = HONE_SPAN_RUN, .lane = lane, .start_ns = start_ns, .end_ns = end_ns, .step = -1, .name = "run"};
   if (!hn_vec_push(&t->runs, run)) t->failed = true;
 }
@@ -30,7 +30,7 @@ static int by_place(const void *pa, const void *pb) {
 }
 
 /* Index of the run that a span belongs to, -1: none. Its start decides: its end may be blurred. */
-static int32_t run_of(const hn_timeline *t, const hone_span *span) {
+static int32_t run_of(const hn_runlog *t, const hone_span *span) {
   size_t low = 0, high = t->runs.len; /* the first run that starts behind the span */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -66,12 +66,12 @@ static void straighten(hone_span *spans, size_t n, int64_t blur) {
   }
 }
 
-hone_status hn_timeline_finish(hn_timeline *t, int64_t blur_ns, hone_facts *facts, hone_error *error) {
+hone_status hn_runlog_finish(hn_runlog *t, int64_t blur_ns, hone_facts *facts, hone_error *error) {
   if (t->failed) return hn_fail_memory(error, t->spans.len * sizeof *t->spans.ptr, "a timeline");
   if (t->runs.len) qsort(t->runs.ptr, t->runs.len, sizeof *t->runs.ptr, by_start);
   for (size_t i = 0; i < t->spans.len; i++) {
     hone_span *s = &t->spans.ptr[i];
-    if (s->iteration == HN_TIMELINE_ASK) s->iteration = t->runs.len ? run_of(t, s) : 0;
+    if (s->iteration == HN_RUNLOG_ASK) s->iteration = t->runs.len ? run_of(t, s) : 0;
   }
   if (t->spans.len) {
     qsort(t->spans.ptr, t->spans.len, sizeof *t->spans.ptr, by_place);
@@ -97,7 +97,7 @@ hone_status hn_timeline_finish(hn_timeline *t, int64_t blur_ns, hone_facts *fact
   return HONE_OK;
 }
 
-void hn_timeline_free(hn_timeline *t) {
+void hn_runlog_free(hn_runlog *t) {
   hn_vec_free(&t->spans);
   hn_vec_free(&t->runs);
 }
