@@ -5,6 +5,7 @@
 
 #include "backends/cuda/common/elementwise.h"
 #include "backends/cuda/common/launch.h"
+#include "backends/cuda/device/counted_args.h"
 #include "base/error.h"
 
 enum { THREADS = 128 };
@@ -50,6 +51,9 @@ static bool describe(hn_cuda_direct_plan plan, const hone_step *s, hn_cuda_direc
   for (uint32_t i = 0; i < s->n_outputs; i++)
     if (hn_cuda_gives(s, i) && !tensor_fits(&s->output[i].desc, "output", i, why)) return false;
   if (!plan(s, p, why)) return false;
+  for (uint32_t i = 0; p->counted && i < s->n_outputs; i++)
+    if (hn_cuda_gives(s, i) && s->output[i].desc.rank > HN_COUNTED_RANK)
+      return hn_refuse(why, "more than %d dimensions", HN_COUNTED_RANK);
   for (uint32_t i = 0; i < p->launches; i++)
     if (p->launch[i].count >= INT32_MAX) return hn_refuse(why, "more than 2^31 elements");
   return true;
@@ -112,6 +116,7 @@ hone_status hn_cuda_direct_run(hn_cuda_direct_plan plan, const hone_step_run *r,
   for (uint32_t i = 0; i < s->n_outputs && status == HONE_OK; i++)
     if (p.zeroed >> i & 1 && p.args.out[i])
       status = hn_cuda_zero(q, r->out[i], (size_t)hone_desc_bytes(&s->output[i].desc), error);
+  if (p.counted && status == HONE_OK) status = hn_cuda_zero(q, r->workspace, HN_COUNTED_BYTES, error);
   write_prefix(s, &p, &prefix);
   if (prefix.failed) status = hn_fail_memory(error, prefix.cap, "device text");
   for (uint32_t i = 0; i < p.launches && status == HONE_OK; i++) {

@@ -5,7 +5,7 @@
 
 #include "types.h"
 
-enum { HN_DIRECT_INPUTS = 9, HN_DIRECT_OUTPUTS = 3, HN_DIRECT_NUMBERS = 48, HN_DIRECT_REALS = 14 };
+enum { HN_DIRECT_INPUTS = 9, HN_DIRECT_OUTPUTS = 4, HN_DIRECT_NUMBERS = 48, HN_DIRECT_REALS = 14 };
 
 typedef struct hn_direct_args {
   const void *in[HN_DIRECT_INPUTS]; /* NULL: left out */

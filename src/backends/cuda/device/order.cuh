@@ -4,6 +4,7 @@
 #define HN_ORDER_CUH
 
 #include "elements.cuh"
+#include "rank.cuh"
 
 #define HN_TOP ((HN_KEY)1 << (8 * sizeof(HN_KEY) - 1))
 #if HN_KIND == 0
@@ -42,22 +43,6 @@ HN_FN void hn_block_sort(HN_KEY *key, u32 *index, u32 padded) {
       }
       HN_SYNC();
     }
-}
-
-/* How many threads below this one have `yes`, and in *total how many have; `shared` has 256 entries, as has the block. */
-HN_FN u32 hn_block_rank(int yes, u32 *shared, u32 *total) {
-  const u32 t = threadIdx.x;
-  HN_SYNC();
-  shared[t] = yes != 0;
-  for (u32 step = 1; step < 256; step *= 2) {
-    HN_SYNC();
-    const u32 before = t >= step ? shared[t - step] : 0;
-    HN_SYNC();
-    shared[t] += before;
-  }
-  HN_SYNC();
-  *total = shared[255];
-  return shared[t] - (yes != 0);
 }
 
 #endif
