@@ -6,9 +6,12 @@
 enum { BLOCKS = 264 /* each has room of its own to sort in: two a multiprocessor of large chips */ };
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
-  const hone_tensor_desc *x = &s->input[1].desc, *y = &s->output[0].desc;
+  const hone_tensor_desc *x = &s->input[1].desc;
   if (x->rank != 3 || s->input[0].desc.rank != 3) return hn_refuse(why, "no scores of classes");
-  const int64_t lines = x->dim[0] * x->dim[1], n = x->dim[2], most = lines ? y->dim[0] / lines : 0;
+  const int64_t lines = x->dim[0] * x->dim[1], n = x->dim[2];
+  int64_t most = 0;
+  if (hn_cuda_has(s, 2) && !hn_cuda_constant_int(s, 2, 0, &most, NULL)) most = n;
+  most = most < 0 ? 0 : most > n ? n : most;
   const int64_t blocks = lines < BLOCKS ? lines : BLOCKS, padded = hn_cuda_sort_padded(n);
   const int64_t sorted = blocks * padded * 2 > lines ? blocks * padded * 2 : lines;
   p->text = "nms", p->counted = true;
