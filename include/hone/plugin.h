@@ -102,11 +102,12 @@ struct hone_call {
 enum {
   HONE_OP_RANDOM = 1u << 0, /* two equal calls may differ: never folded, never merged */
   HONE_OP_DATA_DEPENDENT =
-      1u << 1,                /* output dimensions depend on input values even when all shapes are known */
-  HONE_OP_VIEW = 1u << 2,     /* output 0 has input 0's elements in the same row-major order (Reshape...) */
-  HONE_OP_CONTROL = 1u << 3,  /* If, Loop, Scan: run by the runtime, no reference */
-  HONE_OP_MOVE = 1u << 4,     /* moves elements, computes nothing */
-  HONE_OP_POINTWISE = 1u << 5 /* each output element depends on the broadcast input elements at its place */
+      1u << 1,                 /* output dimensions depend on input values even when all shapes are known */
+  HONE_OP_VIEW = 1u << 2,      /* output 0 has input 0's elements in the same row-major order (Reshape...) */
+  HONE_OP_CONTROL = 1u << 3,   /* If, Loop, Scan: run by the runtime, no reference */
+  HONE_OP_MOVE = 1u << 4,      /* moves elements, computes nothing */
+  HONE_OP_POINTWISE = 1u << 5, /* each output element depends on the broadcast input elements at its place */
+  HONE_OP_SHAPE_ONLY = 1u << 6 /* reads its inputs' dimensions, never their elements (Shape, Size) */
 };
 
 #define HONE_VARIADIC 0xffffffffu
@@ -126,6 +127,9 @@ typedef struct hone_op_desc {
   void (*cost)(const hone_infer *io,
                hone_cost *cost); /* NULL: 1 FLOP an output element; MOVE and VIEW: none */
   hone_status (*reference)(hone_call *call, hone_error *error);
+  /* Bit i: input i is small, and its values must be known before a step can be planned: axes, sizes, widths,
+   * repeats. Such inputs stay in the host's memory, also when an accelerator does the rest. */
+  uint32_t host_inputs;
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */

@@ -121,6 +121,7 @@ hn_tuned *hn_api_tuned(const hone_plan *p, const char **path) {
   return p->engine->tuned;
 }
 
+const hn_context *hn_api_context(const hone_context *c) { return c->context; }
 const hn_plan *hn_api_plan(const hone_plan *p) { return p->plan; }
 
 const hone_machine *hone_engine_machine(const hone_engine *e) {
@@ -293,9 +294,7 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
   const hn_step *s = &p->plan->steps.ptr[i];
   *info = (hone_step_info){.name = s->desc.name,
                            .op_type = s->desc.anchor,
-                           .tactic = s->tactic                    ? s->tactic->name
-                                     : s->kind == HN_STEP_CONTROL ? "interpreted"
-                                                                  : "ref",
+                           .tactic = hn_step_doer(s),
                            .flops = s->desc.cost.flops,
                            .bytes = s->desc.cost.bytes,
                            .predicted_s = s->predicted_s,

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "runtime/late.h"
 #include "runtime/record.h"
 #include "runtime/remote.h"
 
@@ -12,7 +13,7 @@
 /* Consecutive steps that the device does without the host: captured once, launched as a whole. */
 typedef struct piece {
   uint32_t first, count;
-  bool host;           /* one step on the host */
+  bool apart;          /* one step that is not captured: the host's, or one that only the run can describe */
   hn_segment *segment; /* NULL: launched step by step */
 } piece;
 
@@ -20,6 +21,7 @@ struct hn_context {
   const hn_plan *plan;
   bool apart; /* the device has memory of its own: */
   hn_remote remote;
+  hn_late late;
   piece *pieces;
   uint32_t n_pieces;
   hone_tensor *returned;   /* by output: what was copied from the device */
@@ -88,6 +90,7 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   c->returned = hn_calloc(p->n_outputs + 1, sizeof *c->returned);
   c->apart = p->backend->asynchronous;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
+  if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
   if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
@@ -118,6 +121,11 @@ done:
 static void drop_heap(hn_context *c, uint32_t slot) {
   hone_tensor *t = &c->tensor[slot];
   if (!t->data) return;
+  if (c->plan->slots.ptr[slot].desc.device) {
+    hn_late_give(&c->late, t->data);
+    t->data = NULL;
+    return;
+  }
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (bytes > 0 && (uint64_t)bytes <= c->budget.bytes) c->budget.bytes -= (uint64_t)bytes;
   hn_free(t->data);
@@ -137,6 +145,7 @@ void hn_context_destroy(hn_context *c) {
   for (uint32_t i = 0; i < c->n_pieces; i++)
     if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
   hn_free(c->pieces);
+  hn_late_close(&c->late);
   if (c->apart) hn_remote_close(c->plan, &c->remote);
   if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
   if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
@@ -295,8 +304,10 @@ static void resolve(hn_context *c, const hn_step *s) {
     hn_place place = p->slots.ptr[hn_slot_root(p, slot)].place;
     if (place == HN_PLACE_INPUT || place == HN_PLACE_HEAP) c->tensor[slot].data = data_of(c, slot);
     c->tin[i] = &c->tensor[slot];
-    c->in[i] = c->apart && s->kind == HN_STEP_TACTIC && place == HN_PLACE_CONST ? p->slots.ptr[slot].resident
-                                                                                : c->tensor[slot].data;
+    const bool resident = c->apart && place == HN_PLACE_CONST && p->slots.ptr[slot].resident &&
+                          (s->kind == HN_STEP_TACTIC || s->kind == HN_STEP_LATE ||
+                           (s->kind == HN_STEP_COPY && p->slots.ptr[slot].desc.device));
+    c->in[i] = resident ? p->slots.ptr[slot].resident : c->tensor[slot].data;
   }
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     c->tout[i] = s->out[i] == HN_NO_SLOT ? NULL : &c->tensor[s->out[i]];
@@ -323,6 +334,28 @@ static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
   }
 }
 
+/* A copy whose size only the run knows. Memory of the host may be given away behind it: it is waited for. */
+static hone_status copy_apart(hn_context *c, const hn_step *s, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const hn_slot *to = &p->slots.ptr[s->out[0]];
+  hone_tensor *y = c->tout[0];
+  hone_tensor_desc d = c->tin[0]->desc;
+  const int64_t bytes = hone_desc_bytes(&d);
+  const size_t size = bytes > 0 ? (size_t)bytes : 0;
+  if (to->place == HN_PLACE_HEAP) {
+    d.device = to->desc.device;
+    y->desc = d;
+    y->data = d.device ? hn_late_take(&c->late, size) : hn_aligned(HN_MEM_ALIGN, size);
+    if (!y->data)
+      return d.device ? hn_no_memory(p->backend, p->device, size, s->desc.name, error)
+                      : hn_fail_memory(error, size, s->desc.name);
+    if (!d.device) c->budget.bytes += size;
+  }
+  if (!size) return HONE_OK;
+  hone_status status = p->backend->copy(p->device, c->remote.queue, y->data, c->in[0], size, error);
+  return status == HONE_OK ? p->backend->sync(p->device, c->remote.queue, error) : status;
+}
+
 /* Does a step, or gives it to the device. */
 static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
   const hn_plan *p = c->plan;
@@ -336,6 +369,11 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .workspace = c->workspace ? (char *)c->workspace + s->lane * workspace_of(p) : NULL,
                          .threads = s->threads};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
+  } else if (s->kind == HN_STEP_LATE) {
+    status = hn_late_run(&c->late, (uint32_t)(s - p->steps.ptr), c->in, c->tin, c->tout, &c->keep, &c->budget,
+                         error);
+  } else if (s->kind == HN_STEP_COPY && hn_step_apart(p, s)) {
+    status = copy_apart(c, s, error);
   } else if (s->kind == HN_STEP_COPY) {
     const int64_t bytes = hone_desc_bytes(&s->desc.input[0].desc);
     status = p->backend->copy(p->device, c->remote.queue, c->out[0], c->in[0], bytes > 0 ? (size_t)bytes : 0,
@@ -375,9 +413,16 @@ static hone_status run_one(hn_context *c, uint32_t k, hone_error *error) {
   hone_status status = hn_budget_check(&c->budget, error);
   if (status != HONE_OK) return status;
   c->recorder.step = k;
-  hn_recorder_begin(&c->recorder);
-  status = issue(c, s, error);
-  hn_recorder_end(&c->recorder, s);
+  if (c->recorder.trace && hn_recording(&c->recorder) && c->apart &&
+      (s->kind == HN_STEP_LATE || s->kind == HN_STEP_COPY)) { /* the device's clock says how long it took */
+    status = hn_recorder_mark(&c->recorder, hn_recorder_kind(s), (int32_t)k, error);
+    if (status == HONE_OK) status = issue(c, s, error);
+    if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  } else {
+    hn_recorder_begin(&c->recorder);
+    status = issue(c, s, error);
+    hn_recorder_end(&c->recorder, s);
+  }
   if (status == HONE_OK) status = show(c, s, error);
   if (status != HONE_OK) return status;
   after_step(c, s, k);
@@ -395,7 +440,17 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
 
 /* ------------------------------------------------------------------ accelerators */
 
-static bool on_host(const hn_step *s) { return s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL; }
+/* Must the device have done what it was given before the step begins? The host reads what it has copied; a
+ * late step does when some of its inputs are the host's and no caller gave them. */
+static bool waits(const hn_plan *p, const hn_step *s) {
+  if (s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL) return true;
+  for (uint32_t i = 0; s->kind == HN_STEP_LATE && i < s->desc.n_inputs; i++) {
+    if (s->in[i] == HN_NO_SLOT) continue;
+    const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->in[i])];
+    if (!r->desc.device && r->place == HN_PLACE_ARENA) return true;
+  }
+  return false;
+}
 
 /* Must step k, on its own lane behind step `tail` (UINT32_MAX: the first), wait for lane l? */
 static bool needs_lane(const hn_plan *p, const piece *x, uint32_t k, uint32_t l, uint32_t tail) {
@@ -444,7 +499,7 @@ static hone_status capture(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   for (uint32_t i = 0; i < c->n_pieces; i++) {
     piece *x = &c->pieces[i];
-    if (x->host) continue;
+    if (x->apart) continue;
     if (x->segment) p->backend->segment_free(p->device, x->segment);
     x->segment = NULL;
     hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
@@ -459,19 +514,19 @@ static hone_status capture(hn_context *c, hone_error *error) {
   return HONE_OK;
 }
 
-/* Cuts the steps at those of the host, and captures what lies between them. What cannot be captured is
- * launched step by step. */
+/* Cuts the steps at those that cannot be captured, and captures what lies between them. What cannot be
+ * captured is launched step by step. */
 static hone_status cut(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const uint32_t n = (uint32_t)p->steps.len;
   c->pieces = hn_calloc(n + 1, sizeof *c->pieces);
   if (!c->pieces) return hn_fail_memory(error, n * sizeof *c->pieces, "a context");
   for (uint32_t k = 0; k < n; k++) {
-    const bool host = on_host(&p->steps.ptr[k]);
+    const bool apart = hn_step_apart(p, &p->steps.ptr[k]);
     piece *last = c->n_pieces ? &c->pieces[c->n_pieces - 1] : NULL;
-    if (!last || host || last->host) {
+    if (!last || apart || last->apart) {
       last = &c->pieces[c->n_pieces++];
-      *last = (piece){k, 0, host, NULL};
+      *last = (piece){k, 0, apart, NULL};
     }
     last->count++;
   }
@@ -484,7 +539,9 @@ static hone_status run_pieces(hn_context *c, bool whole, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
     const piece *x = &c->pieces[i];
-    if (x->host) { /* it reads what the device has copied */
+    if (x->apart && !waits(p, &p->steps.ptr[x->first])) {
+      status = run_one(c, x->first, error);
+    } else if (x->apart) {
       const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
       status = p->backend->sync(p->device, c->remote.queue, error);
       hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
@@ -630,6 +687,16 @@ hone_status hn_context_counters(hn_context *c, hone_facts *facts, hone_error *er
   return status;
 }
 
+uint32_t hn_context_fallen_back(const hn_context *c, uint32_t *step, uint32_t most) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; c->apart && k < c->plan->steps.len; k++) {
+    if (!c->late.fell_back[k]) continue;
+    if (n < most) step[n] = k;
+    n++;
+  }
+  return n;
+}
+
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
 void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes) {
   c->watch = watch;
@@ -650,6 +717,7 @@ hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_run
   hone_status status = stop_recording(c, error);
   if (status != HONE_OK || !facts) return status;
   status = hn_recorder_init(&c->recorder, facts, c->plan, c->remote.queue, max_runs, error);
+  c->recorder.late = c->apart ? &c->late : NULL;
   return status == HONE_OK && c->recorder.trace ? capture(c, error) : status;
 }
 

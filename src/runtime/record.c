@@ -1,4 +1,5 @@
 #include "runtime/record.h"
+#include "runtime/late.h"
 
 #include "base/error.h"
 
@@ -82,8 +83,11 @@ static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative
   return k;
 }
 
-static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
+static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_late *late, uint32_t k) {
   const hone_step *d = &s->desc;
+  const hone_tactic_desc *chosen = NULL;
+  if (late && s->kind == HN_STEP_LATE) d = hn_late_step(late, k, &chosen);
+  const bool fell_back = late && late->fell_back[k];
   double weights = 0;
   for (uint32_t i = 0; i < d->n_inputs; i++)
     if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
@@ -93,9 +97,9 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
   hone_step_fact f = {
       .name = d->name,
       .op_type = d->anchor,
-      .tactic = s->tactic                    ? s->tactic->name
-                : s->kind == HN_STEP_CONTROL ? "interpreted"
-                                             : "ref",
+      .tactic = chosen      ? chosen->name
+                : fell_back ? "ref"
+                            : hn_step_doer(s),
       .epilogue = s->what,
       /* what is computed with: the narrower side, where a step also converts */
       .dtype = in && out && hone_dtype_is_float(in->dtype) &&
@@ -109,7 +113,8 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s) {
       .flops = (uint64_t)d->cost.flops,
       .bytes = (uint64_t)(d->cost.bytes > 0 ? d->cost.bytes : 0),
       .weight_bytes = (uint64_t)weights,
-      .is_reference = !s->tactic && s->kind != HN_STEP_CONTROL,
+      .is_reference =
+          s->kind == HN_STEP_LATE ? fell_back : !s->tactic && s->kind != HN_STEP_CONTROL && !s->shape_work,
       .is_reformat = !d->node && !d->program,
       .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
       .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
@@ -273,7 +278,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   meta.timer_overhead_ns = timer_overhead();
   if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
   hone_facts_set_meta(facts, &meta);
-  for (size_t i = 0; i < p->steps.len; i++) add_step(facts, &temp, &p->steps.ptr[i]);
+  for (size_t i = 0; i < p->steps.len; i++) add_step(facts, &temp, &p->steps.ptr[i], r->late, (uint32_t)i);
   for (size_t i = 0; i < p->model->source.len; i++) {
     hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type,
                         fate_of(p->node_fate[i]), p->node_step[i], NULL};

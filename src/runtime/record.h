@@ -16,6 +16,7 @@ typedef struct hn_recorder {
   int64_t step_start, run_start, run_last;
   hn_trace *trace; /* of devices that work behind the host's back; NULL: none */
   const hn_tracing *tracing;
+  const struct hn_late *late; /* of such devices: what late steps turned out to be */
 } hn_recorder;
 
 /* queue: what is recorded of a device with memory of its own, NULL otherwise. */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "api/api.h"
+#include "runtime/context.h"
 
 #include <hone/session.h>
 #include <stdio.h>
@@ -13,6 +14,29 @@ static size_t place(const char *name, hn_value *const *list, size_t n) {
   size_t i = 0;
   while (i < n && strcmp(list[i]->name, name) != 0) i++;
   return i;
+}
+
+static char host_steps[1000];
+
+const char *steps_on_host(void) { return host_steps; }
+
+static void note(const hn_step *s, const char *why) {
+  const size_t n = strlen(host_steps);
+  const int length = (int)strcspn(why, "\n"); /* the first tactic's reason */
+  snprintf(host_steps + n, sizeof host_steps - n, "%s%s%s%.*s", n ? "; " : "", s->desc.anchor,
+           length ? ": " : "", length, why);
+}
+
+static void note_host_steps(const hn_plan *plan) {
+  for (size_t i = 0; i < plan->steps.len; i++)
+    if (hn_step_falls_back(&plan->steps.ptr[i])) note(&plan->steps.ptr[i], plan->steps.ptr[i].refused);
+}
+
+/* Those that no tactic took when the run knew their shapes. */
+static void note_late_steps(const hn_plan *plan, const hn_context *context) {
+  uint32_t step[16], n = hn_context_fallen_back(context, step, 16);
+  for (uint32_t i = 0; i < n && i < 16; i++)
+    note(&plan->steps.ptr[step[i]], "no tactic takes it with the shapes of the run");
 }
 
 static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *const *inputs,
@@ -32,27 +56,13 @@ static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *co
   /* Twice: what a run leaves behind must not change the next one. */
   for (int round = 0; round < 2 && status == HONE_OK; round++)
     status = hone_context_run(context, in, &(hone_run_options){.max_seconds = seconds}, error);
+  if (status == HONE_OK) note_late_steps(hn_api_plan(plan), hn_api_context(context));
   for (uint32_t i = 0; i < hone_plan_outputs(plan) && status == HONE_OK; i++) {
     if (i >= g->outputs.len || strcmp(g->outputs.ptr[i]->name, hone_plan_output_name(plan, i)) != 0)
       return hn_fail(error, HONE_ERROR_INTERNAL, "the plan's outputs are not the model's");
     outputs[i] = *hone_context_output(context, i);
   }
   return status;
-}
-
-static char host_steps[1000];
-
-const char *steps_on_host(void) { return host_steps; }
-
-static void note_host_steps(const hn_plan *plan) {
-  size_t n = 0;
-  for (size_t i = 0; i < plan->steps.len && n < sizeof host_steps; i++) {
-    const hn_step *s = &plan->steps.ptr[i];
-    if (s->kind != HN_STEP_REF && s->kind != HN_STEP_CONTROL) continue;
-    const int length = (int)strcspn(s->refused, "\n"); /* the first tactic's reason */
-    n += (size_t)snprintf(host_steps + n, sizeof host_steps - n, "%s%s%s%.*s", n ? "; " : "", s->desc.anchor,
-                          length ? ": " : "", length, s->refused);
-  }
 }
 
 static hone_status on_device(const char *device, hn_model *model, const hone_tensor *const *inputs,

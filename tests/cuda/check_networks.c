@@ -104,7 +104,7 @@ static int count_host_steps(const hone_plan *plan) {
   int n = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (s->kind != HN_STEP_REF && s->kind != HN_STEP_CONTROL) continue;
+    if (!hn_step_falls_back(s)) continue;
     printf("on the host: step %s (%s) %s\n", s->desc.name, s->desc.anchor, s->refused);
     n++;
   }

@@ -131,6 +131,16 @@ static const hone_attr_desc attrs[] = {{"dilations", HONE_ATTR_INTS, false, 0, 0
                                        {"strides", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(col2im) = {HN_OP_HEAD,      .op_type = "Col2Im", .since = 18,      .min_inputs = 3,
-                 .max_inputs = 3, .min_outputs = 1,    .max_outputs = 1, .types = HN_TYPES_NUMBER,
-                 .attrs = attrs,  .infer = infer,      .cost = cost,     .reference = reference};
+HN_OP(col2im) = {HN_OP_HEAD,
+                 .op_type = "Col2Im",
+                 .since = 18,
+                 .min_inputs = 3,
+                 .max_inputs = 3,
+                 .min_outputs = 1,
+                 .max_outputs = 1,
+                 .types = HN_TYPES_NUMBER,
+                 .attrs = attrs,
+                 .infer = infer,
+                 .cost = cost,
+                 .reference = reference,
+                 .host_inputs = 1u << 1 | 1u << 2};

@@ -49,4 +49,5 @@ HN_OP(constant_of_shape) = {HN_OP_HEAD,
                             .types = HONE_TYPES(HONE_DTYPE_I64),
                             .attrs = attrs,
                             .infer = infer,
-                            .reference = reference};
+                            .reference = reference,
+                            .host_inputs = 1u << 0};

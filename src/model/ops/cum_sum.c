@@ -72,4 +72,5 @@ HN_OP(cum_sum) = {HN_OP_HEAD,
                            HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                   .attrs = attrs,
                   .infer = infer,
-                  .reference = reference};
+                  .reference = reference,
+                  .host_inputs = 1u << 1};

@@ -106,6 +106,16 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT, .
                                        {.name = "onesided", .type = HONE_ATTR_INT},
                                        {0}};
 
-HN_OP(dft) = {HN_OP_HEAD,      .op_type = "DFT", .since = 17,      .min_inputs = 1,
-              .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .types = HN_TYPES_FLOAT,
-              .attrs = attrs,  .infer = infer,   .cost = cost,     .reference = reference};
+HN_OP(dft) = {HN_OP_HEAD,
+              .op_type = "DFT",
+              .since = 17,
+              .min_inputs = 1,
+              .max_inputs = 3,
+              .min_outputs = 1,
+              .max_outputs = 1,
+              .types = HN_TYPES_FLOAT,
+              .attrs = attrs,
+              .infer = infer,
+              .cost = cost,
+              .reference = reference,
+              .host_inputs = 1u << 1 | 1u << 2};

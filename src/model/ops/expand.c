@@ -46,4 +46,5 @@ HN_OP(expand) = {HN_OP_HEAD,
                  .max_outputs = 1,
                  .types = HN_TYPES_ALL,
                  .infer = infer,
-                 .reference = reference};
+                 .reference = reference,
+                 .host_inputs = 1u << 1};

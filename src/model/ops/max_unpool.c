@@ -77,7 +77,16 @@ static const hone_attr_desc attrs[] = {{"kernel_shape", HONE_ATTR_INTS, true, 0,
                                        {"strides", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(max_unpool) = {
-    HN_OP_HEAD,      .op_type = "MaxUnpool", .since = 9,       .flags = HONE_OP_MOVE,   .min_inputs = 2,
-    .max_inputs = 3, .min_outputs = 1,       .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(max_unpool) = {HN_OP_HEAD,
+                     .op_type = "MaxUnpool",
+                     .since = 9,
+                     .flags = HONE_OP_MOVE,
+                     .min_inputs = 2,
+                     .max_inputs = 3,
+                     .min_outputs = 1,
+                     .max_outputs = 1,
+                     .types = HN_TYPES_FLOAT,
+                     .attrs = attrs,
+                     .infer = infer,
+                     .reference = reference,
+                     .host_inputs = 1u << 2};

@@ -65,4 +65,5 @@ HN_OP(mel_weight_matrix) = {HN_OP_HEAD,
                             .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
                             .attrs = attrs,
                             .infer = infer,
-                            .reference = reference};
+                            .reference = reference,
+                            .host_inputs = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};

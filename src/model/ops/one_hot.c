@@ -58,4 +58,4 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, 
 HN_OP(one_hot) = {HN_OP_HEAD,       .op_type = "OneHot",      .since = 9,
                   .min_inputs = 3,  .max_inputs = 3,          .min_outputs = 1,
                   .max_outputs = 1, .types = HN_TYPES_NUMBER, .attrs = attrs,
-                  .infer = infer,   .reference = reference};
+                  .infer = infer,   .reference = reference,   .host_inputs = 1u << 1};

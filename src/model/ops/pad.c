@@ -185,7 +185,16 @@ static const hone_attr_desc attrs[] = {
     {.name = "value", .type = HONE_ATTR_FLOAT, .until = 10},
     {0}};
 
-HN_OP(pad) = {
-    HN_OP_HEAD,      .op_type = "Pad",      .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 4, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(pad) = {HN_OP_HEAD,
+              .op_type = "Pad",
+              .since = 1,
+              .flags = HONE_OP_MOVE,
+              .min_inputs = 1,
+              .max_inputs = 4,
+              .min_outputs = 1,
+              .max_outputs = 1,
+              .types = HN_TYPES_ALL,
+              .attrs = attrs,
+              .infer = infer,
+              .reference = reference,
+              .host_inputs = 1u << 1 | 1u << 2 | 1u << 3};

@@ -63,4 +63,5 @@ HN_OP(range) = {HN_OP_HEAD,
                 .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) |
                          HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
                 .infer = infer,
-                .reference = reference};
+                .reference = reference,
+                .host_inputs = 1u << 0 | 1u << 1 | 1u << 2};

@@ -105,4 +105,5 @@ HN_OP(reshape) = {HN_OP_HEAD,
                   .types = HN_TYPES_ALL,
                   .attrs = attrs,
                   .infer = infer,
-                  .reference = hn_view_run};
+                  .reference = hn_view_run,
+                  .host_inputs = 1u << 1};

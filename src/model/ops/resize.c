@@ -23,4 +23,5 @@ HN_OP(resize) = {HN_OP_HEAD,
                  .attrs = attrs,
                  .infer = hn_resize_infer,
                  .cost = hn_resize_cost,
-                 .reference = hn_resize_reference};
+                 .reference = hn_resize_reference,
+                 .host_inputs = 1u << 1 | 1u << 2 | 1u << 3};

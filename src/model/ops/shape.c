@@ -36,7 +36,15 @@ static const hone_attr_desc attrs[] = {{.name = "start", .type = HONE_ATTR_INT, 
                                        {.name = "end", .type = HONE_ATTR_INT, .since = 15},
                                        {0}};
 
-HN_OP(shape) = {
-    HN_OP_HEAD,      .op_type = "Shape",    .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(shape) = {HN_OP_HEAD,
+                .op_type = "Shape",
+                .since = 1,
+                .flags = HONE_OP_MOVE | HONE_OP_SHAPE_ONLY,
+                .min_inputs = 1,
+                .max_inputs = 1,
+                .min_outputs = 1,
+                .max_outputs = 1,
+                .types = HN_TYPES_ALL,
+                .attrs = attrs,
+                .infer = infer,
+                .reference = reference};

@@ -16,7 +16,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 HN_OP(size) = {HN_OP_HEAD,
                .op_type = "Size",
                .since = 1,
-               .flags = HONE_OP_MOVE,
+               .flags = HONE_OP_MOVE | HONE_OP_SHAPE_ONLY,
                .min_inputs = 1,
                .max_inputs = 1,
                .min_outputs = 1,

@@ -105,7 +105,16 @@ static const hone_attr_desc attrs[] = {
     {.name = "axes", .type = HONE_ATTR_INTS, .until = 9},
     {0}};
 
-HN_OP(slice) = {
-    HN_OP_HEAD,      .op_type = "Slice",    .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 5, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(slice) = {HN_OP_HEAD,
+                .op_type = "Slice",
+                .since = 1,
+                .flags = HONE_OP_MOVE,
+                .min_inputs = 1,
+                .max_inputs = 5,
+                .min_outputs = 1,
+                .max_outputs = 1,
+                .types = HN_TYPES_ALL,
+                .attrs = attrs,
+                .infer = infer,
+                .reference = reference,
+                .host_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};

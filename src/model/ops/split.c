@@ -98,4 +98,5 @@ HN_OP(split) = {HN_OP_HEAD,
                 .types = HN_TYPES_ALL,
                 .attrs = attrs,
                 .infer = infer,
-                .reference = reference};
+                .reference = reference,
+                .host_inputs = 1u << 1};

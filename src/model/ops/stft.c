@@ -95,6 +95,16 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "onesided", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(stft) = {HN_OP_HEAD,      .op_type = "STFT", .since = 17,      .min_inputs = 2,
-               .max_inputs = 4, .min_outputs = 1,  .max_outputs = 1, .types = HN_TYPES_FLOAT,
-               .attrs = attrs,  .infer = infer,    .cost = cost,     .reference = reference};
+HN_OP(stft) = {HN_OP_HEAD,
+               .op_type = "STFT",
+               .since = 17,
+               .min_inputs = 2,
+               .max_inputs = 4,
+               .min_outputs = 1,
+               .max_outputs = 1,
+               .types = HN_TYPES_FLOAT,
+               .attrs = attrs,
+               .infer = infer,
+               .cost = cost,
+               .reference = reference,
+               .host_inputs = 1u << 1 | 1u << 3};

@@ -55,4 +55,5 @@ HN_OP(tile) = {HN_OP_HEAD,
                .max_outputs = 1,
                .types = HN_TYPES_ALL,
                .infer = infer,
-               .reference = reference};
+               .reference = reference,
+               .host_inputs = 1u << 1};

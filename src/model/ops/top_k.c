@@ -128,4 +128,4 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT},
 HN_OP(top_k) = {HN_OP_HEAD,       .op_type = "TopK",        .since = 1,
                 .min_inputs = 1,  .max_inputs = 2,          .min_outputs = 1,
                 .max_outputs = 2, .types = HN_TYPES_NUMBER, .attrs = attrs,
-                .infer = infer,   .reference = reference};
+                .infer = infer,   .reference = reference,   .host_inputs = 1u << 1};

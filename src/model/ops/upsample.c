@@ -16,4 +16,5 @@ HN_OP(upsample) = {HN_OP_HEAD,
                    .attrs = attrs,
                    .infer = hn_resize_infer,
                    .cost = hn_resize_cost,
-                   .reference = hn_resize_reference};
+                   .reference = hn_resize_reference,
+                   .host_inputs = 1u << 1};

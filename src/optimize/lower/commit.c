@@ -48,14 +48,17 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
   hn_estimate estimate = {0};
   const bool host =
       p->backend->asynchronous && !t->desc.device && !copy; /* out of the heap: to a fixed place */
-  const hone_tactic_desc *tactic = copy || host ? NULL : hn_choose_tactic(p, &d.step, &estimate, &why);
+  /* the run finds a tactic when it knows the shape */
+  const bool late = !copy && !host && !hone_desc_known(&f->desc);
+  const hone_tactic_desc *tactic =
+      copy || host || late ? NULL : hn_choose_tactic(p, &d.step, &estimate, &why);
   hone_status status = HONE_OK;
-  if (!copy && !tactic && t->desc.device)
+  if (!copy && !tactic && !late && t->desc.device)
     status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "nothing on device %s rewrites a %s tensor: %s",
                      p->backend->name, hone_dtype_name(f->desc.dtype), why.ptr ? why.ptr : "no tactic");
   hn_step *s = status == HONE_OK ? push_step(l, &d, error) : NULL;
   if (s) {
-    s->kind = copy ? HN_STEP_COPY : tactic ? HN_STEP_TACTIC : HN_STEP_REF;
+    s->kind = copy ? HN_STEP_COPY : late ? HN_STEP_LATE : tactic ? HN_STEP_TACTIC : HN_STEP_REF;
     s->tactic = tactic;
     s->predicted_s = estimate.seconds;
     s->in[0] = from;
@@ -74,11 +77,12 @@ static hone_status forward(hn_lowering *l, const hn_value *v, hn_form have, hn_f
   uint32_t *s = hn_slots_of(l, v);
   hone_tensor_desc d = hn_laid_out(l->plan, &v->desc, form);
   const hone_tensor_desc *from = &l->plan->slots.ptr[s[have]].desc;
-  if (from->dtype == d.dtype && from->device == d.device && hn_layout_free(&d) && hn_layout_free(from)) {
+  if (hone_desc_known(&d) && from->dtype == d.dtype && from->device == d.device && hn_layout_free(&d) &&
+      hn_layout_free(from)) {
     s[form] = hn_slot_alias(l, s[have], &d, v);
     return s[form] == HN_NO_SLOT ? hn_fail_memory(error, sizeof d, "lowering") : HONE_OK;
   }
-  uint32_t fresh = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
+  uint32_t fresh = hn_slot_new(l, &d, v, hone_desc_known(&d) ? HN_PLACE_ARENA : HN_PLACE_HEAP);
   if (fresh == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
   hone_status status = rewrite(l, s[have], fresh, error);
   if (status == HONE_OK) s[form] = fresh;
@@ -91,9 +95,9 @@ static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *erro
   hn_plan *p = l->plan;
   uint32_t *s = hn_slots_of(l, v), root = hn_slot_root(p, s[HN_HOST]);
   if (p->slots.ptr[root].place != HN_PLACE_INPUT) {
-    if (!hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING)
+    if (v->desc.dtype == HONE_DTYPE_STRING)
       return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' cannot be copied to the device", v->name);
-    if (p->slots.ptr[root].place == HN_PLACE_HEAP) {
+    if (p->slots.ptr[root].place == HN_PLACE_HEAP && hone_desc_known(&v->desc)) {
       hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_HOST);
       const uint32_t fixed = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
       if (fixed == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");

@@ -1,6 +1,7 @@
 /* Emits the steps. See lower.h for the parts. */
 #include "optimize/lower/attention.h"
 #include "optimize/lower/emit.h"
+#include "optimize/lower/late.h"
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
@@ -111,6 +112,7 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   uint32_t slot = hn_slot_alias(l, in, &d, y), *of = hn_slots_of(l, y);
   if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof d, "lowering");
   of[form] = slot;
+  l->shape_value[y->id] = form == HN_HOST && l->shape_value[x->id];
   *done = true;
   return HONE_OK;
 }
@@ -260,6 +262,14 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
   return hn_vec_push(&l->plan->steps, s) ? HONE_OK : hn_fail_memory(error, sizeof s, "a step");
 }
 
+/* What reads nothing but dimensions takes its operand as it lies. */
+static void shape_alone(hn_lowering *l, hn_draft *d) {
+  static const hn_form any[] = {HN_HOST, HN_ROW, HN_LAST, HN_ROW | HN_NARROW, HN_LAST | HN_NARROW};
+  if (d->in_slot[0] != HN_NO_SLOT || !d->in_value[0]) return;
+  const hn_form form = hn_form_at_hand(l, d->in_value[0], any, 5);
+  if (form != HN_FORMS) d->in_form[0] = form;
+}
+
 static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, const char *why,
                             hone_error *error) {
   if (!u->node->op || !u->node->op->reference)
@@ -272,8 +282,20 @@ static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, const
   plain.in = u->node->in;
   plain.n_absorbed = 0;
   if (u->node->n_in > HN_MAX_IN || u->node->n_out > HN_UNIT_OPERANDS) return emit_wide(l, &plain, error);
+  if (hn_late(l, &plain)) return hn_late_emit(l, &plain, d, why, error);
   if (!hn_draft_make(l, &plain, 0, hn_home(l->plan), d)) return hn_fail_memory(error, sizeof *d, "lowering");
+  if (hn_shape_only(&plain) && l->plan->backend->asynchronous) shape_alone(l, d);
   return hn_draft_commit(l, &plain, 0, d, HN_STEP_REF, NULL, 0, why, error);
+}
+
+/* The host does it as what it is: work on shapes. */
+static hone_status emit_shape_work(hn_lowering *l, const hn_unit *u, hn_draft *d, hone_error *error) {
+  hone_status status = emit_ref(l, u, d, NULL, error);
+  if (status != HONE_OK) return status;
+  l->plan->steps.ptr[l->plan->steps.len - 1].shape_work = true;
+  for (uint32_t i = 0; i < u->node->n_out; i++)
+    if (u->node->out[i]) l->shape_value[u->node->out[i]->id] = true;
+  return HONE_OK;
 }
 
 static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
@@ -292,7 +314,9 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
   hn_str why = {0};
   const hone_tactic_desc *tactic = NULL;
   hn_estimate estimate;
-  if (!l->plan->reference && choose(l, u, u->n_absorbed, d, &tactic, &estimate, &why)) {
+  if (hn_shape_work(l, u)) return emit_shape_work(l, u, d, error);
+  if (!l->plan->reference && !hn_shape_group(l, u) &&
+      choose(l, u, u->n_absorbed, d, &tactic, &estimate, &why)) {
     status =
         hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, estimate.seconds, why.ptr, error);
   } else if (u->n_parts) {
@@ -357,7 +381,10 @@ static hone_status return_outputs(hn_lowering *l, hone_error *error) {
     const bool made_here =
         hn_home(p) == HN_ROW || (v->constant && !v->producer) ||
         (s[HN_HOST] != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, s[HN_HOST])].place != HN_PLACE_INPUT);
-    hone_status status = hn_slot_for(l, v, made_here ? hn_home(p) : HN_ROW, &p->output_slot[i], error);
+    /* of a shape that only the run knows: a step brings it, as the block for what is returned has no place */
+    const bool open = hn_home(p) == HN_HOST && !hone_desc_known(&v->desc);
+    hone_status status =
+        hn_slot_for(l, v, made_here || open ? hn_home(p) : HN_ROW, &p->output_slot[i], error);
     if (status != HONE_OK) return status;
     p->outputs[p->n_outputs++] = v;
   }
@@ -374,7 +401,9 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   l.slot_of = HN_NEW_ARRAY(&temp, uint32_t *, n);
   l.staged = HN_NEW_ARRAY(&temp, uint32_t, plan->model->graph->inputs.len);
   for (size_t i = 0; l.staged && i < plan->model->graph->inputs.len; i++) l.staged[i] = HN_NO_SLOT;
-  if (!l.by_value || !l.slot_of || !l.staged) {
+  l.shape_value = HN_NEW_ARRAY(&temp, bool, n);
+  l.says_shapes = HN_NEW_ARRAY(&temp, uint8_t, n);
+  if (!l.by_value || !l.slot_of || !l.staged || !l.shape_value || !l.says_shapes) {
     status = hn_fail_memory(error, n * sizeof(void *), "lowering");
     goto done;
   }

@@ -9,6 +9,7 @@
  *   slots.c      where values live: a slot for each layout of a value
  *   draft.c      a step under construction, as tactics see it before anything is decided
  *   commit.c     a draft becomes a step of the plan, with the reformats that its inputs need
+ *   late.c       what waits for shapes that only the run knows
  *   lower.c      emits the steps: layouts, views, tactics
  *
  * emit.h declares what the last four share.
@@ -83,6 +84,8 @@ typedef struct hn_lowering {
   struct hn_draft *draft;  /* see hn_draft_scratch */
   uint32_t **slot_of;      /* value id -> slot per form, HN_NO_SLOT where there is none */
   uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
+  bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */
+  uint8_t *says_shapes;    /* value id -> late.c's own */
   bool wide; /* drafts: what only the caller reads is made in f32, row-major, though the plan stores narrow */
 } hn_lowering;
 

@@ -61,7 +61,8 @@ static hone_status crossed(crossing *c, hone_error *error) {
 
 /* Does a step on the device read this slot while it runs? */
 static bool reads(const hn_plan *p, const hn_step *s, uint32_t i) {
-  return s->kind == HN_STEP_TACTIC && s->in[i] != HN_NO_SLOT &&
+  if (s->kind == HN_STEP_LATE && s->node && i < 32 && s->node->op->host_inputs >> i & 1) return false;
+  return (s->kind == HN_STEP_TACTIC || s->kind == HN_STEP_LATE) && s->in[i] != HN_NO_SLOT &&
          p->slots.ptr[hn_slot_root(p, s->in[i])].place == HN_PLACE_CONST &&
          !(i < 32 && s->need.packed >> i & 1);
 }

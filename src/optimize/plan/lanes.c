@@ -6,8 +6,9 @@
  * each lane and the order of producers and readers. The memory plan asks it (hn_before), and the context
  * makes lanes wait for each other where a step needs what another lane makes.
  *
- * Steps on the host are points where everything meets: what comes before such a step in the list happens
- * before it, what comes after it, after. */
+ * Steps on the host, and those whose shapes only the run knows, are points where everything meets: what comes
+ * before such a step in the list happens
+ * before such a step in the list happens before it, what comes after it, after. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -17,7 +18,14 @@
 
 enum { MOST_STEPS = 2048 }; /* n * n bits are kept; beyond this one lane does */
 
-static bool at_host(const hn_step *s) { return s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL; }
+static bool of_heap(const hn_plan *p, uint32_t slot) {
+  return slot != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, slot)].place == HN_PLACE_HEAP;
+}
+
+bool hn_step_apart(const hn_plan *p, const hn_step *s) {
+  if (s->kind == HN_STEP_COPY) return of_heap(p, s->in[0]) || of_heap(p, s->out[0]);
+  return s->kind != HN_STEP_TACTIC;
+}
 
 static uint64_t *row(const hn_plan *p, uint32_t k) { return p->before + (size_t)k * p->before_words; }
 
@@ -40,7 +48,7 @@ static uint32_t lane_for(const hn_plan *p, const uint32_t *maker, uint32_t k, co
   uint32_t best = UINT32_MAX, lane = 0;
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
     const uint32_t m = maker_of(p, maker, s, i);
-    if (m == UINT32_MAX || at_host(&p->steps.ptr[m]) || tail[p->steps.ptr[m].lane] != m) continue;
+    if (m == UINT32_MAX || hn_step_apart(p, &p->steps.ptr[m]) || tail[p->steps.ptr[m].lane] != m) continue;
     if (best == UINT32_MAX || m > best) best = m, lane = p->steps.ptr[m].lane;
   }
   if (best != UINT32_MAX) return lane;
@@ -75,7 +83,7 @@ hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
       const uint32_t m = maker_of(p, maker, s, i);
       if (m != UINT32_MAX) add_before(p, m, k);
     }
-    if (at_host(s)) {
+    if (hn_step_apart(p, s)) {
       for (uint32_t j = barrier == UINT32_MAX ? 0 : barrier; j < k; j++) add_before(p, j, k);
       barrier = k;
       memset(tail, 0xff, sizeof tail);

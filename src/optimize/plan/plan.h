@@ -21,7 +21,8 @@ typedef enum hn_place {
   HN_PLACE_STAGED, /* accelerators: plan input `input` at `offset` of the context's block of inputs, where it
                       is copied before the first step */
   HN_PLACE_CONST,  /* `constant`: the model's or the plan's memory */
-  HN_PLACE_HEAP    /* made at run time: dimensions or bytes are known only then */
+  HN_PLACE_HEAP    /* made at run time: dimensions or bytes are known only then; in the memory that desc.device
+                      says */
 } hn_place;
 
 /* A tensor in memory: one graph value in one layout. */
@@ -45,7 +46,9 @@ typedef enum hn_step_kind {
   HN_STEP_TACTIC, /* a backend's tactic */
   HN_STEP_REF,    /* the operator's scalar reference, on row-major host memory */
   HN_STEP_COPY,   /* between the host arena and the device's */
-  HN_STEP_CONTROL /* If, Loop, Scan: bodies by evaluation */
+  HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
+  HN_STEP_LATE     /* accelerators: a tactic chosen in the run, when shapes and the values of small inputs on
+                      the host are known (runtime/late.h) */
 } hn_step_kind;
 
 typedef struct hn_step {
@@ -67,6 +70,9 @@ typedef struct hn_step {
   bool tuned;            /* the tactic was chosen by measurement */
   uint32_t threads;      /* on which the step runs; 0: all of the device */
   uint32_t lane;         /* accelerators: steps of one lane run in order */
+  /* REF: small numbers that say what shapes are, computed where they are wanted. All its operands and results
+   * are the host's. */
+  bool shape_work;
   const char *what;      /* "Conv + bias + Add + Relu" */
   const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
@@ -122,6 +128,24 @@ typedef struct hn_plan {
   uint64_t *before;      /* bit (k, j): step j happens before step k; NULL: all in order */
   uint32_t before_words; /* of a row */
 } hn_plan;
+
+/* Does the host do it in place of the device, with what lives there? */
+static inline bool hn_step_falls_back(const hn_step *s) {
+  return (s->kind == HN_STEP_REF && !s->shape_work) || s->kind == HN_STEP_CONTROL;
+}
+
+/* What does the step, in reports: a tactic's name, or a word. */
+static inline const char *hn_step_doer(const hn_step *s) {
+  if (s->tactic) return s->tactic->name;
+  return s->kind == HN_STEP_CONTROL ? "interpreted"
+         : s->kind == HN_STEP_LATE  ? "late"
+         : s->shape_work            ? "shape"
+                                    : "ref";
+}
+
+/* Is the step outside of what is captured: done by the host, or with addresses and sizes that only the run
+ * knows? */
+bool hn_step_apart(const hn_plan *p, const hn_step *s);
 
 /* Does step a happen before step b? */
 static inline bool hn_before(const hn_plan *p, uint32_t a, uint32_t b) {

@@ -36,9 +36,18 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
       {.name = "keepdims", .type = HONE_ATTR_INT},                                                           \
       {.name = "noop_with_empty_axes", .type = HONE_ATTR_INT, .since = move},                                \
       {0}};                                                                                                  \
-  HN_OP(unit) = {HN_OP_HEAD,       .op_type = op,          .since = 1,                                       \
-                 .min_inputs = 1,  .max_inputs = 2,        .min_outputs = 1,                                 \
-                 .max_outputs = 1, .types = dtypes,        .attrs = attrs,                                   \
-                 .infer = infer,   .cost = hn_reduce_cost, .reference = reference}
+  HN_OP(unit) = {HN_OP_HEAD,                                                                                 \
+                 .op_type = op,                                                                              \
+                 .since = 1,                                                                                 \
+                 .min_inputs = 1,                                                                            \
+                 .max_inputs = 2,                                                                            \
+                 .min_outputs = 1,                                                                           \
+                 .max_outputs = 1,                                                                           \
+                 .types = dtypes,                                                                            \
+                 .attrs = attrs,                                                                             \
+                 .infer = infer,                                                                             \
+                 .cost = hn_reduce_cost,                                                                     \
+                 .reference = reference,                                                                     \
+                 .host_inputs = 1u << 1}
 
 #endif

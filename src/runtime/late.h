@@ -1,0 +1,48 @@
+/* Late steps: what a device does with shapes that only the run knows. Inside of runtime only.
+ *
+ * When such a step is due, its operands' dimensions and the values of its small inputs on the host are known:
+ * its outputs' shapes are inferred, a tactic is chosen by the cost models, and it is launched, uncaptured, on
+ * the queue. What was chosen is kept until another shape comes. Outputs lie in blocks that are kept from run
+ * to run, so that equal runs allocate nothing. Where no tactic takes the step the host does it, with copies,
+ * and that is counted. */
+#ifndef HN_RUNTIME_LATE_H
+#define HN_RUNTIME_LATE_H
+
+#include "model/ir/eval.h"
+#include "runtime/remote.h"
+
+typedef struct hn_bound hn_bound;
+typedef struct hn_late hn_late;
+
+typedef struct hn_late_block {
+  void *at;
+  size_t bytes;
+} hn_late_block;
+
+struct hn_late {
+  const hn_plan *plan;
+  hn_remote *remote;
+  hn_bound **bound; /* by step; NULL: none yet */
+  bool *fell_back;  /* by step: the host did it in the last run */
+  void *workspace;
+  size_t workspace_bytes;
+  HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
+};
+
+hone_status hn_late_open(const hn_plan *plan, hn_remote *remote, hn_late *late, hone_error *error);
+void hn_late_close(hn_late *late);
+
+/* Device memory for what a run makes; NULL: there is none left. Work that the queue was given before may
+ * still use a block that is given back: what gets it next must come behind that, on lane 0. */
+void *hn_late_take(hn_late *late, size_t bytes);
+void hn_late_give(hn_late *late, void *at);
+
+/* What late step k was in the last run, and the tactic that did it (NULL: a view, the host, or never run). */
+const hone_step *hn_late_step(const hn_late *late, uint32_t k, const hone_tactic_desc **tactic);
+
+/* Does step k: fills the descriptors of its outputs and, but for views and outputs with a place in the arena,
+ * gives them memory. in: addresses on the device; tin: descriptors, and the data of inputs on the host. */
+hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const hone_tensor *const *tin,
+                        hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, hone_error *error);
+
+#endif
