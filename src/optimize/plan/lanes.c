@@ -7,7 +7,6 @@
  * makes lanes wait for each other where a step needs what another lane makes.
  *
  * Steps on the host, and those whose shapes only the run knows, are points where everything meets: what comes
- * before such a step in the list happens
  * before such a step in the list happens before it, what comes after it, after. */
 #include "optimize/plan/plan.h"
 
