@@ -25,7 +25,7 @@ typedef enum hn_event_class {
 
 typedef struct hn_event {
   hn_event_class class;
-  hone_span_kind kind; /* of DEVICE and CALL; the others' follows */
+  hone_span_kind kind; /* of DEVICE and CALL, and of an OP that is a REFORMAT; the others' follows */
   int64_t start_ns, end_ns;
   uint32_t lane;        /* from hn_timeline_lane */
   const char *name;     /* copied; not NULL */

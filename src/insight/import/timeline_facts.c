@@ -286,7 +286,9 @@ static hone_span_kind host_kind(const writer *w, size_t i) {
                : HONE_SPAN_KIND_COUNT;
   case OF_OPS:
     if (e->class == HN_EVENT_OP)
-      return hn_optype_is_reformat(hn_optype_of_operator(name)) ? HONE_SPAN_REFORMAT : HONE_SPAN_KERNEL;
+      return e->kind == HONE_SPAN_REFORMAT || hn_optype_is_reformat(hn_optype_of_operator(name))
+                 ? HONE_SPAN_REFORMAT
+                 : HONE_SPAN_KERNEL;
     break;
   case OF_CALLS: break;
   }

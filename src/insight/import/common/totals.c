@@ -18,6 +18,7 @@ hn_total *hn_totals_get(hn_totals *t, hn_import *in, const char *key) {
   if (total) return total;
   total = HN_NEW(&in->arena, hn_total);
   if (!total || !(total->key = hn_import_text(in, key)) || !hn_vec_push(&t->list, total)) return NULL;
+  total->index = (uint32_t)(t->list.len - 1);
   total->kind = HONE_SPAN_KERNEL;
   total->step.anchor_node = -1;
   return hn_map_set(&t->by_key, total->key, total) ? total : NULL;

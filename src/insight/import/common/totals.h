@@ -8,6 +8,7 @@
 
 typedef struct hn_total {
   const char *key;
+  uint32_t index;      /* in the list */
   hone_step_fact step; /* name NULL: the key; strings must live as long as the import */
   hone_span_kind kind;
   double sum_ms, min_ms, max_ms;
