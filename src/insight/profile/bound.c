@@ -109,6 +109,15 @@ double hn_typical_wall_ms(const hone_profile *p) {
   return ms;
 }
 
+/* What a tool's hardware counters say of a step; negative: nothing. */
+static double counted(const hone_facts *facts, int32_t step, const char *name) {
+  size_t n;
+  const hone_counter *c = hone_facts_counters(facts, &n);
+  for (size_t i = 0; i < n && step >= 0; i++)
+    if (c[i].step == step && c[i].name && strcmp(c[i].name, name) == 0) return c[i].value;
+  return -1;
+}
+
 void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(facts, &n);
@@ -126,6 +135,14 @@ void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   if (memory && l->bytes > 0) {
     l->memory_pct = percent(l->gbs, memory->gbs);
     l->memory_level = memory->name;
+  }
+  /* Measured utilisation is better than what FLOPs and bytes over time suggest. */
+  double busy = counted(facts, l->step, "compute_pct_of_peak"),
+         moving = counted(facts, l->step, "memory_pct_of_peak");
+  if (busy >= 0) l->compute_pct = busy;
+  if (moving >= 0) {
+    l->memory_pct = moving;
+    l->memory_level = NULL; /* whichever is busiest */
   }
   l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   if (compute && memory && l->bytes > 0)
