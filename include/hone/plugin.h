@@ -130,6 +130,11 @@ typedef struct hone_op_desc {
   /* Bit i: input i is small, and its values must be known before a step can be planned: axes, sizes, widths,
    * repeats. Such inputs stay in the host's memory, also when an accelerator does the rest. */
   uint32_t host_inputs;
+  /* Of data-dependent operators, or NULL: like infer, with all inputs' dimensions known, but an output
+   * dimension that depends on elements becomes the most that it can be. Accelerators then make room for that,
+   * and tactics tell the true dimensions: they begin their workspace with 8 numbers (i64) for each of the
+   * first 4 outputs, one more than the dimension, or 0 where it is that bound. */
+  hone_status (*most)(const hone_infer *io, hone_error *error);
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */

@@ -22,6 +22,21 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* At most every condition is true. */
+static hone_status most(const hone_infer *io, hone_error *error) {
+  hone_tensor_desc *y = io->output[0];
+  hone_status status = infer(io, error);
+  if (status || !y) return status;
+  const bool by_axis = hone_node_has(io->node, "axis");
+  int32_t axis = 0;
+  if (by_axis) status = hn_axis(hone_node_int(io->node, "axis", 0), y->rank, &axis, error);
+  if (status) return status;
+  const int64_t length = by_axis ? io->input[0]->dim[axis] : hone_desc_count(io->input[0]);
+  const int64_t given = hone_desc_count(io->input[1]);
+  y->dim[axis] = given < length ? given : length;
+  return HONE_OK;
+}
+
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const uint8_t *keep = call->input[1]->data;
@@ -70,4 +85,5 @@ HN_OP(compress) = {HN_OP_HEAD,
                    .types = HN_TYPES_ALL,
                    .attrs = attrs,
                    .infer = infer,
+                   .most = most,
                    .reference = reference};

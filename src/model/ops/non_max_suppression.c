@@ -32,6 +32,22 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* At most every class keeps all of its boxes, or as many as it may. */
+static hone_status most(const hone_infer *io, hone_error *error) {
+  hone_status status = infer(io, error);
+  const hone_tensor_desc *s = io->input[SCORES];
+  if (status || !io->output[0]) return status;
+  if (s->rank != 3) return hn_op_bad(io->node, error, "scores have rank %d, expected 3", (int)s->rank);
+  int64_t each = 0;
+  if (hn_has_input(io, MAX_BOXES)) {
+    each = s->dim[2];
+    if (io->value[MAX_BOXES] && hn_count(io->value[MAX_BOXES]) == 1)
+      each = hn_min_i64(each, hn_max_i64(0, hn_get_i64(io->value[MAX_BOXES], 0)));
+  }
+  io->output[0]->dim[0] = s->dim[0] * s->dim[1] * each;
+  return HONE_OK;
+}
+
 typedef struct candidate {
   float score;
   int64_t index;
@@ -136,4 +152,5 @@ HN_OP(non_max_suppression) = {HN_OP_HEAD,
                               .types = HONE_TYPES(HONE_DTYPE_F32),
                               .attrs = attrs,
                               .infer = infer,
+                              .most = most,
                               .reference = reference};

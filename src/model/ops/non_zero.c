@@ -8,6 +8,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* At most every element is not zero. */
+static hone_status most(const hone_infer *io, hone_error *error) {
+  hone_status status = infer(io, error);
+  if (!status && io->output[0]) io->output[0]->dim[1] = hone_desc_count(io->input[0]);
+  return status;
+}
+
 static bool is_zero(const hone_tensor *x, int64_t i) {
   if (x->desc.dtype == HONE_DTYPE_STRING) return ((const hone_string *)x->data)[i].len == 0;
   return hone_dtype_is_float(x->desc.dtype) ? hn_get_f64(x, i) == 0 : hn_get_i64(x, i) == 0;
@@ -46,4 +53,5 @@ HN_OP(non_zero) = {HN_OP_HEAD,
                    .max_outputs = 1,
                    .types = HN_TYPES_ALL,
                    .infer = infer,
+                   .most = most,
                    .reference = reference};

@@ -27,6 +27,22 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* At most all items differ. */
+static hone_status most(const hone_infer *io, hone_error *error) {
+  hone_status status = infer(io, error);
+  const hone_tensor_desc *x = io->input[0];
+  int32_t axis = 0;
+  int64_t items = hone_desc_count(x);
+  if (!status && hone_node_has(io->node, "axis")) {
+    status = hn_axis(hone_node_int(io->node, "axis", 0), x->rank, &axis, error);
+    if (!status) items = x->dim[axis];
+  }
+  if (status) return status;
+  for (uint32_t i = 0; i < io->n_outputs; i++)
+    if (io->output[i]) io->output[i]->dim[i ? 0 : axis] = items;
+  return HONE_OK;
+}
+
 /* Items of `width` elements each: as keys, or as strings. */
 typedef struct items {
   const int64_t *key;
@@ -138,4 +154,5 @@ HN_OP(unique) = {HN_OP_HEAD,
                  .types = HN_TYPES_ALL,
                  .attrs = attrs,
                  .infer = infer,
+                 .most = most,
                  .reference = reference};
