@@ -108,6 +108,11 @@ static size_t describe(const hn_step *s, const hone_tensor *const *tin, uint64_t
   return n;
 }
 
+/* Do the elements tell the dimensions? What is planned with is then the most that they can be. */
+static bool counted(const hn_step *s) {
+  return s->node && s->node->op && s->node->op->flags & HONE_OP_DATA_DEPENDENT;
+}
+
 /* Output descriptors by the operator's inference, in the types of the graph. */
 static hone_status infer(const hn_plan *p, const hn_step *s, const hone_tensor *const *tin,
                          hone_tensor_desc *out, hone_error *error) {
@@ -135,7 +140,8 @@ static hone_status infer(const hn_plan *p, const hn_step *s, const hone_tensor *
   if (n->op->types && n->n_in && din[0] && !(n->op->types & HONE_TYPES(din[0]->dtype)))
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
                    hone_dtype_name(din[0]->dtype));
-  hone_status status = n->op->infer(&(hone_infer){n, n->n_in, n->n_out, din, known, dout}, error);
+  hone_status (*of)(const hone_infer *, hone_error *) = counted(s) ? n->op->most : n->op->infer;
+  hone_status status = of(&(hone_infer){n, n->n_in, n->n_out, din, known, dout}, error);
   for (uint32_t i = 0; i < n->n_out && status == HONE_OK; i++)
     if (dout[i] && hone_desc_count(&out[i]) < 0)
       status =
@@ -232,6 +238,11 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
 
 /* ------------------------------------------------------------------ running */
 
+static void shape(hone_tensor_desc *d, const int64_t *dim) {
+  memcpy(d->dim, dim, (size_t)d->rank * sizeof *dim);
+  hone_desc_set_layout(d, HONE_LAYOUT_ROW_MAJOR, 0);
+}
+
 /* No tactic takes it: its operands to the host, its results back. */
 static hone_status fall_back(hn_late *late, const hn_step *s, const hone_tensor *const *tin,
                              hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, hone_error *error) {
@@ -248,8 +259,11 @@ static hone_status fall_back(hn_late *late, const hn_step *s, const hone_tensor 
   }
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) pout[i] = tout[i] ? &out[i] : NULL;
   if (status == HONE_OK) status = hn_eval_node(s->node, pin, pout, keep, budget, error);
-  for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK; i++)
-    if (tout[i]) status = hn_remote_put(p, late->remote, &out[i], tout[i], error);
+  for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK; i++) {
+    if (!tout[i]) continue;
+    if (counted(s)) shape(&tout[i]->desc, out[i].desc.dim);
+    status = hn_remote_put(p, late->remote, &out[i], tout[i], error);
+  }
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) hn_free(in[i].data);
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     if (!out[i].data) continue;
@@ -257,6 +271,32 @@ static hone_status fall_back(hn_late *late, const hn_step *s, const hone_tensor 
     if (bytes > 0) budget->bytes -= (uint64_t)bytes < budget->bytes ? (uint64_t)bytes : budget->bytes;
     hn_free(out[i].data);
   }
+  return status;
+}
+
+/* What a data-dependent operator's tactic has left at the beginning of the workspace becomes the outputs'
+ * dimensions. */
+static hone_status count(hn_late *late, const hn_step *s, hone_tensor *const *tout, hone_error *error) {
+  enum { RANK = 8, OUTPUTS = 4 };
+  const int64_t dims[] = {OUTPUTS, RANK};
+  hone_tensor at = {hone_desc(HONE_DTYPE_I64, 2, dims), late->workspace}, here = {0};
+  at.desc.device = 1;
+  hone_status status = hn_remote_fetch(late->plan, late->remote, &at, &here, error);
+  const int64_t *n = here.data;
+  for (uint32_t i = 0; i < s->desc.n_outputs && i < OUTPUTS && status == HONE_OK; i++) {
+    if (!tout[i]) continue;
+    hone_tensor_desc *d = &tout[i]->desc;
+    int64_t dim[HONE_MAX_RANK];
+    for (int32_t k = 0; k < d->rank; k++) {
+      const int64_t told = k < RANK ? n[i * RANK + k] : 0;
+      dim[k] = told > 0 ? told - 1 : d->dim[k];
+      if (dim[k] > d->dim[k])
+        status = hn_fail(error, HONE_ERROR_INTERNAL, "%s counted %lld, at most %lld were expected",
+                         s->desc.anchor, (long long)dim[k], (long long)d->dim[k]);
+    }
+    shape(d, dim);
+  }
+  hn_free(here.data);
   return status;
 }
 
@@ -306,7 +346,8 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
                        .blob = b->blob,
                        .workspace = late->workspace,
                        .threads = s->threads};
-  return p->backend->launch(p->device, late->remote->queue, b->tactic, &run, error);
+  status = p->backend->launch(p->device, late->remote->queue, b->tactic, &run, error);
+  return status == HONE_OK && counted(s) ? count(late, s, tout, error) : status;
 }
 
 const hone_step *hn_late_step(const hn_late *late, uint32_t k, const hone_tactic_desc **tactic) {

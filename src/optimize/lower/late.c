@@ -127,9 +127,9 @@ static bool made_on_host(hn_lowering *l, const hn_value *v) {
 
 bool hn_late(hn_lowering *l, const hn_unit *u) {
   const hone_node *n = u->node;
-  bool late = false, data = false, on_device = false;
-  if (!ordinary(l, u) || !n->op->infer || n->op->flags & (HONE_OP_DATA_DEPENDENT | HONE_OP_SHAPE_ONLY))
-    return false;
+  if (!ordinary(l, u) || !n->op->infer || n->op->flags & HONE_OP_SHAPE_ONLY) return false;
+  bool late = n->op->flags & HONE_OP_DATA_DEPENDENT, data = false, on_device = false;
+  if (late && !n->op->most) return false;
   if (n->n_in > HN_MAX_IN || n->n_out > HN_UNIT_OPERANDS) return false;
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!n->out[i]) continue;
