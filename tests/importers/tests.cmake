@@ -1,3 +1,5 @@
 hone_test(test_pytorch test_pytorch.c timeline_help.c)
 hone_test(test_nsys test_nsys.c timeline_help.c)
 hone_test(test_counters test_counters.c timeline_help.c)
+hone_test(test_import test_import.c)
+hone_test(test_import_golden test_import_golden.c)

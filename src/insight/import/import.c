@@ -129,6 +129,7 @@ static hone_status read_one(run *r, const char *path, const void *bytes, size_t 
 static hone_status finish(run *r, hone_error *error) {
   hn_import *in = &r->in;
   hone_status status = r->importer->finish ? r->importer->finish(in, error) : HONE_OK;
+  if (status && error && !error->where[0]) hn_error_where(error, "%s", r->first);
   if (status) return status;
   if (!in->complete) {
     if (!in->meta.tool) in->meta.tool = r->importer->format.name;

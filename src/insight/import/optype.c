@@ -189,6 +189,7 @@ static const word kernels[] = {
     {"nchwtonhwc", "Reformat"},
     {"nhwctonchw", "Reformat"},
     {"nchwtonc", "Reformat"},
+    {"transdata", "Reformat"},
     {"converttensor", "Reformat"},
     {"tensortransform", "Reformat"},
     {"batchedtranspose", "Reformat"},

@@ -26,7 +26,7 @@ typedef struct hn_source_input {
 } input;
 
 static hone_status fail_io(hn_source *s) {
-  s->status = hn_fail(s->error, HONE_ERROR_IO, "cannot read: %s", strerror(errno));
+  s->status = hn_fail(s->error, errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot read: %s", strerror(errno));
   hn_error_where(s->error, "%s", s->path);
   return s->status;
 }

@@ -122,6 +122,7 @@ void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(facts, &n);
   const hone_step_fact *step = l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
+  if (step && step->is_launch) return; /* how fast it was launched says nothing of how fast it ran */
   double seconds = hn_typical_ms(l) / 1e3;
   if (seconds > 0) {
     l->gflops = l->flops / seconds / 1e9;

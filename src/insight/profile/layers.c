@@ -248,8 +248,12 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
     p->flops += row->flops;
     p->bytes += row->bytes;
   }
-  if (t->has_totals)
-    share_totals(t, measured, p->closure.layers_ms + p->closure.reformats_ms, p->closure.wall_ms, arena, p);
+  if (t->has_totals) {
+    const hone_closure *c = &p->closure;
+    /* Beside stamped runs the totals are the parts of their computation; alone they are all that there is. */
+    const double ms = measured ? c->layers_ms + c->reformats_ms : c->wall_ms - c->gaps_ms - fmax(c->residual_ms, 0);
+    share_totals(t, measured, ms, c->wall_ms, arena, p);
+  }
   status = share_types(t, arena, p, error);
   if (status) return status;
 

@@ -135,21 +135,26 @@ const char *hn_op_of_word(const char *word) {
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Looks at the words of a name from the last to the first: letters (and a 2 or 1 inside like LayerNorm2d do
- * not occur in ONNX's names), case matters so that a module called "conv" is no operator. */
-const char *hn_op_of_name(const char *name, size_t length) {
+static const char *op_in(const char *name, size_t length, bool exact) {
   for (size_t end = length; end > 0;) {
     while (end && !is_letter(name[end - 1])) end--;
     size_t start = end;
     while (start && is_letter(name[start - 1])) start--;
-    const bool behind = end == length || !is_letter(name[end]);
+    const size_t n = end - start;
     const bool inside = start && is_digit(name[start - 1]);
-    for (size_t i = 0; i < KNOWN && behind && !inside; i++)
-      if (strlen(known[i].op) == end - start && memcmp(known[i].op, name + start, end - start) == 0)
+    for (size_t i = 0; i < KNOWN && n && !inside; i++)
+      if (strlen(known[i].op) == n && (exact ? memcmp(known[i].op, name + start, n) : strncasecmp(known[i].op, name + start, n)) == 0)
         return known[i].op;
     end = start;
   }
   return NULL;
+}
+
+/* Words from the last to the first. ONNX's own spelling counts first, so that a module called "conv" around a
+ * Relu is none; a name without it may still say "conv1". */
+const char *hn_op_of_name(const char *name, size_t length) {
+  const char *op = op_in(name, length, true);
+  return op ? op : op_in(name, length, false);
 }
 
 int hn_op_weight(const char *op) {

@@ -96,11 +96,15 @@ static void names_of_name(names *to, const char *p) {
   to->count = kept;
 }
 
-static const char *heaviest(const names *n) {
+/* The operator that decides the cost of a fused layer, and which of the names it is. */
+static const char *heaviest(const names *n, size_t *index) {
   const char *best = NULL;
+  *index = 0;
   for (size_t i = 0; i < n->count; i++) {
     const char *op = hn_op_of_name(n->list[i], strlen(n->list[i]));
-    if (op && (!best || hn_op_weight(op) > hn_op_weight(best))) best = op;
+    if (!op || (best && hn_op_weight(op) <= hn_op_weight(best))) continue;
+    best = op;
+    *index = i;
   }
   return best;
 }
@@ -241,10 +245,9 @@ static bool is_identity(const hn_jvalue *permutation) {
   return true;
 }
 
-static const char *type_of(hn_import *in, const hn_jvalue *layer, const names *nodes, const char *name) {
+static const char *type_of(hn_import *in, const hn_jvalue *layer, const char *heavy, const char *name) {
   const char *parameter = hn_jtext(layer, "ParameterType"), *type = hn_jtext(layer, "LayerType");
   const char *origin = hn_jtext(layer, "Origin"), *pooling = hn_jtext(layer, "PoolingType");
-  const char *heavy = heaviest(nodes);
   if (hn_text_starts(name, "Reformatting CopyNode") || hn_text_starts(name, "Reformat")) return "Reformat";
   if (origin && strcmp(origin, "QDQ") == 0 && heavy) return heavy;
   if (pooling) return strcasecmp(pooling, "MAX") == 0 ? "MaxPool" : "AveragePool";
@@ -298,7 +301,7 @@ hn_trt_layer *hn_trt_layer_make(hn_import *in, const char *name, const hn_jvalue
   if (!nodes->count) names_of_name(nodes, l->name);
   tensors to = gather(in, hn_jget(value, "Outputs")), from = gather(in, hn_jget(value, "Inputs"));
   const char *type = hn_jtext(value, "LayerType"), *tactic = hn_jtext(value, "TacticName");
-  l->step = (hone_step_fact){.op_type = type_of(in, value, nodes, l->name),
+  l->step = (hone_step_fact){.op_type = type_of(in, value, heaviest(nodes, &l->anchor), l->name),
                              .tactic = hn_import_text(in, tactic ? tactic : type),
                              .epilogue = epilogue_of(in, value),
                              .dtype = from.dtype ? from.dtype : to.dtype,

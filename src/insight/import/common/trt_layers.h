@@ -8,7 +8,7 @@ typedef struct hn_trt_layer {
   const char *name; /* as the profile spells it, see hn_trt_name */
   hone_step_fact step;
   const char *const *nodes; /* names of the ONNX nodes that it executes */
-  size_t node_count;
+  size_t node_count, anchor; /* anchor: the one that decides the cost */
   struct hn_trt_layer *next; /* another of the same name */
   bool taken;                /* a row of the profile has found it */
 } hn_trt_layer;

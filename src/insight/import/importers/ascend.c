@@ -3,7 +3,7 @@
  * tell of counts once: operators by op_summary or kernel_details, else by task_time, else by the trace, else
  * by op_statistic. fusion_op adds the original operators and bytes, api_statistic the host's calls. */
 #include "insight/import/common/ascend.h"
-#include "insight/import/import.h"
+#include "insight/import/common/ops.h"
 
 #include "base/error.h"
 
@@ -213,7 +213,8 @@ static hone_status add_totals(hn_ascend *a, const hn_ascend_total *rows, size_t 
   for (size_t i = 0; i < n; i++) {
     const hn_ascend_total *t = &rows[i];
     if (level && (!t->level || strcmp(t->level, level) != 0)) continue;
-    hone_step_fact fact = {.op_type = level ? t->level : t->name,
+    const char *mapped = level ? t->level : hn_op_of_word(t->name);
+    hone_step_fact fact = {.op_type = mapped ? mapped : t->name,
                            .tactic = t->type,
                            .is_reference = t->type && strcmp(t->type, "AI_CPU") == 0,
                            .is_reformat = !level && strcmp(t->name, "TransData") == 0,

@@ -150,8 +150,10 @@ static uint32_t node_of(state *s, const char *name, const hn_jvalue *args) {
   char label[1200];
   if (*name)
     snprintf(label, sizeof label, "%s", name);
-  else
+  else if (index >= 0)
     snprintf(label, sizeof label, "%.1000s_%lld", op ? op : "node", (long long)index);
+  else
+    snprintf(label, sizeof label, "%.1000s", op ? op : "node");
   for (int same = 2; same < 1000; same++) {
     uintptr_t known = (uintptr_t)hn_map_get(&s->by_name, label);
     if (!known) break;

@@ -10,6 +10,7 @@
 #include "insight/import/import.h"
 
 #include "base/error.h"
+#include "insight/import/common/ops.h"
 #include "insight/import/common/trt_layers.h"
 
 #include <math.h>
@@ -224,7 +225,8 @@ static hone_status add_nodes(state *s, const hn_trt_layer *l, int32_t step, int3
   if (!*nodes) return out_of_memory(error);
   for (size_t i = 0; i < l->node_count; i++) {
     hone_node_fact node = {.name = l->nodes[i],
-                           .fate = i ? HONE_NODE_FUSED : HONE_NODE_EXECUTED,
+                           .op_type = hn_op_of_name(l->nodes[i], strlen(l->nodes[i])),
+                           .fate = i == l->anchor ? HONE_NODE_EXECUTED : HONE_NODE_FUSED,
                            .step = step};
     (*nodes)[i] = hone_facts_add_node(s->in->facts, &node);
     if ((*nodes)[i] < 0) return out_of_memory(error);
@@ -253,7 +255,7 @@ static hone_status add_row(state *s, const profile_row *row, size_t index, hone_
     if (!(step.name = hn_import_say(s->in, "%.900s #%zu", row->name, k))) return out_of_memory(error);
   step.nodes = nodes;
   step.node_count = l->node_count;
-  step.anchor_node = l->node_count ? nodes[0] : -1;
+  step.anchor_node = l->node_count ? nodes[l->anchor] : -1;
   hone_step_stats stats = row->stats;
   stats.step = hn_import_step(s->in, step.name, &step);
   if (stats.step < 0) return out_of_memory(error);
