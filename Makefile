@@ -5,11 +5,12 @@
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
+#   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -64,6 +65,9 @@ test-gpu: all
 
 bench-gpu: all
 	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
+
+bench-gate: all
+	@$(BUILD)/gate_replay -n 2000 bench/gate/noise.txt bench/gate/noise-neighbour.txt
 
 test-history-kill: all
 	$(BUILD)/history_kill 1000

@@ -105,6 +105,91 @@ HONE_API hone_status hone_history_remove(hone_history *history, const int64_t *i
 HONE_API hone_status hone_history_html(const hone_records *records, hone_sink sink, void *user,
                                        hone_error *error);
 
+/* ---- the gate: has it become slower? ----
+ *
+ * The unit is a process: one run of the old and one of the new make a pair, measured one after the other, the
+ * order turned round from pair to pair (ABBA), so that drift of the machine hits both alike. What counts is
+ * the logarithm of their ratio. Two things are needed to call the new one worse: Wilcoxon's signed-rank test
+ * against "not slower", and an estimate (Hodges-Lehmann) beyond half the threshold. "Same" needs the same
+ * test against "slower by the threshold" and an estimate below half of it. So a true slowdown of the
+ * threshold is caught, no change is not flagged, and what lies between goes to the nearer side.
+ *
+ * Looks are taken after 12, 16, 20, 24, 30, 38, 48, 60... pairs. The chance of a false "worse" of all looks
+ * together is at most 0.5 %, that of a false "same" 2 % (each look spends its share). */
+
+#define HONE_GATE_VERDICTS(X)                                                                                \
+  X(SAME, "same")                                                                                            \
+  X(BETTER, "better") /* as "same", and faster beyond doubt by more than half the threshold */               \
+  X(WORSE, "worse")                                                                                          \
+  X(NONE, "no verdict")
+
+typedef enum hone_gate_verdict {
+#define X(id, word) HONE_GATE_##id,
+  HONE_GATE_VERDICTS(X)
+#undef X
+} hone_gate_verdict;
+
+HONE_API const char *hone_gate_verdict_name(hone_gate_verdict verdict);
+
+typedef struct hone_gate_options {
+  double threshold;   /* slowdown that matters; 0: 0.05 */
+  uint32_t max_pairs; /* the last look; 0: 60; at least 12 */
+} hone_gate_options;
+
+typedef struct hone_gate_result {
+  hone_gate_verdict verdict;
+  bool decided;                     /* more pairs change nothing */
+  bool paired;                      /* false: two sets that were not measured side by side */
+  uint32_t pairs;                   /* that the verdict stands on; unpaired: the smaller set */
+  uint32_t look;                    /* pairs at which to ask again; 0 when decided */
+  double baseline_ms, candidate_ms; /* medians */
+  double change;                    /* candidate / baseline - 1, by Hodges and Lehmann */
+  double low, high;                 /* its interval at 95 % */
+  double p_slower;                  /* chance of such data if the new one were not slower */
+  double p_threshold;               /* chance of such data if it were slower by the threshold */
+  double noise; /* spread of one process, relative (robust): what a quiet machine keeps under 3 % */
+  char reason[256];
+} hone_gate_result;
+
+/* Judges n pairs, in the order in which they were measured; all times must be above 0. Fewer than the first
+ * look decide nothing. The answer depends on the numbers alone. */
+HONE_API hone_status hone_gate_pairs(const double *baseline, const double *candidate, uint32_t n,
+                                     const hone_gate_options *options, hone_gate_result *out,
+                                     hone_error *error);
+/* Judges two sets that were not interleaved (runs kept earlier the same day on the same machine, against new
+ * ones) by the Mann-Whitney test with the same two conditions. Both need at least 10 processes: less is no
+ * verdict. Drift between the two is invisible to any test, so prefer pairs. */
+HONE_API hone_status hone_gate_sets(const double *baseline, uint32_t n_baseline, const double *candidate,
+                                    uint32_t n_candidate, const hone_gate_options *options,
+                                    hone_gate_result *out, hone_error *error);
+
+/* ---- stability: does it stay as it is? ---- */
+
+/* A straight line through values over time: Theil and Sen's slope (median of all slopes between two points),
+ * which a few outliers do not move, with Kendall's interval widened by how alike neighbours are. */
+typedef struct hone_drift {
+  size_t n;                /* finite values; fewer than 8 say nothing: all else is 0 */
+  double level;            /* median */
+  double slope, low, high; /* per second, with its interval at 95 % */
+  double change;           /* slope times the time between first and last value */
+  double likeness;         /* autocorrelation of what the line leaves, lag 1, 0 to 0.9 */
+  bool certain;            /* the interval does not hold 0 */
+} hone_drift;
+
+/* times in seconds, ascending; values that are not finite are left out. At most 2000 are looked at (evenly
+ * chosen). False when out of memory. */
+HONE_API bool hone_drift_compute(const double *times, const double *values, size_t n, hone_drift *out);
+
+/* What the system did during one run. */
+typedef struct hone_disturbance {
+  uint32_t involuntary_switches, minor_faults, major_faults;
+} hone_disturbance;
+
+/* Runs that took more than 1.5 times the median, and what they have in common. Writes one line into buf: ""
+ * when there is none and the CV is at most 0.15. seen may be NULL. */
+HONE_API void hone_spread_explain(const double *ms, const hone_disturbance *seen, size_t n, double median,
+                                  double cv, char *buf, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #include <hone/plugin.h>
 #include <hone/session.h>
 #include <hone/status.h>
+#include <hone/system.h>
 #include <hone/tensor.h>
 #include <hone/version.h>
 

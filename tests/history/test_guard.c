@@ -121,10 +121,171 @@ static void test_history_errors(void **state) {
   unsetenv("HONE_HISTORY");
 }
 
+/* A command whose time is exactly known: it prints a report. The counter makes every call a little different.
+ */
+static void write_script(const char *name, double ms) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fprintf(f,
+          "n=$(cat $0.n 2>/dev/null || echo 0); echo $((n + 1)) >$0.n\n"
+          "awk -v n=$n 'BEGIN { printf \"{\\\"median_latency_ms\\\": %%.4f}\\n\", %g * (1 + 0.004 * ((n * 7) "
+          "%% 5 - 2)) }'\n",
+          ms);
+  fclose(f);
+}
+
+static char *read_text(const char *name) {
+  char path[128];
+  static char text[8192];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  return text;
+}
+
+static void test_gate_verdicts(void **state) {
+  (void)state;
+  write_script("old.sh", 10);
+  write_script("same.sh", 10);
+  write_script("slow.sh", 10.6);
+  write_script("fast.sh", 9);
+  char summary[128];
+  snprintf(summary, sizeof summary, "%s/summary.md", folder);
+  setenv("GITHUB_STEP_SUMMARY", summary, 1);
+  expect(RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh same.sh", "--junit", "same.xml"),
+         0, "verdict     same", NULL);
+  assert_non_null(strstr(read_text("same.xml"), "failures=\"0\" errors=\"0\" skipped=\"0\""));
+  expect(RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh fast.sh"), 0, "verdict     better",
+         NULL);
+  expect(RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh slow.sh # <&> \x1b[31m, 5%",
+             "--junit", "worse.xml", "--markdown", "worse.md"),
+         1, "\n::error title=hone gate%3A sh slow.sh # <&> ?[31m%2C 5%25%3A worse::slower by", NULL);
+  assert_non_null(strstr(read_text("worse.xml"), "<failure type=\"slower\" message=\"slower by"));
+  assert_non_null(strstr(read_text("worse.xml"), "name=\"sh slow.sh # &#60;&#38;&#62; ?[31m, 5%\""));
+  assert_non_null(strstr(read_text("worse.md"), "**worse**"));
+  assert_non_null(strstr(read_text("worse.md"), "&#60;&#38;&#62; ?\\[31m"));
+  unsetenv("GITHUB_STEP_SUMMARY");
+  char *all = read_text("summary.md"); /* each gate added its own */
+  assert_non_null(strstr(all, "**same**"));
+  assert_non_null(strstr(all, "**better**"));
+  assert_non_null(strstr(all, "**worse**"));
+  /* 6 % is no slowdown that matters when 20 % is asked for. */
+  expect(RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh slow.sh", "--threshold", "20"), 0,
+         "verdict     same", NULL);
+  process p = RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh slow.sh", "--json");
+  assert_int_equal(p.code, 1);
+  assert_non_null(strstr(p.err, "::error "));
+  json_t *doc = process_json(&p);
+  assert_string_equal(text_of(doc, "verdict"), "worse");
+  assert_int_equal(json_integer_value(json_object_get(doc, "exit_code")), 1);
+  assert_true(json_is_true(json_object_get(doc, "interleaved")));
+  json_t *times = json_object_get(json_object_get(doc, "candidate"), "processes_ms");
+  assert_int_equal(json_array_size(times), json_integer_value(json_object_get(doc, "pairs")));
+  json_decref(doc);
+  process_free(&p);
+}
+
+/* Real processes of hone on both sides: models, and another build (here the same one). */
+static void test_gate_models(void **state) {
+  (void)state;
+  char copy[64];
+  snprintf(copy, sizeof copy, "%s/with 'quote.onnx", folder);
+  process p = RUN("zoo", "mobilenetv2", "-o", copy, "--width", "0.1", "--size", "32");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = RUN("gate", copy, "--baseline", tiny, "-t", "1", "-n", "3", "-w", "1", "--pairs", "12", "--threshold",
+          "900", "--json");
+  json_t *doc = process_json(&p);
+  assert_string_equal(text_of(doc, "metric"), "latency");
+  assert_int_equal(json_integer_value(json_object_get(doc, "pairs")), 12);
+  assert_non_null(strstr(text_of(json_object_get(doc, "baseline"), "command"),
+                         " --runs 3 --warmup 1 --threads 1 --json"));
+  assert_true(p.code == 0 || p.code == 5); /* how busy this machine is, is not what is tested */
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("gate", tiny, "--baseline", HONE_BINARY, "-n", "2", "-w", "0", "--pairs", "12", "--threshold",
+          "900", "--json");
+  doc = process_json(&p);
+  assert_non_null(strstr(text_of(json_object_get(doc, "baseline"), "command"), "/hone bench "));
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("gate", "--baseline-cmd", "true", "--candidate-cmd", "true", "--pairs", "12", "--threshold", "1000",
+          "--json");
+  doc = process_json(&p); /* prints no report: the whole process counts */
+  assert_string_equal(text_of(doc, "metric"), "wall");
+  json_decref(doc);
+  process_free(&p);
+}
+
+/* Times that were kept: of this day and machine they can give a verdict, others cannot, and it says why. */
+static void test_gate_earlier(void **state) {
+  (void)state;
+  expect(RUN("gate", tiny, "--baseline", "no-such-tag"), 4, "", "neither a file nor a tag or revision");
+  for (int i = 0; i < 10; i++)
+    expect(
+        RUN("bench", tiny, "-t", "1", "-n", "2", "-w", "0", "--save", "--tag", "base", "--commit", "c0ffee"),
+        0, NULL, NULL);
+  process p = RUN("gate", tiny, "--baseline", "base", "-t", "1", "-n", "2", "-w", "0", "--threshold", "900",
+                  "--json");
+  json_t *doc = process_json(&p);
+  assert_true(json_is_false(json_object_get(doc, "interleaved")));
+  assert_int_equal(json_array_size(json_object_get(json_object_get(doc, "baseline"), "processes_ms")), 10);
+  assert_null(strstr(text_of(doc, "reason"), "the baseline"));
+  json_decref(doc);
+  process_free(&p);
+  expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "::warning ", NULL);
+  expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "measured with other options", NULL);
+  p = RUN("bench", tiny, "-t", "1", "-n", "20", "--json");
+  doc = process_json(&p);
+  char path[128];
+  snprintf(path, sizeof path, "%s/one.json", folder);
+  json_dump_file(doc, path, 0);
+  process_free(&p);
+  expect(RUN("gate", tiny, "--baseline", "one.json", "-t", "1", "-n", "20"), 5,
+         "the baseline is 1 earlier process: at least 10", NULL);
+  json_object_set_new(doc, "machine", json_string("another one"));
+  json_dump_file(doc, path, 0);
+  expect(RUN("gate", tiny, "--baseline", "one.json", "-t", "1", "--junit", "none.xml"), 5,
+         "another machine (another one", NULL);
+  assert_non_null(strstr(read_text("none.xml"),
+                         "<skipped message=\"no verdict: the baseline was measured on another machine"));
+  json_object_del(doc, "machine");
+  json_dump_file(doc, path, 0);
+  expect(RUN("gate", tiny, "--baseline", "one.json", "-t", "1"), 5, "does not say on which machine", NULL);
+  json_decref(doc);
+}
+
+static void test_gate_errors(void **state) {
+  (void)state;
+  expect(RUN("gate", tiny), 2, "", "wants --baseline");
+  expect(RUN("gate", "--baseline-cmd", "true"), 2, "", "wants a MODEL");
+  expect(RUN("gate", tiny, "--baseline-cmd", ""), 2, "", "empty");
+  expect(RUN("gate", tiny, "--baseline", tiny, "--metric", "speed"), 2, "", "--metric is latency or wall");
+  expect(RUN("gate", tiny, "--baseline", tiny, "--pairs", "3"), 2, "", "12 to 500");
+  expect(RUN("gate", tiny, "--baseline-cmd", "echo trouble >&2; exit 7"), 3, "", "exit code 7: trouble");
+  expect(RUN("gate", tiny, "--baseline-cmd", "kill -9 $$"), 3, "", "signal 9");
+  expect(RUN("gate", "missing.onnx", "--baseline", tiny), 3, "", "missing.onnx");
+  expect(RUN("gate", tiny, "--baseline", "summary.md"), 3, "", "no report");
+  expect(RUN("gate", tiny, "--baseline-cmd", "echo {}", "--metric", "latency"), 3, "",
+         "no report with a latency");
+  expect(RUN("gate", "--baseline-cmd", "sleep 9", "--candidate-cmd", "true", "--max-seconds", "0.3"), 5,
+         "--max-seconds was over", NULL);
+  process p = process_run(
+      folder, 400,
+      (const char *const[]){"gate", "--baseline-cmd", "sleep 9", "--candidate-cmd", "true", NULL});
+  assert_int_equal(p.code, 130);
+  process_free(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_history_commands),
-      cmocka_unit_test(test_history_errors),
+      cmocka_unit_test(test_history_commands), cmocka_unit_test(test_history_errors),
+      cmocka_unit_test(test_gate_verdicts),    cmocka_unit_test(test_gate_models),
+      cmocka_unit_test(test_gate_earlier),     cmocka_unit_test(test_gate_errors),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,197 @@
+/* The processes of a gate. */
+#include "cli/gate.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_OUTPUT = 64 << 20 };
+
+typedef struct output {
+  char *text;
+  size_t n, room;
+} output;
+
+/* False: out of memory, or more than a report can be. */
+static bool keep(output *o, const char *bytes, size_t n) {
+  if (o->n + n + 1 > o->room) {
+    size_t room = (o->n + n + 1) * 2;
+    char *more = room <= MOST_OUTPUT ? realloc(o->text, room) : NULL;
+    if (!more) return false;
+    o->text = more;
+    o->room = room;
+  }
+  memcpy(o->text + o->n, bytes, n);
+  o->n += n;
+  o->text[o->n] = 0;
+  return true;
+}
+
+/* What the process said on standard error: the last line, for people. */
+static void last_line(FILE *err, char *buf, size_t size) {
+  char line[400], last[400] = "";
+  rewind(err);
+  while (fgets(line, sizeof line, err))
+    if (line[strspn(line, " \r\n")]) snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\r\n"), line);
+  cli_printable(last, buf, size);
+}
+
+static hone_status fail(hone_error *error, hone_status status, const gate_side *side, const char *what) {
+  *error = (hone_error){.status = status};
+  snprintf(error->what, sizeof error->what, "%s", what);
+  snprintf(error->where, sizeof error->where, "%.200s", side->label);
+  return status;
+}
+
+static void child(const char *command, int out, int err) {
+  setpgid(0, 0); /* so that everything it starts can be ended with it */
+  signal(SIGPIPE, SIG_DFL);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+  _exit(127);
+}
+
+/* Reads until the process closes its output. HONE_ERROR_BUDGET past the deadline. */
+static hone_status listen_to(int fd, double deadline_ms, output *o, const gate_side *side,
+                             hone_error *error) {
+  char bytes[65536];
+  for (;;) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int ready = poll(&p, 1, 200);
+    if (cli_interrupted()) return fail(error, HONE_ERROR_CANCELLED, side, "interrupted");
+    if (deadline_ms > 0 && cli_now_ms() > deadline_ms)
+      return fail(error, HONE_ERROR_BUDGET, side, "time is up");
+    if (ready <= 0) continue;
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n == 0) return HONE_OK;
+    if (n < 0 && errno != EINTR)
+      return fail(error, HONE_ERROR_IO, side, "cannot read what the command prints");
+    if (n > 0 && !keep(o, bytes, (size_t)n))
+      return fail(error, HONE_ERROR_MEMORY, side, "the command prints too much");
+  }
+}
+
+/* The process to its end; what it printed into o. */
+static hone_status execute(const gate_side *side, double deadline_ms, output *o, hone_error *error) {
+  int ends[2], state = 0;
+  FILE *err = tmpfile();
+  if (!err || pipe(ends) != 0) {
+    if (err) fclose(err);
+    return fail(error, HONE_ERROR_IO, side, "cannot start a process: no pipe or temporary file");
+  }
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid == 0) child(side->command, ends[1], fileno(err));
+  close(ends[1]);
+  hone_status status = pid > 0 ? listen_to(ends[0], deadline_ms, o, side, error)
+                               : fail(error, HONE_ERROR_IO, side, "cannot start a process");
+  close(ends[0]);
+  if (pid > 0 && status != HONE_OK) kill(-pid, SIGKILL);
+  while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR) {
+  }
+  if (status == HONE_OK && state != 0) {
+    char said[256];
+    last_line(err, said, sizeof said);
+    status = fail(error, HONE_ERROR_INPUT, side, "");
+    snprintf(error->what, sizeof error->what, "the command ended with %s %d%s%s",
+             WIFSIGNALED(state) ? "signal" : "exit code",
+             WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), said[0] ? ": " : "", said);
+    snprintf(error->hint, sizeof error->hint, "it was: %.280s", side->command);
+  }
+  fclose(err);
+  return status;
+}
+
+hone_status gate_run_once(gate_side *side, bool wall, double deadline_ms, double *ms, bool *has_report,
+                          hone_error *error) {
+  output o = {0};
+  hone_records r = {0};
+  hone_error no_report = {0};
+  double start = cli_now_ms();
+  hone_status status = execute(side, deadline_ms, &o, error);
+  *ms = cli_now_ms() - start;
+  *has_report = status == HONE_OK && o.n && hone_record_parse(o.text, o.n, &r, &no_report) == HONE_OK;
+  if (*has_report && !wall) *ms = r.items[0].median_latency_ms;
+  hone_records_free(&r);
+  free(o.text);
+  if (status == HONE_OK && !wall && !*has_report) {
+    status = fail(error, HONE_ERROR_INPUT, side, "the command printed no report with a latency");
+    snprintf(error->hint, sizeof error->hint,
+             "let it print what hone bench --json prints, or take --metric wall");
+  }
+  return status;
+}
+
+/* One unmeasured process of each command: fills caches, and shows what they print. */
+static hone_status warm_up(gate_run *g, double deadline_ms, bool both, hone_error *error) {
+  double ms;
+  bool old_report = true, new_report = false;
+  hone_status status = both ? gate_run_once(&g->old, true, deadline_ms, &ms, &old_report, error) : HONE_OK;
+  if (status == HONE_OK) status = gate_run_once(&g->new, true, deadline_ms, &ms, &new_report, error);
+  if (status == HONE_OK && both && !g->given) g->wall = !old_report || !new_report;
+  return status;
+}
+
+static double deadline(double max_seconds) { return max_seconds > 0 ? cli_now_ms() + max_seconds * 1e3 : 0; }
+
+/* Time that is up ends measuring, and is no error of its own. */
+static hone_status after_deadline(gate_run *g, hone_status status) {
+  if (status != HONE_ERROR_BUDGET) return status;
+  g->timeout = true;
+  return HONE_OK;
+}
+
+hone_status gate_run_pairs(gate_run *g, uint32_t most, double max_seconds, hone_error *error) {
+  double start = cli_now_ms(), end = deadline(max_seconds);
+  hone_gate_options o = {.threshold = g->threshold, .max_pairs = most};
+  hone_status status = hone_gate_pairs(NULL, NULL, 0, &o, &g->result, error);
+  bool report;
+  uint32_t n = 0;
+  cli_hold(true);
+  if (status == HONE_OK) status = warm_up(g, end, true, error);
+  while (status == HONE_OK && n < most && !g->result.decided) {
+    gate_side *first = n % 2 ? &g->new : &g->old, *second = n % 2 ? &g->old : &g->new;
+    cli_progress("gate: pairs", n, most);
+    status = gate_run_once(first, g->wall, end, &first->ms[n], &report, error);
+    if (status == HONE_OK) status = gate_run_once(second, g->wall, end, &second->ms[n], &report, error);
+    if (status == HONE_OK && ++n == g->result.look)
+      status = hone_gate_pairs(g->old.ms, g->new.ms, n, &o, &g->result, error);
+  }
+  status = after_deadline(g, status);
+  if (status == HONE_OK && !g->result.decided)
+    status = hone_gate_pairs(g->old.ms, g->new.ms, n, &o, &g->result, error);
+  cli_progress_end();
+  cli_hold(false);
+  g->old.n = g->new.n = n;
+  g->seconds = (cli_now_ms() - start) / 1e3;
+  return status;
+}
+
+hone_status gate_run_new(gate_run *g, uint32_t n, double max_seconds, hone_error *error) {
+  double start = cli_now_ms(), end = deadline(max_seconds);
+  hone_gate_options o = {.threshold = g->threshold};
+  bool report;
+  cli_hold(true);
+  hone_status status = warm_up(g, end, false, error);
+  while (status == HONE_OK && g->new.n < n) {
+    cli_progress("gate: processes", g->new.n, n);
+    status = gate_run_once(&g->new, false, end, &g->new.ms[g->new.n], &report, error);
+    if (status == HONE_OK) g->new.n++;
+  }
+  status = after_deadline(g, status);
+  cli_progress_end();
+  cli_hold(false);
+  if (status == HONE_OK && !g->new.n) {
+    status = fail(error, HONE_ERROR_BUDGET, &g->new, "--max-seconds was over before one process had ended");
+  }
+  if (status == HONE_OK)
+    status = hone_gate_sets(g->old.ms, g->old.n, g->new.ms, g->new.n, &o, &g->result, error);
+  if (status == HONE_OK && g->doubt[0]) g->result.verdict = HONE_GATE_NONE;
+  g->seconds = (cli_now_ms() - start) / 1e3;
+  return status;
+}
