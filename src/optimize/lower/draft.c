@@ -281,7 +281,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
     if (!d->out_value[i]) continue;
     const hone_tensor_desc *desc = &d->out_value[i]->desc;
     d->out_form[i] = form == HN_LAST && desc->rank < 3 ? HN_ROW : form;
-    const bool wide = l->wide && i == 0 && d->out_form[i] == HN_ROW && hn_only_returned(d->out_value[i]);
+    const bool wide = l->wide && i == 0 && hn_only_returned(d->out_value[i]);
     if (desc->dtype == HONE_DTYPE_F32 && !wide) d->out_form[i] |= d->form & HN_NARROW;
     d->out[i].desc = hn_laid_out(l->plan, desc, d->out_form[i]);
   }

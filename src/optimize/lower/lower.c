@@ -44,7 +44,7 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
          wide--) { /* f32 for the caller at once, where a tactic can */
       l->wide = wide;
       if (!hn_draft_make(l, u, n_epi, order[k], d) || !hn_draft_known(d)) continue;
-      if (wide && (!d->out_value[0] || !hn_only_returned(d->out_value[0]) || d->out_form[0] != HN_ROW))
+      if (wide && (!d->out_value[0] || !hn_only_returned(d->out_value[0]) || d->out_form[0] & HN_NARROW))
         continue;
       if (u->node->op && (u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_DATA_DEPENDENT))) continue;
       *tactic = hn_choose_tactic(l->plan, &d->step, estimate, why);

@@ -86,7 +86,7 @@ typedef struct hn_lowering {
   uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
   bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */
   uint8_t *says_shapes;    /* value id -> late.c's own */
-  bool wide; /* drafts: what only the caller reads is made in f32, row-major, though the plan stores narrow */
+  bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
 
 /* units.c */

@@ -16,7 +16,10 @@ static int64_t taps_of(const hn_conv_attr *a) { return a->kernel[0] * a->kernel[
 static int64_t packed_of(const hn_conv_attr *a) { return taps_of(a) * a->cin * pitch_of(a); }
 
 static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_reason *why) {
-  if (!hn_cuda_stored(s, why)) return false;
+  const hone_dtype from = s->input[0].desc.dtype, to = s->output[0].desc.dtype;
+  if (!hn_cuda_known(s, why)) return false;
+  if (!hn_cuda_type(from)) return hn_refuse(why, "the input is %s", hone_dtype_name(from));
+  if (to != from && to != HONE_DTYPE_F32) return hn_refuse(why, "the output is %s", hone_dtype_name(to));
   if (!(transposed ? hn_conv_transpose_attr_of(s, a, why) : hn_conv_attr_of(s, a, why))) return false;
   if (!hn_cuda_type(s->input[1].desc.dtype)) return hn_refuse(why, "weights are no floating-point numbers");
   if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype))
@@ -131,7 +134,8 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hon
   g.w_pitch = (i32)pitch_of(&a), g.work = (u32)work;
   hn_cuda_epilogue_bind(r, 2, &g.epilogue);
   hn_str text = {0};
-  hn_cuda_define_type(&text, type);
+  hn_cuda_define_type(&text, s->input[0].desc.dtype);
+  hn_str_printf(&text, "#define HN_OUT %s\n", hn_cuda_type(type));
   hn_str_printf(&text, "#define HN_KD %lld\n#define HN_KH %lld\n#define HN_KW %lld\n", (long long)a.kernel[0],
                 (long long)a.kernel[1], (long long)a.kernel[2]);
   hn_str_printf(&text, "#define HN_TRANSPOSED %d\n#define HN_SHARED_GROUP %d\n", transposed,

@@ -1,5 +1,5 @@
 /* Convolution of any kind, and transposed convolution, by its definition: a thread sums four output channels of a
- * pixel in f32. For what faster kernels do not take. Prefix: HN_T, HN_SIZE, HN_KD, HN_KH, HN_KW (kernel),
+ * pixel in f32. For what faster kernels do not take. Prefix: HN_T, HN_OUT (f32 or HN_T), HN_KD, HN_KH, HN_KW (kernel),
  * HN_TRANSPOSED, HN_SHARED_GROUP (four neighbouring channels always belong to one group). */
 #include "prelude.cuh"
 
@@ -58,5 +58,5 @@ HN_KERNEL_BOUNDS(hn_conv_direct, hn_conv_direct_args, a, 128, 4) {
   }
   const i64 at = i * a.y_step[0] + o[0] * a.y_step[1] + o[1] * a.y_step[2] + o[2] * a.y_step[3] + c;
   hn_epilogue4(sum, c, at, &a.epilogue);
-  HN_UNROLL for (int j = 0; j < 4; j++) hn_store(a.y, at + j, sum[j]);
+  HN_UNROLL for (int j = 0; j < 4; j++) HN_JOIN(hn_store_, HN_OUT)(a.y, at + j, sum[j]);
 }
