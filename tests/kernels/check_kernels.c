@@ -55,7 +55,7 @@ static uint64_t seed_of(const char *name) {
 extern const char ck_device_shapes[]; /* the text of tests/cuda/shapes.txt */
 
 static int check_device(int argc, char **argv) {
-  device_check o = {.filter = "", .shards = 1};
+  device_check o = {.filter = "", .shards = 1, .sizes = true};
   int words = 1;
   for (int i = 1; i < argc && words > 0; i += words) words = read_device_option(&o, argv + i, argc - i);
   if (words <= 0) {

@@ -384,11 +384,13 @@ static void check_line(device_run *r, const char *line) {
   const bool product =
       !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
   const int before = r->taken, others = EPILOGUES - 1;
+  const bool sizes = r->o->sizes;
   for (int e = 0; e < (product ? EPILOGUES : 1); e++) {
-    /* All tactics with all epilogues take long: each case has a plain one and another in turn, all of them
-     * where tactics are named. */
-    if (e && !r->o->once && !r->o->coverage && !r->o->tactic && e != 1 + r->cases % others) continue;
-    for (int k = 0; k < 3; k++)
+    /* All tactics with all epilogues take long, mostly to compile: each case has a plain one and another in
+     * turn, all of them where tactics are named. Sizes are the same with any epilogue and in either half. */
+    const int other = sizes ? 1 : 1 + r->cases % others;
+    if (e && e != other && (sizes || !(r->o->once || r->o->coverage || r->o->tactic))) continue;
+    for (int k = 0; k < (sizes ? 2 : 3); k++)
       if (is_mine(r)) check_unit(r, line, types[k], e);
   }
   r->cases++;

@@ -54,6 +54,7 @@ typedef struct device_check {
   const char *device, *filter;
   const char *tactic; /* which, as HONE_TACTICS says it; NULL: all */
   bool verbose;
+  bool sizes;             /* cases differ in sizes alone: one epilogue is enough */
   bool coverage;          /* run nothing: which tactics does no case reach? */
   bool once;              /* every tactic on the first case that it takes in a storage type */
   uint32_t shard, shards; /* this process's share, of `shards`; 0 and 1: all */

@@ -20,6 +20,9 @@ void hn_library_put(void *to, int64_t at, hone_dtype dtype, float v);
 void hn_library_store(const hone_step_tensor *from, int64_t first, int64_t n, void *to, int64_t at,
                       hone_dtype dtype);
 
+/* f32 operands that may not be rounded: no tensor core takes them. */
+bool hn_library_exact(hone_dtype dtype, hone_math math);
+
 /* Rate at which operands of this type are multiplied, FLOP/s. */
 double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math);
 
