@@ -71,6 +71,8 @@ uint64_t hn_rss_peak_bytes(void);
 double hn_cpu_busy_seconds(void);
 /* Processor time of this process, all threads. */
 double hn_cpu_own_seconds(void);
+/* How often threads of this process lost their processor without asking. */
+uint64_t hn_involuntary_switches(void);
 uint64_t hn_memory_available(void);
 
 /* Shared libraries. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -268,6 +269,11 @@ double hn_cpu_own_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+uint64_t hn_involuntary_switches(void) {
+  struct rusage use;
+  return getrusage(RUSAGE_SELF, &use) == 0 && use.ru_nivcsw > 0 ? (uint64_t)use.ru_nivcsw : 0;
 }
 
 static bool read_text(const char *path, char *buf, size_t size) {

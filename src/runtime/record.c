@@ -26,6 +26,10 @@ hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p
     }
   }
   r->facts = facts;
+  r->started_ns = hn_now_ns();
+  r->busy_seconds = hn_cpu_busy_seconds();
+  r->own_seconds = hn_cpu_own_seconds();
+  r->interrupted = hn_involuntary_switches();
   return HONE_OK;
 }
 
@@ -199,6 +203,22 @@ static hone_status merge_trace(hn_recorder *r, hone_error *error) {
   return HONE_OK;
 }
 
+/* What other processes did meanwhile. The system counts in hundredths of a second, so short records say
+ * nothing. */
+static void add_neighbours(const hn_recorder *r) {
+  double seconds = (double)(hn_now_ns() - r->started_ns) * 1e-9, busy = hn_cpu_busy_seconds();
+  if (r->busy_seconds < 0 || busy < 0 || seconds < 0.25) {
+    hone_facts_add_unmeasured(r->facts, "other processes' share of the processors",
+                              busy < 0 ? "the system does not tell" : "the runs together are shorter than a quarter of a second");
+    return;
+  }
+  double others = busy - r->busy_seconds - (hn_cpu_own_seconds() - r->own_seconds);
+  double share = 100 * others / (seconds * hn_cpu_count());
+  hone_facts_add_counter(r->facts, &(hone_counter){"others_cpu", "%", -1, share < 0 ? 0 : share});
+  uint64_t now = hn_involuntary_switches();
+  hone_facts_add_counter(r->facts, &(hone_counter){"involuntary_switches", "", -1, (double)(now - r->interrupted)});
+}
+
 static void add_sensors(hone_facts *facts, const hn_plan *p) {
   hn_sensor s[16];
   size_t n = 0;
@@ -271,6 +291,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   meta.streams = 1;
   char arch[16];
   if (device_meta(r, p, &meta, arch, sizeof arch)) add_sensors(facts, p);
+  add_neighbours(r);
   meta.threads = p->machine.threads;
   meta.cores = hn_cpu_count();
   meta.opt_level = p->reference ? 0 : p->level;

@@ -39,6 +39,10 @@ fixture fixture_healthy(void) {
   return f;
 }
 
+void fixture_counter(fixture *f, const char *name, int step, double value) {
+  f->counters[f->counter_count++] = (hone_counter){name, "", step, value};
+}
+
 static void add_tables(fixture *f) {
   hone_facts_set_meta(f->facts, &f->meta);
   const hone_roof roofs[] = {
@@ -51,7 +55,8 @@ static void add_tables(fixture *f) {
     hone_step_fact step = {.name = l->name,
                            .op_type = l->type,
                            .tactic = "some",
-                           .dtype = "f32",
+                           .dtype = l->dtype ? l->dtype : "f32",
+                           .on_host = l->on_host,
                            .anchor_node = node,
                            .nodes = &node,
                            .node_count = 1};
@@ -68,6 +73,11 @@ static void add_tables(fixture *f) {
     step.alternative_count = l->reason != NULL;
     hone_facts_add_step(f->facts, &step);
   }
+  for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
+  for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)
+    hone_facts_add_memory_sample(
+        f->facts, &(hone_memory_sample){i * 1000000000, 0,
+                                        (uint64_t)((200 + f->leak_mib * (double)i + 0.2 * (double)(i % 3)) * 1048576)});
   if (f->near_miss_level > -2) {
     int32_t nodes[] = {0, f->count - 1};
     hone_near_miss miss = {.pass = "fuse_it",
@@ -83,20 +93,24 @@ static void add_tables(fixture *f) {
 static void add_span(fixture *f, hone_span_kind kind, int run, int step, int64_t *t, double ms) {
   int64_t end = *t + (int64_t)(ms * 1e6);
   hone_span span = {.start_ns = *t, .end_ns = end, .kind = kind, .iteration = run, .step = step};
+  if (kind == HONE_SPAN_COPY_H2D && f->pageable) span.source_memory = HONE_MEMORY_PAGEABLE;
+  if (kind == HONE_SPAN_COPY_H2D && f->small_copies) span.bytes = 4096;
   if (ms > 0) hone_facts_add_span(f->facts, &span);
   *t = end;
 }
 
 static void add_run(fixture *f, int run, int64_t *t) {
   add_span(f, HONE_SPAN_PRE, run, -1, t, f->pre_ms);
-  add_span(f, HONE_SPAN_COPY_H2D, run, -1, t, f->h2d_ms);
+  int copies = f->small_copies ? f->small_copies : 1;
+  for (int i = 0; i < copies; i++) add_span(f, HONE_SPAN_COPY_H2D, run, -1, t, f->h2d_ms / copies);
   int64_t start = *t;
   for (int i = 0; i < f->count; i++) {
     const fixture_layer *l = &f->layers[i];
     *t += (int64_t)(1e6 * (f->gap_ms + (i == 2 ? f->one_gap_ms : 0)));
     add_span(f, l->kind ? l->kind : HONE_SPAN_KERNEL, run, i, t,
-             l->ms * (l->jitter > 0 && run % 5 == 4 ? l->jitter : 1));
+             l->ms * (1 + f->drift * run) * (l->jitter > 0 && run % 5 == 4 ? l->jitter : 1));
   }
+  add_span(f, HONE_SPAN_SYNC, run, -1, t, f->sync_ms);
   hone_span whole = {.start_ns = start, .end_ns = *t, .kind = HONE_SPAN_RUN, .iteration = run, .step = -1};
   hone_facts_add_span(f->facts, &whole);
   hone_facts_add_wall(f->facts, run, *t - start + (int64_t)(f->outside_ms * 1e6));
@@ -112,7 +126,7 @@ void fixture_diagnose(fixture *f) {
   int64_t t = 1000000;
   for (int run = 0; run < f->runs; run++) add_run(f, run, &t);
   assert_int_equal(hone_profile_create(f->facts, NULL, &f->profile, &error), HONE_OK);
-  assert_int_equal(hone_diagnose(f->profile, NULL, &f->findings, &error), HONE_OK);
+  assert_int_equal(hone_diagnose(f->profile, &(hone_diagnose_options){.language = f->language, .float_profile = f->float_profile}, &f->findings, &error), HONE_OK);
 }
 
 void fixture_free(fixture *f) {

@@ -17,6 +17,8 @@ typedef struct fixture_layer {
   double jitter;      /* every 5th run takes this much longer, as a factor; 0: steady */
   const char *shape;  /* of the output; NULL: not recorded */
   const char *reason; /* why a fast tactic refused */
+  const char *dtype;  /* NULL: f32 */
+  bool on_host;
 } fixture_layer;
 
 typedef struct fixture {
@@ -28,16 +30,26 @@ typedef struct fixture {
   double one_gap_ms;              /* before the third step */
   double outside_ms;              /* seen by the outer clock only */
   double pre_ms, post_ms, h2d_ms, d2h_ms; /* outside the run */
+  double sync_ms;     /* inside the run, after the last step */
+  int small_copies;   /* to the device, in place of h2d_ms as one copy */
+  bool pageable;      /* the copies to the device */
+  double drift;       /* each run takes this much longer than the one before, as a share */
+  double leak_mib;    /* resident memory grows by this much a second, sampled once a second for a minute */
+  hone_counter counters[8];
+  int counter_count;
   bool no_roofs;
   int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;
   hone_profile *profile;
   hone_findings *findings;
+  hone_language language;
+  const hone_profile *float_profile;
 } fixture;
 
 /* Five convolutions near their roof, a pooling and a product, two threads of two; nothing to say about it. */
 fixture fixture_healthy(void);
 fixture_layer *fixture_add(fixture *f, const char *name, const char *type, double ms);
+void fixture_counter(fixture *f, const char *name, int step, double value);
 /* Builds the facts, profiles and diagnoses them. Fails the test on any error. */
 void fixture_diagnose(fixture *f);
 void fixture_free(fixture *f);

@@ -109,6 +109,188 @@ static void little_post(fixture *f) { f->post_ms = 2; }
 static void h2d(fixture *f) { f->h2d_ms = 5; }
 static void little_h2d(fixture *f) { f->h2d_ms = 1; }
 
+/* ---- accelerators ---- */
+
+static void on_device(fixture *f) {
+  f->meta.backend = "cuda";
+  f->meta.isa = "sm_90";
+  f->meta.streams = 2;
+  f->meta.precision = "fp16";
+  for (int i = 0; i < f->count; i++) f->layers[i].dtype = "fp16";
+}
+static void copies_both_ways(fixture *f) {
+  on_device(f);
+  f->h2d_ms = 4;
+  f->d2h_ms = 3;
+}
+static void few_copies(fixture *f) {
+  on_device(f);
+  f->h2d_ms = f->d2h_ms = 1;
+}
+static void small_copies(fixture *f) {
+  on_device(f);
+  f->h2d_ms = 1.5;
+  f->small_copies = 16;
+}
+static void two_copies(fixture *f) {
+  small_copies(f);
+  f->small_copies = 2;
+}
+static void pageable(fixture *f) {
+  on_device(f);
+  f->h2d_ms = 5;
+  f->pageable = true;
+}
+static void pinned(fixture *f) {
+  on_device(f);
+  f->h2d_ms = 5;
+}
+static void waits(fixture *f) {
+  on_device(f);
+  f->sync_ms = 3;
+}
+static void short_waits(fixture *f) {
+  on_device(f);
+  f->sync_ms = 0.3;
+}
+static void one_stream(fixture *f) {
+  on_device(f);
+  f->meta.streams = 1;
+  f->h2d_ms = 1.5;
+  f->d2h_ms = 1.5;
+}
+static void two_streams(fixture *f) {
+  one_stream(f);
+  f->meta.streams = 2;
+}
+static void several(fixture *f, const char *type, double ms) {
+  fixture_layer *l = fixture_add(f, type, type, ms);
+  l->mb = 0.5 * 20 * ms;
+}
+static void diverse(fixture *f) {
+  f->count = 1;
+  several(f, "Gather", 1.5);
+  several(f, "Reshape", 1.2);
+  several(f, "Softmax", 1.3);
+  several(f, "TopK", 1.4);
+}
+static void two_kinds(fixture *f) {
+  f->count = 2;
+  several(f, "Gather", 4);
+}
+static void tiny(fixture *f, double us) {
+  static const char *const names[] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11",
+                                      "t12", "t13", "t14", "t15", "t16", "t17", "t18", "t19", "t20", "t21", "t22", "t23"};
+  f->count = 0;
+  f->gap_ms = 0.0002;
+  f->outside_ms = 0.001;
+  for (int i = 0; i < 24; i++) fixture_add(f, names[i], "Softmax", us / 1e3);
+}
+static void tiny_operators(fixture *f) { tiny(f, 4); }
+static void larger_operators(fixture *f) { tiny(f, 40); }
+static void latency(fixture *f) {
+  for (int i = 0; i < 3; i++) {
+    fixture_layer *l = fixture_add(f, i == 0 ? "l0" : i == 1 ? "l1" : "l2", "Softmax", 4);
+    l->gflop = 0.1 * 0.4;
+    l->mb = 0.2 * 20 * 4;
+  }
+}
+static void well_used(fixture *f) {
+  latency(f);
+  for (int i = 0; i < 3; i++) f->layers[f->count - 1 - i].gflop = 0.88 * 0.4;
+}
+static void throttle(fixture *f) {
+  on_device(f);
+  fixture_counter(f, "sm_clock", -1, 1200);
+  fixture_counter(f, "sm_clock_most", -1, 1980);
+  fixture_counter(f, "throttle_reasons", -1, 0x40);
+  fixture_counter(f, "temperature", -1, 88);
+}
+static void low_clock_by_choice(fixture *f) {
+  on_device(f);
+  fixture_counter(f, "sm_clock", -1, 1200);
+  fixture_counter(f, "sm_clock_most", -1, 1980);
+  fixture_counter(f, "throttle_reasons", -1, 0x2);
+  fixture_counter(f, "temperature", -1, 40);
+}
+static void power_cap(fixture *f) {
+  on_device(f);
+  fixture_counter(f, "sm_clock", -1, 1500);
+  fixture_counter(f, "sm_clock_most", -1, 1980);
+  fixture_counter(f, "power", -1, 699);
+  fixture_counter(f, "power_limit", -1, 700);
+}
+static void cool(fixture *f) {
+  on_device(f);
+  fixture_counter(f, "sm_clock", -1, 1975);
+  fixture_counter(f, "sm_clock_most", -1, 1980);
+}
+static void neighbour(fixture *f) {
+  fixture_counter(f, "others_cpu", -1, 45);
+  fixture_counter(f, "involuntary_switches", -1, 300);
+}
+static void quiet_neighbour(fixture *f) {
+  fixture_counter(f, "others_cpu", -1, 3);
+  fixture_counter(f, "involuntary_switches", -1, 30);
+}
+static void weights(fixture *f) {
+  f->count = 3;
+  fixture_layer *l = fixture_add(f, "big", "Gemm", 6);
+  l->mb = 0.9 * 20 * 6;
+  l->weights_mb = 0.99 * l->mb;
+  l->gflop = 0.01;
+}
+static void batch_1(fixture *f) { weights(f); }
+static void batch_8(fixture *f) {
+  weights(f);
+  f->meta.batch = 8;
+}
+static void full_precision(fixture *f) {
+  on_device(f);
+  f->no_roofs = true;
+  f->meta.precision = "f32";
+  for (int i = 0; i < f->count; i++) f->layers[i].dtype = NULL;
+}
+static void half_precision(fixture *f) {
+  on_device(f);
+  f->no_roofs = true;
+}
+static void int8(fixture *f) {
+  for (int i = 0; i < 5; i++) f->layers[i].dtype = "int8";
+  for (int i = 0; i < 5; i++) f->layers[i].ms = 0.8;
+  f->meta.precision = "int8";
+}
+static void conversions(fixture *f) {
+  int8(f);
+  fixture_add(f, "q0", "QuantizeLinear", 0.5)->mb = 8;
+  fixture_add(f, "dq0", "DequantizeLinear", 0.5)->mb = 8;
+  fixture_add(f, "q1", "QuantizeLinear", 0.5)->mb = 8;
+}
+static void slow_int8(fixture *f) {
+  int8(f);
+  for (int i = 0; i < 5; i++) f->layers[i].ms = 2.3;
+}
+static void sparse(fixture *f) {
+  on_device(f);
+  for (int i = 0; i < 5; i++) fixture_counter(f, "weights_2_4", i, 100);
+}
+static void dense(fixture *f) {
+  on_device(f);
+  for (int i = 0; i < 5; i++) fixture_counter(f, "weights_2_4", i, 14);
+}
+static void lost_events(fixture *f) { f->meta.dropped_spans = 17; }
+static void nothing_lost(fixture *f) { f->runs = 40; }
+static void drift(fixture *f) {
+  f->runs = 80;
+  f->drift = 0.003;
+}
+static void little_drift(fixture *f) {
+  f->runs = 80;
+  f->drift = 0.0004;
+}
+static void leak(fixture *f) { f->leak_mib = 2; }
+static void small_leak(fixture *f) { f->leak_mib = 0.1; }
+
 static void d2h(fixture *f) { f->d2h_ms = 5; }
 static void little_d2h(fixture *f) { f->d2h_ms = 1; }
 
@@ -125,6 +307,25 @@ static const rule_case cases[] = {
     {"reference_fallback", reference, tiny_reference},
     {"host_fallback", on_host, tiny_on_host},
     {"slow_d2h", d2h, little_d2h},
+    {"copy_dominated", copies_both_ways, few_copies},
+    {"many_small_copies", small_copies, two_copies},
+    {"pageable_copies", pageable, pinned},
+    {"sync_heavy", waits, short_waits},
+    {"single_stream", one_stream, two_streams},
+    {"operator_diverse", diverse, two_kinds},
+    {"launch_bound", tiny_operators, larger_operators},
+    {"latency_bound", latency, well_used},
+    {"throttled", throttle, low_clock_by_choice},
+    {"throttled", power_cap, cool},
+    {"busy_neighbour", neighbour, quiet_neighbour},
+    {"missing_batch", batch_1, batch_8},
+    {"reduced_precision", full_precision, half_precision},
+    {"quantisation_without_gain", conversions, int8},
+    {"quantisation_without_gain", slow_int8, int8},
+    {"sparse_weights", sparse, dense},
+    {"incomplete_record", lost_events, nothing_lost},
+    {"latency_drift", drift, little_drift},
+    {"memory_leak", leak, small_leak},
     {"dynamic_shapes", unknown_shape, known_shape},
     {"slow_pre", pre, little_pre},
     {"slow_post", post, little_post},
@@ -160,11 +361,17 @@ static void check_complete(const hone_finding *f) {
   }
   assert_true(f->command_count >= 1);
   for (size_t i = 0; i < f->command_count; i++) {
-    assert_true(strncmp(f->commands[i], "hone ", 5) == 0);
-    assert_non_null(strstr(f->commands[i], "m.onnx"));
+    const char *c = f->commands[i];
+    assert_true(*c);
+    for (const char *const *word = (const char *const[]){"{model}", "{onnx}", "{file}", "{device}", "{layer}", "{n}", NULL}; *word; word++)
+      if (strstr(c, *word)) fail_msg("a placeholder is left in: %s", c);
+    if (strncmp(c, "hone ", 5) == 0 && strncmp(c, "hone de", 7) != 0) assert_non_null(strstr(c, "m.onnx"));
   }
-  assert_true(f->p > 0 && f->p <= 1);
-  assert_true(f->s > 1);
+  assert_true(f->p <= 1);
+  if (f->category == HONE_CATEGORY_NOTE)
+    assert_true(f->predicted_gain_pct == 0 && f->severity == HONE_SEVERITY_LOW);
+  else
+    assert_true(f->p > 0 && f->s > 1);
   assert_true(f->s_basis && *f->s_basis);
   assert_true(f->s_low >= 1 && f->s_low <= f->s && f->s <= f->s_high);
   assert_true(f->gain_low_pct <= f->predicted_gain_pct && f->predicted_gain_pct <= f->gain_high_pct);
@@ -330,6 +537,155 @@ static void measured_gain_follows_the_nodes(void **state) {
   fixture_free(&after);
 }
 
+static bool ascii(const char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text > 127) return false;
+  return true;
+}
+
+/* Every text of every finding has a Chinese form, and the same finding comes out in both languages. */
+static void chinese_everywhere(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fixture en = fixture_healthy(), zh = fixture_healthy();
+    cases[i].ill(&en);
+    cases[i].ill(&zh);
+    zh.language = HONE_LANGUAGE_ZH;
+    fixture_diagnose(&en);
+    fixture_diagnose(&zh);
+    assert_int_equal(en.findings->count, zh.findings->count);
+    for (size_t k = 0; k < zh.findings->count; k++) {
+      const hone_finding *a = &en.findings->items[k], *b = &zh.findings->items[k];
+      assert_string_equal(a->id, b->id);
+      assert_true(a->predicted_gain_pct == b->predicted_gain_pct);
+      if (!ascii(a->title) || !ascii(a->cause) || !ascii(a->s_basis)) fail_msg("not English: %s, %s, %s", a->title, a->cause, a->s_basis);
+      if (ascii(b->title) || ascii(b->cause) || ascii(b->s_basis)) fail_msg("not Chinese: %s, %s, %s", b->title, b->cause, b->s_basis);
+      assert_int_equal(a->evidence_count, b->evidence_count);
+      for (size_t e = 0; e < b->evidence_count; e++) {
+        assert_string_equal(a->evidence[e].name, b->evidence[e].name); /* programs read this one */
+        assert_true(ascii(a->evidence[e].label));
+      }
+    }
+    fixture_free(&en);
+    fixture_free(&zh);
+  }
+}
+
+/* Whatever tool recorded it: each finding has something to do, in the words of that tool where it has some. */
+static void every_tool_has_commands(void **state) {
+  (void)state;
+  static const char *const tools[] = {"trtexec", "onnxruntime", "nsys", "ncu", "pytorch", "ascend", "openvino", "onednn", "other"};
+  for (size_t t = 0; t < sizeof tools / sizeof *tools; t++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      fixture f = fixture_healthy();
+      cases[i].ill(&f);
+      f.meta.tool = tools[t];
+      f.meta.model = "net.engine"; /* no ONNX file: commands name a placeholder instead */
+      fixture_diagnose(&f);
+      const hone_finding *finding = fixture_finding(&f, cases[i].rule);
+      assert_non_null(finding);
+      assert_true(finding->command_count > 0);
+      for (size_t c = 0; c < finding->command_count; c++) assert_null(strstr(finding->commands[c], "--onnx=net.engine"));
+      fixture_free(&f);
+    }
+  fixture f = fixture_healthy();
+  f.meta.tool = "trtexec";
+  full_precision(&f);
+  fixture_diagnose(&f);
+  const hone_finding *finding = fixture_finding(&f, "reduced_precision:fp16");
+  assert_non_null(finding);
+  assert_string_equal(finding->commands[0], "trtexec --onnx=m.onnx --fp16");
+  assert_true(finding->basis == HONE_BASIS_TABLE && finding->s_low == 1.2 && finding->s_high == 2.0);
+  assert_non_null(strstr(finding->s_basis, "lecture 5"));
+  assert_non_null(strstr(finding->s_basis, "TensorRT"));
+  fixture_free(&f);
+}
+
+/* One root cause is named once: the copies that a fallback needs are not a second finding. */
+static void consequences_join_their_cause(void **state) {
+  (void)state;
+  fixture f = fixture_healthy();
+  pageable(&f);
+  fixture_diagnose(&f);
+  const hone_finding *finding = fixture_finding(&f, "pageable_copies");
+  assert_non_null(finding);
+  assert_null(fixture_finding(&f, "h2d_bound"));
+  bool merged = false;
+  for (size_t i = 0; i < finding->merged_count; i++) merged = merged || strcmp(finding->merged[i], "h2d_bound") == 0;
+  assert_true(merged);
+  assert_false(isnan(fixture_evidence(finding, "ceiling when stages overlap"))); /* came along */
+  fixture_free(&f);
+  /* A root that explains little of it takes nothing in. */
+  f = fixture_healthy();
+  on_device(&f);
+  f.h2d_ms = 6;
+  fixture_layer *l = fixture_add(&f, "odd_op", "Einsum", 0.8);
+  l->on_host = true;
+  fixture_diagnose(&f);
+  assert_non_null(fixture_finding(&f, "host_fallback"));
+  assert_non_null(fixture_finding(&f, "h2d_bound"));
+  fixture_free(&f);
+}
+
+/* A profile without what a rule needs is no reason to speak. */
+static void nothing_is_claimed_without_facts(void **state) {
+  (void)state;
+  static const char *const by_roof[] = {"memory_bound", "latency_bound", "missing_batch", "conv_dominated",
+                                        "small_channels", "misaligned_channels"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fixture f = fixture_healthy();
+    cases[i].ill(&f);
+    f.no_roofs = true;
+    fixture_diagnose(&f);
+    for (size_t k = 0; k < f.findings->count; k++)
+      if (f.findings->items[k].basis == HONE_BASIS_ROOFLINE) fail_msg("a roofline without roofs: %s", f.findings->items[k].title);
+    for (size_t k = 0; k < sizeof by_roof / sizeof *by_roof; k++) assert_null(fixture_finding(&f, by_roof[k]));
+    fixture_free(&f);
+  }
+}
+
+/* The same network in float decides whether int8 brought anything. */
+static void gain_of_int8_against_float(void **state) {
+  (void)state;
+  fixture before = fixture_healthy(), quick = fixture_healthy(), slow = fixture_healthy();
+  fixture_diagnose(&before);
+  int8(&quick);
+  quick.float_profile = before.profile;
+  fixture_diagnose(&quick);
+  assert_null(fixture_finding(&quick, "quantisation_without_gain"));
+  int8(&slow);
+  for (int i = 0; i < 5; i++) slow.layers[i].ms = 1.95;
+  slow.float_profile = before.profile;
+  slow.no_roofs = true;
+  fixture_diagnose(&slow);
+  const hone_finding *f = fixture_finding(&slow, "quantisation_without_gain");
+  assert_non_null(f);
+  assert_true(fabs(fixture_evidence(f, "gain over float") - 2.3) < 0.5);
+  fixture_free(&before);
+  fixture_free(&quick);
+  fixture_free(&slow);
+}
+
+static void thresholds_by_text(void **state) {
+  (void)state;
+  hone_error error = {0};
+  hone_thresholds *t = hone_thresholds_create();
+  assert_int_equal(hone_thresholds_parse(t, "idle_share=3.5", &error), HONE_OK);
+  assert_true(hone_thresholds_get(t, "idle_share") == 3.5);
+  static const char *const wrong[] = {"idle_share", "idle_share=", "idle_share=x", "idle_share=1x", "none=1", "=1", "idle_share=inf", ""};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    if (hone_thresholds_parse(t, wrong[i], &error) != HONE_ERROR_USAGE) fail_msg("accepted: '%s'", wrong[i]);
+  assert_true(hone_thresholds_get(t, "idle_share") == 3.5);
+  assert_true(isnan(hone_thresholds_get(NULL, "none")));
+  size_t n;
+  const hone_threshold_info *list = hone_threshold_list(&n);
+  for (size_t i = 0; i < n; i++) {
+    assert_true(*list[i].source);
+    assert_true(hone_thresholds_get(NULL, list[i].name) == list[i].value);
+  }
+  hone_thresholds_destroy(t);
+}
+
 static void amdahl(void **state) {
   (void)state;
   assert_true(fabs(hone_amdahl(0.2, 2) - 1 / 0.9) < 1e-12);
@@ -350,6 +706,12 @@ int main(void) {
       cmocka_unit_test(ranked_structure_first_then_gain),
       cmocka_unit_test(thresholds_override),
       cmocka_unit_test(measured_gain_follows_the_nodes),
+      cmocka_unit_test(chinese_everywhere),
+      cmocka_unit_test(every_tool_has_commands),
+      cmocka_unit_test(consequences_join_their_cause),
+      cmocka_unit_test(nothing_is_claimed_without_facts),
+      cmocka_unit_test(gain_of_int8_against_float),
+      cmocka_unit_test(thresholds_by_text),
       cmocka_unit_test(amdahl),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,14 @@
 /* Much of the time goes to operators that wait for memory: fewer bytes, not faster arithmetic, would help. */
 #include "insight/diagnose/rule.h"
 
+/* Weights read for one sample are missing_batch's. */
+static bool reads_weights_once(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return step && hone_facts_get_meta(d->facts)->batch == 1 && (double)step->weight_bytes * l->calls > l->bytes / 2;
+}
+
 static bool waits_for_memory(const hn_diagnosis *d, const hone_layer *l) {
-  return l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 && !hn_is_reformat(d->facts, l);
+  return !reads_weights_once(d, l) && l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 && !hn_is_reformat(d->facts, l);
 }
 
 static void run(hn_diagnosis *d) {

@@ -1,0 +1,44 @@
+/* Other processes take processors away while the network runs. */
+#include "insight/diagnose/rule.h"
+
+static void run(hn_diagnosis *d) {
+  double others = 0, switches = 0;
+  if (hn_on_accelerator(d)) return;
+  if (!hn_counter(d, "others_cpu", -1, &others) || others < d->t->others_share) return;
+  const hone_sample_stats *w = &d->p->wall;
+  bool counted = hn_counter(d, "involuntary_switches", -1, &switches);
+  double runs = (double)(d->p->iterations ? d->p->iterations : 1);
+  /* A process that is never interrupted has no competitor, however busy other processors are. */
+  if (counted && switches < 1) return;
+  /* What is taken away is gone: with p processors this run had (1 - others) of them. The best run shows the
+   * machine as it would be, if it was ever left alone. */
+  double s = 1 / (1 - (others < 90 ? others : 90) / 100);
+  double best = w->min > 0 ? w->mean / w->min : 1;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  f->title = HN_SAY(d, "Other processes took %.0f %% of the processors during these runs",
+                    "运行期间，其他进程占用了 %.0f %% 的处理器", others);
+  f->category = HONE_CATEGORY_STRUCTURAL;
+  f->subject = HN_WORDS(d, "the machine", "这台机器");
+  f->quantity = HONE_QUANTITY_WALL;
+  f->remedy = HONE_REMEDY_USER;
+  f->cause = HN_WORDS(d,
+                      "The threads of the network were interrupted by other work, and each step waits for its slowest "
+                      "thread. Figures of such a run say more about the neighbours than about the network.",
+                      "网络的线程被别的工作打断，而每个步骤都要等最慢的线程。这样的数据更多反映邻居，而不是网络本身。");
+  hn_finding_evidence(d, HN_T("others' share", "其他进程占比"), others, "%",
+                      HN_T("/proc/stat less this process' own time", "/proc/stat 减去本进程自身时间"));
+  if (counted)
+    hn_finding_evidence(d, HN_T("interruptions an inference", "每次推理被打断次数"), switches / runs, "",
+                        HN_T("involuntary context switches of the process", "进程的非自愿上下文切换"));
+  hn_finding_evidence(d, HN_T("mean wall", "平均墙钟"), w->mean, "ms", HN_T("outer clock", "外部时钟"));
+  hn_finding_evidence(d, HN_T("best wall", "最短墙钟"), w->min, "ms", HN_T("outer clock", "外部时钟"));
+  hn_finding_do(d, HN_DO_NEIGHBOURS, NULL, 0);
+  hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
+  hn_finding_gain(d, 1, s, HONE_BASIS_MEASURED,
+                  HN_WORDS(d, "the processors' time that others took is available again", "其他进程占用的处理器时间重新可用"),
+                  0.6);
+  hn_finding_range(d, 1, best > s ? best : s);
+  hn_finding_end(d);
+}
+
+const struct hn_rule hn_rule_busy_neighbour = {"busy_neighbour", run};
