@@ -115,6 +115,7 @@ double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) 
   const hone_roof *compute = hn_roof_compute(d->facts, step ? step->dtype : NULL);
   const hone_roof *memory = hn_roof_memory(d->facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
   double ms = 0, typical = hn_typical_ms(l);
+  if (!compute && l->flops > 0) return typical; /* half a roof is none */
   if (compute && l->flops > 0) ms = l->flops / compute->gflops / 1e6;
   if (memory && l->bytes > 0 && l->bytes / memory->gbs / 1e6 > ms) ms = l->bytes / memory->gbs / 1e6;
   if (ms <= 0) return typical;

@@ -86,6 +86,8 @@ static double percent(double part, double whole) { return whole > 0 ? 100 * part
  * confidence. */
 static void classify(hone_layer *l) {
   double top = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
+  /* With arithmetic whose roof nobody measured, little use of the memory says nothing. */
+  if (l->compute_pct <= 0 && l->flops > 0 && top <= AT_ROOF) top = 0;
   if (top <= 0) {
     l->bound = l->ridge;
     l->bound_confidence = l->ridge == HONE_LIMIT_UNKNOWN ? 0 : 0.3;
