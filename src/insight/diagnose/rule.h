@@ -122,6 +122,10 @@ bool hn_on_accelerator(const hn_diagnosis *d);
 bool hn_has_timeline(const hn_diagnosis *d);
 /* Independent queues that the device worked on; 0: not known. */
 double hn_streams(const hn_diagnosis *d);
+/* The record is a window of a program's life rather than runs of a network: one stretch of time by another
+ * tool, and hardly anything in it is computed. Set-up, other work and pauses cannot be told apart then, so
+ * shares of it say nothing about an inference. */
+bool hn_is_window(const hn_diagnosis *d);
 /* A counter of one step, or with step -1 of the whole run; false when there is none of that name. */
 bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *value);
 /* Milliseconds that the layer would take at `percent` of its roofline, the overhead of a step included; its

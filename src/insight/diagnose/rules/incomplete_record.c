@@ -26,6 +26,14 @@ static void run(hn_diagnosis *d) {
     note(d, "interrupted", HN_WORDS(d, "The recording was ended early", "录制被提前结束"),
          HN_WORDS(d, "Only the iterations that finished count; there are fewer than asked for.", "只计入已完成的迭代，少于要求的次数。"),
          m->runs, HN_T("runs asked for", "要求的次数"));
+  if (hn_is_window(d)) {
+    const hone_stages *s = &d->p->stages;
+    double idle = 100 * (s->total_ms - s->infer_ms) / s->total_ms;
+    note(d, "window", HN_SAY(d, "%.0f %% of the recorded time is no computation: it holds more than inference", "记录的时间中有 %.0f %% 不是计算：其中不只有推理", idle),
+         HN_WORDS(d, "One stretch of a program was recorded, with set-up and pauses, and nothing in it says where an inference begins and ends. Idle time, waiting and overlap are not judged; record inference alone, or mark it (NVTX, record_function).",
+                  "录制的是程序的一段，包含准备与停顿，其中没有标明一次推理的起止。因此不评判空闲、等待与重叠；请只录制推理，或加上标记（NVTX、record_function）。"),
+         idle, HN_T("not computing, %", "未在计算，%"));
+  }
   if (d->p->doubt)
     note(d, "doubt", HN_SAY(d, "The record contradicts itself: %s", "记录自相矛盾：%s", d->p->doubt),
          HN_WORDS(d, "Its parts do not add up to its whole, so no figure of it should be trusted without a look at the timeline.",

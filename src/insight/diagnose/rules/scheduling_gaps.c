@@ -14,7 +14,7 @@ static bool sees_the_work(const hn_diagnosis *d) {
 static void run(hn_diagnosis *d) {
   const hone_closure *c = &d->p->closure;
   double share = c->wall_ms > 0 ? 100 * c->gaps_ms / c->wall_ms : 0;
-  if (share <= d->t->idle_share || !sees_the_work(d)) return;
+  if (share <= d->t->idle_share || !sees_the_work(d) || hn_is_window(d)) return;
   bool one_place = c->longest_gap_ms > c->gaps_ms / 2;
   double healthy = d->t->healthy_idle / 100 * (c->wall_ms - c->gaps_ms);
   hone_finding *f = hn_finding_begin(d, NULL);

@@ -4,7 +4,7 @@
 static void run(hn_diagnosis *d) {
   const hone_stages *s = &d->p->stages;
   const hone_throughput *t = &d->p->throughput;
-  if (!hn_on_accelerator(d) || !hn_has_timeline(d) || hn_streams(d) != 1) return;
+  if (!hn_on_accelerator(d) || !hn_has_timeline(d) || hn_streams(d) != 1 || hn_is_window(d)) return;
   double idle = s->total_ms > 0 ? 100 * (s->total_ms - s->infer_ms) / s->total_ms : 0;
   if (idle < d->t->stream_share || t->serial_fps <= 0) return;
   double speedup = t->overlapped_fps / t->serial_fps;

@@ -4,7 +4,7 @@
 static void run(hn_diagnosis *d) {
   const hone_closure *c = &d->p->closure;
   double share = c->wall_ms > 0 ? 100 * c->sync_ms / c->wall_ms : 0;
-  if (!hn_has_timeline(d) || share <= d->t->sync_share) return;
+  if (!hn_has_timeline(d) || share <= d->t->sync_share || hn_is_window(d)) return;
   double calls = 0;
   const hone_layer *longest = NULL;
   for (size_t i = 0; i < d->p->layer_count; i++) {
