@@ -240,7 +240,7 @@ bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *wh
 /* Pad with a constant and constant widths (negative widths crop), any layout: the borders are filled, the
  * rest is one move. */
 /* Begin and end widths per dimension. */
-static bool widths(const hone_step *step, int64_t *begin, hone_reason *why) {
+bool hn_boxes_widths(const hone_step *step, int64_t *begin, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc;
   size_t n = 0;
   const int64_t *pads = hone_node_ints(step->node,
@@ -304,7 +304,8 @@ bool hn_boxes_pad(const hone_step *step, hn_boxes *b, hone_reason *why) {
   if (!hn_boxes_check(step, &element, why)) return false;
   if (strcmp(hone_node_string(step->node, "mode", "constant"), "constant") != 0)
     return hn_refuse(why, "only constant padding");
-  if (x->rank != y->rank || !widths(step, begin, why) || !value_bits(step, element, &bits, why)) return false;
+  if (x->rank != y->rank || !hn_boxes_widths(step, begin, why) || !value_bits(step, element, &bits, why))
+    return false;
   b->fill = bits;
   for (int32_t i = 0; i < y->rank; i++) box[i] = y->dim[i];
   hn_box_side dst = hn_box_side_of(0, y), src = hn_box_side_of(0, x);

@@ -49,6 +49,8 @@ bool hn_boxes_tile(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_depth_to_space(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_pad(const hone_step *step, hn_boxes *b, hone_reason *why);
+/* Pad: begin widths per dimension; ends follow from the dimensions. */
+bool hn_boxes_widths(const hone_step *step, int64_t *begin, hone_reason *why);
 bool hn_boxes_reformat(const hone_step *step, hn_boxes *b, hone_reason *why);
 
 #endif

@@ -68,7 +68,7 @@ static bool ordinary(const hn_lowering *l, const hn_unit *u) {
   const hn_plan *p = l->plan;
   return p->backend->asynchronous && !p->reference && u->kind != HN_UNIT_PATTERN &&
          u->kind != HN_UNIT_CHAIN && !u->n_absorbed && u->node->op && u->node->op->reference &&
-         !(u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_RANDOM));
+         !(u->node->op->flags & HONE_OP_CONTROL);
 }
 
 bool hn_shape_only(const hn_unit *u) {
@@ -77,8 +77,9 @@ bool hn_shape_only(const hn_unit *u) {
 
 bool hn_shape_work(hn_lowering *l, const hn_unit *u) {
   const hone_node *n = u->node;
-  if (!ordinary(l, u)) return false;
-  if (hn_shape_only(u)) return true;
+  if (!ordinary(l, u) || n->op->flags & HONE_OP_RANDOM) return false;
+  if (hn_shape_only(u) || (!n->n_in && strcmp(n->op_type, "Constant") == 0))
+    return true; /* nothing to compute */
   if (all_small(n->in, n->n_in, false) && all_small(n->out, n->n_out, false) && of_shapes(l, u)) return true;
   if (!all_small(n->in, n->n_in, true) || !all_small(n->out, n->n_out, true) || !n->n_out) return false;
   for (uint32_t i = 0; i < n->n_out; i++)

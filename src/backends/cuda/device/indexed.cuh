@@ -159,6 +159,29 @@ HN_FN void hn_eye_like(const hn_indexed_args *a, u32 i) {
   HN_PASTE(hn_put_, HN_TYPE)(a->out, i, (i64)(i - r * (u32)a->p[0]) - (i64)r == a->p[1] ? 1 : 0);
 }
 
+/* p: rank, 0 edge, 1 reflect, 2 wrap; for every dimension size of the result, elements before the kept ones, how many are
+ * kept, where they begin, step */
+HN_FN void hn_pad_mirror(const hn_indexed_args *a, u32 i) {
+  i64 from = 0;
+  u32 rest = i;
+  for (int k = (int)a->p[0] - 1; k >= 0; k--) {
+    const i64 *n = a->p + 2 + k * 5, kept = n[2];
+    const u32 next = rest / (u32)n[0];
+    i64 at = (i64)(rest - next * (u32)n[0]) - n[1];
+    if (a->p[1] == 0) {
+      at = at < 0 ? 0 : at < kept ? at : kept - 1;
+    } else {
+      const i64 period = a->p[1] == 2 ? kept : kept > 1 ? 2 * (kept - 1) : 1;
+      at %= period;
+      if (at < 0) at += period;
+      if (at >= kept) at = period - at;
+    }
+    from += n[3] + at * n[4];
+    rest = next;
+  }
+  hn_move_unit(a, i, from);
+}
+
 HN_KERNEL(indexed, hn_indexed_args, a) {
   const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   HN_GRID_GO();

@@ -8,7 +8,7 @@ typedef struct hn_indexed_args {
   void *out;
   const void *in[3];
   i64 count; /* of threads, below 2^31 */
-  i64 p[32];
+  i64 p[48];
 } hn_indexed_args;
 
 #endif

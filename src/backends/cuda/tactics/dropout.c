@@ -6,7 +6,11 @@
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   if (hn_cuda_has(s, 2)) { /* whoever asks for training with a ratio above 0 is refused on the host */
     const hone_step_tensor *t = &s->input[2];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_BOOL || *(const unsigned char *)t->constant)
+    float ratio = 0.5f;
+    if (hn_cuda_has(s, 1) && !hn_cuda_constant_f32(&s->input[1], 0, 1, &ratio))
+      return hn_refuse(why, "the ratio is not known");
+    if (!t->constant || t->desc.dtype != HONE_DTYPE_BOOL ||
+        (*(const unsigned char *)t->constant && ratio != 0))
       return hn_refuse(why, "training, or perhaps training");
   }
   p->text = "statistics";
