@@ -121,7 +121,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endforeach()
   set(suites /usr/share/libonnx-testdata/data)
   if(EXISTS ${suites} AND NOT HONE_SANITIZE)
-    hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 19 --quiet
+    hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 33 --quiet
       ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
   endif()
 endif()
