@@ -223,8 +223,8 @@ static uint8_t memory(reader *r, const json_t *o, const char *key) {
 
 static void read_span(reader *r, const json_t *o) {
   hone_span s = {.parent = (uint32_t)integer(r, o, "parent", 0, UINT32_MAX, 0),
-                 .start_ns = integer(r, o, "start_ns", INT64_MIN / 4, INT64_MAX / 4, 0),
-                 .end_ns = integer(r, o, "end_ns", INT64_MIN / 4, INT64_MAX / 4, 0),
+                 .start_ns = integer(r, o, "start_ns", INT64_MIN / 2, INT64_MAX / 2, 0),
+                 .end_ns = integer(r, o, "end_ns", INT64_MIN / 2, INT64_MAX / 2, 0),
                  .kind = (hone_span_kind)word(r, o, "kind", kind_word, HONE_SPAN_KIND_COUNT),
                  .lane = (int32_t)integer(r, o, "lane", INT32_MIN, INT32_MAX, 0),
                  .iteration = index_of(r, o, "iteration"),

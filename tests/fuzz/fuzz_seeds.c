@@ -51,6 +51,16 @@ int main(int argc, char **argv) {
     seeds_data(folder);
     return 0;
   }
+  /* The small files of the importers' tests. */
+  if (strncmp(target, "fuzz_import_", 12) == 0) {
+    char pattern[512];
+    glob_t files;
+    snprintf(pattern, sizeof pattern, strcmp(target, "fuzz_import_hone") == 0 ? "tests/importers/golden/*" : "tests/importers/data/%s/*", target + 12);
+    if (glob(pattern, 0, NULL, &files) != 0) return 0;
+    for (size_t i = 0; i < files.gl_pathc; i++) copy(files.gl_pathv[i], folder, i);
+    globfree(&files);
+    return 0;
+  }
   if (strcmp(target, "fuzz_onnx") == 0) seeds_onnx(folder);
   bool tensor = strcmp(target, "fuzz_tensor") == 0;
   glob_t g;

@@ -17,7 +17,7 @@ bool hn_text_number(const char *text, double *value, const char **end);
 bool hn_text_count(const char *text, double *value);
 
 /* A decimal number as integer nanoseconds when it counts 10^digits of them; exact, rounded to the nearest.
- * False when it is no number or beyond +-100 years. */
+ * False when it is no number or beyond +-72 years. */
 bool hn_text_ns(const char *text, int digits, int64_t *ns);
 
 /* Nanoseconds of a unit of time ("us", "ms", "s", "ns", "usecond", "microseconds" ...); 0: none known. */
