@@ -32,6 +32,17 @@ static void print_model(const char *from, const char *folder, size_t i) {
   hn_model_destroy(m);
 }
 
+/* The files that the importer's other tests read. */
+static int seeds_import(const char *format, const char *folder) {
+  char pattern[256];
+  glob_t g;
+  snprintf(pattern, sizeof pattern, "tests/importers/data/%s/*", format);
+  if (glob(pattern, 0, NULL, &g) != 0) return 0;
+  for (size_t i = 0; i < g.gl_pathc; i++) copy(g.gl_pathv[i], folder, i);
+  globfree(&g);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return fprintf(stderr, "usage: fuzz_seeds TARGET FOLDER\n"), 2;
   const char *target = argv[1], *folder = argv[2];
@@ -47,6 +58,7 @@ int main(int argc, char **argv) {
     }
     return 0;
   }
+  if (strncmp(target, "fuzz_import_", 12) == 0) return seeds_import(target + 12, folder);
   if (strcmp(target, "fuzz_data") == 0) {
     seeds_data(folder);
     return 0;

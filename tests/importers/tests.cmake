@@ -4,3 +4,12 @@ hone_test(test_counters test_counters.c timeline_help.c)
 hone_test(test_import test_import.c)
 hone_test(test_import_golden test_import_golden.c)
 hone_ctest(import_samples sh tests/importers/samples.sh ${CMAKE_BINARY_DIR}/hone)
+
+# A fuzz target an importer: fuzz_import_<name>.
+if(HONE_FUZZ)
+  hone_def_names(importers src/insight/import/importers.def IMPORTER)
+  foreach(importer ${importers})
+    hone_fuzz(fuzz_import_${importer} fuzz_import.c)
+    target_compile_definitions(fuzz_import_${importer} PRIVATE FUZZ_FORMAT="${importer}")
+  endforeach()
+endif()
