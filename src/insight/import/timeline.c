@@ -17,6 +17,7 @@ enum {
   LAUNCH_SLOTS = 1 << 14,
   SAMPLES = 1024
 };
+#define TIME_MOST INT64_C(4000000000000000000) /* differences stay in range */
 #define NAME_BYTES_MOST ((size_t)24 << 20)
 
 hn_timeline *hn_timeline_create(void) {
@@ -176,7 +177,7 @@ static void shed(hn_timeline *t, hn_tl_store *s) {
 }
 
 void hn_timeline_add(hn_timeline *t, const hn_event *e) {
-  if (t->failed || e->end_ns < e->start_ns) return;
+  if (t->failed || e->end_ns < e->start_ns || e->start_ns < -TIME_MOST || e->end_ns > TIME_MOST) return;
   bool device = e->class == HN_EVENT_DEVICE;
   hn_tl_store *s = device ? &t->device : &t->host;
   uint32_t name = hn_tl_name(t, e->name);

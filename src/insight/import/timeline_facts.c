@@ -409,8 +409,8 @@ static void count_busy(writer *w) {
       busy += (double)(e->end - (e->start > until ? e->start : until));
       until = e->end;
     }
-    double whole = (double)(until - start);
-    if (start == INT64_MAX || whole <= 0) continue;
+    if (start >= until) continue;
+    double whole = (double)until - (double)start;
     char busy_name[64], idle_name[64];
     snprintf(busy_name, sizeof busy_name, "device_%llu_busy_ms", (unsigned long long)l->a);
     snprintf(idle_name, sizeof idle_name, "device_%llu_idle_pct", (unsigned long long)l->a);

@@ -54,7 +54,7 @@ static bool put_limits(sqlite3 *db) {
          sqlite3_set_authorizer(db, permit, NULL) == SQLITE_OK;
 }
 
-static hone_status check_magic(const char *path, hone_error *error) {
+static hone_status check_file(hn_database *d, const char *path, hone_error *error) {
   char magic[16] = "";
   FILE *file = fopen(path, "rb");
   hone_status status = HONE_OK;
@@ -62,6 +62,7 @@ static hone_status check_magic(const char *path, hone_error *error) {
     status = hn_fail(error, HONE_ERROR_INPUT, "the file cannot be opened");
   else if (fread(magic, 1, sizeof magic, file) != sizeof magic || memcmp(magic, "SQLite format 3", 16) != 0)
     status = hn_fail(error, HONE_ERROR_INPUT, "the file is no SQLite database");
+  if (file && fseeko(file, 0, SEEK_END) == 0) d->size = (uint64_t)ftello(file);
   if (file) fclose(file);
   if (status) hn_error_where(error, "%s", path);
   return status;
@@ -69,7 +70,7 @@ static hone_status check_magic(const char *path, hone_error *error) {
 
 hone_status hn_database_open(hn_database *d, const char *path, hone_error *error) {
   *d = (hn_database){.path = path};
-  hone_status status = check_magic(path, error);
+  hone_status status = check_file(d, path, error);
   if (status) return status;
   hn_str uri = {0};
   hn_str_puts(&uri, path[0] == '/' ? "file://" : "file:");
@@ -105,8 +106,7 @@ static bool ask(hn_database *d, const char *sql, const char *name) {
 }
 
 bool hn_database_has(hn_database *d, const char *table) {
-  return ask(d, "SELECT 1 FROM sqlite_master WHERE type='table' AND rootpage>0 AND name=?1",
-             table);
+  return ask(d, "SELECT 1 FROM sqlite_master WHERE type='table' AND rootpage>0 AND name=?1", table);
 }
 
 bool hn_database_has_column(hn_database *d, const char *table, const char *column) {
@@ -144,6 +144,13 @@ hone_status hn_database_select(hn_database *d, const char *table, const char *co
 
 hone_status hn_database_next(hn_database *d, const char *table, sqlite3_stmt *rows, bool *more,
                              hone_error *error) {
+  /* A row takes four bytes at least: with more of them, pages are used again and again. */
+  if (++d->rows > d->size / 4) {
+    hone_status status =
+        hn_fail(error, HONE_ERROR_INPUT, "the database has more rows than a file of its size can hold");
+    hn_error_where(error, "%s: table %s", d->path, table);
+    return status;
+  }
   int code = sqlite3_step(rows);
   *more = code == SQLITE_ROW;
   return code == SQLITE_ROW || code == SQLITE_DONE ? HONE_OK : fail(d, error, table);

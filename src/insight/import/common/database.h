@@ -7,10 +7,12 @@
 #include <hone/status.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct hn_database {
   sqlite3 *db;
   const char *path;
+  uint64_t size, rows; /* of the file; how many were read so far */
 } hn_database;
 
 hone_status hn_database_open(hn_database *d, const char *path, hone_error *error);
