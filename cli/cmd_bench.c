@@ -1,9 +1,12 @@
 /* hone bench: how long one inference takes. */
 #include "cli/cli.h"
+#include "cli/steady.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
-enum { WARMUPS = 5, RUNS = 50 };
+enum { WARMUPS = 5, RUNS = 50, LONG_RUNS = 5000 };
 
 /* Rows of input 0: what a throughput counts. */
 static int64_t batch_of(const cli_session *s) {
@@ -17,6 +20,26 @@ typedef struct device_times {
   hone_sample_stats steps; /* inputs resident */
   double h2d_ms, d2h_ms;   /* medians */
 } device_times;
+
+/* Hardware counters of the measured runs. */
+typedef struct counters {
+  bool asked;
+  uint32_t runs; /* that they count; 0: not counted */
+  hone_counts of;
+  char why[320];
+} counters;
+
+/* Everything that one call of bench found out. */
+typedef struct measured {
+  uint32_t warmups, n;
+  double *samples;
+  hone_disturbance *seen; /* of each sample; NULL in long runs */
+  hone_sample_stats stats;
+  device_times device;
+  counters counters;
+  steady_run *steady; /* NULL without --duration */
+  char spread[400];   /* what slow runs have in common */
+} measured;
 
 static json_t *device_json(const cli_session *s, const device_times *d) {
   if (!d->known) return json_null();
@@ -37,9 +60,22 @@ static void add_figures(json_t *doc, const hone_sample_stats *t, const device_ti
   json_object_set_new(doc, "post_ms_ratio", cli_real(0));
 }
 
-static json_t *document(const cli_args *args, const cli_session *s, const char *path,
-                        const hone_sample_stats *t, uint32_t warmups, const double *samples,
-                        const device_times *d) {
+static json_t *counters_json(const counters *c) {
+  if (!c->asked) return json_null();
+  if (!c->runs) return json_pack("{s:s}", "not_measured", c->why);
+  json_t *o = json_object();
+#define X(name) json_object_set_new(o, #name, cli_real(c->of.name / c->runs));
+  HONE_COUNTS(X)
+#undef X
+  return o;
+}
+
+static json_t *document(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
+  const hone_sample_stats *t = &m->stats;
+  const double *samples = m->samples;
+  const device_times *d = &m->device;
+  const uint32_t warmups = m->warmups;
+  char celsius[32];
   uint64_t arena = 0, constants = 0, workspace = 0;
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
   json_t *raw = json_array();
@@ -61,11 +97,31 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   if (!doc) return NULL;
   add_figures(doc, t, d);
   cli_stamp(doc, args, path);
+  json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
+  json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));
+  if (m->steady) json_object_set_new(doc, "stability", steady_json(m->steady));
+  if (m->steady && steady_temperatures(m->steady, celsius, sizeof celsius))
+    json_object_set_new(doc, "temperature_c_range", json_string(celsius));
   return doc;
 }
 
-static int text(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
-                uint32_t warmups, const device_times *d) {
+static void counters_text(const counters *c) {
+  if (!c->asked) return;
+  if (!c->runs) {
+    printf("counters    not measured: %s\n", c->why);
+    return;
+  }
+  char b[4][16];
+  printf("counters    %s cycles a run, %s instructions (%.2f a cycle), %s misses of the last cache, %s "
+         "mispredicted branches\n",
+         cli_si(c->of.cycles / c->runs, b[0]), cli_si(c->of.instructions / c->runs, b[1]),
+         c->of.instructions / c->of.cycles, cli_si(c->of.llc_misses / c->runs, b[2]),
+         cli_si(c->of.branch_misses / c->runs, b[3]));
+}
+
+static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
+  const hone_sample_stats *t = &m->stats;
+  const device_times *d = &m->device;
   char rss[24];
   printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
          (long long)batch_of(s));
@@ -80,15 +136,16 @@ static int text(const cli_args *args, const cli_session *s, const char *path, co
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
-  printf("runs        %zu after %u warm-ups\n", t->count, warmups);
-  return cli_flush();
+  printf("runs        %zu after %u warm-ups\n", t->count, m->warmups);
+  if (m->spread[0]) printf("spread      %s\n", m->spread);
+  counters_text(&m->counters);
+  if (m->steady) steady_text(m->steady);
 }
 
 /* Prints or keeps what was measured, or both. */
-static int answer(const cli_args *args, const cli_session *s, const char *path, const hone_sample_stats *t,
-                  uint32_t warmups, const double *samples, const device_times *d) {
+static int answer(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
   int64_t id = 0;
-  json_t *doc = args->json || args->save ? document(args, s, path, t, warmups, samples, d) : NULL;
+  json_t *doc = args->json || args->save ? document(args, s, path, m) : NULL;
   if ((args->json || args->save) && !doc) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
   if (args->save) {
     hone_error error = {0};
@@ -102,9 +159,9 @@ static int answer(const cli_args *args, const cli_session *s, const char *path, 
     return cli_print_json(doc);
   }
   json_decref(doc);
-  int code = text(args, s, path, t, warmups, d);
-  if (id && code == 0) printf("saved       as run %lld (hone history)\n", (long long)id);
-  return code ? code : cli_flush();
+  text(args, s, path, m);
+  if (id) printf("saved       as run %lld (hone history)\n", (long long)id);
+  return cli_flush();
 }
 
 static double median(double *v, uint32_t n) {
@@ -146,49 +203,105 @@ static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t
   return status;
 }
 
-/* Runs until the count or the time is reached; *done counts the samples. */
-static hone_status measure(cli_session *s, const cli_args *args, double *samples, uint32_t warmups,
-                           uint32_t runs, uint32_t *done, hone_error *error) {
+static hone_status out_of_memory(hone_error *error) {
+  *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for samples"};
+  return HONE_ERROR_MEMORY;
+}
+
+static hone_disturbance since(const struct rusage *a, const struct rusage *b) {
+  return (hone_disturbance){(uint32_t)(b->ru_nivcsw - a->ru_nivcsw), (uint32_t)(b->ru_minflt - a->ru_minflt),
+                            (uint32_t)(b->ru_majflt - a->ru_majflt)};
+}
+
+static hone_status warm_up(cli_session *s, const cli_args *args, uint32_t runs, hone_error *error) {
+  hone_status status = HONE_OK;
+  double start = cli_now_ms();
+  for (uint32_t i = 0; i < runs && status == HONE_OK && cli_remaining(start, args->max_seconds) > 0; i++)
+    status = cli_session_run(s, args, error);
+  return status;
+}
+
+/* Runs until the count or the time is reached; what was measured then counts. */
+static hone_status measure(cli_session *s, const cli_args *args, uint32_t runs, measured *m,
+                           hone_error *error) {
   double start = cli_now_ms();
   hone_status status = HONE_OK;
-  *done = 0;
-  for (uint32_t i = 0; i < warmups + runs && status == HONE_OK; i++) {
-    if (*done && cli_remaining(start, args->max_seconds) <= 0) break; /* what was measured counts */
+  struct rusage before = {0}, after = {0};
+  getrusage(RUSAGE_SELF, &before);
+  for (uint32_t i = 0; i < runs && status == HONE_OK; i++) {
+    if (i && cli_remaining(start, args->max_seconds) <= 0) break;
     double t = cli_now_ms();
     status = cli_session_run(s, args, error);
     t = cli_now_ms() - t;
-    if (status == HONE_OK && i >= warmups) samples[(*done)++] = t;
-    cli_progress("bench", i + 1, warmups + runs);
+    getrusage(RUSAGE_SELF, &after);
+    if (status == HONE_OK) {
+      m->seen[m->n] = since(&before, &after);
+      m->samples[m->n++] = t;
+    }
+    before = after;
+    cli_progress("bench", i + 1, runs);
   }
   cli_progress_end();
   return status;
 }
 
+/* The measured part: a number of runs, or a time. */
+static hone_status measure_all(cli_session *s, const cli_args *args, const char *path, double seconds,
+                               uint32_t runs, hone_counting *counting, measured *m, hone_error *error) {
+  hone_counts before = {0}, after = {0};
+  hone_status status = warm_up(s, args, m->warmups, error);
+  if (status != HONE_OK) return status;
+  if (counting) hone_counting_read(counting, &before);
+  if (seconds > 0) {
+    m->steady = calloc(1, sizeof *m->steady);
+    if (!m->steady) return out_of_memory(error);
+    status = steady_measure(s, args, path, seconds, m->samples, runs, &m->n, m->steady, error);
+  } else {
+    status = measure(s, args, runs, m, error);
+  }
+  if (counting) {
+    hone_counting_read(counting, &after);
+#define X(name) m->counters.of.name = after.name - before.name;
+    HONE_COUNTS(X)
+#undef X
+    m->counters.runs = m->steady ? (uint32_t)m->steady->runs : m->n;
+  }
+  if (status == HONE_OK && !hone_stats_compute(m->samples, m->n, &m->stats)) return out_of_memory(error);
+  if (status == HONE_OK)
+    hone_spread_explain(m->samples, m->steady ? NULL : m->seen, m->n, m->stats.p50, m->stats.cv, m->spread,
+                        sizeof m->spread);
+  return status == HONE_OK ? measure_device(s, args, m->steady ? RUNS : runs, &m->device, error) : status;
+}
+
 static int run(const cli_args *args) {
+  const char *path = args->rest.item[0];
+  double seconds = args->duration ? steady_seconds(args->duration) : 0;
   if ((args->tag || args->commit) && !args->save && !args->json)
     return cli_error(HONE_ERROR_USAGE, "--tag and --commit belong to --save or --json");
-  const char *path = args->rest.item[0];
-  uint32_t warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
-           runs = args->runs > 0 ? (uint32_t)args->runs : RUNS;
-  uint32_t done = 0;
+  if (seconds < 0)
+    return cli_error(HONE_ERROR_USAGE, "--duration wants a time such as 30s, 10m or 1h, got '%s'",
+                     args->duration);
+  if (seconds > 0 && args->runs > 0)
+    return cli_error(HONE_ERROR_USAGE, "--runs and --duration exclude each other");
+  uint32_t runs = seconds > 0 ? LONG_RUNS : args->runs > 0 ? (uint32_t)args->runs : RUNS;
   cli_session s = {0};
   hone_error error = {0};
-  hone_sample_stats stats;
-  device_times device = {0};
-  int code = 0;
-  double *samples = calloc(runs, sizeof *samples);
-  hone_status status = samples ? cli_session_open(&s, args, path, &error) : HONE_ERROR_MEMORY;
-  if (status == HONE_OK) status = measure(&s, args, samples, warmups, runs, &done, &error);
-  if (status == HONE_OK) status = measure_device(&s, args, runs, &device, &error);
-  if (!samples)
-    code = cli_error(HONE_ERROR_MEMORY, "out of memory for %u samples", runs);
-  else if (status != HONE_OK)
-    code = cli_report(&error);
-  else if (!hone_stats_compute(samples, done, &stats))
-    code = cli_error(HONE_ERROR_MEMORY, "out of memory");
-  else
-    code = answer(args, &s, path, &stats, warmups, samples, &device);
-  free(samples);
+  hone_counting *counting = NULL;
+  measured m = {.warmups = args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
+                .samples = calloc(runs, sizeof *m.samples),
+                .seen = calloc(runs, sizeof *m.seen),
+                .counters = {.asked = args->counters}};
+  /* Before the engine starts its threads: counters follow only threads that begin later. */
+  if (args->counters && hone_counting_start(&counting, &error) != HONE_OK)
+    snprintf(m.counters.why, sizeof m.counters.why, "%s", error.what);
+  hone_status status = m.samples && m.seen ? cli_session_open(&s, args, path, &error) : out_of_memory(&error);
+  if (status == HONE_OK) status = measure_all(&s, args, path, seconds, runs, counting, &m, &error);
+  int code = status == HONE_OK ? answer(args, &s, path, &m) : cli_report(&error);
+  hone_counting_stop(counting);
+  if (m.steady) steady_free(m.steady);
+  free(m.steady);
+  free(m.samples);
+  free(m.seen);
   cli_session_close(&s);
   return code;
 }
@@ -197,6 +310,9 @@ static const cli_option options[] = {
     {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {0, "duration", CLI_TEXT, CLI_FIELD(duration), "TIME",
+     "run for so long (30s, 10m, 1h) and watch latency, memory, temperature and clock"},
+    {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL, "hardware counters of the processor"},
     {0, "save", CLI_FLAG, CLI_FIELD(save), NULL, "keep the run in the history (hone history)"},
     {0, "tag", CLI_TEXT, CLI_FIELD(tag), "WORD", "a name for it there"},
     {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV",

@@ -121,6 +121,34 @@ static void test_history_errors(void **state) {
   unsetenv("HONE_HISTORY");
 }
 
+static void test_duration(void **state) {
+  (void)state;
+  expect(RUN("bench", tiny, "--duration", "soon"), 2, "", "--duration wants a time");
+  expect(RUN("bench", tiny, "--duration", "0"), 2, "", "--duration wants a time");
+  expect(RUN("bench", tiny, "--duration", "1s", "-n", "5"), 2, "", "exclude each other");
+  expect(RUN("bench", tiny, "--duration", "0.3s", "-t", "1"), 0, "stability   ", NULL);
+  process p = RUN("bench", tiny, "--duration", "0.5s", "-t", "1", "--counters", "--json");
+  json_t *doc = process_json(&p), *stability = json_object_get(doc, "stability");
+  size_t n = json_array_size(json_object_get(json_object_get(stability, "windows"), "time_s"));
+  assert_in_range(n, 1, 120);
+  assert_int_equal(json_array_size(json_object_get(json_object_get(stability, "windows"), "latency_ms")), n);
+  assert_true(json_is_array(json_object_get(stability, "findings")));
+  /* Every quantity is there, or the reason why it is not. */
+  const char *const pairs[][2] = {{"temperature", "temperature_c"}, {"clock", "clock_mhz"}};
+  for (size_t i = 0; i < 2; i++) {
+    bool said = false;
+    json_t *missing = json_object_get(stability, "not_measured");
+    for (size_t k = 0; k < json_array_size(missing); k++)
+      said |= strcmp(text_of(json_array_get(missing, k), "what"), pairs[i][0]) == 0;
+    assert_int_equal(said, json_is_null(json_array_get(
+                               json_object_get(json_object_get(stability, "windows"), pairs[i][1]), 0)));
+  }
+  json_t *counters = json_object_get(doc, "counters_per_run");
+  assert_true(text_of(counters, "not_measured")[0] || json_object_get(counters, "instructions"));
+  json_decref(doc);
+  process_free(&p);
+}
+
 /* A command whose time is exactly known: it prints a report. The counter makes every call a little different.
  */
 static void write_script(const char *name, double ms) {
@@ -284,8 +312,9 @@ static void test_gate_errors(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_history_commands), cmocka_unit_test(test_history_errors),
-      cmocka_unit_test(test_gate_verdicts),    cmocka_unit_test(test_gate_models),
-      cmocka_unit_test(test_gate_earlier),     cmocka_unit_test(test_gate_errors),
+      cmocka_unit_test(test_duration),         cmocka_unit_test(test_gate_verdicts),
+      cmocka_unit_test(test_gate_models),      cmocka_unit_test(test_gate_earlier),
+      cmocka_unit_test(test_gate_errors),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
