@@ -75,10 +75,11 @@ typedef struct cli_args {
    CLI_TEXT,                                                                                                 \
    CLI_FIELD(precision),                                                                                     \
    "f32|bf16|fp16|tf32|auto",                                                                                \
-   "arithmetic of matrix products (f32); auto: bf16 where the budget allows; fp16, tf32: --device cuda"},    \
+   "arithmetic of matrix products (f32); fp16, tf32: --device cuda; auto: bf16, there fp16, where the "      \
+   "budget allows"},                                                                                         \
   {                                                                                                          \
     0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
-        "largest error of --precision auto, relative to an output's range (0.01)"                            \
+        "largest error of --precision auto, relative to an output's range (0.01; fp16: 0.002)"               \
   }
 #define CLI_OPT_PREFER                                                                                       \
   {                                                                                                          \

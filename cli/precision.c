@@ -19,7 +19,7 @@ hone_status cli_precision_make(const cli_args *args, hone_model *model, const ho
                                uint32_t n_bindings, cli_precision *out, hone_error *error) {
   if (out->made) return HONE_OK;
   out->made = true;
-  out->name = is_auto(args) ? "bf16" : cli_precision_name(args);
+  out->name = cli_precision_name(args);
   if (!is_auto(args)) return HONE_OK;
   if (args->budget == 0) {
     *error = (hone_error){.status = HONE_ERROR_USAGE};
@@ -36,9 +36,11 @@ hone_status cli_precision_make(const cli_args *args, hone_model *model, const ho
                               .max_seconds = args->max_seconds > 0 && args->max_seconds < AUTO_SECONDS
                                                  ? args->max_seconds
                                                  : AUTO_SECONDS,
+                              .device = args->device,
                               .progress = progress};
   hone_status status = hone_precision_choose(model, &o, &out->choice, error);
   cli_progress_end();
+  out->name = out->choice.narrow;
   return status;
 }
 
@@ -47,15 +49,17 @@ json_t *cli_precision_json(const cli_args *args, const cli_precision *p) {
   const hone_precision_choice *c = &p->choice;
   json_t *nodes = json_array();
   for (uint32_t i = 0; i < c->n_f32_nodes; i++) json_array_append_new(nodes, json_string(c->f32_nodes[i]));
-  return json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "budget", cli_real(c->budget), "error_bf16",
-                   cli_real(c->error_bf16), "error", cli_real(c->error), "candidates", (int)c->candidates,
-                   "samples", (int)c->samples, "plans", (int)c->plans, "f32_nodes", nodes);
+  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "narrow", c->narrow, "budget",
+                   cli_real(c->budget), "error_bf16", cli_real(c->error_bf16), "error", cli_real(c->error),
+                   "candidates", (int)c->candidates, "samples", (int)c->samples, "plans", (int)c->plans,
+                   "f32_nodes", nodes);
 }
 
 void cli_precision_text(const cli_args *args, const cli_precision *p) {
   if (!is_auto(args)) return;
   const hone_precision_choice *c = &p->choice;
-  printf("precision   auto: %u of %u products in bf16, error %.2g of the output's range on %u samples "
-         "(budget %.2g; all in bf16: %.2g)\n",
-         c->candidates - c->n_f32_nodes, c->candidates, c->error, c->samples, c->budget, c->error_bf16);
+  printf("precision   auto: %u of %u steps in %s, error %.2g of the output's range on %u samples "
+         "(budget %.2g; all in %s: %.2g)\n",
+         c->candidates - c->n_f32_nodes, c->candidates, c->narrow, c->error, c->samples, c->budget, c->narrow,
+         c->error_bf16);
 }

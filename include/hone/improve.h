@@ -56,7 +56,7 @@ HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify
 
 /* What a caller allows when hone chooses the precision of each step. */
 typedef struct hone_precision_options {
-  double budget;      /* largest |bf16 - f32| relative to an output's range; 0: 0.01 */
+  double budget;      /* largest |narrow - f32| relative to an output's range; 0: 0.01, for fp16 0.002 */
   uint32_t samples;   /* random inputs; 0: 3 */
   uint64_t seed;      /* 0: 1 */
   double max_seconds; /* 0: 60; then what is proven so far is the answer */
@@ -66,17 +66,21 @@ typedef struct hone_precision_options {
   uint32_t n_bindings;
   bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
   void *progress_arg;
+  /* Where the model is to run; NULL: the CPU. An accelerator also stores what is between narrow steps so. */
+  const char *device;
+  const char *narrow; /* "bf16" or, on an accelerator, "fp16"; NULL: the latter where it can be */
 } hone_precision_options;
 
 /* Which nodes stay f32 so that the outputs keep the budget on the samples. */
 typedef struct hone_precision_choice {
   char **f32_nodes; /* for hone_plan_options */
   uint32_t n_f32_nodes;
-  uint32_t candidates;     /* steps with products */
+  uint32_t candidates;     /* steps with products; on an accelerator all steps */
   uint32_t samples, plans; /* inputs compared; plans built on the way */
   double budget;
-  double error_bf16; /* everything in bf16 */
-  double error;      /* as chosen; 0 when every step stays f32 */
+  double error_bf16;  /* everything narrow (in `narrow`) */
+  double error;       /* as chosen; 0 when every step stays f32 */
+  const char *narrow; /* "bf16" or "fp16": for hone_plan_options.precision; static */
 } hone_precision_choice;
 
 /* Runs the model in f32 and in bf16 on the same inputs and moves the steps that cost most accuracy for their

@@ -1,4 +1,5 @@
-/* Which steps may compute in bf16: measured on sample inputs against f32, within a budget of error. */
+/* Which steps may compute in bf16 (on an accelerator: compute and store in fp16 or bf16): measured on sample
+ * inputs against f32, within a budget of error. */
 #include <hone/improve.h>
 
 #include "base/error.h"
@@ -16,16 +17,16 @@
 /* More groups find the sensitive steps more exactly; every group costs a plan. */
 enum { SAMPLES = 3, GROUPS = 8, MOST_PLANS = 64 };
 
-/* A step with products. */
+/* A step that may be narrow. */
 typedef struct candidate {
-  char *name; /* of its node */
-  double macs;
+  char *name;  /* of its node */
+  double macs; /* its work */
 } candidate;
 
 /* Neighbouring candidates that are judged together. */
 typedef struct group {
   double macs;
-  double error; /* of the outputs when this group alone is bf16 */
+  double error; /* of the outputs when this group alone is narrow */
   uint32_t first, n;
   bool f32;
 } group;
@@ -43,6 +44,8 @@ typedef struct job {
   uint32_t n_inputs;
   HN_VEC(candidate) candidates;
   HN_VEC(group) groups;
+  const char *narrow;
+  bool stores;       /* values between steps are narrow, too: every step rounds, not only products */
   const char **keep; /* [candidates]: names for the plan that is being tried */
   uint32_t plans;
   uint64_t start;
@@ -128,8 +131,10 @@ static hone_status find_candidates(job *j, hone_error *error) {
   double total = 0, sum = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (s->kind != HN_STEP_TACTIC || !s->node || s->desc.cost.macs <= 0) continue;
+    if (s->kind != HN_STEP_TACTIC || !s->node || (s->desc.cost.macs <= 0 && !j->stores)) continue;
     candidate c = {hn_strdup(s->node->name), s->desc.cost.macs};
+    /* What accelerators multiply in the time that a byte takes, roughly. */
+    if (j->stores) c.macs += 64 * fmax(s->desc.cost.bytes, 1);
     if (!c.name || !hn_vec_push(&j->candidates, c)) {
       hn_free(c.name);
       return hn_fail_memory(error, sizeof c, "the choice of precision");
@@ -164,7 +169,7 @@ static hone_status try_groups(job *j, const group *alone, double *worst, hone_er
     for (uint32_t i = 0; i < at->n; i++) j->keep[n++] = j->candidates.ptr[at->first + i].name;
   }
   hn_side_options o = j->side;
-  o.precision = "bf16";
+  o.precision = j->narrow;
   o.f32_nodes = j->keep;
   o.n_f32_nodes = n;
   if (j->o->progress && !j->o->progress(j->o->progress_arg, j->plans, MOST_PLANS))
@@ -275,10 +280,15 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
     return hn_fail(error, HONE_ERROR_USAGE, "hone_precision_choose needs a model and a place for the result");
   *out = (hone_precision_choice){0};
   job j = {.model = model, .o = options ? options : &none, .start = hn_now_ns()};
-  double budget = out->budget = j.o->budget > 0 ? j.o->budget : 0.01;
+  j.stores = j.o->device && strncmp(j.o->device, "cpu", 3) != 0;
+  j.narrow = j.o->narrow ? j.o->narrow : j.stores ? "fp16" : "bf16";
+  out->narrow = j.narrow;
+  const double usual = strcmp(j.narrow, "fp16") == 0 ? 0.002 : 0.01;
+  double budget = out->budget = j.o->budget > 0 ? j.o->budget : usual;
   j.max_seconds = j.o->max_seconds > 0 ? j.o->max_seconds : 60;
   j.samples = out->samples = j.o->samples ? j.o->samples : SAMPLES;
   j.side = (hn_side_options){.level = 2,
+                             .device = j.o->device,
                              .threads = j.o->threads,
                              .bindings = j.o->bindings,
                              .n_bindings = j.o->n_bindings,

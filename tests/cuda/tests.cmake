@@ -65,6 +65,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 
   # Profiles, demos and the time of copies on a GPU, with small networks.
   hone_emulated(profile_on_gpu sh ${HONE_TEST_FOLDER}/profile.sh ${CMAKE_BINARY_DIR}/hone zoo:many_inputs)
+  hone_emulated(precision_on_gpu sh ${HONE_TEST_FOLDER}/precision.sh ${CMAKE_BINARY_DIR}/hone)
   hone_emulated(demo_merged_copies ${CMAKE_BINARY_DIR}/hone demo merged-copies --device cuda -n 3)
 
   # Device texts as tactics give them (cases and networks on a GPU that only records), through the real NVRTC.

@@ -1,0 +1,20 @@
+#!/bin/sh
+# usage: precision.sh HONE   --precision auto on the (emulated) GPU: a budget of half of fp16's error leaves some steps narrow and some not,
+# and keeps itself; a budget above it leaves all of them narrow.
+set -eu
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+"$1" zoo mobilenetv2 --width 0.1 --size 32 -o "$temp/m.onnx" >/dev/null
+choose() { "$1" bench "$temp/m.onnx" --device cuda --precision auto --budget "$2" -n 1 --json >"$temp/out"; }
+value() { sed -n "s/.*\"$1\": *\([^,}]*\).*/\1/p" "$temp/out" | head -1; }
+choose "$1" 0.01
+all=$(value error_bf16) steps=$(value candidates)
+echo "all $steps steps in $(value narrow): error $all"
+[ "$(value narrow)" = '"fp16"' ]
+grep -q '"f32_nodes": *\[\]' "$temp/out"
+budget=$(awk -v e="$all" 'BEGIN { print e / 2 }')
+choose "$1" "$budget"
+kept=$(sed -n '/"f32_nodes"/,/\]/p' "$temp/out" | grep -c '_') || true
+echo "budget $budget: $kept steps stay f32, error $(value error)"
+[ "$kept" -gt 0 ] && [ "$kept" -lt "$steps" ]
+awk -v e="$(value error)" -v b="$budget" 'BEGIN { exit !(e > 0 && e <= b) }'
