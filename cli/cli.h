@@ -40,7 +40,7 @@ typedef struct cli_args {
       *html, *passes, *cache, *model;
   const char *lang;
   bool list_thresholds;
-  double p, s; /* of hone amdahl */
+  double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */
   bool save, plot;
   const char *tag, *commit, *remove, *baseline, *baseline_cmd, *candidate_cmd, *markdown, *junit, *duration,
@@ -53,7 +53,7 @@ typedef struct cli_args {
 
 /* What the options are before any is given. */
 #define CLI_UNSET                                                                                            \
-  { .level = -1, .runs = -1, .warmup = -1, .budget = -1 }
+  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1 }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \
   { 0, NULL, CLI_FLAG, 0, NULL, NULL }

@@ -82,6 +82,8 @@ bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
 }
 
 bool hn_on_accelerator(const hn_diagnosis *d) {
+  if (d->tool == HN_TOOL_TRTEXEC || d->tool == HN_TOOL_NSYS || d->tool == HN_TOOL_NCU || d->tool == HN_TOOL_ASCEND)
+    return true;
   const char *backend = hone_facts_get_meta(d->facts)->backend;
   return backend && *backend && strncasecmp(backend, "cpu", 3) != 0 && strcasecmp(backend, "host") != 0;
 }

@@ -18,7 +18,7 @@ static void run(hn_diagnosis *d) {
   }
   if (calls < d->t->tiny_count) return;
   /* Gaps belong to the steps around them. */
-  double gaps = hn_has_timeline(d) && all > 0 ? d->p->closure.gaps_ms * calls / all : 0;
+  double gaps = hn_has_timeline(d) && !hn_is_window(d) && all > 0 ? d->p->closure.gaps_ms * calls / all : 0;
   double share = hn_share(d, ms + gaps);
   if (share < d->t->tiny_share) return;
   /* Of every fused group one start is left: the shortest of them shows what a start costs. */
@@ -43,7 +43,7 @@ static void run(hn_diagnosis *d) {
     hn_finding_evidence(d, HN_T("gaps beside them", "其间的空隙"), gaps, "ms",
                         HN_T("gaps between time stamps inside the run", "运行内部时间戳之间的空隙"));
   hn_finding_evidence(d, HN_T("shortest operator", "最短的算子"), 1e3 * least, "us", HN_SOURCE_SPANS);
-  hn_finding_do(d, HN_DO_GRAPH, NULL, 0);
+  if (hn_on_accelerator(d)) hn_finding_do(d, HN_DO_GRAPH, NULL, 0);
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (is_tiny(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));

@@ -44,7 +44,7 @@ static void run(hn_diagnosis *d) {
   hn_finding_evidence(d, HN_T("longest gap", "最长的空隙"), c->longest_gap_ms, "ms",
                       HN_T("worst of all iterations", "所有迭代中最差者"));
   hn_finding_evidence(d, HN_T("steps", "步骤数"), (double)d->p->layer_count, "", HN_SOURCE_LAYERS);
-  if (!one_place) hn_finding_do(d, HN_DO_GRAPH, NULL, 0);
+  if (!one_place) hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_GRAPH : HN_DO_OPTIMIZE, NULL, 0);
   hn_finding_do(d, HN_DO_TIMELINE, NULL, 0);
   hn_finding_gain(d, c->gaps_ms / c->wall_ms, c->gaps_ms / healthy, HONE_BASIS_TABLE,
                   HN_SAY(d, "back-to-back steps of hone's own CPU runs leave %.0f %% idle",

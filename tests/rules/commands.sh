@@ -1,0 +1,49 @@
+#!/bin/sh
+# Every command of hone that a finding may name exists with the options it is named with; hone amdahl, --threshold and --lang do what they say.
+# usage: commands.sh HONE
+set -eu
+hone=$1
+bad=0
+fail() { echo "$*"; bad=1; }
+
+# ---- actions.def: "hone CMD ARGUMENT... --option" must parse
+grep -o '"hone [^"]*"' src/insight/diagnose/actions.def | tr -d '"' | sort -u >"${TMPDIR:-/tmp}/hone-actions.$$"
+trap 'rm -f "${TMPDIR:-/tmp}/hone-actions.$$"' EXIT
+count=0
+while read -r _ command rest; do
+  help=$("$hone" "$command" --help) || { fail "hone $command does not exist"; continue; }
+  count=$((count + 1))
+  for word in $rest; do
+    case $word in
+    -*) echo "$help" | grep -qE -- "(^| |,)$word( |,|\$)" || fail "hone $command has no $word" ;;
+    esac
+  done
+done <"${TMPDIR:-/tmp}/hone-actions.$$"
+[ "$count" -gt 10 ] || fail "only $count commands found in actions.def"
+
+# ---- amdahl: the seed's case, 123 -> 141 TOPS on 10 and 15 % of the time
+"$hone" amdahl -p 0.1 -s 1.146 | grep -q '= 1.0129 ' || fail "amdahl: P 0.1, S 1.146"
+"$hone" amdahl -p 0.15 -s 1.146 --json | grep -q '"speedup": 1.0194' || fail "amdahl: P 0.15 as JSON"
+for wrong in "" "-p 0.1" "-s 2" "-p 1.1 -s 2" "-p 0.5 -s 0" "-p 0.1 -s 2 none.json" "none.json -s 2"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$hone" amdahl $wrong >/dev/null 2>&1 || code=$?
+  [ "$code" = 2 ] || fail "amdahl $wrong: exit $code, not 2"
+done
+
+# ---- thresholds and language
+facts=tests/rules/slow_post.facts.json
+[ "$("$hone" diagnose --thresholds | wc -l)" -ge 50 ] || fail "diagnose --thresholds is short"
+"$hone" diagnose --thresholds --threshold idle_share=3.25 | grep -q '^idle_share *3.25 ' || fail "an override does not show"
+"$hone" diagnose $facts --json | grep -q '"slow_post"' || fail "slow_post is not found"
+"$hone" diagnose $facts --json --threshold post_share=99 | grep -q '"slow_post"' && fail "post_share=99 does not silence slow_post"
+code=0
+"$hone" diagnose $facts --threshold post_share >/dev/null 2>&1 || code=$?
+[ "$code" = 2 ] || fail "--threshold without a value: exit $code"
+"$hone" diagnose $facts --lang zh | grep -q '后处理' || fail "--lang zh is not Chinese"
+LC_ALL=C.UTF-8 "$hone" diagnose $facts | grep -q 'Post-processing' || fail "C.UTF-8 is not English"
+code=0
+"$hone" diagnose $facts --lang fr >/dev/null 2>&1 || code=$?
+[ "$code" = 2 ] || fail "--lang fr: exit $code"
+"$hone" amdahl $facts --layers Conv -s 2 | grep -q 'P = 0.5' || fail "amdahl of a profile"
+exit $bad
