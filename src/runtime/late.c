@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+/* Input 0 or an output in another layout than the plan has: brought there by a step of its own. */
+typedef struct moved {
+  hone_step step; /* tactic NULL: it lies as the plan has it */
+  hone_step_tensor from, to;
+  const hone_tactic_desc *tactic;
+} moved;
+
 /* What was chosen for the operands that `key` describes. */
 struct hn_bound {
   hn_arena arena;
@@ -15,6 +22,7 @@ struct hn_bound {
   hone_step_tensor *in, *out;
   const hone_tactic_desc *tactic; /* NULL: the host does it, or nothing is to be done (a view) */
   void *blob;                     /* on the device */
+  moved *before, *after;          /* of input 0; by output. NULL: all is row-major */
 };
 
 hone_status hn_late_open(const hn_plan *p, hn_remote *remote, hn_late *late, hone_error *error) {
@@ -175,6 +183,59 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
   return status;
 }
 
+static const hone_tactic_desc *cheapest(const hn_plan *p, const hone_step *s) {
+  hn_candidate list[HN_MAX_CANDIDATES];
+  const uint32_t n = hn_accepting_tactics(p, s, list, NULL);
+  return n ? list[hn_cheapest(list, n)].tactic : NULL;
+}
+
+static bool reformat(const hn_plan *p, const hn_step *s, const hone_tensor_desc *from,
+                     const hone_tensor_desc *to, moved *m) {
+  m->from.desc = *from, m->to.desc = *to;
+  m->step =
+      (hone_step){HONE_DESC_HEAD(hone_step), .anchor = "Reformat", .name = s->desc.name, .n_inputs = 1,
+                  .n_anchor_inputs = 1,      .input = &m->from,    .n_outputs = 1,       .output = &m->to};
+  m->step.cost.bytes = (double)hone_desc_bytes(from) + (double)hone_desc_bytes(to);
+  m->tactic = cheapest(p, &m->step);
+  return m->tactic != NULL;
+}
+
+static hone_tensor_desc channels_last(const hone_tensor_desc *d) {
+  hone_tensor_desc r = *d;
+  hone_desc_set_layout(&r, HONE_LAYOUT_CHANNELS_LAST, hn_channel_pitch(d));
+  return r;
+}
+
+/* No tactic takes the step row-major: is there one for channels-last? */
+static hone_status lay_last(const hn_plan *p, const hn_step *s, hn_bound *b, hone_error *error) {
+  const uint32_t n_out = s->desc.n_outputs;
+  const int32_t rank = b->in[0].desc.rank;
+  moved *before = HN_NEW(&b->arena, moved), *after = HN_NEW_ARRAY(&b->arena, moved, n_out);
+  hone_step_tensor *out = HN_NEW_ARRAY(&b->arena, hone_step_tensor, n_out);
+  if (!before || !after || !out) return hn_fail_memory(error, n_out * sizeof *after, "a late step");
+  if (rank < 3 || b->in[0].constant || b->out[0].desc.rank != rank) return HONE_OK;
+  const hone_step_tensor row = b->in[0];
+  b->in[0].desc = channels_last(&row.desc);
+  for (uint32_t i = 0; i < n_out; i++) {
+    out[i] = b->out[i];
+    if (s->out[i] != HN_NO_SLOT && out[i].desc.rank >= 3) out[i].desc = channels_last(&out[i].desc);
+  }
+  b->step.output = out;
+  b->tactic = cheapest(p, &b->step);
+  bool good = b->tactic && reformat(p, s, &row.desc, &b->in[0].desc, before);
+  for (uint32_t i = 0; i < n_out && good; i++)
+    if (out[i].desc.layout == HONE_LAYOUT_CHANNELS_LAST)
+      good = reformat(p, s, &out[i].desc, &b->out[i].desc, &after[i]);
+  if (good) {
+    b->before = before, b->after = after;
+    return HONE_OK;
+  }
+  b->in[0] = row;
+  b->step.output = b->out;
+  b->tactic = NULL;
+  return HONE_OK;
+}
+
 static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *const *tin, hn_bound *b,
                         hone_error *error) {
   const hn_plan *p = late->plan;
@@ -229,11 +290,9 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     bytes += n > 0 ? (double)n : 0;
   }
   b->step.cost = (hone_cost){.flops = bytes / 4, .bytes = bytes};
-  hn_candidate list[HN_MAX_CANDIDATES];
-  const uint32_t n = hn_accepting_tactics(p, &b->step, list, NULL);
-  if (!n) return HONE_OK;
-  b->tactic = list[hn_cheapest(list, n)].tactic;
-  return pack(late, b, error);
+  b->tactic = cheapest(p, &b->step);
+  if (!b->tactic && s->late_last) status = lay_last(p, s, b, error);
+  return status == HONE_OK && b->tactic ? pack(late, b, error) : status;
 }
 
 /* ------------------------------------------------------------------ running */
@@ -300,6 +359,50 @@ static hone_status count(hn_late *late, const hn_step *s, hone_tensor *const *to
   return status;
 }
 
+static hone_status move(hn_late *late, const moved *m, const void *from, void *to, hone_error *error) {
+  const void *in[1] = {from};
+  void *out[1] = {to};
+  hone_step_run run = {.step = &m->step, .in = in, .out = out};
+  return late->plan->backend->launch(late->plan->device, late->remote->queue, m->tactic, &run, error);
+}
+
+/* The tactic that was chosen, between reformats where it wants another layout. */
+static hone_status launch(hn_late *late, const hn_step *s, const hn_bound *b, const void *const *in,
+                          void *const *out, hone_error *error) {
+  const hn_plan *p = late->plan;
+  const void *at[32];
+  void *to[32] = {NULL}, *x = NULL;
+  hone_status status = HONE_OK;
+  memcpy(at, in, s->desc.n_inputs * sizeof *at);
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) to[i] = out[i];
+  if (b->before) {
+    const int64_t bytes = hone_desc_bytes(&b->before->to.desc);
+    at[0] = x = hn_late_take(late, (size_t)bytes);
+    status = x ? move(late, b->before, in[0], x, error)
+               : hn_no_memory(p->backend, p->device, (uint64_t)bytes, s->desc.name, error);
+  }
+  for (uint32_t i = 0; b->after && i < s->desc.n_outputs && status == HONE_OK; i++) {
+    if (!b->after[i].tactic) continue;
+    const int64_t bytes = hone_desc_bytes(&b->after[i].from.desc);
+    to[i] = hn_late_take(late, (size_t)bytes);
+    if (!to[i]) status = hn_no_memory(p->backend, p->device, (uint64_t)bytes, s->desc.name, error);
+  }
+  hone_step_run run = {.step = &b->step,
+                       .in = at,
+                       .out = to,
+                       .blob = b->blob,
+                       .workspace = late->workspace,
+                       .threads = s->threads};
+  if (status == HONE_OK) status = p->backend->launch(p->device, late->remote->queue, b->tactic, &run, error);
+  for (uint32_t i = 0; b->after && i < s->desc.n_outputs; i++) {
+    if (!b->after[i].tactic || !to[i]) continue;
+    if (status == HONE_OK) status = move(late, &b->after[i], to[i], out[i], error);
+    if (to[i] != out[i]) hn_late_give(late, to[i]); /* what gets it next comes behind this */
+  }
+  if (x) hn_late_give(late, x);
+  return status;
+}
+
 hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const hone_tensor *const *tin,
                         hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, hone_error *error) {
   const hn_plan *p = late->plan;
@@ -340,13 +443,7 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   if (s->out[0] != HN_NO_SLOT && p->slots.ptr[s->out[0]].alias != HN_NO_SLOT) return HONE_OK;
   late->fell_back[k] = !b->tactic;
   if (!b->tactic) return fall_back(late, s, tin, tout, keep, budget, error);
-  hone_step_run run = {.step = &b->step,
-                       .in = in,
-                       .out = out,
-                       .blob = b->blob,
-                       .workspace = late->workspace,
-                       .threads = s->threads};
-  status = p->backend->launch(p->device, late->remote->queue, b->tactic, &run, error);
+  status = launch(late, s, b, in, out, error);
   return status == HONE_OK && counted(s) ? count(late, s, tout, error) : status;
 }
 

@@ -114,6 +114,24 @@ static bool has_tactic(const hn_plan *p, const char *anchor) {
   return false;
 }
 
+/* Is the node one function of its inputs that no tactic of its own computes? The program of it, if wanted. */
+static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *program) {
+  hn_unit f = {0};
+  if (has_tactic(l->plan, n->op_type) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in ||
+      f.n_in > 3)
+    return false;
+  if (!program) return true;
+  hone_pw_instr *instr = HN_NEW_ARRAY(&l->plan->arena, hone_pw_instr, f.n_in + 2);
+  if (!instr) return false;
+  for (uint32_t i = 0; i < f.n_in; i++)
+    instr[i] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = (uint8_t)i, .a = (uint8_t)i};
+  instr[f.n_in] = (hone_pw_instr){
+      .op = (uint8_t)f.op, .dst = 3, .a = 0, .b = 1, .c = 2, .alpha = f.alpha, .beta = f.beta};
+  instr[f.n_in + 1] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = 3};
+  *program = (hone_pw_program){f.n_in + 2, instr};
+  return true;
+}
+
 static bool plain_tensor(const hn_value *v) {
   return v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_STRING && v->desc.dtype != HONE_DTYPE_NONE;
 }
@@ -146,7 +164,8 @@ bool hn_late(hn_lowering *l, const hn_unit *u) {
     data = true;
     on_device |= is_constant(v) || !made_on_host(l, v);
   }
-  return late && (!data || on_device) && (n->op->flags & HONE_OP_VIEW || has_tactic(l->plan, n->op_type));
+  return late && (!data || on_device) &&
+         (n->op->flags & HONE_OP_VIEW || has_tactic(l->plan, n->op_type) || function_of(l, n, NULL));
 }
 
 /* The result of a view lies where its operand does. */
@@ -171,8 +190,14 @@ hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, const ch
     d->in_form[i] = HN_HOST;
     if (d->in_slot[i] == HN_NO_SLOT) d->in[i].desc = hn_laid_out(p, &d->in_value[i]->desc, HN_HOST);
   }
+  if (function_of(l, n, &d->program)) {
+    d->step.anchor = "Pointwise";
+    d->step.program = &d->program;
+  }
   hone_status status = hn_draft_commit(l, &plain, 0, d, HN_STEP_LATE, NULL, 0, why, error);
   if (status != HONE_OK) return status;
+  const hn_layout_rule *rule = hn_layout_rule_of(n->op_type);
+  p->steps.ptr[p->steps.len - 1].late_last = rule && rule->first_only;
   if (n->op->flags & HONE_OP_VIEW) lie_there(p, &p->steps.ptr[p->steps.len - 1]);
   return HONE_OK;
 }

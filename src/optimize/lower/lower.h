@@ -94,6 +94,8 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error);
 /* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none.
  * operands gets the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
 bool hn_pointwise_of(const hone_node *node, hn_unit *unit);
+/* The same where dimensions are not known. */
+bool hn_pointwise_function(const hone_node *node, hn_unit *unit);
 /* A constant with one f32 value. */
 bool hn_scalar_constant(const hn_value *value, float *out);
 

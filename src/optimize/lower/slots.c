@@ -49,12 +49,6 @@ uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v) {
   return *at;
 }
 
-/* Accelerators read 16 bytes at a time: their pixels begin at multiples of that. */
-static int64_t pitch_of(const hone_tensor_desc *d) {
-  const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
-  return vector > 1 ? (d->dim[1] + vector - 1) / vector * vector : 0;
-}
-
 hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_form form) {
   hone_tensor_desc r = *d;
   if (form & HN_NARROW && r.dtype == HONE_DTYPE_F32) r.dtype = p->storage;
@@ -62,7 +56,7 @@ hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_for
   r.device = device;
   if (hone_desc_known(d))
     hone_desc_set_layout(&r, last ? HONE_LAYOUT_CHANNELS_LAST : HONE_LAYOUT_ROW_MAJOR,
-                         device && last && r.rank >= 3 ? pitch_of(&r) : 0);
+                         device && last && r.rank >= 3 ? hn_channel_pitch(&r) : 0);
   return r;
 }
 

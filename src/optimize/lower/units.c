@@ -81,10 +81,18 @@ static bool clip_bounds(const hone_node *n, float *lo, float *hi) {
 }
 
 bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
+  if (n->n_out != 1 || !n->out[0] || !hone_desc_known(&n->out[0]->desc)) return false;
+  if (!hn_pointwise_function(n, u)) return false;
+  for (uint32_t i = 0; i < u->n_in; i++)
+    if (!hone_desc_known(&n->in[i]->desc)) return false;
+  return true;
+}
+
+bool hn_pointwise_function(const hone_node *n, hn_unit *u) {
   if (n->domain[0] || n->n_out != 1 || !n->out[0]) return false;
   if (hn_node_attr(n, "broadcast") || hn_node_attr(n, "axis")) return false; /* opset 6 broadcasting */
   const hone_tensor_desc *od = &n->out[0]->desc;
-  if (!hone_desc_known(od) || (od->dtype != HONE_DTYPE_F32 && od->dtype != HONE_DTYPE_BOOL)) return false;
+  if (od->dtype != HONE_DTYPE_F32 && od->dtype != HONE_DTYPE_BOOL) return false;
   uint32_t operands = 0;
   u->chain = false;
   if (strcmp(n->op_type, "Clip") == 0) {
@@ -109,7 +117,7 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
   }
   if (operands > n->n_in || operands > HN_UNIT_OPERANDS) return false;
   for (uint32_t i = 0; i < operands; i++) {
-    if (!n->in[i] || !hone_desc_known(&n->in[i]->desc)) return false;
+    if (!n->in[i]) return false;
     hone_dtype d = n->in[i]->desc.dtype;
     if (d != HONE_DTYPE_F32 && d != HONE_DTYPE_BOOL) return false;
   }

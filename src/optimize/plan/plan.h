@@ -21,8 +21,8 @@ typedef enum hn_place {
   HN_PLACE_STAGED, /* accelerators: plan input `input` at `offset` of the context's block of inputs, where it
                       is copied before the first step */
   HN_PLACE_CONST,  /* `constant`: the model's or the plan's memory */
-  HN_PLACE_HEAP    /* made at run time: dimensions or bytes are known only then; in the memory that desc.device
-                      says */
+  HN_PLACE_HEAP /* made at run time: dimensions or bytes are known only then; in the memory that desc.device
+                   says */
 } hn_place;
 
 /* A tensor in memory: one graph value in one layout. */
@@ -43,9 +43,9 @@ typedef struct hn_slot {
 } hn_slot;
 
 typedef enum hn_step_kind {
-  HN_STEP_TACTIC, /* a backend's tactic */
-  HN_STEP_REF,    /* the operator's scalar reference, on row-major host memory */
-  HN_STEP_COPY,   /* between the host arena and the device's */
+  HN_STEP_TACTIC,  /* a backend's tactic */
+  HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
+  HN_STEP_COPY,    /* between the host arena and the device's */
   HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
   HN_STEP_LATE     /* accelerators: a tactic chosen in the run, when shapes and the values of small inputs on
                       the host are known (runtime/late.h) */
@@ -73,8 +73,10 @@ typedef struct hn_step {
   /* REF: small numbers that say what shapes are, computed where they are wanted. All its operands and results
    * are the host's. */
   bool shape_work;
-  const char *what;      /* "Conv + bias + Add + Relu" */
-  const char *refused;   /* "name: reason\n" of tactics for this anchor that did not take it */
+  bool late_last;      /* LATE: where no tactic takes row-major tensors, input 0 and the outputs may be
+                          channels-last */
+  const char *what;    /* "Conv + bias + Add + Relu" */
+  const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;
 
 /* What may be narrower than f32, and where. */
@@ -128,6 +130,13 @@ typedef struct hn_plan {
   uint64_t *before;      /* bit (k, j): step j happens before step k; NULL: all in order */
   uint32_t before_words; /* of a row */
 } hn_plan;
+
+/* Elements from one pixel to the next of channels-last tensors on an accelerator: it reads 16 bytes at a
+ * time, so pixels begin at multiples of that. */
+static inline int64_t hn_channel_pitch(const hone_tensor_desc *d) {
+  const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
+  return vector > 1 ? (d->dim[1] + vector - 1) / vector * vector : 0;
+}
 
 /* Does the host do it in place of the device, with what lives there? */
 static inline bool hn_step_falls_back(const hn_step *s) {
