@@ -2,6 +2,7 @@
 #include "cli/gate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,6 +51,8 @@ static hone_status fail(hone_error *error, hone_status status, const gate_side *
 static void child(const char *command, int out, int err) {
   setpgid(0, 0); /* so that everything it starts can be ended with it */
   signal(SIGPIPE, SIG_DFL);
+  int none = open("/dev/null", O_RDONLY); /* nobody is there to answer */
+  dup2(none, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   execl("/bin/sh", "sh", "-c", command, (char *)NULL);

@@ -104,7 +104,7 @@ hone_status hn_history_inspect(sqlite3 *db, const char *path, int *schema, hone_
     hn_error_got(error, "schema %lld", (long long)version);
     return refuse(path, error);
   }
-  /* Structure only; values have their own sums. Its cost grows with the file: some 0.3 s a GB. */
+  /* Structure only; values have their own sums. */
   rc = ask(db, "PRAGMA quick_check(1)", NULL, found, sizeof found);
   if (rc != SQLITE_OK) return hn_history_fail(db, rc, path, doing, error);
   if (strcmp(found, "ok") == 0 && runs == 1) return HONE_OK;
