@@ -1,0 +1,4 @@
+/* RandomNormalLike with a seed. */
+#include "backends/cuda/common/random.h"
+
+HN_CUDA_DIRECT(random_normal_like, "RandomNormalLike", hn_cuda_random_normal);

@@ -1,0 +1,4 @@
+/* RandomUniformLike with a seed. */
+#include "backends/cuda/common/random.h"
+
+HN_CUDA_DIRECT(random_uniform_like, "RandomUniformLike", hn_cuda_random_uniform);
