@@ -4,13 +4,14 @@
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
+#   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: bench-advice bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -44,6 +45,10 @@ fmt:
 
 bench: all
 	$(BUILD)/check_kernels --bench
+
+# Predicted against measured gains over networks and settings, about 8 minutes.
+bench-advice: all
+	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),../shared/cases/models) --out docs/advice-truth.md
 
 bench-kernels: all
 	@{ sed '/^## Figures/q' docs/perf-kernels.md; echo; $(BUILD)/check_kernels --bench --markdown | sed -n '/^Measured on/,$$p'; } >$(BUILD)/perf-kernels.md

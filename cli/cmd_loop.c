@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { WARMUPS = 3, RUNS = 30 };
+enum { WARMUPS = 3, RUNS = 30, FIRST_RUNS = 20 };
 #define PROFILE_SECONDS 12.0 /* for both profiles */
+#define FIRST_SECONDS 5.0
 #define VERIFY_SECONDS 12.0
 
 typedef struct loop {
@@ -17,7 +19,9 @@ typedef struct loop {
   hone_comparison *comparison;
   hone_model *optimized;
   hone_verify_result verdict;
-  double predicted_pct;
+  cli_profile first; /* of the model as it is, before anything was changed */
+  double predicted_pct, predicted_ms;
+  char predicted_at[32]; /* UTC */
 } loop;
 
 static void step(const loop *l, const char *text) {
@@ -94,6 +98,47 @@ static hone_status measure(loop *l, double rss_before, double rss_after, hone_er
   return status;
 }
 
+static hone_report_input prediction_input(const loop *l) {
+  return (hone_report_input){.baseline = l->first.profile,
+                             .findings = l->findings,
+                             .has_prediction = true,
+                             .predicted_gain_pct = l->predicted_pct,
+                             .predicted_after_ms = l->predicted_ms,
+                             .prediction_made = l->predicted_at,
+                             .prediction_basis =
+                                 l->predicted_ms > 0
+                                     ? "cost models of the plan that was not built yet, scaled by the "
+                                       "measured profile"
+                                     : NULL};
+}
+
+/* Says what the change will bring, and writes it down, before there is anything that could be measured. */
+static hone_status predict(loop *l, double rss, hone_error *error) {
+  cli_profile_plan plan = {&l->session, 0, rss};
+  hone_forecast forecast;
+  char path[4096 + 32];
+  time_t now;
+  struct tm t;
+  hone_status status =
+      cli_profile_make(&plan, 1, l->args, l->path, WARMUPS, FIRST_RUNS, FIRST_SECONDS, &l->first, error);
+  if (status == HONE_OK)
+    status = cli_session_preview(&l->session, l->args, level_of(l), l->first.facts, error);
+  if (status == HONE_OK) status = cli_diagnose(l->args, l->first.profile, &l->findings, error);
+  if (status != HONE_OK) return status;
+  l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
+  if (hone_forecast_make(l->first.profile, &forecast)) {
+    l->predicted_pct = forecast.gain_pct;
+    l->predicted_ms = forecast.after_ms;
+  }
+  now = time(NULL);
+  gmtime_r(&now, &t);
+  strftime(l->predicted_at, sizeof l->predicted_at, "%Y-%m-%dT%H:%M:%SZ", &t);
+  hone_report_input in = prediction_input(l);
+  status = cli_make_folder(l->folder, error);
+  snprintf(path, sizeof path, "%s/prediction.json", l->folder);
+  return status == HONE_OK ? cli_file_report(path, &in, HONE_REPORT_FINDINGS_JSON, error) : status;
+}
+
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
   if (hone_plan_is_saved(l->path)) {
@@ -112,6 +157,8 @@ static hone_status work(loop *l, hone_error *error) {
   if (status != HONE_OK) return status;
   print_inspection(l);
   status = alone(l, &rss_before, error);
+  step(l, "diagnose");
+  if (status == HONE_OK) status = predict(l, rss_before, error);
   step(l, "optimize");
   if (status == HONE_OK) status = rewrite(l, error);
   step(l, "verify");
@@ -124,11 +171,8 @@ static hone_status work(loop *l, hone_error *error) {
   status = cli_session_replan(&l->session, l->args, level_of(l), error);
   if (status == HONE_OK) status = alone(l, &rss_after, error);
   if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
-  step(l, "diagnose");
-  if (status == HONE_OK) status = cli_diagnose(l->args, l->before.profile, &l->findings, error);
-  if (status != HONE_OK) return status;
-  l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
-  status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
+  if (status == HONE_OK)
+    status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
   if (status != HONE_OK) return status;
   return hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
 }
@@ -143,17 +187,16 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
                                    .first_different_node =
                                        r->first_different_node[0] ? r->first_different_node : NULL,
                                    .note = r->reason[0] ? r->reason : r->reference};
-  return (hone_report_input){.baseline = l->before.profile,
-                             .optimized = l->after.profile,
-                             .findings = l->findings,
-                             .comparison = l->comparison,
-                             .verification = verdict,
-                             .has_prediction = true,
-                             .predicted_gain_pct = l->predicted_pct,
-                             .sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON),
-                             .width = cli_columns(),
-                             .colors = cli_colors(stdout),
-                             .unicode = cli_unicode()};
+  hone_report_input in = prediction_input(l);
+  in.baseline = l->before.profile;
+  in.optimized = l->after.profile;
+  in.comparison = l->comparison;
+  in.verification = verdict;
+  in.sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON);
+  in.width = cli_columns();
+  in.colors = cli_colors(stdout);
+  in.unicode = cli_unicode();
+  return in;
 }
 
 static hone_status write_files(loop *l, const hone_report_input *in, hone_error *error) {
@@ -215,6 +258,7 @@ static int run(const cli_args *args) {
   hone_model_release(l.optimized);
   hone_comparison_destroy(l.comparison);
   hone_findings_destroy(l.findings);
+  cli_profile_free(&l.first);
   cli_profile_free(&l.before);
   cli_profile_free(&l.after);
   cli_session_close(&l.session);

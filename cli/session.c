@@ -186,6 +186,37 @@ static void note_warnings(const cli_session *s) {
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) cli_note("warning: %s", line);
 }
 
+static hone_plan_options options_of(const cli_session *s, const cli_args *args, int level) {
+  return (hone_plan_options){.level = level,
+                             .precision = s->precision.name ? s->precision.name : "f32",
+                             .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
+                             .n_f32_nodes = s->precision.choice.n_f32_nodes,
+                             .bindings = s->bindings,
+                             .n_bindings = s->n_bindings,
+                             .batch = args->batch,
+                             .passes = args->passes,
+                             .untuned = args->no_cache,
+                             .chains = s->chains,
+                             .prefer = prefer(args),
+                             .fold_seconds =
+                                 args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
+}
+
+hone_status cli_session_preview(cli_session *s, const cli_args *args, int level, hone_facts *facts,
+                                hone_error *error) {
+  hone_plan *plan = NULL;
+  hone_status status = HONE_OK;
+  if (level < 0 || level >= 2)
+    status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
+  if (status != HONE_OK) return status;
+  hone_plan_options o = options_of(s, args, level);
+  o.preview = true;
+  status = hone_plan_create(s->engine, s->model, &o, &plan, error);
+  if (status == HONE_OK) status = hone_plan_preview(plan, facts, error);
+  hone_plan_destroy(plan);
+  return status;
+}
+
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
   if (s->saved) {
     fail(error, HONE_ERROR_USAGE, "a saved plan cannot be planned anew");
@@ -202,19 +233,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
     status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
   if (status != HONE_OK) return status;
   reset_peak();
-  hone_plan_options o = {.level = level,
-                         .precision = s->precision.name ? s->precision.name : "f32",
-                         .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
-                         .n_f32_nodes = s->precision.choice.n_f32_nodes,
-                         .bindings = s->bindings,
-                         .n_bindings = s->n_bindings,
-                         .batch = args->batch,
-                         .passes = args->passes,
-                         .untuned = args->no_cache,
-                         .chains = s->chains,
-                         .prefer = prefer(args),
-                         .fold_seconds =
-                             args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
+  hone_plan_options o = options_of(s, args, level);
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);

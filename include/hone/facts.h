@@ -209,10 +209,11 @@ typedef struct hone_step_fact {
   uint64_t flops;                   /* of one execution */
   uint64_t bytes;                   /* read + written by one execution, weights included */
   uint64_t weight_bytes;
-  bool is_reference;                 /* runs the scalar reference tactic */
-  bool is_reformat;                  /* exists only to change layout or dtype */
-  bool on_host;                      /* of an accelerator's run: this step ran on the host */
-  bool is_launch; /* its spans are the time to launch it on the host, not the device's time */
+  double predicted_ms; /* one execution, by the tactic's cost model; 0: not known */
+  bool is_reference;   /* runs the scalar reference tactic */
+  bool is_reformat;    /* exists only to change layout or dtype */
+  bool on_host;        /* of an accelerator's run: this step ran on the host */
+  bool is_launch;      /* its spans are the time to launch it on the host, not the device's time */
   int32_t channels_in, channels_out; /* of a convolution or matrix product; 0: does not apply */
   int32_t anchor_node;               /* index into the node table, -1: none */
   const int32_t *nodes;              /* every ONNX node this step executes, the anchor included */
@@ -267,6 +268,18 @@ typedef struct hone_near_miss {
   int32_t enable_level; /* level that would apply it; -1: no level does */
 } hone_near_miss;
 
+/* A step of a plan that was not built: what another optimisation level would execute. Lets a change be
+ * predicted before it is made. */
+typedef struct hone_preview_step {
+  int32_t level;    /* of that plan */
+  const char *name; /* of the step */
+  const char *op_type, *tactic;
+  double predicted_ms;  /* one execution, by the tactic's cost model */
+  int32_t anchor_node;  /* index into the node table, -1: none */
+  const int32_t *nodes; /* every ONNX node it would execute */
+  size_t node_count;
+} hone_preview_step;
+
 /* A measured ceiling of this machine. Exactly one of gflops and gbs is set. */
 typedef struct hone_roof {
   const char *name; /* dtype for compute ("f32"), level for memory ("L1", "L2", "L3", "DRAM") */
@@ -308,7 +321,7 @@ typedef struct hone_counter {
 /* How a kernel was launched on a device. Many spans share a row. 0: not known. */
 typedef struct hone_launch {
   uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
-  uint32_t registers; /* of one thread */
+  uint32_t registers;                     /* of one thread */
   uint64_t static_shared, dynamic_shared; /* bytes of a block */
   double occupancy_pct;                   /* of the warps that fit; estimated or measured by the tool */
 } hone_launch;
@@ -319,8 +332,8 @@ typedef struct hone_launch {
 typedef struct hone_step_stats {
   int32_t step;
   hone_span_kind kind; /* what the time is spent on; RUN (0): as the step says, KERNEL or REFORMAT */
-  uint64_t count; /* executions that the total covers */
-  uint64_t runs;  /* runs of the network that it covers, 1 at least */
+  uint64_t count;      /* executions that the total covers */
+  uint64_t runs;       /* runs of the network that it covers, 1 at least */
   double total_ms;
   double median_ms, min_ms, max_ms;
 } hone_step_stats;
@@ -355,6 +368,7 @@ HONE_API int32_t hone_facts_add_step(hone_facts *facts, const hone_step_fact *st
 HONE_API int32_t hone_facts_add_node(hone_facts *facts, const hone_node_fact *node);
 HONE_API void hone_facts_add_pass(hone_facts *facts, const hone_pass_fact *pass);
 HONE_API void hone_facts_add_near_miss(hone_facts *facts, const hone_near_miss *miss);
+HONE_API void hone_facts_add_preview_step(hone_facts *facts, const hone_preview_step *step);
 HONE_API void hone_facts_add_roof(hone_facts *facts, const hone_roof *roof);
 HONE_API void hone_facts_add_memory_sample(hone_facts *facts, const hone_memory_sample *sample);
 HONE_API void hone_facts_add_counter(hone_facts *facts, const hone_counter *counter);
@@ -387,6 +401,7 @@ HONE_API const hone_step_fact *hone_facts_steps(const hone_facts *facts, size_t 
 HONE_API const hone_node_fact *hone_facts_nodes(const hone_facts *facts, size_t *count);
 HONE_API const hone_pass_fact *hone_facts_passes(const hone_facts *facts, size_t *count);
 HONE_API const hone_near_miss *hone_facts_near_misses(const hone_facts *facts, size_t *count);
+HONE_API const hone_preview_step *hone_facts_preview_steps(const hone_facts *facts, size_t *count);
 HONE_API const hone_roof *hone_facts_roofs(const hone_facts *facts, size_t *count);
 HONE_API const hone_memory_sample *hone_facts_memory_samples(const hone_facts *facts, size_t *count);
 HONE_API const hone_counter *hone_facts_counters(const hone_facts *facts, size_t *count);

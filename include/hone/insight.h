@@ -21,7 +21,7 @@ typedef struct hone_sample_stats {
   double mean, min, max, p50, p95;
   double stddev; /* of the sample, n - 1 */
   /* Of a layer of which another tool gave only totals, what it did not say is NaN. */
-  double cv;     /* stddev / mean; 0 when there are fewer than two samples */
+  double cv; /* stddev / mean; 0 when there are fewer than two samples */
 } hone_sample_stats;
 
 /* What limits a step. */
@@ -161,7 +161,8 @@ typedef enum hone_language { HONE_LANGUAGE_EN, HONE_LANGUAGE_ZH } hone_language;
 
 /* "en", "zh". */
 HONE_API const char *hone_language_name(hone_language language);
-/* Of "zh", "zh_CN.UTF-8", "en"...: false when it is neither Chinese nor English (then *language is English). */
+/* Of "zh", "zh_CN.UTF-8", "en"...: false when it is neither Chinese nor English (then *language is English).
+ */
 HONE_API bool hone_language_parse(const char *text, hone_language *language);
 
 typedef struct hone_evidence {
@@ -240,19 +241,19 @@ typedef struct hone_finding {
   const double *node_saved_pct; /* how predicted_saved_pct divides among the nodes */
   hone_quantity quantity;
   hone_remedy remedy;
-  double p; /* share of the wall it concerns, 0..1 */
-  double s; /* expected speed-up of that share */
+  double p;             /* share of the wall it concerns, 0..1 */
+  double s;             /* expected speed-up of that share */
   double s_low, s_high; /* what it may turn out to be */
   hone_basis basis;
-  const char *s_basis;        /* the same in words: what was measured, which roof, whose table on which device */
-  double predicted_gain_pct;  /* (1/((1-P)+P/S) - 1) * 100: end-to-end speed-up */
-  double predicted_saved_pct; /* P*(1-1/S) * 100: share of the wall that goes */
+  const char *s_basis; /* the same in words: what was measured, which roof, whose table on which device */
+  double predicted_gain_pct;          /* (1/((1-P)+P/S) - 1) * 100: end-to-end speed-up */
+  double predicted_saved_pct;         /* P*(1-1/S) * 100: share of the wall that goes */
   double gain_low_pct, gain_high_pct; /* predicted_gain_pct for s_low and s_high */
   double confidence;                  /* 0..1 */
   /* Ids of findings that are consequences of this one; their evidence and commands stand here. */
   const char *const *merged;
   size_t merged_count;
-  bool measured;              /* the next two are set (hone_findings_measure) */
+  bool measured; /* the next two are set (hone_findings_measure) */
   double measured_gain_pct, measured_saved_pct;
 } hone_finding;
 
@@ -308,6 +309,18 @@ HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_p
  * there are none. */
 HONE_API double hone_findings_predict(const hone_findings *findings, hone_remedy remedy);
 
+/* What another plan of the model would take, from the preview steps in the facts (hone_plan_preview): their
+ * cost models, scaled by what the same tactics took in this profile. */
+typedef struct hone_forecast {
+  int level;
+  double before_ms, after_ms; /* typical run */
+  double saved_pct;           /* of before */
+  double gain_pct;            /* (before / after - 1) * 100 */
+} hone_forecast;
+
+/* False when the facts hold no preview, or the profile is filtered. */
+HONE_API bool hone_forecast_make(const hone_profile *profile, hone_forecast *forecast);
+
 /* End-to-end speed-up by Amdahl: 1/((1-p)+p/s). p in 0..1, s > 0. */
 HONE_API double hone_amdahl(double p, double s);
 
@@ -354,8 +367,11 @@ typedef struct hone_report_input {
   const hone_findings *findings;            /* NULL: none asked for */
   const struct hone_comparison *comparison; /* of baseline and optimized (hone/compare.h); NULL: none */
   const hone_report_verdict *verification;  /* NULL: not verified */
-  bool has_prediction; /* the next is set: predicted gain of everything that was applied */
+  bool has_prediction; /* the next are set: predicted gain of everything that was applied */
   double predicted_gain_pct;
+  double predicted_after_ms;    /* of a typical run; 0: only the gain was predicted */
+  const char *prediction_made;  /* ISO 8601, UTC, before the change was made; NULL: not recorded */
+  const char *prediction_basis; /* where it comes from; NULL: the sum of the findings */
   /* text only */
   unsigned sections; /* 0: all */
   int width;         /* columns; 0: 100 */

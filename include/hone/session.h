@@ -97,6 +97,7 @@ typedef struct hone_plan_options {
   bool untuned; /* by cost models alone, as if nothing had been tuned */
   hone_chains chains;
   bool separate; /* every node a step of its own, otherwise as the level says: what fusion is compared with */
+  bool preview;  /* only decide: steps, tactics and predicted times, nothing packed. Cannot run or be saved */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
@@ -196,6 +197,10 @@ HONE_API hone_status hone_context_counters(hone_context *context, hone_facts *fa
  * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */
 HONE_API hone_status hone_context_record(hone_context *context, hone_facts *facts, uint32_t max_runs,
                                          hone_error *error);
+/* Adds the steps of a plan (a preview, usually) to the facts of another plan of the same model, so that what
+ * it would gain can be predicted from what was measured: hone_forecast_make. HONE_ERROR_USAGE for NULL. */
+HONE_API hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error);
+
 /* Writes what was recorded since hone_context_record into the facts (step and node tables included). */
 HONE_API hone_status hone_context_record_end(hone_context *context, hone_error *error);
 

@@ -10,6 +10,7 @@
 #include "optimize/plan/tuned.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .chains = o->chains,
                              .separate = o->separate,
+                             .preview = o->preview,
                              .own_model = true,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
@@ -213,6 +215,8 @@ done:
 
 hone_status hone_plan_save(const hone_plan *p, const char *path, hone_error *error) {
   if (!p || !path) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_save needs a plan and a path");
+  if (p->plan->preview)
+    return hn_fail(error, HONE_ERROR_USAGE, "a preview holds no weights: it cannot be saved");
   if (p->plan->separate)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED,
                    "a plan of separate steps is for comparing, not for saving");
@@ -329,9 +333,17 @@ void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, 
 
 /* ------------------------------------------------------------------ contexts */
 
+hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error) {
+  if (!plan || !facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_preview needs a plan and facts");
+  hn_recorder_preview(plan->plan, facts);
+  return HONE_OK;
+}
+
 hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
   if (!plan || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
+  if (plan->plan->preview)
+    return hn_fail(error, HONE_ERROR_USAGE, "a preview holds no weights: it cannot run");
   *out = NULL;
   hone_context *c = hn_calloc(1, sizeof *c);
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");

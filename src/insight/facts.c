@@ -21,6 +21,7 @@ struct hone_facts {
   HN_VEC(hone_node_fact) nodes;
   HN_VEC(hone_pass_fact) passes;
   HN_VEC(hone_near_miss) misses;
+  HN_VEC(hone_preview_step) previews;
   HN_VEC(hone_roof) roofs;
   HN_VEC(hone_memory_sample) samples;
   HN_VEC(hone_counter) counters;
@@ -89,6 +90,7 @@ void hone_facts_destroy(hone_facts *f) {
   hn_vec_free(&f->nodes);
   hn_vec_free(&f->passes);
   hn_vec_free(&f->misses);
+  hn_vec_free(&f->previews);
   hn_vec_free(&f->roofs);
   hn_vec_free(&f->samples);
   hn_vec_free(&f->counters);
@@ -181,6 +183,15 @@ void hone_facts_add_pass(hone_facts *f, const hone_pass_fact *pass) {
   hone_pass_fact row = *pass;
   row.name = intern(f, pass->name);
   PUSH(f, passes, row);
+}
+
+void hone_facts_add_preview_step(hone_facts *f, const hone_preview_step *step) {
+  hone_preview_step row = *step;
+  row.name = intern(f, step->name);
+  row.op_type = intern(f, step->op_type);
+  row.tactic = intern(f, step->tactic);
+  row.nodes = copy_indices(f, step->nodes, step->node_count);
+  PUSH(f, previews, row);
 }
 
 void hone_facts_add_near_miss(hone_facts *f, const hone_near_miss *miss) {
@@ -347,6 +358,13 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
         check_indices(f, "near_misses", i, f->misses.ptr[i].nodes, f->misses.ptr[i].node_count, error);
     if (status) return status;
   }
+  for (size_t i = 0; i < f->previews.len; i++) {
+    const hone_preview_step *s = &f->previews.ptr[i];
+    hone_status status = check_indices(f, "preview_steps", i, s->nodes, s->node_count, error);
+    if (!status && !index_ok(s->anchor_node, f->nodes.len))
+      status = check_indices(f, "preview_steps", i, &s->anchor_node, 1, error);
+    if (status) return status;
+  }
   for (size_t i = 0; i < f->nodes.len; i++)
     if (!index_ok(f->nodes.ptr[i].step, f->steps.len)) {
       hone_status status = hn_fail(error, HONE_ERROR_INPUT, "a node names a step that does not exist");
@@ -392,6 +410,7 @@ READER(hone_step_fact, hone_facts_steps, steps)
 READER(hone_node_fact, hone_facts_nodes, nodes)
 READER(hone_pass_fact, hone_facts_passes, passes)
 READER(hone_near_miss, hone_facts_near_misses, misses)
+READER(hone_preview_step, hone_facts_preview_steps, previews)
 READER(hone_roof, hone_facts_roofs, roofs)
 READER(hone_memory_sample, hone_facts_memory_samples, samples)
 READER(hone_counter, hone_facts_counters, counters)

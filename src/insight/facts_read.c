@@ -160,6 +160,7 @@ static void read_step(reader *r, const json_t *o) {
                       .flops = count(r, o, "flops"),
                       .bytes = count(r, o, "bytes"),
                       .weight_bytes = count(r, o, "weight_bytes"),
+                      .predicted_ms = number(r, o, "predicted_ms", 0),
                       .is_reference = flag(r, o, "is_reference"),
                       .is_reformat = flag(r, o, "is_reformat"),
                       .on_host = flag(r, o, "on_host"),
@@ -183,6 +184,19 @@ static void read_step(reader *r, const json_t *o) {
   s.alternatives = r->alternatives.ptr;
   s.alternative_count = r->alternatives.len;
   hone_facts_add_step(r->facts, &s);
+}
+
+static void read_preview_step(reader *r, const json_t *o) {
+  indices(r, o, "nodes");
+  hone_preview_step s = {.level = (int32_t)integer(r, o, "level", 0, INT32_MAX, 0),
+                         .name = text(r, o, "name"),
+                         .op_type = text(r, o, "op_type"),
+                         .tactic = text(r, o, "tactic"),
+                         .predicted_ms = number(r, o, "predicted_ms", 0),
+                         .anchor_node = index_of(r, o, "anchor_node"),
+                         .nodes = r->indices.ptr,
+                         .node_count = r->indices.len};
+  hone_facts_add_preview_step(r->facts, &s);
 }
 
 static void read_node(reader *r, const json_t *o) {
@@ -358,6 +372,7 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_table(&r, root, "nodes", read_node);
   read_table(&r, root, "passes", read_pass);
   read_table(&r, root, "near_misses", read_near_miss);
+  read_table(&r, root, "preview_steps", read_preview_step);
   read_table(&r, root, "lanes", read_lane);
   read_table(&r, root, "spans", read_span);
   read_table(&r, root, "launches", read_launch);

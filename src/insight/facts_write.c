@@ -71,25 +71,17 @@ void hn_facts_write_lanes(hn_str *o, const hone_facts *f) {
 }
 
 static void write_step(hn_str *o, const hone_step_fact *s) {
-  static const hn_json_member list[] = {HN_JSON_SET(hone_step_fact, name),
-                                        HN_JSON_SET(hone_step_fact, op_type),
-                                        HN_JSON_SET(hone_step_fact, tactic),
-                                        HN_JSON_SET(hone_step_fact, epilogue),
-                                        HN_JSON_SET(hone_step_fact, dtype),
-                                        HN_JSON_SET(hone_step_fact, shape_in),
-                                        HN_JSON_SET(hone_step_fact, shape_out),
-                                        HN_JSON_SET(hone_step_fact, layout),
-                                        HN_JSON_SET(hone_step_fact, flops),
-                                        HN_JSON_SET(hone_step_fact, bytes),
-                                        HN_JSON_SET(hone_step_fact, weight_bytes),
-                                        HN_JSON_SET(hone_step_fact, is_reference),
-                                        HN_JSON_SET(hone_step_fact, is_reformat),
-                                        HN_JSON_SET(hone_step_fact, on_host),
-                                        HN_JSON_SET(hone_step_fact, is_launch),
-                                        HN_JSON_SET(hone_step_fact, channels_in),
-                                        HN_JSON_SET(hone_step_fact, channels_out),
-                                        HN_JSON_INDEX(hone_step_fact, anchor_node),
-                                        {0}};
+  static const hn_json_member list[] = {
+      HN_JSON_SET(hone_step_fact, name),          HN_JSON_SET(hone_step_fact, op_type),
+      HN_JSON_SET(hone_step_fact, tactic),        HN_JSON_SET(hone_step_fact, epilogue),
+      HN_JSON_SET(hone_step_fact, dtype),         HN_JSON_SET(hone_step_fact, shape_in),
+      HN_JSON_SET(hone_step_fact, shape_out),     HN_JSON_SET(hone_step_fact, layout),
+      HN_JSON_SET(hone_step_fact, flops),         HN_JSON_SET(hone_step_fact, bytes),
+      HN_JSON_SET(hone_step_fact, weight_bytes),  HN_JSON_SET(hone_step_fact, predicted_ms),
+      HN_JSON_SET(hone_step_fact, is_reference),  HN_JSON_SET(hone_step_fact, is_reformat),
+      HN_JSON_SET(hone_step_fact, on_host),       HN_JSON_SET(hone_step_fact, is_launch),
+      HN_JSON_SET(hone_step_fact, channels_in),   HN_JSON_SET(hone_step_fact, channels_out),
+      HN_JSON_INDEX(hone_step_fact, anchor_node), {0}};
   hn_json_line(o);
   hn_json_open(o, NULL, '{');
   hn_json_members(o, list, s);
@@ -154,6 +146,27 @@ static void write_graph(hn_str *o, const hone_facts *f) {
   hn_json_line(o);
 }
 
+static void write_preview(hn_str *o, const hone_facts *f) {
+  size_t n;
+  const hone_preview_step *steps = hone_facts_preview_steps(f, &n);
+  if (!n) return;
+  hn_json_open(o, "preview_steps", '[');
+  for (size_t i = 0; i < n; i++) {
+    hn_json_line(o);
+    hn_json_open(o, NULL, '{');
+    hn_json_int(o, "level", steps[i].level);
+    text(o, "name", steps[i].name);
+    text(o, "op_type", steps[i].op_type);
+    text(o, "tactic", steps[i].tactic);
+    hn_json_num(o, "predicted_ms", steps[i].predicted_ms);
+    index_of(o, "anchor_node", steps[i].anchor_node);
+    indices(o, "nodes", steps[i].nodes, steps[i].node_count);
+    hn_json_close(o, '}');
+  }
+  hn_json_close(o, ']');
+  hn_json_line(o);
+}
+
 static void write_spans(hn_str *o, const hone_facts *f) {
   static const hn_json_member rest[] = {HN_JSON(hone_span, lane),
                                         HN_JSON(hone_span, start_ns),
@@ -189,14 +202,11 @@ static void write_spans(hn_str *o, const hone_facts *f) {
 }
 
 static void write_stats(hn_str *o, const hone_facts *f) {
-  static const hn_json_member list[] = {HN_JSON(hone_step_stats, step),
-                                        HN_JSON(hone_step_stats, count),
-                                        HN_JSON(hone_step_stats, runs),
-                                        HN_JSON(hone_step_stats, total_ms),
-                                        HN_JSON_SET(hone_step_stats, median_ms),
-                                        HN_JSON_SET(hone_step_stats, min_ms),
-                                        HN_JSON_SET(hone_step_stats, max_ms),
-                                        {0}};
+  static const hn_json_member list[] = {
+      HN_JSON(hone_step_stats, step),          HN_JSON(hone_step_stats, count),
+      HN_JSON(hone_step_stats, runs),          HN_JSON(hone_step_stats, total_ms),
+      HN_JSON_SET(hone_step_stats, median_ms), HN_JSON_SET(hone_step_stats, min_ms),
+      HN_JSON_SET(hone_step_stats, max_ms),    {0}};
   size_t n;
   const hone_step_stats *stats = hone_facts_step_stats(f, &n);
   hn_json_open(o, "step_stats", '[');
@@ -253,6 +263,7 @@ void hn_facts_write_members(hn_str *o, const hone_facts *f) {
   write_notes(o, "not_measured", "why", unmeasured, n);
   hn_facts_write_roofs(o, f);
   write_graph(o, f);
+  write_preview(o, f);
   hn_facts_write_lanes(o, f);
   write_spans(o, f);
   write_samples(o, f);

@@ -119,6 +119,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_
       .weight_bytes = (uint64_t)weights,
       .is_reference =
           s->kind == HN_STEP_LATE ? fell_back : !s->tactic && s->kind != HN_STEP_CONTROL && !s->shape_work,
+      .predicted_ms = s->predicted_s * 1e3,
       .is_reformat = !d->node && !d->program,
       .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
       .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
@@ -130,6 +131,25 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_
   f.node_count = nodes ? s->n_origin : 0;
   f.alternative_count = alternatives(a, s, &f.alternatives);
   hone_facts_add_step(facts, &f);
+}
+
+void hn_recorder_preview(const hn_plan *p, hone_facts *facts) {
+  hn_arena a = {0};
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    int32_t *nodes = HN_NEW_ARRAY(&a, int32_t, s->n_origin);
+    for (uint32_t k = 0; nodes && k < s->n_origin; k++) nodes[k] = (int32_t)s->origin[k];
+    hone_facts_add_preview_step(facts,
+                                &(hone_preview_step){.level = p->level,
+                                                     .name = s->desc.name,
+                                                     .op_type = s->desc.anchor,
+                                                     .tactic = s->tactic ? s->tactic->name : "ref",
+                                                     .predicted_ms = s->predicted_s * 1e3,
+                                                     .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
+                                                     .nodes = nodes,
+                                                     .node_count = nodes ? s->n_origin : 0});
+  }
+  hn_arena_free(&a);
 }
 
 static hone_node_fate fate_of(const char *word) {

@@ -344,7 +344,7 @@ static void test_compare(void **state) {
   assert_true(json_integer_value(json_object_get(json_object_get(c, "counts"), "fused")) > 3);
   json_decref(doc);
   process_free(&p);
-  expect_error(RUN("compare", "p0.json", "missing.json"), 4, "missing.json");
+  expect_error(RUN("compare", "p0.json", "missing.json"), 3, "missing.json");
   expect_error(RUN("compare", "p0.json"), 2, "compare");
 }
 

@@ -116,6 +116,14 @@ static void conv(sample *s, const char *name, int cin, int cout, int size, int k
                                                            : 2),
                            .enable_level = add ? 2 : 1};
     hone_facts_add_near_miss(s->f, &miss);
+    hone_facts_add_preview_step(s->f, &(hone_preview_step){.level = 2,
+                                                           .name = "fused",
+                                                           .op_type = "Conv",
+                                                           .tactic = "conv_winograd",
+                                                           .predicted_ms = 0.25,
+                                                           .anchor_node = miss.nodes[0],
+                                                           .nodes = miss.nodes,
+                                                           .node_count = miss.node_count});
   }
   s->conv = nodes[0];
 }

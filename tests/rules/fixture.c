@@ -71,7 +71,17 @@ static void add_tables(fixture *f) {
     hone_alternative refused = {"fast_one", l->reason, -1};
     step.alternatives = &refused;
     step.alternative_count = l->reason != NULL;
+    step.predicted_ms = l->ms / 2; /* a cost model that sees half of the truth everywhere */
     hone_facts_add_step(f->facts, &step);
+    if (l->preview_ms > 0)
+      hone_facts_add_preview_step(f->facts, &(hone_preview_step){.level = 2,
+                                                                 .name = l->name,
+                                                                 .op_type = l->type,
+                                                                 .tactic = l->preview_tactic,
+                                                                 .predicted_ms = l->preview_ms,
+                                                                 .anchor_node = node,
+                                                                 .nodes = &node,
+                                                                 .node_count = 1});
   }
   for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
   for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)

@@ -17,8 +17,13 @@ typedef struct fixture_layer {
   double jitter;      /* every 5th run takes this much longer, as a factor; 0: steady */
   const char *shape;  /* of the output; NULL: not recorded */
   const char *reason; /* why a fast tactic refused */
+<<<<<<< HEAD
   const char *dtype;  /* NULL: f32 */
   bool on_host;
+=======
+  double preview_ms;  /* what a tactic of a plan that was not built would take; 0: no preview step */
+  const char *preview_tactic;
+>>>>>>> 751aad3 (Predictions are made and stored before the change: the plan of the wanted level is decided without being built, its cost models scaled by the measured run; rule faster_tactics; make bench-advice keeps score)
 } fixture_layer;
 
 typedef struct fixture {
@@ -26,9 +31,9 @@ typedef struct fixture {
   int count;
   hone_facts_meta meta;
   int runs;
-  double gap_ms;                  /* between any two steps */
-  double one_gap_ms;              /* before the third step */
-  double outside_ms;              /* seen by the outer clock only */
+  double gap_ms;                          /* between any two steps */
+  double one_gap_ms;                      /* before the third step */
+  double outside_ms;                      /* seen by the outer clock only */
   double pre_ms, post_ms, h2d_ms, d2h_ms; /* outside the run */
   double sync_ms;     /* inside the run, after the last step */
   int small_copies;   /* to the device, in place of h2d_ms as one copy */

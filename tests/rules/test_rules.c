@@ -294,7 +294,19 @@ static void small_leak(fixture *f) { f->leak_mib = 0.1; }
 static void d2h(fixture *f) { f->d2h_ms = 5; }
 static void little_d2h(fixture *f) { f->d2h_ms = 1; }
 
+/* The convolutions in another kernel, and all else as it is: the model's word for the same tactic stays. */
+static void previewed(fixture *f, const char *tactic, double ms) {
+  for (int i = 0; i < f->count; i++) {
+    bool conv = strcmp(f->layers[i].type, "Conv") == 0;
+    f->layers[i].preview_tactic = conv ? tactic : "some";
+    f->layers[i].preview_ms = conv ? ms : f->layers[i].ms / 2;
+  }
+}
+static void faster_kernels(fixture *f) { previewed(f, "another", 1.2); }
+static void same_kernels(fixture *f) { previewed(f, "some", 1); }
+
 static const rule_case cases[] = {
+    {"faster_tactics", faster_kernels, same_kernels},
     {"conv_dominated", slow_convolutions, fair_convolutions},
     {"memory_bound", memory, little_memory},
     {"scheduling_gaps", gaps, small_gaps},
@@ -377,6 +389,34 @@ static void check_complete(const hone_finding *f) {
   assert_true(f->gain_low_pct <= f->predicted_gain_pct && f->predicted_gain_pct <= f->gain_high_pct);
   assert_true(f->confidence > 0 && f->confidence <= 1);
   assert_true(fabs(f->predicted_gain_pct - 100 * (hone_amdahl(f->p, f->s) - 1)) < 1e-6);
+}
+
+/* Unknown tactics by their model, known ones by what they took: the model's half is made good. */
+static void forecast(void **state) {
+  (void)state;
+  fixture f = fixture_healthy();
+  faster_kernels(&f);
+  fixture_diagnose(&f);
+  hone_forecast forecast;
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  /* five convolutions of 2 ms become 1.2 each; 0.8 ms of others and 0.07 between steps stay */
+  assert_true(fabs(forecast.before_ms - 10.87) < 0.02);
+  assert_true(fabs(forecast.after_ms - 6.87) < 0.02);
+  assert_true(fabs(forecast.saved_pct - 100 * 4 / 10.87) < 0.3);
+  const hone_finding *finding = fixture_finding(&f, "faster_tactics");
+  assert_non_null(finding);
+  assert_true(fabs(finding->predicted_saved_pct - forecast.saved_pct) < 0.5);
+  fixture_free(&f);
+  f = fixture_healthy();
+  same_kernels(&f);
+  fixture_diagnose(&f);
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  assert_true(fabs(forecast.saved_pct) < 0.5);
+  fixture_free(&f);
+  f = fixture_healthy();
+  fixture_diagnose(&f);
+  assert_false(hone_forecast_make(f.profile, &forecast));
+  fixture_free(&f);
 }
 
 static void rules_fire(void **state) {
@@ -509,7 +549,8 @@ static void thresholds_override(void **state) {
   assert_int_equal(hone_thresholds_set(t, "no_such", 3, &error), HONE_ERROR_USAGE);
   assert_int_equal(hone_thresholds_set(t, "idle_share", NAN, &error), HONE_ERROR_USAGE);
   hone_findings_destroy(f.findings);
-  assert_int_equal(hone_diagnose(f.profile, &(hone_diagnose_options){.thresholds = t}, &f.findings, &error), HONE_OK);
+  assert_int_equal(hone_diagnose(f.profile, &(hone_diagnose_options){.thresholds = t}, &f.findings, &error),
+                   HONE_OK);
   assert_non_null(fixture_finding(&f, "scheduling_gaps"));
   hone_thresholds_destroy(t);
   fixture_free(&f);
@@ -701,6 +742,7 @@ static void amdahl(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_rule_has_a_case),
+      cmocka_unit_test(forecast),
       cmocka_unit_test(rules_fire),
       cmocka_unit_test(rules_stay_quiet),
       cmocka_unit_test(healthy_is_no_finding),

@@ -207,6 +207,24 @@ static void write_before_after(hn_str *o, const hone_report_input *in) {
   hn_json_line(o);
 }
 
+/* What was promised, when, and from what. */
+static void write_prediction(hn_str *o, const hone_report_input *in) {
+  if (!in->has_prediction) {
+    hn_json_null(o, "prediction");
+    return;
+  }
+  hn_json_open(o, "prediction", '{');
+  hn_json_text(o, "made", in->prediction_made);
+  hn_json_text(o, "basis", in->prediction_basis ? in->prediction_basis : "the sum of the findings");
+  hn_json_num(o, "gain_pct", in->predicted_gain_pct);
+  if (in->predicted_after_ms > 0)
+    hn_json_num(o, "after_ms", in->predicted_after_ms);
+  else
+    hn_json_null(o, "after_ms");
+  hn_json_close(o, '}');
+  hn_json_line(o);
+}
+
 static void write_verification(hn_str *o, const hone_report_verdict *v) {
   if (!v) {
     hn_json_null(o, "verification");
@@ -235,6 +253,7 @@ void hn_members_report(hn_str *o, const hone_report_input *in, bool page) {
   write_machine(o, now);
   write_notes(o, now);
   write_before_after(o, in);
+  write_prediction(o, in);
   write_verification(o, in->verification);
   hn_members_findings(o, in->findings);
   hn_comparison_members(o, in->comparison);
@@ -269,6 +288,7 @@ hone_status hn_report_findings_json(const hone_report_input *in, hn_str *out, ho
   hn_json_text(out, "schema", "hone findings");
   hn_json_int(out, "version", 1);
   hn_json_text(out, "model", hone_facts_get_meta(in->baseline->facts)->model);
+  if (in->has_prediction) write_prediction(out, in);
   hn_members_findings(out, in->findings);
   hn_json_close(out, '}');
   hn_json_line(out);

@@ -16,7 +16,8 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   hn_paint(o, look, HN_BOLD, "%s", hn_report_title(in));
   hn_paint(o, look, HN_DIM, "  batch %.0f", m->batch < 1 ? 1 : m->batch);
   /* A foreign profile does not tell everything. */
-  if (m->precision || m->opt_level >= 0) hn_paint(o, look, HN_DIM, ", %s", m->precision ? m->precision : "f32");
+  if (m->precision || m->opt_level >= 0)
+    hn_paint(o, look, HN_DIM, ", %s", m->precision ? m->precision : "f32");
   if (m->opt_level >= 0) hn_paint(o, look, HN_DIM, ", level %.0f", m->opt_level);
   hn_paint(o, look, HN_DIM, ", %s", m->device ? m->device : "unknown device");
   if (m->threads > 0) hn_paint(o, look, HN_DIM, ", %.0f thread%s", m->threads, m->threads == 1 ? "" : "s");
@@ -50,8 +51,9 @@ static void layer_row(hn_table *t, const hone_layer *l) {
   if (isfinite(l->stats.p50)) hn_table_cell(t, 5, HN_PLAIN, "%.3f", l->stats.p50);
   if (isfinite(l->stats.p95)) hn_table_cell(t, 6, HN_PLAIN, "%.3f", l->stats.p95);
   if (isfinite(l->stats.min)) hn_table_cell(t, 7, HN_PLAIN, "%.3f", l->stats.min);
-  if (isfinite(l->stats.cv)) hn_table_cell(t, 8, l->stats.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.2f%s", l->stats.cv,
-                l->stats.cv > NOISY ? "!" : "");
+  if (isfinite(l->stats.cv))
+    hn_table_cell(t, 8, l->stats.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.2f%s", l->stats.cv,
+                  l->stats.cv > NOISY ? "!" : "");
   if (l->flops > 0) hn_table_cell(t, 9, HN_PLAIN, "%.1f", l->gflops);
   if (l->bytes > 0) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->gbs);
   if (l->roof_pct > 0) hn_table_cell(t, 11, HN_PLAIN, "%.0f", l->roof_pct);

@@ -123,6 +123,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if (r->backend->asynchronous && r->precision == HN_PRECISION_BF16) p->storage = HONE_DTYPE_BF16;
   p->reference = r->reference;
   p->separate = r->separate;
+  p->preview = r->preview;
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
   p->chains = r->chains;
@@ -132,11 +133,13 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
-  if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
   p->lanes = 1;
-  if ((status = hn_plan_lanes(p, error)) != HONE_OK) goto done;
-  if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
-  if (p->backend->asynchronous && (status = hn_plan_prepare(p, error)) != HONE_OK) goto done;
+  if (!p->preview) {
+    if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
+    if ((status = hn_plan_lanes(p, error)) != HONE_OK) goto done;
+    if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
+    if (p->backend->asynchronous && (status = hn_plan_prepare(p, error)) != HONE_OK) goto done;
+  }
   status = provenance(p, error);
   p->tuned = NULL; /* was borrowed */
 done:

@@ -105,6 +105,7 @@ typedef struct hn_plan {
   uint32_t n_f32_nodes;
   bool reference;
   bool separate;
+  bool preview;
   bool prefer_memory;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
@@ -178,6 +179,7 @@ typedef struct hn_plan_request {
   hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
   hone_chains chains;
   bool separate; /* no step of several nodes */
+  bool preview;  /* decisions only: nothing is packed or placed, and the plan cannot run */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */

@@ -1,0 +1,98 @@
+/* A cost model is good at comparing and poor at absolute times: it knows nothing of this machine's mood, of
+ * caches that are warm or of a compiler's luck. So its word for a step is scaled by what the same tactic
+ * really took in the measured plan, over what the model had said there:
+ *
+ *   same anchor, same tactic:   t = measured(anchor) * model(preview) / model(measured plan)
+ *   same tactic elsewhere:      t = model(preview) * sum measured(tactic) / sum model(tactic)
+ *   a tactic never measured:    t = model(preview)
+ *   no model at all:            t = measured(anchor), or nothing when the anchor was not measured
+ *
+ * Time between steps goes with their number. */
+#include "insight/diagnose/forecast.h"
+
+#include "base/map.h"
+#include "insight/profile/bound.h"
+
+#include <string.h>
+
+/* One tactic in the measured plan. */
+typedef struct calibration {
+  double measured, model;
+} calibration;
+
+typedef struct forecaster {
+  const hone_profile *p;
+  const hone_step_fact *steps;
+  size_t step_count, node_count;
+  hn_map by_tactic;
+  const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
+  hn_arena *arena;
+} forecaster;
+
+static bool add_layer(forecaster *f, const hone_layer *l) {
+  if (l->step < 0 || (size_t)l->step >= f->step_count) return true;
+  const hone_step_fact *s = &f->steps[l->step];
+  if (s->anchor_node >= 0 && (size_t)s->anchor_node < f->node_count && !s->is_reformat &&
+      !f->of_anchor[s->anchor_node])
+    f->of_anchor[s->anchor_node] = l;
+  if (!s->tactic || s->predicted_ms <= 0) return true;
+  calibration *c = hn_map_get(&f->by_tactic, s->tactic);
+  if (!c) {
+    c = HN_NEW(f->arena, calibration);
+    if (!c || !hn_map_set(&f->by_tactic, s->tactic, c)) return false;
+  }
+  c->measured += hn_typical_ms(l);
+  c->model += s->predicted_ms;
+  return true;
+}
+
+/* A ratio of two cost models far from 1 says that they do not speak of the same work. */
+static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
+
+static double one(const forecaster *f, const hone_preview_step *s) {
+  const hone_layer *l =
+      s->anchor_node >= 0 && (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
+  if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
+  const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
+  if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
+    return hn_typical_ms(l) * bounded(s->predicted_ms / was->predicted_ms);
+  const calibration *c = s->tactic ? hn_map_get(&f->by_tactic, s->tactic) : NULL;
+  return s->predicted_ms * (c && c->measured > 0 ? bounded(c->measured / c->model) : 1);
+}
+
+const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
+  forecaster f = {.p = p, .arena = arena};
+  size_t n;
+  const hone_preview_step *previews = hone_facts_preview_steps(p->facts, &n);
+  f.steps = hone_facts_steps(p->facts, &f.step_count);
+  hone_facts_nodes(p->facts, &f.node_count);
+  double *ms = n ? HN_NEW_ARRAY(arena, double, n) : NULL;
+  f.of_anchor = HN_NEW_ARRAY(arena, const hone_layer *, f.node_count + 1);
+  bool fine = ms && f.of_anchor;
+  for (size_t i = 0; i < p->layer_count && fine; i++) fine = add_layer(&f, &p->layers[i]);
+  for (size_t i = 0; i < n && fine; i++) ms[i] = one(&f, &previews[i]);
+  hn_map_free(&f.by_tactic);
+  return fine ? ms : NULL;
+}
+
+bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
+  *out = (hone_forecast){0};
+  hn_arena arena = {0};
+  const double *ms = p->filtered ? NULL : hn_forecast_steps(p, &arena);
+  double wall = hn_typical_wall_ms(p), layers = 0, after = 0;
+  size_t n;
+  const hone_preview_step *previews = hone_facts_preview_steps(p->facts, &n);
+  for (size_t i = 0; ms && i < n; i++) after += ms[i];
+  for (size_t i = 0; i < p->layer_count; i++) layers += hn_typical_ms(&p->layers[i]);
+  bool known = ms && wall > 0 && p->layer_count > 0 && after > 0;
+  if (known) {
+    double between = wall > layers ? wall - layers : 0;
+    out->level = previews[0].level;
+    out->before_ms = wall;
+    out->after_ms = after + between * (double)n / (double)p->layer_count;
+    out->saved_pct = 100 * (1 - out->after_ms / wall);
+    out->gain_pct = 100 * (wall / out->after_ms - 1);
+  }
+  hn_arena_free(&arena);
+  return known;
+}
