@@ -17,13 +17,10 @@ typedef struct fixture_layer {
   double jitter;      /* every 5th run takes this much longer, as a factor; 0: steady */
   const char *shape;  /* of the output; NULL: not recorded */
   const char *reason; /* why a fast tactic refused */
-<<<<<<< HEAD
   const char *dtype;  /* NULL: f32 */
   bool on_host;
-=======
   double preview_ms;  /* what a tactic of a plan that was not built would take; 0: no preview step */
   const char *preview_tactic;
->>>>>>> 751aad3 (Predictions are made and stored before the change: the plan of the wanted level is decided without being built, its cost models scaled by the measured run; rule faster_tactics; make bench-advice keeps score)
 } fixture_layer;
 
 typedef struct fixture {
