@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,11 +256,42 @@ static hone_status capture(const rig *r, const hn_trial *t, rig_trial *m, hone_e
   return status == HONE_OK ? ended : status;
 }
 
-/* Compiles, runs once, and captures as many runs as a sample needs. */
+typedef struct preparing {
+  const rig *r;
+  const hn_trial *trial;
+  _Atomic uint32_t next;
+  atomic_bool failed;
+  hone_status status;
+  hone_error error;
+} preparing;
+
+static void prepare_some(void *arg, int64_t task, uint32_t thread) {
+  preparing *j = arg;
+  const rig *r = j->r;
+  (void)task, (void)thread;
+  for (uint32_t i; !atomic_load(&j->failed) && (i = atomic_fetch_add(&j->next, 1)) < r->n;) {
+    hone_step_run run = {
+        .step = &r->step, .in = r->in, .out = r->out, .blob = r->trial[i].blob, .workspace = r->workspace};
+    hone_error error = {.status = HONE_OK};
+    const hone_status status = r->plan->backend->prepare(r->plan->device, j->trial[i].tactic, &run, &error);
+    if (status == HONE_OK || atomic_exchange(&j->failed, true)) continue;
+    j->status = status;
+    j->error = error;
+  }
+}
+
+/* Compiles all trials' kernels, on as many threads as there are: that takes longer than measuring them. */
+static hone_status prepare_all(const rig *r, const hn_trial *trial, hone_error *error) {
+  preparing j = {.r = r, .trial = trial};
+  r->plan->backend->parallel(r->plan->device, r->n, prepare_some, &j);
+  if (!atomic_load(&j.failed)) return HONE_OK;
+  if (error) *error = j.error;
+  return j.status;
+}
+
+/* Runs once, and captures as many runs as a sample needs. */
 static hone_status warm_segment(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
-  hone_step_run run = {
-      .step = &r->step, .in = r->in, .out = r->out, .blob = m->blob, .workspace = r->workspace};
-  hone_status status = r->plan->backend->prepare(r->plan->device, t->tactic, &run, error);
+  hone_status status = HONE_OK;
   double seconds = 0;
   for (m->repeats = 4; status == HONE_OK; m->repeats *= 4) {
     status = capture(r, t, m, error);
@@ -296,7 +328,7 @@ static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_
 }
 
 static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *error) {
-  hone_status status = HONE_OK;
+  hone_status status = r->queue ? prepare_all(r, trial, error) : HONE_OK;
   for (uint32_t i = 0; i < r->n && status == HONE_OK; i++) {
     rig_trial *m = &r->trial[i];
     if (r->queue) {
