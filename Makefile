@@ -3,6 +3,7 @@
 #   make demo   the main job on a real network
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
+#   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
@@ -58,6 +59,10 @@ bench-kernels: all
 PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all
 	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/perf.md) --others $(or $(OTHERS),../shared/cases/models)
+
+# Traces of more than 500 MB; MB=2000 for larger ones.
+bench-import: all
+	@sh bench/import/run.sh $(BUILD)
 
 portable: deps-test
 	@cmake --preset portable >build-portable.log 2>&1 || { cat build-portable.log; exit 1; }

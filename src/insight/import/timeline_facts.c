@@ -369,6 +369,16 @@ static bool make_window(writer *w) {
   return one.start > one.end || hn_vec_push(&t->windows, one);
 }
 
+/* Iterations of which only a part was kept say nothing. */
+static void drop_cut_windows(writer *w) {
+  hn_timeline *t = w->t;
+  int64_t horizon = w->figure == OF_DEVICE ? t->device.horizon : t->host.horizon;
+  size_t kept = 0;
+  for (size_t i = 0; i < t->windows.len; i++)
+    if (t->windows.ptr[i].end <= horizon) t->windows.ptr[kept++] = t->windows.ptr[i];
+  t->windows.len = kept;
+}
+
 static bool write_runs(writer *w) {
   hn_timeline *t = w->t;
   w->run_spans = hn_calloc(t->windows.len + 1, sizeof *w->run_spans);
@@ -476,6 +486,7 @@ static bool prepare(writer *w) {
     if (t->device.ptr[i].kind == HONE_SPAN_SYNC && t->started_by[i] != HN_NO_EVENT)
       w->waits_on_device[t->started_by[i]] = true;
   w->host_horizon = find_horizon(t);
+  drop_cut_windows(w);
   return (t->windows.len || make_window(w)) && write_runs(w);
 }
 
