@@ -28,12 +28,24 @@ static const struct {
     {"onnxruntime_cpu", {"onnxruntime/cpu_new.json"}},
     {"onnxruntime_kernels", {"onnxruntime/cuda_kernels.json"}},
     {"onnxruntime_launches", {"onnxruntime/cuda_launches.json"}},
-    {"ascend_op_summary", {"ascend/op_summary_0_1.csv", "ascend/fusion_op_0_1.csv", "ascend/api_statistic_0.csv"}},
+    {"ascend_op_summary",
+     {"ascend/op_summary_0_1.csv", "ascend/fusion_op_0_1.csv", "ascend/api_statistic_0.csv"}},
     {"ascend_op_statistic", {"ascend/op_statistic_0_1.csv"}},
     {"ascend_api_statistic", {"ascend/api_statistic_0.csv"}},
     {"ascend_task_time", {"ascend/task_time_0_1.csv"}},
     {"ascend_kernel_details", {"ascend/kernel_details.csv"}},
     {"ascend_trace", {"ascend/msprof_1.json"}},
+    {"pytorch_gpu", {"pytorch/gpu.json"}},
+    {"pytorch_cpu", {"pytorch/cpu.json"}},
+    {"pytorch_amd_2021", {"pytorch/amd_2021.json"}},
+    {"nsys_trace", {"nsys/trace.sqlite"}},
+    {"openvino_csv", {"openvino/benchmark_detailed_counters_report.csv", "openvino/benchmark_report.csv"}},
+    {"openvino_json", {"openvino/benchmark_average_counters_report.json", "openvino/benchmark_report.json"}},
+    {"onednn_v2", {"onednn/v2.txt"}},
+    {"onednn_v3_stamps", {"onednn/v3_stamps.txt"}},
+    {"onednn_mkldnn", {"onednn/mkldnn.txt"}},
+    {"ncu_raw", {"ncu/raw.csv"}},
+    {"ncu_details", {"ncu/details.csv"}},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -66,7 +78,8 @@ static void test_golden(void **unused) {
     hone_profile *profile = NULL;
     char *text = NULL;
     size_t length, n = paths_of(i, paths, list), size;
-    if (hone_import_files(list, n, NULL, &facts, &error) != HONE_OK) fail_msg("%s: %s", cases[i].name, error.what);
+    if (hone_import_files(list, n, NULL, &facts, &error) != HONE_OK)
+      fail_msg("%s: %s", cases[i].name, error.what);
     assert_int_equal(hone_facts_to_json(facts, &text, &length, &error), HONE_OK);
     snprintf(golden, sizeof golden, GOLDEN "%s.json", cases[i].name);
     if (getenv("HONE_WRITE_GOLDEN")) {
@@ -79,7 +92,8 @@ static void test_golden(void **unused) {
     if (!stored || size != length || memcmp(stored, text, size) != 0)
       fail_msg("%s differs from its stored facts", cases[i].name);
     /* What an importer makes can be read back and contradicts itself in nothing. */
-    if (hone_profile_create(facts, NULL, &profile, &error) != HONE_OK) fail_msg("%s: %s", cases[i].name, error.what);
+    if (hone_profile_create(facts, NULL, &profile, &error) != HONE_OK)
+      fail_msg("%s: %s", cases[i].name, error.what);
     if (profile->doubt) fail_msg("%s: %s", cases[i].name, profile->doubt);
     hone_profile_destroy(profile);
     hone_facts_destroy(facts);
@@ -101,9 +115,12 @@ static void test_truncated(void **unused) {
     char *text = file_text(path, &size);
     assert_non_null(text);
     bool json = strstr(path, ".json") != NULL;
-    const char *format = strncmp(cases[i].name, "trt", 3) == 0   ? "trtexec"
-                         : strncmp(cases[i].name, "onnx", 4) == 0 ? "onnxruntime"
-                                                                  : "ascend";
+    if (strstr(path, ".sqlite")) { /* must lie in a file: test_nsys.c cuts one */
+      free(text);
+      continue;
+    }
+    char format[32];
+    snprintf(format, sizeof format, "%.*s", (int)strcspn(cases[i].files[0], "/"), cases[i].files[0]);
     const hone_import_options options = {.format = format};
     const size_t step = size > 2000 ? 3 : 1;
     for (size_t n = 0; n < size - 3; n += step) {
@@ -140,7 +157,8 @@ static void test_wrong(void **unused) {
       {"trtexec", "{\"x\":1}", "trtexec"},
       {"onnxruntime", "[]", "no node"},
       {"onnxruntime", "[{\"cat\":\"Node\",\"name\":\"a_kernel_time\",\"ph\":\"X\"}]", "ts and dur"},
-      {"onnxruntime", "[{\"cat\":\"Node\",\"name\":\"a_kernel_time\",\"ts\":5,\"dur\":-3,\"ph\":\"X\"}]", "ends before"},
+      {"onnxruntime", "[{\"cat\":\"Node\",\"name\":\"a_kernel_time\",\"ts\":5,\"dur\":-3,\"ph\":\"X\"}]",
+       "ends before"},
       {"onnxruntime", "[3]", "no object"},
       {"ascend", "Op Name,OP Type,Task Duration(us)\nx,Conv2D,abc\n", "no number"},
       {"ascend", "Op Name,OP Type,Task Duration(us)\nx,Conv2D,-5\n", "negative"},
@@ -154,10 +172,12 @@ static void test_wrong(void **unused) {
     hone_facts *facts = NULL;
     hone_error error = {0};
     const hone_import_options options = {.format = wrong[i].format};
-    hone_status status = hone_import_memory("wrong", wrong[i].text, strlen(wrong[i].text), &options, &facts, &error);
+    hone_status status =
+        hone_import_memory("wrong", wrong[i].text, strlen(wrong[i].text), &options, &facts, &error);
     char line[2048];
     hone_error_format(&error, line, sizeof line);
-    if (status != HONE_ERROR_INPUT || !strstr(line, wrong[i].says)) fail_msg("%s: %d %s", wrong[i].text, status, line);
+    if (status != HONE_ERROR_INPUT || !strstr(line, wrong[i].says))
+      fail_msg("%s: %d %s", wrong[i].text, status, line);
     hone_facts_destroy(facts);
   }
 }
