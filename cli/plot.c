@@ -57,7 +57,7 @@ void cli_plot(const double *y, size_t n, const char *first, const char *last) {
   const char *dot = cli_unicode() ? "\xe2\x97\x8f" : "*", *bar = cli_unicode() ? "\xe2\x94\x82" : "|";
   for (int row = HEIGHT - 1; row >= 0; row--) {
     if (row == HEIGHT - 1 || row == 0 || row == HEIGHT / 2)
-      printf("%*.3f %s", SCALE - 1, low + (high - low) * row / (HEIGHT - 1), bar);
+      printf("%*.4g %s", SCALE - 1, low + (high - low) * row / (HEIGHT - 1), bar);
     else
       printf("%*s %s", SCALE - 1, "", bar);
     int end = width;

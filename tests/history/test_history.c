@@ -256,10 +256,10 @@ static void test_refusals(void **state) {
   run_sql(path, "CREATE TABLE bookmarks(url)");
   expect_refused("another program's");
   unlink(path);
-  put("this is a text, and long enough to be looked at as if it were the first page of a database, which has "
-      "a header "
-      "of one hundred bytes.\n",
-      137);
+  const char *text =
+      "this is a text, and long enough to be looked at as if it were the first page of a database, which "
+      "has a header of one hundred bytes.\n";
+  put(text, strlen(text));
   expect_refused("no SQLite database");
   put("short", 5);
   expect_refused("no SQLite database");

@@ -60,13 +60,20 @@ static bool immutable_uri(const char *path, char *buf, size_t size) {
   return (size_t)snprintf(buf + n, size - n, "?immutable=1") < size - n;
 }
 
+/* Whether the log beside the file holds something that is not in it yet. Readers leave an empty one. */
+static bool has_log(const char *path) {
+  char log[4200];
+  struct stat st;
+  snprintf(log, sizeof log, "%s-wal", path);
+  return stat(log, &st) == 0 && st.st_size > 0;
+}
+
 static hone_status open_reading(hone_history *h, hone_error *error) {
-  char uri[3 * 4096], log[4200];
+  char uri[3 * 4096];
   int rc = sqlite3_open_v2(h->path, &h->db, SQLITE_OPEN_READONLY, NULL);
   if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(h->db, WAIT_MS);
   if (rc == SQLITE_OK) rc = sqlite3_exec(h->db, "SELECT 1 FROM sqlite_master", NULL, NULL, NULL);
-  snprintf(log, sizeof log, "%s-wal", h->path);
-  if (((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) && !hn_path_exists(log) &&
+  if (((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) && !has_log(h->path) &&
       immutable_uri(h->path, uri, sizeof uri)) {
     sqlite3_close(h->db); /* a folder that cannot be written: nobody else writes there, either */
     rc = sqlite3_open_v2(uri, &h->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
@@ -111,7 +118,7 @@ static hone_status open_writing(hone_history *h, hone_error *error) {
  * page. */
 static hone_status check_file(const char *path, uint64_t size, hone_error *error) {
   static const char magic[16] = "SQLite format 3";
-  char begin[18] = {0}, log[4200];
+  char begin[18] = {0};
   FILE *f = fopen(path, "rb");
   if (!f) {
     hone_status status = hn_fail(error, HONE_ERROR_IO, "cannot open the history: %s", strerror(errno));
@@ -123,8 +130,7 @@ static hone_status check_file(const char *path, uint64_t size, hone_error *error
   if (n && memcmp(begin, magic, sizeof magic) != 0)
     return hn_history_fail(NULL, SQLITE_NOTADB, path, "open the history", error);
   uint64_t page = (uint64_t)(uint8_t)begin[16] << 8 | (uint8_t)begin[17];
-  snprintf(log, sizeof log, "%s-wal", path); /* while it is there, the file may be half way */
-  return n && size % (page > 1 ? page : 65536) && !hn_path_exists(log)
+  return n && size % (page > 1 ? page : 65536) && !has_log(path)
              ? hn_history_fail(NULL, SQLITE_CORRUPT, path, "open the history", error)
              : HONE_OK;
 }

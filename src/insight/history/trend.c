@@ -153,7 +153,8 @@ static void section(hn_str *o, const hone_record *const *run, size_t n) {
   put_text(o, run[0]->model);
   hn_str_puts(o, "</h2>\n");
   drawing(o, run, n);
-  hn_str_puts(o, "<div class=\"t\"><table><thead><tr><th>run</th><th class=\"l\">date</th><th "
+  hn_str_puts(o, "<div class=\"t\" tabindex=\"0\" role=\"region\" "
+                 "aria-label=\"runs\"><table><thead><tr><th>run</th><th class=\"l\">date</th><th "
                  "class=\"l\">commit</th><th class=\"l\">"
                  "tag</th><th>median ms</th><th>p95 ms</th><th>a second</th><th>peak "
                  "MiB</th><th>CV</th><th>change</th><th "
