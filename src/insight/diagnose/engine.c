@@ -176,7 +176,7 @@ static double scaled_speedup(double s, double factor) {
 
 void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,
                      double confidence) {
-  const double errors[] = {d->t->range_measured, d->t->range_roofline, d->t->range_table};
+  const double errors[] = {d->t->range_measured, d->t->range_roofline, d->t->range_table, d->t->range_model};
   hone_finding *f = &d->current;
   f->p = p < 0 ? 0 : p > 1 ? 1 : p;
   f->s = s < 1 ? 1 : s;

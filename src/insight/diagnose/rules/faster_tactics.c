@@ -89,7 +89,7 @@ static void run(hn_diagnosis *d) {
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   for (size_t i = 0; i < n; i++) weigh(d, &previews[i], ms[i], of, &c, true);
   hn_finding_gain(
-      d, hn_share(d, c.now_ms) / 100, c.now_ms / c.then_ms, HONE_BASIS_ROOFLINE,
+      d, hn_share(d, c.now_ms) / 100, c.now_ms / c.then_ms, HONE_BASIS_MODEL,
       HN_WORDS(d, "cost models of the tactics of the plan that was not built yet, scaled by this run",
                "尚未构建的计划中各战术的成本模型，按本次运行校准"),
       0.6);
