@@ -29,7 +29,9 @@ static const cli_option options[] = {
     CLI_OPT_IMPORT,
     {0, "thresholds", CLI_FLAG, CLI_FIELD(list_thresholds), NULL, "print all thresholds with their sources"},
     CLI_OPT_FINDINGS,
-    CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
 const cli_command cli_cmd_diagnose = {
     "diagnose",
     "FILE...",

@@ -5,7 +5,8 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
   const struct {
     const char *path;
     hone_report_format format;
-  } files[] = {{args->output, HONE_REPORT_HTML}, {args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}};
+  } files[] = {
+      {args->output, HONE_REPORT_HTML}, {args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}};
   hone_status status = HONE_OK;
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
     if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);

@@ -7,8 +7,8 @@ hone_status cli_import(const cli_args *args, const char *const *paths, size_t n,
   hone_import_options options = {.format = args->format, .model = args->model};
   hone_status status = hone_import_files(paths, n, &options, &out->facts, error);
   if (status == HONE_OK)
-    status =
-        hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile, error);
+    status = hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile,
+                                 error);
   if (status != HONE_OK) cli_profile_free(out);
   return status;
 }

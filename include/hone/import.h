@@ -1,5 +1,5 @@
-/* Reading what other tools have measured: trtexec, ONNX Runtime, Ascend's msprof ... and hone itself. Files in,
- * facts out; then everything of hone/insight.h works on them as on hone's own runs. */
+/* Reading what other tools have measured: trtexec, ONNX Runtime, Ascend's msprof ... and hone itself. Files
+ * in, facts out; then everything of hone/insight.h works on them as on hone's own runs. */
 #ifndef HONE_IMPORT_H
 #define HONE_IMPORT_H
 
@@ -26,13 +26,14 @@ typedef struct hone_import_options {
 
 /* Reads `n` files of ONE run into one record: a trtexec profile, its times and its layer information, say.
  * They must all come from one tool. "-" is standard input; gz is unpacked. options may be NULL. The caller
- * owns *facts. A file that is missing, of no known format, damaged or hostile is one error that names the file
- * and the offset or line. Memory is bounded by what is kept, not by the size of the files. Thread safe. */
+ * owns *facts. A file that is missing, of no known format, damaged or hostile is one error that names the
+ * file and the offset or line. Memory is bounded by what is kept, not by the size of the files. Thread safe.
+ */
 HONE_API hone_status hone_import_files(const char *const *paths, size_t n, const hone_import_options *options,
                                        hone_facts **facts, hone_error *error);
 
-/* The same of one file that lies in memory; `name` stands for its name. Databases (Nsight Systems) must lie in
- * files: HONE_ERROR_UNSUPPORTED. */
+/* The same of one file that lies in memory; `name` stands for its name. Databases (Nsight Systems) must lie
+ * in files: HONE_ERROR_UNSUPPORTED. */
 HONE_API hone_status hone_import_memory(const char *name, const void *bytes, size_t size,
                                         const hone_import_options *options, hone_facts **facts,
                                         hone_error *error);

@@ -16,8 +16,8 @@ static hone_status swallow(void *user, const char *data, size_t length, hone_err
   return HONE_OK;
 }
 
-static hone_status import_file(const uint8_t *data, size_t size, const hone_import_options *options, hone_facts **facts,
-                               hone_error *error) {
+static hone_status import_file(const uint8_t *data, size_t size, const hone_import_options *options,
+                               hone_facts **facts, hone_error *error) {
   char path[64];
   const char *paths[] = {path};
   int fd = memfd_create("fuzz", 0);

@@ -67,7 +67,10 @@ int main(int argc, char **argv) {
   if (strncmp(target, "fuzz_import_", 12) == 0) {
     char pattern[512];
     glob_t files;
-    snprintf(pattern, sizeof pattern, strcmp(target, "fuzz_import_hone") == 0 ? "tests/importers/golden/*" : "tests/importers/data/%s/*", target + 12);
+    snprintf(pattern, sizeof pattern,
+             strcmp(target, "fuzz_import_hone") == 0 ? "tests/importers/golden/*"
+                                                     : "tests/importers/data/%s/*",
+             target + 12);
     if (glob(pattern, 0, NULL, &files) != 0) return 0;
     for (size_t i = 0; i < files.gl_pathc; i++) copy(files.gl_pathv[i], folder, i);
     globfree(&files);

@@ -36,7 +36,8 @@ static void put(hn_str *out, const hn_jvalue *v) {
   hn_str_putc(out, v->kind == HN_JARRAY ? ']' : '}');
 }
 
-static hone_status collect(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
+static hone_status collect(void *user, const char *member, bool in_array, const hn_jvalue *v,
+                           hone_error *error) {
   (void)error;
   hn_str *out = user;
   if (member) hn_str_printf(out, "%s%s=", member, in_array ? "[]" : "");
@@ -60,8 +61,10 @@ static void test_json(void **unused) {
     const char *where;
   } cases[] = {
       {"[]", "", NULL},
-      {"[1, -2.5e3, true, null, \"a\\n\\u00e9\\ud83d\\ude00\"]", "1;-2500;yes;null;<a\n\xc3\xa9\xf0\x9f\x98\x80>;", NULL},
-      {"{\"a\": {\"b\": [1, {\"c\": 2}]}, \"list\": [1, 2], \"e\": []}", "a={b:[1 {c:2}]};list[]=1;list[]=2;", NULL},
+      {"[1, -2.5e3, true, null, \"a\\n\\u00e9\\ud83d\\ude00\"]",
+       "1;-2500;yes;null;<a\n\xc3\xa9\xf0\x9f\x98\x80>;", NULL},
+      {"{\"a\": {\"b\": [1, {\"c\": 2}]}, \"list\": [1, 2], \"e\": []}", "a={b:[1 {c:2}]};list[]=1;list[]=2;",
+       NULL},
       /* what profilers write */
       {"[{\"name\" : \"a \"b\" c\", \"t\" : 1}]", "{name:<a \"b\" c> t:1};", NULL},
       {"[{\"name\" : \"x\", y\", \"t\" : 1}]", "{name:<x\", y> t:1};", NULL},
@@ -134,16 +137,17 @@ static void test_json_bounds(void **unused) {
 
 static void test_csv(void **unused) {
   (void)unused;
-  static const char text[] = "\xef\xbb\xbf\r\nOp Name;Task Duration(us);Ratio(%);note\r\n"
-                             "\"a;b\";1,234.5;N/A;\"x \"\"y\"\"\r\nz\"\r\n\r\n  c ; 2 \t;7;\"\"\"8,9\"\"\"\r\nshort\r\n";
+  static const char text[] =
+      "\xef\xbb\xbf\r\nOp Name;Task Duration(us);Ratio(%);note\r\n"
+      "\"a;b\";1,234.5;N/A;\"x \"\"y\"\"\r\nz\"\r\n\r\n  c ; 2 \t;7;\"\"\"8,9\"\"\"\r\nshort\r\n";
   hn_source source;
   hn_csv csv;
   hone_error error = {0};
   bool more;
   assert_int_equal(hn_source_open(&source, "t.csv", text, sizeof text - 1, 0, &error), HONE_OK);
   assert_int_equal(hn_csv_open(&csv, &source, &error), HONE_OK);
-  int name = hn_csv_find(&csv, "OP_NAME"), time = hn_csv_find(&csv, "task duration"), ratio = hn_csv_find(&csv, "Ratio"),
-      note = hn_csv_find(&csv, "note");
+  int name = hn_csv_find(&csv, "OP_NAME"), time = hn_csv_find(&csv, "task duration"),
+      ratio = hn_csv_find(&csv, "Ratio"), note = hn_csv_find(&csv, "note");
   assert_true(name == 0 && time == 1 && ratio == 2 && note == 3);
   assert_int_equal(hn_csv_find(&csv, "missing"), -1);
   assert_true(hn_csv_unit_ns(&csv, time, 0) == 1e3 && hn_csv_unit_ns(&csv, name, 5) == 5);
@@ -184,15 +188,18 @@ static void test_numbers(void **unused) {
   assert_true(hn_text_ns("1.9999", 3, &ns) && ns == 2000);
   assert_true(hn_text_ns("1e-3", 6, &ns) && ns == 1000);
   assert_true(hn_text_ns("-2", 0, &ns) && ns == -2);
-  assert_false(hn_text_ns("", 3, &ns) || hn_text_ns("abc", 3, &ns) || hn_text_ns("99999999999999999999", 3, &ns));
-  static const char *const same[] = {"0", "1", "0.1", "123456.789", "1e10", "-3.25e-7", "2.5E+3", "179769e303", "17", "0.000001"};
+  assert_false(hn_text_ns("", 3, &ns) || hn_text_ns("abc", 3, &ns) ||
+               hn_text_ns("99999999999999999999", 3, &ns));
+  static const char *const same[] = {"0",        "1",      "0.1",        "123456.789", "1e10",
+                                     "-3.25e-7", "2.5E+3", "179769e303", "17",         "0.000001"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     assert_true(hn_text_number(same[i], &v, &end) && !*end);
     double want = strtod(same[i], NULL);
     assert_true(fabs(v - want) <= 4e-16 * fabs(want));
   }
   assert_true(hn_text_number("nan", &v, &end) && isnan(v));
-  assert_false(hn_text_number("-", &v, &end) || hn_text_number("", &v, &end) || hn_text_number("e5", &v, &end));
+  assert_false(hn_text_number("-", &v, &end) || hn_text_number("", &v, &end) ||
+               hn_text_number("e5", &v, &end));
   assert_true(hn_text_count("12,345,678", &v) && v == 12345678);
   assert_true(hn_text_count("85.5 %", &v) && v == 85.5);
   assert_false(hn_text_count("1,2", &v));
@@ -203,9 +210,11 @@ static void test_numbers(void **unused) {
 
 /* ---- the entry ---- */
 
-static const char profile[] = "[{\"count\":2},{\"name\":\"Conv_1\",\"timeMs\":2,\"averageMs\":1,\"percentage\":100}]";
+static const char profile[] =
+    "[{\"count\":2},{\"name\":\"Conv_1\",\"timeMs\":2,\"averageMs\":1,\"percentage\":100}]";
 
-static void refuse(const char *const *paths, size_t n, const hone_import_options *options, hone_status want, const char *hint) {
+static void refuse(const char *const *paths, size_t n, const hone_import_options *options, hone_status want,
+                   const char *hint) {
   hone_facts *facts = NULL;
   hone_error error = {0};
   assert_int_equal(hone_import_files(paths, n, options, &facts, &error), want);
@@ -278,8 +287,8 @@ static void test_no_memory(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_json),    cmocka_unit_test(test_json_bounds),
-                                     cmocka_unit_test(test_csv),     cmocka_unit_test(test_numbers),
-                                     cmocka_unit_test(test_entry),   cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_json),  cmocka_unit_test(test_json_bounds),
+                                     cmocka_unit_test(test_csv),   cmocka_unit_test(test_numbers),
+                                     cmocka_unit_test(test_entry), cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

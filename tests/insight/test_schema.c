@@ -54,9 +54,11 @@ static bool valid(checker *c, const json_t *schema, const json_t *v, const char 
     } else if (strcmp(word, "const") == 0) {
       if (!json_equal(rule, (json_t *)v)) return wrong(c, path, "const");
     } else if (strcmp(word, "minimum") == 0) {
-      if (json_is_number(v) && json_number_value(v) < json_number_value(rule)) return wrong(c, path, "minimum");
+      if (json_is_number(v) && json_number_value(v) < json_number_value(rule))
+        return wrong(c, path, "minimum");
     } else if (strcmp(word, "required") == 0) {
-      json_array_foreach(rule, i, item) if (!json_object_get(v, json_string_value(item))) ok = wrong(c, path, json_string_value(item));
+      json_array_foreach(rule, i, item) if (!json_object_get(v, json_string_value(item))) ok =
+          wrong(c, path, json_string_value(item));
     } else if (strcmp(word, "items") == 0) {
       json_array_foreach(v, i, item) ok = valid(c, rule, item, path) && ok;
     } else if (strcmp(word, "properties") == 0) {
@@ -168,7 +170,8 @@ static void test_wrong(void **unused) {
     json_t *document = json_loads(bad[i], 0, NULL);
     assert_non_null(document);
     if (valid(&c, schema, document, "")) fail_msg("the schema takes %s", bad[i]);
-    if (hone_facts_from_json(bad[i], strlen(bad[i]), &facts, &error) == HONE_OK) fail_msg("the reader takes %s", bad[i]);
+    if (hone_facts_from_json(bad[i], strlen(bad[i]), &facts, &error) == HONE_OK)
+      fail_msg("the reader takes %s", bad[i]);
     json_decref(document);
   }
   /* Unknown members are no fault for readers. */

@@ -1,6 +1,6 @@
-/* Reading tables of text with a header row: ',' ';' or tab (found out from the header), quotation marks, CRLF,
- * byte order mark, blank lines; rows may be shorter or longer than the header. Columns are found by name,
- * never by position: products and versions order them differently. */
+/* Reading tables of text with a header row: ',' ';' or tab (found out from the header), quotation marks,
+ * CRLF, byte order mark, blank lines; rows may be shorter or longer than the header. Columns are found by
+ * name, never by position: products and versions order them differently. */
 #ifndef HN_INSIGHT_IMPORT_CSV_H
 #define HN_INSIGHT_IMPORT_CSV_H
 
@@ -19,8 +19,8 @@ typedef struct hn_csv {
   char separator;
   hn_csv_column *columns;
   size_t column_count;
-  uint64_t line; /* where the current row starts */
-  hn_str text;   /* the current row's fields, each ended by a zero */
+  uint64_t line;         /* where the current row starts */
+  hn_str text;           /* the current row's fields, each ended by a zero */
   HN_VEC(size_t) fields; /* where in the text each starts */
   hn_arena arena;        /* the header */
 } hn_csv;

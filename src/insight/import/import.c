@@ -160,6 +160,7 @@ static hone_status import(const char *const *paths, size_t n, const void *bytes,
   if (!status) status = finish(&r, error);
   if (r.importer && r.importer->destroy && r.in.state) r.importer->destroy(r.in.state);
   hn_map_free(&r.in.steps);
+  hn_map_free(&r.in.labels);
   if (status)
     hone_facts_destroy(r.in.facts);
   else
@@ -188,6 +189,18 @@ int32_t hn_import_step(hn_import *in, const char *name, const hone_step_fact *st
   int32_t index = row.name ? hone_facts_add_step(in->facts, &row) : -1;
   if (index < 0 || !hn_map_set(&in->steps, row.name, (void *)(intptr_t)(index + 1))) return -1;
   return index;
+}
+
+const char *hn_import_label(hn_import *in, const char *name) {
+  uintptr_t met = (uintptr_t)hn_map_get(&in->labels, name);
+  const char *key = met ? name : hn_arena_strdup(&in->arena, name);
+  const char *label = key;
+  /* A file may hold a name like "x #2" itself. */
+  do {
+    if (met && label) label = hn_import_say(in, "%.980s #%llu", name, (unsigned long long)met + 1);
+    met++;
+  } while (label && hn_map_has(&in->steps, label));
+  return label && hn_map_set(&in->labels, key, (void *)met) ? label : NULL;
 }
 
 const char *hn_import_text(hn_import *in, const char *text) {

@@ -32,13 +32,15 @@ typedef struct hn_import {
   hone_facts_meta meta; /* put into the facts after finish; texts may point into the arena or be static */
   hn_arena arena;       /* lives until the import ends */
   hn_map steps;         /* name -> index + 1, see hn_import_step */
+  hn_map labels;        /* name -> how often hn_import_label has met it */
   void *state;          /* the importer's own, `state_size` zeroed bytes */
   const hone_import_options *options; /* never NULL */
-  bool complete; /* the importer has set the facts' metadata itself */
+  bool complete;                      /* the importer has set the facts' metadata itself */
 } hn_import;
 
 struct hn_importer {
-  hone_import_format format; /* name: for --format and meta.tool; about: the tool and the files that are read */
+  hone_import_format
+      format; /* name: for --format and meta.tool; about: the tool and the files that are read */
   size_t state_size;
   /* How sure it is that the file is its own: 0 (no) to 100. By content first, by name second. */
   int (*sniff)(const hn_sniff *sniff);
@@ -57,14 +59,18 @@ struct hn_importer {
  * memory. The name must not be NULL. */
 int32_t hn_import_step(hn_import *in, const char *name, const hone_step_fact *step);
 
+/* A name for a step that no other has: the name itself the first time, then "name #2" ... NULL when out of
+ * memory. */
+const char *hn_import_label(hn_import *in, const char *name);
+
 /* A copy in the arena; NULL for NULL or when out of memory. */
 const char *hn_import_text(hn_import *in, const char *text);
 /* The same, printed. */
 const char *hn_import_say(hn_import *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Input and output channels of a convolution or matrix product, and its FLOPs, from shapes as ONNX and its
- * descendants order them (N, C, spatial...; weights M, C/group, kernel...). Anything not known is 0 (or -1 for
- * a dimension). FLOPs count two a multiply-add. */
+ * descendants order them (N, C, spatial...; weights M, C/group, kernel...). Anything not known is 0 (or -1
+ * for a dimension). FLOPs count two a multiply-add. */
 typedef struct hn_conv_shape {
   const int64_t *in, *weight, *out;
   size_t in_rank, weight_rank, out_rank;

@@ -452,6 +452,11 @@ double hn_jnumber(const hn_jvalue *o, const char *key, double absent) {
   return v && v->kind == HN_JTEXT && hn_text_count(v->text, &value) ? value : absent;
 }
 
+int64_t hn_jinteger(const hn_jvalue *o, const char *key, int64_t absent) {
+  const double limit = 9007199254740992.0, v = hn_jnumber(o, key, limit);
+  return v > -limit && v < limit ? (int64_t)v : absent;
+}
+
 bool hn_jtime(const hn_jvalue *o, const char *key, int digits, int64_t *ns) {
   const hn_jvalue *v = hn_jget(o, key);
   return v && (v->kind == HN_JNUMBER || v->kind == HN_JTEXT) && hn_text_ns(v->text, digits, ns);

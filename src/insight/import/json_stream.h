@@ -13,12 +13,12 @@ typedef enum hn_jkind { HN_JNULL, HN_JBOOL, HN_JNUMBER, HN_JTEXT, HN_JARRAY, HN_
 
 typedef struct hn_jvalue {
   hn_jkind kind;
-  const char *key;   /* in an object; else NULL */
-  const char *text;  /* of a text (always valid as C string); of a number as it was spelled */
-  double number;     /* of a number; 1 or 0 of a bool */
+  const char *key;                /* in an object; else NULL */
+  const char *text;               /* of a text (always valid as C string); of a number as it was spelled */
+  double number;                  /* of a number; 1 or 0 of a bool */
   struct hn_jvalue *first, *next; /* children of an array or object; the next sibling */
-  size_t count;      /* children */
-  uint64_t offset;   /* in the file */
+  size_t count;                   /* children */
+  uint64_t offset;                /* in the file */
 } hn_jvalue;
 
 /* Called for each element of the outermost array (member NULL, in_array true), or for each member of the
@@ -45,6 +45,8 @@ const hn_jvalue *hn_jget_any(const hn_jvalue *o, const char *const *keys);
 const char *hn_jtext(const hn_jvalue *o, const char *key);
 /* Its number, also when that is written as text ("12", "85.3 %"); absent when it is neither. */
 double hn_jnumber(const hn_jvalue *o, const char *key, double absent);
+/* The same as an integer: absent also when it lies outside of +-2^53. */
+int64_t hn_jinteger(const hn_jvalue *o, const char *key, int64_t absent);
 /* A time as integer nanoseconds, exact also for microseconds since 1970 with decimals; `digits` is the
  * decimal exponent of the unit (us: 3, ms: 6, s: 9). Returns false, and leaves *ns, when it is no number. */
 bool hn_jtime(const hn_jvalue *o, const char *key, int digits, int64_t *ns);

@@ -26,7 +26,8 @@ typedef struct hn_source_input {
 } input;
 
 static hone_status fail_io(hn_source *s) {
-  s->status = hn_fail(s->error, errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot read: %s", strerror(errno));
+  s->status = hn_fail(s->error, errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot read: %s",
+                      strerror(errno));
   hn_error_where(s->error, "%s", s->path);
   return s->status;
 }
@@ -155,8 +156,9 @@ hone_status hn_source_open(hn_source *s, const char *path, const void *bytes, si
     s->input->file = fopen(path, "rb");
     s->input->owned = true;
     if (!s->input->file) {
-      status = hn_fail(error, errno == ENOENT || errno == EACCES || errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s",
-                       strerror(errno));
+      status = hn_fail(
+          error, errno == ENOENT || errno == EACCES || errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO,
+          "cannot open: %s", strerror(errno));
       hn_error_where(error, "%s", path);
       goto done;
     }

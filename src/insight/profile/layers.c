@@ -217,21 +217,23 @@ static hone_status add_totals(hn_layer_table *t, const hone_facts *facts, hone_e
   return HONE_OK;
 }
 
-/* Layers that were timed one by one add up to something else than the run that holds them. Their shares divide
- * what the run spends on layers; `ms` is that. */
+/* Layers that were timed one by one add up to something else than the run that holds them. Their shares
+ * divide what the run spends on layers; `ms` is that. */
 static void share_totals(hn_layer_table *t, size_t first, double ms, double wall_ms, hn_arena *arena,
                          hone_profile *p) {
   double sum = 0;
   for (size_t r = first; r < t->rows.len; r++) sum += t->rows.ptr[r].time_ms;
   for (size_t r = first; r < t->rows.len; r++)
-    t->rows.ptr[r].pct =
-        sum > 0 && wall_ms > 0 ? 100 * t->rows.ptr[r].time_ms / sum * (ms < wall_ms ? ms : wall_ms) / wall_ms : 0;
-  p->note = fabs(sum - ms) > 0.005 * ms
-                ? hn_arena_printf(arena,
-                                  "the layers were timed one by one and add up to %.3f ms; in a run they take "
-                                  "%.3f ms, of which the shares are",
-                                  sum, ms)
-                : hn_arena_strdup(arena, "only totals of the layers were recorded: when each ran is not known");
+    t->rows.ptr[r].pct = sum > 0 && wall_ms > 0
+                             ? 100 * t->rows.ptr[r].time_ms / sum * (ms < wall_ms ? ms : wall_ms) / wall_ms
+                             : 0;
+  p->note =
+      fabs(sum - ms) > 0.005 * ms
+          ? hn_arena_printf(arena,
+                            "the layers were timed one by one and add up to %.3f ms; in a run they take "
+                            "%.3f ms, of which the shares are",
+                            sum, ms)
+          : hn_arena_strdup(arena, "only totals of the layers were recorded: when each ran is not known");
 }
 
 hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *arena, hone_profile *p,
@@ -251,7 +253,8 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
   if (t->has_totals) {
     const hone_closure *c = &p->closure;
     /* Beside stamped runs the totals are the parts of their computation; alone they are all that there is. */
-    const double ms = measured ? c->layers_ms + c->reformats_ms : c->wall_ms - c->gaps_ms - fmax(c->residual_ms, 0);
+    const double ms =
+        measured ? c->layers_ms + c->reformats_ms : c->wall_ms - c->gaps_ms - fmax(c->residual_ms, 0);
     share_totals(t, measured, ms, c->wall_ms, arena, p);
   }
   status = share_types(t, arena, p, error);

@@ -11,8 +11,8 @@ typedef struct hn_ascend_op {
   hone_step_fact step;
   const char *signature; /* tells operators of one name apart: name, type and shapes */
   const char *name;
-  int32_t number; /* in the facts' table; -1: not there yet */
-  double weights; /* of the ratios: microseconds */
+  int32_t number;                     /* in the facts' table; -1: not there yet */
+  double weights;                     /* of the ratios: microseconds */
   double mac, vec, mte2, cube, bound; /* sums of ratio * microseconds */
   bool has_bound, has_cube, has_ratios;
 } hn_ascend_op;
@@ -39,11 +39,11 @@ typedef struct hn_ascend_fusion {
 typedef struct hn_ascend {
   hn_import *in;
   HN_VEC(hn_ascend_op *) ops;
-  hn_map by_signature; /* -> index + 1 */
+  hn_map by_signature;               /* -> index + 1 */
   HN_VEC(hn_ascend_row) rows, tasks; /* of operators; of task_time */
   HN_VEC(hn_ascend_total) types, apis;
   HN_VEC(hn_ascend_fusion) fusions;
-  hn_map fusion_of; /* operator's name -> hn_ascend_fusion index + 1 */
+  hn_map fusion_of;      /* operator's name -> hn_ascend_fusion index + 1 */
   HN_VEC(int64_t) lanes; /* device << 32 | stream */
   hn_timeline *trace;
   hone_facts_meta meta;

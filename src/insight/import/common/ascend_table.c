@@ -1,5 +1,5 @@
-/* msprof's tables: op_summary, kernel_details, task_time, op_statistic, api_statistic, fusion_op. Products and
- * versions leave columns out, add some and order them differently: everything is found by name. */
+/* msprof's tables: op_summary, kernel_details, task_time, op_statistic, api_statistic, fusion_op. Products
+ * and versions leave columns out, add some and order them differently: everything is found by name. */
 #include "insight/import/common/ascend.h"
 
 #include "base/error.h"
@@ -18,7 +18,9 @@ typedef struct columns {
 
 #define FIND(csv, ...) hn_csv_find_any(csv, (const char *const[]){__VA_ARGS__, NULL})
 
-static hone_status out_of_memory(hone_error *error) { return hn_fail_memory(error, 0, "a profile of msprof"); }
+static hone_status out_of_memory(hone_error *error) {
+  return hn_fail_memory(error, 0, "a profile of msprof");
+}
 
 /* Decimal exponent of a column's unit of time in nanoseconds; microseconds where the header has none. */
 static int digits_of(const hn_csv *csv, int column) {
@@ -85,7 +87,8 @@ static side read_side(hn_ascend *a, const hn_csv *csv, const columns *c, int whi
   const char *formats = hn_csv_text(csv, c->formats[which]);
   hn_str text = {0};
   s.dtype = dtype_part(types);
-  for (; shapes && s.count < TENSORS; shapes = next_part(shapes), types = next_part(types), formats = next_part(formats)) {
+  for (; shapes && s.count < TENSORS;
+       shapes = next_part(shapes), types = next_part(types), formats = next_part(formats)) {
     size_t n = s.rank[s.count] = hn_text_dims(shapes, s.dims[s.count], DIMS);
     double elements = n ? 1 : 0;
     for (size_t i = 0; i < n; i++) elements *= (double)s.dims[s.count][i];
@@ -124,8 +127,9 @@ static hone_span_kind kind_of(const char *core, const char *type, const char *na
   static const struct {
     const char *word;
     hone_span_kind kind;
-  } words[] = {{"WAIT", HONE_SPAN_SYNC},         {"EVENT_RECORD", HONE_SPAN_SYNC}, {"NOTIFY", HONE_SPAN_SYNC},
-               {"MEMCPY", HONE_SPAN_COPY},       {"SDMA", HONE_SPAN_COPY},         {"HCCL", HONE_SPAN_COPY},
+  } words[] = {{"WAIT", HONE_SPAN_SYNC},          {"EVENT_RECORD", HONE_SPAN_SYNC},
+               {"NOTIFY", HONE_SPAN_SYNC},        {"MEMCPY", HONE_SPAN_COPY},
+               {"SDMA", HONE_SPAN_COPY},          {"HCCL", HONE_SPAN_COPY},
                {"COMMUNICATION", HONE_SPAN_COPY}, {"PCIE", HONE_SPAN_COPY}};
   for (size_t i = 0; core && i < sizeof words / sizeof *words; i++)
     if (strcasestr(core, words[i].word)) return words[i].kind;
@@ -198,8 +202,13 @@ static void add_ratios(hn_ascend_op *op, const hn_csv *csv, double us) {
   if (bound >= 0) op->has_bound = true, op->bound += us * bound;
 }
 
+static uint32_t small(const hn_csv *csv, int column) {
+  double v = hn_csv_number(csv, column, 0);
+  return v > 0 && v < 2147483648.0 ? (uint32_t)v : 0;
+}
+
 static uint32_t lane_of(hn_ascend *a, const hn_csv *csv, const columns *c) {
-  int64_t id = (int64_t)hn_csv_number(csv, c->device, 0) << 32 | (int64_t)(uint32_t)hn_csv_number(csv, c->stream, 0);
+  const int64_t id = (int64_t)small(csv, c->device) << 32 | small(csv, c->stream);
   for (size_t i = 0; i < a->lanes.len; i++)
     if (a->lanes.ptr[i] == id) return (uint32_t)i;
   return a->lanes.len < 4096 && hn_vec_push(&a->lanes, id) ? (uint32_t)a->lanes.len - 1 : 0;
@@ -226,7 +235,8 @@ static hone_status operators(hn_ascend *a, hn_csv *csv, bool tasks, hone_error *
     bool wrong = false;
     int64_t stop;
     const bool timed = time_in(csv, c.length, c.length_digits, &row.length, &wrong);
-    if (time_in(csv, c.start, c.start_digits, &row.start, &wrong) && !timed && time_in(csv, c.stop, c.start_digits, &stop, &wrong))
+    if (time_in(csv, c.start, c.start_digits, &row.start, &wrong) && !timed &&
+        time_in(csv, c.stop, c.start_digits, &stop, &wrong))
       row.length = stop - row.start;
     else if (!timed && !wrong)
       continue; /* N/A: this task was not timed */
@@ -252,10 +262,17 @@ static hone_status operators(hn_ascend *a, hn_csv *csv, bool tasks, hone_error *
 
 /* ---- totals ---- */
 
+static double positive(const hn_csv *csv, int column) {
+  double v = hn_csv_number(csv, column, 0);
+  return v > 0 && v < 1e18 ? v : 0;
+}
+
 static hone_status totals(hn_ascend *a, hn_csv *csv, bool apis, hone_error *error) {
   const int name = apis ? FIND(csv, "API Name", "Name") : FIND(csv, "OP Type", "Type");
-  const int type = FIND(csv, "Core Type", "Accelerator Core"), level = FIND(csv, "Level"), count = FIND(csv, "Count");
-  const int time = FIND(csv, "Total Time", "Time"), least = FIND(csv, "Min Time", "Min"), most = FIND(csv, "Max Time", "Max");
+  const int type = FIND(csv, "Core Type", "Accelerator Core"), level = FIND(csv, "Level"),
+            count = FIND(csv, "Count");
+  const int time = FIND(csv, "Total Time", "Time"), least = FIND(csv, "Min Time", "Min"),
+            most = FIND(csv, "Max Time", "Max");
   const double ms = hn_csv_unit_ns(csv, time, 1e3) / 1e6;
   bool more;
   hone_status status;
@@ -270,16 +287,18 @@ static hone_status totals(hn_ascend *a, hn_csv *csv, bool apis, hone_error *erro
                            .stats = {.count = (uint64_t)n,
                                      .runs = 1,
                                      .total_ms = total * ms,
-                                     .min_ms = fmax(hn_csv_number(csv, least, 0) * ms, 0),
-                                     .max_ms = fmax(hn_csv_number(csv, most, 0) * ms, 0)}};
-    if (!row.name || !(apis ? hn_vec_push(&a->apis, row) : hn_vec_push(&a->types, row))) return out_of_memory(error);
+                                     .min_ms = positive(csv, least) * ms,
+                                     .max_ms = positive(csv, most) * ms}};
+    if (!row.name || !(apis ? hn_vec_push(&a->apis, row) : hn_vec_push(&a->types, row)))
+      return out_of_memory(error);
   }
   return status;
 }
 
 static hone_status fusions(hn_ascend *a, hn_csv *csv, hone_error *error) {
   const int op = FIND(csv, "Fusion Op"), originals = FIND(csv, "Original Ops");
-  const int weights = FIND(csv, "Memory Weight"), parts[] = {FIND(csv, "Memory Input"), FIND(csv, "Memory Output"), weights};
+  const int weights = FIND(csv, "Memory Weight"),
+            parts[] = {FIND(csv, "Memory Input"), FIND(csv, "Memory Output"), weights};
   bool more;
   hone_status status;
   while (!(status = hn_csv_next(csv, &more, error)) && more) {
@@ -287,9 +306,8 @@ static hone_status fusions(hn_ascend *a, hn_csv *csv, hone_error *error) {
     if (!name) return hn_csv_fail(csv, error, "a row without the name of its fused operator");
     hn_ascend_fusion row = {.op = hn_import_text(a->in, name),
                             .originals = hn_import_text(a->in, hn_csv_text(csv, originals)),
-                            .weight_bytes = 1024 * fmax(hn_csv_number(csv, weights, 0), 0)};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-      row.bytes += 1024 * fmax(hn_csv_number(csv, parts[i], 0), 0);
+                            .weight_bytes = 1024 * positive(csv, weights)};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) row.bytes += 1024 * positive(csv, parts[i]);
     if (!row.op || !hn_vec_push(&a->fusions, row) ||
         !hn_map_set(&a->fusion_of, row.op, (void *)(uintptr_t)a->fusions.len))
       return out_of_memory(error);
@@ -332,7 +350,8 @@ hone_status hn_ascend_table(hn_ascend *a, hn_source *source, hone_error *error) 
     if (!status) status = operators(a, &csv, false, error);
   } else {
     status = hn_csv_fail(&csv, error, "this is none of msprof's tables that hone reads");
-    hn_error_expected(error, "op_summary, op_statistic, task_time, api_statistic, fusion_op or kernel_details");
+    hn_error_expected(error,
+                      "op_summary, op_statistic, task_time, api_statistic, fusion_op or kernel_details");
   }
 done:
   hn_csv_close(&csv);
@@ -340,10 +359,14 @@ done:
 }
 
 bool hn_ascend_is_table(const hn_sniff *s) {
-  static const char *const heads[][2] = {{"Task Duration(", "OP Type"},  {"Accelerator Core", "Duration("},
-                                         {"task_time(", "kernel_type"},  {"Total Time(", "OP Type"},
-                                         {"API Name", "Time("},          {"Fusion Op", "Original Ops"},
-                                         {"Task Type", "Task Start Time"}, {"Total Time(", "Core Type"}};
+  static const char *const heads[][2] = {{"Task Duration(", "OP Type"},
+                                         {"Accelerator Core", "Duration("},
+                                         {"task_time(", "kernel_type"},
+                                         {"Total Time(", "OP Type"},
+                                         {"API Name", "Time("},
+                                         {"Fusion Op", "Original Ops"},
+                                         {"Task Type", "Task Start Time"},
+                                         {"Total Time(", "Core Type"}};
   size_t n = 0;
   while (n < s->size && s->data[n] != '\n') n++;
   hn_sniff line = {s->file, s->data, n < s->size ? n : s->size};

@@ -1,5 +1,5 @@
-/* msprof_*.json and trace_view.json: Chrome traces of Ascend. What an event is can be told from its arguments;
- * the names of the processes may come behind the events.
+/* msprof_*.json and trace_view.json: Chrome traces of Ascend. What an event is can be told from its
+ * arguments; the names of the processes may come behind the events.
  *
  * - "Task Type" or "Stream Id": work on the device. - "level", or a name like AscendCL@aclrtMemcpy: a call of
  *   CANN. - cat cpu_op: an operator of PyTorch. - arrows async_npu: which operator started which task.
@@ -46,7 +46,8 @@ static uint64_t number_of(const hn_jvalue *v) {
 /* The same number for a task and for the arrows that end at its start. 0: out of memory. */
 static uint32_t task_number(reading *r, const hn_jvalue *event) {
   char tid[64], ts[64];
-  const char *key = hn_arena_printf(&r->arena, "%s:%s", id_text(hn_jget(event, "tid"), tid), id_text(hn_jget(event, "ts"), ts));
+  const char *key = hn_arena_printf(&r->arena, "%s:%s", id_text(hn_jget(event, "tid"), tid),
+                                    id_text(hn_jget(event, "ts"), ts));
   if (!key) return 0;
   uintptr_t known = (uintptr_t)hn_map_get(&r->tasks, key);
   if (!known && r->task_count < UINT32_MAX) {
@@ -74,7 +75,8 @@ static hone_span_kind device_kind(const char *name, const hn_jvalue *args) {
   return HONE_SPAN_KERNEL;
 }
 
-static hone_status add_device(reading *r, const hn_jvalue *v, const hn_jvalue *args, hn_event *e, hone_error *error) {
+static hone_status add_device(reading *r, const hn_jvalue *v, const hn_jvalue *args, hn_event *e,
+                              hone_error *error) {
   const hn_jvalue *stream = hn_jget(args, "Stream Id");
   if (!stream) stream = hn_jget(v, "tid");
   char name[64];
@@ -98,7 +100,8 @@ static hone_status add_arrow(reading *r, const hn_jvalue *v, bool start, hone_er
   if (!found) {
     const char *key = hn_arena_strdup(&r->arena, id);
     found = HN_NEW(&r->arena, arrow);
-    if (!key || !found || !hn_map_set(&r->arrows, key, found)) return hn_fail_memory(error, 0, "a trace of msprof");
+    if (!key || !found || !hn_map_set(&r->arrows, key, found))
+      return hn_fail_memory(error, 0, "a trace of msprof");
   }
   if (start) {
     found->has_from = hn_jtime(v, "ts", 3, &found->from_ns);
@@ -122,9 +125,11 @@ static hone_status complete(reading *r, const hn_jvalue *v, hone_error *error) {
   const hn_jvalue *args = hn_jget(v, "args");
   int64_t length = 0;
   hn_event e = {.name = name};
-  const bool stamped = hn_jtime(v, "ts", 3, &e.start_ns) && (!hn_jget(v, "dur") || hn_jtime(v, "dur", 3, &length));
+  const bool stamped =
+      hn_jtime(v, "ts", 3, &e.start_ns) && (!hn_jget(v, "dur") || hn_jtime(v, "dur", 3, &length));
   if (!name || !stamped || length < 0) {
-    hone_status status = hn_source_fail(r->source, error, v->offset, "an event without %s", name ? "a time of 0 or more" : "name");
+    hone_status status = hn_source_fail(r->source, error, v->offset, "an event without %s",
+                                        name ? "a time of 0 or more" : "name");
     hn_error_expected(error, "ph, name, ts, dur, args");
     return status;
   }
@@ -145,7 +150,8 @@ static hone_status complete(reading *r, const hn_jvalue *v, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
+static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v,
+                         hone_error *error) {
   reading *r = user;
   if (member && !(in_array && strcmp(member, "traceEvents") == 0)) return HONE_OK;
   if (v->kind != HN_JOBJECT) return hn_source_fail(r->source, error, v->offset, "an event that is no object");

@@ -11,7 +11,8 @@ void hn_runlog_add(hn_runlog *t, const hone_span *span) {
 }
 
 void hn_runlog_add_run(hn_runlog *t, int32_t lane, int64_t start_ns, int64_t end_ns) {
-  hone_span run = {.kind = HONE_SPAN_RUN, .lane = lane, .start_ns = start_ns, .end_ns = end_ns, .step = -1, .name = "run"};
+  hone_span run = {
+      .kind = HONE_SPAN_RUN, .lane = lane, .start_ns = start_ns, .end_ns = end_ns, .step = -1, .name = "run"};
   if (!hn_vec_push(&t->runs, run)) t->failed = true;
 }
 
@@ -42,7 +43,8 @@ static int32_t run_of(const hn_runlog *t, const hone_span *span) {
   int32_t found = -1;
   for (size_t i = low, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
     const hone_span *run = &t->runs.ptr[i];
-    if (span->start_ns > run->end_ns || (span->start_ns == run->end_ns && span->end_ns > run->end_ns)) continue;
+    if (span->start_ns > run->end_ns || (span->start_ns == run->end_ns && span->end_ns > run->end_ns))
+      continue;
     if (run->lane == span->lane) return (int32_t)i;
     if (found < 0) found = (int32_t)i;
   }

@@ -11,9 +11,9 @@
 enum { HN_RUNLOG_ASK = INT32_MIN }; /* iteration of a span: find it out */
 
 typedef struct hn_runlog { /* zeroed: empty */
-  HN_VEC(hone_span) spans;   /* texts are borrowed until finish */
-  HN_VEC(hone_span) runs;    /* kind RUN */
-  bool failed;               /* out of memory */
+  HN_VEC(hone_span) spans; /* texts are borrowed until finish */
+  HN_VEC(hone_span) runs;  /* kind RUN */
+  bool failed;             /* out of memory */
 } hn_runlog;
 
 void hn_runlog_add(hn_runlog *log, const hone_span *span);
@@ -21,8 +21,9 @@ void hn_runlog_add(hn_runlog *log, const hone_span *span);
 void hn_runlog_add_run(hn_runlog *log, int32_t lane, int64_t start_ns, int64_t end_ns);
 
 /* Gives each span that asks the run that contains it (of several at once: the one on its lane, else the one
- * that began last; of none: -1; without runs: 0), straightens overlaps of up to `blur_ns` on a lane, lets runs
- * hold what belongs to them, and adds all to the facts. HONE_ERROR_MEMORY when memory ran out on the way. */
+ * that began last; of none: -1; without runs: 0), straightens overlaps of up to `blur_ns` on a lane, lets
+ * runs hold what belongs to them, and adds all to the facts. HONE_ERROR_MEMORY when memory ran out on the
+ * way. */
 hone_status hn_runlog_finish(hn_runlog *log, int64_t blur_ns, hone_facts *facts, hone_error *error);
 void hn_runlog_free(hn_runlog *log);
 

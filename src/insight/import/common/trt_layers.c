@@ -128,7 +128,8 @@ static double elements(const int64_t *dims, size_t n) {
   return product;
 }
 
-/* "Thirty-two wide channel vectorized row major FP16 format", "Half", "kINT8": the last word that is a type. */
+/* "Thirty-two wide channel vectorized row major FP16 format", "Half", "kINT8": the last word that is a type.
+ */
 static const char *dtype_in(const char *text) {
   const char *found = NULL;
   char word[32];
@@ -223,7 +224,8 @@ static void cost(const hn_jvalue *layer, const tensors *in, const tensors *out, 
   if (!product || in->first_rank < 2 || !out->first_rank) return;
   const double groups = hn_jnumber(layer, "Groups", 1), maps = hn_jnumber(layer, "OutMaps", 0);
   int64_t c = in->first[conv ? 1 : in->first_rank - 1];
-  int64_t m = maps > 0 && maps < 1e9 ? (int64_t)maps : out->first[conv && out->first_rank > 1 ? 1 : out->first_rank - 1];
+  int64_t m = maps > 0 && maps < 1e9 ? (int64_t)maps
+                                     : out->first[conv && out->first_rank > 1 ? 1 : out->first_rank - 1];
   if (c > 0 && c <= INT32_MAX) step->channels_in = (int32_t)c;
   if (m > 0 && m <= INT32_MAX) step->channels_out = (int32_t)m;
   double macs = 0;
@@ -313,7 +315,8 @@ hn_trt_layer *hn_trt_layer_make(hn_import *in, const char *name, const hn_jvalue
                              .anchor_node = -1};
   if (!l->step.op_type) return NULL;
   cost(value, &from, &to, &l->step);
-  l->nodes = hn_arena_memdup(&in->arena, nodes->list, (nodes->count ? nodes->count : 1) * sizeof *nodes->list);
+  l->nodes =
+      hn_arena_memdup(&in->arena, nodes->list, (nodes->count ? nodes->count : 1) * sizeof *nodes->list);
   l->node_count = nodes->count;
   return l->nodes ? l : NULL;
 }

@@ -1,7 +1,8 @@
-/* Ascend (msprof, and the profiler of torch_npu): op_summary, op_statistic, task_time, api_statistic, fusion_op,
- * kernel_details, msprof_*.json and trace_view.json. Files of one run are joined; work that several of them
- * tell of counts once: operators by op_summary or kernel_details, else by task_time, else by the trace, else
- * by op_statistic. fusion_op adds the original operators and bytes, api_statistic the host's calls. */
+/* Ascend (msprof, and the profiler of torch_npu): op_summary, op_statistic, task_time, api_statistic,
+ * fusion_op, kernel_details, msprof_*.json and trace_view.json. Files of one run are joined; work that
+ * several of them tell of counts once: operators by op_summary or kernel_details, else by task_time, else by
+ * the trace, else by op_statistic. fusion_op adds the original operators and bytes, api_statistic the host's
+ * calls. */
 #include "insight/import/common/ascend.h"
 #include "insight/import/common/ops.h"
 
@@ -21,7 +22,8 @@ static int sniff(const hn_sniff *s) {
         hn_sniff_has(s, "\"Task Type\""))
       return 95;
     /* torch_npu writes time stamps as texts. */
-    if ((hn_sniff_has(s, "\"ts\": \"") || hn_sniff_has(s, "\"ts\":\"")) && hn_sniff_has(s, "aclnn")) return 95;
+    if ((hn_sniff_has(s, "\"ts\": \"") || hn_sniff_has(s, "\"ts\":\"")) && hn_sniff_has(s, "aclnn"))
+      return 95;
     return hn_text_starts(s->file, "msprof_") || hn_text_starts(s->file, "trace_view") ? 85 : 0;
   }
   return hn_ascend_is_table(s) ? 90 : 0;
@@ -38,13 +40,15 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
   return first == '[' || first == '{' ? hn_ascend_trace(a, source, error) : hn_ascend_table(a, source, error);
 }
 
-static hone_status out_of_memory(hone_error *error) { return hn_fail_memory(error, 0, "a profile of msprof"); }
+static hone_status out_of_memory(hone_error *error) {
+  return hn_fail_memory(error, 0, "a profile of msprof");
+}
 
 /* ---- operators ---- */
 
 /* The operators that were fused into one, as nodes of the network. */
-static hone_status add_nodes(hn_ascend *a, const hn_ascend_op *op, int32_t step, int32_t nodes[NODES_MOST], size_t *count,
-                             hone_step_fact *fact, hone_error *error) {
+static hone_status add_nodes(hn_ascend *a, const hn_ascend_op *op, int32_t step, int32_t nodes[NODES_MOST],
+                             size_t *count, hone_step_fact *fact, hone_error *error) {
   uintptr_t known = (uintptr_t)hn_map_get(&a->fusion_of, op->name);
   *count = 0;
   if (!known) return HONE_OK;
@@ -82,7 +86,8 @@ static void add_counters(hn_ascend *a, const hn_ascend_op *op) {
               op->has_bound || (op->has_ratios && fmax(op->mac, op->vec) > 0)}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i].known && isfinite(all[i].value))
-      hone_facts_add_counter(a->in->facts, &(hone_counter){all[i].name, all[i].unit, op->number, all[i].value});
+      hone_facts_add_counter(a->in->facts,
+                             &(hone_counter){all[i].name, all[i].unit, op->number, all[i].value});
 }
 
 /* Steps in the order of the table. A name that stands for several shapes gets the shapes behind it. */
@@ -98,8 +103,9 @@ static hone_status add_step(hn_ascend *a, hn_ascend_op *op, hone_error *error) {
   fact.node_count = count;
   fact.anchor_node = count ? nodes[0] : -1;
   const char *label = op->name;
-  if (hn_map_has(&a->in->steps, label) && fact.shape_in) label = hn_import_say(a->in, "%.700s (%.200s)", op->name, fact.shape_in);
-  for (int k = 2; label && hn_map_has(&a->in->steps, label); k++) label = hn_import_say(a->in, "%.900s #%d", op->name, k);
+  if (hn_map_has(&a->in->steps, label) && fact.shape_in)
+    label = hn_import_say(a->in, "%.700s (%.200s)", op->name, fact.shape_in);
+  if (label) label = hn_import_label(a->in, label);
   op->number = label ? hn_import_step(a->in, label, &fact) : -1;
   if (op->number < 0) return out_of_memory(error);
   if (fact.shape_in && strchr(fact.shape_in, '?')) a->in->meta.dynamic_shapes = 1;
@@ -113,7 +119,8 @@ static int by_run(const void *pa, const void *pb) {
 }
 
 /* Rows with a Step Id or Infer ID: the ids in ascending order are the iterations. Without them: when every
- * operator occurs equally often, its n-th occurrence is of the n-th iteration; else there is one iteration. */
+ * operator occurs equally often, its n-th occurrence is of the n-th iteration; else there is one iteration.
+ */
 static bool number_runs(const hn_ascend *a, const hn_ascend_row *rows, size_t n, int32_t *iteration) {
   int64_t *ids = hn_calloc(n, sizeof *ids);
   uint32_t *seen = hn_calloc(a->ops.len + 1, sizeof *seen);
@@ -177,8 +184,9 @@ static hone_status add_rows(hn_ascend *a, hn_ascend_row *rows, size_t n, hone_er
   for (size_t i = 0; i < n; i++) stamped += rows[i].start != INT64_MIN;
   if (!stamped) return add_unstamped(a, rows, n, error);
   if (stamped < n)
-    hone_facts_add_unmeasured(a->in->facts, "tasks without a start",
-                              hn_import_say(a->in, "%zu of %zu rows have no time of start and are left out", n - stamped, n));
+    hone_facts_add_unmeasured(
+        a->in->facts, "tasks without a start",
+        hn_import_say(a->in, "%zu of %zu rows have no time of start and are left out", n - stamped, n));
   qsort(rows, n, sizeof *rows, by_start);
   rows += n - stamped;
   n = stamped;
@@ -209,7 +217,8 @@ static hone_status add_rows(hn_ascend *a, hn_ascend_row *rows, size_t n, hone_er
 
 /* ---- totals ---- */
 
-static hone_status add_totals(hn_ascend *a, const hn_ascend_total *rows, size_t n, const char *level, hone_error *error) {
+static hone_status add_totals(hn_ascend *a, const hn_ascend_total *rows, size_t n, const char *level,
+                              hone_error *error) {
   for (size_t i = 0; i < n; i++) {
     const hn_ascend_total *t = &rows[i];
     if (level && (!t->level || strcmp(t->level, level) != 0)) continue;
@@ -219,8 +228,7 @@ static hone_status add_totals(hn_ascend *a, const hn_ascend_total *rows, size_t 
                            .is_reference = t->type && strcmp(t->type, "AI_CPU") == 0,
                            .is_reformat = !level && strcmp(t->name, "TransData") == 0,
                            .anchor_node = -1};
-    const char *label = t->name;
-    for (int k = 2; label && hn_map_has(&a->in->steps, label); k++) label = hn_import_say(a->in, "%.900s #%d", t->name, k);
+    const char *label = hn_import_label(a->in, t->name);
     hone_step_stats stats = t->stats;
     stats.step = label ? hn_import_step(a->in, label, &fact) : -1;
     stats.kind = level ? HONE_SPAN_HOST : HONE_SPAN_RUN;
@@ -242,7 +250,8 @@ static const char *outer_level(const hn_ascend *a) {
 static void add_api_counters(hn_ascend *a) {
   for (size_t i = 0; i < a->apis.len; i++) {
     const hn_ascend_total *t = &a->apis.ptr[i];
-    const char *name = hn_import_say(a->in, "%.200s%s%.700s", t->level ? t->level : "", t->level ? " " : "api ", t->name);
+    const char *name =
+        hn_import_say(a->in, "%.200s%s%.700s", t->level ? t->level : "", t->level ? " " : "api ", t->name);
     hone_facts_add_counter(a->in->facts, &(hone_counter){name, "ms", -1, t->stats.total_ms});
   }
 }
@@ -250,8 +259,9 @@ static void add_api_counters(hn_ascend *a) {
 /* ---- joining ---- */
 
 static hone_status nothing(const hn_ascend *a, hone_error *error) {
-  hone_status status = hn_fail(error, HONE_ERROR_INPUT, a->has_fusions ? "fusion_op says what was fused, not how long it takes"
-                                                                       : "the tables hold no task that was timed");
+  hone_status status = hn_fail(error, HONE_ERROR_INPUT,
+                               a->has_fusions ? "fusion_op says what was fused, not how long it takes"
+                                              : "the tables hold no task that was timed");
   hn_error_hint(error, "add op_summary_*.csv or kernel_details.csv of the same run");
   return status;
 }
@@ -283,8 +293,9 @@ static hone_status finish(hn_import *in, hone_error *error) {
   in->meta.streams = a->meta.streams;
   if (!apis) add_api_counters(a);
   if (a->trace)
-    hone_facts_add_unmeasured(in->facts, "host events of the trace",
-                              "the table of operators tells of the same work and more of each; the trace is left out");
+    hone_facts_add_unmeasured(
+        in->facts, "host events of the trace",
+        "the table of operators tells of the same work and more of each; the trace is left out");
   return HONE_OK;
 }
 
@@ -303,7 +314,8 @@ static void destroy(void *user) {
 }
 
 const struct hn_importer hn_importer_ascend = {
-    .format = {"ascend", "msprof and torch_npu: op_summary, kernel_details, op_statistic, task_time, traces (joined)"},
+    .format = {"ascend",
+               "msprof and torch_npu: op_summary, kernel_details, op_statistic, task_time, traces (joined)"},
     .state_size = sizeof(hn_ascend),
     .sniff = sniff,
     .read = read,

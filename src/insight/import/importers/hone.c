@@ -8,7 +8,8 @@
 enum { DOCUMENT_MOST = 1 << 30 };
 
 static int sniff(const hn_sniff *s) {
-  return hn_sniff_first(s) == '{' && hn_sniff_has(s, "\"schema\"") && hn_sniff_has(s, "\"hone facts\"") ? 100 : 0;
+  return hn_sniff_first(s) == '{' && hn_sniff_has(s, "\"schema\"") && hn_sniff_has(s, "\"hone facts\"") ? 100
+                                                                                                        : 0;
 }
 
 static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
@@ -24,7 +25,8 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
   while (!status && (n = hn_source_ahead(source, 1)) > 0) {
     hn_str_append(&text, (const char *)source->at, n);
     source->at += n;
-    if (text.failed || text.len > DOCUMENT_MOST) status = hn_fail_memory(error, text.len, "a record of facts");
+    if (text.failed || text.len > DOCUMENT_MOST)
+      status = hn_fail_memory(error, text.len, "a record of facts");
   }
   if (!status) status = source->status;
   hone_facts *facts = NULL;

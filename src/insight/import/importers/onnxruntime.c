@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EVENTS_MOST = 1000000, DIMS = 16, BLUR_NS = 2000 };
+enum { EVENTS_MOST = 1000000, DIMS = 16, BLUR_NS = 2000, SAME_MOST = 64 };
 
 /* What the steps' table does not keep. */
 typedef struct node {
@@ -37,7 +37,7 @@ typedef struct state {
   hn_source *source;
   HN_VEC(node *) nodes;
   HN_VEC(event) events;
-  hn_map by_name; /* -> node index + 1 */
+  hn_map by_name;          /* -> node index + 1 */
   HN_VEC(int64_t) threads; /* lane i is thread threads[i] */
   HN_VEC(int64_t) streams;
   hn_runlog log;
@@ -53,7 +53,8 @@ static int sniff(const hn_sniff *s) {
   if (hn_sniff_has(s, "\"session_initialization\"") || hn_sniff_has(s, "_kernel_time\"") ||
       hn_sniff_has(s, "\"model_loading_"))
     return 95;
-  return hn_sniff_has(s, "\"cat\" : \"Session\"") || hn_sniff_has(s, "\"SequentialExecutor::Execute\"") ? 90 : 0;
+  return hn_sniff_has(s, "\"cat\" : \"Session\"") || hn_sniff_has(s, "\"SequentialExecutor::Execute\"") ? 90
+                                                                                                        : 0;
 }
 
 /* ---- what a node is ---- */
@@ -112,7 +113,8 @@ static void product(const hn_jvalue *args, const char *op, hone_step_fact *step)
     if (co > 0 && co <= INT32_MAX) step->channels_out = (int32_t)co;
     step->flops = counted(2 * elements(w + 1, rw - 1) * (transposed ? elements(x, rx) : elements(y, ry)));
     step->layout = last ? "nhwc" : "nchw";
-  } else if ((strstr(op, "MatMul") || strcmp(op, "Gemm") == 0 || strcmp(op, "FusedGemm") == 0) && rx >= 1 && ry >= 1) {
+  } else if ((strstr(op, "MatMul") || strcmp(op, "Gemm") == 0 || strcmp(op, "FusedGemm") == 0) && rx >= 1 &&
+             ry >= 1) {
     const int64_t k = x[rx - 1], n = y[ry - 1];
     if (k > 0 && k <= INT32_MAX) step->channels_in = (int32_t)k;
     if (n > 0 && n <= INT32_MAX) step->channels_out = (int32_t)n;
@@ -136,17 +138,18 @@ static void describe(state *s, node *n, const hn_jvalue *args, const char *op) {
   step->shape_in = all_shapes(s->in, in);
   step->shape_out = all_shapes(s->in, out);
   step->weight_bytes = counted(hn_jnumber(args, "parameter_size", 0));
-  step->bytes = counted(hn_jnumber(args, "activation_size", 0) + hn_jnumber(args, "output_size", 0)) + step->weight_bytes;
+  step->bytes = counted(hn_jnumber(args, "activation_size", 0) + hn_jnumber(args, "output_size", 0)) +
+                step->weight_bytes;
   if (op) product(args, op, step);
   n->copy_h2d = op && strcmp(op, "MemcpyFromHost") == 0;
   n->copy_d2h = op && strcmp(op, "MemcpyToHost") == 0;
 }
 
-/* Index of the node that an event speaks of; UINT32_MAX when out of memory. Names repeat in subgraphs: then the
- * node's index in its graph tells them apart. */
+/* Index of the node that an event speaks of; UINT32_MAX when out of memory. Names repeat in subgraphs: then
+ * the node's index in its graph tells them apart. */
 static uint32_t node_of(state *s, const char *name, const hn_jvalue *args) {
   const char *op = hn_jtext(args, "op_name");
-  int64_t index = (int64_t)hn_jnumber(args, "node_index", -1);
+  int64_t index = hn_jinteger(args, "node_index", -1);
   char label[1200];
   if (*name)
     snprintf(label, sizeof label, "%s", name);
@@ -154,7 +157,7 @@ static uint32_t node_of(state *s, const char *name, const hn_jvalue *args) {
     snprintf(label, sizeof label, "%.1000s_%lld", op ? op : "node", (long long)index);
   else
     snprintf(label, sizeof label, "%.1000s", op ? op : "node");
-  for (int same = 2; same < 1000; same++) {
+  for (int same = 2; same < SAME_MOST; same++) {
     uintptr_t known = (uintptr_t)hn_map_get(&s->by_name, label);
     if (!known) break;
     const node *n = s->nodes.ptr[known - 1];
@@ -189,13 +192,17 @@ static int32_t lane_of(int64_t **ids, size_t *count, size_t *room, int64_t id) {
 
 /* The stem of "NAME_kernel_time" and its like; NULL: another event. */
 static const char *stem(hn_import *in, const char *name, const char *suffix) {
-  return hn_text_ends(name, suffix) ? hn_arena_strndup(&in->arena, name, strlen(name) - strlen(suffix)) : NULL;
+  return hn_text_ends(name, suffix) ? hn_arena_strndup(&in->arena, name, strlen(name) - strlen(suffix))
+                                    : NULL;
 }
 
 static void add_kernel(state *s, hone_span span, const char *name, const hn_jvalue *args) {
   const char *parent = hn_jtext(args, "parent_name"), *op = hn_jtext(args, "op_name");
+  if (!parent) parent = hn_jtext(args, "node_name");
+  const char *parent_node = parent ? stem(s->in, parent, "_kernel_time") : NULL;
+  if (parent_node) parent = parent_node;
   event e = {.span = span, .node = UINT32_MAX, .kernel = true};
-  e.span.lane = 1000 + LANE_OF(s, streams, (int64_t)hn_jnumber(args, "stream", 0));
+  e.span.lane = 1000 + LANE_OF(s, streams, hn_jinteger(args, "stream", 0));
   e.span.name = hn_import_text(s->in, name);
   uintptr_t known = parent ? (uintptr_t)hn_map_get(&s->by_name, parent) : 0;
   if (known)
@@ -211,7 +218,7 @@ static void add_kernel(state *s, hone_span span, const char *name, const hn_jval
   else if (strstr(name, "emcpy"))
     e.span.kind = HONE_SPAN_COPY;
   hone_launch l = {0};
-#define DIM(field) l.field = (uint32_t)hn_jnumber(args, #field, 0)
+#define DIM(field) l.field = (uint32_t)(hn_jinteger(args, #field, 0) & UINT32_MAX)
   DIM(grid_x), DIM(grid_y), DIM(grid_z), DIM(block_x), DIM(block_y), DIM(block_z);
 #undef DIM
   if (l.block_x) e.span.launch = hone_facts_add_launch(s->in->facts, &l);
@@ -251,7 +258,8 @@ static void add_session(state *s, hone_span span, const char *name) {
   if (load) hn_runlog_add(&s->log, &span);
 }
 
-static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
+static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v,
+                         hone_error *error) {
   state *s = user;
   if (member && !(in_array && strcmp(member, "traceEvents") == 0)) return HONE_OK;
   if (v->kind != HN_JOBJECT) return hn_source_fail(s->source, error, v->offset, "an event that is no object");
@@ -261,7 +269,9 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
   int64_t start = 0, length = 0;
   if (!name || !category || !hn_jtime(v, "ts", 3, &start) || !hn_jtime(v, "dur", 3, &length)) {
     hone_status status = hn_source_fail(s->source, error, v->offset, "an event without %s",
-                                        !name ? "name" : !category ? "cat" : "ts and dur");
+                                        !name       ? "name"
+                                        : !category ? "cat"
+                                                    : "ts and dur");
     hn_error_expected(error, "a profile of ONNX Runtime: cat, name, ts, dur, args");
     return status;
   }
@@ -277,7 +287,7 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
     add_kernel(s, span, name, args);
     return s->failed ? hn_fail_memory(error, 0, "a profile of ONNX Runtime") : HONE_OK;
   }
-  span.lane = LANE_OF(s, threads, (int64_t)hn_jnumber(v, "tid", 0));
+  span.lane = LANE_OF(s, threads, hn_jinteger(v, "tid", 0));
   if (strcmp(category, "Session") == 0)
     add_session(s, span, name);
   else if (strcmp(category, "Node") != 0)
@@ -307,7 +317,8 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
   hone_status status = hn_jread(source, &reader, error);
   if (!status && !s->events.len) {
     status = hn_source_fail(source, error, hn_source_offset(source), "the profile holds no node that ran");
-    hn_error_hint(error, "profile a session that runs the model at least once, and end it before copying the file");
+    hn_error_hint(error,
+                  "profile a session that runs the model at least once, and end it before copying the file");
   }
   return status;
 }
@@ -315,15 +326,17 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
 /* ---- the end ---- */
 
 static bool on_cpu(const char *provider) {
-  static const char *const cpu[] = {"CPUExecutionProvider", "DnnlExecutionProvider", "XnnpackExecutionProvider",
-                                    "AclExecutionProvider", "ArmNNExecutionProvider", "AzureExecutionProvider"};
+  static const char *const cpu[] = {"CPUExecutionProvider",     "DnnlExecutionProvider",
+                                    "XnnpackExecutionProvider", "AclExecutionProvider",
+                                    "ArmNNExecutionProvider",   "AzureExecutionProvider"};
   for (size_t i = 0; provider && i < sizeof cpu / sizeof *cpu; i++)
     if (strcmp(provider, cpu[i]) == 0) return true;
   return !provider; /* before providers were told there was only one */
 }
 
 static const char *backend_of(hn_import *in, const char *provider) {
-  if (hn_text_starts(provider, "CUDA") || hn_text_starts(provider, "Tensorrt") || hn_text_starts(provider, "NvTensorRT"))
+  if (hn_text_starts(provider, "CUDA") || hn_text_starts(provider, "Tensorrt") ||
+      hn_text_starts(provider, "NvTensorRT"))
     return "cuda";
   char word[64];
   snprintf(word, sizeof word, "%s", provider);
@@ -357,15 +370,17 @@ static hone_status add_steps(state *s, bool accelerated, hone_error *error) {
 static void place(state *s, event *e, bool accelerated, const bool *has_kernels) {
   const node *n = e->node < s->nodes.len ? s->nodes.ptr[e->node] : NULL;
   if (n && e->kernel && e->span.kind == HONE_SPAN_KERNEL) e->span.step = n->number;
-  if (n && e->kernel && !e->span.name) e->span.name = n->step.name;
+  if (!n && e->kernel && e->span.kind == HONE_SPAN_KERNEL && e->span.name)
+    e->span.step =
+        hn_import_step(s->in, e->span.name, &(hone_step_fact){.op_type = "Kernel", .anchor_node = -1});
   if (n && !e->kernel) {
     const bool device = accelerated && !on_cpu(n->provider);
     e->span.step = n->number;
-    e->span.kind = n->copy_h2d               ? HONE_SPAN_COPY_H2D
-                   : n->copy_d2h             ? HONE_SPAN_COPY_D2H
-                   : device                  ? HONE_SPAN_HOST
-                   : n->step.is_reformat     ? HONE_SPAN_REFORMAT
-                                             : HONE_SPAN_KERNEL;
+    e->span.kind = n->copy_h2d           ? HONE_SPAN_COPY_H2D
+                   : n->copy_d2h         ? HONE_SPAN_COPY_D2H
+                   : device              ? HONE_SPAN_HOST
+                   : n->step.is_reformat ? HONE_SPAN_REFORMAT
+                                         : HONE_SPAN_KERNEL;
     if (has_kernels[e->node]) { /* the row of the step is its time on the device */
       e->span.step = -1;
       e->span.kind = HONE_SPAN_HOST;
@@ -393,9 +408,10 @@ static void describe_run(state *s, bool accelerated) {
   m->inner_clock = "ONNX Runtime's profiler, microseconds";
   if (!m->backend) m->backend = "cpu";
   if (accelerated && !s->kernels)
-    hone_facts_add_unmeasured(s->in->facts, "time on the device",
-                              "node events of an accelerator's provider last as long as their launch; this build "
-                              "of ONNX Runtime recorded no kernels");
+    hone_facts_add_unmeasured(
+        s->in->facts, "time on the device",
+        "node events of an accelerator's provider last as long as their launch; this build "
+        "of ONNX Runtime recorded no kernels");
   if (s->arena_peak > 0)
     hone_facts_add_counter(s->in->facts, &(hone_counter){"arena_in_use_peak", "B", -1, s->arena_peak});
   if (s->seen >= EVENTS_MOST)
@@ -416,7 +432,8 @@ static hone_status finish(hn_import *in, hone_error *error) {
   bool *has_kernels = HN_NEW_ARRAY(&in->arena, bool, s->nodes.len + 1);
   if (!has_kernels) return hn_fail_memory(error, s->nodes.len, "a profile of ONNX Runtime");
   for (size_t i = 0; i < s->events.len; i++)
-    if (s->events.ptr[i].kernel && s->events.ptr[i].node < s->nodes.len) has_kernels[s->events.ptr[i].node] = true;
+    if (s->events.ptr[i].kernel && s->events.ptr[i].node < s->nodes.len)
+      has_kernels[s->events.ptr[i].node] = true;
   if (!s->log.runs.len)
     for (size_t i = 0; i < s->executor_runs.len; i++) {
       const hone_span *r = &s->executor_runs.ptr[i];

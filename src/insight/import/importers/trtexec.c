@@ -1,10 +1,11 @@
-/* trtexec (TensorRT): --exportProfile, --exportTimes, --exportLayerInfo, and the side files *.metadata.json of
- * trt-engine-explorer. All of one run are joined: layers by name; the profile gives totals of layers over N
- * runs, the times give when each run copied and computed.
+/* trtexec (TensorRT): --exportProfile, --exportTimes, --exportLayerInfo, and the side files *.metadata.json
+ * of trt-engine-explorer. All of one run are joined: layers by name; the profile gives totals of layers over
+ * N runs, the times give when each run copied and computed.
  *
- * - Times: a run becomes its copy to the device, its computation and its copy back, one right after the other,
- *   as trtexec defines latency (h2d + compute + d2h); waits between them, which come from queueing several
- *   runs ahead, are no part of it. Starts have six digits only, so lengths come from computeMs and the like.
+ * - Times: a run becomes its copy to the device, its computation and its copy back, one right after the
+ * other, as trtexec defines latency (h2d + compute + d2h); waits between them, which come from queueing
+ * several runs ahead, are no part of it. Starts have six digits only, so lengths come from computeMs and the
+ * like.
  * - Old versions write the warm-up (200 ms unless the side file says otherwise) with the runs; it is kept
  *   outside of them. */
 #include "insight/import/import.h"
@@ -37,7 +38,7 @@ typedef struct state {
   HN_VEC(time_row) times;
   HN_VEC(hn_trt_layer *) layers;
   hn_map by_name; /* name -> first layer that is not taken */
-  time_row mean; /* of all runs, from a side file; compute 0: not known */
+  time_row mean;  /* of all runs, from a side file; compute 0: not known */
   double warmup_ms, batch;
   bool started; /* the first element of the file was seen */
 } state;
@@ -55,7 +56,9 @@ static int sniff(const hn_sniff *s) {
   return 0;
 }
 
-static hone_status out_of_memory(hone_error *error) { return hn_fail_memory(error, 0, "a profile of trtexec"); }
+static hone_status out_of_memory(hone_error *error) {
+  return hn_fail_memory(error, 0, "a profile of trtexec");
+}
 
 /* Milliseconds as nanoseconds; -1: absent, negative or no number. */
 static int64_t ms_of(const hn_jvalue *v, const char *key) {
@@ -77,8 +80,8 @@ static hone_status profile_element(state *s, const hn_jvalue *v, hone_error *err
   const double total = hn_jnumber(v, "timeMs", NAN), average = hn_jnumber(v, "averageMs", NAN);
   const double median = hn_jnumber(v, "medianMs", 0);
   if (!name || (isnan(total) && isnan(average))) {
-    hone_status status =
-        hn_source_fail(s->source, error, v->offset, "an entry of the profile without %s", name ? "time" : "name");
+    hone_status status = hn_source_fail(s->source, error, v->offset, "an entry of the profile without %s",
+                                        name ? "time" : "name");
     hn_error_expected(error, "{\"name\", \"timeMs\", \"averageMs\", ...}");
     return status;
   }
@@ -127,15 +130,18 @@ static hone_status add_layer(state *s, const hn_jvalue *v, hone_error *error) {
   if (!s->batch && inputs && inputs->first && hn_trt_dims(inputs->first, dims) > 1 && dims[0] > 0)
     s->batch = (double)dims[0];
   hn_trt_layer *first = hn_map_get(&s->by_name, l->name);
+  l->last = l;
   if (!first) return hn_map_set(&s->by_name, l->name, l) ? HONE_OK : out_of_memory(error);
-  while (first->next) first = first->next;
-  first->next = l;
+  first->last->next = l;
+  first->last = l;
   return HONE_OK;
 }
 
 /* ---- the side files ---- */
 
-static const char *kept(state *s, const hn_jvalue *o, const char *key) { return hn_import_text(s->in, hn_jtext(o, key)); }
+static const char *kept(state *s, const hn_jvalue *o, const char *key) {
+  return hn_import_text(s->in, hn_jtext(o, key));
+}
 
 /* min, max, mean, median ... */
 static int64_t mean_of(const hn_jvalue *summary, const char *key) {
@@ -170,7 +176,8 @@ static void metadata(state *s, const char *member, const hn_jvalue *v) {
 
 /* ---- reading a file ---- */
 
-static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v, hone_error *error) {
+static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v,
+                         hone_error *error) {
   state *s = user;
   if (member && strcmp(member, "Layers") == 0 && in_array) return add_layer(s, v, error);
   if (member) {
@@ -196,7 +203,8 @@ static hone_status begin_array(void *user, const char *member, hone_error *error
   state *s = user;
   if (strcmp(member, "Layers") != 0) return HONE_OK;
   if (s->has_layers) {
-    hone_status status = hn_source_fail(s->source, error, hn_source_offset(s->source), "a second list of layers");
+    hone_status status =
+        hn_source_fail(s->source, error, hn_source_offset(s->source), "a second list of layers");
     hn_error_hint(error, "give the files of one run: one profile, one list of times, one layer information");
     return status;
   }
@@ -220,7 +228,8 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
 
 /* ---- joining ---- */
 
-static hone_status add_nodes(state *s, const hn_trt_layer *l, int32_t step, int32_t **nodes, hone_error *error) {
+static hone_status add_nodes(state *s, const hn_trt_layer *l, int32_t step, int32_t **nodes,
+                             hone_error *error) {
   *nodes = HN_NEW_ARRAY(&s->in->arena, int32_t, l->node_count + 1);
   if (!*nodes) return out_of_memory(error);
   for (size_t i = 0; i < l->node_count; i++) {
@@ -237,9 +246,8 @@ static hone_status add_nodes(state *s, const hn_trt_layer *l, int32_t step, int3
 /* The layer of a profile's row: the first of that name that no row has found yet. */
 static const hn_trt_layer *find_layer(state *s, const char *name) {
   hn_trt_layer *l = hn_map_get(&s->by_name, name);
-  while (l && l->taken) l = l->next;
-  if (l) l->taken = true;
-  return l ? l : hn_trt_layer_make(s->in, name, NULL);
+  if (!l) return hn_trt_layer_make(s->in, name, NULL);
+  return hn_map_set(&s->by_name, l->name, l->next) ? l : NULL;
 }
 
 static hone_status add_row(state *s, const profile_row *row, size_t index, hone_error *error) {
@@ -250,9 +258,7 @@ static hone_status add_row(state *s, const profile_row *row, size_t index, hone_
   hone_status status = add_nodes(s, l, (int32_t)index, &nodes, error);
   if (status) return status;
   hone_step_fact step = l->step;
-  step.name = row->name;
-  for (size_t k = 2; hn_map_has(&s->in->steps, step.name); k++)
-    if (!(step.name = hn_import_say(s->in, "%.900s #%zu", row->name, k))) return out_of_memory(error);
+  if (!(step.name = hn_import_label(s->in, row->name))) return out_of_memory(error);
   step.nodes = nodes;
   step.node_count = l->node_count;
   step.anchor_node = l->node_count ? nodes[l->anchor] : -1;
@@ -267,7 +273,12 @@ static hone_status add_row(state *s, const profile_row *row, size_t index, hone_
 static void add_span(state *s, hone_span_kind kind, const char *name, int32_t iteration, int64_t start,
                      int64_t length) {
   if (length <= 0 && kind != HONE_SPAN_RUN) return;
-  hone_span span = {.kind = kind, .start_ns = start, .end_ns = start + length, .iteration = iteration, .step = -1, .name = name};
+  hone_span span = {.kind = kind,
+                    .start_ns = start,
+                    .end_ns = start + length,
+                    .iteration = iteration,
+                    .step = -1,
+                    .name = name};
   if (kind == HONE_SPAN_KERNEL) span.op_type = "Engine";
   hone_facts_add_span(s->in->facts, &span);
 }
@@ -293,8 +304,7 @@ static void add_times(state *s) {
   s->in->meta.warmups = (double)warm;
   s->in->meta.runs = (double)(s->times.len - warm);
   if (enqueued)
-    hone_facts_add_counter(s->in->facts,
-                           &(hone_counter){"enqueue", "ms", -1, enqueue / (double)enqueued});
+    hone_facts_add_counter(s->in->facts, &(hone_counter){"enqueue", "ms", -1, enqueue / (double)enqueued});
 }
 
 /* "int8" when all layers that compute do so; "mixed" otherwise. */
@@ -314,7 +324,10 @@ static hone_status finish(hn_import *in, hone_error *error) {
   state *s = in->state;
   s->in = in;
   if (!s->profile.len && !s->times.len) {
-    hone_status status = hn_fail(error, HONE_ERROR_INPUT, "no times: %s", s->has_layers ? "layer information alone says what is run, not how long it takes" : "the files hold no layer and no run");
+    hone_status status =
+        hn_fail(error, HONE_ERROR_INPUT, "no times: %s",
+                s->has_layers ? "layer information alone says what is run, not how long it takes"
+                              : "the files hold no layer and no run");
     hn_error_hint(error, "add the file of trtexec --exportProfile");
     return status;
   }
@@ -334,8 +347,9 @@ static hone_status finish(hn_import *in, hone_error *error) {
   if (!s->has_profile)
     hone_facts_add_unmeasured(in->facts, "layers", "the profile (trtexec --exportProfile) was not given");
   if (!s->has_layers)
-    hone_facts_add_unmeasured(in->facts, "shapes and types of the layers",
-                              "the layer information (trtexec --exportLayerInfo --profilingVerbosity=detailed) was not given");
+    hone_facts_add_unmeasured(
+        in->facts, "shapes and types of the layers",
+        "the layer information (trtexec --exportLayerInfo --profilingVerbosity=detailed) was not given");
   if (!s->has_times)
     hone_facts_add_unmeasured(in->facts, mean ? "latency of single runs" : "latency and copies",
                               "the times (trtexec --exportTimes) were not given");
