@@ -128,12 +128,14 @@ static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
 }
 
 /* The list for fragments of tensor cores, in two functions: the vectors, and the rest. */
-static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t) {
+static void write_fragments(const hone_step *s, int bias, int staged, const char *name, const char *macro,
+                            hn_str *t) {
   int vectors = 0;
   const int first = bias >= 0 ? -1 : 0;
-  hn_str_puts(
-      t, "HN_FN void hn_epilogue_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e) {\n"
-         "  (void)u, (void)channel, (void)e;\n");
+  hn_str_printf(t,
+                "HN_FN void %s_fragment_vectors(float (*u)[4], int channel, const hn_epilogue_args *e) {\n"
+                "  (void)u, (void)channel, (void)e;\n",
+                name);
   for (int i = first; i < (int)s->n_epilogue; i++) {
     if (i >= 0 && !is_vector(s->epilogue[i].kind)) continue;
     const hone_dtype type = s->input[i < 0 ? (uint32_t)bias : s->epilogue[i].input].desc.dtype;
@@ -146,10 +148,12 @@ static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t)
     }
     vectors++;
   }
-  hn_str_puts(t, "}\nHN_FN void hn_epilogue_fragment(float x[8], float (*u)[4], const float *staged, int "
-                 "channel, i64 at, "
-                 "i64 down, int rows, const hn_epilogue_args *e) {\n"
-                 "  (void)u, (void)staged, (void)channel, (void)at, (void)down, (void)rows, (void)e;\n");
+  hn_str_printf(
+      t,
+      "}\nHN_FN void %s_fragment(float x[8], float (*u)[4], const float *staged, int channel, i64 at, "
+      "i64 down, int rows, const hn_epilogue_args *e) {\n"
+      "  (void)u, (void)staged, (void)channel, (void)at, (void)down, (void)rows, (void)e;\n",
+      name);
   vectors = 0;
   for (int i = first; i < (int)s->n_epilogue; i++) {
     const hone_epilogue *e = i < 0 ? NULL : &s->epilogue[i];
@@ -173,7 +177,7 @@ static void write_fragments(const hone_step *s, int bias, int staged, hn_str *t)
   if (hn_cuda_epilogue_channels(s) % 8)
     hn_str_puts(t, "  HN_UNROLL for (int k = 0; k < 8; k++)\n"
                    "    if (channel + (k >> 2) * 8 + (k & 1) >= e->channels) x[k] = 0.0f;\n");
-  hn_str_printf(t, "}\n#define HN_EPILOGUE_VECTORS %d\n", vectors);
+  hn_str_printf(t, "}\n#define %s_VECTORS %d\n", macro, vectors);
 }
 
 static int own_bias(const hone_step *s, int bias) {
@@ -205,8 +209,13 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
 hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
                                        hone_error *error) {
   hone_status status = hn_cuda_epilogue_biased(s, bias, text, error);
-  if (status == HONE_OK) write_fragments(s, own_bias(s, bias), staged, text);
+  if (status == HONE_OK) write_fragments(s, own_bias(s, bias), staged, "hn_epilogue", "HN_EPILOGUE", text);
   if (status != HONE_OK) return status;
+  return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
+}
+
+hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, hone_error *error) {
+  write_fragments(s, own_bias(s, bias), HN_CUDA_NO_BIAS, "hn_inner", "HN_INNER", text);
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 

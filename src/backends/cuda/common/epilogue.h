@@ -56,6 +56,10 @@ hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error
 hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
                                        hone_error *error);
 
+/* The same two functions as hn_inner_fragment... and HN_INNER_VECTORS, for a kernel with two lists; behind
+ * the text of hn_cuda_epilogue_fragments. */
+hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, hone_error *error);
+
 /* Fills the arguments with a run's addresses; `bias` as the text was written with. */
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out);
 

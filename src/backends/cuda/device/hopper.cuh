@@ -62,9 +62,28 @@ HN_FN void hn_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
+/* The same for what nobody reads again: it is the first to leave the second-level cache. */
+HN_FN u64 hn_stream_policy(void) {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+HN_FN void hn_tma_load_2d_once(u32 to, const void *map, u32 barrier, i32 x, i32 y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5;"
+      : : "r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(hn_stream_policy()) : "memory");
+}
+HN_FN void hn_tma_store_2d_once(const void *map, u32 from, i32 x, i32 y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3}], [%1], %4;"
+               : : "l"(map), "r"(from), "r"(x), "r"(y), "l"(hn_stream_policy()) : "memory");
+}
 HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
                : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
+}
+/* Asks for a box to come into the second-level cache. */
+HN_FN void hn_tma_prefetch_2d(const void *map, i32 x, i32 y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" : : "l"(map), "r"(x), "r"(y) : "memory");
 }
 HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 /* Until all but the last `n` groups of this thread's stores have read shared memory; until all are done. */
@@ -261,6 +280,26 @@ HN_FN u64 hn_wgmma_operand(u32 address, u32 row) {
                    "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),  \
                    "+f"(d[126]), "+f"(d[127])                                                                         \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
+  }
+
+/* The same with A[64][16] in registers: as D lies there, two columns a word (rows r and r + 8, then the same eight
+ * columns further). Two functions: name_first(float d[32], const u32 a[4], u64 b) has D = A B, and nothing before it
+ * keeps d alive; name(d, a, b) adds. */
+#define HN_DEFINE_WGMMA_REGISTERS_64(name, types)                                                                     \
+  HN_DEFINE_WGMMA_REGISTERS_64_(name, types, "+f", "1")                                                               \
+  HN_DEFINE_WGMMA_REGISTERS_64_(name##_first, types, "=f", "0")
+#define HN_DEFINE_WGMMA_REGISTERS_64_(name, types, way, add)                                                          \
+  HN_FN void name(float *d, const u32 *a, u64 b) {                                                                    \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " add ", 0;\n"                                                     \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." types " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
+                 "%24, %25, %26, %27, %28, %29, %30, %31}, "                                                          \
+                 "{%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}\n"                                                        \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31])                 \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                               \
   }
 
 #endif

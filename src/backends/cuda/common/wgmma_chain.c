@@ -1,0 +1,218 @@
+#include "backends/cuda/common/wgmma_chain.h"
+
+#include <string.h>
+
+#include "backends/cuda/common/epilogue.h"
+#include "backends/cuda/common/functions.h"
+#include "backends/cuda/common/tensor_map.h"
+#include "backends/cuda/common/wgmma_problem.h"
+#include "backends/cuda/tactics/conv_chain_args.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum {
+  BLOCK = HN_WGMMA_BLOCK,
+  CHUNK = 64, /* columns of the second product that are made at a time */
+  THREADS = 384,
+  MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */
+  MOST_SUMS = 256,   /* of wm x columns: more do not fit into the registers */
+  MOST_INPUTS = 32,
+  AHEAD = 8 /* chunks of the added tensor that are asked for while the first product is made */
+};
+
+typedef struct chain {
+  hn_wgmma_problem first, last;
+  uint32_t middle; /* columns of the first product, in whole 64s */
+  uint32_t chunks;
+  int staged; /* entry of the last epilogue that comes through shared memory: -1 for none */
+  uint32_t stages, shared;
+} chain;
+
+static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
+static double max_of(double a, double b) { return a > b ? a : b; }
+static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
+
+/* What lies between the products is in no memory: its epilogue may read vectors, no tensors. */
+static bool inner_epilogue(const hone_step *s, hone_reason *why) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (s->epilogue[i].kind == HONE_EPI_ADD || s->epilogue[i].kind == HONE_EPI_MUL)
+      return hn_refuse(why, "the inner epilogue reads a tensor");
+  return true;
+}
+
+static int staged_entry(const hone_step *s) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) &&
+        s->input[e->input].desc.dtype == s->output[0].desc.dtype)
+      return (int)i;
+  }
+  return -1;
+}
+
+/* The ring, and two chunks of results of each warpgroup on their way out. */
+static void lay_out(chain *c, uint32_t wm) {
+  const uint32_t stage = (tile_rows(wm) + c->middle) * 128, out = 4 * 64 * wm * CHUNK * 2;
+  c->stages = ((226 << 10) - out) / (stage + 16);
+  if (c->stages > 8) c->stages = 8;
+  c->shared = c->stages * (stage + 16) + out;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
+  memset(c, 0, sizeof *c);
+  if (s->n_parts != 2)
+    return hn_refuse(why,
+                     "%u parts: a first 1x1 would be multiplied again by each tile that reads its pixels",
+                     s->n_parts);
+  if (s->n_inputs > MOST_INPUTS) return hn_refuse(why, "more than %d inputs", MOST_INPUTS);
+  const hone_step *first = s->part[0].step, *last = s->part[1].step;
+  if (!hn_wgmma_read(first, m, &c->first, why) || !hn_wgmma_read(last, m, &c->last, why)) return false;
+  if (c->first.mode != HN_WGMMA_IM2COL)
+    return hn_refuse(why, "the copy engine does not gather the first convolution's pixels");
+  if (c->last.mode != HN_WGMMA_MATRIX)
+    return hn_refuse(why, "the second convolution is not 1x1 on every pixel");
+  if (c->last.p.a_type != c->first.p.a_type || c->first.p.out_type != c->first.p.a_type ||
+      c->last.p.out_type != c->first.p.a_type)
+    return hn_refuse(why, "types differ");
+  if (!inner_epilogue(first, why)) return false;
+  c->middle = (uint32_t)hn_round_up(c->first.p.args.n, 64);
+  if (c->middle > MOST_MIDDLE)
+    return hn_refuse(why, "more than %d channels between the convolutions", MOST_MIDDLE);
+  if (c->middle * wm > MOST_SUMS)
+    return hn_refuse(why, "sums of %u rows and %u channels do not fit into registers", tile_rows(wm),
+                     c->middle);
+  c->chunks = div_up(c->last.columns, CHUNK);
+  c->first.tiles = div_up(c->first.p.args.m, tile_rows(wm));
+  c->staged = staged_entry(last);
+  lay_out(c, wm);
+  if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
+  return true;
+}
+
+bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, uint32_t wm, hone_reason *why) {
+  chain c;
+  return describe(s, m, wm, &c, why);
+}
+
+/* A tile takes as many blocks of K as both products have: a chunk of the second is as much work as a block of
+ * the first. The rates are those of wgmma.c. */
+double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {
+  chain c;
+  if (!describe(s, m, wm, &c, NULL)) return 1e9;
+  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
+               l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
+  const double rows = tile_rows(wm), block_flops = 2.0 * rows * c.middle * BLOCK,
+               block_bytes = (rows + c.middle) * 128, chunk_bytes = block_bytes + rows * CHUNK * 2;
+  const double rounds = (double)((c.first.tiles + (int64_t)sms - 1) / (int64_t)sms);
+  const double busy = (double)c.first.tiles >= sms ? 0.70 : 0.9;
+  const double multiply = block_flops / (busy * half / sms);
+  /* Epilogues: the first product's waits for its last block, a chunk's runs beside the next chunk. */
+  const double inner = rows * c.middle * 40e-12, leave = rows * CHUNK * (c.staged >= 0 ? 1.2 : 0.8) * 70e-12;
+  double block = max_of(multiply, block_bytes / (l2 / sms)),
+         chunk = max_of(max_of(multiply, leave), chunk_bytes / (l2 / sms));
+  if (rounds <= 1) block = max_of(block, 0.185e-6);
+  const double time = rounds * (block * c.first.k_blocks + inner + chunk * c.chunks + leave);
+  const double bytes = c.first.p.bytes - hn_wgmma_unread(s->part[0].step, &c.first) -
+                       (double)hone_desc_bytes(&s->part[0].step->output[0].desc) + c.last.p.bytes -
+                       (double)hone_desc_bytes(&s->part[1].step->input[0].desc);
+  return max_of(time, bytes / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+}
+
+/* ------------------------------------------------------------------ weights */
+
+static size_t first_bytes(const chain *c) { return (size_t)c->first.k_blocks * c->middle * BLOCK * 2; }
+static size_t piece_bytes(const chain *c) { return (size_t)c->middle * CHUNK * 2; }
+
+hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m, uint32_t wm,
+                                hone_tactic_need *need, hone_error *error) {
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
+  need->packed = need->bytewise = 1u << s->part[0].input[1] | 1u << s->part[1].input[1];
+  return HONE_OK;
+}
+
+hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m, uint32_t wm, void *blob,
+                                   hone_error *error) {
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
+  hn_wgmma_pack(s->part[0].step, &c.first, c.middle / 8, blob);
+  hn_wgmma_pack_pieces(s->part[1].step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ run */
+
+/* A part's run, with the inputs that it has of the whole. */
+typedef struct part_run {
+  hone_step_run run;
+  const void *in[MOST_INPUTS];
+} part_run;
+
+static void run_of(const hone_step_run *whole, uint32_t k, part_run *out) {
+  const hone_step_part *p = &whole->step->part[k];
+  out->run = *whole;
+  out->run.step = p->step, out->run.in = out->in;
+  for (uint32_t i = 0; i < p->step->n_inputs; i++)
+    out->in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : whole->in[p->input[i]];
+}
+
+static hone_status write_prefix(const hone_step *s, const chain *c, uint32_t wm, hn_str *text,
+                                hone_error *error) {
+  const char *type = hn_cuda_type(c->first.p.a_type);
+  hn_str_printf(
+      text,
+      "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
+      "#define HN_SPLIT 0\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A %d\n"
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_AHEAD %d\n#define HN_FAST_MATH 1\n",
+      type, type, wm, c->middle, c->stages, (int)c->first.mode, c->first.unit, c->staged >= 0, AHEAD);
+  hone_status st = hn_cuda_epilogue_fragments(s->part[1].step, c->last.p.bias, c->staged, text, error);
+  return st ? st : hn_cuda_epilogue_inner(s->part[0].step, c->first.p.bias, text, error);
+}
+
+hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error *error) {
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hone_machine *m = hn_cuda_machine(queue);
+  const hone_step *s = run->step;
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  part_run first, last;
+  run_of(run, 0, &first), run_of(run, 1, &last);
+  if (!hn_product_aligned(first.in[0]) || !hn_product_aligned(run->out[0]))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
+  const void *added = c.staged >= 0 ? last.in[last.run.step->epilogue[c.staged].input] : NULL;
+  if (!hn_product_aligned(added)) c.staged = -1;
+  const hn_product_args *g = &c.last.p.args;
+  hn_conv_chain_args args;
+  memset(&args, 0, sizeof args);
+  hn_wgmma_args(&c.first, first.in[0], &args.conv);
+  args.conv.weights = run->blob, args.last = (const char *)run->blob + first_bytes(&c);
+  args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.chunks = (i32)c.chunks;
+  args.conv.y = run->out[0], args.conv.y_pixel = (i32)g->out_pitch, args.conv.columns = (i32)c.last.columns;
+  hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
+  hn_cuda_epilogue_bind(&last.run, c.last.p.bias, &args.conv.epilogue);
+  hone_status st = hn_wgmma_map_a(queue, &c.first, first.in[0], tile_rows(wm), &args.conv.a, error);
+  if (!st)
+    st = hn_cuda_map_matrix(queue, &args.conv.out, c.last.p.out_type, run->out[0], c.last.columns, g->m,
+                            g->out_pitch, CHUNK, 64 * wm, error);
+  if (!st && c.staged >= 0)
+    st = hn_cuda_map_matrix(queue, &args.conv.staged, c.last.p.out_type, added, c.last.columns, g->m,
+                            g->out_pitch, CHUNK, tile_rows(wm), error);
+  hn_str text = {0};
+  if (!st) st = write_prefix(s, &c, wm, &text, error);
+  const hn_cuda_kernel kernel = {"conv_chain", text.ptr, "conv_chain"};
+  const int64_t blocks = c.first.tiles < m->processors ? c.first.tiles : m->processors;
+  const hn_cuda_shape shape = {
+      .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS, .shared = c.shared, .overlap = true};
+  if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
+  hn_str_free(&text);
+  return st;
+}

@@ -1,0 +1,218 @@
+/* Two convolutions as one kernel on Hopper's tensor cores: any one as an implicit GEMM, and the 1x1 behind it.
+ *
+ * Rows are output pixels. A tile has all columns of the first product, so that its results, with their own
+ * epilogue and rounded to HN_T, are whole rows of the second product's A: they stay in the registers where the first
+ * product left them, which is where a product may read A from. The second product goes through y's columns 64 at a
+ * time; while one such chunk is multiplied, the epilogue of the one before it runs.
+ *
+ * One warpgroup copies into a ring in shared memory, two multiply, each its half of the tile's rows. A stage of the
+ * ring holds a block of A and of B of the first product, or a chunk's weights (as many bytes as B) and its piece of
+ * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
+ *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
+ *   HN_ALTERNATE 0, HN_SPLIT 0, HN_BUFFERS 2, HN_OUT as HN_T, HN_A HN_A_IM2COL
+ *   HN_AHEAD     chunks of that tensor that are asked for while the first product is made
+ * and the generated epilogues: hn_inner_* of the first product, hn_epilogue_* of the second. */
+#include "conv_chain_args.h"
+#include "wgmma.cuh"
+
+#ifndef HN_HINTS
+#define HN_HINTS 0
+#endif
+#if HN_HINTS & 1
+#define LOAD_STAGED hn_tma_load_2d_once
+#else
+#define LOAD_STAGED hn_tma_load_2d
+#endif
+#if HN_HINTS & 2
+#define STORE_OUT hn_tma_store_2d_once
+#else
+#define STORE_OUT hn_tma_store_2d
+#endif
+
+enum { CHUNK = 64, K_STEPS = HN_BN / 16, CHUNK_BYTES = GROUP_ROWS * CHUNK * 2 };
+
+HN_PASTE(HN_DEFINE_WGMMA_REGISTERS_, 64)(wgmma_registers, HN_PASTE(HN_MMA_, HN_T))
+
+HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
+  const hn_conv_wgmma_args *c = &g->conv;
+  if (threadIdx.x != 0) return;
+  hn_map_prefetch(&c->a);
+  ring in = {0, 0};
+  HN_GRID_WAIT();
+  for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
+    i32 row0 = tile * TILE_ROWS, image_pixels = c->oh * c->ow;
+    i32 n = row0 / image_pixels, r = row0 - n * image_pixels, y = r / c->ow, x = r - y * c->ow;
+    i32 h0 = y * c->stride_h - c->pad_h, w0 = x * c->stride_w - c->pad_w;
+    place at = place_of(c, 0);
+    for (i32 block = 0; block < c->k_blocks; block++) {
+      hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+      load_b(c, s, in.stage, block, 0, A_BYTES);
+      u32 a = s->a + in.stage * A_BYTES, full = s->full + 8 * in.stage;
+      HN_UNROLL for (i32 u = 0; u < UNITS; u++) {
+        /* Beyond the last tap: channels that do not exist are zeros. */
+        u32 there = at.tap < c->taps;
+        hn_tma_load_im2col(a + u * TILE_ROWS * A_ROW, &c->a, full, there ? at.c : c->cin, w0, h0, n, there ? at.dx : 0,
+                           there ? at.dy : 0);
+        next_place(c, &at);
+      }
+#if HN_STAGED
+      if (block < HN_AHEAD && block < g->chunks) hn_tma_prefetch_2d(&c->staged, block * CHUNK, row0);
+#endif
+      advance(&in);
+    }
+    for (i32 chunk = 0; chunk < g->chunks; chunk++) {
+      hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+      u32 full = s->full + 8 * in.stage;
+      hn_barrier_expect(full, B_BYTES + (HN_STAGED ? A_BYTES : 0));
+      hn_bulk_load(s->b + in.stage * B_BYTES, (const u8 *)g->last + (i64)chunk * B_BYTES, B_BYTES, full);
+#if HN_STAGED
+      LOAD_STAGED(s->a + in.stage * A_BYTES, &c->staged, full, chunk * CHUNK, row0);
+#endif
+      advance(&in);
+    }
+  }
+}
+
+/* Starts the product of a chunk. */
+HN_FN void begin(float d[HN_WM][CHUNK / 2], u32 a[HN_WM][K_STEPS][4], u32 b) {
+  hn_wgmma_fence();
+  HN_UNROLL for (u32 k = 0; k < K_STEPS; k++) {
+    u64 at = hn_wgmma_operand(b + k / 4 * (CHUNK * 128) + k % 4 * 32, 128);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      if (k == 0) wgmma_registers_first(d[m], a[m][k], at);
+      else wgmma_registers(d[m], a[m][k], at);
+    }
+  }
+  hn_wgmma_commit();
+}
+
+/* Epilogue and store of a chunk, whose stage is free afterwards. */
+HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float d[HN_WM][CHUNK / 2], u32 stage, i32 chunk,
+                        i32 row0, u32 group) {
+  const hn_conv_wgmma_args *c = &g->conv;
+  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
+  u32 out = s->staging + (group * 2 + ((u32)chunk & 1)) * CHUNK_BYTES;
+  u32 from = s->a + stage * A_BYTES + group * CHUNK_BYTES;
+  if (t == 0) HN_BULK_WAIT_READ(1);
+  hn_sync_some(1 + group, 128);
+  HN_UNROLL for (u32 j = 0; j < CHUNK / 8; j += 2) {
+    i32 channel = chunk * CHUNK + (i32)(j * 8 + 2 * (lane & 3));
+    float vectors[HN_EPILOGUE_VECTORS + 1][4];
+    hn_epilogue_fragment_vectors(vectors, channel, &c->epilogue);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      float x[8], other[8];
+      HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][j * 4 + k];
+      i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < c->pixels ? 2 : pixel < c->pixels;
+      i64 at = (i64)pixel * c->y_pixel + channel, down = 8 * (i64)c->y_pixel;
+      u32 row = m * 64 + warp * 16 + (lane & 15), place = row * 128 + (((j + lane / 16) ^ (row & 7)) << 4);
+#if HN_STAGED
+      HN_PASTE(unpack_, HN_T)(hn_matrix_load(from + place).v, other);
+#endif
+      hn_epilogue_fragment(x, vectors, other, channel, at, down, rows, &c->epilogue);
+      hn_u4 v;
+      HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
+      hn_matrix_store(out + place, v);
+    }
+  }
+  hn_async_fence();
+  hn_sync_some(1 + group, 128);
+  if (t == 0) {
+    hn_barrier_arrive(s->empty + 8 * stage);
+    STORE_OUT(&c->out, out, chunk * CHUNK, row0);
+    hn_bulk_commit();
+  }
+}
+
+HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 group) {
+  const hn_conv_wgmma_args *c = &g->conv;
+  u32 t = threadIdx.x & 127, lane = t & 31;
+  ring in = {0, 0};
+  HN_GRID_WAIT();
+  for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
+    i32 row0 = tile * TILE_ROWS + (i32)group * GROUP_ROWS;
+    u32 a[HN_WM][K_STEPS][4], before = 0;
+    {
+      float sum[HN_WM][HN_BN / 2];
+      HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+        HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) sum[m][i] = 0; /* so that it need not live until here */
+      }
+      for (i32 block = 0; block < c->k_blocks; block++) {
+        hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+        multiply(sum, s->a + in.stage * A_BYTES + group * GROUP_ROWS * A_ROW, s->b + in.stage * B_BYTES, 1);
+        if (block > 0) {
+          HN_WGMMA_WAIT(1);
+          if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+        }
+        before = in.stage;
+        advance(&in);
+      }
+      HN_WGMMA_WAIT(0);
+      if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+      HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
+        i32 channel = (i32)(j * 8 + 2 * (lane & 3));
+        float vectors[HN_INNER_VECTORS + 1][4];
+        hn_inner_fragment_vectors(vectors, channel, &g->inner);
+        HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+          float x[8];
+          HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sum[m][j * 4 + k];
+          hn_inner_fragment(x, vectors, x, channel, 0, 0, 2, &g->inner);
+          HN_UNROLL for (i32 k = 0; k < 4; k++) a[m][j / 2][k] = HN_PASTE(HN_PACK_, HN_T)(x[2 * k], x[2 * k + 1]);
+        }
+      }
+    }
+    float even[HN_WM][CHUNK / 2], odd[HN_WM][CHUNK / 2];
+    hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+    begin(even, a, s->b + in.stage * B_BYTES);
+    for (i32 chunk = 0;; chunk += 2) {
+      u32 stage = in.stage;
+      advance(&in);
+      HN_WGMMA_WAIT(0);
+      if (chunk + 1 >= g->chunks) {
+        finish_chunk(g, s, even, stage, chunk, row0, group);
+        break;
+      }
+      hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+      begin(odd, a, s->b + in.stage * B_BYTES);
+      finish_chunk(g, s, even, stage, chunk, row0, group);
+      stage = in.stage;
+      advance(&in);
+      HN_WGMMA_WAIT(0);
+      if (chunk + 2 >= g->chunks) {
+        finish_chunk(g, s, odd, stage, chunk + 1, row0, group);
+        break;
+      }
+      hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+      begin(even, a, s->b + in.stage * B_BYTES);
+      finish_chunk(g, s, odd, stage, chunk + 1, row0, group);
+    }
+  }
+  if (t == 0) hn_bulk_wait();
+}
+
+HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
+  HN_DYNAMIC_SHARED(u8, memory);
+  HN_GRID_GO();
+  u32 base = hn_shared_address(memory);
+  shared_map s;
+  s.a = base;
+  s.b = s.a + HN_STAGES * A_BYTES;
+  s.staging = s.b + HN_STAGES * B_BYTES;
+  s.full = s.staging + 4 * CHUNK_BYTES;
+  s.empty = s.full + 8 * HN_STAGES;
+  if (threadIdx.x == 0) {
+    for (u32 i = 0; i < HN_STAGES; i++) {
+      hn_barrier_init(s.full + 8 * i, 1);
+      hn_barrier_init(s.empty + 8 * i, 2);
+    }
+    hn_barrier_init_fence();
+  }
+  HN_SYNC();
+  u32 group = threadIdx.x / 128;
+  if (group == 0) {
+    HN_REGISTERS_LESS(40);
+    produce_chain(&g, &s);
+  } else {
+    HN_REGISTERS_MORE(232);
+    consume_chain(&g, &s, group - 1);
+  }
+}
