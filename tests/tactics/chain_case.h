@@ -4,7 +4,8 @@
 
 #include "tactics/tactic_case.h"
 
-/* Inputs of the whole: x, weights and bias of each convolution, and what is added to the result (or nothing). */
+/* Inputs of the whole: x, weights and bias of each convolution, and what is added to the result (or nothing).
+ */
 enum { CHAIN_X, CHAIN_FIRST, CHAIN_LAST = 3, CHAIN_ADDED = 5 };
 
 typedef struct chain_case {
@@ -13,8 +14,8 @@ typedef struct chain_case {
   hone_step_tensor in[2][4], out[2];
 } chain_case;
 
-/* Gives the whole its two parts; `middle` describes what lies between them, as the device would store it. No effect
- * on other steps. */
+/* Gives the whole its two parts; `middle` describes what lies between them, as the device would store it. No
+ * effect on other steps. */
 void chain_parts(const one_case *c, hone_step *whole, const hone_tensor_desc *middle, chain_case *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "optimize/lower/lower.h"
 #include "runtime/devices.h"
+#include "tactics/chain_case.h"
 #include "tactics/with_epilogue.h"
 
 #include <math.h>
@@ -313,7 +314,8 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
     if (c->constant[i]) continue;
     if (in[i].desc.dtype == HONE_DTYPE_F32) in[i].desc.dtype = r->storage;
-    const bool added = i >= r->epilogue.n_anchor_inputs; /* of epilogues: like the output */
+    /* Of epilogues: like the output. */
+    const bool added = i >= r->epilogue.n_anchor_inputs || (c->before && i == CHAIN_ADDED);
     /* As lowering gives them: of most operators the first input alone follows the layout. */
     set_device_layout(&in[i].desc, rule && rule->first_only && i && !added ? 'r' : layout, added);
   }
@@ -334,6 +336,13 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
                     .output = out,
                     .n_epilogue = r->epilogue.n};
   memcpy(step.epilogue, r->epilogue.list, sizeof step.epilogue);
+  chain_case chain;
+  if (c->before) {
+    hone_tensor_desc middle = c->before->out[0]->desc;
+    middle.dtype = r->storage;
+    set_device_layout(&middle, layout, true);
+    chain_parts(c, &step, &middle, &chain);
+  }
   size_t n;
   const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
   for (size_t k = 0; k < n; k++)

@@ -14,6 +14,7 @@ typedef struct one_case {
   char line[1024], op[64], required[8];
   hn_model *model;
   hone_node *node;
+  hone_node *before; /* ConvChain: the convolution in front of `node` */
   uint32_t n_in, n_out;
   bool constant[MAX_TENSORS], present[MAX_TENSORS];
   hone_tensor in[MAX_TENSORS], want[MAX_TENSORS]; /* row-major */
