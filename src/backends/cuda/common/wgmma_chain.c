@@ -16,8 +16,7 @@ enum {
   THREADS = 384,
   MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */
   MOST_SUMS = 256,   /* of wm x columns: more do not fit into the registers */
-  MOST_INPUTS = 32,
-  AHEAD = 8 /* chunks of the added tensor that are asked for while the first product is made */
+  MOST_INPUTS = 32
 };
 
 typedef struct chain {
@@ -94,29 +93,53 @@ bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, uint32_t 
   return describe(s, m, wm, &c, why);
 }
 
-/* A tile takes as many blocks of K as both products have: a chunk of the second is as much work as a block of
- * the first. The rates are those of wgmma.c. */
+/* Seconds of one tile: of the first product, and of the second with its epilogue. A chunk of the second is as
+ * much work as a block of the first. The rates are those of wgmma.c. */
+typedef struct times {
+  double first, last;
+} times;
+
+static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
+  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+  const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
+  const double rows = tile_rows(wm), busy = (double)c->first.tiles >= sms ? 0.65 : 0.85;
+  const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
+               draw = (rows + c->middle) * 128 / (l2 / sms);
+  const double inner = rows * c->middle * 40e-12,
+               leave = rows * CHUNK * (c->staged >= 0 ? 1.2 : 0.8) * 70e-12;
+  double block = max_of(multiply, draw);
+  if (c->first.tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
+  return (times){block * c->first.k_blocks + inner,
+                 max_of(max_of(multiply, leave), draw) * c->chunks + leave};
+}
+
+static double rounds_of(const chain *c, const hone_machine *m) {
+  const int64_t sms = m->processors ? m->processors : 132;
+  return (double)((c->first.tiles + sms - 1) / sms);
+}
+
+/* Blocks that begin at the same time want multipliers at the same time, and then memory. Where there are many
+ * tiles their first ones are spread over a tile's time. */
+enum { LEAST_ROUNDS = 8 };
+
+static double stagger_of(const chain *c, const hone_machine *m, uint32_t wm) {
+  const times t = times_of(c, m, wm);
+  return rounds_of(c, m) < LEAST_ROUNDS ? 0 : (t.first + t.last) / HN_CHAIN_SPREAD;
+}
+
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {
   chain c;
   if (!describe(s, m, wm, &c, NULL)) return 1e9;
-  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
-  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
-               l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(wm), block_flops = 2.0 * rows * c.middle * BLOCK,
-               block_bytes = (rows + c.middle) * 128, chunk_bytes = block_bytes + rows * CHUNK * 2;
-  const double rounds = (double)((c.first.tiles + (int64_t)sms - 1) / (int64_t)sms);
-  const double busy = (double)c.first.tiles >= sms ? 0.70 : 0.9;
-  const double multiply = block_flops / (busy * half / sms);
-  /* Epilogues: the first product's waits for its last block, a chunk's runs beside the next chunk. */
-  const double inner = rows * c.middle * 40e-12, leave = rows * CHUNK * (c.staged >= 0 ? 1.2 : 0.8) * 70e-12;
-  double block = max_of(multiply, block_bytes / (l2 / sms)),
-         chunk = max_of(max_of(multiply, leave), chunk_bytes / (l2 / sms));
-  if (rounds <= 1) block = max_of(block, 0.185e-6);
-  const double time = rounds * (block * c.first.k_blocks + inner + chunk * c.chunks + leave);
-  const double bytes = c.first.p.bytes - hn_wgmma_unread(s->part[0].step, &c.first) -
-                       (double)hone_desc_bytes(&s->part[0].step->output[0].desc) + c.last.p.bytes -
-                       (double)hone_desc_bytes(&s->part[1].step->input[0].desc);
-  return max_of(time, bytes / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+  const times t = times_of(&c, m, wm);
+  const double dram = 0.82 * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
+  const double read = c.first.p.bytes - hn_wgmma_unread(s->part[0].step, &c.first) -
+                      (double)hone_desc_bytes(&s->part[0].step->output[0].desc),
+               leave = c.last.p.bytes - (double)hone_desc_bytes(&s->part[1].step->input[0].desc);
+  const double stagger = stagger_of(&c, m, wm);
+  double time = max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram);
+  if (stagger > 0)
+    time = max_of(rounds * (t.first + t.last), (read + leave) / dram) + (HN_CHAIN_SPREAD - 1) * stagger;
+  return time + 0.9e-6 + m->launch_s;
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -170,8 +193,8 @@ static hone_status write_prefix(const hone_step *s, const chain *c, uint32_t wm,
       text,
       "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
       "#define HN_SPLIT 0\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A %d\n"
-      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_AHEAD %d\n#define HN_FAST_MATH 1\n",
-      type, type, wm, c->middle, c->stages, (int)c->first.mode, c->first.unit, c->staged >= 0, AHEAD);
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FAST_MATH 1\n",
+      type, type, wm, c->middle, c->stages, (int)c->first.mode, c->first.unit, c->staged >= 0);
   hone_status st = hn_cuda_epilogue_fragments(s->part[1].step, c->last.p.bias, c->staged, text, error);
   return st ? st : hn_cuda_epilogue_inner(s->part[0].step, c->first.p.bias, text, error);
 }
@@ -196,6 +219,7 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error
   hn_wgmma_args(&c.first, first.in[0], &args.conv);
   args.conv.weights = run->blob, args.last = (const char *)run->blob + first_bytes(&c);
   args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.chunks = (i32)c.chunks;
+  args.stagger = (u32)(stagger_of(&c, m, wm) * 1e9);
   args.conv.y = run->out[0], args.conv.y_pixel = (i32)g->out_pitch, args.conv.columns = (i32)c.last.columns;
   hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
   hn_cuda_epilogue_bind(&last.run, c.last.p.bias, &args.conv.epilogue);

@@ -62,33 +62,24 @@ HN_FN void hn_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-/* The same for what nobody reads again: it is the first to leave the second-level cache. */
-HN_FN u64 hn_stream_policy(void) {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-HN_FN void hn_tma_load_2d_once(u32 to, const void *map, u32 barrier, i32 x, i32 y) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5;"
-      : : "r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(hn_stream_policy()) : "memory");
-}
-HN_FN void hn_tma_store_2d_once(const void *map, u32 from, i32 x, i32 y) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3}], [%1], %4;"
-               : : "l"(map), "r"(from), "r"(x), "r"(y), "l"(hn_stream_policy()) : "memory");
-}
 HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
                : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
-}
-/* Asks for a box to come into the second-level cache. */
-HN_FN void hn_tma_prefetch_2d(const void *map, i32 x, i32 y) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" : : "l"(map), "r"(x), "r"(y) : "memory");
 }
 HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 /* Until all but the last `n` groups of this thread's stores have read shared memory; until all are done. */
 #define HN_BULK_WAIT_READ(n) asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(n) : "memory")
 HN_FN void hn_bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" : : : "memory"); }
+
+/* Waits so many nanoseconds, not exactly. */
+HN_FN void hn_pause(u32 nanoseconds) {
+  u64 now, until;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(until));
+  until += nanoseconds;
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while ((i64)(until - now) > 0);
+}
 
 /* Four 8 x 8 matrices of 16-bit elements between shared memory and registers; lane l names row l % 8 of matrix
  * l / 8, and holds of each matrix elements 2 (l % 4) and the next of row l / 4. */

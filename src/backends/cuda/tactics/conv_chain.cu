@@ -10,24 +10,9 @@
  * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
  *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
  *   HN_ALTERNATE 0, HN_SPLIT 0, HN_BUFFERS 2, HN_OUT as HN_T, HN_A HN_A_IM2COL
- *   HN_AHEAD     chunks of that tensor that are asked for while the first product is made
  * and the generated epilogues: hn_inner_* of the first product, hn_epilogue_* of the second. */
 #include "conv_chain_args.h"
 #include "wgmma.cuh"
-
-#ifndef HN_HINTS
-#define HN_HINTS 0
-#endif
-#if HN_HINTS & 1
-#define LOAD_STAGED hn_tma_load_2d_once
-#else
-#define LOAD_STAGED hn_tma_load_2d
-#endif
-#if HN_HINTS & 2
-#define STORE_OUT hn_tma_store_2d_once
-#else
-#define STORE_OUT hn_tma_store_2d
-#endif
 
 enum { CHUNK = 64, K_STEPS = HN_BN / 16, CHUNK_BYTES = GROUP_ROWS * CHUNK * 2 };
 
@@ -39,6 +24,8 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
   hn_map_prefetch(&c->a);
   ring in = {0, 0};
   HN_GRID_WAIT();
+  /* The first product wants multipliers, the second memory: not all blocks at the same time. */
+  if (g->stagger) hn_pause(g->stagger * (blockIdx.x % HN_CHAIN_SPREAD));
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
     i32 row0 = tile * TILE_ROWS, image_pixels = c->oh * c->ow;
     i32 n = row0 / image_pixels, r = row0 - n * image_pixels, y = r / c->ow, x = r - y * c->ow;
@@ -55,9 +42,6 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
                            there ? at.dy : 0);
         next_place(c, &at);
       }
-#if HN_STAGED
-      if (block < HN_AHEAD && block < g->chunks) hn_tma_prefetch_2d(&c->staged, block * CHUNK, row0);
-#endif
       advance(&in);
     }
     for (i32 chunk = 0; chunk < g->chunks; chunk++) {
@@ -66,7 +50,7 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
       hn_barrier_expect(full, B_BYTES + (HN_STAGED ? A_BYTES : 0));
       hn_bulk_load(s->b + in.stage * B_BYTES, (const u8 *)g->last + (i64)chunk * B_BYTES, B_BYTES, full);
 #if HN_STAGED
-      LOAD_STAGED(s->a + in.stage * A_BYTES, &c->staged, full, chunk * CHUNK, row0);
+      hn_tma_load_2d(s->a + in.stage * A_BYTES, &c->staged, full, chunk * CHUNK, row0);
 #endif
       advance(&in);
     }
@@ -118,7 +102,7 @@ HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float 
   hn_sync_some(1 + group, 128);
   if (t == 0) {
     hn_barrier_arrive(s->empty + 8 * stage);
-    STORE_OUT(&c->out, out, chunk * CHUNK, row0);
+    hn_tma_store_2d(&c->out, out, chunk * CHUNK, row0);
     hn_bulk_commit();
   }
 }

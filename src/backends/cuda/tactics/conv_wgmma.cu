@@ -19,20 +19,6 @@
 #include "conv_wgmma_args.h"
 #include "wgmma.cuh"
 
-#ifndef HN_HINTS
-#define HN_HINTS 0
-#endif
-#if HN_HINTS & 1
-#define LOAD_STAGED hn_tma_load_2d_once
-#else
-#define LOAD_STAGED hn_tma_load_2d
-#endif
-#if HN_HINTS & 2
-#define STORE_OUT hn_tma_store_2d_once
-#else
-#define STORE_OUT hn_tma_store_2d
-#endif
-
 /* Applies the epilogue to eight channels of a pixel and stores them. */
 HN_FN void finish(const hn_conv_wgmma_args *g, float x[8], i32 pixel, i32 channel) {
   if (pixel >= g->pixels || channel >= g->columns) return;
@@ -96,7 +82,7 @@ HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile_at(g, t
 
 HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row0, i32 column0) {
   hn_barrier_expect(arrived, STAGING);
-  HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) LOAD_STAGED(to + p * GROUP_ROWS * 2, &g->staged, arrived, column0 + p, row0);
+  HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_load_2d(to + p * GROUP_ROWS * 2, &g->staged, arrived, column0 + p, row0);
 }
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
@@ -184,7 +170,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {
-      HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) STORE_OUT(&g->out, staging + p * GROUP_ROWS * 2, column0 + p, row0);
+      HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_store_2d(&g->out, staging + p * GROUP_ROWS * 2, column0 + p, row0);
       hn_bulk_commit();
     }
 #endif
