@@ -20,8 +20,11 @@ enum {
 };
 
 typedef struct chain {
+  bool two; /* else the last product alone: its rows are read as they are */
+  const hone_step *first_step, *last_step;
   hn_wgmma_problem first, last;
-  uint32_t middle; /* columns of the first product, in whole 64s */
+  int64_t tiles;
+  uint32_t middle; /* K of the last product, in whole 64s */
   uint32_t chunks;
   int staged; /* entry of the last epilogue that comes through shared memory: -1 for none */
   uint32_t stages, shared;
@@ -57,32 +60,42 @@ static void lay_out(chain *c, uint32_t wm) {
   c->shared = c->stages * (stage + 16) + out;
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
-  memset(c, 0, sizeof *c);
+static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone_reason *why) {
+  c->two = strcmp(s->anchor, "ConvChain") == 0;
+  if (!c->two) {
+    c->last_step = s;
+    return hn_wgmma_read(s, m, &c->last, why);
+  }
   if (s->n_parts != 2)
     return hn_refuse(why,
                      "%u parts: a first 1x1 would be multiplied again by each tile that reads its pixels",
                      s->n_parts);
   if (s->n_inputs > MOST_INPUTS) return hn_refuse(why, "more than %d inputs", MOST_INPUTS);
-  const hone_step *first = s->part[0].step, *last = s->part[1].step;
-  if (!hn_wgmma_read(first, m, &c->first, why) || !hn_wgmma_read(last, m, &c->last, why)) return false;
+  c->first_step = s->part[0].step, c->last_step = s->part[1].step;
+  if (!hn_wgmma_read(c->first_step, m, &c->first, why) || !hn_wgmma_read(c->last_step, m, &c->last, why))
+    return false;
   if (c->first.mode != HN_WGMMA_IM2COL)
     return hn_refuse(why, "the copy engine does not gather the first convolution's pixels");
-  if (c->last.mode != HN_WGMMA_MATRIX)
-    return hn_refuse(why, "the second convolution is not 1x1 on every pixel");
-  if (c->last.p.a_type != c->first.p.a_type || c->first.p.out_type != c->first.p.a_type ||
-      c->last.p.out_type != c->first.p.a_type)
+  if (c->last.p.a_type != c->first.p.a_type || c->first.p.out_type != c->first.p.a_type)
     return hn_refuse(why, "types differ");
-  if (!inner_epilogue(first, why)) return false;
-  c->middle = (uint32_t)hn_round_up(c->first.p.args.n, 64);
+  return inner_epilogue(c->first_step, why);
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
+  memset(c, 0, sizeof *c);
+  if (!read_parts(s, m, c, why)) return false;
+  if (c->last.mode != HN_WGMMA_MATRIX)
+    return hn_refuse(why, "the last convolution is not 1x1 on every pixel");
+  if (c->last.p.out_type != c->last.p.a_type) return hn_refuse(why, "types differ");
+  c->middle = (uint32_t)hn_round_up(c->two ? c->first.p.args.n : c->last.p.args.tap, 64);
   if (c->middle > MOST_MIDDLE)
-    return hn_refuse(why, "more than %d channels between the convolutions", MOST_MIDDLE);
+    return hn_refuse(why, "more than %d channels %s", MOST_MIDDLE,
+                     c->two ? "between the convolutions" : "of the input");
   if (c->middle * wm > MOST_SUMS)
-    return hn_refuse(why, "sums of %u rows and %u channels do not fit into registers", tile_rows(wm),
-                     c->middle);
+    return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(wm), c->middle);
   c->chunks = div_up(c->last.columns, CHUNK);
-  c->first.tiles = div_up(c->first.p.args.m, tile_rows(wm));
-  c->staged = staged_entry(last);
+  c->tiles = div_up(c->last.p.args.m, tile_rows(wm));
+  c->staged = staged_entry(c->last_step);
   lay_out(c, wm);
   if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
   return true;
@@ -102,20 +115,20 @@ typedef struct times {
 static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(wm), busy = (double)c->first.tiles >= sms ? 0.65 : 0.85;
+  const double rows = tile_rows(wm), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
   const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
                draw = (rows + c->middle) * 128 / (l2 / sms);
   const double inner = rows * c->middle * 40e-12,
                leave = rows * CHUNK * (c->staged >= 0 ? 1.2 : 0.8) * 70e-12;
   double block = max_of(multiply, draw);
-  if (c->first.tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
-  return (times){block * c->first.k_blocks + inner,
+  if (c->tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
+  return (times){c->two ? block * c->first.k_blocks + inner : rows * c->middle * 2 / (l2 / sms),
                  max_of(max_of(multiply, leave), draw) * c->chunks + leave};
 }
 
 static double rounds_of(const chain *c, const hone_machine *m) {
   const int64_t sms = m->processors ? m->processors : 132;
-  return (double)((c->first.tiles + sms - 1) / sms);
+  return (double)((c->tiles + sms - 1) / sms);
 }
 
 /* Blocks that begin at the same time want multipliers at the same time, and then memory. Where there are many
@@ -124,7 +137,7 @@ enum { LEAST_ROUNDS = 8 };
 
 static double stagger_of(const chain *c, const hone_machine *m, uint32_t wm) {
   const times t = times_of(c, m, wm);
-  return rounds_of(c, m) < LEAST_ROUNDS ? 0 : (t.first + t.last) / HN_CHAIN_SPREAD;
+  return !c->two || rounds_of(c, m) < LEAST_ROUNDS ? 0 : (t.first + t.last) / HN_CHAIN_SPREAD;
 }
 
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {
@@ -132,9 +145,10 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t w
   if (!describe(s, m, wm, &c, NULL)) return 1e9;
   const times t = times_of(&c, m, wm);
   const double dram = 0.82 * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
-  const double read = c.first.p.bytes - hn_wgmma_unread(s->part[0].step, &c.first) -
-                      (double)hone_desc_bytes(&s->part[0].step->output[0].desc),
-               leave = c.last.p.bytes - (double)hone_desc_bytes(&s->part[1].step->input[0].desc);
+  if (!c.two) return max_of(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
+  const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
+                      (double)hone_desc_bytes(&c.first_step->output[0].desc),
+               leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
   const double stagger = stagger_of(&c, m, wm);
   double time = max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram);
   if (stagger > 0)
@@ -144,7 +158,9 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t w
 
 /* ------------------------------------------------------------------ weights */
 
-static size_t first_bytes(const chain *c) { return (size_t)c->first.k_blocks * c->middle * BLOCK * 2; }
+static size_t first_bytes(const chain *c) {
+  return c->two ? (size_t)c->first.k_blocks * c->middle * BLOCK * 2 : 0;
+}
 static size_t piece_bytes(const chain *c) { return (size_t)c->middle * CHUNK * 2; }
 
 hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m, uint32_t wm,
@@ -154,7 +170,8 @@ hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m, uint3
   if (!describe(s, m, wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
-  need->packed = need->bytewise = 1u << s->part[0].input[1] | 1u << s->part[1].input[1];
+  need->packed = c.two ? 1u << s->part[0].input[1] | 1u << s->part[1].input[1] : 1u << 1;
+  need->bytewise = need->packed;
   return HONE_OK;
 }
 
@@ -165,8 +182,8 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m, ui
   if (!describe(s, m, wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
-  hn_wgmma_pack(s->part[0].step, &c.first, c.middle / 8, blob);
-  hn_wgmma_pack_pieces(s->part[1].step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
+  if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
+  hn_wgmma_pack_pieces(c.last_step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
   return HONE_OK;
 }
 
@@ -186,17 +203,32 @@ static void run_of(const hone_step_run *whole, uint32_t k, part_run *out) {
     out->in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : whole->in[p->input[i]];
 }
 
-static hone_status write_prefix(const hone_step *s, const chain *c, uint32_t wm, hn_str *text,
-                                hone_error *error) {
-  const char *type = hn_cuda_type(c->first.p.a_type);
+static hone_status write_prefix(const chain *c, uint32_t wm, hn_str *text, hone_error *error) {
+  const hn_wgmma_problem *a = c->two ? &c->first : &c->last;
+  const char *type = hn_cuda_type(a->p.a_type);
   hn_str_printf(
       text,
       "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
       "#define HN_SPLIT 0\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A %d\n"
-      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FAST_MATH 1\n",
-      type, type, wm, c->middle, c->stages, (int)c->first.mode, c->first.unit, c->staged >= 0);
-  hone_status st = hn_cuda_epilogue_fragments(s->part[1].step, c->last.p.bias, c->staged, text, error);
-  return st ? st : hn_cuda_epilogue_inner(s->part[0].step, c->first.p.bias, text, error);
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FIRST %d\n#define HN_FAST_MATH 1\n",
+      type, type, wm, c->middle, c->stages, (int)a->mode, a->unit, c->staged >= 0, c->two);
+  hone_status st = hn_cuda_epilogue_fragments(c->last_step, c->last.p.bias, c->staged, text, error);
+  return st || !c->two ? st : hn_cuda_epilogue_inner(c->first_step, c->first.p.bias, text, error);
+}
+
+static hone_status make_maps(const hone_step_run *run, const chain *c, uint32_t wm, const void *x,
+                             const void *added, hn_conv_wgmma_args *a, hone_error *error) {
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hn_product_args *g = &c->last.p.args;
+  const hone_dtype type = c->last.p.out_type;
+  hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(wm), &a->a, error);
+  if (!st)
+    st = hn_cuda_map_matrix(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
+                            64 * wm, error);
+  if (!st && c->staged >= 0)
+    st = hn_cuda_map_matrix(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
+                            tile_rows(wm), error);
+  return st;
 }
 
 hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error *error) {
@@ -208,32 +240,28 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error
   if (!describe(s, m, wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   part_run first, last;
-  run_of(run, 0, &first), run_of(run, 1, &last);
-  if (!hn_product_aligned(first.in[0]) || !hn_product_aligned(run->out[0]))
+  if (c.two) run_of(run, 0, &first), run_of(run, 1, &last);
+  const hone_step_run *last_run = c.two ? &last.run : run;
+  const void *x = c.two ? first.in[0] : run->in[0];
+  if (!hn_product_aligned(x) || !hn_product_aligned(run->out[0]))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
-  const void *added = c.staged >= 0 ? last.in[last.run.step->epilogue[c.staged].input] : NULL;
+  const void *added = c.staged >= 0 ? last_run->in[c.last_step->epilogue[c.staged].input] : NULL;
   if (!hn_product_aligned(added)) c.staged = -1;
-  const hn_product_args *g = &c.last.p.args;
   hn_conv_chain_args args;
   memset(&args, 0, sizeof args);
-  hn_wgmma_args(&c.first, first.in[0], &args.conv);
+  hn_wgmma_args(c.two ? &c.first : &c.last, x, &args.conv);
   args.conv.weights = run->blob, args.last = (const char *)run->blob + first_bytes(&c);
-  args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.chunks = (i32)c.chunks;
-  args.stagger = (u32)(stagger_of(&c, m, wm) * 1e9);
-  args.conv.y = run->out[0], args.conv.y_pixel = (i32)g->out_pitch, args.conv.columns = (i32)c.last.columns;
-  hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
-  hn_cuda_epilogue_bind(&last.run, c.last.p.bias, &args.conv.epilogue);
-  hone_status st = hn_wgmma_map_a(queue, &c.first, first.in[0], tile_rows(wm), &args.conv.a, error);
-  if (!st)
-    st = hn_cuda_map_matrix(queue, &args.conv.out, c.last.p.out_type, run->out[0], c.last.columns, g->m,
-                            g->out_pitch, CHUNK, 64 * wm, error);
-  if (!st && c.staged >= 0)
-    st = hn_cuda_map_matrix(queue, &args.conv.staged, c.last.p.out_type, added, c.last.columns, g->m,
-                            g->out_pitch, CHUNK, tile_rows(wm), error);
+  args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.conv.tiles = (i32)c.tiles;
+  args.chunks = (i32)c.chunks, args.stagger = (u32)(stagger_of(&c, m, wm) * 1e9);
+  args.conv.y = run->out[0], args.conv.y_pixel = (i32)c.last.p.args.out_pitch;
+  args.conv.columns = (i32)c.last.columns;
+  if (c.two) hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
+  hn_cuda_epilogue_bind(last_run, c.last.p.bias, &args.conv.epilogue);
+  hone_status st = make_maps(run, &c, wm, x, added, &args.conv, error);
   hn_str text = {0};
-  if (!st) st = write_prefix(s, &c, wm, &text, error);
+  if (!st) st = write_prefix(&c, wm, &text, error);
   const hn_cuda_kernel kernel = {"conv_chain", text.ptr, "conv_chain"};
-  const int64_t blocks = c.first.tiles < m->processors ? c.first.tiles : m->processors;
+  const int64_t blocks = c.tiles < m->processors ? c.tiles : m->processors;
   const hn_cuda_shape shape = {
       .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS, .shared = c.shared, .overlap = true};
   if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);

@@ -15,7 +15,7 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m, ui
 hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error *error);
 
 /* A tactic file is one line. */
-#define HN_WGMMA_CHAIN_TACTIC(NAME, WM)                                                                      \
+#define HN_WGMMA_CHAIN_TACTIC(NAME, ANCHOR, WM)                                                              \
   static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
     return hn_wgmma_chain_accepts(s, m, WM, why);                                                            \
   }                                                                                                          \
@@ -33,7 +33,7 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error
   const struct hone_tactic_desc hn_cuda_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                   \
                                                          .name = #NAME,                                      \
                                                          .device = "cuda",                                   \
-                                                         .anchor = "ConvChain",                              \
+                                                         .anchor = ANCHOR,                                   \
                                                          .version = 1,                                       \
                                                          .accepts = accepts,                                 \
                                                          .cost = cost,                                       \

@@ -9,7 +9,9 @@
  * ring holds a block of A and of B of the first product, or a chunk's weights (as many bytes as B) and its piece of
  * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
  *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
- *   HN_ALTERNATE 0, HN_SPLIT 0, HN_BUFFERS 2, HN_OUT as HN_T, HN_A HN_A_IM2COL
+ *   HN_ALTERNATE 0, HN_SPLIT 0, HN_BUFFERS 2, HN_OUT as HN_T, HN_A HN_A_IM2COL with HN_FIRST
+ *   HN_FIRST     0: there is no first product, rows of A are read into the registers as they are (HN_A_MATRIX; HN_BN
+ *                is K in whole 64s): for 1x1 convolutions of few channels to many, where memory is what takes time
  * and the generated epilogues: hn_inner_* of the first product, hn_epilogue_* of the second. */
 #include "conv_chain_args.h"
 #include "wgmma.cuh"
@@ -27,7 +29,9 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
   /* The first product wants multipliers, the second memory: not all blocks at the same time. */
   if (g->stagger) hn_pause(g->stagger * (blockIdx.x % HN_CHAIN_SPREAD));
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
-    i32 row0 = tile * TILE_ROWS, image_pixels = c->oh * c->ow;
+    i32 row0 = tile * TILE_ROWS;
+#if HN_FIRST
+    i32 image_pixels = c->oh * c->ow;
     i32 n = row0 / image_pixels, r = row0 - n * image_pixels, y = r / c->ow, x = r - y * c->ow;
     i32 h0 = y * c->stride_h - c->pad_h, w0 = x * c->stride_w - c->pad_w;
     place at = place_of(c, 0);
@@ -44,6 +48,14 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
       }
       advance(&in);
     }
+#else
+    for (i32 block = 0; block < HN_BN / 64; block++) {
+      hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+      hn_barrier_expect(s->full + 8 * in.stage, A_BYTES);
+      hn_tma_load_2d(s->a + in.stage * A_BYTES, &c->a, s->full + 8 * in.stage, block * 64, row0);
+      advance(&in);
+    }
+#endif
     for (i32 chunk = 0; chunk < g->chunks; chunk++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
       u32 full = s->full + 8 * in.stage;
@@ -107,43 +119,69 @@ HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float 
   }
 }
 
+#if HN_FIRST
+/* The first product of a tile, with its epilogue, as the second one's A. */
+HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group) {
+  const hn_conv_wgmma_args *c = &g->conv;
+  u32 t = threadIdx.x & 127, lane = t & 31, before = 0;
+  float sum[HN_WM][HN_BN / 2];
+  HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+    HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) sum[m][i] = 0; /* so that it need not live until here */
+  }
+  for (i32 block = 0; block < c->k_blocks; block++) {
+    hn_barrier_wait(s->full + 8 * in->stage, in->phase);
+    multiply(sum, s->a + in->stage * A_BYTES + group * GROUP_ROWS * A_ROW, s->b + in->stage * B_BYTES, 1);
+    if (block > 0) {
+      HN_WGMMA_WAIT(1);
+      if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+    }
+    before = in->stage;
+    advance(in);
+  }
+  HN_WGMMA_WAIT(0);
+  if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+  HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
+    i32 channel = (i32)(j * 8 + 2 * (lane & 3));
+    float vectors[HN_INNER_VECTORS + 1][4];
+    hn_inner_fragment_vectors(vectors, channel, &g->inner);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      float x[8];
+      HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sum[m][j * 4 + k];
+      hn_inner_fragment(x, vectors, x, channel, 0, 0, 2, &g->inner);
+      HN_UNROLL for (i32 k = 0; k < 4; k++) a[m][j / 2][k] = HN_PASTE(HN_PACK_, HN_T)(x[2 * k], x[2 * k + 1]);
+    }
+  }
+}
+#else
+/* Rows of a tile as they are. */
+HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group) {
+  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
+  (void)g;
+  HN_UNROLL for (u32 block = 0; block < HN_BN / 64; block++) {
+    hn_barrier_wait(s->full + 8 * in->stage, in->phase);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      u32 row = m * 64 + warp * 16 + (lane & 15), at = s->a + in->stage * A_BYTES + group * CHUNK_BYTES + row * 128;
+      HN_UNROLL for (u32 k = 0; k < 4; k++) {
+        hn_u4 v = hn_matrix_load(at + (((2 * k + lane / 16) ^ (row & 7)) << 4));
+        HN_UNROLL for (i32 i = 0; i < 4; i++) a[m][block * 4 + k][i] = v.v[i];
+      }
+    }
+    hn_sync_some(1 + group, 128);
+    if (t == 0) hn_barrier_arrive(s->empty + 8 * in->stage);
+    advance(in);
+  }
+}
+#endif
+
 HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 group) {
   const hn_conv_wgmma_args *c = &g->conv;
-  u32 t = threadIdx.x & 127, lane = t & 31;
+  u32 t = threadIdx.x & 127;
   ring in = {0, 0};
   HN_GRID_WAIT();
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
     i32 row0 = tile * TILE_ROWS + (i32)group * GROUP_ROWS;
-    u32 a[HN_WM][K_STEPS][4], before = 0;
-    {
-      float sum[HN_WM][HN_BN / 2];
-      HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-        HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) sum[m][i] = 0; /* so that it need not live until here */
-      }
-      for (i32 block = 0; block < c->k_blocks; block++) {
-        hn_barrier_wait(s->full + 8 * in.stage, in.phase);
-        multiply(sum, s->a + in.stage * A_BYTES + group * GROUP_ROWS * A_ROW, s->b + in.stage * B_BYTES, 1);
-        if (block > 0) {
-          HN_WGMMA_WAIT(1);
-          if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
-        }
-        before = in.stage;
-        advance(&in);
-      }
-      HN_WGMMA_WAIT(0);
-      if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
-      HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
-        i32 channel = (i32)(j * 8 + 2 * (lane & 3));
-        float vectors[HN_INNER_VECTORS + 1][4];
-        hn_inner_fragment_vectors(vectors, channel, &g->inner);
-        HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-          float x[8];
-          HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sum[m][j * 4 + k];
-          hn_inner_fragment(x, vectors, x, channel, 0, 0, 2, &g->inner);
-          HN_UNROLL for (i32 k = 0; k < 4; k++) a[m][j / 2][k] = HN_PASTE(HN_PACK_, HN_T)(x[2 * k], x[2 * k + 1]);
-        }
-      }
-    }
+    u32 a[HN_WM][K_STEPS][4];
+    rows_of_tile(g, s, &in, a, group);
     float even[HN_WM][CHUNK / 2], odd[HN_WM][CHUNK / 2];
     hn_barrier_wait(s->full + 8 * in.stage, in.phase);
     begin(even, a, s->b + in.stage * B_BYTES);
