@@ -17,9 +17,9 @@ static CUtensorMapSwizzle swizzle_of(uint32_t bytes) {
                        : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
-hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
-                               uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
-                               uint32_t box_rows, hone_error *error) {
+static hone_status map_boxes(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                             uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                             uint32_t box_rows, CUtensorMapL2promotion fetch, hone_error *error) {
   hn_device *d = hn_cuda_device(q);
   if (hn_cuda_dry(q)) return HONE_OK;
   if (!d->cu.cuTensorMapEncodeTiled)
@@ -28,10 +28,24 @@ hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype t
   const cuuint32_t box[2] = {box_columns, box_rows}, step[2] = {1, 1};
   CUtensorMap it;
   hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 2, (void *)(uintptr_t)at, dim,
-                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(box_columns * 2),
-                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(box_columns * 2), fetch,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   memcpy(map, &it, sizeof it);
   return st;
+}
+
+hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                               uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                               uint32_t box_rows, hone_error *error) {
+  return map_boxes(q, map, type, at, columns, rows, pitch, box_columns, box_rows,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, error);
+}
+
+hone_status hn_cuda_map_rows(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                             uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                             uint32_t box_rows, hone_error *error) {
+  return map_boxes(q, map, type, at, columns, rows, pitch, box_columns, box_rows,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, error);
 }
 
 hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,

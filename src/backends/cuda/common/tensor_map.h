@@ -10,6 +10,11 @@
 hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
                                uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
                                uint32_t box_rows, hone_error *error);
+/* The same for boxes of whole lines that are read side by side: the second-level cache fetches 256 bytes at a
+ * time. */
+hone_status hn_cuda_map_rows(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                             uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                             uint32_t box_rows, hone_error *error);
 
 /* Columns of pixels of an image: base pixels run from `first` to `last` (x, y) by `stride`, image after
  * image. */

@@ -106,8 +106,8 @@ bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, uint32_t 
   return describe(s, m, wm, &c, why);
 }
 
-/* Seconds of one tile: of the first product, and of the second with its epilogue. A chunk of the second is as
- * much work as a block of the first. The rates are those of wgmma.c. */
+/* Seconds of one tile: of the first product, and of the second with its epilogue, which measurements say add
+ * up. A chunk of the second is as much work as a block of the first. The rates are those of wgmma.c. */
 typedef struct times {
   double first, last;
 } times;
@@ -117,13 +117,12 @@ static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
   const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
   const double rows = tile_rows(wm), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
   const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
-               draw = (rows + c->middle) * 128 / (l2 / sms);
-  const double inner = rows * c->middle * 40e-12,
-               leave = rows * CHUNK * (c->staged >= 0 ? 1.2 : 0.8) * 70e-12;
+               draw = (rows + c->middle) * 128 / (l2 / sms), leave = rows * CHUNK * 70e-12;
   double block = max_of(multiply, draw);
   if (c->tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
-  return (times){c->two ? block * c->first.k_blocks + inner : rows * c->middle * 2 / (l2 / sms),
-                 max_of(max_of(multiply, leave), draw) * c->chunks + leave};
+  return (times){c->two ? block * c->first.k_blocks + rows * c->middle * 40e-12
+                        : rows * c->middle * 2 / (l2 / sms),
+                 max_of(multiply + leave, draw) * c->chunks};
 }
 
 static double rounds_of(const chain *c, const hone_machine *m) {
@@ -131,28 +130,20 @@ static double rounds_of(const chain *c, const hone_machine *m) {
   return (double)((c->tiles + sms - 1) / sms);
 }
 
-/* Blocks that begin at the same time want multipliers at the same time, and then memory. Where there are many
- * tiles their first ones are spread over a tile's time. */
-enum { LEAST_ROUNDS = 8 };
-
-static double stagger_of(const chain *c, const hone_machine *m, uint32_t wm) {
-  const times t = times_of(c, m, wm);
-  return !c->two || rounds_of(c, m) < LEAST_ROUNDS ? 0 : (t.first + t.last) / HN_CHAIN_SPREAD;
-}
-
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {
   chain c;
   if (!describe(s, m, wm, &c, NULL)) return 1e9;
   const times t = times_of(&c, m, wm);
-  const double dram = 0.82 * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
+  /* Small tiles have more copies under way. */
+  const double dram = (wm == 1 ? 0.89 : 0.87) * (m->dram_bytes > 0 ? m->dram_bytes : 4e12),
+               rounds = rounds_of(&c, m);
   if (!c.two) return max_of(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
   const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                       (double)hone_desc_bytes(&c.first_step->output[0].desc),
                leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
-  const double stagger = stagger_of(&c, m, wm);
-  double time = max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram);
-  if (stagger > 0)
-    time = max_of(rounds * (t.first + t.last), (read + leave) / dram) + (HN_CHAIN_SPREAD - 1) * stagger;
+  /* Few rounds hide neither the beginning of a tile nor its end. */
+  const double time = (max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram)) *
+                      (rounds < 3 ? 1.1 : 1);
   return time + 0.9e-6 + m->launch_s;
 }
 
@@ -223,11 +214,11 @@ static hone_status make_maps(const hone_step_run *run, const chain *c, uint32_t 
   const hone_dtype type = c->last.p.out_type;
   hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(wm), &a->a, error);
   if (!st)
-    st = hn_cuda_map_matrix(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
-                            64 * wm, error);
+    st = hn_cuda_map_rows(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
+                          64 * wm, error);
   if (!st && c->staged >= 0)
-    st = hn_cuda_map_matrix(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
-                            tile_rows(wm), error);
+    st = hn_cuda_map_rows(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
+                          tile_rows(wm), error);
   return st;
 }
 
@@ -252,7 +243,7 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error
   hn_wgmma_args(c.two ? &c.first : &c.last, x, &args.conv);
   args.conv.weights = run->blob, args.last = (const char *)run->blob + first_bytes(&c);
   args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.conv.tiles = (i32)c.tiles;
-  args.chunks = (i32)c.chunks, args.stagger = (u32)(stagger_of(&c, m, wm) * 1e9);
+  args.chunks = (i32)c.chunks;
   args.conv.y = run->out[0], args.conv.y_pixel = (i32)c.last.p.args.out_pitch;
   args.conv.columns = (i32)c.last.columns;
   if (c.two) hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);

@@ -71,16 +71,6 @@ HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : :
 #define HN_BULK_WAIT_READ(n) asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(n) : "memory")
 HN_FN void hn_bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" : : : "memory"); }
 
-/* Waits so many nanoseconds, not exactly. */
-HN_FN void hn_pause(u32 nanoseconds) {
-  u64 now, until;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(until));
-  until += nanoseconds;
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while ((i64)(until - now) > 0);
-}
-
 /* Four 8 x 8 matrices of 16-bit elements between shared memory and registers; lane l names row l % 8 of matrix
  * l / 8, and holds of each matrix elements 2 (l % 4) and the next of row l / 4. */
 HN_FN hn_u4 hn_matrix_load(u32 row) {

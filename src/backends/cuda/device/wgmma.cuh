@@ -66,17 +66,6 @@ HN_FN work work_of(const hn_conv_wgmma_args *g) {
   return w;
 }
 
-#ifndef HN_ORDER
-#define HN_ORDER 0
-#endif
-#if HN_ORDER
-HN_FN i32 tile_at(const hn_conv_wgmma_args *g, i32 i) {
-  i32 grid = (i32)gridDim.x, k = i / grid, b = i - k * grid, strip = k / g->n_tiles;
-  return (strip * grid + b) * g->n_tiles + k - strip * g->n_tiles;
-}
-#else
-#define tile_at(g, i) (i)
-#endif
 HN_FN void load_b(const hn_conv_wgmma_args *g, const shared_map *s, u32 stage, i32 block, i32 n8, u32 a_bytes) {
   i32 here = g->n8 - n8 < HN_BN / 8 ? g->n8 - n8 : HN_BN / 8;
   u32 full = s->full + 8 * stage;
@@ -106,7 +95,7 @@ HN_FN void next_place(const hn_conv_wgmma_args *g, place *p) {
 HN_FN i32 load_b_early(const hn_conv_wgmma_args *g, const shared_map *s, const work *mine, u32 a_bytes) {
   i32 n = mine->k_end - mine->k < HN_STAGES ? mine->k_end - mine->k : HN_STAGES;
   if (mine->first >= g->tiles) return 0;
-  for (i32 i = 0; i < n; i++) load_b(g, s, (u32)i, mine->k + i, tile_at(g, mine->first) % g->n_tiles * (HN_BN / 8), a_bytes);
+  for (i32 i = 0; i < n; i++) load_b(g, s, (u32)i, mine->k + i, mine->first % g->n_tiles * (HN_BN / 8), a_bytes);
   return n;
 }
 
@@ -186,7 +175,7 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   i32 early = load_b_early(g, s, &mine, A_BYTES);
   HN_GRID_WAIT();
   for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
-    i32 which = tile_at(g, tile), row0 = which / g->n_tiles * TILE_ROWS, n8 = which % g->n_tiles * (HN_BN / 8);
+    i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
 #if HN_A == HN_A_IM2COL
     i32 image_pixels = g->oh * g->ow;
     i32 n = row0 / image_pixels, r = row0 - n * image_pixels, y = r / g->ow, x = r - y * g->ow;

@@ -26,8 +26,6 @@ HN_FN void produce_chain(const hn_conv_chain_args *g, const shared_map *s) {
   hn_map_prefetch(&c->a);
   ring in = {0, 0};
   HN_GRID_WAIT();
-  /* The first product wants multipliers, the second memory: not all blocks at the same time. */
-  if (g->stagger) hn_pause(g->stagger * (blockIdx.x % HN_CHAIN_SPREAD));
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
     i32 row0 = tile * TILE_ROWS;
 #if HN_FIRST

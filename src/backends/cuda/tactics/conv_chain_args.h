@@ -4,16 +4,12 @@
 
 #include "conv_wgmma_args.h"
 
-enum { HN_CHAIN_SPREAD = 8 }; /* groups of blocks whose first tiles begin at different times */
-
 typedef struct hn_conv_chain_args {
-  hn_conv_wgmma_args
-      conv; /* the first product; staged, out, y, y_pixel, columns and epilogue are the last one's */
+  /* The first product; staged, out, y, y_pixel, columns and epilogue are the last one's. */
+  hn_conv_wgmma_args conv;
   hn_epilogue_args inner; /* of the first product */
-  const void
-      *last;   /* the last product's weights: [64 columns] pieces of [HN_BN / 64][8] tiles as conv.weights */
-  i32 chunks;  /* of 64 columns of y */
-  u32 stagger; /* nanoseconds from one of HN_CHAIN_SPREAD groups to the next */
+  const void *last;       /* the last one's weights: pieces of 64 columns, [HN_BN / 64][8] tiles as conv.weights */
+  i32 chunks;             /* of 64 columns of y */
 } hn_conv_chain_args;
 
 #endif

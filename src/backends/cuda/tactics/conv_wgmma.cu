@@ -76,9 +76,9 @@ HN_FN void reduce(const hn_conv_wgmma_args *g, const shared_map *s) {
 
 /* Of a tile: its first row and column for this warpgroup. */
 HN_FN i32 row_of(const hn_conv_wgmma_args *g, i32 tile, u32 group) {
-  return tile_at(g, tile) / g->n_tiles * TILE_ROWS + (HN_ALTERNATE ? 0 : (i32)group * GROUP_ROWS);
+  return tile / g->n_tiles * TILE_ROWS + (HN_ALTERNATE ? 0 : (i32)group * GROUP_ROWS);
 }
-HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile_at(g, tile) % g->n_tiles * HN_BN; }
+HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile % g->n_tiles * HN_BN; }
 
 HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row0, i32 column0) {
   hn_barrier_expect(arrived, STAGING);
