@@ -21,7 +21,7 @@ static const struct {
 } cases[] = {
     {"trtexec_joined", {"trtexec/profile.json", "trtexec/times_old.json", "trtexec/layers.json"}},
     {"trtexec_other_order", {"trtexec/layers.json", "trtexec/profile.json"}},
-    {"trtexec_11", {"trtexec/profile_old.json", "trtexec/layers_11.json", "trtexec/times.json"}},
+    {"trtexec_11", {"trtexec/profile_11.json", "trtexec/layers_11.json", "trtexec/times.json"}},
     {"trtexec_names", {"trtexec/profile_old.json", "trtexec/layers_names.json"}},
     {"trtexec_times", {"trtexec/times_old.json"}},
     {"onnxruntime_2019", {"onnxruntime/cpu_2019.json"}},

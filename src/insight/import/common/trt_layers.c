@@ -267,7 +267,9 @@ static const char *type_of(hn_import *in, const hn_jvalue *layer, const char *he
     const bool conv = op && strcmp(op, "Conv") == 0;
     if (!conv || hn_op_weight(heavy) == 5) op = heavy;
   }
+  if (strstr(name, "mha")) return "Attention"; /* Myelin's fused attention, whatever it consists of */
   if (op) return op;
+  if (type && strcmp(type, "kgen") == 0) return "Pointwise"; /* generated kernels without metadata */
   if (type) return hn_import_text(in, type);
   return hn_text_starts(name, "{ForeignNode") || hn_text_starts(name, "__myl") ? "ForeignNode" : "Layer";
 }

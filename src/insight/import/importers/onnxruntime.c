@@ -207,7 +207,7 @@ static void add_kernel(state *s, hone_span span, const char *name, const hn_jval
   uintptr_t known = parent ? (uintptr_t)hn_map_get(&s->by_name, parent) : 0;
   if (known)
     e.node = (uint32_t)known - 1;
-  else if (s->last_node < s->nodes.len) { /* kernels stand behind the node that launched them */
+  else if (!parent && s->last_node < s->nodes.len) { /* kernels stand behind the node that launched them */
     const char *last = s->nodes.ptr[s->last_node]->step.op_type;
     if (!op || (last && strcmp(last, op) == 0)) e.node = s->last_node;
   }
