@@ -6,10 +6,11 @@
 enum {
   INPUTS = 8,
   UNITS = 8,        /* of a block, where blocks share a step; each has a warp */
-  WHOLE_WARPS = 16, /* of a block that has all steps of a sample */
+  WHOLE_WARPS = 32, /* of a block that has all steps of a sample */
   WHOLE_BYTES =
       1 << 18, /* of recurrent weights that one multiprocessor reads each step as fast as a launch lasts */
-  TILE = 64
+  TILE = 64,
+  SPARE = 3 /* samples that a warp reads behind the last one */
 };
 
 static const hn_activation_kind usual[5][3] = {
@@ -51,7 +52,8 @@ bool hn_cuda_recurrent(const hone_step *s, int gates, hn_cuda_direct *p, hone_re
       p->args.p[8 + 3 * d + k] = f->kind, p->args.f[3 * d + k] = f->alpha, p->args.f[6 + 3 * d + k] = f->beta;
     }
   p->args.f[12] = r.clip;
-  p->workspace = (size_t)(rows * columns + 5 * states) * (wide ? sizeof(double) : sizeof(float));
+  p->workspace =
+      (size_t)(rows * columns + 5 * states + SPARE * r.hidden) * (wide ? sizeof(double) : sizeof(float));
   hn_cuda_direct_add(p, "hn_rnn_inputs", (rows + TILE - 1) / TILE * ((columns + TILE - 1) / TILE), 256);
   hn_cuda_direct_add(p, "hn_rnn_begin", states, 0);
   if (whole)

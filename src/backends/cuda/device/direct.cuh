@@ -25,15 +25,17 @@
   }                                                                                                                    \
   HN_FN void name##_each(const hn_direct_args *a, u32 i)
 
-/* A block for each of a.count things; threads may meet: HN_EACH_BLOCK(name) { ... a->..., i ... } */
-#define HN_EACH_BLOCK(name)                                                                                           \
+/* A block of at most `threads` for each of a.count things; threads may meet:
+ * HN_EACH_BLOCK_OF(name, threads) { ... a->..., i ... } */
+#define HN_EACH_BLOCK_OF(name, threads)                                                                               \
   HN_FN void name##_block(const hn_direct_args *a, u32 i);                                                             \
-  HN_KERNEL(name, hn_direct_args, args) {                                                                              \
+  HN_KERNEL_BOUNDS(name, hn_direct_args, args, threads, 1) {                                                           \
     HN_GRID_GO();                                                                                                      \
     HN_GRID_WAIT();                                                                                                    \
     name##_block(&args, blockIdx.x);                                                                                   \
   }                                                                                                                    \
   HN_FN void name##_block(const hn_direct_args *a, u32 i)
+#define HN_EACH_BLOCK(name) HN_EACH_BLOCK_OF(name, 256)
 
 /* Sums over a block of a power of two of threads, up to 256, the same for all of them. */
 HN_FN double hn_block_sum(double x) {

@@ -2,7 +2,8 @@
  * sorted, then each that is still free suppresses those behind it. Two small kernels count and write what remains.
  * Prefix: HN_CENTER, and those of order.cuh for f32.
  * p: images, classes, boxes, the most that a class keeps, entries of a block to sort, whether scores are limited
- * Workspace: counted.cuh; counts of the classes, what they keep, then keys and indices of the blocks */
+ * Workspace: counted.cuh; counts of the classes, what they keep, then keys and indices of the blocks, and the corners of
+ * their candidates in order, four lists each */
 #include "direct.cuh"
 #include "counted.cuh"
 #include "order.cuh"
@@ -34,6 +35,13 @@ HN_FN int hn_overlaps(hn_corners a, hn_corners b, float threshold) {
   return area_a > 0 && area_b > 0 && either > 0 && both / either > threshold;
 }
 
+/* Candidate e's corners among those of a block. */
+HN_FN hn_corners hn_candidate(const float *corner, i64 padded, u32 e) {
+  hn_corners c;
+  c.y0 = corner[e], c.x0 = corner[padded + e], c.y1 = corner[2 * padded + e], c.x1 = corner[3 * padded + e];
+  return c;
+}
+
 /* The least number of all threads. */
 HN_FN u32 hn_block_least(u32 x, u32 *shared) {
   HN_SYNC();
@@ -53,6 +61,7 @@ HN_EACH_BLOCK(hn_nms) {
   const u32 n = (u32)a->p[2], t = threadIdx.x, lines = (u32)(a->p[0] * a->p[1]);
   HN_KEY *far_key = (HN_KEY *)(hn_kept(a) + (i64)lines * a->p[3]) + (i64)i * a->p[4];
   u32 *far_index = (u32 *)(hn_kept(a) + (i64)lines * a->p[3]) + (gridDim.x + (i64)i) * a->p[4];
+  float *corner = (float *)(hn_kept(a) + (i64)lines * a->p[3]) + (2 * (i64)gridDim.x + 4 * (i64)i) * a->p[4];
   float iou = 0, least = 0;
   i64 most = 0;
 #ifdef HN_I2
@@ -83,16 +92,21 @@ HN_EACH_BLOCK(hn_nms) {
     for (u32 e = found + t; e < padded; e += 256) key[e] = 0, index[e] = ~0u;
     hn_block_sort(key, index, padded);
     /* From here a key says whether its box is still free. */
-    for (u32 e = t; e < found; e += 256) key[e] = 1;
+    for (u32 e = t; e < found; e += 256) {
+      const hn_corners c = hn_box(a, boxes + index[e]);
+      corner[e] = c.y0, corner[a->p[4] + e] = c.x0, corner[2 * a->p[4] + e] = c.y1, corner[3 * a->p[4] + e] = c.x1;
+      key[e] = 1;
+    }
+    HN_SYNC();
     for (u32 now = 0; now < found && chosen < most; chosen++) {
       const u32 best = index[now];
-      const hn_corners box = hn_box(a, boxes + best);
+      const hn_corners box = hn_candidate(corner, a->p[4], now);
       u32 next = ~0u;
       if (t == 0) hn_kept(a)[(i64)line * a->p[3] + chosen] = best;
       HN_SYNC();
       for (u32 e = now + 1 + t; e < found; e += 256) {
         if (!key[e]) continue;
-        if (hn_overlaps(hn_box(a, boxes + index[e]), box, iou))
+        if (hn_overlaps(hn_candidate(corner, a->p[4], e), box, iou))
           key[e] = 0;
         else if (e < next)
           next = e;

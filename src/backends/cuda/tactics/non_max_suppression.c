@@ -13,7 +13,7 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   if (hn_cuda_has(s, 2) && !hn_cuda_constant_int(s, 2, 0, &most, NULL)) most = n;
   most = most < 0 ? 0 : most > n ? n : most;
   const int64_t blocks = lines < BLOCKS ? lines : BLOCKS, padded = hn_cuda_sort_padded(n);
-  const int64_t sorted = blocks * padded * 2 > lines ? blocks * padded * 2 : lines;
+  const int64_t sorted = blocks * padded * 6 > lines ? blocks * padded * 6 : lines;
   p->text = "nms", p->counted = true;
   hn_cuda_direct_define(p, "HN_CENTER", hone_node_int(s->node, "center_point_box", 0) == 1);
   hn_cuda_order(p, HONE_DTYPE_F32);

@@ -10,6 +10,8 @@
  * GRU, [direction][sample][unit] each. */
 #include "direct.cuh"
 
+#define HN_SAMPLES (HN_WHOLE ? 1 : 4) /* that a warp sums at once */
+
 enum { HN_UNITS = 8, HN_TILE = 64, HN_DEPTH = 16 };
 
 HN_FN i64 hn_states(const hn_direct_args *a) { return a->p[4] * a->p[1] * a->p[3]; }
@@ -112,62 +114,81 @@ HN_FN double hn_warp_sum_double(double x) {
 }
 #define hn_warp_sum_real HN_PASTE(hn_warp_sum_, HN_REAL)
 
-/* Row `gate` of unit j's recurrent weights times a state, in all lanes. */
-HN_FN HN_REAL hn_recurrent(const hn_direct_args *a, i64 direction, int gate, i64 j, const HN_REAL *state) {
+/* Rows of unit j's recurrent weights, `gates` of them from `gate` on, times the states of HN_SAMPLES samples `between`
+ * elements apart, in all lanes. */
+HN_FN void hn_recurrent(const hn_direct_args *a, i64 direction, int gate, int gates, i64 j, const HN_REAL *state, i64 between,
+                        HN_REAL sum[HN_GATES][HN_SAMPLES]) {
   const i64 n = a->p[3], row = ((direction * HN_GATES + gate) * n + j) * n;
-  HN_REAL sum = 0;
-  for (i64 k = threadIdx.x % 32; k < n; k += 32) sum += (HN_REAL)HN_IN(2, row + k) * state[k];
-  return hn_warp_sum_real(sum);
+  HN_UNROLL for (int g = 0; g < gates; g++) HN_UNROLL for (int s = 0; s < HN_SAMPLES; s++) sum[g][s] = 0;
+  for (i64 k = threadIdx.x % 32; k < n; k += 32) {
+    HN_REAL h[HN_SAMPLES];
+    HN_UNROLL for (int s = 0; s < HN_SAMPLES; s++) h[s] = state[s * between + k];
+    HN_UNROLL for (int g = 0; g < gates; g++) {
+      const HN_REAL w = HN_IN(2, row + g * n * n + k);
+      HN_UNROLL for (int s = 0; s < HN_SAMPLES; s++) sum[g][s] += w * h[s];
+    }
+  }
+  HN_UNROLL for (int g = 0; g < gates; g++) HN_UNROLL for (int s = 0; s < HN_SAMPLES; s++) sum[g][s] = hn_warp_sum_real(sum[g][s]);
 }
 
-/* Unit j of a sample in its k-th step; phase 1: GRU's hidden gate, which needs the reset states of all units. */
-HN_FN void hn_unit_step(const hn_direct_args *a, i64 direction, i64 sample, i64 j, i64 k, int phase) {
-  const i64 steps = a->p[0], n = a->p[3], line = (direction * a->p[1] + sample) * n, at = line + j;
-  const HN_REAL *h = hn_state(a, (int)(k & 1)) + line;
-  HN_REAL *next = hn_state(a, (int)(k + 1 & 1)), *cell = hn_state(a, 2), *update = hn_state(a, 3), *reset = hn_state(a, 4);
-  const int act = 3 * (int)direction, first = threadIdx.x % 32 == 0;
+/* Unit j of HN_SAMPLES samples in their k-th step; samples behind the last one are computed as the last. Phase 1: GRU's
+ * hidden gate, which needs the reset states of all units. The whole warp sums, then a lane has a sample. */
+HN_FN void hn_unit_step(const hn_direct_args *a, i64 direction, i64 from, i64 j, i64 k, int phase) {
+  const i64 steps = a->p[0], n = a->p[3], batch = a->p[1], lane = threadIdx.x % 32;
+  const i64 most = batch - from < HN_SAMPLES ? batch - from : HN_SAMPLES;
+  const i64 sample = from + (lane < most ? lane : most - 1);
+  const i64 first = (direction * batch + from) * n, line = (direction * batch + sample) * n, at = line + j;
+  const HN_REAL *h = hn_state(a, (int)(k & 1));
+  HN_REAL *next = hn_state(a, (int)((k + 1) & 1)), *cell = hn_state(a, 2), *update = hn_state(a, 3), *reset = hn_state(a, 4);
+  const int act = 3 * (int)direction, two = HN_GATES == 3 && !HN_LATER;
+  HN_REAL sums[HN_GATES][HN_SAMPLES], sum[HN_GATES];
+  (void)cell, (void)update, (void)reset, (void)act, (void)two;
+  /* The states of fewer samples than that lie before others or other states: they may be read, and are not used. */
+  if (two && phase == 1)
+    hn_recurrent(a, direction, 2, 1, j, reset + first, n, sums);
+  else
+    hn_recurrent(a, direction, 0, two ? 2 : HN_GATES, j, h + first, n, sums);
+  HN_UNROLL for (int g = 0; g < HN_GATES; g++) {
+    sum[g] = sums[g][0];
+    HN_UNROLL for (int s = 1; s < HN_SAMPLES; s++) if (lane == s) sum[g] = sums[g][s];
+  }
+  if (lane >= most) return;
   i64 length = steps;
 #ifdef HN_I4
   length = (i64)HN_IN(4, sample);
   length = length < 0 ? 0 : length > steps ? steps : length;
 #endif
-  if (k >= length) { /* the same for the whole warp */
-    if (first && phase == (HN_GATES == 3 && !HN_LATER)) next[at] = h[j];
+  if (k >= length) {
+    if (phase == two) next[at] = h[at];
     return;
   }
   const i64 t = HN_BACKWARDS || direction ? length - 1 - k : k;
-  const i64 row = HN_BATCH_FIRST ? sample * steps + t : t * a->p[1] + sample;
+  const i64 row = HN_BATCH_FIRST ? sample * steps + t : t * batch + sample;
   const HN_REAL *x = hn_gate_rows(a) + (row * a->p[4] + direction) * HN_GATES * n + j;
   double result;
-  (void)cell, (void)update, (void)reset, (void)act;
 #if HN_GATES == 1
-  result = hn_activate(a, act, x[0] + hn_recurrent(a, direction, 0, j, h));
+  result = hn_activate(a, act, x[0] + sum[0]);
 #elif HN_GATES == 3 && HN_LATER
   {
-    const double z = hn_activate(a, act, x[0] + hn_recurrent(a, direction, 0, j, h));
-    const double r = hn_activate(a, act, x[n] + hn_recurrent(a, direction, 1, j, h));
-    double hidden = hn_recurrent(a, direction, 2, j, h);
+    const double z = hn_activate(a, act, x[0] + sum[0]), r = hn_activate(a, act, x[n] + sum[1]);
+    double hidden = sum[2];
 #ifdef HN_I3
     hidden += HN_IN(3, direction * 6 * n + 5 * n + j);
 #endif
-    result = (1 - z) * hn_activate(a, act + 1, x[2 * n] + r * hidden) + z * h[j];
+    result = (1 - z) * hn_activate(a, act + 1, x[2 * n] + r * hidden) + z * h[at];
   }
 #elif HN_GATES == 3
   if (phase == 0) {
-    const double z = hn_activate(a, act, x[0] + hn_recurrent(a, direction, 0, j, h));
-    const double r = hn_activate(a, act, x[n] + hn_recurrent(a, direction, 1, j, h));
-    if (first) update[at] = (HN_REAL)z, reset[at] = (HN_REAL)(r * h[j]);
+    update[at] = (HN_REAL)hn_activate(a, act, x[0] + sum[0]);
+    reset[at] = (HN_REAL)(hn_activate(a, act, x[n] + sum[1]) * h[at]);
     return;
   }
-  {
-    const double g = hn_activate(a, act + 1, x[2 * n] + hn_recurrent(a, direction, 2, j, reset + line));
-    result = (1 - update[at]) * g + update[at] * h[j];
-  }
+  result = (1 - update[at]) * hn_activate(a, act + 1, x[2 * n] + sum[0]) + update[at] * h[at];
 #else
   {
-    double gate[4];
     const double c = cell[at];
-    for (int g = 0; g < 4; g++) gate[g] = x[g * n] + hn_recurrent(a, direction, g, j, h);
+    double gate[4];
+    HN_UNROLL for (int g = 0; g < 4; g++) gate[g] = x[g * n] + sum[g];
 #ifdef HN_I7
     gate[0] += HN_IN(7, direction * 3 * n + j) * c;
     gate[2] += HN_IN(7, direction * 3 * n + 2 * n + j) * c;
@@ -179,18 +200,16 @@ HN_FN void hn_unit_step(const hn_direct_args *a, i64 direction, i64 sample, i64 
 #endif
     /* clip bounds what enters the gates, not the cell */
     result = hn_activate(a, act, gate[1]) * hn_apply(a, act + 2, now);
-    HN_SYNC_WARP();
-    if (first) cell[at] = (HN_REAL)now;
+    cell[at] = (HN_REAL)now;
   }
 #endif
-  if (!first) return;
   next[at] = (HN_REAL)result;
 #ifdef HN_O0
-  HN_OUT(0, (HN_BATCH_FIRST ? row * a->p[4] + direction : (t * a->p[4] + direction) * a->p[1] + sample) * n + j, result);
+  HN_OUT(0, (HN_BATCH_FIRST ? row * a->p[4] + direction : (t * a->p[4] + direction) * batch + sample) * n + j, result);
 #endif
 }
 
-HN_EACH_BLOCK(hn_rnn_steps) {
+HN_EACH_BLOCK_OF(hn_rnn_steps, HN_WHOLE ? 1024 : 256) {
   const i64 n = a->p[3], samples = a->p[1];
   const i64 warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const int phases = HN_GATES == 3 && !HN_LATER ? 2 : 1;
@@ -203,7 +222,7 @@ HN_EACH_BLOCK(hn_rnn_steps) {
 #else
   const i64 chunks = (n + HN_UNITS - 1) / HN_UNITS, j = i % chunks * HN_UNITS + warp;
   (void)warps;
-  for (i64 sample = 0; sample < samples && j < n; sample++)
+  for (i64 sample = 0; sample < samples && j < n; sample += HN_SAMPLES)
     hn_unit_step(a, i / chunks, sample, j, a->turn / phases, (int)(a->turn % phases));
 #endif
 }
