@@ -182,8 +182,11 @@ static tensors gather(hn_import *in, const hn_jvalue *list) {
       memcpy(t.first, dims, n * sizeof *dims);
       t.first_rank = n;
       t.dtype = dtype;
-      t.format = hn_import_text(in, tensor_format(v));
+      /* Newer versions write the type alone. */
+      const char *format = tensor_format(v);
+      if (format && !hn_text_dtype(format)) t.format = hn_import_text(in, format);
     }
+    if (!n) continue;
     if (shapes.len) hn_str_putc(&shapes, ' ');
     hn_text_put_shape(&shapes, dims, n);
   }
