@@ -37,6 +37,7 @@ struct hn_context {
   size_t scratch_size, scratch_used, scratch_wanted;
   hn_arena overflow; /* scratch that did not fit this time */
   hn_budget budget;
+  uint64_t most_bytes, most_bytes_at; /* what the system was found to have, and when */
   uint64_t heap_peak;
   uint64_t touched;
   _Atomic bool cancel;
@@ -578,6 +579,16 @@ static hone_status run_remote(hn_context *c, hone_error *error) {
   return status == HONE_OK ? synced : status;
 }
 
+/* Three quarters of what the system has. To ask takes as long as a small step: now and then will do. */
+static uint64_t most_bytes(hn_context *c) {
+  const uint64_t now = hn_now_ns();
+  if (!c->most_bytes || now - c->most_bytes_at > 100000000) {
+    c->most_bytes = hn_memory_available() / 4 * 3;
+    c->most_bytes_at = now;
+  }
+  return c->most_bytes;
+}
+
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error) {
   const bool traced = c->recorder.trace && hn_recording(&c->recorder);
@@ -597,7 +608,7 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
     c->budget.max_nodes = limits->max_nodes;
   }
   /* A model may ask for any amount at run time: stop before the system does. */
-  if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = hn_memory_available() / 4 * 3;
+  if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = most_bytes(c);
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
   hone_status status = c->apart ? run_remote(c, error) : run_steps(c, error);
