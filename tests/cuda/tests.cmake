@@ -89,7 +89,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_ctest(check_texts_${target} check_texts ${folder} ${target} --most 8)
     set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch})
   endforeach()
-  hone_portable(test_driver check_attention)
+  hone_portable(test_driver check_attention check_late)
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
   hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --tactic -cu*,-conv*,-gemm*,-matmul*)
   # A part of the odd sizes; all of them run in test-gpu.
@@ -125,7 +125,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endforeach()
   set(suites /usr/share/libonnx-testdata/data)
   if(EXISTS ${suites} AND NOT HONE_SANITIZE)
-    hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 33 --quiet
+    hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 24 --quiet
       ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
   endif()
 endif()

@@ -80,6 +80,16 @@ static bool clip_bounds(const hone_node *n, float *lo, float *hi) {
   return *lo <= *hi;
 }
 
+/* Before opset 7 operands may lie elsewhere than at the last dimensions: where an attribute says, or, a
+ * PRelu's slopes, at dimension 1. */
+static bool lies_elsewhere(const hone_node *n) {
+  if (hn_node_attr(n, "axis")) return true;
+  if (n->opset >= 7 || strcmp(n->op_type, "PRelu") != 0 || n->n_in != 2 || !n->in[0] || !n->in[1])
+    return false;
+  const hone_tensor_desc *x = &n->in[0]->desc, *slope = &n->in[1]->desc;
+  return (x->rank < 0 || x->rank > 2) && (slope->rank < 0 || (slope->rank == 1 && slope->dim[0] != 1));
+}
+
 bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
   if (n->n_out != 1 || !n->out[0] || !hone_desc_known(&n->out[0]->desc)) return false;
   if (!hn_pointwise_function(n, u)) return false;
@@ -90,7 +100,7 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
 
 bool hn_pointwise_function(const hone_node *n, hn_unit *u) {
   if (n->domain[0] || n->n_out != 1 || !n->out[0]) return false;
-  if (hn_node_attr(n, "broadcast") || hn_node_attr(n, "axis")) return false; /* opset 6 broadcasting */
+  if (lies_elsewhere(n)) return false;
   const hone_tensor_desc *od = &n->out[0]->desc;
   if (od->dtype != HONE_DTYPE_F32 && od->dtype != HONE_DTYPE_BOOL) return false;
   uint32_t operands = 0;

@@ -243,8 +243,7 @@ static bool types_fit(const hone_step *s, hone_reason *why) {
     if (d != first && d != HONE_DTYPE_NONE && !(hn_cuda_type(d) && hn_cuda_type(first)))
       return hn_refuse(why, "operands are %s and %s", hone_dtype_name(first), hone_dtype_name(d));
   }
-  if (hone_node_has(s->node, "axis") || hone_node_has(s->node, "broadcast"))
-    return hn_refuse(why, "broadcasting as before opset 7");
+  if (hone_node_has(s->node, "axis")) return hn_refuse(why, "broadcasting as before opset 7");
   return true;
 }
 
