@@ -7,12 +7,13 @@
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
+#   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: bench-advice bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -75,6 +76,9 @@ test-gpu: all
 
 bench-gpu: all
 	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
+
+bench-planted: all
+	cd build && mkdir -p planted && ./advice_planted ./hone planted
 
 bench-gate: all
 	@$(BUILD)/gate_replay -n 2000 bench/gate/noise.txt bench/gate/noise-neighbour.txt

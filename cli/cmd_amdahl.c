@@ -18,7 +18,8 @@ static hone_status wrong(hone_error *error, const char *text) {
   return HONE_ERROR_USAGE;
 }
 
-/* P from the layers of a profile whose name, type or ONNX node matches; times are those of the typical run. */
+/* P from the layers of a profile whose name, type or ONNX node matches; times are those of the typical run.
+ */
 static hone_status from_profile(const cli_args *args, part *out, hone_error *error) {
   cli_profile p = {0};
   const char *const *files = args->rest.item;
@@ -50,20 +51,28 @@ static hone_status from_profile(const cli_args *args, part *out, hone_error *err
 
 static hone_status find_part(const cli_args *args, part *out, hone_error *error) {
   *out = (part){.p = args->share, .s = args->speedup};
-  if (!(args->speedup > 0)) return wrong(error, "hone amdahl wants -s: how many times faster the part becomes (more than 0)");
+  if (!(args->speedup > 0))
+    return wrong(error, "hone amdahl wants -s: how many times faster the part becomes (more than 0)");
   if (!args->rest.n)
-    return args->share >= 0 && args->share <= 1 ? HONE_OK : wrong(error, "hone amdahl wants -p: the part's share of the time, from 0 to 1, or a profile and --layers");
+    return args->share >= 0 && args->share <= 1
+               ? HONE_OK
+               : wrong(error, "hone amdahl wants -p: the part's share of the time, from 0 to 1, or a profile "
+                              "and --layers");
   if (args->share >= 0) return wrong(error, "P comes from the profile: give --layers instead of -p");
-  return args->filter ? from_profile(args, out, error) : wrong(error, "hone amdahl FILE wants --layers: an operator type or a glob over layer names");
+  return args->filter
+             ? from_profile(args, out, error)
+             : wrong(error, "hone amdahl FILE wants --layers: an operator type or a glob over layer names");
 }
 
 static void print_text(const part *v) {
   static const double steps[] = {1.1, 1.25, 1.5, 2, 3, 5, 10};
   double whole = hone_amdahl(v->p, v->s);
   if (v->layers)
-    printf("%zu layer%s: %.4g of %.4g ms (P = %.4f)\n", v->layers, v->layers == 1 ? "" : "s", v->part_ms, v->wall_ms, v->p);
-  printf("speed-up of the whole = 1 / ((1 - P) + P / S) = 1 / ((1 - %.4g) + %.4g / %.4g) = %.4f  (%+.2f %%)\n", v->p, v->p, v->s,
-         whole, 100 * (whole - 1));
+    printf("%zu layer%s: %.4g of %.4g ms (P = %.4f)\n", v->layers, v->layers == 1 ? "" : "s", v->part_ms,
+           v->wall_ms, v->p);
+  printf(
+      "speed-up of the whole = 1 / ((1 - P) + P / S) = 1 / ((1 - %.4g) + %.4g / %.4g) = %.4f  (%+.2f %%)\n",
+      v->p, v->p, v->s, whole, 100 * (whole - 1));
   printf("time saved: %.2f %%", 100 * (1 - 1 / whole));
   if (v->wall_ms > 0) printf(" (%.4g -> %.4g ms)", v->wall_ms, v->wall_ms / whole);
   printf("\nlimit (S without end): ");
@@ -80,7 +89,8 @@ static void print_text(const part *v) {
       own = true;
       if (v->s == next) continue;
     }
-    if (isfinite(next)) printf("%8.4g %12.4f %+9.2f %%\n", next, hone_amdahl(v->p, next), 100 * (hone_amdahl(v->p, next) - 1));
+    if (isfinite(next))
+      printf("%8.4g %12.4f %+9.2f %%\n", next, hone_amdahl(v->p, next), 100 * (hone_amdahl(v->p, next) - 1));
   }
 }
 
@@ -93,9 +103,10 @@ static int run(const cli_args *args) {
     return cli_flush();
   }
   double whole = hone_amdahl(v.p, v.s);
-  json_t *o = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "p", cli_real(v.p), "s", cli_real(v.s), "speedup", cli_real(whole), "gain_pct",
-                        cli_real(100 * (whole - 1)), "saved_pct", cli_real(100 * (1 - 1 / whole)), "limit",
-                        cli_real(v.p < 1 ? 1 / (1 - v.p) : INFINITY));
+  json_t *o =
+      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "p", cli_real(v.p), "s", cli_real(v.s), "speedup",
+                cli_real(whole), "gain_pct", cli_real(100 * (whole - 1)), "saved_pct",
+                cli_real(100 * (1 - 1 / whole)), "limit", cli_real(v.p < 1 ? 1 / (1 - v.p) : INFINITY));
   if (o && v.layers) {
     json_object_set_new(o, "layers", json_integer((json_int_t)v.layers));
     json_object_set_new(o, "part_ms", cli_real(v.part_ms));
@@ -108,7 +119,8 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'p', "share", CLI_NUMBER, CLI_FIELD(share), "P", "the part's share of the time, 0 to 1"},
     {'s', "speedup", CLI_NUMBER, CLI_FIELD(speedup), "S", "how many times faster the part becomes"},
-    {0, "layers", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "with FILE: the part is these layers (type, name or ONNX node)"},
+    {0, "layers", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB",
+     "with FILE: the part is these layers (type, name or ONNX node)"},
     CLI_OPT_IMPORT,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
@@ -117,7 +129,8 @@ const cli_command cli_cmd_amdahl = {
     "amdahl",
     "[FILE...]",
     "what a faster part means for the whole",
-    "Amdahl's law, 1 / ((1 - P) + P / S): hone amdahl -p 0.1 -s 1.146, or with a profile (of hone or another\n"
+    "Amdahl's law, 1 / ((1 - P) + P / S): hone amdahl -p 0.1 -s 1.146, or with a profile (of hone or "
+    "another\n"
     "tool) and the layers that become faster: hone amdahl facts.json --layers 'layer2*' -s 1.146.",
     options,
     0,

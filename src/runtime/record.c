@@ -229,14 +229,16 @@ static void add_neighbours(const hn_recorder *r) {
   double seconds = (double)(hn_now_ns() - r->started_ns) * 1e-9, busy = hn_cpu_busy_seconds();
   if (r->busy_seconds < 0 || busy < 0 || seconds < 0.25) {
     hone_facts_add_unmeasured(r->facts, "other processes' share of the processors",
-                              busy < 0 ? "the system does not tell" : "the runs together are shorter than a quarter of a second");
+                              busy < 0 ? "the system does not tell"
+                                       : "the runs together are shorter than a quarter of a second");
     return;
   }
   double others = busy - r->busy_seconds - (hn_cpu_own_seconds() - r->own_seconds);
   double share = 100 * others / (seconds * hn_cpu_count());
   hone_facts_add_counter(r->facts, &(hone_counter){"others_cpu", "%", -1, share < 0 ? 0 : share});
   uint64_t now = hn_involuntary_switches();
-  hone_facts_add_counter(r->facts, &(hone_counter){"involuntary_switches", "", -1, (double)(now - r->interrupted)});
+  hone_facts_add_counter(r->facts,
+                         &(hone_counter){"involuntary_switches", "", -1, (double)(now - r->interrupted)});
 }
 
 static void add_sensors(hone_facts *facts, const hn_plan *p) {

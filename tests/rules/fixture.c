@@ -86,8 +86,9 @@ static void add_tables(fixture *f) {
   for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
   for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)
     hone_facts_add_memory_sample(
-        f->facts, &(hone_memory_sample){i * 1000000000, 0,
-                                        (uint64_t)((200 + f->leak_mib * (double)i + 0.2 * (double)(i % 3)) * 1048576)});
+        f->facts,
+        &(hone_memory_sample){i * 1000000000, 0,
+                              (uint64_t)((200 + f->leak_mib * (double)i + 0.2 * (double)(i % 3)) * 1048576)});
   if (f->near_miss_level > -2) {
     int32_t nodes[] = {0, f->count - 1};
     hone_near_miss miss = {.pass = "fuse_it",
@@ -136,7 +137,11 @@ void fixture_diagnose(fixture *f) {
   int64_t t = 1000000;
   for (int run = 0; run < f->runs; run++) add_run(f, run, &t);
   assert_int_equal(hone_profile_create(f->facts, NULL, &f->profile, &error), HONE_OK);
-  assert_int_equal(hone_diagnose(f->profile, &(hone_diagnose_options){.language = f->language, .float_profile = f->float_profile}, &f->findings, &error), HONE_OK);
+  assert_int_equal(
+      hone_diagnose(f->profile,
+                    &(hone_diagnose_options){.language = f->language, .float_profile = f->float_profile},
+                    &f->findings, &error),
+      HONE_OK);
 }
 
 void fixture_free(fixture *f) {

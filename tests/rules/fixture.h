@@ -32,11 +32,11 @@ typedef struct fixture {
   double one_gap_ms;                      /* before the third step */
   double outside_ms;                      /* seen by the outer clock only */
   double pre_ms, post_ms, h2d_ms, d2h_ms; /* outside the run */
-  double sync_ms;     /* inside the run, after the last step */
-  int small_copies;   /* to the device, in place of h2d_ms as one copy */
-  bool pageable;      /* the copies to the device */
-  double drift;       /* each run takes this much longer than the one before, as a share */
-  double leak_mib;    /* resident memory grows by this much a second, sampled once a second for a minute */
+  double sync_ms;                         /* inside the run, after the last step */
+  int small_copies;                       /* to the device, in place of h2d_ms as one copy */
+  bool pageable;                          /* the copies to the device */
+  double drift;    /* each run takes this much longer than the one before, as a share */
+  double leak_mib; /* resident memory grows by this much a second, sampled once a second for a minute */
   hone_counter counters[8];
   int counter_count;
   bool no_roofs;

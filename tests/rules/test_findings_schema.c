@@ -1,6 +1,6 @@
-/* What hone prints as JSON is what its schema files say: every finding of every fixture in both languages, against
- * docs/schema/findings-v1.schema.json. The checker knows the words of JSON Schema that these files use, and
- * fails on any other. */
+/* What hone prints as JSON is what its schema files say: every finding of every fixture in both languages,
+ * against docs/schema/findings-v1.schema.json. The checker knows the words of JSON Schema that these files
+ * use, and fails on any other. */
 #include "rules/fixture.h"
 
 #include <jansson.h>
@@ -15,9 +15,12 @@
 static json_t *schema_root;
 
 static bool has_type(const json_t *v, const char *type) {
-  return (strcmp(type, "object") == 0 && json_is_object(v)) || (strcmp(type, "array") == 0 && json_is_array(v)) ||
-         (strcmp(type, "string") == 0 && json_is_string(v)) || (strcmp(type, "number") == 0 && json_is_number(v)) ||
-         (strcmp(type, "boolean") == 0 && json_is_boolean(v)) || (strcmp(type, "null") == 0 && json_is_null(v));
+  return (strcmp(type, "object") == 0 && json_is_object(v)) ||
+         (strcmp(type, "array") == 0 && json_is_array(v)) ||
+         (strcmp(type, "string") == 0 && json_is_string(v)) ||
+         (strcmp(type, "number") == 0 && json_is_number(v)) ||
+         (strcmp(type, "boolean") == 0 && json_is_boolean(v)) ||
+         (strcmp(type, "null") == 0 && json_is_null(v));
 }
 
 static bool check(const json_t *v, const json_t *schema, const char *where);
@@ -48,8 +51,9 @@ static bool members_fit(const json_t *v, const json_t *schema, const char *where
   size_t i;
   json_t *name;
   json_t *properties = json_object_get(schema, "properties");
-  json_array_foreach(json_object_get(schema, "required"), i, name)
-    if (!json_object_get(v, json_string_value(name))) return wrong(where, json_string_value(name));
+  json_array_foreach(
+      json_object_get(schema, "required"), i,
+      name) if (!json_object_get(v, json_string_value(name))) return wrong(where, json_string_value(name));
   json_object_foreach((json_t *)v, key, member) {
     json_t *own = json_object_get(properties, key);
     if (!own && json_is_false(json_object_get(schema, "additionalProperties"))) return wrong(where, key);
@@ -59,8 +63,10 @@ static bool members_fit(const json_t *v, const json_t *schema, const char *where
 }
 
 static bool check(const json_t *v, const json_t *schema, const char *where) {
-  static const char *const known[] = {"$schema", "$id", "$defs", "$ref", "title", "description", "type", "const", "enum", "required",
-                                      "properties", "additionalProperties", "items", "minItems", "minLength", "minimum", "maximum"};
+  static const char *const known[] = {
+      "$schema", "$id",      "$defs",     "$ref",     "title",      "description",
+      "type",    "const",    "enum",      "required", "properties", "additionalProperties",
+      "items",   "minItems", "minLength", "minimum",  "maximum"};
   const char *word;
   json_t *rule;
   json_object_foreach((json_t *)schema, word, rule) {
@@ -163,7 +169,8 @@ static void wrong_documents_do_not_fit(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(findings_fit_their_schema), cmocka_unit_test(wrong_documents_do_not_fit)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(findings_fit_their_schema),
+                                     cmocka_unit_test(wrong_documents_do_not_fit)};
   schema_root = json_load_file("docs/schema/findings-v1.schema.json", 0, NULL);
   if (!schema_root) return 1;
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

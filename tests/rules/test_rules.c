@@ -21,7 +21,7 @@ static void scale(fixture *f, double factor) {
   for (int i = 0; i < 5; i++) f->layers[i].ms *= factor;
 }
 
-static void slow_convolutions(fixture *f) { scale(f, 2); }
+static void slow_convolutions(fixture *f) { scale(f, 2.6); }
 static void fair_convolutions(fixture *f) { scale(f, 1.1); }
 
 static void memory(fixture *f) { fixture_add(f, "norm", "LayerNormalization", 6)->mb = 0.9 * 20 * 6; }
@@ -179,8 +179,9 @@ static void two_kinds(fixture *f) {
   several(f, "Gather", 4);
 }
 static void tiny(fixture *f, double us) {
-  static const char *const names[] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11",
-                                      "t12", "t13", "t14", "t15", "t16", "t17", "t18", "t19", "t20", "t21", "t22", "t23"};
+  static const char *const names[] = {"t0",  "t1",  "t2",  "t3",  "t4",  "t5",  "t6",  "t7",
+                                      "t8",  "t9",  "t10", "t11", "t12", "t13", "t14", "t15",
+                                      "t16", "t17", "t18", "t19", "t20", "t21", "t22", "t23"};
   f->count = 0;
   f->gap_ms = 0.0002;
   f->outside_ms = 0.001;
@@ -375,7 +376,9 @@ static void check_complete(const hone_finding *f) {
   for (size_t i = 0; i < f->command_count; i++) {
     const char *c = f->commands[i];
     assert_true(*c);
-    for (const char *const *word = (const char *const[]){"{model}", "{onnx}", "{file}", "{device}", "{layer}", "{n}", NULL}; *word; word++)
+    for (const char *const *word =
+             (const char *const[]){"{model}", "{onnx}", "{file}", "{device}", "{layer}", "{n}", NULL};
+         *word; word++)
       if (strstr(c, *word)) fail_msg("a placeholder is left in: %s", c);
     if (strncmp(c, "hone ", 5) == 0 && strncmp(c, "hone de", 7) != 0) assert_non_null(strstr(c, "m.onnx"));
   }
@@ -599,8 +602,10 @@ static void chinese_everywhere(void **state) {
       const hone_finding *a = &en.findings->items[k], *b = &zh.findings->items[k];
       assert_string_equal(a->id, b->id);
       assert_true(a->predicted_gain_pct == b->predicted_gain_pct);
-      if (!ascii(a->title) || !ascii(a->cause) || !ascii(a->s_basis)) fail_msg("not English: %s, %s, %s", a->title, a->cause, a->s_basis);
-      if (ascii(b->title) || ascii(b->cause) || ascii(b->s_basis)) fail_msg("not Chinese: %s, %s, %s", b->title, b->cause, b->s_basis);
+      if (!ascii(a->title) || !ascii(a->cause) || !ascii(a->s_basis))
+        fail_msg("not English: %s, %s, %s", a->title, a->cause, a->s_basis);
+      if (ascii(b->title) || ascii(b->cause) || ascii(b->s_basis))
+        fail_msg("not Chinese: %s, %s, %s", b->title, b->cause, b->s_basis);
       assert_int_equal(a->evidence_count, b->evidence_count);
       for (size_t e = 0; e < b->evidence_count; e++) {
         assert_string_equal(a->evidence[e].name, b->evidence[e].name); /* programs read this one */
@@ -612,10 +617,12 @@ static void chinese_everywhere(void **state) {
   }
 }
 
-/* Whatever tool recorded it: each finding has something to do, in the words of that tool where it has some. */
+/* Whatever tool recorded it: each finding has something to do, in the words of that tool where it has some.
+ */
 static void every_tool_has_commands(void **state) {
   (void)state;
-  static const char *const tools[] = {"trtexec", "onnxruntime", "nsys", "ncu", "pytorch", "ascend", "openvino", "onednn", "other"};
+  static const char *const tools[] = {"trtexec", "onnxruntime", "nsys",   "ncu",  "pytorch",
+                                      "ascend",  "openvino",    "onednn", "other"};
   for (size_t t = 0; t < sizeof tools / sizeof *tools; t++) {
     size_t fired = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -657,7 +664,8 @@ static void consequences_join_their_cause(void **state) {
   assert_non_null(finding);
   assert_null(fixture_finding(&f, "h2d_bound"));
   bool merged = false;
-  for (size_t i = 0; i < finding->merged_count; i++) merged = merged || strcmp(finding->merged[i], "h2d_bound") == 0;
+  for (size_t i = 0; i < finding->merged_count; i++)
+    merged = merged || strcmp(finding->merged[i], "h2d_bound") == 0;
   assert_true(merged);
   assert_false(isnan(fixture_evidence(finding, "ceiling when stages overlap"))); /* came along */
   fixture_free(&f);
@@ -676,16 +684,18 @@ static void consequences_join_their_cause(void **state) {
 /* A profile without what a rule needs is no reason to speak. */
 static void nothing_is_claimed_without_facts(void **state) {
   (void)state;
-  static const char *const by_roof[] = {"memory_bound", "latency_bound", "missing_batch", "conv_dominated",
-                                        "small_channels", "misaligned_channels"};
+  static const char *const by_roof[] = {"memory_bound",   "latency_bound",  "missing_batch",
+                                        "conv_dominated", "small_channels", "misaligned_channels"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fixture f = fixture_healthy();
     cases[i].ill(&f);
     f.no_roofs = true;
     fixture_diagnose(&f);
     for (size_t k = 0; k < f.findings->count; k++)
-      if (f.findings->items[k].basis == HONE_BASIS_ROOFLINE) fail_msg("a roofline without roofs: %s", f.findings->items[k].title);
-    for (size_t k = 0; k < sizeof by_roof / sizeof *by_roof; k++) assert_null(fixture_finding(&f, by_roof[k]));
+      if (f.findings->items[k].basis == HONE_BASIS_ROOFLINE)
+        fail_msg("a roofline without roofs: %s", f.findings->items[k].title);
+    for (size_t k = 0; k < sizeof by_roof / sizeof *by_roof; k++)
+      assert_null(fixture_finding(&f, by_roof[k]));
     fixture_free(&f);
   }
 }
@@ -718,7 +728,8 @@ static void thresholds_by_text(void **state) {
   hone_thresholds *t = hone_thresholds_create();
   assert_int_equal(hone_thresholds_parse(t, "idle_share=3.5", &error), HONE_OK);
   assert_true(hone_thresholds_get(t, "idle_share") == 3.5);
-  static const char *const wrong[] = {"idle_share", "idle_share=", "idle_share=x", "idle_share=1x", "none=1", "=1", "idle_share=inf", ""};
+  static const char *const wrong[] = {"idle_share", "idle_share=", "idle_share=x",   "idle_share=1x",
+                                      "none=1",     "=1",          "idle_share=inf", ""};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     if (hone_thresholds_parse(t, wrong[i], &error) != HONE_ERROR_USAGE) fail_msg("accepted: '%s'", wrong[i]);
   assert_true(hone_thresholds_get(t, "idle_share") == 3.5);

@@ -25,7 +25,8 @@ static const struct {
 static bool begins_with_one(const char *name, const char *words) {
   while (*words) {
     size_t n = strcspn(words, " "), i = 0;
-    while (i < n && name[i] && (tolower((unsigned char)name[i]) == words[i] || (name[i] == ' ' && words[i] == '_')))
+    while (i < n && name[i] &&
+           (tolower((unsigned char)name[i]) == words[i] || (name[i] == ' ' && words[i] == '_')))
       i++;
     if (i == n) return true;
     words += n + (words[n] == ' ');

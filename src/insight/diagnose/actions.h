@@ -7,12 +7,12 @@
  * their own. */
 #define HN_TOOLS(X)                                                                                          \
   X(HONE, "hone")                                                                                            \
-  X(TRTEXEC, "trtexec tensorrt")                                                                                      \
-  X(ORT, "onnxruntime onnx_runtime ort")                                                                                             \
-  X(NSYS, "nsys nsight_systems")                                                                                            \
-  X(NCU, "ncu nsight_compute")                                                                                              \
-  X(PYTORCH, "pytorch kineto")                                                                                      \
-  X(ASCEND, "ascend msprof")                                                                                        \
+  X(TRTEXEC, "trtexec tensorrt")                                                                             \
+  X(ORT, "onnxruntime onnx_runtime ort")                                                                     \
+  X(NSYS, "nsys nsight_systems")                                                                             \
+  X(NCU, "ncu nsight_compute")                                                                               \
+  X(PYTORCH, "pytorch kineto")                                                                               \
+  X(ASCEND, "ascend msprof")                                                                                 \
   X(OPENVINO, "openvino")                                                                                    \
   X(ONEDNN, "onednn")                                                                                        \
   X(ANY, "")
@@ -24,35 +24,36 @@ typedef enum hn_tool {
 } hn_tool;
 
 #define HN_ACTIONS(X)                                                                                        \
-  X(OPTIMIZE)   /* fuse, fold, remove */                                                                     \
-  X(EXPLAIN)    /* why was something not fused? */                                                           \
-  X(TIMELINE)   /* look at gaps and copies in time */                                                        \
-  X(LAYER)      /* look at one operator, {layer} */                                                          \
-  X(TYPE)       /* look at the operators of one type, {layer} */                                             \
-  X(MEASURE)    /* measure again, longer */                                                                  \
-  X(THREADS)    /* {n} threads */                                                                            \
-  X(BATCH)      /* {n} samples at once */                                                                    \
-  X(STREAMS)    /* {n} independent queues */                                                                 \
-  X(OVERLAP)    /* copy the next input while this one is computed */                                         \
-  X(PIN)        /* page-locked host memory */                                                                \
-  X(MERGE)      /* several copies as one */                                                                  \
-  X(RESIDENT)   /* leave data on the device */                                                               \
-  X(GRAPH)      /* record launches once, replay them */                                                      \
-  X(ASYNC)      /* fewer waits of the host */                                                                \
-  X(FALLBACK)   /* which operators fell back to the host */                                                  \
-  X(LAYOUT)     /* one layout from edge to edge */                                                           \
-  X(CHANNELS)   /* kernels for few channels */                                                               \
+  X(OPTIMIZE) /* fuse, fold, remove */                                                                       \
+  X(EXPLAIN)  /* why was something not fused? */                                                             \
+  X(TUNE)     /* measure which kernels are fastest */                                                        \
+  X(TIMELINE) /* look at gaps and copies in time */                                                          \
+  X(LAYER)    /* look at one operator, {layer} */                                                            \
+  X(TYPE)     /* look at the operators of one type, {layer} */                                               \
+  X(MEASURE)  /* measure again, longer */                                                                    \
+  X(THREADS)  /* {n} threads */                                                                              \
+  X(BATCH)    /* {n} samples at once */                                                                      \
+  X(STREAMS)  /* {n} independent queues */                                                                   \
+  X(OVERLAP)  /* copy the next input while this one is computed */                                           \
+  X(PIN)      /* page-locked host memory */                                                                  \
+  X(MERGE)    /* several copies as one */                                                                    \
+  X(RESIDENT) /* leave data on the device */                                                                 \
+  X(GRAPH)    /* record launches once, replay them */                                                        \
+  X(ASYNC)    /* fewer waits of the host */                                                                  \
+  X(FALLBACK) /* which operators fell back to the host */                                                    \
+  X(LAYOUT)   /* one layout from edge to edge */                                                             \
+  X(CHANNELS) /* kernels for few channels */                                                                 \
   X(FP16)                                                                                                    \
   X(BF16)                                                                                                    \
   X(INT8)                                                                                                    \
-  X(SPARSITY)   /* 2:4 */                                                                                    \
-  X(CALIBRATE)  /* quantise again, mixed precision */                                                        \
-  X(SHAPES)     /* fixed shapes */                                                                           \
-  X(PREPROCESS) /* input preparation on the device, in the first layer */                                    \
+  X(SPARSITY)    /* 2:4 */                                                                                   \
+  X(CALIBRATE)   /* quantise again, mixed precision */                                                       \
+  X(SHAPES)      /* fixed shapes */                                                                          \
+  X(PREPROCESS)  /* input preparation on the device, in the first layer */                                   \
   X(POSTPROCESS) /* decoding on the device, beside the next inference */                                     \
-  X(CLOCKS)     /* why is the clock low? */                                                                  \
-  X(NEIGHBOURS) /* who else uses this machine? */                                                            \
-  X(ROOFS)      /* measure the machine's roofs again */
+  X(CLOCKS)      /* why is the clock low? */                                                                 \
+  X(NEIGHBOURS)  /* who else uses this machine? */                                                           \
+  X(ROOFS)       /* measure the machine's roofs again */
 
 typedef enum hn_action {
 #define X(id) HN_DO_##id,

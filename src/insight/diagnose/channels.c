@@ -36,8 +36,8 @@ void hn_channels_finish(hn_diagnosis *d, hone_finding *f, const hn_channels *c, 
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
   hn_finding_evidence(d, HN_T("share", "占比"), hn_share(d, c->ms), "%", HN_SOURCE_SPANS);
-  hn_finding_evidence_at(d, HN_T("input channels of the slowest", "最慢者的输入通道数"), step->channels_in, "",
-                         c->worst->name);
+  hn_finding_evidence_at(d, HN_T("input channels of the slowest", "最慢者的输入通道数"), step->channels_in,
+                         "", c->worst->name);
   hn_finding_evidence_at(d, HN_T("output channels of the slowest", "最慢者的输出通道数"), step->channels_out,
                          "", c->worst->name);
   hn_finding_evidence(d, HN_T("their share of the roofline", "它们达到屋顶线的比例"), c->roof_pct, "%",
@@ -49,9 +49,10 @@ void hn_channels_finish(hn_diagnosis *d, hone_finding *f, const hn_channels *c, 
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (picked(d, &d->p->layers[i], test))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, hn_share(d, c->ms) / 100, c->others_roof_pct / c->roof_pct, HONE_BASIS_MEASURED,
-                  HN_WORDS(d, "they reach the share of the roofline that this network's other convolutions reach",
-                           "它们达到本网络其他卷积所达到的屋顶线比例"),
-                  0.35);
+  hn_finding_gain(
+      d, hn_share(d, c->ms) / 100, c->others_roof_pct / c->roof_pct, HONE_BASIS_MEASURED,
+      HN_WORDS(d, "they reach the share of the roofline that this network's other convolutions reach",
+               "它们达到本网络其他卷积所达到的屋顶线比例"),
+      0.35);
   hn_finding_end(d);
 }

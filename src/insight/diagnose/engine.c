@@ -86,7 +86,8 @@ void hn_finding_evidence(hn_diagnosis *d, hn_text name, double value, const char
   add_evidence(d, name, value, unit, HN_WORDS(d, source.en, source.zh));
 }
 
-void hn_finding_evidence_at(hn_diagnosis *d, hn_text name, double value, const char *unit, const char *where) {
+void hn_finding_evidence_at(hn_diagnosis *d, hn_text name, double value, const char *unit,
+                            const char *where) {
   add_evidence(d, name, value, unit, where && *where ? where : "?");
 }
 
@@ -101,7 +102,8 @@ static const char *python_text(hn_diagnosis *d, const char *text) {
 }
 
 /* What a placeholder of actions.def stands for; NULL: it is none. */
-static const char *placeholder(hn_diagnosis *d, const char *name, size_t length, const char *layer, double n) {
+static const char *placeholder(hn_diagnosis *d, const char *name, size_t length, const char *layer,
+                               double n) {
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
   const char *model = m->model ? m->model : "";
   size_t end = strlen(model);
@@ -210,7 +212,9 @@ void hn_finding_end(hn_diagnosis *d) {
   const bool note = f->category == HONE_CATEGORY_NOTE;
   if (note) {
     d->worst = HONE_SEVERITY_LOW;
-    if (!f->s_basis) hn_finding_gain(d, 0, 1, HONE_BASIS_MEASURED, HN_WORDS(d, "nothing: it is about the measurement", "无：只涉及测量本身"), 1);
+    if (!f->s_basis)
+      hn_finding_gain(d, 0, 1, HONE_BASIS_MEASURED,
+                      HN_WORDS(d, "nothing: it is about the measurement", "无：只涉及测量本身"), 1);
   } else if (!(f->predicted_gain_pct >= d->t->min_gain))
     return;
   for (size_t i = 0; i < d->found.len; i++)
@@ -218,6 +222,8 @@ void hn_finding_end(hn_diagnosis *d) {
   f->severity = f->predicted_gain_pct >= d->t->high_gain     ? HONE_SEVERITY_HIGH
                 : f->predicted_gain_pct >= d->t->medium_gain ? HONE_SEVERITY_MEDIUM
                                                              : HONE_SEVERITY_LOW;
+  /* What is hardly believed does not shout: one step lower. */
+  if (f->confidence < d->t->sure && f->severity < HONE_SEVERITY_LOW) f->severity++;
   if (f->severity < d->worst) f->severity = d->worst;
   f->evidence = keep(d, d->evidence.ptr, d->evidence.len, sizeof *d->evidence.ptr);
   f->evidence_count = d->evidence.len;

@@ -5,10 +5,13 @@
 
 static const struct {
   const char *root, *symptom;
+  bool by_optimizer;
 } merges[] = {
-#define MERGE(root, symptom) {#root, #symptom},
+#define MERGE(root, symptom) {#root, #symptom, false},
+#define MERGE_OPTIMIZER(root, symptom) {#root, #symptom, true},
 #include "insight/diagnose/merges.def"
 #undef MERGE
+#undef MERGE_OPTIMIZER
 };
 
 static bool of_rule(const hone_finding *f, const char *rule) {
@@ -18,9 +21,13 @@ static bool of_rule(const hone_finding *f, const char *rule) {
 
 static bool explains(const hn_diagnosis *d, const hone_finding *root, const hone_finding *symptom) {
   if (root->category == HONE_CATEGORY_NOTE || symptom->category == HONE_CATEGORY_NOTE) return false;
-  if (100 * root->p < d->t->merge_share * symptom->p) return false;
+  if (100 * root->p < d->t->merge_share * symptom->p &&
+      100 * root->predicted_saved_pct < d->t->merge_share * symptom->predicted_saved_pct)
+    return false;
   for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
-    if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom)) return true;
+    if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom) &&
+        (!merges[i].by_optimizer || root->remedy == HONE_REMEDY_OPTIMIZER))
+      return true;
   return false;
 }
 
@@ -67,8 +74,7 @@ static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symp
   root->evidence_count = n;
   root->commands = joined(d, root->commands, root->command_count, symptom->commands, symptom->command_count,
                           &root->command_count);
-  root->merged =
-      joined(d, root->merged, root->merged_count, &symptom->id, 1, &root->merged_count);
+  root->merged = joined(d, root->merged, root->merged_count, &symptom->id, 1, &root->merged_count);
   root->merged = joined(d, root->merged, root->merged_count, symptom->merged, symptom->merged_count,
                         &root->merged_count);
   if (symptom->gain_high_pct > root->gain_high_pct) root->gain_high_pct = symptom->gain_high_pct;

@@ -47,8 +47,8 @@ bool hn_is_elementwise(const hone_layer *l) {
 }
 
 bool hn_is_quantise(const hone_layer *l) {
-  return ONE_OF(l->type, "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Quantize", "Dequantize",
-                "AscendQuant", "AscendDequant", "FakeQuantize");
+  return ONE_OF(l->type, "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Quantize",
+                "Dequantize", "AscendQuant", "AscendDequant", "FakeQuantize");
 }
 
 bool hn_has_unknown_shape(const hone_step_fact *step) {
@@ -82,7 +82,8 @@ bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
 }
 
 bool hn_on_accelerator(const hn_diagnosis *d) {
-  if (d->tool == HN_TOOL_TRTEXEC || d->tool == HN_TOOL_NSYS || d->tool == HN_TOOL_NCU || d->tool == HN_TOOL_ASCEND)
+  if (d->tool == HN_TOOL_TRTEXEC || d->tool == HN_TOOL_NSYS || d->tool == HN_TOOL_NCU ||
+      d->tool == HN_TOOL_ASCEND)
     return true;
   const char *backend = hone_facts_get_meta(d->facts)->backend;
   return backend && *backend && strncasecmp(backend, "cpu", 3) != 0 && strcasecmp(backend, "host") != 0;
@@ -129,4 +130,9 @@ double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) 
   if (ms <= 0) return typical;
   ms = ms * 100 / percent + l->calls * d->t->step_overhead / 1e3;
   return ms < typical ? ms : typical;
+}
+
+bool hn_roof_known(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return hn_roof_dram(d->facts) && (l->flops <= 0 || hn_roof_compute(d->facts, step ? step->dtype : NULL));
 }

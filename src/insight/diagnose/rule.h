@@ -78,8 +78,8 @@ void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double 
  * saving is to be divided among its layers (only the proportions count): its typical time, or 0 for one that
  * stays as it is. */
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms);
-/* P and S with the basis of S; predicted gain follows by Amdahl. Its range: the basis' usual error (thresholds
- * range_*), until hn_finding_range says more. */
+/* P and S with the basis of S; predicted gain follows by Amdahl. Its range: the basis' usual error
+ * (thresholds range_*), until hn_finding_range says more. */
 void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,
                      double confidence);
 void hn_finding_range(hn_diagnosis *d, double s_low, double s_high);
@@ -131,5 +131,7 @@ bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *v
 /* Milliseconds that the layer would take at `percent` of its roofline, the overhead of a step included; its
  * typical time when no roof is known or it is faster already. */
 double hn_roof_time(const hn_diagnosis *d, const hone_layer *layer, double percent);
+/* Roofs were measured for what this layer does. */
+bool hn_roof_known(const hn_diagnosis *d, const hone_layer *layer);
 
 #endif

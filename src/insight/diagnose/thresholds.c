@@ -55,8 +55,7 @@ double hone_thresholds_get(const hone_thresholds *t, const char *name) {
 static hone_status set(hone_thresholds *t, const char *name, size_t length, double value, hone_error *error) {
   ptrdiff_t i = find(name, length);
   if (i < 0) {
-    hone_status status =
-        hn_fail(error, HONE_ERROR_USAGE, "there is no threshold '%.*s'", (int)length, name);
+    hone_status status = hn_fail(error, HONE_ERROR_USAGE, "there is no threshold '%.*s'", (int)length, name);
     hn_error_hint(error, "hone diagnose --thresholds lists them");
     return status;
   }

@@ -18,8 +18,11 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   hn_str list = {0};
   for (size_t i = 0; i < f->evidence_count; i++) {
     const hone_evidence *e = &f->evidence[i];
-    hn_str_printf(&list, "%s%s %.4g%s%s", !i ? "" : look->unicode ? " · " : "; ", e->label, e->value,
-                  e->unit && *e->unit ? " " : "", e->unit ? e->unit : "");
+    hn_str_printf(&list, "%s%s %.4g%s%s",
+                  !i              ? ""
+                  : look->unicode ? " · "
+                                  : "; ",
+                  e->label, e->value, e->unit && *e->unit ? " " : "", e->unit ? e->unit : "");
   }
   hn_paragraph(o, look, 5, HN_DIM, list.ptr);
   if (list.failed) o->failed = true;
@@ -27,15 +30,17 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   if (!note) {
     hn_str_puts(o, "     ");
     hn_paint(o, look, HN_GREEN, zh ? "预计 +%.1f %%" : "predicted +%.1f %%", f->predicted_gain_pct);
-    hn_str_printf(o, zh ? "（%.1f 到 %.1f %%），端到端（P %.2f，S %.2f，置信度 %.0f %%）"
-                        : " (%.1f to %.1f %%) end to end (P %.2f, S %.2f, confidence %.0f %%)",
+    hn_str_printf(o,
+                  zh ? "（%.1f 到 %.1f %%），端到端（P %.2f，S %.2f，置信度 %.0f %%）"
+                     : " (%.1f to %.1f %%) end to end (P %.2f, S %.2f, confidence %.0f %%)",
                   f->gain_low_pct, f->gain_high_pct, f->p, f->s, 100 * f->confidence);
-    if (f->measured) hn_paint(o, look, HN_BOLD, zh ? "，实测 %+.1f %%" : ", measured %+.1f %%", f->measured_gain_pct);
+    if (f->measured)
+      hn_paint(o, look, HN_BOLD, zh ? "，实测 %+.1f %%" : ", measured %+.1f %%", f->measured_gain_pct);
     hn_str_putc(o, '\n');
     hn_str basis = {0};
     static const char *const bases[] = {"实测", "屋顶线", "表"};
-    hn_str_printf(&basis, zh ? "S 的依据（%s）：%s" : "S by %s: %s", zh ? bases[f->basis] : hone_basis_name(f->basis),
-                  f->s_basis);
+    hn_str_printf(&basis, zh ? "S 的依据（%s）：%s" : "S by %s: %s",
+                  zh ? bases[f->basis] : hone_basis_name(f->basis), f->s_basis);
     hn_paragraph(o, look, 5, HN_DIM, basis.ptr);
     hn_str_free(&basis);
   }
@@ -54,8 +59,9 @@ void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
   if (!wrong)
     hn_str_printf(o, "  %s\n",
-                  list->count ? (zh ? "没有值得修的问题。下面只是取舍与说明。"
-                                    : "Nothing worth doing was found. What follows gives something up, or is a note.")
-                              : (zh ? "没有值得做的事。" : "Nothing worth doing was found."));
+                  list->count
+                      ? (zh ? "没有值得修的问题。下面只是取舍与说明。"
+                            : "Nothing worth doing was found. What follows gives something up, or is a note.")
+                      : (zh ? "没有值得做的事。" : "Nothing worth doing was found."));
   for (size_t i = 0; i < list->count; i++) one_finding(o, look, zh, i + 1, &list->items[i]);
 }

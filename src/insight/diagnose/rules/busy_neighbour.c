@@ -21,10 +21,11 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_WORDS(d, "the machine", "这台机器");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "The threads of the network were interrupted by other work, and each step waits for its slowest "
-                      "thread. Figures of such a run say more about the neighbours than about the network.",
-                      "网络的线程被别的工作打断，而每个步骤都要等最慢的线程。这样的数据更多反映邻居，而不是网络本身。");
+  f->cause = HN_WORDS(
+      d,
+      "The threads of the network were interrupted by other work, and each step waits for its slowest "
+      "thread. Figures of such a run say more about the neighbours than about the network.",
+      "网络的线程被别的工作打断，而每个步骤都要等最慢的线程。这样的数据更多反映邻居，而不是网络本身。");
   hn_finding_evidence(d, HN_T("others' share", "其他进程占比"), others, "%",
                       HN_T("/proc/stat less this process' own time", "/proc/stat 减去本进程自身时间"));
   if (counted)
@@ -35,7 +36,8 @@ static void run(hn_diagnosis *d) {
   hn_finding_do(d, HN_DO_NEIGHBOURS, NULL, 0);
   hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
   hn_finding_gain(d, 1, s, HONE_BASIS_MEASURED,
-                  HN_WORDS(d, "the processors' time that others took is available again", "其他进程占用的处理器时间重新可用"),
+                  HN_WORDS(d, "the processors' time that others took is available again",
+                           "其他进程占用的处理器时间重新可用"),
                   0.6);
   hn_finding_range(d, 1, best > s ? best : s);
   hn_finding_end(d);

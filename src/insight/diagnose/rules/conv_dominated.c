@@ -28,21 +28,23 @@ static void run(hn_diagnosis *d) {
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = HN_SAY(d, "Convolutions take %.0f %% of the time at %.0f %% of the roofline",
                     "卷积占时间的 %.0f %%，只达到屋顶线的 %.0f %%", share, efficiency);
+  d->worst = HONE_SEVERITY_MEDIUM; /* a roof is no promise */
   f->subject = HN_SAY(d, "%zu convolutions, most of it lost in '%s'", "%zu 个卷积，损失最多的是 '%s'", count,
                       worst->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "The convolutions run well below what this machine's measured roofs allow for their FLOPs "
-                      "and bytes: the kernels chosen for these shapes do not keep the vector units busy.",
-                      "就其计算量与访存量而言，这些卷积远低于本机实测上限：为这些形状选中的内核没有让向量单元忙起来。");
+  f->cause = HN_WORDS(
+      d,
+      "The convolutions run well below what this machine's measured roofs allow for their FLOPs "
+      "and bytes: the kernels chosen for these shapes do not keep the vector units busy.",
+      "就其计算量与访存量而言，这些卷积远低于本机实测上限：为这些形状选中的内核没有让向量单元忙起来。");
   hn_finding_evidence(d, HN_T("convolution share", "卷积占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("achieved", "实际达到"), flops / conv_ms / 1e6, "GFLOP/s",
                       HN_T("FLOPs of the steps over their time", "各步骤的 FLOPs 除以时间"));
   hn_finding_evidence(d, HN_T("share of the roofline", "达到屋顶线的比例"), efficiency, "%", HN_SOURCE_ROOFS);
   hn_finding_evidence_at(d, HN_T("lost in the worst one", "最差者的损失"), worst_loss, "ms", worst->name);
+  hn_finding_do(d, HN_DO_TUNE, NULL, 0);
   hn_finding_do(d, HN_DO_TYPE, "Conv", 0);
-  hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_conv(&d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   hn_finding_gain(d, hn_share(d, conv_ms) / 100, conv_ms / reachable_ms, HONE_BASIS_ROOFLINE,

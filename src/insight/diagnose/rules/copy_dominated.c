@@ -10,18 +10,20 @@ static void run(hn_diagnosis *d) {
   /* Both engines of a device copy at once, and beside the computation: the longer direction counts. */
   double left = more > rest ? more - rest : ms / 20;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "Copies between host and device take %.0f %% of the total", "主机与设备之间的拷贝占总时间的 %.0f %%",
-                    100 * share);
+  f->title = HN_SAY(d, "Copies between host and device take %.0f %% of the total",
+                    "主机与设备之间的拷贝占总时间的 %.0f %%", 100 * share);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = HN_WORDS(d, "copies", "拷贝");
   f->quantity = HONE_QUANTITY_COPIES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "Data goes to the device and back around every inference. Fewer and larger copies, pinned memory, "
-                      "copies in streams of their own, and keeping data on the device between networks take them off "
-                      "the path.",
-                      "每次推理前后数据都要往返设备。减少并合并拷贝、锁页内存、独立的拷贝流，以及在多个网络之间让数据留在设备上，"
-                      "都能让它们离开关键路径。");
+  f->cause = HN_WORDS(
+      d,
+      "Data goes to the device and back around every inference. Fewer and larger copies, pinned memory, "
+      "copies in streams of their own, and keeping data on the device between networks take them off "
+      "the path.",
+      "每次推理前后数据都要往返设备。减少并合并拷贝、锁页内存、独立的拷贝流，以及在多个网络之间让数据留在设备"
+      "上，"
+      "都能让它们离开关键路径。");
   hn_finding_evidence(d, HN_T("to the device", "到设备"), s->h2d_ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("from the device", "从设备"), s->d2h_ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("copies' share of T_total", "拷贝占 T_total"), 100 * share, "%",

@@ -37,7 +37,8 @@ static void run(hn_diagnosis *d) {
       "从 '%s' 起，形状要到网络运行时才算出（%s），这些步骤只能退回标量参考实现。%s", first->name,
       shape ? shape : "?",
       low_level
-          ? HN_WORDS(d, "Folding the shape arithmetic makes them known before.", "折叠形状运算后即可提前得知。")
+          ? HN_WORDS(d, "Folding the shape arithmetic makes them known before.",
+                     "折叠形状运算后即可提前得知。")
           : HN_WORDS(d, "Fixing the input shapes, or exporting the model with fixed ones, makes them known.",
                      "固定输入形状，或以固定形状导出模型，即可提前得知。"));
   hn_finding_evidence(d, HN_T("their share", "它们的占比"), share, "%", HN_SOURCE_SPANS);
@@ -47,12 +48,13 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (is_unknown(d, &d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, share / 100, 15, HONE_BASIS_TABLE,
-                  HN_WORDS(d,
-                           "scalar references against vectorised kernels: 10 to 20 times on two AVX-512 cores "
-                           "(NanoDet, measured with hone)",
-                           "标量参考实现与向量化内核之比：双核 AVX-512 上为 10 到 20 倍（NanoDet，用 hone 实测）"),
-                  0.6);
+  hn_finding_gain(
+      d, share / 100, 15, HONE_BASIS_TABLE,
+      HN_WORDS(d,
+               "scalar references against vectorised kernels: 10 to 20 times on two AVX-512 cores "
+               "(NanoDet, measured with hone)",
+               "标量参考实现与向量化内核之比：双核 AVX-512 上为 10 到 20 倍（NanoDet，用 hone 实测）"),
+      0.6);
   hn_finding_range(d, 10, 20);
   hn_finding_end(d);
 }

@@ -7,11 +7,12 @@ static void run(hn_diagnosis *d) {
                      .limit_pct = d->t->h2d_share,
                      .quantity = HONE_QUANTITY_H2D,
                      .subject = HN_T("Copying to the device", "拷贝到设备（H2D）"),
-                     .cause = HN_T("Inputs are copied while the device waits. Pinned memory, one merged copy and "
-                                   "copying the next input during this inference hide it; 8-bit inputs with "
-                                   "normalisation on the device make it four times smaller.",
-                                   "拷贝输入时设备在等待。锁页内存、合并为一次拷贝、在本次推理期间拷贝下一个输入"
-                                   "都能把它隐藏；以 8 位输入并在设备上归一化（AIPP 下沉），数据量只有四分之一。"),
+                     .cause =
+                         HN_T("Inputs are copied while the device waits. Pinned memory, one merged copy and "
+                              "copying the next input during this inference hide it; 8-bit inputs with "
+                              "normalisation on the device make it four times smaller.",
+                              "拷贝输入时设备在等待。锁页内存、合并为一次拷贝、在本次推理期间拷贝下一个输入"
+                              "都能把它隐藏；以 8 位输入并在设备上归一化（AIPP 下沉），数据量只有四分之一。"),
                      .actions = {HN_DO_OVERLAP, HN_DO_TIMELINE}});
 }
 

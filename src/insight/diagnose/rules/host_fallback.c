@@ -8,8 +8,8 @@ static bool on_host(const hn_diagnosis *d, const hone_layer *l) {
   return step && (step->on_host || step->is_reference) && !hn_is_copy(l);
 }
 
-/* Copies between steps are there for the steps on the host; those of the network's inputs and outputs are not,
- * and stand before the first and after the last step. */
+/* Copies between steps are there for the steps on the host; those of the network's inputs and outputs are
+ * not, and stand before the first and after the last step. */
 static bool copy_for_them(const hn_diagnosis *d, const hone_layer *l) {
   return hn_is_copy(l) && hn_step(d, l) && l->kind != HONE_SPAN_COPY;
 }
@@ -28,7 +28,8 @@ static double median_device_step(hn_diagnosis *d) {
     return 0;
   }
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (hn_is_work(&d->p->layers[i]) && !on_host(d, &d->p->layers[i])) ms[n++] = hn_typical_ms(&d->p->layers[i]);
+    if (hn_is_work(&d->p->layers[i]) && !on_host(d, &d->p->layers[i]))
+      ms[n++] = hn_typical_ms(&d->p->layers[i]);
   qsort(ms, n, sizeof *ms, by_size);
   return n ? ms[n / 2] : 0;
 }
@@ -65,8 +66,8 @@ static void run(hn_diagnosis *d) {
                     "%s它们运行时设备在等待，输入和输出还要拷贝。", hn_fallback_cause(d, slowest));
   hn_finding_evidence(d, HN_T("host share", "主机占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("steps on the host", "主机上的步骤数"), (double)count, "", HN_SOURCE_STEPS);
-  hn_finding_evidence(d, HN_T("copies between host and device", "主机与设备之间的拷贝次数"), (double)copies, "",
-                      HN_SOURCE_STEPS);
+  hn_finding_evidence(d, HN_T("copies between host and device", "主机与设备之间的拷贝次数"), (double)copies,
+                      "", HN_SOURCE_STEPS);
   hn_finding_evidence(d, HN_T("time of these copies", "这些拷贝的时间"), copy_ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence_at(d, HN_T("slowest", "最慢者"), hn_typical_ms(slowest), "ms", slowest->name);
   hn_finding_do(d, HN_DO_FALLBACK, slowest->type, 0);

@@ -29,26 +29,34 @@ static void run(hn_diagnosis *d) {
   double quarter[4];
   for (int i = 0; i < 4; i++) quarter[i] = median(d, w + (size_t)i * part, part);
   double growth = quarter[0] > 0 ? 100 * (quarter[3] / quarter[0] - 1) : 0;
-  if (d->failed || growth < d->t->drift_growth || quarter[1] < quarter[0] || quarter[2] < quarter[1] || quarter[3] < quarter[2])
+  if (d->failed || growth < d->t->drift_growth || quarter[1] < quarter[0] || quarter[2] < quarter[1] ||
+      quarter[3] < quarter[2])
     return;
-  if (hn_rank_test(w, part, w + 3 * part, part) > 0.001 || hn_rank_test(w, 2 * part, w + 2 * part, 2 * part) > 0.001) return;
+  if (hn_rank_test(w, part, w + 3 * part, part) > 0.001 ||
+      hn_rank_test(w, 2 * part, w + 2 * part, 2 * part) > 0.001)
+    return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "Inference got %.0f %% slower over %zu runs", "%2$zu 次运行中推理变慢了 %1$.0f %%", growth, n);
+  f->title = HN_SAY(d, "Inference got %.0f %% slower over %zu runs", "%2$zu 次运行中推理变慢了 %1$.0f %%",
+                    growth, n);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = HN_WORDS(d, "whole run", "整个运行");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "Each quarter of the runs is slower than the one before: the device heats up and clocks down, memory "
-                      "grows, or something accumulates.",
-                      "每四分之一的运行都比前一段慢：设备升温降频、内存增长，或有东西在累积。");
-  hn_finding_evidence(d, HN_T("first quarter", "第一个四分之一"), quarter[0], "ms", HN_T("median wall, outer clock", "墙钟中位数，外部时钟"));
-  hn_finding_evidence(d, HN_T("last quarter", "最后一个四分之一"), quarter[3], "ms", HN_T("median wall, outer clock", "墙钟中位数，外部时钟"));
+  f->cause = HN_WORDS(
+      d,
+      "Each quarter of the runs is slower than the one before: the device heats up and clocks down, memory "
+      "grows, or something accumulates.",
+      "每四分之一的运行都比前一段慢：设备升温降频、内存增长，或有东西在累积。");
+  hn_finding_evidence(d, HN_T("first quarter", "第一个四分之一"), quarter[0], "ms",
+                      HN_T("median wall, outer clock", "墙钟中位数，外部时钟"));
+  hn_finding_evidence(d, HN_T("last quarter", "最后一个四分之一"), quarter[3], "ms",
+                      HN_T("median wall, outer clock", "墙钟中位数，外部时钟"));
   hn_finding_evidence(d, HN_T("growth", "增长"), growth, "%", HN_T("outer clock", "外部时钟"));
   hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
   if (hn_on_accelerator(d)) hn_finding_do(d, HN_DO_CLOCKS, NULL, 0);
-  hn_finding_gain(d, 1, d->p->wall.mean / quarter[0], HONE_BASIS_MEASURED,
-                  HN_WORDS(d, "every run is as fast as the first quarter", "每次运行都与第一个四分之一一样快"), 0.5);
+  hn_finding_gain(
+      d, 1, d->p->wall.mean / quarter[0], HONE_BASIS_MEASURED,
+      HN_WORDS(d, "every run is as fast as the first quarter", "每次运行都与第一个四分之一一样快"), 0.5);
   hn_finding_end(d);
 }
 

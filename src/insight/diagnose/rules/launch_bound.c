@@ -31,12 +31,13 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_SAY(d, "%.0f tiny operators", "%.0f 个极小算子", calls);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_OPTIMIZER;
-  f->cause = HN_WORDS(d,
-                      "Each start (a launch, waking threads, first touches) costs a fixed time, and these operators do "
-                      "hardly more work than that. Fusing neighbours, recording the launches once (graphs) or a larger "
-                      "batch spread it.",
-                      "每次启动（下发、唤醒线程、首次访存）都有固定开销，而这些算子的计算几乎不比它多。融合相邻算子、"
-                      "把下发录制成图、或加大 batch 可以摊薄它。");
+  f->cause = HN_WORDS(
+      d,
+      "Each start (a launch, waking threads, first touches) costs a fixed time, and these operators do "
+      "hardly more work than that. Fusing neighbours, recording the launches once (graphs) or a larger "
+      "batch spread it.",
+      "每次启动（下发、唤醒线程、首次访存）都有固定开销，而这些算子的计算几乎不比它多。融合相邻算子、"
+      "把下发录制成图、或加大 batch 可以摊薄它。");
   hn_finding_evidence(d, HN_T("tiny operators", "极小算子数"), calls, "", HN_SOURCE_LAYERS);
   hn_finding_evidence(d, HN_T("their time", "它们的时间"), ms, "ms", HN_SOURCE_SPANS);
   if (gaps > 0)
@@ -47,10 +48,11 @@ static void run(hn_diagnosis *d) {
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (is_tiny(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, share / 100, s, HONE_BASIS_MEASURED,
-                  HN_SAY(d, "every %.0f become one; each start costs what the shortest operator takes, and its gap",
-                         "每 %.0f 个合为一个；每次启动的开销等于最短算子的时间加其空隙", d->t->fused_steps),
-                  0.4);
+  hn_finding_gain(
+      d, share / 100, s, HONE_BASIS_MEASURED,
+      HN_SAY(d, "every %.0f become one; each start costs what the shortest operator takes, and its gap",
+             "每 %.0f 个合为一个；每次启动的开销等于最短算子的时间加其空隙", d->t->fused_steps),
+      0.4);
   hn_finding_end(d);
 }
 

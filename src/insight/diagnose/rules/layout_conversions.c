@@ -37,11 +37,13 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_SAY(d, "%zu conversions", "%zu 次转换", count);
   f->quantity = HONE_QUANTITY_REFORMATS;
   f->remedy = HONE_REMEDY_OPTIMIZER;
-  f->cause = HN_WORDS(
-      d,
-      "Neighbouring steps want different layouts or number formats, so tensors are rewritten between them without "
-      "any arithmetic. One layout for the whole network needs a conversion at its edges only.",
-      "相邻步骤需要不同的布局或数值格式，张量在它们之间被重写而没有任何计算。全网统一一种布局，只需在入口和出口各转换一次。");
+  f->cause =
+      HN_WORDS(d,
+               "Neighbouring steps want different layouts or number formats, so tensors are rewritten "
+               "between them without "
+               "any arithmetic. One layout for the whole network needs a conversion at its edges only.",
+               "相邻步骤需要不同的布局或数值格式，张量在它们之间被重写而没有任何计算。全网统一一种布局，只需"
+               "在入口和出口各转换一次。");
   hn_finding_evidence(d, HN_T("conversions", "转换"), ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("of it inside the network", "其中在网络内部"), ms - edges_ms, "ms",
                       HN_T("all but the first and the last step", "除首尾两个步骤以外"));

@@ -37,7 +37,8 @@ static void run(hn_diagnosis *d) {
   if (c.count <= 0 || c.all_ns <= 0) return;
   /* Exclusive milliseconds of one inference: copies that overlap computation cost nothing. */
   const double runs = (double)(d->p->iterations ? d->p->iterations : 1);
-  const double ms = (stages->h2d_ms + stages->d2h_ms) * c.ns / c.all_ns, least_ms = ms * c.least_ns / c.ns * runs;
+  const double ms = (stages->h2d_ms + stages->d2h_ms) * c.ns / c.all_ns,
+               least_ms = ms * c.least_ns / c.ns * runs;
   c.count /= runs;
   double total = stages->total_ms, share = total > 0 ? 100 * ms / total : 0;
   if (c.count < d->t->small_copies || share < d->t->small_copy_share) return;
@@ -45,17 +46,19 @@ static void run(hn_diagnosis *d) {
   double left = ms - least_ms * (c.count - 2);
   if (left < ms / c.count) left = ms / c.count;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "%.0f small copies an inference take %.0f %% of the total", "每次推理有 %.0f 次小拷贝，占总时间的 %.0f %%",
-                    c.count, share);
+  f->title = HN_SAY(d, "%.0f small copies an inference take %.0f %% of the total",
+                    "每次推理有 %.0f 次小拷贝，占总时间的 %.0f %%", c.count, share);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = HN_WORDS(d, "copies", "拷贝");
   f->quantity = HONE_QUANTITY_COPIES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "A copy costs a fixed time to set up, far more than these few bytes need. Inputs that lie beside "
-                      "each other in one buffer go in one copy.",
-                      "每次拷贝都有固定的启动开销，远大于这点数据所需的时间。把输入放在同一块缓冲区里，一次拷贝即可。");
-  hn_finding_evidence(d, HN_T("copies", "拷贝次数"), c.count, "", HN_T("spans of one inference", "一次推理的时段"));
+  f->cause = HN_WORDS(
+      d,
+      "A copy costs a fixed time to set up, far more than these few bytes need. Inputs that lie beside "
+      "each other in one buffer go in one copy.",
+      "每次拷贝都有固定的启动开销，远大于这点数据所需的时间。把输入放在同一块缓冲区里，一次拷贝即可。");
+  hn_finding_evidence(d, HN_T("copies", "拷贝次数"), c.count, "",
+                      HN_T("spans of one inference", "一次推理的时段"));
   hn_finding_evidence(d, HN_T("their time", "它们的时间"), ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("shortest copy", "最短的一次"), 1e3 * least_ms, "us", HN_SOURCE_SPANS);
   if (c.bytes > 0)

@@ -4,11 +4,13 @@
 /* Weights read for one sample are missing_batch's. */
 static bool reads_weights_once(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  return step && hone_facts_get_meta(d->facts)->batch == 1 && (double)step->weight_bytes * l->calls > l->bytes / 2;
+  return step && hone_facts_get_meta(d->facts)->batch == 1 &&
+         (double)step->weight_bytes * l->calls > l->bytes / 2;
 }
 
 static bool waits_for_memory(const hn_diagnosis *d, const hone_layer *l) {
-  return !reads_weights_once(d, l) && l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 && !hn_is_reformat(d->facts, l);
+  return !reads_weights_once(d, l) && l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 &&
+         !hn_is_reformat(d->facts, l);
 }
 
 static void run(hn_diagnosis *d) {
@@ -27,7 +29,8 @@ static void run(hn_diagnosis *d) {
   if (!count || share < d->t->memory_share) return;
   bool by_weights = weights > bytes / 2;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "Memory-bound operators take %.0f %% of the time", "访存受限的算子占时间的 %.0f %%", share);
+  f->title =
+      HN_SAY(d, "Memory-bound operators take %.0f %% of the time", "访存受限的算子占时间的 %.0f %%", share);
   f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
@@ -36,11 +39,14 @@ static void run(hn_diagnosis *d) {
           ? HN_WORDS(d,
                      "These operators stream weights faster than they compute with them: their speed is the "
                      "speed of memory. Narrower weights or a larger batch move fewer bytes per sample.",
-                     "这些算子读取权重的时间超过计算的时间：速度就是内存的速度。更窄的权重或更大的 batch 能减少每个样本搬运的字节。")
-          : HN_WORDS(d,
-                     "These operators move more bytes than their arithmetic can hide: their speed is the speed "
-                     "of memory. Fusing them into their producers or narrower numbers move fewer bytes.",
-                     "这些算子搬运的字节多到计算无法掩盖：速度就是内存的速度。与前驱融合或使用更窄的数值能减少字节。");
+                     "这些算子读取权重的时间超过计算的时间：速度就是内存的速度。更窄的权重或更大的 batch "
+                     "能减少每个样本搬运的字节。")
+          : HN_WORDS(
+                d,
+                "These operators move more bytes than their arithmetic can hide: their speed is the speed "
+                "of memory. Fusing them into their producers or narrower numbers move fewer bytes.",
+                "这些算子搬运的字节多到计算无法掩盖：速度就是内存的速度。与前驱融合或使用更窄的数值能减少字节"
+                "。");
   hn_finding_evidence(d, HN_T("memory-bound share", "访存受限占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("moved", "搬运量"), bytes / 1e6, "MB", HN_SOURCE_SHAPES);
   hn_finding_evidence(d, HN_T("achieved", "实际达到"), bytes / ms / 1e6, "GB/s",

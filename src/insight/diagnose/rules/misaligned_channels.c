@@ -11,14 +11,16 @@ static void run(hn_diagnosis *d) {
   hn_channels c = hn_channels_gather(d, is_misaligned);
   if (!hn_channels_matter(d, &c)) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "Convolutions with channels that are no multiple of %.0f (%zu) take %.0f %% of the time",
-                    "通道数不是 %.0f 的倍数的卷积（%zu 个）占时间的 %.0f %%", d->t->channel_multiple, c.count,
-                    hn_share(d, c.ms));
-  f->cause = HN_WORDS(d,
-                      "Each row of channels ends in a partly filled vector. A multiple of the vector width in "
-                      "the model (58 -> 64, 255 -> 256) costs a few weights and saves the remainders.",
-                      "每一行通道都以未填满的向量结尾。把模型的通道数取为向量宽度的倍数（58 -> 64，255 -> 256）"
-                      "只多一点权重，却省去了余数处理。");
+  f->title =
+      HN_SAY(d, "Convolutions with channels that are no multiple of %.0f (%zu) take %.0f %% of the time",
+             "通道数不是 %.0f 的倍数的卷积（%zu 个）占时间的 %.0f %%", d->t->channel_multiple, c.count,
+             hn_share(d, c.ms));
+  f->cause =
+      HN_WORDS(d,
+               "Each row of channels ends in a partly filled vector. A multiple of the vector width in "
+               "the model (58 -> 64, 255 -> 256) costs a few weights and saves the remainders.",
+               "每一行通道都以未填满的向量结尾。把模型的通道数取为向量宽度的倍数（58 -> 64，255 -> 256）"
+               "只多一点权重，却省去了余数处理。");
   hn_channels_finish(d, f, &c, is_misaligned);
 }
 

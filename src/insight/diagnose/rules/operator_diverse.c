@@ -30,11 +30,13 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_SAY(d, "%zu operators that are no products", "%zu 个非乘加算子", layers);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_OPTIMIZER;
-  f->cause = HN_WORDS(d,
-                      "No single kernel is worth work of its own here. What they have in common is: can neighbours be "
-                      "fused, can constants be folded, are there nodes that do nothing?",
-                      "没有哪个内核值得单独优化。共同的出路是：相邻算子能否融合、常量能否折叠、有没有无用的节点？");
-  hn_finding_evidence(d, HN_T("types above the least share", "超过最小占比的类型"), (double)kinds, "", HN_SOURCE_LAYERS);
+  f->cause = HN_WORDS(
+      d,
+      "No single kernel is worth work of its own here. What they have in common is: can neighbours be "
+      "fused, can constants be folded, are there nodes that do nothing?",
+      "没有哪个内核值得单独优化。共同的出路是：相邻算子能否融合、常量能否折叠、有没有无用的节点？");
+  hn_finding_evidence(d, HN_T("types above the least share", "超过最小占比的类型"), (double)kinds, "",
+                      HN_SOURCE_LAYERS);
   hn_finding_evidence(d, HN_T("largest type", "最大的类型"), top, "%", HN_SOURCE_LAYERS);
   hn_finding_evidence(d, HN_T("share of what is no product", "非乘加算子占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
@@ -42,10 +44,11 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_work(&d->p->layers[i]) && !hn_is_matrix(&d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, share / 100, (FUSED_LOW + FUSED_HIGH) / 2, HONE_BASIS_TABLE,
-                  HN_WORDS(d, "Add + ReLU fused: 10 to 25 % (seed lecture 5, 5.9; bandwidth-bound, device not named)",
-                           "Add + ReLU 融合：10~25 %（种子第 5 讲 5.9；带宽受限，未注明设备）"),
-                  0.3);
+  hn_finding_gain(
+      d, share / 100, (FUSED_LOW + FUSED_HIGH) / 2, HONE_BASIS_TABLE,
+      HN_WORDS(d, "Add + ReLU fused: 10 to 25 % (seed lecture 5, 5.9; bandwidth-bound, device not named)",
+               "Add + ReLU 融合：10~25 %（种子第 5 讲 5.9；带宽受限，未注明设备）"),
+      0.3);
   hn_finding_range(d, FUSED_LOW, FUSED_HIGH);
   hn_finding_end(d);
 }

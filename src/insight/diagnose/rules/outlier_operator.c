@@ -5,6 +5,23 @@ static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
   return l->stats.cv > d->t->outlier_cv && l->pct >= d->t->outlier_share;
 }
 
+/* Runs in which the layer takes at least twice its median. */
+static double slow_runs(const hone_layer *l) {
+  double n = 0;
+  for (size_t i = 0; l->samples_ms && i < l->stats.count; i++) n += l->samples_ms[i] >= 2 * l->stats.p50;
+  return n;
+}
+
+/* Interruptions by other work hit every operator in proportion to its time, once here and once there; an
+ * outlier is hit again and again. Where only statistics are known, these decide. */
+static bool hit_again(const hn_diagnosis *d, const hone_layer *l) {
+  if (!l->samples_ms) return true;
+  double all = 0, mine = slow_runs(l);
+  for (size_t i = 0; i < d->p->layer_count; i++) all += slow_runs(&d->p->layers[i]);
+  return mine >= 4 && 100 * mine >= d->t->outlier_hits * (double)l->stats.count &&
+         mine >= d->t->outlier_excess * all * hn_share(d, hn_typical_ms(l)) / 100;
+}
+
 static void gain(hn_diagnosis *d, double mean_ms, double usual_ms) {
   hn_finding_gain(d, mean_ms / d->p->wall.mean, usual_ms > 0 ? mean_ms / usual_ms : 1, HONE_BASIS_MEASURED,
                   HN_WORDS(d, "every run takes as long as the median run", "每次运行都与中位数一样快"), 0.5);
@@ -20,10 +37,11 @@ static void noisy_run(hn_diagnosis *d, size_t noisy) {
   f->subject = HN_WORDS(d, "whole run", "整个运行");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "Most operators vary at once, which no single operator explains: other processes, frequency "
-                      "changes or a shared host. Figures of such a run should not be compared.",
-                      "大多数算子同时波动，单个算子解释不了：别的进程、频率变化或共享主机。这样的数据不应拿来比较。");
+  f->cause = HN_WORDS(
+      d,
+      "Most operators vary at once, which no single operator explains: other processes, frequency "
+      "changes or a shared host. Figures of such a run should not be compared.",
+      "大多数算子同时波动，单个算子解释不了：别的进程、频率变化或共享主机。这样的数据不应拿来比较。");
   hn_finding_evidence(d, HN_T("CV of the wall", "墙钟时间的 CV"), w->cv, "", HN_T("outer clock", "外部时钟"));
   hn_finding_evidence(d, HN_T("p95 over p50", "p95 与 p50 之比"), w->p50 > 0 ? w->p95 / w->p50 : 0, "x",
                       HN_T("outer clock", "外部时钟"));
@@ -36,16 +54,18 @@ static void noisy_run(hn_diagnosis *d, size_t noisy) {
 
 static void one_operator(hn_diagnosis *d, const hone_layer *l) {
   hone_finding *f = hn_finding_begin(d, l->name);
-  f->title = HN_SAY(d, "'%s' takes %.2f ms on average but %.2f ms usually", "'%s' 平均 %.2f 毫秒，而通常只要 %.2f 毫秒",
-                    l->name, l->stats.mean, l->stats.p50);
+  f->title = HN_SAY(d, "'%s' takes %.2f ms on average but %.2f ms usually",
+                    "'%s' 平均 %.2f 毫秒，而通常只要 %.2f 毫秒", l->name, l->stats.mean, l->stats.p50);
   f->subject = l->name;
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "Some of its runs take much longer than the others: page faults in freshly mapped memory, an "
-                      "allocation, a lock, or data-dependent work.",
-                      "它有几次运行比其他次长得多：新映射内存的缺页、内存分配、锁，或依赖数据的工作量。");
-  hn_finding_evidence(d, HN_T("CV", "CV"), l->stats.cv, "", HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  f->cause =
+      HN_WORDS(d,
+               "Some of its runs take much longer than the others: page faults in freshly mapped memory, an "
+               "allocation, a lock, or data-dependent work.",
+               "它有几次运行比其他次长得多：新映射内存的缺页、内存分配、锁，或依赖数据的工作量。");
+  hn_finding_evidence(d, HN_T("CV", "CV"), l->stats.cv, "",
+                      HN_T("exclusive time an iteration", "每次迭代的独占时间"));
   hn_finding_evidence(d, HN_T("median", "中位数"), l->stats.p50, "ms",
                       HN_T("exclusive time an iteration", "每次迭代的独占时间"));
   hn_finding_evidence(d, HN_T("p95", "p95"), l->stats.p95, "ms",
@@ -70,7 +90,7 @@ static void run(hn_diagnosis *d) {
     return;
   }
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (scatters(d, &d->p->layers[i])) one_operator(d, &d->p->layers[i]);
+    if (scatters(d, &d->p->layers[i]) && hit_again(d, &d->p->layers[i])) one_operator(d, &d->p->layers[i]);
 }
 
 const struct hn_rule hn_rule_outlier_operator = {"outlier_operator", run};

@@ -43,16 +43,19 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_WORDS(d, "copies of pageable memory", "可分页内存的拷贝");
   f->quantity = HONE_QUANTITY_COPIES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(d,
-                      "The host memory is not page-locked: the driver first copies it into a buffer of its own, and the "
-                      "caller waits even where the copy was called asynchronous, so nothing overlaps it.",
-                      "主机内存没有锁页：驱动要先把它复制到自己的缓冲区，即使调用的是异步拷贝，调用者也要等待，因此无法与任何工作重叠。");
+  f->cause = HN_WORDS(
+      d,
+      "The host memory is not page-locked: the driver first copies it into a buffer of its own, and the "
+      "caller waits even where the copy was called asynchronous, so nothing overlaps it.",
+      "主机内存没有锁页：驱动要先把它复制到自己的缓冲区，即使调用的是异步拷贝，调用者也要等待，因此无法与任何"
+      "工作重叠。");
   hn_finding_evidence(d, HN_T("pageable copies", "可分页拷贝"), ms, "ms", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("share of T_total", "占 T_total"), share, "%",
                       HN_T("T_pre + T_h2d + T_infer + T_d2h + T_post + T_idle",
                            "T_pre + T_h2d + T_infer + T_d2h + T_post + T_idle"));
   if (rate > 0)
-    hn_finding_evidence(d, HN_T("their rate", "它们的速率"), rate, "GB/s", HN_T("bytes over time", "字节除以时间"));
+    hn_finding_evidence(d, HN_T("their rate", "它们的速率"), rate, "GB/s",
+                        HN_T("bytes over time", "字节除以时间"));
   if (compared)
     hn_finding_evidence(d, HN_T("rate of the pinned copies", "锁页拷贝的速率"), other, "GB/s",
                         HN_T("bytes over time", "字节除以时间"));

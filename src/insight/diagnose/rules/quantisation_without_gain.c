@@ -50,7 +50,8 @@ static quantised look(const hn_diagnosis *d) {
 /* An x86 processor without instructions for products of bytes. */
 static bool no_integer_units(const hn_diagnosis *d) {
   const char *isa = hone_facts_get_meta(d->facts)->isa;
-  return !hn_on_accelerator(d) && isa && *isa && !strstr(isa, "vnni") && !strstr(isa, "amx") && !strstr(isa, "bf16");
+  return !hn_on_accelerator(d) && isa && *isa && !strstr(isa, "vnni") && !strstr(isa, "amx") &&
+         !strstr(isa, "bf16");
 }
 
 static void run(hn_diagnosis *d) {
@@ -65,41 +66,49 @@ static void run(hn_diagnosis *d) {
     gain = 100 * (hn_typical_wall_ms(d->float_profile) / d->typical_wall_ms - 1);
   else if (is_int8 && q.float_ms > 0 && q.int8_ms > 0.2 * q.work_ms)
     gain = 100 * (q.float_ms / (q.int8_ms + extra_ms) - 1);
-  bool no_gain = gain > -100 && gain < d->t->quant_gain && (d->float_profile || (q.float_ms > 0 && q.int8_ms > 0.2 * q.work_ms));
+  bool no_gain = gain > -100 && gain < d->t->quant_gain &&
+                 (d->float_profile || (q.float_ms > 0 && q.int8_ms > 0.2 * q.work_ms));
   bool in_the_way = q.convert_ms > 0 && extra >= d->t->quant_extra;
   if (!no_gain && !in_the_way) return;
   const bool conversions = extra >= d->t->quant_extra / 2, slow_path = no_integer_units(d);
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = no_gain ? HN_SAY(d, "INT8 brings %+.0f %% only", "INT8 只带来 %+.0f %% 的收益", gain)
-                     : HN_SAY(d, "Quantising and dequantising take %.0f %% of the time", "量化与反量化占时间的 %.0f %%", extra);
+                     : HN_SAY(d, "Quantising and dequantising take %.0f %% of the time",
+                              "量化与反量化占时间的 %.0f %%", extra);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = q.slowest && conversions ? q.slowest->name : HN_WORDS(d, "quantised operators", "量化算子");
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause =
-      conversions
-          ? HN_WORDS(d,
-                     "Steps that only change the numbers' format (Q/DQ that were not fused into the products, reformats "
-                     "between int8 and float layers) eat what the integer products save.",
-                     "只改变数值格式的步骤（未融入乘加的 Q/DQ、int8 与浮点层之间的重排）吃掉了整数乘加省下的时间。")
-      : slow_path
-          ? HN_SAY(d, "This processor (%s) has no instructions for products of bytes (VNNI, AMX): int8 is computed as wider integers.",
-                   "该处理器（%s）没有字节乘加指令（VNNI、AMX）：int8 只能用更宽的整数计算。", meta->isa)
-      : meta->batch == 1
-          ? HN_WORDS(d,
-                     "With batch 1 the products are too small to be limited by arithmetic, which is what int8 speeds up.",
-                     "batch 为 1 时乘加规模太小，瓶颈不在算力，而 int8 加速的正是算力。")
-          : HN_WORDS(d,
-                     "Neither conversions nor batch size explain it: too few operators are quantised, or their kernels are slow. "
-                     "Quantise again with mixed precision where it hurts.",
-                     "转换与 batch 都不能解释：量化的算子太少，或其内核太慢。请重新校准，并在受损处使用混合精度。");
+  f->cause = conversions ? HN_WORDS(d,
+                                    "Steps that only change the numbers' format (Q/DQ that were not fused "
+                                    "into the products, reformats "
+                                    "between int8 and float layers) eat what the integer products save.",
+                                    "只改变数值格式的步骤（未融入乘加的 Q/DQ、int8 "
+                                    "与浮点层之间的重排）吃掉了整数乘加省下的时间。")
+             : slow_path ? HN_SAY(d,
+                                  "This processor (%s) has no instructions for products of bytes (VNNI, "
+                                  "AMX): int8 is computed as wider integers.",
+                                  "该处理器（%s）没有字节乘加指令（VNNI、AMX）：int8 只能用更宽的整数计算。",
+                                  meta->isa)
+             : meta->batch == 1
+                 ? HN_WORDS(d,
+                            "With batch 1 the products are too small to be limited by arithmetic, which is "
+                            "what int8 speeds up.",
+                            "batch 为 1 时乘加规模太小，瓶颈不在算力，而 int8 加速的正是算力。")
+                 : HN_WORDS(d,
+                            "Neither conversions nor batch size explain it: too few operators are quantised, "
+                            "or their kernels are slow. "
+                            "Quantise again with mixed precision where it hurts.",
+                            "转换与 batch "
+                            "都不能解释：量化的算子太少，或其内核太慢。请重新校准，并在受损处使用混合精度。");
   if (gain > -100 && no_gain)
     hn_finding_evidence(d, HN_T("gain over float", "相对浮点的收益"), gain, "%",
                         d->float_profile ? HN_T("the float profile's wall", "浮点记录的墙钟时间")
                                          : HN_T("f32 at its reachable roof", "f32 达到其可达上限"));
   hn_finding_evidence(d, HN_T("int8 operators", "int8 算子数"), (double)q.int8, "", HN_SOURCE_LAYERS);
   hn_finding_evidence(d, HN_T("their share", "它们的占比"), hn_share(d, q.int8_ms), "%", HN_SOURCE_SPANS);
-  hn_finding_evidence(d, HN_T("quantise and dequantise", "量化与反量化"), q.convert_ms, "ms", HN_SOURCE_SPANS);
+  hn_finding_evidence(d, HN_T("quantise and dequantise", "量化与反量化"), q.convert_ms, "ms",
+                      HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("reformats", "重排"), q.reformat_ms, "ms", HN_SOURCE_SPANS);
   if (meta->batch > 0) hn_finding_evidence(d, HN_T("batch", "batch"), meta->batch, "", HN_SOURCE_RECORD);
   hn_finding_do(d, HN_DO_CALIBRATE, NULL, 0);
@@ -109,14 +118,17 @@ static void run(hn_diagnosis *d) {
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   if (conversions) {
     hn_finding_gain(d, extra / 100, 10, HONE_BASIS_MEASURED,
-                    HN_WORDS(d, "the conversions go but for those at the edges (a tenth)", "除首尾（十分之一）以外的转换消失"), 0.5);
+                    HN_WORDS(d, "the conversions go but for those at the edges (a tenth)",
+                             "除首尾（十分之一）以外的转换消失"),
+                    0.5);
   } else {
     /* The least of what the table promises, over what float takes. */
     double s = 1.5 / (1 + gain / 100);
-    hn_finding_gain(d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
-                    HN_WORDS(d, "INT8 at least 1.5x over float: seed lecture 5, 5.5 (Ascend NPU, model not named)",
-                             "INT8 至少为浮点的 1.5 倍：种子第 5 讲 5.5（昇腾 NPU，未注明模型）"),
-                    0.3);
+    hn_finding_gain(
+        d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
+        HN_WORDS(d, "INT8 at least 1.5x over float: seed lecture 5, 5.5 (Ascend NPU, model not named)",
+                 "INT8 至少为浮点的 1.5 倍：种子第 5 讲 5.5（昇腾 NPU，未注明模型）"),
+        0.3);
   }
   hn_finding_end(d);
 }

@@ -1,4 +1,5 @@
-/* Products in f32 although narrower numbers would be faster here. Nothing is wrong: it is speed for accuracy. */
+/* Products in f32 although narrower numbers would be faster here. Nothing is wrong: it is speed for accuracy.
+ */
 #include "insight/diagnose/rule.h"
 
 #include <string.h>
@@ -16,10 +17,11 @@ static const struct {
 
 static bool in_f32(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  const char *dtype = step && step->dtype && *step->dtype ? step->dtype : hone_facts_get_meta(d->facts)->precision;
+  const char *dtype =
+      step && step->dtype && *step->dtype ? step->dtype : hone_facts_get_meta(d->facts)->precision;
   return hn_is_matrix(l) && dtype &&
-         (strcasecmp(dtype, "f32") == 0 || strcasecmp(dtype, "fp32") == 0 || strcasecmp(dtype, "float") == 0 ||
-          strcasecmp(dtype, "float32") == 0);
+         (strcasecmp(dtype, "f32") == 0 || strcasecmp(dtype, "fp32") == 0 ||
+          strcasecmp(dtype, "float") == 0 || strcasecmp(dtype, "float32") == 0);
 }
 
 typedef struct choice {
@@ -34,16 +36,17 @@ static void emit(hn_diagnosis *d, double ms, size_t count, const choice *c) {
   double share = hn_share(d, ms);
   if (100 * (hone_amdahl(share / 100, c->s) - 1) < d->t->precision_gain) return;
   hone_finding *f = hn_finding_begin(d, c->dtype);
-  f->title = HN_SAY(d, "%.0f %% of the time are products in f32; %s is available", "%.0f %% 的时间是 f32 的乘加；可以改用 %s", share,
-                    c->dtype);
+  f->title = HN_SAY(d, "%.0f %% of the time are products in f32; %s is available",
+                    "%.0f %% 的时间是 f32 的乘加；可以改用 %s", share, c->dtype);
   f->category = HONE_CATEGORY_TRADE;
   f->subject = HN_SAY(d, "%zu convolutions and matrix products", "%zu 个卷积与矩阵乘", count);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
-  f->cause = HN_WORDS(d,
-                      "Narrower numbers move fewer bytes and have faster units. The answers change: measure the accuracy on "
-                      "your own data before relying on it.",
-                      "更窄的数值搬运更少的字节，也有更快的运算单元。结果会有变化：请先用自己的数据测量精度。");
+  f->cause = HN_WORDS(
+      d,
+      "Narrower numbers move fewer bytes and have faster units. The answers change: measure the accuracy on "
+      "your own data before relying on it.",
+      "更窄的数值搬运更少的字节，也有更快的运算单元。结果会有变化：请先用自己的数据测量精度。");
   hn_finding_evidence(d, HN_T("products in f32", "f32 乘加占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("layers", "层数"), (double)count, "", HN_SOURCE_LAYERS);
   for (size_t i = 0; c->basis == HONE_BASIS_TABLE && i < sizeof table / sizeof *table; i++)
@@ -77,7 +80,8 @@ static void from_table(hn_diagnosis *d, double ms, size_t count, const char *dty
 }
 
 /* What the roofs of this machine say: the same work at the same share of the narrower type's roof. */
-static void from_roofs(hn_diagnosis *d, double ms, size_t count, const char *dtype, double width, hn_action action) {
+static void from_roofs(hn_diagnosis *d, double ms, size_t count, const char *dtype, double width,
+                       hn_action action) {
   const hone_roof *narrow = hn_roof_compute(d->facts, dtype);
   double better = 0;
   if (!narrow) return;
@@ -87,17 +91,20 @@ static void from_roofs(hn_diagnosis *d, double ms, size_t count, const char *dty
     const hone_step_fact *step = hn_step(d, l);
     const hone_roof *memory = hn_roof_memory(d->facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
     double t = l->flops / narrow->gflops / 1e6;
-    if (memory && l->bytes > 0 && l->bytes * width / memory->gbs / 1e6 > t) t = l->bytes * width / memory->gbs / 1e6;
+    if (memory && l->bytes > 0 && l->bytes * width / memory->gbs / 1e6 > t)
+      t = l->bytes * width / memory->gbs / 1e6;
     t = t * 100 / (d->t->reachable_roof / 2) + l->calls * d->t->step_overhead / 1e3;
     better += t < hn_typical_ms(l) && l->flops > 0 ? t : hn_typical_ms(l);
   }
   if (better <= 0) return;
-  emit(d, ms, count, &(choice){.dtype = dtype,
-                               .s = ms / better,
-                               .basis = HONE_BASIS_ROOFLINE,
-                               .words = HN_SAY(d, "products at %.0f %% of the measured %s roof, half the bytes",
-                                               "乘加达到实测 %2$s 上限的 %1$.0f %%，字节减半", d->t->reachable_roof / 2, dtype),
-                               .action = action});
+  emit(d, ms, count,
+       &(choice){.dtype = dtype,
+                 .s = ms / better,
+                 .basis = HONE_BASIS_ROOFLINE,
+                 .words =
+                     HN_SAY(d, "products at %.0f %% of the measured %s roof, half the bytes",
+                            "乘加达到实测 %2$s 上限的 %1$.0f %%，字节减半", d->t->reachable_roof / 2, dtype),
+                 .action = action});
 }
 
 static void run(hn_diagnosis *d) {

@@ -42,12 +42,13 @@ static void run(hn_diagnosis *d) {
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   const bool by_roof = reachable_ms < ms;
   double s = by_roof ? ms / reachable_ms : 4;
-  hn_finding_gain(d, hn_share(d, ms) / 100, s > 50 ? 50 : s, by_roof ? HONE_BASIS_ROOFLINE : HONE_BASIS_TABLE,
-                  by_roof ? HN_WORDS(d, "half of the measured roof, a plain vectorised kernel",
-                                     "实测上限的一半，即普通的向量化内核")
-                          : HN_WORDS(d, "one 8-lane f32 vector at half efficiency against scalar code, any x86-64",
-                                     "8 路 f32 向量以一半效率对比标量代码，任意 x86-64"),
-                  0.5);
+  hn_finding_gain(
+      d, hn_share(d, ms) / 100, s > 50 ? 50 : s, by_roof ? HONE_BASIS_ROOFLINE : HONE_BASIS_TABLE,
+      by_roof ? HN_WORDS(d, "half of the measured roof, a plain vectorised kernel",
+                         "实测上限的一半，即普通的向量化内核")
+              : HN_WORDS(d, "one 8-lane f32 vector at half efficiency against scalar code, any x86-64",
+                         "8 路 f32 向量以一半效率对比标量代码，任意 x86-64"),
+      0.5);
   hn_finding_end(d);
 }
 

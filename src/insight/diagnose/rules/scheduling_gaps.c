@@ -18,7 +18,8 @@ static void run(hn_diagnosis *d) {
   bool one_place = c->longest_gap_ms > c->gaps_ms / 2;
   double healthy = d->t->healthy_idle / 100 * (c->wall_ms - c->gaps_ms);
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "%.0f %% of the run is idle between steps", "运行中有 %.0f %% 的时间在步骤之间空闲", share);
+  f->title =
+      HN_SAY(d, "%.0f %% of the run is idle between steps", "运行中有 %.0f %% 的时间在步骤之间空闲", share);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->quantity = HONE_QUANTITY_GAPS;
   f->remedy = one_place ? HONE_REMEDY_USER : HONE_REMEDY_OPTIMIZER;
@@ -26,21 +27,25 @@ static void run(hn_diagnosis *d) {
     const char *before =
         c->longest_gap_before ? c->longest_gap_before : HN_WORDS(d, "the end of the run", "运行结束");
     f->subject = HN_SAY(d, "the gap before '%s'", "'%s' 之前的空隙", before);
-    f->cause = HN_SAY(d,
-                      "One gap makes up most of the idle time: something stops the run before '%s' (a lock, a page "
-                      "fault storm, a sleeping thread, work that is not recorded).",
-                      "空闲时间大部分来自一个空隙：在 '%s' 之前有什么让运行停了下来（锁、缺页、休眠的线程、未被记录的工作）。",
-                      before);
+    f->cause =
+        HN_SAY(d,
+               "One gap makes up most of the idle time: something stops the run before '%s' (a lock, a page "
+               "fault storm, a sleeping thread, work that is not recorded).",
+               "空闲时间大部分来自一个空隙：在 '%s' "
+               "之前有什么让运行停了下来（锁、缺页、休眠的线程、未被记录的工作）。",
+               before);
   } else {
     f->subject = HN_WORDS(d, "whole run", "整个运行");
-    f->cause = HN_WORDS(d,
-                        "Many steps are so short that the time between them adds up: fewer, larger steps (fusion) or a "
-                        "deeper queue would hide it.",
-                        "许多步骤太短，步骤之间的时间累积起来：更少更大的步骤（融合）或更深的队列可以把它隐藏。");
+    f->cause = HN_WORDS(
+        d,
+        "Many steps are so short that the time between them adds up: fewer, larger steps (fusion) or a "
+        "deeper queue would hide it.",
+        "许多步骤太短，步骤之间的时间累积起来：更少更大的步骤（融合）或更深的队列可以把它隐藏。");
   }
   hn_finding_evidence(d, HN_T("idle", "空闲"), c->gaps_ms, "ms",
                       HN_T("gaps between time stamps inside the run", "运行内部时间戳之间的空隙"));
-  hn_finding_evidence(d, HN_T("idle share", "空闲占比"), share, "%", HN_T("gaps over outer wall", "空隙除以外部墙钟"));
+  hn_finding_evidence(d, HN_T("idle share", "空闲占比"), share, "%",
+                      HN_T("gaps over outer wall", "空隙除以外部墙钟"));
   hn_finding_evidence(d, HN_T("longest gap", "最长的空隙"), c->longest_gap_ms, "ms",
                       HN_T("worst of all iterations", "所有迭代中最差者"));
   hn_finding_evidence(d, HN_T("steps", "步骤数"), (double)d->p->layer_count, "", HN_SOURCE_LAYERS);

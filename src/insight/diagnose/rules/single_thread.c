@@ -53,13 +53,13 @@ static void run(hn_diagnosis *d) {
   if (measured) hn_finding_evidence(d, HN_T("f32 scaling", "f32 加速比"), compute, "x", HN_SOURCE_ROOFS);
   if (memory > 1) hn_finding_evidence(d, HN_T("DRAM scaling", "DRAM 加速比"), memory, "x", HN_SOURCE_ROOFS);
   hn_finding_do(d, HN_DO_THREADS, NULL, m->cores);
-  hn_finding_gain(d, hn_share(d, work_ms) / 100, work_ms / parallel_ms,
-                  measured ? HONE_BASIS_MEASURED : HONE_BASIS_TABLE,
-                  measured
-                      ? HN_WORDS(d, "roofs of this machine with one and with all threads", "本机单线程与全部线程的性能上限")
-                      : HN_WORDS(d, "80 % parallel efficiency per processor, assumed for lack of measured roofs",
-                                 "缺少实测上限，假定每个处理器 80 % 的并行效率"),
-                  measured ? 0.7 : 0.4);
+  hn_finding_gain(
+      d, hn_share(d, work_ms) / 100, work_ms / parallel_ms, measured ? HONE_BASIS_MEASURED : HONE_BASIS_TABLE,
+      measured ? HN_WORDS(d, "roofs of this machine with one and with all threads",
+                          "本机单线程与全部线程的性能上限")
+               : HN_WORDS(d, "80 % parallel efficiency per processor, assumed for lack of measured roofs",
+                          "缺少实测上限，假定每个处理器 80 % 的并行效率"),
+      measured ? 0.7 : 0.4);
   hn_finding_end(d);
 }
 

@@ -12,12 +12,13 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Convolutions with under %.0f input channels (%zu) take %.0f %% of the time",
                     "输入通道少于 %.0f 的卷积（%zu 个）占时间的 %.0f %%", d->t->small_channels, c.count,
                     hn_share(d, c.ms));
-  f->cause = HN_WORDS(d,
-                      "So few channels do not fill a vector or a tile, so the same arithmetic takes more "
-                      "instructions. Padding the input once, a kernel for few channels, or (for the first "
-                      "layer) space-to-depth fills them.",
-                      "通道太少，填不满一个向量或分块，同样的运算要用更多指令。把输入一次性补齐、使用小通道内核，"
-                      "或（对第一层）做 space-to-depth 即可填满。");
+  f->cause =
+      HN_WORDS(d,
+               "So few channels do not fill a vector or a tile, so the same arithmetic takes more "
+               "instructions. Padding the input once, a kernel for few channels, or (for the first "
+               "layer) space-to-depth fills them.",
+               "通道太少，填不满一个向量或分块，同样的运算要用更多指令。把输入一次性补齐、使用小通道内核，"
+               "或（对第一层）做 space-to-depth 即可填满。");
   hn_channels_finish(d, f, &c, is_small);
 }
 

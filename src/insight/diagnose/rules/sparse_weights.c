@@ -12,7 +12,8 @@ static bool has_sparse_units(const hn_diagnosis *d) {
 
 static bool is_sparse(const hn_diagnosis *d, const hone_layer *l) {
   double share;
-  return l->step >= 0 && hn_is_matrix(l) && hn_counter(d, "weights_2_4", l->step, &share) && share >= d->t->sparse_groups;
+  return l->step >= 0 && hn_is_matrix(l) && hn_counter(d, "weights_2_4", l->step, &share) &&
+         share >= d->t->sparse_groups;
 }
 
 static void run(hn_diagnosis *d) {
@@ -33,19 +34,24 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_SAY(d, "%zu products", "%zu 个乘加", count);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
-  f->cause = HN_WORDS(d,
-                      "Two of every four neighbouring weights are zero. This device's sparse tensor cores skip them, which "
-                      "saves time and, above all, power; the answers stay.",
-                      "每四个相邻权重中有两个为零。该设备的稀疏张量核心可以跳过它们，省时间，更省功耗；结果不变。");
+  f->cause = HN_WORDS(
+      d,
+      "Two of every four neighbouring weights are zero. This device's sparse tensor cores skip them, which "
+      "saves time and, above all, power; the answers stay.",
+      "每四个相邻权重中有两个为零。该设备的稀疏张量核心可以跳过它们，省时间，更省功耗；结果不变。");
   hn_finding_evidence(d, HN_T("products with 2:4 sparse weights", "满足 2:4 稀疏的乘加数"), (double)count, "",
                       HN_T("weights of the model", "模型的权重"));
   hn_finding_evidence(d, HN_T("their share", "它们的占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_do(d, HN_DO_SPARSITY, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
-    if (is_sparse(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
+    if (is_sparse(d, &d->p->layers[i]))
+      hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   hn_finding_gain(d, share / 100, 1.1, HONE_BASIS_TABLE,
-                  HN_WORDS(d, "NVIDIA, Accelerating Inference with Sparsity (A100, TensorRT 8.0): up to 20 % faster, up to 36 % more per watt",
-                           "NVIDIA《Accelerating Inference with Sparsity》（A100，TensorRT 8.0）：最多快 20 %，每瓦性能最多高 36 %"),
+                  HN_WORDS(d,
+                           "NVIDIA, Accelerating Inference with Sparsity (A100, TensorRT 8.0): up to 20 % "
+                           "faster, up to 36 % more per watt",
+                           "NVIDIA《Accelerating Inference with Sparsity》（A100，TensorRT 8.0）：最多快 20 "
+                           "%，每瓦性能最多高 36 %"),
                   0.3);
   hn_finding_range(d, 1, 1.2);
   hn_finding_end(d);

@@ -7,11 +7,13 @@ enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x20 | 0x40, POWER_BRAKE = 0x8
 /* Counters of one clock: as it is or was at its lowest, and as it may be or was at its highest. */
 static const struct {
   const char *low, *high;
-} clocks[] = {{"sm_clock", "sm_clock_most"}, {"clock_mhz_min", "clock_mhz_max"}, {"cpu_clock", "cpu_clock_most"}};
+} clocks[] = {
+    {"sm_clock", "sm_clock_most"}, {"clock_mhz_min", "clock_mhz_max"}, {"cpu_clock", "cpu_clock_most"}};
 
 static bool find_clock(const hn_diagnosis *d, double *low, double *high) {
   for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-    if (hn_counter(d, clocks[i].low, -1, low) && hn_counter(d, clocks[i].high, -1, high) && *low > 0 && *high > *low)
+    if (hn_counter(d, clocks[i].low, -1, low) && hn_counter(d, clocks[i].high, -1, high) && *low > 0 &&
+        *high > *low)
       return true;
   return false;
 }
@@ -33,27 +35,36 @@ static void run(hn_diagnosis *d) {
     if (hn_is_work(&d->p->layers[i]) && d->p->layers[i].bound != HONE_LIMIT_MEMORY)
       affected += hn_typical_ms(&d->p->layers[i]);
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = thermal ? HN_SAY(d, "Too hot: the clock is at %.0f of %.0f MHz", "过热：时钟为 %.0f MHz，上限 %.0f MHz", low, high)
+  f->title = thermal ? HN_SAY(d, "Too hot: the clock is at %.0f of %.0f MHz",
+                              "过热：时钟为 %.0f MHz，上限 %.0f MHz", low, high)
                      : HN_SAY(d, "Limited by power: the clock is at %.0f of %.0f MHz",
                               "受功耗限制：时钟为 %.0f MHz，上限 %.0f MHz", low, high);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = HN_WORDS(d, "clock of the device", "设备时钟");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = thermal ? HN_WORDS(d,
-                                "The device lowers its clock because of its temperature. Better cooling, or less work a "
-                                "second: narrower numbers, a smaller batch.",
-                                "设备因温度而降频。改善散热，或减少每秒的工作量：更窄的数值、更小的 batch。")
-                     : HN_WORDS(d,
-                                "The device lowers its clock to stay within its power limit. FP16 or INT8, a smaller "
-                                "batch and 2:4 sparsity need less power for the same answers.",
-                                "设备为保持在功耗上限内而降频。FP16 或 INT8 量化、更小的 batch、2:4 稀疏性能以更少的功耗得到同样的结果。");
+  f->cause =
+      thermal
+          ? HN_WORDS(d,
+                     "The device lowers its clock because of its temperature. Better cooling, or less work a "
+                     "second: narrower numbers, a smaller batch.",
+                     "设备因温度而降频。改善散热，或减少每秒的工作量：更窄的数值、更小的 batch。")
+          : HN_WORDS(d,
+                     "The device lowers its clock to stay within its power limit. FP16 or INT8, a smaller "
+                     "batch and 2:4 sparsity need less power for the same answers.",
+                     "设备为保持在功耗上限内而降频。FP16 或 INT8 量化、更小的 batch、2:4 "
+                     "稀疏性能以更少的功耗得到同样的结果。");
   hn_finding_evidence(d, HN_T("clock", "时钟"), low, "MHz", HN_T("sensors of the device", "设备传感器"));
-  hn_finding_evidence(d, HN_T("highest clock", "最高时钟"), high, "MHz", HN_T("sensors of the device", "设备传感器"));
-  if (hot > 0) hn_finding_evidence(d, HN_T("temperature", "温度"), hot, "C", HN_T("sensors of the device", "设备传感器"));
-  if (watts > 0) hn_finding_evidence(d, HN_T("power", "功耗"), watts, "W", HN_T("sensors of the device", "设备传感器"));
+  hn_finding_evidence(d, HN_T("highest clock", "最高时钟"), high, "MHz",
+                      HN_T("sensors of the device", "设备传感器"));
+  if (hot > 0)
+    hn_finding_evidence(d, HN_T("temperature", "温度"), hot, "C",
+                        HN_T("sensors of the device", "设备传感器"));
+  if (watts > 0)
+    hn_finding_evidence(d, HN_T("power", "功耗"), watts, "W", HN_T("sensors of the device", "设备传感器"));
   if (limit > 0)
-    hn_finding_evidence(d, HN_T("power limit", "功耗上限"), limit, "W", HN_T("sensors of the device", "设备传感器"));
+    hn_finding_evidence(d, HN_T("power limit", "功耗上限"), limit, "W",
+                        HN_T("sensors of the device", "设备传感器"));
   hn_finding_do(d, HN_DO_CLOCKS, NULL, 0);
   if (!thermal) hn_finding_do(d, HN_DO_FP16, NULL, 0);
   hn_finding_gain(d, hn_share(d, affected) / 100, high / low, HONE_BASIS_MEASURED,

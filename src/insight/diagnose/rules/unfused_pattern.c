@@ -62,21 +62,24 @@ static void finish(hn_diagnosis *d, hone_finding *f, const group *g, double extr
   double left = remaining_ms(d, g, extra_bytes);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->quantity = HONE_QUANTITY_NODES;
-  hn_finding_evidence(d, HN_T("patterns", "模式数"), (double)g->patterns, "",
-                      HN_T("near misses of the optimiser, or order of the layers", "优化器的近似匹配，或各层的先后顺序"));
-  hn_finding_evidence(d, HN_T("time of their operators", "其中算子的时间"), g->whole_ms, "ms", HN_SOURCE_SPANS);
+  hn_finding_evidence(
+      d, HN_T("patterns", "模式数"), (double)g->patterns, "",
+      HN_T("near misses of the optimiser, or order of the layers", "优化器的近似匹配，或各层的先后顺序"));
+  hn_finding_evidence(d, HN_T("time of their operators", "其中算子的时间"), g->whole_ms, "ms",
+                      HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("time that fusion removes", "融合能消除的时间"), g->extra_ms - left, "ms",
                       HN_T("all but the heaviest operator of each", "每个模式中除最重算子以外的部分"));
   if (g->bytes_saved > 0)
     hn_finding_evidence(d, HN_T("bytes saved", "节省的访存"), g->bytes_saved / 1e6, "MB",
                         HN_T("shapes of the tensors", "张量的形状"));
-  hn_finding_gain(d, hn_share(d, g->whole_ms) / 100, g->whole_ms / (g->whole_ms - g->extra_ms + left),
-                  HONE_BASIS_MEASURED,
-                  hn_roof_dram(d->facts)
-                      ? HN_WORDS(d, "times of the operators that disappear; what they still read priced at the DRAM roof",
-                                 "消失的算子的时间；它们仍需读取的部分按 DRAM 上限计")
-                      : HN_WORDS(d, "times of the operators that disappear", "消失的算子的时间"),
-                  confidence);
+  hn_finding_gain(
+      d, hn_share(d, g->whole_ms) / 100, g->whole_ms / (g->whole_ms - g->extra_ms + left),
+      HONE_BASIS_MEASURED,
+      hn_roof_dram(d->facts)
+          ? HN_WORDS(d, "times of the operators that disappear; what they still read priced at the DRAM roof",
+                     "消失的算子的时间；它们仍需读取的部分按 DRAM 上限计")
+          : HN_WORDS(d, "times of the operators that disappear", "消失的算子的时间"),
+      confidence);
   hn_finding_end(d);
 }
 
@@ -102,19 +105,22 @@ static void from_pass(hn_diagnosis *d, const hone_near_miss *misses, size_t n, c
     add_miss(d, &misses[i], taken, &g);
   }
   if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
-  f->title = enable ? HN_SAY(d, "'%s' is not applied in %zu place%s", "'%s' 有 %zu 处没有应用%s", pass, g.patterns,
-                             HN_WORDS(d, g.patterns == 1 ? "" : "s", ""))
+  f->title = enable ? HN_SAY(d, "'%s' is not applied in %zu place%s", "'%s' 有 %zu 处没有应用%s", pass,
+                             g.patterns, HN_WORDS(d, g.patterns == 1 ? "" : "s", ""))
                     : HN_SAY(d, "'%s' is refused in %zu place%s", "'%s' 有 %zu 处被拒绝%s", pass, g.patterns,
                              HN_WORDS(d, g.patterns == 1 ? "" : "s", ""));
   f->subject = pass;
   f->remedy = enable ? HONE_REMEDY_OPTIMIZER : HONE_REMEDY_USER;
-  f->cause = enable
-                 ? HN_SAY(d,
-                          "This plan was built at a level that does not apply '%s' (level %d does), so its operators "
-                          "each pass over memory.",
-                          "该计划所用的级别不应用 '%s'（级别 %d 才会），因此其中每个算子都要各自读写一遍内存。", pass, level)
-                 : HN_SAY(d, "The pattern almost matches, but: %s.", "模式几乎匹配，但是：%s。",
-                          g.reason ? g.reason : HN_WORDS(d, "no reason was recorded", "没有记录原因"));
+  f->cause =
+      enable
+          ? HN_SAY(
+                d,
+                "This plan was built at a level that does not apply '%s' (level %d does), so its operators "
+                "each pass over memory.",
+                "该计划所用的级别不应用 '%s'（级别 %d 才会），因此其中每个算子都要各自读写一遍内存。", pass,
+                level)
+          : HN_SAY(d, "The pattern almost matches, but: %s.", "模式几乎匹配，但是：%s。",
+                   g.reason ? g.reason : HN_WORDS(d, "no reason was recorded", "没有记录原因"));
   if (enable) hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   finish(d, f, &g, 0, enable ? 0.8 : 0.3);
@@ -176,13 +182,16 @@ static void from_order(hn_diagnosis *d) {
     linked = i + 1;
   }
   if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
-  f->title = HN_SAY(d, "Chains of elementwise operators (%zu) are not fused", "逐元素算子链（%zu 条）没有融合", g.patterns);
-  f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products", "卷积与矩阵乘之后的逐元素算子");
+  f->title = HN_SAY(d, "Chains of elementwise operators (%zu) are not fused",
+                    "逐元素算子链（%zu 条）没有融合", g.patterns);
+  f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products",
+                        "卷积与矩阵乘之后的逐元素算子");
   f->remedy = HONE_REMEDY_OPTIMIZER;
-  f->cause = HN_WORDS(d,
-                      "Each of these operators reads and writes a whole tensor to do almost no arithmetic; in the "
-                      "producer's loop the values are still in registers.",
-                      "这些算子各自读写整个张量，却几乎没有计算；放进前驱的循环里，数值还在寄存器中。");
+  f->cause =
+      HN_WORDS(d,
+               "Each of these operators reads and writes a whole tensor to do almost no arithmetic; in the "
+               "producer's loop the values are still in registers.",
+               "这些算子各自读写整个张量，却几乎没有计算；放进前驱的循环里，数值还在寄存器中。");
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   finish(d, f, &g, extra_bytes, 0.6);
