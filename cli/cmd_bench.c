@@ -37,6 +37,7 @@ typedef struct measured {
   hone_sample_stats stats;
   device_times device;
   counters counters;
+  double celsius[2];  /* before and after */
   steady_run *steady; /* NULL without --duration */
   char spread[400];   /* what slow runs have in common */
 } measured;
@@ -100,7 +101,8 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
   json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));
   if (m->steady) json_object_set_new(doc, "stability", steady_json(m->steady));
-  if (m->steady && steady_temperatures(m->steady, celsius, sizeof celsius))
+  if (m->steady ? steady_range(m->steady->temperature_c, m->steady->n, celsius, sizeof celsius)
+                : steady_range(m->celsius, 2, celsius, sizeof celsius))
     json_object_set_new(doc, "temperature_c_range", json_string(celsius));
   return doc;
 }
@@ -251,6 +253,8 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
   hone_counts before = {0}, after = {0};
   hone_status status = warm_up(s, args, m->warmups, error);
   if (status != HONE_OK) return status;
+  bool kept = args->json || args->save;
+  m->celsius[0] = m->celsius[1] = kept ? steady_temperature(args) : (double)NAN;
   if (counting) hone_counting_read(counting, &before);
   if (seconds > 0) {
     m->steady = calloc(1, sizeof *m->steady);
@@ -266,6 +270,7 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
 #undef X
     m->counters.runs = m->steady ? (uint32_t)m->steady->runs : m->n;
   }
+  if (kept) m->celsius[1] = steady_temperature(args);
   if (status == HONE_OK && !hone_stats_compute(m->samples, m->n, &m->stats)) return out_of_memory(error);
   if (status == HONE_OK)
     hone_spread_explain(m->samples, m->steady ? NULL : m->seen, m->n, m->stats.p50, m->stats.cv, m->spread,

@@ -38,6 +38,20 @@ static void thin(thinned *t, double v) {
   t->v[t->n++] = v;
 }
 
+double steady_temperature(const cli_args *args) {
+  hone_sensors s;
+  hone_error e = {0};
+  hone_system_sample now;
+  if (strcmp(cli_device_name(args), "cpu") == 0) {
+    hone_system_read(&now);
+    return now.temperature_c;
+  }
+  if (hone_device_sensors(cli_device_name(args), &s, &e) != HONE_OK) return NAN;
+  for (uint32_t i = 0; i < s.count; i++)
+    if (strcmp(s.sensor[i].name, "temperature") == 0) return s.sensor[i].value;
+  return NAN;
+}
+
 static void read_device(const cli_args *args, steady_run *r, size_t at) {
   hone_sensors s;
   hone_error e = {0};
@@ -217,11 +231,10 @@ void steady_free(steady_run *r) {
   cli_profile_free(&r->record);
 }
 
-bool steady_temperatures(const steady_run *r, char *buf, size_t size) {
+bool steady_range(const double *celsius, size_t n, char *buf, size_t size) {
   double low = INFINITY, high = -INFINITY;
-  for (size_t i = 0; i < r->n; i++)
-    if (isfinite(r->temperature_c[i]))
-      low = fmin(low, r->temperature_c[i]), high = fmax(high, r->temperature_c[i]);
+  for (size_t i = 0; i < n; i++)
+    if (isfinite(celsius[i])) low = fmin(low, celsius[i]), high = fmax(high, celsius[i]);
   return high >= low && snprintf(buf, size, "%.0f-%.0f", low, high) > 0;
 }
 
@@ -312,7 +325,7 @@ void steady_text(const steady_run *r) {
     printf("  %-12s%.0f\n", "throttled", r->throttles);
   else
     printf("  %-12snot measured: %s\n", "throttled", unread(r, "throttles"));
-  printf("  %-12s%.1f %% of the processors; %.0f switches against our will, %.0f pages mapped, %.0f read "
+  printf("  %-12s%.1f %% of the processors; %.0f involuntary switches, %.0f pages mapped, %.0f read "
          "from disk\n",
          "others", r->n ? sum(r->others_pct, r->n) / (double)r->n : 0, sum(r->involuntary_switches, r->n),
          sum(r->minor_faults, r->n), sum(r->major_faults, r->n));

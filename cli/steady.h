@@ -44,7 +44,9 @@ hone_status steady_measure(cli_session *session, const cli_args *args, const cha
 void steady_free(steady_run *run);
 json_t *steady_json(const steady_run *run);
 void steady_text(const steady_run *run);
-/* "54-58" from the samples; false when none was read. */
-bool steady_temperatures(const steady_run *run, char *buf, size_t size);
+/* Celsius of the processor or the accelerator now; NaN where it cannot be read. */
+double steady_temperature(const cli_args *args);
+/* "54-58" from samples, of which NaN are left out; false when none is left. */
+bool steady_range(const double *celsius, size_t n, char *buf, size_t size);
 
 #endif
