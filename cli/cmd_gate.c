@@ -9,7 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAIRS = 60, RUNS_A_PROCESS = 20, LOOK_ONLY = 5, ENOUGH = 10, MOST_NEW = 40 };
+enum {
+  PAIRS = 60,
+  RUNS_A_PROCESS = 20,
+  BENCH_RUNS = 50 /* what bench makes unless told */,
+  LOOK_ONLY = 5,
+  ENOUGH = 10,
+  MOST_NEW = 40
+};
 #define SAME_DAY_HOURS 24
 
 static hone_status fail(hone_error *error, hone_status status, const char *what, const char *where,
@@ -44,6 +51,19 @@ static hone_status bench_command(const cli_args *args, const char *program, cons
                           : fail(error, HONE_ERROR_USAGE, "too many options for a command", model, "");
 }
 
+/* The options without how many runs a process makes: its median hardly depends on that. Those two stand first
+ * (cli_flags); what they say goes into args unless the user says otherwise. */
+static const char *without_runs(const char *flags, cli_args *args) {
+  long long runs = -1, warmups = -1;
+  int at = 0;
+  const char *p = flags ? flags : "";
+  if (sscanf(p, "--runs %lld%n", &runs, &at) == 1) p += at, p += *p == ' ';
+  if (sscanf(p, "--warmup %lld%n", &warmups, &at) == 1) p += at, p += *p == ' ';
+  if (args->runs < 0) args->runs = runs;
+  if (args->warmup < 0) args->warmup = warmups;
+  return p;
+}
+
 static hone_status own_command(const char *text, gate_side *side, hone_error *error) {
   int n = snprintf(side->command, sizeof side->command, "%s", text);
   if (n <= 0 || (size_t)n >= sizeof side->command)
@@ -69,13 +89,14 @@ static bool differs(const char *a, const char *b) { return strcmp(a ? a : "", b 
 
 /* Why one earlier run cannot be compared with runs of today; "" when it can. */
 static void find_doubt(const cli_args *args, const hone_record *r, char *buf, size_t size) {
-  char machine[300], flags[1000];
-  cli_args child = *args;
+  char machine[300], now[1000];
+  cli_args child = *args, ignored = *args;
   double hours = hours_since(r->profiling_date);
+  const char *then = without_runs(r->flags, &ignored);
   cli_machine(machine, sizeof machine);
   child.max_seconds = 0;
-  if (child.runs < 0) child.runs = RUNS_A_PROCESS;
-  cli_flags(&child, flags, sizeof flags);
+  child.runs = child.warmup = -1;
+  cli_flags(&child, now, sizeof now);
   buf[0] = 0;
   if (!r->machine)
     snprintf(buf, size, "the baseline does not say on which machine it was measured");
@@ -85,15 +106,18 @@ static void find_doubt(const cli_args *args, const hone_record *r, char *buf, si
   else if (!(hours >= -1 && hours < SAME_DAY_HOURS))
     snprintf(buf, size, "the baseline is from another day (%.40s)",
              r->profiling_date ? r->profiling_date : "it does not say when");
-  else if (differs(r->flags, flags))
+  else if (differs(then, now))
     snprintf(buf, size, "the baseline was measured with other options (%.120s; now %.120s)",
-             r->flags ? r->flags : "unknown", flags);
+             *then      ? then
+             : r->flags ? "none"
+                        : "unknown",
+             *now ? now : "none");
   else if (differs(r->version, hone_version()))
     snprintf(buf, size, "the baseline was measured by hone %.40s, this is %s",
              r->version ? r->version : "unknown", hone_version());
 }
 
-static void take_records(const cli_args *args, const hone_records *records, gate_run *g) {
+static void take_records(cli_args *args, const hone_records *records, gate_run *g) {
   char doubt[600] = "";
   uint32_t good = 0;
   for (size_t pass = 0; pass < 2 && !good;
@@ -101,10 +125,12 @@ static void take_records(const cli_args *args, const hone_records *records, gate
     for (size_t i = 0; i < records->count && g->old.n < GATE_MOST; i++) {
       find_doubt(args, &records->items[i], doubt, sizeof doubt);
       if (pass == 0 && doubt[0]) continue;
+      without_runs(records->items[i].flags, args); /* the new processes do as the first of these did */
       g->old.ms[g->old.n++] = records->items[i].median_latency_ms;
       good += pass == 0;
       if (pass == 1) memcpy(g->doubt, doubt, sizeof doubt);
     }
+  if (args->runs < 0) args->runs = BENCH_RUNS;
   if (good && good < ENOUGH)
     snprintf(g->doubt, sizeof g->doubt,
              "the baseline is %u earlier process%s: at least %u that were kept the same day are needed", good,
@@ -165,7 +191,17 @@ static hone_status read_history(const char *name, const char *model, hone_record
 
 /* ---- the two sides */
 
-static hone_status find_old(const cli_args *args, const char *model, gate_run *g, hone_error *error) {
+/* By its first bytes: on some file systems everything is executable. */
+static bool is_program(const char *path) {
+  char begin[4] = "";
+  FILE *f = fopen(path, "rb");
+  if (!f) return false;
+  size_t n = fread(begin, 1, sizeof begin, f);
+  fclose(f);
+  return n == 4 && (memcmp(begin, "\177ELF", 4) == 0 || memcmp(begin, "#!", 2) == 0);
+}
+
+static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone_error *error) {
   struct stat st;
   hone_records records = {0};
   const char *name = args->baseline;
@@ -174,7 +210,7 @@ static hone_status find_old(const cli_args *args, const char *model, gate_run *g
   if (strncmp(name, "zoo:", 4) == 0 || ends_with(name, ".onnx") || ends_with(name, ".hone"))
     return bench_command(args, NULL, name, &g->old, error);
   bool file = stat(name, &st) == 0 && S_ISREG(st.st_mode);
-  if (file && access(name, X_OK) == 0 && (st.st_mode & 0111)) {
+  if (file && access(name, X_OK) == 0 && is_program(name)) {
     char full[4096];
     if (!model)
       return fail(error, HONE_ERROR_USAGE, "another build of hone as baseline needs a MODEL to measure", name,
@@ -197,9 +233,11 @@ static hone_status find_sides(const cli_args *args, gate_run *g, hone_error *err
     return fail(error, HONE_ERROR_USAGE, "hone gate wants a MODEL or --candidate-cmd", "", "");
   snprintf(g->model, sizeof g->model, "%.280s", model ? model : args->candidate_cmd);
   snprintf(g->new.label, sizeof g->new.label, "%.280s", args->candidate_cmd ? args->candidate_cmd : model);
-  hone_status status = args->candidate_cmd ? own_command(args->candidate_cmd, &g->new, error)
-                                           : bench_command(args, NULL, model, &g->new, error);
-  return status == HONE_OK ? find_old(args, model, g, error) : status;
+  cli_args both = *args; /* with the runs of the baseline where it is a record */
+  hone_status status = find_old(&both, model, g, error);
+  if (status != HONE_OK) return status;
+  return args->candidate_cmd ? own_command(args->candidate_cmd, &g->new, error)
+                             : bench_command(&both, NULL, model, &g->new, error);
 }
 
 static hone_status check_options(const cli_args *args, gate_run *g, hone_error *error) {

@@ -265,6 +265,14 @@ static void test_gate_earlier(void **state) {
   assert_null(strstr(text_of(doc, "reason"), "the baseline"));
   json_decref(doc);
   process_free(&p);
+  /* Kept with -n 2 -w 0: the new processes do the same without being told. */
+  p = RUN("gate", tiny, "--baseline", "base", "-t", "1", "--threshold", "900", "--json");
+  doc = process_json(&p);
+  assert_non_null(strstr(text_of(json_object_get(doc, "candidate"), "command"),
+                         " --runs 2 --warmup 0 --threads 1 --json"));
+  assert_null(strstr(text_of(doc, "reason"), "the baseline"));
+  json_decref(doc);
+  process_free(&p);
   expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "::warning ", NULL);
   expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "measured with other options", NULL);
   p = RUN("bench", tiny, "-t", "1", "-n", "20", "--json");
