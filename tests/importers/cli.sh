@@ -1,0 +1,45 @@
+#!/bin/sh
+# hone diagnose and hone report on small files: what is printed, where, and the exit codes. Usage: cli.sh HONE
+set -u
+hone=$1
+data=tests/importers/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+
+# want CODE TEXT COMMAND...: the exit code, and a text in what is printed (standard error when CODE is not 0).
+want() {
+  code=$1 text=$2
+  shift 2
+  "$@" >"$work/out" 2>"$work/err"
+  got=$?
+  [ "$got" = "$code" ] || { echo "FAIL $*: exit $got instead of $code"; cat "$work/err"; bad=1; }
+  if [ "$code" = 0 ]; then where=$work/out; else where=$work/err; fi
+  grep -q -- "$text" "$where" || { echo "FAIL $*: no '$text' in:"; head -5 "$where"; bad=1; }
+  if [ "$code" != 0 ]; then
+    [ "$(wc -l <"$work/err")" = 1 ] || { echo "FAIL $*: not one line of error"; bad=1; }
+    [ -s "$work/out" ] && { echo "FAIL $*: output beside an error"; bad=1; }
+  fi
+}
+
+t=$data/trtexec
+want 0 'measured by trtexec' "$hone" diagnose $t/profile.json $t/times_old.json $t/layers.json
+want 0 '"schema"' "$hone" diagnose $t/profile.json --json
+want 0 'm.onnx' "$hone" report $t/profile.json --model m.onnx
+gzip -c $data/onnxruntime/cpu_new.json >"$work/p.json.gz"
+want 0 'measured by onnxruntime' "$hone" diagnose "$work/p.json.gz"
+"$hone" report $data/ascend/op_summary_0_1.csv --json >"$work/facts.json"
+want 0 'measured by ascend' "$hone" diagnose "$work/facts.json" # hone's JSON is a format, too
+want 0 'measured by ascend' sh -c "'$hone' diagnose - <'$work/facts.json'"
+"$hone" report $data/ascend/op_summary_0_1.csv -o "$work/r.html" --csv "$work/r.csv" --trace "$work/r.trace" || { echo "FAIL: report"; bad=1; }
+grep -q '<html' "$work/r.html" && grep -q '^conv1,' "$work/r.csv" && grep -q traceEvents "$work/r.trace" ||
+  { echo "FAIL: a report is missing"; bad=1; }
+want 2 'hone compare' "$hone" diagnose $t/profile.json $data/onnxruntime/cpu_new.json
+want 2 'trtexec' "$hone" diagnose --format nonsense $t/profile.json
+want 2 'missing argument' "$hone" diagnose
+want 3 'offset' "$hone" diagnose --format onnxruntime $t/profile.json
+head -c 300 $t/profile.json >"$work/cut.json"
+want 3 'cut.json: offset' "$hone" diagnose "$work/cut.json"
+want 3 'no format' "$hone" diagnose CMakeLists.txt
+want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
+exit $bad
