@@ -21,8 +21,7 @@ typedef enum figure { OF_DEVICE, OF_OPS, OF_CALLS } figure;
 
 /* Events of one lane that overlap lie on several: at most one of a device lane's at a time. */
 typedef struct sublane {
-  uint32_t lane; /* index into the time line's lanes */
-  bool waiting;  /* for what waits, which overlaps what it waits for */
+  int32_t next; /* of the same lane, -1: none */
   int32_t number;
   int64_t busy_until;
 } sublane;
@@ -32,6 +31,9 @@ typedef struct writer {
   hn_import *in;
   figure figure;
   HN_VEC(sublane) sublanes;
+  /* By lane, twice: the first sublane (-1: none) for work, and for what waits, which overlaps what it waits
+   * for. */
+  int32_t *first_sublane;
   int32_t lane_count;
   uint32_t *run_spans; /* ids of the RUN spans, by window */
   int32_t *step_of;    /* by name: the name's last step, with the operator it was for */
@@ -64,22 +66,25 @@ static int32_t open_lane(writer *w, uint32_t lane, bool waiting, unsigned copy) 
 /* A lane on which nothing else happens from start to end. */
 static bool free_lane(writer *w, const hn_tl_event *e, bool waiting, int32_t *number) {
   unsigned copies = 0;
-  sublane *last = NULL;
-  for (size_t i = 0; i < w->sublanes.len; i++) {
-    sublane *s = &w->sublanes.ptr[i];
-    if (s->lane != e->lane || s->waiting != waiting) continue;
+  int32_t *link = &w->first_sublane[2 * e->lane + waiting], last = -1;
+  for (; *link >= 0; link = &w->sublanes.ptr[last].next) {
+    last = *link;
     copies++;
-    last = s;
-    if (s->busy_until > e->start) continue;
-    break;
+    if (w->sublanes.ptr[last].busy_until <= e->start || copies == SUBLANES_MOST) break;
   }
-  if (!last || (last->busy_until > e->start && copies < SUBLANES_MOST)) {
-    sublane fresh = {e->lane, waiting, open_lane(w, e->lane, waiting, copies), INT64_MIN};
+  if (*link < 0) { /* none is free */
+    sublane fresh = {-1, open_lane(w, e->lane, waiting, copies), INT64_MIN};
     if (!hn_vec_push(&w->sublanes, fresh)) return false;
-    last = &w->sublanes.ptr[w->sublanes.len - 1];
+    int32_t added = (int32_t)w->sublanes.len - 1;
+    if (last >= 0)
+      w->sublanes.ptr[last].next = added;
+    else
+      w->first_sublane[2 * e->lane + waiting] = added;
+    last = added;
   }
-  if (e->end > last->busy_until) last->busy_until = e->end;
-  *number = last->number;
+  sublane *taken = &w->sublanes.ptr[last];
+  if (e->end > taken->busy_until) taken->busy_until = e->end;
+  *number = taken->number;
   return true;
 }
 
@@ -479,8 +484,12 @@ static bool prepare(writer *w) {
   w->step_op = hn_malloc(n * sizeof *w->step_op);
   w->first_op = hn_malloc(n * sizeof *w->first_op);
   w->node_of = hn_malloc(n * sizeof *w->node_of);
+  size_t lanes = 2 * ((size_t)UINT16_MAX + 1); /* whatever an event's lane says */
+  w->first_sublane = hn_malloc(lanes * sizeof *w->first_sublane);
   w->waits_on_device = hn_calloc(t->host.len + 1, sizeof *w->waits_on_device);
-  if (!w->step_of || !w->step_op || !w->first_op || !w->node_of || !w->waits_on_device) return false;
+  if (!w->step_of || !w->step_op || !w->first_op || !w->node_of || !w->first_sublane || !w->waits_on_device)
+    return false;
+  for (size_t i = 0; i < lanes; i++) w->first_sublane[i] = -1;
   for (size_t i = 0; i < n; i++) w->step_of[i] = w->step_op[i] = w->node_of[i] = -1;
   for (size_t i = 0; i < t->device.len; i++)
     if (t->device.ptr[i].kind == HONE_SPAN_SYNC && t->started_by[i] != HN_NO_EVENT)
@@ -508,6 +517,7 @@ hone_status hn_timeline_finish(hn_timeline *t, hn_import *in, hone_error *error)
   hn_free(w.step_of);
   hn_free(w.step_op);
   hn_free(w.first_op);
+  hn_free(w.first_sublane);
   hn_free(w.node_of);
   hn_free(w.waits_on_device);
   return status;

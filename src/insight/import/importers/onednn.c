@@ -16,8 +16,9 @@ enum { LINE_MOST = 1 << 16, EXECUTIONS_MOST = 1 << 20 };
 #define FIELDS(X)                                                                                            \
   X(operation)                                                                                               \
   X(engine)                                                                                                  \
-  X(primitive) X(implementation) X(prop_kind) X(memory_descriptors) X(attributes) X(auxiliary)               \
-      X(problem_desc) X(exec_time)
+  X(primitive)                                                                                               \
+  X(implementation) X(prop_kind) X(memory_descriptors) X(attributes) X(auxiliary) X(problem_desc)            \
+      X(exec_time)
 typedef enum field {
 #define X(name) F_##name,
   FIELDS(X)
@@ -425,7 +426,8 @@ static hone_status finish(hn_import *in, hone_error *error) {
   in->meta.tool = "oneDNN";
   in->meta.backend = "cpu";
   in->meta.inner_clock = "oneDNN's";
-  in->meta.runs = period ? (double)((s->executions.len - first) / period) : 1;
+  const size_t runs = period ? (s->executions.len - first) / period : 1;
+  in->meta.runs = (double)runs;
   hone_facts_add_counter(in->facts, &(hone_counter){"primitives_in_log_ms", "ms", -1, s->sum_ms});
   hone_facts_add_counter(
       in->facts, &(hone_counter){"primitives_in_log", "", -1, (double)(s->executions.len + s->dropped)});
