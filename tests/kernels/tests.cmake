@@ -9,6 +9,8 @@ string(REPLACE "\n" "\\n\"\n\"" text "${text}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/device_shapes.c CONTENT "extern const char ck_device_shapes[];\nconst char ck_device_shapes[] =\n\"@text@\";\n" @ONLY)
 hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c gemm_matmul.c ../tactics/on_device.c ../tactics/tactic_case.c
   ../tactics/with_epilogue.c ../tactics/chain_case.c ${adapters})
+hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c gemm_matmul.c ../tactics/on_device.c ../tactics/device_step.c ../tactics/tactic_case.c
+  ../tactics/with_epilogue.c ${adapters})
 target_sources(check_kernels PRIVATE ${CMAKE_BINARY_DIR}/generated/device_shapes.c)
 hone_portable(check_kernels)
 target_include_directories(check_kernels PRIVATE ${HONE_TEST_FOLDER})

@@ -4,11 +4,10 @@
  * segment, which is how plans run. What was not written is NaN. */
 #include "tactic_case.h"
 
-#include "backends/cuda/backend.h"
 #include "base/mem.h"
 #include "optimize/lower/lower.h"
-#include "runtime/devices.h"
 #include "tactics/chain_case.h"
+#include "tactics/device_step.h"
 #include "tactics/with_epilogue.h"
 
 #include <math.h>
@@ -19,9 +18,7 @@ enum { MARGIN = 256 };
 static const unsigned char canary = 0xc5;
 
 typedef struct device_run {
-  const hn_backend *backend;
-  hn_device *device;
-  hn_queue *queue;
+  device_place place;
   const device_check *o;
   int cases, runs, failures, taken;
   uint32_t units;
@@ -96,7 +93,7 @@ typedef struct buffer {
 static buffer make(device_run *r, size_t bytes, unsigned char fill) {
   buffer b = {.bytes = hn_round_up(bytes, 64)};
   b.host = hn_aligned(64, b.bytes + 2 * MARGIN);
-  b.device = r->backend->alloc(r->device, b.bytes + 2 * MARGIN);
+  b.device = r->place.backend->alloc(r->place.device, b.bytes + 2 * MARGIN);
   if (!b.host || !b.device) die("no memory", "device");
   memset(b.host, canary, b.bytes + 2 * MARGIN);
   memset(b.host + MARGIN, fill, b.bytes);
@@ -106,18 +103,18 @@ static buffer make(device_run *r, size_t bytes, unsigned char fill) {
 
 static void drop(device_run *r, buffer *b) {
   if (!b->host) return;
-  r->backend->free(r->device, b->device - MARGIN);
+  r->place.backend->free(r->place.device, b->device - MARGIN);
   hn_free(b->host - MARGIN);
 }
 
 static hone_status send(device_run *r, const buffer *b, hone_error *error) {
-  return r->backend->copy(r->device, r->queue, b->device - MARGIN, b->host - MARGIN, b->bytes + 2 * MARGIN,
-                          error);
+  return r->place.backend->copy(r->place.device, r->place.queue, b->device - MARGIN, b->host - MARGIN,
+                                b->bytes + 2 * MARGIN, error);
 }
 
 static hone_status fetch(device_run *r, const buffer *b, hone_error *error) {
-  return r->backend->copy(r->device, r->queue, b->host - MARGIN, b->device - MARGIN, b->bytes + 2 * MARGIN,
-                          error);
+  return r->place.backend->copy(r->place.device, r->place.queue, b->host - MARGIN, b->device - MARGIN,
+                                b->bytes + 2 * MARGIN, error);
 }
 
 static bool intact(const buffer *b) {
@@ -192,27 +189,9 @@ static bool gaps_are_zero(const hone_tensor_desc *d, const unsigned char *data) 
 
 /* ---------------------------------------------------------------- running */
 
-static hone_status run_segment(device_run *r, const hone_tactic_desc *t, hone_step_run *run,
-                               hone_error *error) {
-  hn_segment *segment = NULL;
-  hone_status s = r->backend->prepare(r->device, t, run, error);
-  if (s) return s;
-  s = r->backend->capture_begin(r->device, r->queue, error);
-  if (s) return s;
-  s = r->backend->launch(r->device, r->queue, t, run, error);
-  hone_error other = {0};
-  const hone_status ended =
-      r->backend->capture_end(r->device, r->queue, s ? NULL : &segment, s ? &other : error);
-  if (!s) s = ended;
-  if (!s) s = r->backend->segment_launch(r->device, r->queue, segment, error);
-  const hone_status done = r->backend->sync(r->device, r->queue, s ? &other : error);
-  if (segment) r->backend->segment_free(r->device, segment);
-  return s ? s : done;
-}
-
 static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc *t, const hone_step *step,
                        char layout) {
-  const hone_machine *m = r->backend->machine(r->device);
+  const hone_machine *m = r->place.backend->machine(r->place.device);
   hone_error error = {0};
   hone_tactic_need need = {0};
   const void *in[MAX_TENSORS] = {NULL};
@@ -241,12 +220,12 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   if (!s) s = send(r, &workspace, &error);
   hone_step_run run = {
       .step = step, .in = in, .out = out, .blob = blob.device, .workspace = workspace.device};
-  if (!s) s = run_segment(r, t, &run, &error);
+  if (!s) s = device_run_segment(&r->place, t, &run, &error);
   for (uint32_t i = 0; i < c->n_out && !s; i++) s = fetch(r, &to[i], &error);
   for (uint32_t i = 0; i < c->n_in && !s; i++)
     if (from[i].host) s = fetch(r, &from[i], &error);
   if (!s) s = fetch(r, &workspace, &error);
-  if (!s) s = r->backend->sync(r->device, r->queue, &error);
+  if (!s) s = r->place.backend->sync(r->place.device, r->place.queue, &error);
   if (s) {
     fail(r, c, t, layout, error.what);
     if (s == HONE_ERROR_DEVICE) exit(1); /* the context is lost */
@@ -287,7 +266,7 @@ static unsigned char storage_bit(const device_run *r) {
 static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
                        char layout, hone_reason *why) {
   static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
-  const hone_machine *m = r->backend->machine(r->device);
+  const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool first = !(r->reached[k] & storage_bit(r));
   if (r->o->once && (!first || k % r->o->shards != r->o->shard)) return false;
   if (r->o->coverage && r->reached[k]) return false;
@@ -344,7 +323,7 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     chain_parts(c, &step, &middle, &chain);
   }
   size_t n;
-  const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
+  const hone_tactic_desc *const *tactics = r->place.backend->tactics(&n);
   for (size_t k = 0; k < n; k++)
     if (!strcmp(tactics[k]->anchor, step.anchor) && is_wanted(r->o, tactics[k]))
       accepted += try_tactic(r, c, k, tactics[k], &step, layout, &why);
@@ -406,18 +385,18 @@ static void check_line(device_run *r, const char *line) {
   if (r->taken == before && r->o->verbose) printf("%s: no tactic here\n", line);
 }
 
-/* Steps of these anchors are no single ONNX node: check_networks and check_attention run them. */
+/* Steps of these anchors are no single ONNX node: check_pointwise and check_attention have cases of them. */
 static bool has_other_program(const char *anchor) {
   return !strcmp(anchor, "Pointwise") || !strcmp(anchor, "FusedAttention");
 }
 
 /* Tactics that no case reached; that counts as a failure on a machine that has all of them. */
 static int report_coverage(const device_run *r) {
-  const hone_machine *m = r->backend->machine(r->device);
+  const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool whole = m->arch == 90 && (m->libraries & HONE_LIB_CUDNN) && (m->libraries & HONE_LIB_CUBLASLT);
   size_t n;
   int missing = 0;
-  const hone_tactic_desc *const *tactics = r->backend->tactics(&n);
+  const hone_tactic_desc *const *tactics = r->place.backend->tactics(&n);
   for (size_t k = 0; k < n; k++) {
     if (r->reached[k] || !is_wanted(r->o, tactics[k]) || has_other_program(tactics[k]->anchor)) continue;
     missing++;
@@ -430,21 +409,18 @@ static int report_coverage(const device_run *r) {
 
 int check_on_device(const device_check *o, case_file *files, size_t n_files) {
   device_run r = {.o = o};
-  uint32_t index = 0;
   size_t n;
   hone_error error = {0};
-  hone_status s = hn_backend_find(o->device, &r.backend, &index, &error);
-  if (!s) s = r.backend->open(index, 1, NULL, &r.device, &error);
+  const hone_status s = device_open(&r.place, o->device, &error);
   if (s == HONE_ERROR_MISSING) {
     printf("SKIP: %s\n", error.what);
     return 0;
   }
-  if (!s) s = r.backend->queue_open(r.device, &r.queue, &error);
   if (s) {
     printf("FAIL %s: %s\n", o->device, error.what);
     return 1;
   }
-  r.backend->tactics(&n);
+  r.place.backend->tactics(&n);
   r.reached = hn_calloc(n, 1);
   if (!r.reached) die("no memory", o->device);
   char line[1024];
@@ -456,8 +432,7 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
   else
     printf("%d cases, %d runs of tactics on %s, %d failures\n", r.cases, r.runs, o->device, r.failures);
   hn_free(r.reached);
-  r.backend->queue_close(r.device, r.queue);
-  r.backend->close(r.device);
+  device_close(&r.place);
   return failed;
 }
 

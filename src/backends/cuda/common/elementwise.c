@@ -72,6 +72,8 @@ bool hn_cuda_elementwise_plan(hn_cuda_elementwise *p, const hone_tensor_desc *co
     if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of tensor %u are not known", k);
     if (!hn_cuda_value(d->dtype)) return hn_refuse(why, "tensor %u is %s", k, hone_dtype_name(d->dtype));
     if (k < n_out && !hone_desc_same_dims(d, y)) return hn_refuse(why, "output %u has other dimensions", k);
+    if (k < n_out && (d->layout != y->layout || d->channel_pitch != y->channel_pitch))
+      return hn_refuse(why, "output %u has another layout than output 0", k);
     p->operand[k].dtype = d->dtype;
     p->bytes += (double)hone_desc_bytes(d);
   }

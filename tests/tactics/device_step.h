@@ -1,0 +1,25 @@
+/* One step on an accelerator, as plans run it: prepared, captured, launched as a segment. */
+#ifndef HN_TESTS_DEVICE_STEP_H
+#define HN_TESTS_DEVICE_STEP_H
+
+#include "optimize/plan/backend.h"
+
+typedef struct device_place {
+  const hn_backend *backend;
+  hn_device *device;
+  hn_queue *queue;
+} device_place;
+
+/* HONE_ERROR_MISSING: there is no such device. */
+hone_status device_open(device_place *p, const char *name, hone_error *error);
+void device_close(device_place *p);
+
+hone_status device_run_segment(const device_place *p, const hone_tactic_desc *t, hone_step_run *run,
+                               hone_error *error);
+
+/* The whole of it from and to the host's memory; what is not written comes back as NaN. in_place: output 0
+ * lies where input 0 lies. */
+hone_status device_run_step(const device_place *p, const hone_tactic_desc *t, const hone_step *step,
+                            const void *const in[], void *const out[], bool in_place, hone_error *error);
+
+#endif
