@@ -1,7 +1,6 @@
 # check_tactics: every case through every tactic of its operator. check_pointwise: random programs. In builds with faults,
 # each fault that the sources of these tactics contain must be noticed; the names come from the sources themselves.
-hone_test_tool(check_tactics check_tactics.c tactic_case.c on_device.c with_epilogue.c chain_case.c)
-hone_test_tool(check_tactics check_tactics.c tactic_case.c on_device.c device_step.c with_epilogue.c)
+hone_test_tool(check_tactics check_tactics.c tactic_case.c on_device.c device_step.c with_epilogue.c chain_case.c)
 hone_ctest(check_tactics check_tactics tests/tactics/cases.txt)
 hone_test_tool(check_pointwise check_pointwise.c device_step.c)
 hone_ctest(check_pointwise check_pointwise)
