@@ -24,42 +24,34 @@ static void overlap_is_swept(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
       "t.json",
-      TRACE(X("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "0", "7", "1000", "100",
-              "\"bytes\": 4000, \"correlation\": 1") "," X("kernel", "ampere_sgemm_x", "0", "7", "1100",
-                                                           "200",
-                                                           "\"correlation\": 2, \"stream\": 7, \"device\": "
-                                                           "0, \"grid\": [4,2,1], "
-                                                           "\"block\": [128,1,1], \"registers per thread\": "
-                                                           "90") "," X("kernel", "relu_kernel", "0", "8",
-                                                                       "1200", "200",
-                                                                       "\"correlation\": 3") "," X("gpu_"
-                                                                                                   "memcpy",
-                                                                                                   "Memcpy "
-                                                                                                   "DtoH "
-                                                                                                   "(Device "
-                                                                                                   "-> "
-                                                                                                   "Pageable"
-                                                                                                   ")",
-                                                                                                   "0", "9",
-                                                                                                   "1350",
-                                                                                                   "100",
-                                                                                                   "\"bytes\""
-                                                                                                   ": 800, "
-                                                                                                   "\"correla"
-                                                                                                   "tion\": "
-                                                                                                   "4") "," X("cuda_runtime",
-                                                                                                              "cudaDeviceSynchronize",
-                                                                                                              "5",
-                                                                                                              "5",
-                                                                                                              "1300",
-                                                                                                              "300",
-                                                                                                              "\"correlation\": 9") "," X("kernel",
-                                                                                                                                          "relu_kernel",
-                                                                                                                                          "0",
-                                                                                                                                          "8",
-                                                                                                                                          "1700",
-                                                                                                                                          "100",
-                                                                                                                                          "\"correlation\": 5")));
+      TRACE(
+          X("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "0", "7", "1000", "100", "\"bytes\": 4000, \"correlation\": 1") "," X(
+              "kernel", "ampere_sgemm_x", "0", "7", "1100", "200",
+              "\"correlation\": 2, \"stream\": 7, \"device\": "
+              "0, \"grid\": [4,2,1], "
+              "\"block\": [128,1,1], \"registers per thread\": "
+              "90") "," X("kernel", "relu_kernel", "0", "8", "1200", "200",
+                          "\"correlation\": 3") "," X("gpu_"
+                                                      "memcpy",
+                                                      "Memcpy "
+                                                      "DtoH "
+                                                      "(Device "
+                                                      "-> "
+                                                      "Pageable"
+                                                      ")",
+                                                      "0", "9", "1350", "100",
+                                                      "\"bytes\""
+                                                      ": 800, "
+                                                      "\"correla"
+                                                      "tion\": "
+                                                      "4") "," X("cuda_runtime", "cudaDeviceSynchronize", "5",
+                                                                 "5", "1300", "300",
+                                                                 "\"correlation\": 9") "," X("kernel",
+                                                                                             "relu_kernel",
+                                                                                             "0", "8", "1700",
+                                                                                             "100",
+                                                                                             "\"correlation\""
+                                                                                             ": 5")));
   hone_profile *p = sound_profile(f);
   assert_int_equal(p->iterations, 1);
   assert_float_equal(p->closure.wall_ms, 0.8, 1e-9);
@@ -111,24 +103,22 @@ static void kernels_find_their_operators(void **unused) {
                                                                                     "31, \"pid\": 5, "
                                                                                     "\"tid\": 5, \"ts\": "
                                                                                     "420, \"cat\": \"ac2g\", "
-                                                                                    "\"name\": \"ac2g\"}," X("kernel", "k_by_call", "0", "7", "500", "10", "\"correlation\": 30, \"External id\": 40") "," X(
-                                                                                        "kernel", "k_by_id",
-                                                                                        "0", "7", "510",
-                                                                                        "10",
+                                                                                    "\"name\": \"ac2g\"}," X(
+                                                                                        "kernel", "k_by_call",
+                                                                                        "0", "7", "500", "10",
                                                                                         "\"correlation\": "
-                                                                                        "77, \"External "
+                                                                                        "30, \"External "
                                                                                         "id\": 40") "," X("ke"
                                                                                                           "rn"
                                                                                                           "e"
                                                                                                           "l",
                                                                                                           "k_"
                                                                                                           "by"
-                                                                                                          "_f"
-                                                                                                          "lo"
-                                                                                                          "w",
+                                                                                                          "_i"
+                                                                                                          "d",
                                                                                                           "0",
                                                                                                           "7",
-                                                                                                          "52"
+                                                                                                          "51"
                                                                                                           "0",
                                                                                                           "1"
                                                                                                           "0",
@@ -141,14 +131,50 @@ static void kernels_find_their_operators(void **unused) {
                                                                                                           "n"
                                                                                                           "\""
                                                                                                           ": "
-                                                                                                          "3"
-                                                                                                          "1") "," X("kernel",
-                                                                                                                     "nchwToNhwcKernel",
+                                                                                                          "77"
+                                                                                                          ", "
+                                                                                                          "\""
+                                                                                                          "Ex"
+                                                                                                          "te"
+                                                                                                          "rn"
+                                                                                                          "al"
+                                                                                                          " "
+                                                                                                          "id"
+                                                                                                          "\""
+                                                                                                          ": "
+                                                                                                          "4"
+                                                                                                          "0") "," X("ke"
+                                                                                                                     "rn"
+                                                                                                                     "e"
+                                                                                                                     "l",
+                                                                                                                     "k_"
+                                                                                                                     "by"
+                                                                                                                     "_f"
+                                                                                                                     "lo"
+                                                                                                                     "w",
                                                                                                                      "0",
                                                                                                                      "7",
-                                                                                                                     "530",
-                                                                                                                     "10",
-                                                                                                                     "\"correlation\": 30")));
+                                                                                                                     "52"
+                                                                                                                     "0",
+                                                                                                                     "1"
+                                                                                                                     "0",
+                                                                                                                     "\""
+                                                                                                                     "co"
+                                                                                                                     "rr"
+                                                                                                                     "el"
+                                                                                                                     "at"
+                                                                                                                     "io"
+                                                                                                                     "n"
+                                                                                                                     "\""
+                                                                                                                     ": "
+                                                                                                                     "3"
+                                                                                                                     "1") "," X("kernel",
+                                                                                                                                "nchwToNhwcKernel",
+                                                                                                                                "0",
+                                                                                                                                "7",
+                                                                                                                                "530",
+                                                                                                                                "10",
+                                                                                                                                "\"correlation\": 30")));
   assert_string_equal(node_name(f, "k_by_call"), "aten::cudnn_convolution");
   assert_string_equal(step_of_span(f, find_span(f, "k_by_call"))->op_type, "Conv");
   assert_string_equal(node_name(f, "k_by_id"), "aten::relu_");
@@ -184,22 +210,29 @@ static void steps_become_iterations(void **unused) {
   /* The host runs ahead: they are what the device did of each. */
   f = import_text(
       "t.json",
-      TRACE(STEP("1", "0", "20") "," STEP("2", "20", "20") "," STEP("3", "40", "20") "," X("cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5", "\"correlation\": 1") "," X(
-          "cuda_runtime", "cudaLaunchKernel",
-          "5", "5", "30", "5",
-          "\"correlation\": 2") "," X("cuda_runtime", "cudaLaunchKernel", "5", "5", "50", "5",
-                                      "\"correlation\": 3") "," X("kernel", "k", "0", "7", "20", "90",
-                                                                  "\"correlation\": 1") "," X("kernel", "k",
-                                                                                              "0", "7",
-                                                                                              "120", "90",
+      TRACE(STEP("1", "0", "20") "," STEP("2", "20", "20") "," STEP("3", "40", "20") "," X(
+          "cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5",
+          "\"correlation\": 1") "," X("cuda_runtime", "cudaLaunchKernel", "5", "5", "30", "5",
+                                      "\"correlation\": 2") "," X("cuda_runtime", "cudaLaunchKernel", "5",
+                                                                  "5", "50", "5",
+                                                                  "\"correlation\": 3") "," X("kernel", "k",
+                                                                                              "0", "7", "20",
+                                                                                              "90",
                                                                                               "\"correlation"
-                                                                                              "\": 2") "," X("kernel",
+                                                                                              "\": 1") "," X("kernel",
                                                                                                              "k",
                                                                                                              "0",
                                                                                                              "7",
-                                                                                                             "220",
+                                                                                                             "120",
                                                                                                              "90",
-                                                                                                             "\"correlation\": 3")));
+                                                                                                             "\"correlation"
+                                                                                                             "\": 2") "," X("kernel",
+                                                                                                                            "k",
+                                                                                                                            "0",
+                                                                                                                            "7",
+                                                                                                                            "220",
+                                                                                                                            "90",
+                                                                                                                            "\"correlation\": 3")));
   p = sound_profile(f);
   assert_int_equal(p->iterations, 3);
   assert_float_equal(p->walls_ms[0], 0.1, 1e-9); /* to the start of the next */
@@ -251,38 +284,36 @@ static void processors_alone(void **unused) {
 static void dialects(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
-      "old.json",
-      "{\"traceEvents\": [" X(
-          "Operator", "aten::add", "\"77\"", "\"77\"", "10", "9",
-          "\"External id\": 2") "," X("Runtime", "cudaLaunchKernel", "\"77\"", "\"77\"", "12", "2",
-                                      "\"correlation\": 8, \"external id\": 2") "," X("Kernel",
-                                                                                      "vectorized_add", "0",
-                                                                                      "\"stream 7\"", "30",
-                                                                                      "5",
-                                                                                      "\"correlation\": 8, "
-                                                                                      "\"External id\": "
-                                                                                      "\"2\"") "," X("Memcpy",
-                                                                                                     "Memcpy "
-                                                                                                     "HtoD "
-                                                                                                     "(Pageab"
-                                                                                                     "le -> "
-                                                                                                     "Device"
-                                                                                                     ")",
-                                                                                                     "0",
-                                                                                                     "\"strea"
-                                                                                                     "m 7\"",
-                                                                                                     "20",
-                                                                                                     "4",
-                                                                                                     "\"bytes"
-                                                                                                     "\": "
-                                                                                                     "64, "
-                                                                                                     "\"memor"
-                                                                                                     "y "
-                                                                                                     "bandwid"
-                                                                                                     "th "
-                                                                                                     "(GB/"
-                                                                                                     "s)\": "
-                                                                                                     "inf") "]}");
+      "old.json", "{\"traceEvents\": [" X("Operator", "aten::add", "\"77\"", "\"77\"", "10", "9",
+                                          "\"External id\": 2") "," X("Runtime", "cudaLaunchKernel", "\"77\"",
+                                                                      "\"77\"", "12", "2",
+                                                                      "\"correlation\": 8, \"external id\": "
+                                                                      "2") "," X("Kernel", "vectorized_add",
+                                                                                 "0", "\"stream 7\"", "30",
+                                                                                 "5",
+                                                                                 "\"correlation\": 8, "
+                                                                                 "\"External id\": "
+                                                                                 "\"2\"") "," X("Memcpy",
+                                                                                                "Memcpy "
+                                                                                                "HtoD "
+                                                                                                "(Pageab"
+                                                                                                "le -> "
+                                                                                                "Device"
+                                                                                                ")",
+                                                                                                "0",
+                                                                                                "\"strea"
+                                                                                                "m 7\"",
+                                                                                                "20", "4",
+                                                                                                "\"bytes"
+                                                                                                "\": "
+                                                                                                "64, "
+                                                                                                "\"memor"
+                                                                                                "y "
+                                                                                                "bandwid"
+                                                                                                "th "
+                                                                                                "(GB/"
+                                                                                                "s)\": "
+                                                                                                "inf") "]}");
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.005, 1e-9);
   assert_float_equal(span_ms(f, HONE_SPAN_COPY_H2D, true), 0.004, 1e-9);
   assert_string_equal(node_name(f, "vectorized_add"), "aten::add");
@@ -305,6 +336,26 @@ static void dialects(void **unused) {
                                "{\"name\": \"k\", \"ph\": \"X\", \"ts\": 5.0, \"dur\": 2.5, \"tid\": 0, "
                                "\"pid\": \"CUDA functions\", \"args\": {}}]");
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.0025, 1e-9);
+  hone_facts_destroy(f);
+}
+
+#define LEGACY(name, ts, dur)                                                                                \
+  "{\"name\": \"" name "\", \"ph\": \"X\", \"ts\": " ts ", \"dur\": " dur                                    \
+  ", \"tid\": 1, \"pid\": \"CPU functions\", \"args\": {}}"
+
+/* torch.autograd.profiler without Kineto: ranges look like operators. */
+static void before_kineto(void **unused) {
+  (void)unused;
+  hone_facts *f = import_text(
+      "old.json",
+      "[" LEGACY("iteration 0", "546", "100") "," LEGACY("aten::conv2d", "556", "60") "," LEGACY(
+          "aten::mkldnn_convolution", "560",
+          "50") "," LEGACY("iteration 1", "700", "80") "," LEGACY("aten::conv2d", "710", "40") "]");
+  hone_profile *p = sound_profile(f);
+  assert_int_equal(p->iterations, 2);
+  assert_float_equal(p->closure.wall_ms, 0.09, 1e-9);
+  assert_float_equal(p->closure.layers_ms, 0.05, 1e-9);
+  hone_profile_destroy(p);
   hone_facts_destroy(f);
 }
 
@@ -422,6 +473,7 @@ int main(void) {
       cmocka_unit_test(steps_become_iterations),
       cmocka_unit_test(processors_alone),
       cmocka_unit_test(dialects),
+      cmocka_unit_test(before_kineto),
       cmocka_unit_test(damaged),
       cmocka_unit_test(samples_add_up),
   };

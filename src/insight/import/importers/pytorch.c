@@ -141,11 +141,12 @@ static category category_of(const char *cat) {
   return NOTHING;
 }
 
-/* The profiler of 2020 wrote no categories, but "processes" of functions. */
-static category category_of_process(const hn_jvalue *pid, const hn_jvalue *tid) {
+/* The profiler before Kineto wrote no categories, but "processes" of functions. Operators have one word. */
+static category category_of_process(const hn_jvalue *pid, const hn_jvalue *tid, const char *name) {
   const char *p = text_of(pid), *t = text_of(tid);
   if ((p && strcmp(p, "CUDA functions") == 0) || (t && strcmp(t, "CUDA functions") == 0)) return KERNEL;
-  return p && strcmp(p, "CPU functions") == 0 ? OPERATOR : NOTHING;
+  if (!p || strcmp(p, "CPU functions") != 0) return NOTHING;
+  return strpbrk(name, " #") ? ANNOTATION : OPERATOR;
 }
 
 static hone_span_kind direction(const char *name) {
@@ -265,7 +266,7 @@ static void add_device(state *s, const fields *f, const arguments *a, category c
 }
 
 static void add_complete(state *s, const fields *f, const char *name) {
-  category category = f->cat ? category_of(text_of(f->cat)) : category_of_process(f->pid, f->tid);
+  category category = f->cat ? category_of(text_of(f->cat)) : category_of_process(f->pid, f->tid, name);
   if (category == NOTHING) return;
   if (category == PYTHON) {
     s->python++;
