@@ -265,7 +265,9 @@ typedef struct cli_profile {
 typedef struct cli_profile_plan {
   cli_session *session;
   int level;
-  double rss_peak; /* bytes to report; 0: as the runtime saw it */
+  double rss_peak;               /* bytes to report; 0: as the runtime saw it */
+  const hone_counting *counting; /* of the processor, begun before the session's threads; NULL */
+  const char *uncounted;         /* why there is none */
 } cli_profile_plan;
 
 /* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all

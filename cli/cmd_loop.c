@@ -88,7 +88,8 @@ static hone_status alone(loop *l, double *rss, hone_error *error) {
 /* Before and after in alternation: the second plan lives beside the first one. */
 static hone_status measure(loop *l, double rss_before, double rss_after, hone_error *error) {
   hone_status status = cli_session_fork(&l->session, l->args, 0, &l->baseline, error);
-  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before}, {&l->session, level_of(l), rss_after}};
+  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before, NULL, NULL},
+                               {&l->session, level_of(l), rss_after, NULL, NULL}};
   cli_profile made[2] = {0};
   if (status == HONE_OK)
     status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
@@ -114,7 +115,7 @@ static hone_report_input prediction_input(const loop *l) {
 
 /* Says what the change will bring, and writes it down, before there is anything that could be measured. */
 static hone_status predict(loop *l, double rss, hone_error *error) {
-  cli_profile_plan plan = {&l->session, 0, rss};
+  cli_profile_plan plan = {&l->session, 0, rss, NULL, NULL};
   hone_forecast forecast;
   char path[4096 + 32];
   time_t now;

@@ -29,7 +29,10 @@ static void print_counters(const hone_profile *p) {
   const hone_note *note = hone_facts_unmeasured(p->facts, &notes);
   for (size_t i = 0; i < notes; i++)
     if (strcmp(note[i].what, "hardware counters") == 0)
-      printf("\nhardware counters: not available: %s\n", note[i].text);
+      printf("\nhardware counters: not measured: %s\n", note[i].text);
+  for (size_t i = 0; i < n; i++) /* of the processor, for the whole run */
+    if (c[i].step < 0 && c[i].unit && strcmp(c[i].unit, "a run") == 0)
+      printf("%-16s %.4g a run\n", c[i].name, c[i].value);
   for (size_t i = 0; i < p->layer_count && shown < ROWS; i++) {
     const hone_layer *l = &p->layers[p->by_time[i]];
     double v[COLUMNS];
@@ -61,12 +64,18 @@ static int run(const cli_args *args) {
   hone_findings *findings = NULL;
   hone_error error = {0};
   int code = 0;
+  hone_counting *counting = NULL;
+  hone_error uncounted = {0};
+  /* Before the session starts its threads: counters follow only threads that begin later. */
+  if (args->counters && strcmp(cli_device_name(args), "cpu") == 0) hone_counting_start(&counting, &uncounted);
   hone_status status = cli_session_open(&s, args, path, &error);
   if (status == HONE_OK)
-    status =
-        cli_profile_make(&(cli_profile_plan){.session = &s, .level = args->level < 0 ? 2 : (int)args->level},
-                         1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
-                         args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
+    status = cli_profile_make(&(cli_profile_plan){.session = &s,
+                                                  .level = args->level < 0 ? 2 : (int)args->level,
+                                                  .counting = counting,
+                                                  .uncounted = uncounted.what},
+                              1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
+                              args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
   if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
@@ -86,6 +95,7 @@ static int run(const cli_args *args) {
     print_counters(p.profile);
     code = cli_flush();
   }
+  hone_counting_stop(counting);
   hone_findings_destroy(findings);
   cli_profile_free(&p);
   cli_session_close(&s);
@@ -96,7 +106,8 @@ static const cli_option options[] = {
     {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "only layers of this operator type or name"},
     {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (30)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
-    {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL, "also read hardware counters of every step (GPU)"},
+    {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL,
+     "also read hardware counters: of every step on a GPU, of the whole run on a CPU"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N layers (all)"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the profile as JSON (facts v1)"},
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},

@@ -118,18 +118,34 @@ static hone_status run_times(const cli_profile_plan *p, const cli_args *args, ui
   return status;
 }
 
+/* Of an accelerator for every step, of the processor for the whole run; or why there are none. */
+static void add_counters(const cli_profile_plan *p, const cli_args *args, const hone_counts *counted,
+                         uint32_t runs, hone_facts *facts) {
+  hone_error none = {0};
+  if (strcmp(cli_device_name(args), "cpu") != 0) {
+    if (hone_context_counters(p->session->context, facts, &none) != HONE_OK)
+      hone_facts_add_unmeasured(facts, "hardware counters", none.what);
+    return;
+  }
+  if (!p->counting) {
+    hone_facts_add_unmeasured(facts, "hardware counters", p->uncounted ? p->uncounted : "not asked for");
+    return;
+  }
+#define X(name)                                                                                              \
+  if (isfinite(counted->name) && runs)                                                                       \
+    hone_facts_add_counter(facts, &(hone_counter){#name, "a run", -1, counted->name / runs});
+  HONE_COUNTS(X)
+#undef X
+}
+
 /* Facts of one session's recorded runs -> profile. */
 static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
-                          uint32_t runs, cli_profile *out, hone_error *error) {
+                          uint32_t runs, const hone_counts *counted, cli_profile *out, hone_error *error) {
   hone_roofs roofs = {0};
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
-  if (args->counters) {
-    hone_error none = {0};
-    if (hone_context_counters(p->session->context, out->facts, &none) != HONE_OK)
-      hone_facts_add_unmeasured(out->facts, "hardware counters", none.what);
-  }
+  if (args->counters) add_counters(p, args, counted, runs, out->facts);
   add_roofs(out->facts, cli_device_name(args), threads, &roofs);
   add_meta(out->facts, p->session, args, path, p->level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
   if (p->rss_peak > 0) {
@@ -169,12 +185,18 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
   double per_run = n ? slowest / n : 0;
   uint32_t block = n < 2 ? runs : per_run > 0 && per_run < BLOCK_MS ? (uint32_t)(BLOCK_MS / per_run) : 1;
   if (n > 1 && block > LONGEST_BLOCK) block = LONGEST_BLOCK;
+  hone_counts counted = {0}, before = {0};
+  if (plan->counting) hone_counting_read(plan->counting, &before);
   for (uint32_t i = 0; i < runs && status == HONE_OK; i += block)
     for (uint32_t k = 0; k < n && status == HONE_OK; k++)
       status = run_times(&plan[k], args, runs - i < block ? runs - i : block, &done, total, NULL, error);
+  if (plan->counting) hone_counting_read(plan->counting, &counted);
+#define X(name) counted.name -= before.name;
+  HONE_COUNTS(X)
+#undef X
   cli_progress_end();
   for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-    status = finish(&plan[k], args, path, warmups, runs, &out[k], error);
+    status = finish(&plan[k], args, path, warmups, runs, &counted, &out[k], error);
   for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }
