@@ -38,7 +38,7 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
       hn_paint(o, look, HN_BOLD, zh ? "，实测 %+.1f %%" : ", measured %+.1f %%", f->measured_gain_pct);
     hn_str_putc(o, '\n');
     hn_str basis = {0};
-    static const char *const bases[] = {"实测", "屋顶线", "表"};
+    static const char *const bases[] = {"实测", "屋顶线", "表", "模型"};
     hn_str_printf(&basis, zh ? "S 的依据（%s）：%s" : "S by %s: %s",
                   zh ? bases[f->basis] : hone_basis_name(f->basis), f->s_basis);
     hn_paragraph(o, look, 5, HN_DIM, basis.ptr);
