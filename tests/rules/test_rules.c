@@ -200,6 +200,19 @@ static void well_used(fixture *f) {
   latency(f);
   for (int i = 0; i < 3; i++) f->layers[f->count - 1 - i].gflop = 0.88 * 0.4;
 }
+static void kernels(fixture *f, double compute, double memory) {
+  on_device(f);
+  f->no_roofs = true;
+  for (int i = 0; i < 3; i++) {
+    fixture_counter(f, "compute_pct_of_peak", i, compute);
+    fixture_counter(f, "memory_pct_of_peak", i, memory);
+  }
+}
+/* As Nsight Compute counts them: no roofs are needed. */
+static void idle_units(fixture *f) { kernels(f, 12, 21); }
+static void busy_units(fixture *f) { kernels(f, 80, 21); }
+static void busy_memory(fixture *f) { kernels(f, 25, 88); }
+static void neither(fixture *f) { kernels(f, 45, 50); }
 static void throttle(fixture *f) {
   on_device(f);
   fixture_counter(f, "sm_clock", -1, 1200);
@@ -328,6 +341,8 @@ static const rule_case cases[] = {
     {"operator_diverse", diverse, two_kinds},
     {"launch_bound", tiny_operators, larger_operators},
     {"latency_bound", latency, well_used},
+    {"latency_bound", idle_units, busy_units},
+    {"memory_bound", busy_memory, neither},
     {"throttled", throttle, low_clock_by_choice},
     {"throttled", power_cap, cool},
     {"busy_neighbour", neighbour, quiet_neighbour},

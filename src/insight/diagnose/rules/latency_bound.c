@@ -52,7 +52,7 @@ static void run(hn_diagnosis *d) {
       "加大 batch、换分块大小或与相邻算子合并，能让它们一次做更多的工作。");
   hn_finding_evidence(d, HN_T("latency-bound share", "延迟受限占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("their use of the nearer roof", "对较近上限的利用率"), use / ms, "%",
-                      HN_SOURCE_ROOFS);
+                      HN_T("measured roofs, or counters of the device", "实测上限，或设备计数器"));
   hn_finding_evidence_at(d, HN_T("slowest", "最慢者"), hn_typical_ms(worst), "ms", worst->name);
   hn_finding_do(d, HN_DO_LAYER, worst->name, 0);
   hn_finding_do(d, HN_DO_BATCH, NULL, 8);

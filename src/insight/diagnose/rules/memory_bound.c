@@ -48,11 +48,13 @@ static void run(hn_diagnosis *d) {
                 "这些算子搬运的字节多到计算无法掩盖：速度就是内存的速度。与前驱融合或使用更窄的数值能减少字节"
                 "。");
   hn_finding_evidence(d, HN_T("memory-bound share", "访存受限占比"), share, "%", HN_SOURCE_SPANS);
-  hn_finding_evidence(d, HN_T("moved", "搬运量"), bytes / 1e6, "MB", HN_SOURCE_SHAPES);
-  hn_finding_evidence(d, HN_T("achieved", "实际达到"), bytes / ms / 1e6, "GB/s",
-                      HN_T("bytes over time", "字节除以时间"));
-  hn_finding_evidence(d, HN_T("of it weights", "其中权重"), bytes > 0 ? 100 * weights / bytes : 0, "%",
-                      HN_SOURCE_SHAPES);
+  hn_finding_evidence(d, HN_T("operators", "算子数"), (double)count, "", HN_SOURCE_LAYERS);
+  if (bytes > 0) {
+    hn_finding_evidence(d, HN_T("moved", "搬运量"), bytes / 1e6, "MB", HN_SOURCE_SHAPES);
+    hn_finding_evidence(d, HN_T("achieved", "实际达到"), bytes / ms / 1e6, "GB/s",
+                        HN_T("bytes over time", "字节除以时间"));
+    hn_finding_evidence(d, HN_T("of it weights", "其中权重"), 100 * weights / bytes, "%", HN_SOURCE_SHAPES);
+  }
   if (by_weights) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
