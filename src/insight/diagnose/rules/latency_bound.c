@@ -59,8 +59,8 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (waits(d, &d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
   hn_finding_gain(
-      d, share / 100, ms / better, HONE_BASIS_ROOFLINE,
-      HN_SAY(d, "each at %.0f %% of its nearer roof, where it would no longer count as latency-bound",
+      d, share / 100, ms / better, hn_roof_known(d, worst) ? HONE_BASIS_ROOFLINE : HONE_BASIS_MEASURED,
+      HN_SAY(d, "each uses %.0f %% of its nearer roof, where it would no longer count as latency-bound",
              "每个达到较近上限的 %.0f %%，即不再算延迟受限", OUT_OF_LATENCY),
       0.25);
   hn_finding_end(d);

@@ -60,10 +60,16 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (waits_for_memory(d, &d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, hn_share(d, ms) / 100, 2, HONE_BASIS_ROOFLINE,
-                  HN_WORDS(d, "at the bandwidth roof time follows bytes, and 16-bit numbers are half of them",
-                           "在带宽上限处时间正比于字节数，而 16 位数值的字节只有一半"),
-                  0.4);
+  const bool roofs = hn_roof_dram(d->facts) != NULL;
+  hn_finding_gain(
+      d, hn_share(d, ms) / 100, 2, roofs ? HONE_BASIS_ROOFLINE : HONE_BASIS_MEASURED,
+      roofs ? HN_WORDS(d, "at the bandwidth roof time follows bytes, and 16-bit numbers are half of them",
+                       "在带宽上限处时间正比于字节数，而 16 位数值的字节只有一半")
+            : HN_WORDS(d,
+                       "counters of the device: where memory is the busiest unit time follows bytes, and "
+                       "16-bit numbers are half of them",
+                       "设备计数器：在内存最忙之处时间正比于字节数，而 16 位数值的字节只有一半"),
+      0.4);
   hn_finding_end(d);
 }
 
