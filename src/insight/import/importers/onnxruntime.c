@@ -347,10 +347,22 @@ static const char *backend_of(hn_import *in, const char *provider) {
   return hn_import_text(in, word);
 }
 
+/* The model's name of a node that the optimizer made of it: "fused Conv_3", "Conv_3_quant",
+ * "Conv_3_token_17". */
+static const char *origin_of(hn_import *in, const char *name) {
+  size_t n = strlen(name), digits = n;
+  while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9') digits--;
+  if (digits < n && digits > 7 && memcmp(name + digits - 7, "_token_", 7) == 0) n = digits - 7;
+  if (n > 6 && memcmp(name + n - 6, "_quant", 6) == 0) n -= 6;
+  if (n > 6 && hn_text_starts(name, "fused ")) name += 6, n -= 6;
+  return hn_arena_strndup(&in->arena, name, n);
+}
+
 static hone_status add_steps(state *s, bool accelerated, hone_error *error) {
   for (size_t i = 0; i < s->nodes.len; i++) {
     node *n = s->nodes.ptr[i];
-    hone_node_fact fact = {n->step.name, n->step.op_type, HONE_NODE_EXECUTED, (int32_t)i, NULL};
+    hone_node_fact fact = {origin_of(s->in, n->step.name), n->step.op_type, HONE_NODE_EXECUTED, (int32_t)i,
+                           NULL};
     const bool cpu = on_cpu(n->provider), copy = n->copy_h2d || n->copy_d2h;
     int32_t index = hone_facts_add_node(s->in->facts, &fact);
     n->step.nodes = &index;
@@ -361,7 +373,7 @@ static hone_status add_steps(state *s, bool accelerated, hone_error *error) {
     n->step.is_reformat = n->step.op_type && hn_text_starts(n->step.op_type, "Reorder");
     if (n->step.shape_in && strchr(n->step.shape_in, '?')) s->in->meta.dynamic_shapes = 1;
     n->number = hone_facts_add_step(s->in->facts, &n->step);
-    if (index < 0 || n->number < 0) return hn_fail_memory(error, 0, "a profile of ONNX Runtime");
+    if (!fact.name || index < 0 || n->number < 0) return hn_fail_memory(error, 0, "a profile of ONNX Runtime");
   }
   return HONE_OK;
 }
