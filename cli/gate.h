@@ -16,8 +16,8 @@ typedef struct gate_side {
 
 typedef struct gate_run {
   gate_side old, new;
-  bool wall;    /* what counts is the whole process, not the latency that it reports */
-  bool given;   /* that was asked for; otherwise it is found out */
+  bool wall;                   /* what counts is the whole process, not the latency that it reports */
+  bool given;                  /* that was asked for; otherwise it is found out */
   bool timeout;                /* --max-seconds ended it */
   double threshold;            /* 0.05 */
   double seconds;              /* that it took */
