@@ -373,7 +373,8 @@ static hone_status add_steps(state *s, bool accelerated, hone_error *error) {
     n->step.is_reformat = n->step.op_type && hn_text_starts(n->step.op_type, "Reorder");
     if (n->step.shape_in && strchr(n->step.shape_in, '?')) s->in->meta.dynamic_shapes = 1;
     n->number = hone_facts_add_step(s->in->facts, &n->step);
-    if (!fact.name || index < 0 || n->number < 0) return hn_fail_memory(error, 0, "a profile of ONNX Runtime");
+    if (!fact.name || index < 0 || n->number < 0)
+      return hn_fail_memory(error, 0, "a profile of ONNX Runtime");
   }
   return HONE_OK;
 }
