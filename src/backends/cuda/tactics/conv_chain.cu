@@ -82,11 +82,12 @@ HN_FN void begin(float d[HN_WM][CHUNK / 2], u32 a[HN_WM][K_STEPS][4], u32 b) {
 
 /* Epilogue and store of a chunk, whose stage is free afterwards. */
 HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float d[HN_WM][CHUNK / 2], u32 stage, i32 chunk,
-                        i32 row0, u32 group) {
+                        i32 row0, u32 group, u32 *buffer) {
   const hn_conv_wgmma_args *c = &g->conv;
   u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
-  u32 out = s->staging + (group * 2 + ((u32)chunk & 1)) * CHUNK_BYTES;
+  u32 out = s->staging + (group * 2 + *buffer) * CHUNK_BYTES;
   u32 from = s->a + stage * A_BYTES + group * CHUNK_BYTES;
+  *buffer ^= 1;
   if (t == 0) HN_BULK_WAIT_READ(1);
   hn_sync_some(1 + group, 128);
   HN_UNROLL for (u32 j = 0; j < CHUNK / 8; j += 2) {
@@ -173,7 +174,7 @@ HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *
 
 HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 group) {
   const hn_conv_wgmma_args *c = &g->conv;
-  u32 t = threadIdx.x & 127;
+  u32 t = threadIdx.x & 127, buffer = 0;
   ring in = {0, 0};
   HN_GRID_WAIT();
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
@@ -188,22 +189,22 @@ HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 g
       advance(&in);
       HN_WGMMA_WAIT(0);
       if (chunk + 1 >= g->chunks) {
-        finish_chunk(g, s, even, stage, chunk, row0, group);
+        finish_chunk(g, s, even, stage, chunk, row0, group, &buffer);
         break;
       }
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
       begin(odd, a, s->b + in.stage * B_BYTES);
-      finish_chunk(g, s, even, stage, chunk, row0, group);
+      finish_chunk(g, s, even, stage, chunk, row0, group, &buffer);
       stage = in.stage;
       advance(&in);
       HN_WGMMA_WAIT(0);
       if (chunk + 2 >= g->chunks) {
-        finish_chunk(g, s, odd, stage, chunk + 1, row0, group);
+        finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &buffer);
         break;
       }
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
       begin(even, a, s->b + in.stage * B_BYTES);
-      finish_chunk(g, s, odd, stage, chunk + 1, row0, group);
+      finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &buffer);
     }
   }
   if (t == 0) hn_bulk_wait();
