@@ -66,6 +66,28 @@ static const late_case cases[] = {
           "  %n = InstanceNormalization(%r, %c, %b)\n  %t = Transpose(%n) {perm=[0, 2, 3, 1]}\n"
           "  %y = LeakyRelu(%t)\n}\n",
      {{{1, 3, 16, 12}, 0}, {{1, 3, 5, 5}, 0}, {{1, 3, 8, 8}, 0}, {{1, 3, 16, 12}, 0}, {{1, 3, 9, 20}, 0}}},
+    {"as many rows as numbers that are not zero",
+     HEAD "graph g(%x: f32[6x3], %n: i64[6]) -> (%y, %u, %c, %k) {\n"
+          "  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n  %p = Gather(%x, %s) {axis=0}\n"
+          "  %e = Exp(%p)\n  %y = ReduceSum(%e, i64[1]{1})\n  %u, _, _, %c = Unique(%n)\n"
+          "  %b = Greater(%n, i64[]{2})\n  %q = Compress(%x, %b) {axis=0}\n  %k = Tanh(%q)\n}\n",
+     {{{1, 0, 3, 3, 0, 9}, 0},
+      {{0, 0, 0, 0, 0, 0}, 0},
+      {{5, 4, 3, 2, 1, 6}, 0},
+      {{0, 0, 0, 0, 0, 7}, 0},
+      {{1, 0, 3, 3, 0, 9}, 0}}},
+    {"boxes that remain",
+     HEAD "graph g(%x: f32[6x4], %n: i64[6]) -> (%y, %s) {\n"
+          "  const %b: f32[1x6x4] = rand(9, 0, 1)\n  %f = Cast(%n) {to=1}\n  %m = Mul(%f, f32[]{0.125})\n"
+          "  %p = Reshape(%m, i64[3]{1, 1, 6})\n"
+          "  %s = NonMaxSuppression(%b, %p, i64[1]{5}, f32[1]{0.5}, f32[1]{0.2})\n"
+          "  %c = Slice(%s, i64[1]{2}, i64[1]{3}, i64[1]{1})\n  %r = Reshape(%c, i64[1]{-1})\n"
+          "  %g = Gather(%x, %r) {axis=0}\n  %y = Sigmoid(%g)\n}\n",
+     {{{1, 2, 3, 4, 5, 6}, 0},
+      {{0, 0, 0, 0, 0, 0}, 0},
+      {{8, 7, 6, 5, 4, 3}, 0},
+      {{0, 9, 0, 0, 2, 0}, 0},
+      {{1, 2, 3, 4, 5, 6}, 0}}},
 };
 
 static int failures;

@@ -16,6 +16,7 @@ typedef struct plan {
   bool columns;
   int width;
   bool clear; /* the output has padding that the walk does not reach */
+  bool nothing; /* an empty output */
   size_t part;
 } plan;
 
@@ -64,6 +65,8 @@ static bool make(const hone_step *s, const hone_machine *m, const hn_fold_rule *
     for (int32_t i = 2; i < x->rank; i++) axes |= 1u << i;
   else if (!hn_cuda_reduced_axes(s, &axes, why))
     return false;
+  p->nothing = hone_desc_count(y) == 0;
+  if (p->nothing) return true;
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   memcpy(dim, x->dim, sizeof dim);
   pad_channels(x, y, axes, dim, p);
@@ -154,6 +157,7 @@ hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, h
   if (!make(s, hn_cuda_machine(q), rule, (uintptr_t)r->in[0] % 16 == 0, &p, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   hone_status status = HONE_OK;
+  if (p.nothing) return HONE_OK;
   if (p.clear) status = hn_cuda_zero(q, r->out[0], (size_t)hone_desc_bytes(&s->output[0].desc), error);
   p.args.x = r->in[0], p.args.y = r->out[0], p.args.part = r->workspace;
   hn_str text = {0};
