@@ -353,7 +353,7 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
     if (append_epilogue(&c, epilogue, &r->epilogue)) {
       apply_epilogue(&c, &r->epilogue);
       for (const char *l = "rcmn"; *l; l++)
-        for (int widen = 0; widen < (storage == HONE_DTYPE_F32 ? 1 : 2); widen++)
+        for (int widen = 0; widen < (storage == HONE_DTYPE_F32 || r->o->sizes ? 1 : 2); widen++)
           check_layout(r, &c, *l, widen);
     }
   }
@@ -373,11 +373,13 @@ static void check_line(device_run *r, const char *line) {
       !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
   const int before = r->taken, others = EPILOGUES - 1;
   const bool sizes = r->o->sizes;
-  for (int e = 0; e < (product ? EPILOGUES : 1); e++) {
+  for (int i = 0; i < (product ? EPILOGUES : 1); i++) {
     /* All tactics with all epilogues take long, mostly to compile: each case has a plain one and another in
-     * turn, all of them where tactics are named. Sizes are the same with any epilogue and in either half. */
-    const int other = sizes ? 1 : 1 + r->cases % others;
-    if (e && e != other && (sizes || !(r->o->once || r->o->coverage || r->o->tactic))) continue;
+     * turn, all of them where tactics are named. Sizes are the same with any epilogue and in either half.
+     * What runs once does so with an epilogue. */
+    const bool once = r->o->once;
+    const int e = once && product && i < 2 ? 1 - i : i, other = sizes || once ? 1 : 1 + r->cases % others;
+    if (e && e != other && (sizes || once || !(r->o->coverage || r->o->tactic))) continue;
     for (int k = 0; k < (sizes ? 2 : 3); k++)
       if (is_mine(r)) check_unit(r, line, types[k], e);
   }
