@@ -212,7 +212,7 @@ HONE_API const char *hone_remedy_name(hone_remedy remedy);
 #define HONE_BASES(X)                                                                                        \
   X(MEASURED, "measured") /* of times in this very profile */                                                \
   X(ROOFLINE, "roofline") /* of what the machine's measured roofs allow */                                   \
-  X(TABLE, "table")       /* of a table whose entries name source and device */                            \
+  X(TABLE, "table")       /* of a table whose entries name source and device */                              \
   X(MODEL, "model")       /* of the tactics' cost models, scaled by what this very profile measured */
 
 typedef enum hone_basis {

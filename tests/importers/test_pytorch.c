@@ -284,36 +284,35 @@ static void processors_alone(void **unused) {
 static void dialects(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
-      "old.json", "{\"traceEvents\": [" X("Operator", "aten::add", "\"77\"", "\"77\"", "10", "9",
-                                          "\"External id\": 2") "," X("Runtime", "cudaLaunchKernel", "\"77\"",
-                                                                      "\"77\"", "12", "2",
-                                                                      "\"correlation\": 8, \"external id\": "
-                                                                      "2") "," X("Kernel", "vectorized_add",
-                                                                                 "0", "\"stream 7\"", "30",
-                                                                                 "5",
-                                                                                 "\"correlation\": 8, "
-                                                                                 "\"External id\": "
-                                                                                 "\"2\"") "," X("Memcpy",
-                                                                                                "Memcpy "
-                                                                                                "HtoD "
-                                                                                                "(Pageab"
-                                                                                                "le -> "
-                                                                                                "Device"
-                                                                                                ")",
-                                                                                                "0",
-                                                                                                "\"strea"
-                                                                                                "m 7\"",
-                                                                                                "20", "4",
-                                                                                                "\"bytes"
-                                                                                                "\": "
-                                                                                                "64, "
-                                                                                                "\"memor"
-                                                                                                "y "
-                                                                                                "bandwid"
-                                                                                                "th "
-                                                                                                "(GB/"
-                                                                                                "s)\": "
-                                                                                                "inf") "]}");
+      "old.json",
+      "{\"traceEvents\": [" X(
+          "Operator", "aten::add", "\"77\"", "\"77\"", "10", "9",
+          "\"External id\": 2") "," X("Runtime", "cudaLaunchKernel", "\"77\"", "\"77\"", "12", "2",
+                                      "\"correlation\": 8, \"external id\": "
+                                      "2") "," X("Kernel", "vectorized_add", "0", "\"stream 7\"", "30", "5",
+                                                 "\"correlation\": 8, "
+                                                 "\"External id\": "
+                                                 "\"2\"") "," X("Memcpy",
+                                                                "Memcpy "
+                                                                "HtoD "
+                                                                "(Pageab"
+                                                                "le -> "
+                                                                "Device"
+                                                                ")",
+                                                                "0",
+                                                                "\"strea"
+                                                                "m 7\"",
+                                                                "20", "4",
+                                                                "\"bytes"
+                                                                "\": "
+                                                                "64, "
+                                                                "\"memor"
+                                                                "y "
+                                                                "bandwid"
+                                                                "th "
+                                                                "(GB/"
+                                                                "s)\": "
+                                                                "inf") "]}");
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.005, 1e-9);
   assert_float_equal(span_ms(f, HONE_SPAN_COPY_H2D, true), 0.004, 1e-9);
   assert_string_equal(node_name(f, "vectorized_add"), "aten::add");

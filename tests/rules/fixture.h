@@ -19,7 +19,7 @@ typedef struct fixture_layer {
   const char *reason; /* why a fast tactic refused */
   const char *dtype;  /* NULL: f32 */
   bool on_host;
-  double preview_ms;  /* what a tactic of a plan that was not built would take; 0: no preview step */
+  double preview_ms; /* what a tactic of a plan that was not built would take; 0: no preview step */
   const char *preview_tactic;
 } fixture_layer;
 

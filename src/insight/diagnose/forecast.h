@@ -1,4 +1,5 @@
-/* What a plan that was not built would take, from its cost models and a profile of another plan of the model. */
+/* What a plan that was not built would take, from its cost models and a profile of another plan of the model.
+ */
 #ifndef HN_INSIGHT_FORECAST_H
 #define HN_INSIGHT_FORECAST_H
 

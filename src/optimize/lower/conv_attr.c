@@ -87,7 +87,8 @@ bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason 
   if (count) {
     const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
     for (int i = 0; i < 3; i++) {
-      const int64_t t = total[i] < 0 ? 0 : total[i]; /* below: the output is longer than all that is written */
+      const int64_t t =
+          total[i] < 0 ? 0 : total[i]; /* below: the output is longer than all that is written */
       a->pad[i] = !strcmp(mode, "SAME_UPPER") ? t / 2 : t - t / 2;
     }
   }

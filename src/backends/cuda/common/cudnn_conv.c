@@ -227,7 +227,8 @@ static double conv_seconds(const hone_step *s, const hone_machine *m, double few
   const hone_dtype type = s->input[0].desc.dtype;
   double n = (double)a.y.channels, along = 0;
   if (hn_library_exact(type, s->math)) {
-    n = (double)((a.y.channels + 127) / 128 * 128);
+    const int64_t blocks = (a.y.channels + 127) / 128;
+    n = 128.0 * (double)blocks;
     along = channels * taps * (taps > 1 ? 0.15e-6 : 0.05e-6);
   }
   const double whole =

@@ -127,7 +127,8 @@ static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
 
 static double rounds_of(const chain *c, const hone_machine *m) {
   const int64_t sms = m->processors ? m->processors : 132;
-  return (double)((c->tiles + sms - 1) / sms);
+  const int64_t rounds = (c->tiles + sms - 1) / sms;
+  return (double)rounds;
 }
 
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {

@@ -17,8 +17,7 @@ enum { LINE_MOST = 1 << 16, EXECUTIONS_MOST = 1 << 20 };
   X(operation)                                                                                               \
   X(engine)                                                                                                  \
   X(primitive)                                                                                               \
-  X(implementation) X(prop_kind) X(memory_descriptors) X(attributes) X(auxiliary) X(problem_desc)            \
-      X(exec_time)
+  X(implementation) X(prop_kind) X(memory_descriptors) X(attributes) X(auxiliary) X(problem_desc) X(exec_time)
 typedef enum field {
 #define X(name) F_##name,
   FIELDS(X)

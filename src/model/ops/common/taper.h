@@ -22,7 +22,7 @@ extern const hone_attr_desc hn_taper_attrs[];
                  .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),                           \
                  .attrs = hn_taper_attrs,                                                                    \
                  .infer = hn_taper_infer,                                                                    \
-                 .reference = reference,                                                                    \
+                 .reference = reference,                                                                     \
                  .host_inputs = 1u << 0}
 
 /* The dtype that attribute output_datatype names (default f32); NONE when it is no number type. */
