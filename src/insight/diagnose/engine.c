@@ -170,10 +170,11 @@ void hn_finding_range(hn_diagnosis *d, double s_low, double s_high) {
   f->gain_high_pct = gain_pct(f->p, f->s_high);
 }
 
-/* The speed-up with which `factor` times as much of P would be saved; at most all of it but 1 %. */
+/* The speed-up with which `factor` times as much of P would be saved; never more than half of what S leaves.
+ */
 static double scaled_speedup(double s, double factor) {
   double kept = 1 - (1 - 1 / s) * factor;
-  return 1 / (kept < 0.01 ? (1 / s < 0.01 ? 1 / s : 0.01) : kept);
+  return 1 / (kept < 0.5 / s ? 0.5 / s : kept);
 }
 
 void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,
