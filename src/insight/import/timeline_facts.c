@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { NOT_ASKED = 0xff };
+
 enum {
   IDLE_HOST_SPANS_MOST = 1 << 17, /* host events outside the iterations, for the time line only */
   SUBLANES_MOST = 32,
@@ -40,6 +42,7 @@ typedef struct writer {
   int32_t *step_op;
   int32_t *first_op;     /* by name: the operator of the step that has the bare name */
   int32_t *node_of;      /* by name of an operator or range: its node */
+  uint8_t *stages;       /* by name: stage_kind of it, NOT_ASKED at first */
   bool *waits_on_device; /* by host event: a device event tells of this call's waiting */
   int64_t host_horizon;  /* host events outside iterations are left out from here on */
 } writer;
@@ -263,6 +266,11 @@ static hone_span_kind stage_kind(const char *name) {
   return HONE_SPAN_HOST;
 }
 
+static hone_span_kind stage_of(const writer *w, uint32_t name) {
+  if (w->stages[name] == NOT_ASKED) w->stages[name] = (uint8_t)stage_kind(name_of(w, name));
+  return (hone_span_kind)w->stages[name];
+}
+
 /* Between processes or hosts. */
 static bool is_communication(const char *name) {
   return strncmp(name, "gloo:", 5) == 0 || strncmp(name, "nccl:", 5) == 0 || strncmp(name, "mpi:", 4) == 0;
@@ -282,7 +290,7 @@ static hone_span_kind host_kind(const writer *w, size_t i) {
   const char *name = name_of(w, e->name);
   if (e->class == HN_EVENT_RANGE && is_mark(w->t, e)) return HONE_SPAN_KIND_COUNT;
   hone_span_kind range =
-      e->class == HN_EVENT_RANGE || e->class == HN_EVENT_OP ? stage_kind(name) : HONE_SPAN_HOST;
+      e->class == HN_EVENT_RANGE || e->class == HN_EVENT_OP ? stage_of(w, e->name) : HONE_SPAN_HOST;
   if (range != HONE_SPAN_HOST) return range;
   switch (w->figure) {
   case OF_DEVICE:
@@ -486,9 +494,12 @@ static bool prepare(writer *w) {
   w->node_of = hn_malloc(n * sizeof *w->node_of);
   size_t lanes = 2 * ((size_t)UINT16_MAX + 1); /* whatever an event's lane says */
   w->first_sublane = hn_malloc(lanes * sizeof *w->first_sublane);
+  w->stages = hn_malloc(n);
   w->waits_on_device = hn_calloc(t->host.len + 1, sizeof *w->waits_on_device);
-  if (!w->step_of || !w->step_op || !w->first_op || !w->node_of || !w->first_sublane || !w->waits_on_device)
+  if (!w->step_of || !w->step_op || !w->first_op || !w->node_of || !w->first_sublane || !w->stages ||
+      !w->waits_on_device)
     return false;
+  memset(w->stages, NOT_ASKED, n);
   for (size_t i = 0; i < lanes; i++) w->first_sublane[i] = -1;
   for (size_t i = 0; i < n; i++) w->step_of[i] = w->step_op[i] = w->node_of[i] = -1;
   for (size_t i = 0; i < t->device.len; i++)
@@ -518,6 +529,7 @@ hone_status hn_timeline_finish(hn_timeline *t, hn_import *in, hone_error *error)
   hn_free(w.step_op);
   hn_free(w.first_op);
   hn_free(w.first_sublane);
+  hn_free(w.stages);
   hn_free(w.node_of);
   hn_free(w.waits_on_device);
   return status;

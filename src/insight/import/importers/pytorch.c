@@ -11,7 +11,14 @@
 
 enum { METRICS_MOST = 128 };
 
+/* The lane that was asked for last: mostly it is the next one, too. */
+typedef struct last_lane {
+  uint64_t a, b;
+  uint32_t lane1; /* + 1; 0: none yet */
+} last_lane;
+
 typedef struct state {
+  last_lane last_device, last_host;
   hn_timeline *timeline;
   double peak_bytes[2]; /* of the host's and of the devices' allocator */
   bool rocm, xpu;
@@ -232,20 +239,27 @@ static uint32_t launch_of(state *s, const arguments *a) {
 }
 
 static uint32_t device_lane(state *s, const fields *f, const arguments *a) {
+  last_lane *l = &s->last_device;
   uint64_t device = number_or_hash(a->device ? a->device : f->pid),
            stream = number_or_hash(a->stream ? a->stream : f->tid);
+  if (l->lane1 && l->a == device && l->b == stream) return l->lane1 - 1;
   char name[64];
   snprintf(name, sizeof name, "GPU %llu stream %llu", (unsigned long long)device, (unsigned long long)stream);
-  return hn_timeline_lane(s->timeline, true, device, stream, name);
+  *l = (last_lane){device, stream, hn_timeline_lane(s->timeline, true, device, stream, name) + 1};
+  return l->lane1 - 1;
 }
 
 static uint32_t host_lane(state *s, const fields *f) {
+  last_lane *l = &s->last_host;
+  uint64_t process = number_or_hash(f->pid), thread = number_or_hash(f->tid);
+  if (l->lane1 && l->a == process && l->b == thread) return l->lane1 - 1;
   char name[128];
-  if (text_of(f->tid) && number_or_hash(f->tid) > UINT32_MAX)
+  if (text_of(f->tid) && thread > UINT32_MAX)
     snprintf(name, sizeof name, "%.100s", text_of(f->tid));
   else
-    snprintf(name, sizeof name, "thread %llu", (unsigned long long)number_or_hash(f->tid));
-  return hn_timeline_lane(s->timeline, false, number_or_hash(f->pid), number_or_hash(f->tid), name);
+    snprintf(name, sizeof name, "thread %llu", (unsigned long long)thread);
+  *l = (last_lane){process, thread, hn_timeline_lane(s->timeline, false, process, thread, name) + 1};
+  return l->lane1 - 1;
 }
 
 static void add_device(state *s, const fields *f, const arguments *a, category category, hn_event *e) {
