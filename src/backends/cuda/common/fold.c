@@ -15,7 +15,7 @@ typedef struct plan {
   hn_fold_args args; /* but for addresses */
   bool columns;
   int width;
-  bool clear; /* the output has padding that the walk does not reach */
+  bool clear;   /* the output has padding that the walk does not reach */
   bool nothing; /* an empty output */
   size_t part;
 } plan;
