@@ -41,5 +41,13 @@ want 3 'offset' "$hone" diagnose --format onnxruntime $t/profile.json
 head -c 300 $t/profile.json >"$work/cut.json"
 want 3 'cut.json: offset' "$hone" diagnose "$work/cut.json"
 want 3 'no format' "$hone" diagnose CMakeLists.txt
+# Packed and cut off behind what the format is told by: an error, wherever the cut is.
+awk 'BEGIN { printf "["; for (i = 0; i < 9000; i++) printf "%s{\"cat\":\"Node\",\"pid\":1,\"tid\":1,\"dur\":%d,\"ts\":%d,\"ph\":\"X\",\"name\":\"n%d_kernel_time\",\"args\":{\"op_name\":\"Add\"}}", i ? "," : "", i % 7 + 1, i * 10, i; print "]" }' |
+  gzip >"$work/long.gz"
+size=$(wc -c <"$work/long.gz")
+for part in 5 6 7 8 9; do
+  head -c $((size * part / 10)) "$work/long.gz" >"$work/short.gz"
+  want 3 'gzip data ends too early' timeout 20 "$hone" diagnose --format onnxruntime "$work/short.gz"
+done
 want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
 exit $bad

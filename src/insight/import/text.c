@@ -30,7 +30,7 @@ bool hn_text_number(const char *p, double *value, const char **end) {
     double value;
   } words[] = {
       {"infinity", INFINITY}, {"inf", INFINITY}, {"nan(ind)", NAN}, {"nan(snan)", NAN}, {"nan", NAN}};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+  for (size_t i = 0; is_letter(*p) && i < sizeof words / sizeof *words; i++) {
     size_t n = strlen(words[i].word);
     if (strncasecmp(p, words[i].word, n) != 0 || is_letter(p[n])) continue;
     *value = negative ? -words[i].value : words[i].value;
