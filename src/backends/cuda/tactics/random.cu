@@ -11,7 +11,10 @@ HN_FN double hn_unit(const hn_direct_args *a, u64 i) {
 }
 
 #ifdef HN_UNIFORM /* f: the least number, the range */
-HN_EACH(hn_random) { HN_OUT(0, i, a->f[0] + a->f[1] * hn_unit(a, i)); }
+HN_EACH(hn_random) {
+  volatile double part = a->f[1] * hn_unit(a, i); /* rounded by itself, as on the host: not fused with the sum */
+  HN_OUT(0, i, a->f[0] + part);
+}
 #endif
 
 #ifdef HN_NORMAL /* f: mean, scale */
