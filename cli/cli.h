@@ -47,7 +47,7 @@ typedef struct cli_args {
       *metric;
   double worse_pct;
   int64_t pairs;
-  cli_list shapes, inputs, thresholds;
+  cli_list shapes, inputs, thresholds, float_files;
   cli_list rest; /* arguments that are no options */
 } cli_args;
 
@@ -283,6 +283,12 @@ void cli_profile_free(cli_profile *profile);
 #define CLI_OPT_IMPORT                                                                                       \
   {0, "format", CLI_TEXT, CLI_FIELD(format), "NAME", "what wrote the files (found out from them)"}, {        \
     0, "model", CLI_TEXT, CLI_FIELD(model), "NAME", "what to call the model, also in commands"               \
+  }
+/* Findings may compare with the network in float. */
+#define CLI_OPT_FLOAT                                                                                        \
+  {                                                                                                          \
+    0, "float", CLI_LIST, CLI_FIELD(float_files), "FILE",                                                    \
+        "profile of the same network in float: does INT8 pay?"                                               \
   }
 /* Reads files of one run into facts and a profile; free with cli_profile_free. */
 hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, cli_profile *out,

@@ -29,6 +29,7 @@ static const cli_option options[] = {
     CLI_OPT_IMPORT,
     {0, "thresholds", CLI_FLAG, CLI_FIELD(list_thresholds), NULL, "print all thresholds with their sources"},
     CLI_OPT_FINDINGS,
+    CLI_OPT_FLOAT,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -45,6 +45,7 @@ static const cli_option options[] = {
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write a self-contained page"},
     {0, "csv", CLI_TEXT, CLI_FIELD(csv), "FILE", "write the layer table as CSV"},
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},
+    CLI_OPT_FLOAT,
     {0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print facts v1 with the derived tables"},
     CLI_OPT_HELP,
     CLI_END};

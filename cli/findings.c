@@ -40,7 +40,12 @@ hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone
       status = hone_thresholds_parse(t, args->thresholds.item[i], error);
   }
   o.thresholds = t;
+  cli_profile in_float = {0};
+  if (status == HONE_OK && args->float_files.n)
+    status = cli_import(args, args->float_files.item, args->float_files.n, &in_float, error);
+  o.float_profile = in_float.profile;
   if (status == HONE_OK) status = hone_diagnose(profile, &o, findings, error);
+  cli_profile_free(&in_float);
   hone_thresholds_destroy(t);
   return status;
 }

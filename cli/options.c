@@ -122,6 +122,7 @@ void cli_args_free(cli_args *args) {
   free(args->shapes.item);
   free(args->inputs.item);
   free(args->thresholds.item);
+  free(args->float_files.item);
   free(args->rest.item);
 }
 

@@ -25,11 +25,23 @@ static char *read_text(const char *path, size_t *size) {
   return NULL;
 }
 
-/* Integers stay integers. */
+/* Integers stay integers. Times written as text ("1704161511420306.491") have more digits than a double. */
 static void add_to(json_t *object, const char *key, double by) {
   json_t *v = json_object_get(object, key);
+  const char *text = json_string_value(v);
+  if (text && strcmp(key, "ts") == 0) {
+    char moved[64], *rest;
+    long long whole = strtoll(text, &rest, 10);
+    snprintf(moved, sizeof moved, "%lld%.20s", whole + (long long)by, rest);
+    json_string_set(v, moved);
+  }
   if (json_is_integer(v)) json_integer_set(v, json_integer_value(v) + (json_int_t)by);
   if (json_is_real(v)) json_real_set(v, json_real_value(v) + by);
+}
+
+static double time_of(const json_t *event) {
+  const json_t *ts = json_object_get(event, "ts");
+  return json_is_string(ts) ? strtod(json_string_value(ts), NULL) : json_number_value(ts);
 }
 
 static double extent(json_t *events) {
@@ -37,8 +49,7 @@ static double extent(json_t *events) {
   size_t i;
   json_t *e;
   json_array_foreach(events, i, e) {
-    double ts = json_number_value(json_object_get(e, "ts")),
-           end = ts + json_number_value(json_object_get(e, "dur"));
+    double ts = time_of(e), end = ts + json_number_value(json_object_get(e, "dur"));
     if (ts <= 0) continue;
     if (ts < low) low = ts;
     if (end > high) high = end;
@@ -52,7 +63,7 @@ static void move(json_t *events, double us, double numbers) {
   json_t *e;
   json_array_foreach(events, i, e) {
     json_t *args = json_object_get(e, "args");
-    if (json_number_value(json_object_get(e, "ts")) > 0) add_to(e, "ts", us);
+    if (time_of(e) > 0) add_to(e, "ts", us);
     add_to(e, "id", numbers);
     add_to(args, "correlation", numbers);
     add_to(args, "External id", numbers);
@@ -63,11 +74,13 @@ size_t trace_grow(const char *sample, size_t bytes, const char *to) {
   size_t size, copies = 0, written = 0;
   char *text = read_text(sample, &size);
   json_t *root = text ? json_loadb(text, size, 0, NULL) : NULL,
-         *events = json_object_get(root, "traceEvents"), *e;
+         *events = json_is_array(root) ? root : json_object_get(root, "traceEvents"), *e;
   FILE *file = events ? fopen(to, "wb") : NULL;
   bool ok = file != NULL;
   double us = ok ? extent(events) : 0;
-  if (ok) {
+  if (ok && events == root)
+    ok = fputs("[\n", file) >= 0;
+  else if (ok) {
     json_t *device = json_object_get(root, "deviceProperties");
     char *properties = json_dumps(device ? device : events, JSON_COMPACT | JSON_ENCODE_ANY);
     ok = properties && fprintf(file, "{\"schemaVersion\":1,\"deviceProperties\":%s,\"traceEvents\":[\n",
@@ -84,7 +97,7 @@ size_t trace_grow(const char *sample, size_t bytes, const char *to) {
     }
     move(events, us, 100000);
   }
-  ok = ok && fputs("\n]}\n", file) >= 0;
+  ok = ok && fputs(events == root ? "\n]\n" : "\n]}\n", file) >= 0;
   if (file && fclose(file)) ok = false;
   json_decref(root);
   free(text);

@@ -228,7 +228,8 @@ static void share_totals(hn_layer_table *t, size_t first, double ms, double wall
                              ? 100 * t->rows.ptr[r].time_ms / sum * (ms < wall_ms ? ms : wall_ms) / wall_ms
                              : 0;
   p->note =
-      fabs(sum - ms) > 0.005 * ms
+      sum <= 0 && wall_ms <= 0 ? hn_arena_strdup(arena, "the record holds layers and no times")
+      : fabs(sum - ms) > 0.005 * ms
           ? hn_arena_printf(arena,
                             "the layers were timed one by one and add up to %.3f ms; in a run they take "
                             "%.3f ms, of which the shares are",

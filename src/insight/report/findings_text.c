@@ -52,12 +52,15 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   }
 }
 
-void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list) {
+void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed) {
   const bool zh = list->language == HONE_LANGUAGE_ZH;
   size_t wrong = 0;
   for (size_t i = 0; i < list->count; i++) wrong += list->items[i].category < HONE_CATEGORY_TRADE;
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
-  if (!wrong)
+  if (!list->count && !timed)
+    hn_str_printf(o, "  %s\n",
+                  zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.");
+  else if (!wrong)
     hn_str_printf(o, "  %s\n",
                   list->count
                       ? (zh ? "没有值得修的问题。下面只是取舍与说明。"

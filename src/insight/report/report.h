@@ -33,7 +33,7 @@ void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison"
 
 /* ---- findings_text.c ---- */
 
-void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list);
+void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed);
 
 /* ---- members.c: shared JSON members ---- */
 

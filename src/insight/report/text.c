@@ -10,6 +10,9 @@
 
 static const char *or_unknown(const char *s) { return s ? s : "?"; }
 
+/* Other tools also describe a network that they have not run. */
+static bool is_timed(const hone_profile *p) { return p->closure.wall_ms > 0; }
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -25,6 +28,13 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
     hn_paint(o, look, HN_DIM, ", measured by %s%s%s", m->tool, m->tool_version ? " " : "",
              m->tool_version ? m->tool_version : "");
   hn_str_puts(o, "\n\n  ");
+  if (!is_timed(p)) {
+    hn_paint(o, look, HN_YELLOW, "nothing was timed");
+    hn_str_printf(o, "   %zu layers", p->layer_count);
+    if (p->flops > 0) hn_str_printf(o, "   %.2f GFLOP   %.1f MB moved", p->flops / 1e9, p->bytes / 1e6);
+    hn_str_putc(o, '\n');
+    return;
+  }
   hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
   hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95, p->wall.min);
   hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
@@ -130,6 +140,14 @@ static void term(hn_str *o, const char *name, double ms, bool always, bool *firs
   *first = false;
 }
 
+static void not_measured(hn_str *o, const hn_look *look, const hone_profile *p) {
+  size_t n;
+  const hone_note *missing = hone_facts_unmeasured(p->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    hn_paint(o, look, HN_DIM, "  not measured: %s (%s)\n", or_unknown(missing[i].what),
+             or_unknown(missing[i].text));
+}
+
 static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
   const hone_closure *c = &p->closure;
   const hone_stages *s = &p->stages;
@@ -163,11 +181,6 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
   hn_str_printf(o, "  ceiling %.1f samples/s one stage after another, %.1f with overlap (slowest: %s)\n",
                 p->throughput.serial_fps, p->throughput.overlapped_fps,
                 or_unknown(p->throughput.slowest_stage));
-  size_t n;
-  const hone_note *missing = hone_facts_unmeasured(p->facts, &n);
-  for (size_t i = 0; i < n; i++)
-    hn_paint(o, look, HN_DIM, "  not measured: %s (%s)\n", or_unknown(missing[i].what),
-             or_unknown(missing[i].text));
 }
 
 static void change_row(hn_table *t, const char *what, double before, double after, const char *format,
@@ -236,10 +249,12 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   const hone_profile *p = hn_report_current(in);
   if (parts & HONE_SECTION_SUMMARY) summary(o, &look, in);
   if (parts & HONE_SECTION_LAYERS) layers(o, &look, p, in->max_layers);
-  if (parts & HONE_SECTION_TOP5) top5(o, &look, p);
-  if (parts & HONE_SECTION_TYPES) types(o, &look, p);
-  if (parts & HONE_SECTION_CLOSURE) closure(o, &look, p);
-  if ((parts & HONE_SECTION_FINDINGS) && in->findings) hn_report_findings_text(o, &look, in->findings);
+  const bool timed = is_timed(p);
+  if (parts & HONE_SECTION_TOP5 && timed) top5(o, &look, p);
+  if (parts & HONE_SECTION_TYPES && timed) types(o, &look, p);
+  if (parts & HONE_SECTION_CLOSURE && timed) closure(o, &look, p);
+  if (parts & HONE_SECTION_CLOSURE) not_measured(o, &look, p);
+  if ((parts & HONE_SECTION_FINDINGS) && in->findings) hn_report_findings_text(o, &look, in->findings, timed);
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->optimized) before_after(o, &look, in);
   if ((parts & HONE_SECTION_COMPARISON) && in->comparison)
     hn_comparison_text(o, &look, in->comparison, in->max_layers);

@@ -7,7 +7,16 @@
 enum { LOOK_BACK = 64 }; /* runs at once that are told apart */
 
 void hn_runlog_add(hn_runlog *t, const hone_span *span) {
-  if (!hn_vec_push(&t->spans, *span)) t->failed = true;
+  const hn_runlog_span row = {.start_ns = span->start_ns,
+                              .end_ns = span->end_ns,
+                              .name = span->name,
+                              .op_type = span->op_type,
+                              .lane = span->lane,
+                              .iteration = span->iteration,
+                              .step = span->step,
+                              .launch = span->launch,
+                              .kind = (uint8_t)span->kind};
+  if (!hn_vec_push(&t->spans, row)) t->failed = true;
 }
 
 void hn_runlog_add_run(hn_runlog *t, int32_t lane, int64_t start_ns, int64_t end_ns) {
@@ -16,22 +25,27 @@ void hn_runlog_add_run(hn_runlog *t, int32_t lane, int64_t start_ns, int64_t end
   if (!hn_vec_push(&t->runs, run)) t->failed = true;
 }
 
+/* The outer one first. */
+static int by_time(int64_t start_a, int64_t end_a, int64_t start_b, int64_t end_b) {
+  if (start_a != start_b) return start_a < start_b ? -1 : 1;
+  return end_a > end_b ? -1 : end_a < end_b;
+}
+
 static int by_start(const void *pa, const void *pb) {
   const hone_span *a = pa, *b = pb;
-  if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
-  if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns ? -1 : 1;
-  return a->lane < b->lane ? -1 : a->lane > b->lane;
+  const int order = by_time(a->start_ns, a->end_ns, b->start_ns, b->end_ns);
+  return order ? order : a->lane < b->lane ? -1 : a->lane > b->lane;
 }
 
 static int by_place(const void *pa, const void *pb) {
-  const hone_span *a = pa, *b = pb;
+  const hn_runlog_span *a = pa, *b = pb;
   if (a->iteration != b->iteration) return a->iteration < b->iteration ? -1 : 1;
   if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
-  return by_start(pa, pb);
+  return by_time(a->start_ns, a->end_ns, b->start_ns, b->end_ns);
 }
 
 /* Index of the run that a span belongs to, -1: none. Its start decides: its end may be blurred. */
-static int32_t run_of(const hn_runlog *t, const hone_span *span) {
+static int32_t run_of(const hn_runlog *t, const hn_runlog_span *span) {
   size_t low = 0, high = t->runs.len; /* the first run that starts behind the span */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -52,11 +66,11 @@ static int32_t run_of(const hn_runlog *t, const hone_span *span) {
 }
 
 /* On a lane spans nest or follow each other. What crosses by no more than the blur of the stamps is cut. */
-static void straighten(hone_span *spans, size_t n, int64_t blur) {
+static void straighten(hn_runlog_span *spans, size_t n, int64_t blur) {
   for (size_t i = 0; i + 1 < n; i++) {
-    hone_span *a = &spans[i];
+    hn_runlog_span *a = &spans[i];
     for (size_t k = i + 1; k < n && k < i + 8; k++) {
-      hone_span *b = &spans[k];
+      hn_runlog_span *b = &spans[k];
       if (b->lane != a->lane || b->iteration != a->iteration || b->start_ns >= a->end_ns) break;
       const int64_t over = b->end_ns - a->end_ns;
       if (over <= 0) continue;
@@ -72,7 +86,7 @@ hone_status hn_runlog_finish(hn_runlog *t, int64_t blur_ns, hone_facts *facts, h
   if (t->failed) return hn_fail_memory(error, t->spans.len * sizeof *t->spans.ptr, "a timeline");
   if (t->runs.len) qsort(t->runs.ptr, t->runs.len, sizeof *t->runs.ptr, by_start);
   for (size_t i = 0; i < t->spans.len; i++) {
-    hone_span *s = &t->spans.ptr[i];
+    hn_runlog_span *s = &t->spans.ptr[i];
     if (s->iteration == HN_RUNLOG_ASK) s->iteration = t->runs.len ? run_of(t, s) : 0;
   }
   if (t->spans.len) {
@@ -80,7 +94,7 @@ hone_status hn_runlog_finish(hn_runlog *t, int64_t blur_ns, hone_facts *facts, h
     straighten(t->spans.ptr, t->spans.len, blur_ns);
   }
   for (size_t i = 0; i < t->spans.len; i++) {
-    const hone_span *s = &t->spans.ptr[i];
+    const hn_runlog_span *s = &t->spans.ptr[i];
     if (s->iteration < 0 || (size_t)s->iteration >= t->runs.len) continue;
     hone_span *run = &t->runs.ptr[s->iteration];
     if (s->start_ns < run->start_ns) run->start_ns = s->start_ns;
@@ -91,10 +105,19 @@ hone_status hn_runlog_finish(hn_runlog *t, int64_t blur_ns, hone_facts *facts, h
     hone_facts_add_span(facts, &t->runs.ptr[i]);
   }
   for (size_t i = 0; i < t->spans.len; i++) {
-    hone_span s = t->spans.ptr[i];
-    /* Runs were added first, so the i-th has the id i + 1. */
-    s.parent = s.iteration >= 0 && (size_t)s.iteration < t->runs.len ? (uint32_t)s.iteration + 1 : 0;
-    hone_facts_add_span(facts, &s);
+    const hn_runlog_span *s = &t->spans.ptr[i];
+    const bool inside = s->iteration >= 0 && (size_t)s->iteration < t->runs.len;
+    hone_facts_add_span(facts,
+                        &(hone_span){.parent = inside ? (uint32_t)s->iteration + 1 : 0, /* added first */
+                                     .start_ns = s->start_ns,
+                                     .end_ns = s->end_ns,
+                                     .kind = (hone_span_kind)s->kind,
+                                     .lane = s->lane,
+                                     .iteration = s->iteration,
+                                     .step = s->step,
+                                     .name = s->name,
+                                     .op_type = s->op_type,
+                                     .launch = s->launch});
   }
   return HONE_OK;
 }

@@ -10,12 +10,22 @@
 
 enum { HN_RUNLOG_ASK = INT32_MIN }; /* iteration of a span: find it out */
 
-typedef struct hn_runlog { /* zeroed: empty */
-  HN_VEC(hone_span) spans; /* texts are borrowed until finish */
-  HN_VEC(hone_span) runs;  /* kind RUN */
-  bool failed;             /* out of memory */
+/* What is kept of a span: there may be a million, and a second copy of each goes to the facts. */
+typedef struct hn_runlog_span {
+  int64_t start_ns, end_ns;
+  const char *name, *op_type;
+  int32_t lane, iteration, step;
+  uint32_t launch;
+  uint8_t kind; /* hone_span_kind */
+} hn_runlog_span;
+
+typedef struct hn_runlog {      /* zeroed: empty */
+  HN_VEC(hn_runlog_span) spans; /* texts are borrowed until finish */
+  HN_VEC(hone_span) runs;       /* kind RUN */
+  bool failed;                  /* out of memory */
 } hn_runlog;
 
+/* Takes the members that hn_runlog_span has. */
 void hn_runlog_add(hn_runlog *log, const hone_span *span);
 /* A run of the network. Runs are numbered by their start. */
 void hn_runlog_add_run(hn_runlog *log, int32_t lane, int64_t start_ns, int64_t end_ns);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EVENTS_MOST = 1000000, DIMS = 16, BLUR_NS = 2000, SAME_MOST = 64 };
+enum { EVENTS_MOST = 1000000, DIMS = 16, BLUR_NS = 2000, SAME_MOST = 64, NAME_MOST = 1200 };
 
 /* What the steps' table does not keep. */
 typedef struct node {
@@ -25,19 +25,31 @@ typedef struct node {
   bool copy_h2d, copy_d2h;
 } node;
 
-/* A node's execution, or (kernel) a device kernel that one launched. */
+/* A node's execution, or (kernel) a device kernel that one launched. There may be a million. */
 typedef struct event {
-  hone_span span;
-  uint32_t node; /* index; UINT32_MAX: none */
+  int64_t start_ns, end_ns;
+  const char *name; /* of a kernel */
+  uint32_t node;    /* index; UINT32_MAX: none */
+  int32_t lane;
+  uint32_t launch;
+  uint8_t kind; /* of a kernel: hone_span_kind */
   bool kernel;
 } event;
+
+/* Kernels are few and run often: their names and launches are kept once. */
+typedef struct kernel {
+  const char *name;
+  hone_launch launch; /* the last one */
+  uint32_t row;       /* of the facts' table; 0: none */
+} kernel;
 
 typedef struct state {
   hn_import *in;
   hn_source *source;
   HN_VEC(node *) nodes;
   HN_VEC(event) events;
-  hn_map by_name;          /* -> node index + 1 */
+  hn_map by_name; /* -> node index + 1 */
+  hn_map kernels_by_name;
   HN_VEC(int64_t) threads; /* lane i is thread threads[i] */
   HN_VEC(int64_t) streams;
   hn_runlog log;
@@ -150,7 +162,7 @@ static void describe(state *s, node *n, const hn_jvalue *args, const char *op) {
 static uint32_t node_of(state *s, const char *name, const hn_jvalue *args) {
   const char *op = hn_jtext(args, "op_name");
   int64_t index = hn_jinteger(args, "node_index", -1);
-  char label[1200];
+  char label[NAME_MOST];
   if (*name)
     snprintf(label, sizeof label, "%s", name);
   else if (index >= 0)
@@ -190,20 +202,42 @@ static int32_t lane_of(int64_t **ids, size_t *count, size_t *room, int64_t id) {
   return (int32_t)*count - 1;
 }
 
-/* The stem of "NAME_kernel_time" and its like; NULL: another event. */
-static const char *stem(hn_import *in, const char *name, const char *suffix) {
-  return hn_text_ends(name, suffix) ? hn_arena_strndup(&in->arena, name, strlen(name) - strlen(suffix))
-                                    : NULL;
+/* The stem of "NAME_kernel_time"; NULL: another event. */
+static const char *stem(const char *name, char *out, size_t size) {
+  static const char suffix[] = "_kernel_time";
+  if (!hn_text_ends(name, suffix)) return NULL;
+  snprintf(out, size, "%.*s", (int)(strlen(name) - strlen(suffix)), name);
+  return out;
+}
+
+/* The kernel of this name; NULL when out of memory. */
+static kernel *kernel_of(state *s, const char *name) {
+  kernel *k = hn_map_get(&s->kernels_by_name, name);
+  if (k) return k;
+  k = HN_NEW(&s->in->arena, kernel);
+  if (!k || !(k->name = hn_import_text(s->in, name)) || !hn_map_set(&s->kernels_by_name, k->name, k))
+    return NULL;
+  return k;
 }
 
 static void add_kernel(state *s, hone_span span, const char *name, const hn_jvalue *args) {
   const char *parent = hn_jtext(args, "parent_name"), *op = hn_jtext(args, "op_name");
   if (!parent) parent = hn_jtext(args, "node_name");
-  const char *parent_node = parent ? stem(s->in, parent, "_kernel_time") : NULL;
+  kernel *k = kernel_of(s, name);
+  if (!k) {
+    s->failed = true;
+    return;
+  }
+  char parent_stem[NAME_MOST];
+  const char *parent_node = parent ? stem(parent, parent_stem, sizeof parent_stem) : NULL;
   if (parent_node) parent = parent_node;
-  event e = {.span = span, .node = UINT32_MAX, .kernel = true};
-  e.span.lane = 1000 + LANE_OF(s, streams, hn_jinteger(args, "stream", 0));
-  e.span.name = hn_import_text(s->in, name);
+  event e = {.start_ns = span.start_ns,
+             .end_ns = span.end_ns,
+             .name = k->name,
+             .node = UINT32_MAX,
+             .lane = 1000 + LANE_OF(s, streams, hn_jinteger(args, "stream", 0)),
+             .kind = HONE_SPAN_KERNEL,
+             .kernel = true};
   uintptr_t known = parent ? (uintptr_t)hn_map_get(&s->by_name, parent) : 0;
   if (known)
     e.node = (uint32_t)known - 1;
@@ -212,22 +246,27 @@ static void add_kernel(state *s, hone_span span, const char *name, const hn_jval
     if (!op || (last && strcmp(last, op) == 0)) e.node = s->last_node;
   }
   if (strstr(name, "HtoD") || strstr(name, "HostToDevice"))
-    e.span.kind = HONE_SPAN_COPY_H2D;
+    e.kind = HONE_SPAN_COPY_H2D;
   else if (strstr(name, "DtoH") || strstr(name, "DeviceToHost"))
-    e.span.kind = HONE_SPAN_COPY_D2H;
+    e.kind = HONE_SPAN_COPY_D2H;
   else if (strstr(name, "emcpy"))
-    e.span.kind = HONE_SPAN_COPY;
-  hone_launch l = {0};
+    e.kind = HONE_SPAN_COPY;
+  hone_launch l;
+  memset(&l, 0, sizeof l); /* compared as bytes */
 #define DIM(field) l.field = (uint32_t)(hn_jinteger(args, #field, 0) & UINT32_MAX)
   DIM(grid_x), DIM(grid_y), DIM(grid_z), DIM(block_x), DIM(block_y), DIM(block_z);
 #undef DIM
-  if (l.block_x) e.span.launch = hone_facts_add_launch(s->in->facts, &l);
+  if (l.block_x && (!k->row || memcmp(&k->launch, &l, sizeof l) != 0)) {
+    k->row = hone_facts_add_launch(s->in->facts, &l);
+    k->launch = l;
+  }
+  if (l.block_x) e.launch = k->row;
   s->kernels++;
   if (!hn_vec_push(&s->events, e)) s->failed = true;
 }
 
 static void add_node(state *s, hone_span span, const char *name, const hn_jvalue *args) {
-  event e = {.span = span};
+  event e = {.start_ns = span.start_ns, .end_ns = span.end_ns, .lane = span.lane};
   e.node = s->last_node = node_of(s, name, args);
   const hn_jvalue *threads = hn_jget(hn_jget(args, "thread_scheduling_stats"), "sub_threads");
   if (threads && (double)threads->count > s->sub_threads) s->sub_threads = (double)threads->count;
@@ -283,6 +322,7 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
                     .iteration = HN_RUNLOG_ASK,
                     .step = -1};
   const char *node_name;
+  char node_stem[NAME_MOST];
   if (strcmp(category, "Kernel") == 0) {
     add_kernel(s, span, name, args);
     return s->failed ? hn_fail_memory(error, 0, "a profile of ONNX Runtime") : HONE_OK;
@@ -292,7 +332,7 @@ static hone_status visit(void *user, const char *member, bool in_array, const hn
     add_session(s, span, name);
   else if (strcmp(category, "Node") != 0)
     return HONE_OK;
-  else if ((node_name = stem(s->in, name, "_kernel_time")))
+  else if ((node_name = stem(name, node_stem, sizeof node_stem)))
     add_node(s, span, node_name, args);
   else if (hn_text_ends(name, "_fence_before") || hn_text_ends(name, "_fence_after")) {
     span.kind = HONE_SPAN_HOST;
@@ -380,28 +420,35 @@ static hone_status add_steps(state *s, bool accelerated, hone_error *error) {
 }
 
 /* Which kind of time a node's event is, now that the providers are known. */
-static void place(state *s, event *e, bool accelerated, const bool *has_kernels) {
+static void place(state *s, const event *e, bool accelerated, const bool *has_kernels) {
   const node *n = e->node < s->nodes.len ? s->nodes.ptr[e->node] : NULL;
-  if (n && e->kernel && e->span.kind == HONE_SPAN_KERNEL) e->span.step = n->number;
-  if (!n && e->kernel && e->span.kind == HONE_SPAN_KERNEL && e->span.name)
-    e->span.step =
-        hn_import_step(s->in, e->span.name, &(hone_step_fact){.op_type = "Kernel", .anchor_node = -1});
+  hone_span span = {.start_ns = e->start_ns,
+                    .end_ns = e->end_ns,
+                    .kind = e->kernel ? (hone_span_kind)e->kind : HONE_SPAN_KERNEL,
+                    .lane = e->lane,
+                    .iteration = HN_RUNLOG_ASK,
+                    .step = -1,
+                    .name = e->name,
+                    .launch = e->launch};
+  if (n && e->kernel && span.kind == HONE_SPAN_KERNEL) span.step = n->number;
+  if (!n && e->kernel && span.kind == HONE_SPAN_KERNEL && span.name)
+    span.step = hn_import_step(s->in, span.name, &(hone_step_fact){.op_type = "Kernel", .anchor_node = -1});
   if (n && !e->kernel) {
     const bool device = accelerated && !on_cpu(n->provider);
-    e->span.step = n->number;
-    e->span.kind = n->copy_h2d           ? HONE_SPAN_COPY_H2D
-                   : n->copy_d2h         ? HONE_SPAN_COPY_D2H
-                   : device              ? HONE_SPAN_HOST
-                   : n->step.is_reformat ? HONE_SPAN_REFORMAT
-                                         : HONE_SPAN_KERNEL;
+    span.step = n->number;
+    span.kind = n->copy_h2d           ? HONE_SPAN_COPY_H2D
+                : n->copy_d2h         ? HONE_SPAN_COPY_D2H
+                : device              ? HONE_SPAN_HOST
+                : n->step.is_reformat ? HONE_SPAN_REFORMAT
+                                      : HONE_SPAN_KERNEL;
     if (has_kernels[e->node]) { /* the row of the step is its time on the device */
-      e->span.step = -1;
-      e->span.kind = HONE_SPAN_HOST;
-      e->span.name = "launches";
-      e->span.op_type = "Launch";
+      span.step = -1;
+      span.kind = HONE_SPAN_HOST;
+      span.name = "launches";
+      span.op_type = "Launch";
     }
   }
-  hn_runlog_add(&s->log, &e->span);
+  hn_runlog_add(&s->log, &span);
 }
 
 static void name_lanes(state *s) {
@@ -453,6 +500,7 @@ static hone_status finish(hn_import *in, hone_error *error) {
       hn_runlog_add_run(&s->log, r->lane, r->start_ns, r->end_ns);
     }
   for (size_t i = 0; i < s->events.len; i++) place(s, &s->events.ptr[i], accelerated, has_kernels);
+  hn_vec_free(&s->events); /* before the facts take as much */
   name_lanes(s);
   describe_run(s, accelerated);
   return hn_runlog_finish(&s->log, BLUR_NS, in->facts, error);
@@ -466,6 +514,7 @@ static void destroy(void *user) {
   hn_vec_free(&s->streams);
   hn_vec_free(&s->executor_runs);
   hn_map_free(&s->by_name);
+  hn_map_free(&s->kernels_by_name);
   hn_runlog_free(&s->log);
 }
 

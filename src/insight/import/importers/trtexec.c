@@ -307,6 +307,19 @@ static void add_times(state *s) {
     hone_facts_add_counter(s->in->facts, &(hone_counter){"enqueue", "ms", -1, enqueue / (double)enqueued});
 }
 
+/* The layer information alone: what would be run, not how long it takes. */
+static hone_status add_untimed(state *s, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < s->layers.len && !status; i++) {
+    const profile_row row = {s->layers.ptr[i]->name, {.count = 1, .runs = 1}};
+    status = add_row(s, &row, i, error);
+  }
+  hone_facts_add_unmeasured(s->in->facts, "all times",
+                            "the layer information says what is run, not how long it takes: add the file of "
+                            "trtexec --exportProfile");
+  return status;
+}
+
 /* "int8" when all layers that compute do so; "mixed" otherwise. */
 static const char *precision(const state *s) {
   size_t n;
@@ -323,34 +336,32 @@ static const char *precision(const state *s) {
 static hone_status finish(hn_import *in, hone_error *error) {
   state *s = in->state;
   s->in = in;
-  if (!s->profile.len && !s->times.len) {
-    hone_status status =
-        hn_fail(error, HONE_ERROR_INPUT, "no times: %s",
-                s->has_layers ? "layer information alone says what is run, not how long it takes"
-                              : "the files hold no layer and no run");
+  const bool timed = s->profile.len || s->times.len || s->mean.compute > 0;
+  if (!timed && !s->layers.len) {
+    hone_status status = hn_fail(error, HONE_ERROR_INPUT, "no times: the files hold no layer and no run");
     hn_error_hint(error, "add the file of trtexec --exportProfile");
     return status;
   }
-  for (size_t i = 0; i < s->profile.len; i++) {
-    hone_status status = add_row(s, &s->profile.ptr[i], i, error);
-    if (status) return status;
-  }
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < s->profile.len && !status; i++) status = add_row(s, &s->profile.ptr[i], i, error);
+  if (!timed) status = add_untimed(s, error);
+  if (status) return status;
   /* Without the times, the side file's mean run stands for all of them. */
   const bool mean = !s->times.len && s->mean.compute > 0;
   if (mean && !hn_vec_push(&s->times, s->mean)) return out_of_memory(error);
   if (s->times.len) add_times(s);
-  if (!s->has_times) in->meta.runs = (double)(s->runs ? s->runs : 1);
+  if (!s->has_times) in->meta.runs = !timed ? 0 : s->runs ? (double)s->runs : 1;
   in->meta.backend = "cuda";
   in->meta.batch = s->batch;
   in->meta.precision = precision(s);
   in->meta.inner_clock = "CUDA events, by trtexec";
-  if (!s->has_profile)
+  if (!s->has_profile && timed)
     hone_facts_add_unmeasured(in->facts, "layers", "the profile (trtexec --exportProfile) was not given");
   if (!s->has_layers)
     hone_facts_add_unmeasured(
         in->facts, "shapes and types of the layers",
         "the layer information (trtexec --exportLayerInfo --profilingVerbosity=detailed) was not given");
-  if (!s->has_times)
+  if (!s->has_times && timed)
     hone_facts_add_unmeasured(in->facts, mean ? "latency of single runs" : "latency and copies",
                               "the times (trtexec --exportTimes) were not given");
   return HONE_OK;

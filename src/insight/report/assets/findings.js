@@ -4,7 +4,7 @@ hone.panel({
   id: 'findings', title: 'Findings',
   sub: (report) => (report.findings.length ? `${report.findings.length} found, largest predicted gain first; changes of structure before fine tuning.` : ''),
   render(body, report) {
-    if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, 'Nothing worth doing was found.'));
+    if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? 'Without times there is nothing to judge.' : 'Nothing worth doing was found.'));
     const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));
     report.findings.forEach((finding) => body.append(this.card(finding, most)));
   },
