@@ -54,4 +54,6 @@ for part in 5 6 7 8 9; do
   want 3 'gzip data ends too early' timeout 20 "$hone" diagnose --format onnxruntime "$work/short.gz"
 done
 want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
+want 3 'line 13: the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.csv
+want 3 'the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.json
 exit $bad

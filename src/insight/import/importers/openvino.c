@@ -23,6 +23,8 @@ typedef struct state {
   /* the report */
   double median_ms, mean_ms, min_ms, max_ms, throughput, iterations;
   bool has_report;
+  const char *failure;   /* what the benchmark says of why it failed, */
+  uint64_t failure_line; /* and where; 0: in JSON */
 } state;
 
 static int sniff(const hn_sniff *s) {
@@ -32,9 +34,14 @@ static int sniff(const hn_sniff *s) {
   if (first == '{' && hn_sniff_has(s, "\"report_type\"") &&
       (hn_sniff_has(s, "_performance\"") || hn_sniff_has(s, "\"node_type\"")))
     return 95;
-  if (first == '{' && hn_sniff_has(s, "\"execution_results\"") && hn_sniff_has(s, "\"configuration_setup\""))
+  /* A benchmark that failed writes no configuration. */
+  if (first == '{' && hn_sniff_has(s, "\"execution_results\"") &&
+      (hn_sniff_has(s, "\"configuration_setup\"") || hn_sniff_has(s, "\"cmd_options\"")))
     return 95;
-  return hn_sniff_has(s, "Execution results") && hn_sniff_has(s, "Configuration setup") ? 95 : 0;
+  return hn_sniff_has(s, "Execution results") &&
+                 (hn_sniff_has(s, "Configuration setup") || hn_sniff_has(s, "Command line parameters"))
+             ? 95
+             : 0;
 }
 
 static hone_status no_memory(hone_error *error) { return hn_fail_memory(error, 0, "a benchmark_app report"); }
@@ -137,6 +144,8 @@ static void read_value(state *s, const char *key, const char *text) {
       s->max_ms = value;
     else if (!strcasestr(key, "percentile"))
       s->median_ms = value;
+  } else if (strcasecmp(key, "error") == 0 && *text) {
+    s->failure = hn_import_text(in, text);
   } else if (strcasecmp(key, "throughput") == 0 && number) {
     s->has_report = true;
     s->throughput = value;
@@ -164,6 +173,15 @@ static void read_value(state *s, const char *key, const char *text) {
                                     : hn_import_say(in, "%.40s %.200s", key, text);
 }
 
+static hone_status no_results(const state *s, hn_source *source, hone_error *error) {
+  if (s->failure && s->failure_line)
+    return hn_source_fail_line(source, error, s->failure_line, "the benchmark failed: %.160s", s->failure);
+  if (s->failure)
+    return hn_source_fail(source, error, hn_source_offset(source), "the benchmark failed: %.160s",
+                          s->failure);
+  return hn_source_fail_line(source, error, source->line, "the report holds no latency and no throughput");
+}
+
 static hone_status read_report(state *s, hn_source *source, hone_error *error) {
   char line[4096];
   size_t n = 0;
@@ -181,14 +199,13 @@ static hone_status read_report(state *s, hn_source *source, hone_error *error) {
       *value++ = 0;
       value[strcspn(value, ";")] = 0;
       read_value(s, line, value);
+      if (s->failure && !s->failure_line) s->failure_line = source->line;
     }
     n = 0;
     source->line++;
   }
   if (source->status) return source->status;
-  return s->has_report ? HONE_OK
-                       : hn_source_fail_line(source, error, source->line,
-                                             "the report holds no latency and no throughput");
+  return s->has_report ? HONE_OK : no_results(s, source, error);
 }
 
 static hone_status visit(void *user, const char *member, bool in_array, const hn_jvalue *v,
@@ -213,8 +230,10 @@ static hone_status read(hn_import *in, hn_source *source, hone_error *error) {
   s->in = in;
   size_t n = hn_source_ahead(source, 65536);
   const hn_sniff start = {"", source->at, n};
-  if (n && hn_sniff_first(&start) == '{')
-    return hn_jread(source, &(hn_jreader){.visit = visit, .user = s}, error);
+  if (n && hn_sniff_first(&start) == '{') {
+    const hone_status status = hn_jread(source, &(hn_jreader){.visit = visit, .user = s}, error);
+    return !status && s->failure && !s->has_report ? no_results(s, source, error) : status;
+  }
   return hn_sniff_has(&start, "layerName") ? read_counters(s, source, error) : read_report(s, source, error);
 }
 
