@@ -56,4 +56,14 @@ done
 want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
 want 3 'line 13: the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.csv
 want 3 'the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.json
+# What is no plain file: a pipe is read, but a database in one is not waited for.
+mkfifo "$work/p.json" "$work/p.sqlite"
+cat $data/pytorch/gpu.json >"$work/p.json" &
+want 0 'PyTorch' timeout 20 "$hone" diagnose "$work/p.json"
+cat $data/nsys/trace.sqlite >"$work/p.sqlite" &
+want 3 'must be a file' timeout 20 "$hone" diagnose "$work/p.sqlite"
+want 3 'Is a directory' "$hone" diagnose "$work"
+ln -s loop.json "$work/loop.json"
+want 3 'loop.json' "$hone" diagnose "$work/loop.json"
+wait
 exit $bad

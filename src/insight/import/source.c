@@ -156,9 +156,9 @@ hone_status hn_source_open(hn_source *s, const char *path, const void *bytes, si
     s->input->file = fopen(path, "rb");
     s->input->owned = true;
     if (!s->input->file) {
-      status = hn_fail(
-          error, errno == ENOENT || errno == EACCES || errno == EISDIR ? HONE_ERROR_INPUT : HONE_ERROR_IO,
-          "cannot open: %s", strerror(errno));
+      /* Whatever is wrong with the path is the caller's; the machine's limits are not. */
+      const bool machine = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO;
+      status = hn_fail(error, machine ? HONE_ERROR_IO : HONE_ERROR_INPUT, "cannot open: %s", strerror(errno));
       hn_error_where(error, "%s", path);
       goto done;
     }

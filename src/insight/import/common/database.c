@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static hone_status fail(hn_database *d, hone_error *error, const char *where) {
   int code = sqlite3_errcode(d->db);
@@ -12,7 +13,7 @@ static hone_status fail(hn_database *d, hone_error *error, const char *where) {
       code == SQLITE_NOMEM
           ? hn_fail_memory(error, 0, "reading a database")
           : hn_fail(error, HONE_ERROR_INPUT, "the database cannot be read: %s", sqlite3_errmsg(d->db));
-  hn_error_where(error, where ? "%s: table %s" : "%s", d->path, where);
+  hn_error_where(error, where ? "%s: table %s" : "%s: list of tables", d->path, where);
   return status;
 }
 
@@ -54,17 +55,44 @@ static bool put_limits(sqlite3 *db) {
          sqlite3_set_authorizer(db, permit, NULL) == SQLITE_OK;
 }
 
+static uint32_t big_endian(const uint8_t *at, int bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < bytes; i++) value = value << 8 | at[i];
+  return value;
+}
+
+/* The size that the header of 100 bytes gives the file; 0: it does not say (versions before 3.7). */
+static uint64_t size_in_header(const uint8_t *header) {
+  const uint32_t page = big_endian(header + 16, 2), pages = big_endian(header + 28, 4);
+  const bool valid = big_endian(header + 24, 4) == big_endian(header + 92, 4);
+  return valid ? (uint64_t)pages * (page == 1 ? 65536 : page) : 0;
+}
+
 static hone_status check_file(hn_database *d, const char *path, hone_error *error) {
-  char magic[16] = "";
-  FILE *file = fopen(path, "rb");
+  uint8_t header[100] = {0};
+  struct stat st;
   hone_status status = HONE_OK;
-  if (!file)
-    status = hn_fail(error, HONE_ERROR_INPUT, "the file cannot be opened");
-  else if (fread(magic, 1, sizeof magic, file) != sizeof magic || memcmp(magic, "SQLite format 3", 16) != 0)
-    status = hn_fail(error, HONE_ERROR_INPUT, "the file is no SQLite database");
-  if (file && fseeko(file, 0, SEEK_END) == 0) d->size = (uint64_t)ftello(file);
+  /* Opening a pipe would wait for somebody who writes into it. */
+  const bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+  FILE *file = regular ? fopen(path, "rb") : NULL;
+  const size_t n = file ? fread(header, 1, sizeof header, file) : 0;
   if (file) fclose(file);
-  if (status) hn_error_where(error, "%s", path);
+  if (!file) {
+    status =
+        hn_fail(error, HONE_ERROR_INPUT, regular ? "the file cannot be opened" : "a database must be a file");
+    hn_error_where(error, "%s", path);
+    return status;
+  }
+  d->size = (uint64_t)st.st_size;
+  if (n < 16 || memcmp(header, "SQLite format 3", 16) != 0) {
+    status = hn_fail(error, HONE_ERROR_INPUT, "the file is no SQLite database");
+    hn_error_where(error, "%s: offset 0", path);
+  } else if (n < sizeof header || d->size < size_in_header(header)) {
+    status = hn_fail(error, HONE_ERROR_INPUT, "the database ends too early");
+    hn_error_where(error, "%s: offset %llu", path, (unsigned long long)d->size);
+    hn_error_expected(error, "%llu bytes", (unsigned long long)(n < 100 ? 100 : size_in_header(header)));
+    hn_error_hint(error, "was the file cut off while it was written or copied?");
+  }
   return status;
 }
 
