@@ -1,14 +1,33 @@
 /* hone compare: what changed between two profiles, whatever tools recorded them. */
 #include "cli/cli.h"
 
-enum { ROWS = 30 };
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 30, FILES_MOST = 64 };
+
+/* One side: a file, or the files of one run with commas between them (where no file has that whole name). */
+static hone_status import_side(const cli_args *args, const char *side, cli_profile *out, hone_error *error) {
+  const char *paths[FILES_MOST] = {side};
+  size_t n = 1;
+  char *copy = strchr(side, ',') && access(side, F_OK) != 0 ? strdup(side) : NULL;
+  if (copy) {
+    n = 0;
+    for (char *next = copy, *path; n < FILES_MOST && (path = strsep(&next, ","));)
+      if (*path) paths[n++] = path;
+  }
+  hone_status status = cli_import(args, paths, n, out, error);
+  free(copy);
+  return status;
+}
 
 static int run(const cli_args *args) {
   cli_profile p[2] = {{0}};
   hone_comparison *comparison = NULL;
   hone_error error = {0};
-  hone_status status = cli_import(args, args->rest.item, 1, &p[0], &error);
-  if (status == HONE_OK) status = cli_import(args, args->rest.item + 1, 1, &p[1], &error);
+  hone_status status = import_side(args, args->rest.item[0], &p[0], &error);
+  if (status == HONE_OK) status = import_side(args, args->rest.item[1], &p[1], &error);
   if (status == HONE_OK)
     status = hone_compare(p[0].profile, p[1].profile, &(hone_compare_options){.min_effect_pct = args->effect},
                           &comparison, &error);
@@ -41,17 +60,19 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_compare = {"compare",
-                                     "BEFORE AFTER",
-                                     "what got slower, faster, new, gone or fused between two profiles",
-                                     "Each is a file of hone profile -o, trtexec, ONNX Runtime or another "
-                                     "tool that hone diagnose reads. Layers are\n"
-                                     "aligned by ONNX node, else by name, else by type and order; a "
-                                     "difference counts when it is large enough and the\n"
-                                     "iterations of both profiles rule out chance. One process each says "
-                                     "little about small differences of whole\n"
-                                     "programs: hone gate does that. Exit code 0 whatever changed.",
-                                     options,
-                                     2,
-                                     2,
-                                     run};
+const cli_command cli_cmd_compare = {
+    "compare",
+    "BEFORE AFTER",
+    "what got slower, faster, new, gone or fused between two profiles",
+    "Each is a file (or, with commas between them, the files of one run) of hone "
+    "profile -o, trtexec, ONNX Runtime or another\n"
+    "tool that hone diagnose reads. Layers are aligned by ONNX node, else by name, "
+    "else by type and order; a\n"
+    "difference counts when it is large enough and the iterations of both profiles rule out chance. One "
+    "process each says "
+    "little about small differences of whole\n"
+    "programs: hone gate does that. Exit code 0 whatever changed.",
+    options,
+    2,
+    2,
+    run};

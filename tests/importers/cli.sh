@@ -38,6 +38,9 @@ want 0 'measured by ascend' sh -c "'$hone' diagnose - <'$work/facts.json'"
 "$hone" report $data/ascend/op_summary_0_1.csv -o "$work/r.html" --csv "$work/r.csv" --trace "$work/r.trace" || { echo "FAIL: report"; bad=1; }
 grep -q '<html' "$work/r.html" && grep -q '^conv1,' "$work/r.csv" && grep -q traceEvents "$work/r.trace" ||
   { echo "FAIL: a report is missing"; bad=1; }
+want 0 '1 iteration, 6 layers' "$hone" compare $t/profile.json,$t/layers.json $t/profile.json
+want 0 'holds no times' "$hone" compare $t/layers.json $t/profile.json
+want 3 'nowhere.json' "$hone" compare $t/profile.json,"$work/nowhere.json" $t/profile.json
 want 2 'hone compare' "$hone" diagnose $t/profile.json $data/onnxruntime/cpu_new.json
 want 2 'trtexec' "$hone" diagnose --format nonsense $t/profile.json
 want 2 'missing argument' "$hone" diagnose

@@ -165,6 +165,26 @@ static void new_and_gone(void **state) {
   drop(&b);
 }
 
+/* ONNX Runtime's optimizer gives operators that take their neighbours in a name and a type of their own. A
+ * time that comes from nothing is no "same". */
+static void renamed_operators(void **state) {
+  (void)state;
+  const given before[] = {{"c1", "Conv", "c1", 1}, {"c2", "Conv", "c2", 0.5}, {"z", "Identity", "z", 0}};
+  const given after[] = {{"FusedConv_7", "FusedConv", "FusedConv_7", 2},
+                         {"q", "QLinearConv", "q", 0.5},
+                         {"z", "Identity", "z", 1}};
+  made a = make(before, N(before), RUNS), b = make(after, N(after), RUNS);
+  hone_comparison *c = compare(&a, &b);
+  assert_int_equal(c->row_count, 3);
+  assert_string_equal(find(c, "c1")->aligned_by, "type and order");
+  assert_int_equal(find(c, "c1")->time.change, HONE_CHANGE_SLOWER);
+  assert_int_equal(find(c, "c2")->time.change, HONE_CHANGE_SAME);
+  assert_int_not_equal(find(c, "z")->time.change, HONE_CHANGE_SAME);
+  hone_comparison_destroy(c);
+  drop(&a);
+  drop(&b);
+}
+
 /* One tool knows nodes, the other only names; and kernels whose names say nothing pair by type in order. */
 static void other_tools(void **state) {
   (void)state;
@@ -265,9 +285,10 @@ static void tests_of_samples(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slower_faster_same),    cmocka_unit_test(fused_and_split),
-      cmocka_unit_test(new_and_gone),          cmocka_unit_test(other_tools),
-      cmocka_unit_test(no_false_alarms),       cmocka_unit_test(one_sample_is_unclear),
-      cmocka_unit_test(warnings_and_refusals), cmocka_unit_test(tests_of_samples),
+      cmocka_unit_test(new_and_gone),          cmocka_unit_test(renamed_operators),
+      cmocka_unit_test(other_tools),           cmocka_unit_test(no_false_alarms),
+      cmocka_unit_test(one_sample_is_unclear), cmocka_unit_test(warnings_and_refusals),
+      cmocka_unit_test(tests_of_samples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

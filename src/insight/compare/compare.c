@@ -88,11 +88,22 @@ static const hone_step_fact *step_of(const joiner *j, size_t i) {
   return step >= 0 && (size_t)step < n ? &steps[step] : NULL;
 }
 
+/* What ONNX Runtime calls an operator that took its neighbours in, or counts in bytes, is still that
+ * operator. */
+static const char *plain_type(const char *type) {
+  static const char *const prefixes[] = {"Fused", "QLinear", "Nhwc"};
+  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+    size_t n = strlen(prefixes[i]);
+    if (strncmp(type, prefixes[i], n) == 0 && type[n]) type += n;
+  }
+  return type;
+}
+
 /* What layers of different names have in common; NULL when out of memory. */
 static const char *kind_key(joiner *j, size_t i, bool with_shape) {
   const hone_step_fact *s = step_of(j, i);
   const char *shape = with_shape && s && s->shape_out ? s->shape_out : "";
-  return hn_arena_printf(j->arena, "%s\x1f%s", layer(j, i)->type, shape);
+  return hn_arena_printf(j->arena, "%s\x1f%s", plain_type(layer(j, i)->type), shape);
 }
 
 typedef struct kind_group {
@@ -181,7 +192,8 @@ static hone_difference differ(const hone_sample_stats *a, const double *sa, cons
 
 /* `limit`: the largest p value that still counts. */
 static hone_change judge(const joiner *j, const hone_difference *d, double limit) {
-  if (fabs(d->delta_pct) < j->o.min_effect_pct) return HONE_CHANGE_SAME;
+  const bool from_nothing = d->before_ms <= 0 && d->after_ms > 0; /* no share says how much that is */
+  if (!from_nothing && fabs(d->delta_pct) < j->o.min_effect_pct) return HONE_CHANGE_SAME;
   if (d->p_value < 0) return HONE_CHANGE_UNCLEAR;
   if (d->p_value > limit) return HONE_CHANGE_SAME;
   return d->delta_ms > 0 ? HONE_CHANGE_SLOWER : HONE_CHANGE_FASTER;
@@ -322,12 +334,25 @@ static bool warn_number(joiner *j, hone_comparison *c, const char *what, double 
   return x && y && warn(j, c, what, x, y, "");
 }
 
+static bool warn_untimed(joiner *j, hone_comparison *c) {
+  static const char *const names[SIDES] = {"before", "after"};
+  const char **list = (const char **)c->warnings;
+  for (int s = 0; s < SIDES; s++) {
+    if (j->side[s]->closure.wall_ms > 0) continue;
+    const char *text =
+        hn_arena_printf(j->arena, "the profile %s holds no times: only its layers can be compared", names[s]);
+    if (!text) return false;
+    list[c->warning_count++] = text;
+  }
+  return true;
+}
+
 static bool warn_all(joiner *j, hone_comparison *c) {
   const hone_facts_meta *a = hone_facts_get_meta(j->side[BEFORE]->facts);
   const hone_facts_meta *b = hone_facts_get_meta(j->side[AFTER]->facts);
   enum { MOST = 8 };
   c->warnings = HN_NEW_ARRAY(j->arena, const char *, MOST);
-  return c->warnings && warn(j, c, "the device", a->device, b->device, "") &&
+  return c->warnings && warn_untimed(j, c) && warn(j, c, "the device", a->device, b->device, "") &&
          warn(j, c, "the tool", a->tool, b->tool, ": each measures layers in its own way") &&
          warn(j, c, "the model's content", a->model_hash, b->model_hash, "") &&
          warn_number(j, c, "the batch", a->batch, b->batch) &&

@@ -61,7 +61,7 @@ static void row(hn_table *t, const hone_compare_row *r, double wall) {
   if (r->before_count) hn_table_cell(t, 2, HN_PLAIN, "%.3f", r->time.before_ms);
   if (r->after_count) hn_table_cell(t, 3, HN_BOLD, "%.3f", r->time.after_ms);
   hn_table_cell(t, 4, color, "%+.3f", r->time.delta_ms);
-  if (r->before_count && r->after_count) hn_table_cell(t, 5, color, "%+.1f", r->time.delta_pct);
+  if (r->time.before_ms > 0 && r->after_count) hn_table_cell(t, 5, color, "%+.1f", r->time.delta_pct);
   if (wall > 0) hn_table_cell(t, 6, HN_PLAIN, "%+.1f", 100 * r->time.delta_ms / wall);
   p_value(p, sizeof p, r->time.p_value);
   hn_table_cell(t, 7, HN_DIM, "%s", p);
@@ -107,8 +107,8 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
   p_value(p, sizeof p, c->wall.p_value);
   hn_str_puts(o, "\n  median run ");
   hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
-  hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%, %s", c->wall.delta_pct,
-           hone_change_name(c->wall.change));
+  if (c->wall.before_ms > 0) hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%", c->wall.delta_pct);
+  hn_paint(o, look, color_of(c->wall.change), ", %s", hone_change_name(c->wall.change));
   hn_str_printf(o, "  (p %s)\n\n", p);
   stages(o, look, c);
   hn_str_printf(
