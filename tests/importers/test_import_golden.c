@@ -50,6 +50,7 @@ static const struct {
     {"onednn_v3_stamps", {"onednn/v3_stamps.txt"}},
     {"onednn_mkldnn", {"onednn/mkldnn.txt"}},
     {"ncu_raw", {"ncu/raw.csv"}},
+    {"ncu_decimal_comma", {"ncu/raw_decimal_comma.csv"}},
     {"ncu_details", {"ncu/details.csv"}},
 };
 enum { CASES = sizeof cases / sizeof *cases };

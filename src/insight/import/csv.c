@@ -111,6 +111,66 @@ hone_status hn_csv_next(hn_csv *c, bool *more, hone_error *error) {
   return HONE_OK;
 }
 
+/* ---- the comma that stands for a point ---- */
+
+/* Does a field speak for a decimal comma (1), for a point (-1), or for neither (0)? A group of three digits
+ * behind a mark may be thousands. */
+static int comma_vote(const uint8_t *at, size_t n) {
+  size_t commas = 0, points = 0, last = n, digits = 0;
+  char mark = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (at[i] >= '0' && at[i] <= '9') {
+      digits++;
+      continue;
+    }
+    if (at[i] != ',' && at[i] != '.') {
+      /* Spaces, also those that do not break, group digits in some countries. */
+      if (at[i] == ' ' || at[i] >= 0x80 || (i == 0 && at[i] == '-')) continue;
+      return 0;
+    }
+    commas += at[i] == ',';
+    points += at[i] == '.';
+    mark = (char)at[i];
+    last = i;
+  }
+  if (!digits || last + 1 >= n) return 0;
+  const bool both = commas && points, three = n - last - 1 == 3;
+  if (mark == ',') return commas == 1 && (both || !three) ? 1 : 0;
+  return points == 1 && (both || !three) ? -1 : 0;
+}
+
+/* Columns of lists of numbers, versions and names say nothing. */
+static bool counts_for_comma(const char *name) {
+  static const char *const other[] = {"shape", "size", "cc", "name", "id", "version", "format", "dim"};
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+    if (strcasestr(name, other[i])) return false;
+  return true;
+}
+
+/* Looks at the rows behind the header that the window holds: by columns, so that one column of long lists
+ * does not outvote the others. */
+static bool has_decimal_comma(hn_csv *c) {
+  const size_t n = hn_source_ahead(c->source, 65536);
+  const uint8_t *at = c->source->at, *end = at + (n < 65536 ? n : 65536);
+  int8_t *votes = hn_calloc(c->column_count + 1, 1);
+  int sum = 0;
+  size_t column = 0;
+  for (const uint8_t *p = at; votes && p < end; p++) {
+    const bool quoted = *p == '"';
+    const uint8_t *start = p += quoted;
+    while (p < end && (quoted ? *p != '"' : *p != (uint8_t)c->separator && *p != '\n' && *p != '\r')) p++;
+    if (p == end) break;
+    const int vote = column < c->column_count ? comma_vote(start, (size_t)(p - start)) : 0;
+    if (vote) votes[column] = (int8_t)vote;
+    while (p < end && *p != (uint8_t)c->separator && *p != '\n') p++;
+    column = p < end && *p == '\n' ? 0 : column + 1;
+  }
+  for (size_t i = 0; votes && i < c->column_count; i++)
+    if (counts_for_comma(c->columns[i].name)) sum += votes[i];
+  hn_free(votes);
+  return sum > 0;
+}
+
 hone_status hn_csv_open(hn_csv *c, hn_source *source, hone_error *error) {
   *c = (hn_csv){.source = source};
   c->separator = find_separator(source);
@@ -126,7 +186,8 @@ hone_status hn_csv_open(hn_csv *c, hn_source *source, hone_error *error) {
     c->columns[i] = column_of(trimmed(copy));
   }
   c->column_count = c->fields.len;
-  return HONE_OK;
+  c->decimal_comma = has_decimal_comma(c);
+  return source->status;
 }
 
 void hn_csv_close(hn_csv *c) {
@@ -160,8 +221,22 @@ const char *hn_csv_text(const hn_csv *c, int column) {
   return !*text || strcasecmp(text, "N/A") == 0 || strcasecmp(text, "NA") == 0 ? NULL : text;
 }
 
-double hn_csv_number(const hn_csv *c, int column, double absent) {
+const char *hn_csv_digits(const hn_csv *c, int column, char buffer[64]) {
   const char *text = hn_csv_text(c, column);
+  size_t n = 0;
+  if (!text || !c->decimal_comma || strlen(text) > 63) return text;
+  for (; *text; text++)
+    if (*text == ',')
+      buffer[n++] = '.';
+    else if (*text != '.' && (signed char)*text > 0 && !(*text == ' ' && n && strchr("0123456789", text[1])))
+      buffer[n++] = *text;
+  buffer[n] = 0;
+  return buffer;
+}
+
+double hn_csv_number(const hn_csv *c, int column, double absent) {
+  char buffer[64];
+  const char *text = hn_csv_digits(c, column, buffer);
   double value;
   return text && hn_text_count(text, &value) ? value : absent;
 }

@@ -17,6 +17,7 @@ typedef struct hn_csv_column {
 typedef struct hn_csv {
   hn_source *source;
   char separator;
+  bool decimal_comma; /* numbers are written as 1.234,5 or 1 234,5 */
   hn_csv_column *columns;
   size_t column_count;
   uint64_t line;         /* where the current row starts */
@@ -41,6 +42,8 @@ double hn_csv_unit_ns(const hn_csv *csv, int column, double absent);
 /* The current row's text in a column, without blanks and quotation marks around it; NULL when the column is
  * -1, missing in this row, empty or "N/A". */
 const char *hn_csv_text(const hn_csv *csv, int column);
+/* The same with numbers as programs write them: in a table of decimal commas "1.234,5" is "1234.5". */
+const char *hn_csv_digits(const hn_csv *csv, int column, char buffer[64]);
 /* Its number; absent when it has none. */
 double hn_csv_number(const hn_csv *csv, int column, double absent);
 

@@ -216,7 +216,8 @@ static uint32_t lane_of(hn_ascend *a, const hn_csv *csv, const columns *c) {
 
 /* A time of the current row: false when there is none; *wrong when there is text that is no time. */
 static bool time_in(const hn_csv *csv, int column, int digits, int64_t *ns, bool *wrong) {
-  const char *text = hn_csv_text(csv, column);
+  char buffer[64];
+  const char *text = hn_csv_digits(csv, column, buffer);
   if (!text) return false;
   if (hn_text_ns(text, digits, ns) && (text[strspn(text, "0123456789.+-eE")] == 0)) return true;
   *wrong = true;
