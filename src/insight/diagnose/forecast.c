@@ -2,12 +2,13 @@
  * caches that are warm or of a compiler's luck. So its word for a step is scaled by what the same tactic
  * really took in the measured plan, over what the model had said there:
  *
- *   same anchor, same tactic:   t = measured(anchor) * model(preview) / model(measured plan)
+ *   same step, same tactic:     t = measured(step) * model(preview) / model(measured plan)
  *   same tactic elsewhere:      t = model(preview) * sum measured(tactic) / sum model(tactic)
- *   a tactic never measured:    t = model(preview)
- *   no model at all:            t = measured(anchor), or nothing when the anchor was not measured
+ *   a tactic never measured:    t = model(preview) * sum measured / sum model, of all steps
+ *   no model at all:            t = measured(step), or nothing when the step was not measured
  *
- * Time between steps goes with their number. */
+ * Steps are the same when they have the same anchor; conversions of layout have none and are known by their
+ * name, that of the tensor. Time between steps goes with their number. */
 #include "insight/diagnose/forecast.h"
 
 #include "base/map.h"
@@ -15,7 +16,7 @@
 
 #include <string.h>
 
-/* One tactic in the measured plan. */
+/* One tactic in the measured plan, or all of them. */
 typedef struct calibration {
   double measured, model;
 } calibration;
@@ -25,15 +26,18 @@ typedef struct forecaster {
   const hone_step_fact *steps;
   size_t step_count, node_count;
   hn_map by_tactic;
+  calibration all;              /* how fast this machine was, by the word of its models */
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
+  hn_map by_name;               /* layers without an anchor */
   hn_arena *arena;
 } forecaster;
 
 static bool add_layer(forecaster *f, const hone_layer *l) {
   if (l->step < 0 || (size_t)l->step >= f->step_count) return true;
   const hone_step_fact *s = &f->steps[l->step];
-  if (s->anchor_node >= 0 && (size_t)s->anchor_node < f->node_count && !s->is_reformat &&
-      !f->of_anchor[s->anchor_node])
+  if (s->anchor_node < 0) {
+    if (s->name && !hn_map_set(&f->by_name, s->name, (void *)l)) return false;
+  } else if ((size_t)s->anchor_node < f->node_count && !s->is_reformat && !f->of_anchor[s->anchor_node])
     f->of_anchor[s->anchor_node] = l;
   if (!s->tactic || s->predicted_ms <= 0) return true;
   calibration *c = hn_map_get(&f->by_tactic, s->tactic);
@@ -43,21 +47,28 @@ static bool add_layer(forecaster *f, const hone_layer *l) {
   }
   c->measured += hn_typical_ms(l);
   c->model += s->predicted_ms;
+  f->all.measured += hn_typical_ms(l);
+  f->all.model += s->predicted_ms;
   return true;
+}
+
+static const hone_layer *same_step(const forecaster *f, const hone_preview_step *s) {
+  if (s->anchor_node < 0) return s->name ? hn_map_get(&f->by_name, s->name) : NULL;
+  return (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
 }
 
 /* A ratio of two cost models far from 1 says that they do not speak of the same work. */
 static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
 static double one(const forecaster *f, const hone_preview_step *s) {
-  const hone_layer *l =
-      s->anchor_node >= 0 && (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
+  const hone_layer *l = same_step(f, s);
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
     return hn_typical_ms(l) * bounded(s->predicted_ms / was->predicted_ms);
   const calibration *c = s->tactic ? hn_map_get(&f->by_tactic, s->tactic) : NULL;
-  return s->predicted_ms * (c && c->measured > 0 ? bounded(c->measured / c->model) : 1);
+  if (!c || c->measured <= 0) c = &f->all;
+  return s->predicted_ms * (c->measured > 0 ? bounded(c->measured / c->model) : 1);
 }
 
 const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
@@ -72,6 +83,7 @@ const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
   for (size_t i = 0; i < p->layer_count && fine; i++) fine = add_layer(&f, &p->layers[i]);
   for (size_t i = 0; i < n && fine; i++) ms[i] = one(&f, &previews[i]);
   hn_map_free(&f.by_tactic);
+  hn_map_free(&f.by_name);
   return fine ? ms : NULL;
 }
 
