@@ -300,8 +300,10 @@ HONE_API hone_status hone_diagnose(const hone_profile *profile, const hone_diagn
                                    hone_findings **findings, hone_error *error);
 HONE_API void hone_findings_destroy(hone_findings *findings);
 
-/* Fills measured gains: for every finding that names nodes, the exclusive time of those nodes before and
- * after; for one about the whole run, the walls. Both profiles must come from the same model. */
+/* Fills measured gains of the findings that hone optimize removes, where `after` is the optimised plan of the
+ * model that `before` is of: for one that names nodes, what the steps that execute them saved (divided among
+ * the findings that promised it, as they did); for one about the whole run, the walls. Nobody has followed
+ * the other findings: they stay unmeasured. */
 HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_profile *before,
                                            const hone_profile *after, hone_error *error);
 

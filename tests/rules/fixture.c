@@ -71,7 +71,8 @@ static void add_tables(fixture *f) {
     hone_alternative refused = {"fast_one", l->reason, -1};
     step.alternatives = &refused;
     step.alternative_count = l->reason != NULL;
-    step.predicted_ms = l->ms / 2; /* a cost model that sees half of the truth everywhere */
+    /* a cost model that sees half of the truth everywhere */
+    step.predicted_ms = l->model_ms > 0 ? l->model_ms : l->ms / 2;
     hone_facts_add_step(f->facts, &step);
     if (l->preview_ms > 0)
       hone_facts_add_preview_step(f->facts, &(hone_preview_step){.level = 2,

@@ -20,6 +20,7 @@ typedef struct fixture_layer {
   const char *dtype;  /* NULL: f32 */
   bool on_host;
   double preview_ms; /* what a tactic of a plan that was not built would take; 0: no preview step */
+  double model_ms;   /* of the measured step; 0: half of what it took */
   const char *preview_tactic;
 } fixture_layer;
 

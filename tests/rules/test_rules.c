@@ -432,6 +432,14 @@ static void forecast(void **state) {
   assert_true(hone_forecast_make(f.profile, &forecast));
   assert_true(fabs(forecast.saved_pct) < 0.5);
   fixture_free(&f);
+  /* a start of 3 ms that is in the model only: what the model adds is added, not the model's share of it */
+  f = fixture_healthy();
+  same_kernels(&f);
+  for (int i = 0; i < 5; i++) f.layers[i].model_ms = 5, f.layers[i].preview_ms = 5.5;
+  fixture_diagnose(&f);
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  assert_true(fabs(forecast.after_ms - forecast.before_ms - 2.5) < 0.05);
+  fixture_free(&f);
   f = fixture_healthy();
   fixture_diagnose(&f);
   assert_false(hone_forecast_make(f.profile, &forecast));
@@ -580,6 +588,7 @@ static void measured_gain_follows_the_nodes(void **state) {
   (void)state;
   fixture before = fixture_healthy(), after = fixture_healthy();
   unfused(&before);
+  one_thread(&before); /* and nobody does anything about that */
   fixture_diagnose(&before);
   fixture_add(&after, "c", "Conv", 1)->mb = 4; /* bn and relu are gone */
   fixture_diagnose(&after);
@@ -588,6 +597,8 @@ static void measured_gain_follows_the_nodes(void **state) {
   const hone_finding *f = fixture_finding(&before, "unfused_pattern");
   assert_non_null(f);
   assert_true(f->measured);
+  assert_non_null(fixture_finding(&before, "single_thread"));
+  assert_false(fixture_finding(&before, "single_thread")->measured);
   double saved = 1.0 / before.profile->closure.wall_ms;
   assert_true(fabs(f->measured_saved_pct - 100 * saved) < 0.5);
   assert_true(fabs(f->measured_gain_pct - 100 * (1 / (1 - saved) - 1)) < 0.5);

@@ -2,10 +2,11 @@
  * caches that are warm or of a compiler's luck. So its word for a step is scaled by what the same tactic
  * really took in the measured plan, over what the model had said there:
  *
- *   same step, same tactic:     t = measured(step) * model(preview) / model(measured plan)
- *   same tactic elsewhere:      t = model(preview) * sum measured(tactic) / sum model(tactic)
- *   a tactic never measured:    t = model(preview) * sum measured / sum model, of all steps
- *   no model at all:            t = measured(step), or nothing when the step was not measured
+ *   same step, same tactic:     t = measured(step) * model(preview) / model(measured plan); where the model
+ * was above the measurement and grows, t = measured(step) + its difference same tactic elsewhere:      t =
+ * model(preview) * sum measured(tactic) / sum model(tactic) a tactic never measured:    t = model(preview) *
+ * sum measured / sum model, of all steps no model at all:            t = measured(step), or nothing when the
+ * step was not measured
  *
  * Steps are the same when they have the same anchor; conversions of layout have none and are known by their
  * name, that of the tensor. Time between steps goes with their number. */
@@ -60,12 +61,19 @@ static const hone_layer *same_step(const forecaster *f, const hone_preview_step 
 /* A ratio of two cost models far from 1 says that they do not speak of the same work. */
 static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
+/* A model above the measurement holds a start that this step did not pay; a ratio to it would shrink what is
+ * added, too. */
+static double same_tactic(double measured, double model, double preview) {
+  if (measured < model && preview > model) return measured + preview - model;
+  return measured * bounded(preview / model);
+}
+
 static double one(const forecaster *f, const hone_preview_step *s) {
   const hone_layer *l = same_step(f, s);
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
-    return hn_typical_ms(l) * bounded(s->predicted_ms / was->predicted_ms);
+    return same_tactic(hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
   const calibration *c = s->tactic ? hn_map_get(&f->by_tactic, s->tactic) : NULL;
   if (!c || c->measured <= 0) c = &f->all;
   return s->predicted_ms * (c->measured > 0 ? bounded(c->measured / c->model) : 1);

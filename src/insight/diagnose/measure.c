@@ -8,9 +8,15 @@
 
 #include <string.h>
 
-/* Milliseconds of one ONNX node before and after. */
+/* What one step of the plan afterwards executes, or one node that no step executes any more. */
+typedef struct group {
+  double before, after; /* ms */
+  double predicted_pct; /* by all findings that the change speaks of */
+} group;
+
 typedef struct node_time {
-  double before, after;
+  double before;    /* ms */
+  group *group;     /* afterwards */
   double saved_pct; /* by the findings counted so far, for hone_findings_predict */
 } node_time;
 
@@ -45,21 +51,38 @@ static bool add_before(node_times *t, const hone_profile *p) {
   return true;
 }
 
-/* A fused step is divided among its nodes as their times were before; the parts of a convolution with a fused
- * ReLU would otherwise look equally slow. */
+static group *group_of(node_times *t, node_time *n, group *wanted) {
+  if (n->group) return n->group;
+  n->group = wanted ? wanted : HN_NEW(&t->arena, group);
+  if (n->group) n->group->before += n->before;
+  return n->group;
+}
+
+/* A node that several steps execute belongs to the first; their times go there. */
 static bool add_after(node_times *t, const hone_profile *p) {
   for (size_t i = 0; i < p->layer_count; i++) {
     const char *const *names;
     size_t n = names_of(&p->layers[i], &names);
-    double before = 0;
-    for (size_t k = 0; k < n; k++) {
+    node_time *first = n ? at(t, names[0]) : NULL;
+    group *g = first ? group_of(t, first, NULL) : NULL;
+    if (!g) return false;
+    g->after += hn_typical_ms(&p->layers[i]);
+    for (size_t k = 1; k < n; k++) {
       node_time *node = at(t, names[k]);
-      if (!node) return false;
-      before += node->before;
+      if (!node || !group_of(t, node, g)) return false;
     }
-    for (size_t k = 0; k < n; k++) {
-      node_time *node = at(t, names[k]);
-      node->after += hn_typical_ms(&p->layers[i]) * (before > 0 ? node->before / before : 1 / (double)n);
+  }
+  return true;
+}
+
+static bool add_predictions(node_times *t, const hone_findings *findings) {
+  for (size_t i = 0; i < findings->count; i++) {
+    const hone_finding *f = &findings->items[i];
+    for (size_t k = 0; k < f->node_count && f->remedy == HONE_REMEDY_OPTIMIZER; k++) {
+      node_time *node = at(t, f->nodes[k]);
+      group *g = node ? group_of(t, node, NULL) : NULL;
+      if (!g) return false;
+      g->predicted_pct += f->node_saved_pct[k];
     }
   }
   return true;
@@ -92,13 +115,14 @@ static double quantity(const hone_profile *p, hone_quantity which) {
   }
 }
 
-/* Distinct nodes only: a finding may name a node once per layer that executes it. */
-static double saved_on_nodes(const node_times *t, const hone_finding *f, hn_map *seen) {
+/* What a step saved is divided among the findings that promised some of it, as they promised it: a fused step
+ * does not tell which of its nodes became faster. */
+static double saved_on_nodes(const node_times *t, const hone_finding *f) {
   double ms = 0;
   for (size_t i = 0; i < f->node_count; i++) {
     const node_time *n = hn_map_get(&t->by_name, f->nodes[i]);
-    if (!n || hn_map_has(seen, f->nodes[i]) || !hn_map_set(seen, f->nodes[i], (void *)n)) continue;
-    ms += n->before - n->after;
+    const group *g = n ? n->group : NULL;
+    if (g && g->predicted_pct > 0) ms += (g->before - g->after) * f->node_saved_pct[i] / g->predicted_pct;
   }
   return ms;
 }
@@ -108,19 +132,16 @@ hone_status hone_findings_measure(hone_findings *findings, const hone_profile *b
   node_times times = {0};
   hone_status status = HONE_OK;
   double wall = hn_typical_wall_ms(before);
-  if (!add_before(&times, before) || !add_after(&times, after)) {
+  if (!add_before(&times, before) || !add_after(&times, after) || !add_predictions(&times, findings)) {
     status = hn_fail_memory(error, times.arena.used, "comparing two profiles");
     goto done;
   }
   for (size_t i = 0; i < findings->count && wall > 0; i++) {
     hone_finding *f = (hone_finding *)&findings->items[i];
-    double saved_ms;
-    if (f->quantity == HONE_QUANTITY_NODES) {
-      hn_map seen = {0};
-      saved_ms = saved_on_nodes(&times, f, &seen);
-      hn_map_free(&seen);
-    } else
-      saved_ms = quantity(before, f->quantity) - quantity(after, f->quantity);
+    if (f->remedy != HONE_REMEDY_OPTIMIZER) continue; /* nobody did what it says */
+    double saved_ms = f->quantity == HONE_QUANTITY_NODES
+                          ? saved_on_nodes(&times, f)
+                          : quantity(before, f->quantity) - quantity(after, f->quantity);
     double share = saved_ms / wall;
     f->measured = true;
     f->measured_saved_pct = 100 * share;
