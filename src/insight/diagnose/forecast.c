@@ -2,11 +2,10 @@
  * caches that are warm or of a compiler's luck. So its word for a step is scaled by what the same tactic
  * really took in the measured plan, over what the model had said there:
  *
- *   same step, same tactic:     t = measured(step) * model(preview) / model(measured plan); where the model
- * was above the measurement and grows, t = measured(step) + its difference same tactic elsewhere:      t =
- * model(preview) * sum measured(tactic) / sum model(tactic) a tactic never measured:    t = model(preview) *
- * sum measured / sum model, of all steps no model at all:            t = measured(step), or nothing when the
- * step was not measured
+ *   same step and tactic:      t = measured(step) * model(preview) / model(measured plan)
+ *   same tactic elsewhere:     t = model(preview) * sum measured(tactic) / sum model(tactic)
+ *   a tactic never measured:   t = model(preview) * sum measured / sum model of all steps, at least 1
+ *   no model at all:           t = measured(step), or nothing when the step was not measured
  *
  * Steps are the same when they have the same anchor; conversions of layout have none and are known by their
  * name, that of the tensor. Time between steps goes with their number. */
@@ -27,11 +26,14 @@ typedef struct forecaster {
   const hone_step_fact *steps;
   size_t step_count, node_count;
   hn_map by_tactic;
-  calibration all;              /* how fast this machine was, by the word of its models */
+  calibration all;
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
   hn_map by_name;               /* layers without an anchor */
   hn_arena *arena;
 } forecaster;
+
+/* A ratio of two cost models far from 1 says that they do not speak of the same work. */
+static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
 static bool add_layer(forecaster *f, const hone_layer *l) {
   if (l->step < 0 || (size_t)l->step >= f->step_count) return true;
@@ -53,13 +55,16 @@ static bool add_layer(forecaster *f, const hone_layer *l) {
   return true;
 }
 
+/* How much slower than its models this machine is: a busy neighbour slows every kernel, those of the next
+ * plan too. It makes none faster: a sum below 1 says that some model of the measured plan is too high. */
+static double slowness(const calibration *all) {
+  return all->measured > all->model && all->model > 0 ? bounded(all->measured / all->model) : 1;
+}
+
 static const hone_layer *same_step(const forecaster *f, const hone_preview_step *s) {
   if (s->anchor_node < 0) return s->name ? hn_map_get(&f->by_name, s->name) : NULL;
   return (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
 }
-
-/* A ratio of two cost models far from 1 says that they do not speak of the same work. */
-static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
 /* A model above the measurement holds a start that this step did not pay; a ratio to it would shrink what is
  * added, too. */
@@ -75,8 +80,7 @@ static double one(const forecaster *f, const hone_preview_step *s) {
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
     return same_tactic(hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
   const calibration *c = s->tactic ? hn_map_get(&f->by_tactic, s->tactic) : NULL;
-  if (!c || c->measured <= 0) c = &f->all;
-  return s->predicted_ms * (c->measured > 0 ? bounded(c->measured / c->model) : 1);
+  return s->predicted_ms * (c && c->measured > 0 ? bounded(c->measured / c->model) : slowness(&f->all));
 }
 
 const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
