@@ -7,7 +7,8 @@ A case counts when the measured saving is at least three times its measurement e
 of the measured one. Findings are scored by the basis of their S: those measured in the profile apart from rooflines and tables.
 
 The whole list takes a while. With --rows every case is kept in FILE as it ends and is not run again, so that the list can be run in parts
-(--seconds: begin no case after that long); rows of another build of hone are dropped. --out is written when the list is complete."""
+(--seconds: begin no case after that long); rows of another build of hone are dropped. When the list is complete --out is written and FILE
+is removed."""
 import argparse
 import datetime
 import fnmatch
@@ -158,6 +159,8 @@ def main():
         with open(args.out + ".new", "w") as f:
             f.write(text)
         os.replace(args.out + ".new", args.out)
+        if args.rows:
+            os.remove(args.rows)
     print(text[text.index("**"):].split("\n")[0])
     sys.exit(0 if share >= 80 else 1)
 
@@ -167,6 +170,7 @@ def summary(rows, left_out):
     scored = [r for r in rows if r["scored"]]
     met = sum(r["met"] for r in scored)
     share = 100 * met / len(scored) if scored else 0
+    empty = sum(r["predicted"] >= 3 * r["error"] for r in rows if not r["scored"])
     out = ["# Is the advice true?", "",
            "`make bench-advice` writes this file. Each row is one `hone MODEL`: the prediction was stored with its time and basis before the",
            "changed plan was built (prediction.json), both plans were then measured in alternation. Savings are shares of the time before.",
@@ -175,7 +179,8 @@ def summary(rows, left_out):
            "they do to both measurements is part of the miss.",
            "",
            f"{datetime.date.today().isoformat()}, hone {rows[0]['version']}, {m['device']}, {m['threads']:g} threads, {platform.system()}.", "",
-           f"**{met} of {len(scored)} within 25 %: {share:.0f} %** (wanted: 80 %); {len(rows) - len(scored)} not scored.", "",
+           f"**{met} of {len(scored)} within 25 %: {share:.0f} %** (wanted: 80 %); {len(rows) - len(scored)} not scored, of which {empty} had "
+           "promised more than that.", "",
            "| model | before ms | after ms | predicted saving | measured saving | error | others | |", "|---|---|---|---|---|---|---|---|"]
     for r in rows:
         verdict = ("met" if r["met"] else "missed") if r["scored"] else "not scored"
@@ -187,8 +192,8 @@ def summary(rows, left_out):
             if f["measured_saved_pct"] >= 3 * r["error"]:
                 by_basis.setdefault(f["basis"], []).append((f["predicted_saved_pct"], f["measured_saved_pct"]))
     out += ["", "## Findings that hone optimize removes, by the basis of S", "",
-            "A finding's measured saving is that of the nodes it names; where several findings name neighbours that end up in one step, the",
-            "step's gain cannot be divided without an opinion, so these ratios are coarser than those of whole networks.", "",
+            "What a step of the new plan saved is divided among the findings that promised some of it, as they promised it: several findings often",
+            "name neighbours that end up in one step.", "",
             "| basis | findings | within 25 % | median predicted / measured |", "|---|---|---|---|"]
     for basis, pairs in sorted(by_basis.items()):
         close = sum(abs(p - x) <= 0.25 * x for p, x in pairs)
