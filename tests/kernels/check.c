@@ -69,6 +69,18 @@ static void fail(ck *c, const char *fmt, ...) {
   vprintf(fmt, ap);
   putchar('\n');
   va_end(ap);
+  if (c->on_failure) c->on_failure(c);
+}
+
+/* The first byte from p on that is not the pattern any more, or end. By words: this looks at a page a buffer. */
+static const unsigned char *first_written(const unsigned char *p, const unsigned char *end) {
+  uint64_t word, want = pattern * UINT64_C(0x0101010101010101);
+  for (; end - p >= 8; p += 8) {
+    memcpy(&word, p, 8);
+    if (word != want) break;
+  }
+  while (p < end && *p == pattern) p++;
+  return p;
 }
 
 void ck_release_all(ck *c) {
@@ -77,16 +89,10 @@ void ck_release_all(ck *c) {
     const unsigned char *first = (const unsigned char *)b->data,
                         *last = (const unsigned char *)(b->data + b->n);
     const unsigned char *end = last + b->misalign * sizeof(float);
-    for (const unsigned char *p = b->map; p < first; p++)
-      if (*p != pattern) {
-        fail(c, "wrote %zu bytes before a buffer", (size_t)(first - p));
-        break;
-      }
-    for (const unsigned char *p = last; p < end; p++)
-      if (*p != pattern) {
-        fail(c, "wrote %zu bytes past a buffer", (size_t)(p - last + 1));
-        break;
-      }
+    const unsigned char *p = first_written(b->map, first);
+    if (p < first) fail(c, "wrote %zu bytes before a buffer", (size_t)(first - p));
+    p = first_written(last, end);
+    if (p < end) fail(c, "wrote %zu bytes past a buffer", (size_t)(p - last + 1));
     munmap(b->map, b->map_bytes);
     free(b);
   }

@@ -18,6 +18,7 @@ struct ck {
   char label[200];
   uint64_t comparisons, failures;
   ck_block *blocks;
+  void (*on_failure)(const ck *c); /* called at each one, or NULL; need not return */
   bool json;
 };
 

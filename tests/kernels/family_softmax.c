@@ -9,28 +9,36 @@
 #include "backends/cpu/kernels/softmax/softmax.h"
 #include "check.h"
 
-static void expect(ck *c, size_t at, float got, const double *t, const double *err, size_t n, size_t i,
-                   bool log_form) {
+/* What all elements of a row share. */
+typedef struct row {
+  const double *t, *err; /* the elements' arguments, and how far each may be off */
+  double top, top_err, sum, sum_rel;
+} row;
+
+static row row_of(const double *t, const double *err, size_t n) {
   double top = -INFINITY, sum = 0, top_err = 0, worst = 0;
   for (size_t j = 0; j < n; j++) top = isnan(t[j]) || isnan(top) ? NAN : fmax(top, t[j]);
-  for (size_t j = 0; j < n; j++) {
-    sum += exp(t[j] - top);
+  for (size_t j = 0; j < n; j++)
     if (t[j] == top) top_err = err[j];
-  }
   for (size_t j = 0; j < n; j++) {
     const double moved = err[j] + top_err + CK_EPS * fabs(t[j] - top), term = exp(t[j] - top);
+    sum += term;
     if (isfinite(moved)) worst += term * moved;
   }
   /* relative error of the sum: of its terms, of exp, and of adding n of them */
-  const double sum_rel = worst / sum + 2 * CK_EPS + (double)(n + 2) * CK_EPS;
-  const double own = err[i] + top_err + CK_EPS * fabs(t[i] - top);
+  return (row){t, err, top, top_err, sum, worst / sum + 2 * CK_EPS + (double)(n + 2) * CK_EPS};
+}
+
+static void expect(ck *c, size_t at, float got, const row *r, size_t i, bool log_form) {
+  const double t = r->t[i], top = r->top, sum = r->sum, sum_rel = r->sum_rel;
+  const double own = r->err[i] + r->top_err + CK_EPS * fabs(t - top);
   if (log_form) {
-    const double want = t[i] - top - log(sum);
+    const double want = t - top - log(sum);
     /* a sum whose exact value is near 1 is 1 + the small terms: log of it carries the sum's error, absolutely
      */
     ck_near(c, at, got, want, own + sum_rel + 2 * CK_EPS * (fabs(log(sum)) + fabs(want)) + CK_TINY);
   } else {
-    const double want = exp(t[i] - top) / sum;
+    const double want = exp(t - top) / sum;
     const double rel = isfinite(own) ? own + 2 * CK_EPS + sum_rel + 4 * CK_EPS : 0;
     ck_near(c, at, got, want, 1.01 * rel * want + 4 * CK_TINY);
   }
@@ -55,7 +63,8 @@ static void check_row(ck *c, const struct hn_softmax_ops *ops, size_t n, enum ck
   ck_case(c, "row n=%zu fill=%s scale=%g mask=%d log=%d in place=%d", n, ck_fill_name(fill), (double)scale,
           masked, log_form, in_place);
   ops->row(y, x, n, scale, mask, log_form);
-  for (size_t i = 0; i < n; i++) expect(c, i, y[i], t, err, n, i, log_form);
+  const row r = row_of(t, err, n);
+  for (size_t i = 0; i < n; i++) expect(c, i, y[i], &r, i, log_form);
   ck_release_all(c);
 }
 
@@ -70,7 +79,8 @@ static void check_columns(ck *c, const struct hn_softmax_ops *ops, size_t n, siz
   ops->columns(y, x, n, cols, (ptrdiff_t)ld, log_form);
   for (size_t col = 0; col < cols; col++) {
     for (size_t i = 0; i < n; i++) t[i] = (double)x[i * ld + col];
-    for (size_t i = 0; i < n; i++) expect(c, i * ld + col, y[i * ld + col], t, err, n, i, log_form);
+    const row r = row_of(t, err, n);
+    for (size_t i = 0; i < n; i++) expect(c, i * ld + col, y[i * ld + col], &r, i, log_form);
   }
   for (size_t i = 0; i + 1 < n; i++)
     for (size_t g = cols; g < ld; g++) ck_same(c, i * ld + g, y[i * ld + g], 7.0f);
