@@ -7,4 +7,4 @@ cmake --preset tsan >build-tsan.log 2>&1 && cmake --build build-tsan --target th
   exit 1
 }
 rm -f build-tsan.log
-TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0}" ctest --test-dir build-tsan -L threads --output-on-failure
+TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0}" ctest --test-dir build-tsan -L threads --output-on-failure -j "$(nproc)"

@@ -72,7 +72,8 @@ static void fail(ck *c, const char *fmt, ...) {
   if (c->on_failure) c->on_failure(c);
 }
 
-/* The first byte from p on that is not the pattern any more, or end. By words: this looks at a page a buffer. */
+/* The first byte from p on that is not the pattern any more, or end. By words: this looks at a page a buffer.
+ */
 static const unsigned char *first_written(const unsigned char *p, const unsigned char *end) {
   uint64_t word, want = pattern * UINT64_C(0x0101010101010101);
   for (; end - p >= 8; p += 8) {
