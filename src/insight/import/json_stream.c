@@ -245,7 +245,8 @@ static const char *read_text(reader *r, place where) {
       continue;
     }
     size_t seen = hn_source_ahead(s, AHEAD);
-    if (!seen) continue; /* what follows could not be read or unpacked: the window is empty, the top says why */
+    if (!seen)
+      continue; /* what follows could not be read or unpacked: the window is empty, the top says why */
     if (ends_text(s->at, seen < AHEAD ? seen : AHEAD, where)) break;
     if (!put(r, "\"", 1)) return NULL;
     s->at++;
