@@ -15,7 +15,7 @@
 
 static hone_model *network(void) {
   hone_model *m = NULL;
-  hone_zoo_options o = {.width = 0.5, .size = 96};
+  hone_zoo_options o = {.width = 0.5, .size = 64};
   assert_int_equal(hone_zoo_build("resnet50", &o, &m, NULL), HONE_OK);
   return m;
 }
