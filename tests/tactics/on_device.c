@@ -1,7 +1,8 @@
 /* check_tactics --device: the same cases through every tactic of an accelerator, in every storage type (f32,
  * f16, bf16, with inputs that are exact in it) and layout, as lowering would give them: channels-last tensors
- * have a pitch of whole 16 bytes with zeros behind the channels. Every step is captured and launched as a
- * segment, which is how plans run. What was not written is NaN. */
+ * have a pitch of whole 16 bytes with zeros behind the channels, or are parts of wider pixels (layout w, what
+ * a plan makes of the inputs of a Concat). Every step is captured and launched as a segment, which is how
+ * plans run. What was not written is NaN. */
 #include "tactic_case.h"
 
 #include "base/mem.h"
@@ -75,12 +76,34 @@ static void round_inputs(one_case *c, hone_dtype storage) {
   }
 }
 
-static void set_device_layout(hone_tensor_desc *d, char layout, bool output) {
+/* Whether the tensor became a part of wider pixels: whole vectors of them, with others behind. */
+static bool set_device_layout(hone_tensor_desc *d, char layout, bool output) {
   d->device = 1;
-  set_layout(d, layout, output);
-  if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return;
+  set_layout(d, layout == 'w' ? 'c' : layout, output);
+  if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
-  hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST, (d->dim[1] + vector - 1) / vector * vector);
+  const bool part = layout == 'w' && d->dim[1] % vector == 0 && hone_desc_count(d) > 0;
+  hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST,
+                       part ? d->dim[1] + 3 * vector : (d->dim[1] + vector - 1) / vector * vector);
+  if (part) d->channel_pitch = d->dim[1];
+  return part;
+}
+
+static bool is_part(const hone_tensor_desc *d) {
+  hone_tensor_desc dense = *d;
+  if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return false;
+  hone_desc_set_layout(&dense, d->layout, d->channel_pitch);
+  return memcmp(dense.stride, d->stride, (size_t)d->rank * sizeof *d->stride) != 0;
+}
+
+/* Parts begin one vector into their memory: no tactic may count on more. */
+static size_t begin_of(const hone_tensor_desc *d) { return is_part(d) ? 16 : 0; }
+
+static size_t memory_of(const hone_tensor_desc *d) {
+  int64_t last = 0;
+  if (!is_part(d)) return (size_t)hone_desc_bytes(d);
+  for (int32_t i = 0; i < d->rank; i++) last += (d->dim[i] - 1) * d->stride[i];
+  return begin_of(d) + (size_t)(last + 1) * hone_dtype_size(d->dtype) + 32;
 }
 
 /* ---------------------------------------------------------------- memory: margin, bytes, margin */
@@ -125,7 +148,7 @@ static bool intact(const buffer *b) {
 
 /* An activation in the step's type and layout; zeros behind the channels. */
 static void put_input(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
-  memset(data, 0, (size_t)hone_desc_bytes(to));
+  if (!is_part(to)) memset(data, 0, (size_t)hone_desc_bytes(to));
   if (from->desc.dtype == to->dtype) {
     copy_in(from, to, data);
     return;
@@ -186,6 +209,16 @@ static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, co
   return true;
 }
 
+/* What lies between the pixels of a part belongs to others: nothing is written there. */
+static bool others_are_kept(const hone_tensor_desc *d, unsigned char *data, size_t bytes) {
+  const size_t size = hone_dtype_size(d->dtype);
+  for (int64_t i = 0; i < hone_desc_count(d); i++)
+    memset(data + begin_of(d) + (size_t)offset_of(d, i) * size, 0xff, size);
+  for (size_t i = 0; i < bytes; i++)
+    if (data[i] != 0xff) return false;
+  return true;
+}
+
 static bool gaps_are_zero(const hone_tensor_desc *d, const unsigned char *data) {
   const size_t size = hone_dtype_size(d->dtype);
   if (d->layout != HONE_LAYOUT_CHANNELS_LAST || d->channel_pitch <= d->dim[1]) return true;
@@ -216,14 +249,14 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;
     const hone_tensor_desc *d = &step->input[i].desc;
-    from[i] = make(r, (size_t)hone_desc_bytes(d), 0xff);
-    if (!(need.packed >> i & 1)) put_input(&c->in[i], d, from[i].host);
-    in[i] = from[i].device;
+    from[i] = make(r, memory_of(d), 0xff);
+    if (!(need.packed >> i & 1)) put_input(&c->in[i], d, from[i].host + begin_of(d));
+    in[i] = from[i].device + begin_of(d);
     if (!s) s = send(r, &from[i], &error);
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
-    to[i] = make(r, (size_t)hone_desc_bytes(&step->output[i].desc), 0xff);
-    out[i] = to[i].device;
+    to[i] = make(r, memory_of(&step->output[i].desc), 0xff);
+    out[i] = to[i].device + begin_of(&step->output[i].desc);
     if (!s) s = send(r, &to[i], &error);
   }
   if (!s) s = send(r, &blob, &error);
@@ -243,10 +276,13 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   char text[160];
   for (uint32_t i = 0; i < c->n_out && !s; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
-    if (!compare(c, i, d, to[i].host, bound_of(r->storage, step->math), r->epilogue.range, text, sizeof text))
+    if (!compare(c, i, d, to[i].host + begin_of(d), bound_of(r->storage, step->math), r->epilogue.range, text,
+                 sizeof text))
       fail(r, c, t, layout, text);
     else if (!gaps_are_zero(d, to[i].host))
       fail(r, c, t, layout, "what is behind the channels is not zero");
+    else if (is_part(d) && !others_are_kept(d, to[i].host, memory_of(d)))
+      fail(r, c, t, layout, "wrote between the pixels of a part");
     if (!intact(&to[i])) fail(r, c, t, layout, "wrote outside its output");
   }
   for (uint32_t i = 0; i < c->n_in && !s; i++)
@@ -298,6 +334,7 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   hone_reason why = {"no tactic has this operator"};
   const hn_layout_rule *rule = hn_layout_rule_of(anchor_of(c));
   int accepted = 0;
+  bool parts = false;
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;
     in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
@@ -306,13 +343,14 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     /* Of epilogues: like the output. */
     const bool added = i >= r->epilogue.n_anchor_inputs || (c->before && i == CHAIN_ADDED);
     /* As lowering gives them: of most operators the first input alone follows the layout. */
-    set_device_layout(&in[i].desc, rule && rule->first_only && i && !added ? 'r' : layout, added);
+    parts |= set_device_layout(&in[i].desc, rule && rule->first_only && i && !added ? 'r' : layout, added);
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
     out[i].desc = c->want[i].desc;
     if (out[i].desc.dtype == HONE_DTYPE_F32 && !widen) out[i].desc.dtype = r->storage;
-    set_device_layout(&out[i].desc, layout, true);
+    parts |= set_device_layout(&out[i].desc, layout, true);
   }
+  if (layout == 'w' && (!parts || c->before)) return; /* no plan gives parts to chains */
   hone_step step = {.struct_size = sizeof step,
                     .abi = HONE_PLUGIN_ABI,
                     .anchor = anchor_of(c),
@@ -362,7 +400,7 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
     compute_reference(&c, &keep);
     if (append_epilogue(&c, epilogue, &r->epilogue)) {
       apply_epilogue(&c, &r->epilogue);
-      for (const char *l = "rcmn"; *l; l++)
+      for (const char *l = "rcmnw"; *l; l++)
         for (int widen = 0; widen < (storage == HONE_DTYPE_F32 || r->o->sizes ? 1 : 2); widen++)
           check_layout(r, &c, *l, widen);
     }

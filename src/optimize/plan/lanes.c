@@ -35,9 +35,21 @@ static void add_before(hn_plan *p, uint32_t earlier, uint32_t later) {
   to[earlier / 64] |= (uint64_t)1 << earlier % 64;
 }
 
-/* maker: by slot (roots), the step that writes it, or UINT32_MAX. */
+/* maker: by slot, the step that writes it, or UINT32_MAX; of roots the last that writes a part of it. */
 static uint32_t maker_of(const hn_plan *p, const uint32_t *maker, const hn_step *s, uint32_t i) {
   return s->in[i] == HN_NO_SLOT ? UINT32_MAX : maker[hn_slot_root(p, s->in[i])];
+}
+
+/* What is read may be made in parts, by several steps. */
+static void behind_makers(hn_plan *p, const uint32_t *maker, bool parts, uint32_t slot, uint32_t k) {
+  if (slot == HN_NO_SLOT) return;
+  const uint32_t root = hn_slot_root(p, slot);
+  if (maker[root] == UINT32_MAX) return;
+  add_before(p, maker[root], k);
+  for (uint32_t i = 0; parts && i < p->slots.len; i++)
+    if (p->slots.ptr[i].alias != HN_NO_SLOT && maker[i] != UINT32_MAX && maker[i] != maker[root] &&
+        hn_slot_root(p, i) == root)
+      add_before(p, maker[i], k);
 }
 
 /* The lane for step k: that of a producer that is the last of its lane, best the latest one; else one whose
@@ -75,13 +87,12 @@ hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
   memset(p->before, 0, (size_t)n * p->before_words * sizeof *p->before);
   memset(maker, 0xff, (p->slots.len + 1) * sizeof *maker);
   memset(tail, 0xff, sizeof tail);
+  bool parts = false;
   for (uint32_t k = 0; k < n; k++) {
     hn_step *s = &p->steps.ptr[k];
     if (barrier != UINT32_MAX) add_before(p, barrier, k);
-    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
-      const uint32_t m = maker_of(p, maker, s, i);
-      if (m != UINT32_MAX) add_before(p, m, k);
-    }
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+      behind_makers(p, maker, parts, s->in[i], k);
     if (hn_step_apart(p, s)) {
       for (uint32_t j = barrier == UINT32_MAX ? 0 : barrier; j < k; j++) add_before(p, j, k);
       barrier = k;
@@ -93,7 +104,10 @@ hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
       if (s->lane + 1 > p->lanes) p->lanes = s->lane + 1;
     }
     for (uint32_t i = 0; i < s->desc.n_outputs; i++)
-      if (s->out[i] != HN_NO_SLOT) maker[hn_slot_root(p, s->out[i])] = k;
+      if (s->out[i] != HN_NO_SLOT) {
+        maker[s->out[i]] = maker[hn_slot_root(p, s->out[i])] = k;
+        parts |= p->slots.ptr[s->out[i]].alias != HN_NO_SLOT;
+      }
   }
   hn_free(maker);
   return HONE_OK;

@@ -5,7 +5,8 @@
  * bytes when all that touches the one happens before the other is made. Slots are placed largest first, each
  * at the lowest offset that is free during its whole life (the usual greedy heuristic, within a few per cent
  * of the largest sum of live tensors for real networks). A pointwise step may write over an input of the same
- * size that dies there. */
+ * size that dies there. What a Concat would gather may be written in its place at once (elide.c): such a slot
+ * is made by several steps. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -52,7 +53,7 @@ static void in_place(hn_plan *p) {
     hn_step *s = &p->steps.ptr[k];
     if (s->kind != HN_STEP_TACTIC || !s->desc.program || s->desc.n_outputs != 1) continue;
     hn_slot *out = &p->slots.ptr[s->out[0]];
-    if (out->place != HN_PLACE_ARENA) continue;
+    if (out->place != HN_PLACE_ARENA || out->alias != HN_NO_SLOT) continue;
     for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
       if (s->in[i] == HN_NO_SLOT) continue;
       uint32_t root = hn_slot_root(p, s->in[i]);
@@ -70,23 +71,33 @@ static void in_place(hn_plan *p) {
   }
 }
 
-/* By slot: a row of bits, the steps that touch its bytes. NULL: steps run in order. */
+/* By slot a row of bits: the steps that touch its bytes, and those that are done before any of its bytes is
+ * made. NULL: steps run in order. */
 typedef struct touching {
-  uint64_t *bits;
+  uint64_t *bits, *before;
 } touching;
 
 static hone_status note_touching(const hn_plan *p, touching *t, hone_error *error) {
-  t->bits = NULL;
+  const size_t words = p->before_words, all = p->slots.len * words;
+  t->bits = t->before = NULL;
   if (!p->before) return HONE_OK;
-  t->bits = hn_calloc(p->slots.len * p->before_words + 1, sizeof *t->bits);
-  if (!t->bits) return hn_fail_memory(error, p->slots.len * p->before_words * 8, "the memory plan");
+  t->bits = hn_calloc(2 * all + 1, sizeof *t->bits);
+  if (!t->bits) return hn_fail_memory(error, all * 16, "the memory plan");
+  t->before = t->bits + all;
   for (uint32_t k = 0; k < p->steps.len; k++) {
     const hn_step *s = &p->steps.ptr[k];
     const uint32_t n_in = s->desc.n_inputs + s->n_captured;
     for (uint32_t i = 0; i < n_in + s->desc.n_outputs; i++) {
       const uint32_t slot = i < n_in ? s->in[i] : s->out[i - n_in];
       if (slot == HN_NO_SLOT) continue;
-      t->bits[(size_t)hn_slot_root(p, slot) * p->before_words + k / 64] |= (uint64_t)1 << k % 64;
+      const size_t root = hn_slot_root(p, slot);
+      t->bits[root * words + k / 64] |= (uint64_t)1 << k % 64;
+      const uint64_t *row = p->before + (size_t)k * words;
+      for (size_t w = 0; i >= n_in && w < words; w++)
+        if (k == p->slots.ptr[root].first)
+          t->before[root * words + w] = row[w];
+        else
+          t->before[root * words + w] &= row[w];
     }
   }
   return HONE_OK;
@@ -97,7 +108,7 @@ static bool gone(const hn_plan *p, const touching *t, const hn_slot *a, const hn
   if (a->last == UINT32_MAX) return false;
   if (!t->bits) return a->last < b->first;
   const uint64_t *touch = t->bits + (size_t)(a - p->slots.ptr) * p->before_words,
-                 *before = p->before + (size_t)b->first * p->before_words;
+                 *before = t->before + (size_t)(b - p->slots.ptr) * p->before_words;
   for (uint32_t w = 0; w < p->before_words; w++)
     if (touch[w] & ~before[w]) return false;
   return true;
@@ -146,10 +157,13 @@ done:
 
 hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
-  for (uint32_t k = 0; k < p->steps.len; k++) {
-    hn_step *s = &p->steps.ptr[k];
-    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
-      if (s->out[i] != HN_NO_SLOT) p->slots.ptr[s->out[i]].first = p->slots.ptr[s->out[i]].last = k;
+  for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+      if (s->out[i] == HN_NO_SLOT) continue;
+      p->slots.ptr[hn_slot_root(p, s->out[i])].first = k;
+      read_at(p, s->out[i], k);
+    }
   }
   for (uint32_t k = 0; k < p->steps.len; k++) {
     hn_step *s = &p->steps.ptr[k];

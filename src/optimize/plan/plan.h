@@ -189,6 +189,7 @@ void hn_plan_free(hn_plan *plan);
 /* Parts of hn_plan_build, in order. */
 hone_status hn_lower(hn_plan *plan,
                      hone_error *error); /* optimize/lower: fills slots and steps with tactics */
+void hn_plan_elide(hn_plan *plan);       /* elide.c: leaves out Concats of accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,

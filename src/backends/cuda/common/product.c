@@ -62,6 +62,7 @@ static bool finish(const hone_step *s, hn_product *p, hone_reason *why) {
   p->a_chunks = a, p->b_chunks = b && !p->conv, p->b_lines = lines && !p->conv;
   for (p->store = 8; p->store > 1; p->store = p->store == 8 ? 4 : 1)
     if (g->out_pitch % p->store == 0 && g->column_batch % p->store == 0 &&
+        (!p->conv || g->stored % p->store == 0) && /* of a part of wider pixels no more is ours */
         (p->store == 8 || p->out_type == HONE_DTYPE_F32))
       break;
   p->flops = 2.0 * (double)batches * g->m * g->n * g->k;

@@ -1,0 +1,259 @@
+/* Concat without copies: what a Concat on an accelerator would gather is written in its place at once.
+ *
+ * An input of such a Concat becomes a part of its output: the same bytes at an offset, with the output's
+ * distances. The steps that make and read the input get tactics for that (they may be slower: rows of a part
+ * do not follow each other), and when what they lose together is less than the copy, the copy is left out.
+ * Such inputs are made by a step on the device, each by its own, and begin at a whole vector, as tactics plan
+ * with that. Inputs for which no tactic is found are still copied, by a Concat of them alone. */
+#include "optimize/plan/plan.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+enum { MOST_PARTS = 64, VECTOR = 16 };
+
+typedef struct change {
+  uint32_t step;
+  hone_step desc;
+  const hone_tactic_desc *tactic;
+  double predicted;
+} change;
+
+typedef struct elision {
+  hn_plan *p;
+  uint32_t concat, n_parts;
+  int64_t axis;
+  int64_t at[MOST_PARTS + 1]; /* where along the axis each input begins */
+  bool chosen[MOST_PARTS];    /* written in place */
+  HN_VEC(change) changes;
+} elision;
+
+static bool is_output(const hn_plan *p, uint32_t slot) {
+  for (uint32_t i = 0; i < p->n_outputs; i++)
+    if (p->output_slot[i] == slot) return true;
+  return false;
+}
+
+/* Memory of its own, which no other name shares. */
+static bool alone(const hn_plan *p, uint32_t slot) {
+  const hn_slot *s = &p->slots.ptr[slot];
+  if (s->place != HN_PLACE_ARENA || s->alias != HN_NO_SLOT || !s->desc.device) return false;
+  for (uint32_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].alias == slot) return false;
+  return true;
+}
+
+static bool made_before(const hn_plan *p, uint32_t slot, uint32_t step) {
+  uint32_t makers = 0;
+  for (uint32_t k = 0; k < step; k++)
+    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_outputs; i++) makers += p->steps.ptr[k].out[i] == slot;
+  return makers == 1;
+}
+
+static const hone_tensor_desc *whole_of(const elision *e) {
+  return &e->p->slots.ptr[e->p->steps.ptr[e->concat].out[0]].desc;
+}
+
+/* Inputs i to j - 1 as a part of the output. */
+static hone_tensor_desc part_of(const elision *e, uint32_t i, uint32_t j, uint64_t *offset) {
+  hone_tensor_desc d = *whole_of(e);
+  d.dim[e->axis] = e->at[j] - e->at[i];
+  if (d.layout == HONE_LAYOUT_CHANNELS_LAST) d.channel_pitch = d.dim[1];
+  *offset = (uint64_t)(e->at[i] * d.stride[e->axis]) * hone_dtype_size(d.dtype);
+  return d;
+}
+
+/* Does the output lie so that its inputs can be parts of it? */
+static bool lay_out(elision *e) {
+  const hn_plan *p = e->p;
+  const hn_step *c = &p->steps.ptr[e->concat];
+  const hn_slot *whole = &p->slots.ptr[c->out[0]];
+  const hone_tensor_desc *y = &whole->desc;
+  if (whole->place != HN_PLACE_ARENA || whole->alias != HN_NO_SLOT || !y->device || hone_desc_count(y) <= 0 ||
+      c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS || c->desc.n_outputs != 1)
+    return false;
+  const bool last = y->layout == HONE_LAYOUT_CHANNELS_LAST;
+  int64_t outer = 1;
+  e->axis = hone_node_int(c->node, "axis", 1);
+  if (e->axis < 0) e->axis += y->rank;
+  if (e->axis < 0 || e->axis >= y->rank || (last && y->channel_pitch != y->dim[1])) return false;
+  for (int32_t i = 0; i < e->axis; i++) outer *= y->dim[i];
+  if (!last && outer != 1) return false; /* only whole pieces of memory: no tactic sees a difference */
+  e->n_parts = c->desc.n_inputs;
+  for (uint32_t i = 0; i < e->n_parts; i++) {
+    if (c->in[i] == HN_NO_SLOT) return false;
+    const hone_tensor_desc *x = &p->slots.ptr[c->in[i]].desc;
+    if (x->dtype != y->dtype || x->layout != y->layout || x->rank != y->rank || hone_desc_count(x) <= 0)
+      return false;
+    e->at[i + 1] = e->at[i] + x->dim[e->axis];
+  }
+  return true;
+}
+
+/* Can input i be written in its place, as far as memory goes? */
+static bool may_move(const elision *e, uint32_t i) {
+  const hn_plan *p = e->p;
+  const hn_step *c = &p->steps.ptr[e->concat];
+  uint64_t offset;
+  const hone_tensor_desc d = part_of(e, i, i + 1, &offset);
+  if (!alone(p, c->in[i]) || is_output(p, c->in[i]) || !made_before(p, c->in[i], e->concat)) return false;
+  for (uint32_t k = 0; k < e->n_parts; k++)
+    if (k != i && c->in[k] == c->in[i]) return false;
+  return offset % VECTOR == 0 && (d.layout != HONE_LAYOUT_CHANNELS_LAST ||
+                                  d.dim[1] % (VECTOR / (int64_t)hone_dtype_size(d.dtype)) == 0);
+}
+
+/* The chosen input that the slot is, or n_parts. */
+static uint32_t input_of(const elision *e, uint32_t slot) {
+  const hn_step *c = &e->p->steps.ptr[e->concat];
+  uint32_t i = 0;
+  while (i < e->n_parts && (c->in[i] != slot || !e->chosen[i])) i++;
+  return slot == HN_NO_SLOT ? e->n_parts : i;
+}
+
+/* The tensors of a step with parts in the place of whole ones; NULL: out of memory. */
+static const hone_step_tensor *with_parts(const elision *e, const hone_step_tensor *from,
+                                          const uint32_t *slots, uint32_t n, bool *touched) {
+  hone_step_tensor *to = hn_arena_memdup(&e->p->arena, from, n * sizeof *to);
+  uint64_t offset;
+  for (uint32_t i = 0; to && i < n; i++) {
+    const uint32_t j = input_of(e, slots[i]);
+    if (j == e->n_parts) continue;
+    to[i].desc = part_of(e, j, j + 1, &offset);
+    *touched = true;
+  }
+  return to;
+}
+
+static bool touches(const elision *e, const hn_step *s) {
+  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+    if (input_of(e, s->in[i]) < e->n_parts) return true;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+    if (input_of(e, s->out[i]) < e->n_parts) return true;
+  return false;
+}
+
+/* Step k as it would be: what does it, and what it loses. */
+static bool change_step(elision *e, uint32_t k, double *lost) {
+  hn_plan *p = e->p;
+  const hn_step *s = &p->steps.ptr[k];
+  change c = {.step = k, .desc = s->desc};
+  bool touched = false;
+  if (k == e->concat || !touches(e, s)) return true;
+  if (s->kind != HN_STEP_TACTIC || s->desc.n_parts || s->n_captured) return false;
+  c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs, &touched);
+  c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs, &touched);
+  if (!c.desc.input || !c.desc.output) return false;
+  hn_estimate now;
+  c.tactic = hn_choose_tactic(p, &c.desc, &now, NULL);
+  c.predicted = now.seconds;
+  if (!c.tactic) return false;
+  if (now.seconds > s->predicted_s) *lost += now.seconds - s->predicted_s;
+  return hn_vec_push(&e->changes, c);
+}
+
+/* All steps with the chosen inputs in place; *lost: seconds. */
+static bool change_steps(elision *e, double *lost) {
+  e->changes.len = 0;
+  *lost = 0;
+  for (uint32_t k = 0; k < e->p->steps.len; k++)
+    if (!change_step(e, k, lost)) return false;
+  return true;
+}
+
+/* What is still to be copied: inputs *from to *until - 1, those between two of them included. */
+static void left_over(elision *e, uint32_t *from, uint32_t *until) {
+  *from = 0, *until = e->n_parts;
+  while (*from < e->n_parts && e->chosen[*from]) ++*from;
+  while (*until > *from && e->chosen[*until - 1]) --*until;
+  for (uint32_t i = *from; i < *until; i++) e->chosen[i] = false;
+}
+
+/* The Concat of inputs `from` to `until` - 1 alone, into their part of the output. */
+static bool rest_of(const elision *e, uint32_t from, uint32_t until, change *rest, uint64_t *offset) {
+  const hn_step *c = &e->p->steps.ptr[e->concat];
+  hone_step_tensor *out = hn_arena_memdup(&e->p->arena, c->desc.output, sizeof *out);
+  hn_estimate now;
+  if (!out) return false;
+  *rest = (change){.step = e->concat, .desc = c->desc};
+  out->desc = part_of(e, from, until, offset);
+  rest->desc.n_inputs = rest->desc.n_anchor_inputs = until - from;
+  rest->desc.input += from;
+  rest->desc.output = out;
+  rest->desc.cost.bytes = 2 * (double)hone_desc_bytes(&out->desc);
+  rest->tactic = hn_choose_tactic(e->p, &rest->desc, &now, NULL);
+  rest->predicted = now.seconds;
+  return rest->tactic != NULL;
+}
+
+static void apply(hn_step *s, const change *c) {
+  s->desc = c->desc;
+  s->tactic = c->tactic;
+  s->predicted_s = c->predicted;
+}
+
+static void leave_out(elision *e, uint32_t from, uint32_t until, const change *rest, uint32_t rest_slot) {
+  hn_plan *p = e->p;
+  hn_step *c = &p->steps.ptr[e->concat];
+  uint64_t offset;
+  for (uint32_t i = 0; i < e->n_parts; i++) {
+    if (!e->chosen[i]) continue;
+    const hone_tensor_desc d = part_of(e, i, i + 1, &offset);
+    hn_slot *part = &p->slots.ptr[c->in[i]];
+    part->desc = d;
+    part->alias = c->out[0];
+    part->offset = offset;
+  }
+  for (size_t i = 0; i < e->changes.len; i++)
+    apply(&p->steps.ptr[e->changes.ptr[i].step], &e->changes.ptr[i]);
+  if (from < until) {
+    apply(c, rest);
+    c->in += from;
+    c->out[0] = rest_slot;
+    return;
+  }
+  memmove(c, c + 1, (p->steps.len - e->concat - 1) * sizeof *c);
+  p->steps.len--;
+}
+
+/* Leaves out what is worth it of one Concat. A part of a part is none of its own: of a chain of them the last
+ * ones are left out, which are the largest. */
+static void elide(elision *e) {
+  hn_plan *p = e->p;
+  const hn_step *c = &p->steps.ptr[e->concat];
+  const uint32_t whole = c->out ? c->out[0] : HN_NO_SLOT;
+  double lost;
+  uint32_t from, until, n = 0, slot = HN_NO_SLOT;
+  change rest = {0};
+  if (c->kind != HN_STEP_TACTIC || strcmp(c->desc.anchor, "Concat") != 0 || c->desc.n_epilogue || !lay_out(e))
+    return;
+  bool good[MOST_PARTS] = {false};
+  for (uint32_t i = 0; i < e->n_parts; i++) {
+    e->chosen[i] = may_move(e, i);
+    good[i] = e->chosen[i] && change_steps(e, &lost);
+    e->chosen[i] = false;
+  }
+  memcpy(e->chosen, good, sizeof good);
+  left_over(e, &from, &until);
+  for (uint32_t i = 0; i < e->n_parts; i++) n += e->chosen[i];
+  if (!n || !change_steps(e, &lost)) return;
+  if (from < until) {
+    hn_slot part = {.value = p->slots.ptr[whole].value, .place = HN_PLACE_ARENA, .alias = whole};
+    if (!rest_of(e, from, until, &rest, &part.offset)) return;
+    part.desc = rest.desc.output->desc;
+    slot = (uint32_t)p->slots.len;
+    if (lost + rest.predicted >= c->predicted_s || !hn_vec_push(&p->slots, part)) return;
+  } else if (lost >= c->predicted_s)
+    return;
+  leave_out(e, from, until, &rest, slot);
+}
+
+void hn_plan_elide(hn_plan *p) {
+  if (!p->backend->asynchronous || p->level < 2 || p->reference || p->separate) return;
+  for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
+    elision e = {.p = p, .concat = k};
+    elide(&e);
+    hn_vec_free(&e.changes);
+  }
+}
