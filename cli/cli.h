@@ -53,7 +53,7 @@ typedef struct cli_args {
 
 /* What the options are before any is given. */
 #define CLI_UNSET                                                                                            \
-  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1 }
+  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1 }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \
   { 0, NULL, CLI_FLAG, 0, NULL, NULL }

@@ -11,6 +11,7 @@
 
 enum {
   PAIRS = 60,
+  MAX_SECONDS = 3600, /* a command that never ends must not hold a CI for ever */
   RUNS_A_PROCESS = 20,
   BENCH_RUNS = 50 /* what bench makes unless told */,
   LOOK_ONLY = 5,
@@ -241,20 +242,27 @@ static hone_status find_sides(const cli_args *args, gate_run *g, hone_error *err
 }
 
 static hone_status check_options(const cli_args *args, gate_run *g, hone_error *error) {
+  if (args->worse_pct == 0 || args->worse_pct > 1000)
+    return fail(error, HONE_ERROR_USAGE, "--threshold lies above 0 and is at most 1000 (percent)", "", "");
   g->threshold = args->worse_pct > 0 ? args->worse_pct / 100 : 0.05;
   g->given = args->metric != NULL;
   g->wall = args->metric && strcmp(args->metric, "wall") == 0;
   if (args->metric && !g->wall && strcmp(args->metric, "latency") != 0)
     return fail(error, HONE_ERROR_USAGE, "--metric is latency or wall", args->metric, "");
-  if (args->pairs > GATE_MOST) return fail(error, HONE_ERROR_USAGE, "--pairs is at most 500", "", "");
+  if (args->pairs == 0 || args->pairs > GATE_MOST)
+    return fail(error, HONE_ERROR_USAGE, "--pairs is 12 to 500", "", "");
   return HONE_OK;
 }
 
 static hone_status measure(const cli_args *args, gate_run *g, hone_error *error) {
+  double most_seconds = args->max_seconds > 0 ? args->max_seconds : MAX_SECONDS;
   if (g->old.command[0])
-    return gate_run_pairs(g, args->pairs ? (uint32_t)args->pairs : PAIRS, args->max_seconds, error);
+    return gate_run_pairs(g, args->pairs > 0 ? (uint32_t)args->pairs : PAIRS, most_seconds, error);
+  if (g->wall)
+    return fail(error, HONE_ERROR_USAGE,
+                "--metric wall needs a baseline that can be run: a report tells a latency", g->old.label, "");
   uint32_t n = g->doubt[0] ? LOOK_ONLY : g->old.n < MOST_NEW ? g->old.n : MOST_NEW;
-  return gate_run_new(g, n, args->max_seconds, error);
+  return gate_run_new(g, n, most_seconds, error);
 }
 
 /* Says it everywhere; the first thing that cannot be written decides about the exit code. */
@@ -314,7 +322,8 @@ const cli_command cli_cmd_gate = {"gate",
                                   "no verdict (5).\n"
                                   "Only earlier reports at hand: a verdict needs 10 of the same day, machine "
                                   "and options (hone bench --save --tag).\n"
-                                  "--max-seconds ends measuring; what is undecided then is no verdict.",
+                                  "--max-seconds (3600) ends measuring; what is undecided then is no "
+                                  "verdict.",
                                   options,
                                   0,
                                   1,

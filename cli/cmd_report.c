@@ -47,6 +47,7 @@ static const cli_option options[] = {
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},
     CLI_OPT_FLOAT,
     {0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print facts v1 with the derived tables"},
+    CLI_OPT_FINDINGS,
     CLI_OPT_HELP,
     CLI_END};
 const cli_command cli_cmd_report = {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ static hone_status fail(hone_error *error, hone_status status, const gate_side *
 static void child(const char *command, int out, int err) {
   setpgid(0, 0); /* so that everything it starts can be ended with it */
   signal(SIGPIPE, SIG_DFL);
-  int none = open("/dev/null", O_RDONLY); /* nobody is there to answer */
+  int none = open("/dev/null", O_RDONLY | O_CLOEXEC); /* nobody is there to answer */
   dup2(none, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
@@ -59,31 +60,57 @@ static void child(const char *command, int out, int err) {
   _exit(127);
 }
 
-/* Reads until the process closes its output. HONE_ERROR_BUDGET past the deadline. */
-static hone_status listen_to(int fd, double deadline_ms, output *o, const gate_side *side,
-                             hone_error *error) {
+/* What is there of the output, if anything; *open is false at its end. */
+static hone_status read_some(int fd, output *o, bool *open, const gate_side *side, hone_error *error) {
   char bytes[65536];
-  for (;;) {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    int ready = poll(&p, 1, 200);
-    if (cli_interrupted()) return fail(error, HONE_ERROR_CANCELLED, side, "interrupted");
-    if (deadline_ms > 0 && cli_now_ms() > deadline_ms)
-      return fail(error, HONE_ERROR_BUDGET, side, "time is up");
-    if (ready <= 0) continue;
-    ssize_t n = read(fd, bytes, sizeof bytes);
-    if (n == 0) return HONE_OK;
-    if (n < 0 && errno != EINTR)
-      return fail(error, HONE_ERROR_IO, side, "cannot read what the command prints");
-    if (n > 0 && !keep(o, bytes, (size_t)n))
-      return fail(error, HONE_ERROR_MEMORY, side, "the command prints too much");
+  ssize_t n = read(fd, bytes, sizeof bytes);
+  if (n == 0) *open = false;
+  if (n < 0 && errno != EINTR) return fail(error, HONE_ERROR_IO, side, "cannot read what the command prints");
+  if (n > 0 && !keep(o, bytes, (size_t)n))
+    return fail(error, HONE_ERROR_MEMORY, side, "the command prints too much");
+  return HONE_OK;
+}
+
+/* A descriptor that poll() wakes for when the process ends; -1 where the kernel has none. */
+static int watch(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+  (void)pid;
+  return -1;
+#endif
+}
+
+/* Reads until the process has ended: not until its output is closed, which something that it left running in
+ * the background may keep open for ever. HONE_ERROR_BUDGET past the deadline. */
+static hone_status listen_to(int fd, pid_t pid, double deadline_ms, output *o, const gate_side *side,
+                             int *state, hone_error *error) {
+  hone_status status = HONE_OK;
+  bool open = true, ended = false;
+  int end = watch(pid);
+  while (status == HONE_OK && !ended) {
+    struct pollfd p[2] = {{.fd = open ? fd : -1, .events = POLLIN}, {.fd = end, .events = POLLIN}};
+    poll(p, 2, end >= 0 ? 200 : 5);
+    if (cli_interrupted()) status = fail(error, HONE_ERROR_CANCELLED, side, "interrupted");
+    if (status == HONE_OK && deadline_ms > 0 && cli_now_ms() > deadline_ms)
+      status = fail(error, HONE_ERROR_BUDGET, side, "time is up");
+    if (status == HONE_OK && p[0].revents) status = read_some(fd, o, &open, side, error);
+    ended = waitpid(pid, state, WNOHANG) == pid;
   }
+  if (end >= 0) close(end);
+  kill(-pid, SIGKILL); /* nothing that it started runs on beside the next one */
+  for (struct pollfd p = {.fd = fd, .events = POLLIN}; status == HONE_OK && open && poll(&p, 1, 0) > 0;)
+    status = read_some(fd, o, &open, side, error);
+  while (!ended && waitpid(pid, state, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 /* The process to its end; what it printed into o. */
 static hone_status execute(const gate_side *side, double deadline_ms, output *o, hone_error *error) {
   int ends[2], state = 0;
   FILE *err = tmpfile();
-  if (!err || pipe(ends) != 0) {
+  if (!err || pipe2(ends, O_CLOEXEC) != 0) {
     if (err) fclose(err);
     return fail(error, HONE_ERROR_IO, side, "cannot start a process: no pipe or temporary file");
   }
@@ -91,12 +118,10 @@ static hone_status execute(const gate_side *side, double deadline_ms, output *o,
   pid_t pid = fork();
   if (pid == 0) child(side->command, ends[1], fileno(err));
   close(ends[1]);
-  hone_status status = pid > 0 ? listen_to(ends[0], deadline_ms, o, side, error)
+  if (pid > 0) setpgid(pid, pid); /* here, too: whoever comes first */
+  hone_status status = pid > 0 ? listen_to(ends[0], pid, deadline_ms, o, side, &state, error)
                                : fail(error, HONE_ERROR_IO, side, "cannot start a process");
   close(ends[0]);
-  if (pid > 0 && status != HONE_OK) kill(-pid, SIGKILL);
-  while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR) {
-  }
   if (status == HONE_OK && state != 0) {
     char said[256];
     last_line(err, said, sizeof said);

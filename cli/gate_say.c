@@ -24,6 +24,11 @@ static json_t *times(const gate_side *s) {
                    s->command[0] ? cli_text(s->command) : json_null(), "processes_ms", list);
 }
 
+/* null before there is anything to tell. */
+static json_t *figure(const hone_gate_result *r, double value) {
+  return r->pairs ? cli_real(value) : json_null();
+}
+
 json_t *gate_json(const gate_run *g) {
   char why[900], machine[300], date[32], revision[128];
   const cli_args none = CLI_UNSET;
@@ -36,10 +41,10 @@ json_t *gate_json(const gate_run *g) {
                    cli_text(reason(g, why, sizeof why)), "model", cli_text(g->model), "baseline",
                    times(&g->old), "candidate", times(&g->new), "metric", g->wall ? "wall" : "latency",
                    "interleaved", r->paired, "threshold_pct", 100 * g->threshold, "pairs", (int)r->pairs,
-                   "baseline_ms", cli_real(r->baseline_ms), "candidate_ms", cli_real(r->candidate_ms),
-                   "change_pct", cli_real(100 * r->change), "low_pct", cli_real(100 * r->low), "high_pct",
-                   cli_real(100 * r->high), "p_slower", cli_real(r->p_slower), "p_threshold",
-                   cli_real(r->p_threshold), "noise_pct", cli_real(100 * r->noise), "commit",
+                   "baseline_ms", figure(r, r->baseline_ms), "candidate_ms", figure(r, r->candidate_ms),
+                   "change_pct", figure(r, 100 * r->change), "low_pct", figure(r, 100 * r->low), "high_pct",
+                   figure(r, 100 * r->high), "p_slower", cli_real(r->p_slower), "p_threshold",
+                   cli_real(r->p_threshold), "noise_pct", figure(r, 100 * r->noise), "commit",
                    cli_revision(&none, revision, sizeof revision) ? cli_text(revision) : json_null(),
                    "machine", cli_text(machine), "date", date);
 }
@@ -51,6 +56,12 @@ void gate_text(const gate_run *g) {
   const char *paint = r->verdict == HONE_GATE_WORSE  ? "\033[1;31m"
                       : r->verdict == HONE_GATE_NONE ? "\033[33m"
                                                      : "\033[32m";
+  if (!r->pairs) { /* no figures: none are shown */
+    printf("measured    no pair of processes, %.0f s\n", g->seconds);
+    printf("verdict     %s%s%s: %s\n", color ? paint : "", hone_gate_verdict_name(r->verdict),
+           color ? "\033[0m" : "", cli_printable(reason(g, why, sizeof why), clean, sizeof clean));
+    return;
+  }
   printf("baseline    %.3f ms  %s\n", r->baseline_ms, cli_printable(g->old.label, label, sizeof label));
   printf("candidate   %.3f ms  %s\n", r->candidate_ms, cli_printable(g->new.label, label, sizeof label));
   printf("change      %+.2f %%   95 %%: %+.2f to %+.2f   threshold %.3g %%\n", 100 * r->change, 100 * r->low,
@@ -110,6 +121,10 @@ static void markdown(const gate_run *g, FILE *f) {
   put_markdown(f, g->model);
   fprintf(f, "\n\n%s **%s**: ", marks[r->verdict], hone_gate_verdict_name(r->verdict));
   put_markdown(f, reason(g, why, sizeof why));
+  if (!r->pairs) {
+    fputs("\n\n", f);
+    return;
+  }
   fprintf(f, "\n\n| | median ms | measured |\n|---|---:|---|\n| baseline | %.3f | ", r->baseline_ms);
   put_markdown(f, g->old.label);
   fprintf(f, " |\n| candidate | %.3f | ", r->candidate_ms);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -45,7 +46,18 @@ bool cli_colors(FILE *stream) {
   return !(no && *no) && !(term && strcmp(term, "dumb") == 0) && isatty(fileno(stream));
 }
 
-bool cli_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
+bool cli_unicode(void) {
+  static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0) return true;
+  /* A locale that is asked for but not installed, as in most containers: its name still says what the
+   * terminal shows. */
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *value = getenv(variables[i]), *set = value ? strchr(value, '.') : NULL;
+    if (value && *value)
+      return set && (strncasecmp(set, ".utf-8", 6) == 0 || strncasecmp(set, ".utf8", 5) == 0);
+  }
+  return false;
+}
 
 int cli_columns(void) {
   struct winsize w;

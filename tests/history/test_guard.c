@@ -309,7 +309,29 @@ static void test_gate_errors(void **state) {
   expect(RUN("gate", tiny, "--baseline-cmd", "echo {}", "--metric", "latency"), 3, "",
          "no report with a latency");
   expect(RUN("gate", "--baseline-cmd", "sleep 9", "--candidate-cmd", "true", "--max-seconds", "0.3"), 5,
-         "--max-seconds was over", NULL);
+         "measured    no pair of processes", NULL); /* and no figures */
+  expect(RUN("gate", "--baseline-cmd", "exec 3>&- >&- 2>&-; sleep 9", "--candidate-cmd", "true",
+             "--max-seconds", "0.2", "--json"),
+         5, "\"change_pct\": null", NULL);
+  /* What a command leaves running keeps its output open; the gate does not wait for it. */
+  expect(RUN("gate", "--baseline-cmd", "sleep 60 & echo '{\"median_latency_ms\": 1}'", "--candidate-cmd",
+             "echo '{\"median_latency_ms\": 1}'", "--pairs", "12", "--max-seconds", "40"),
+         0, "verdict     same", NULL);
+  char path[128];
+  snprintf(path, sizeof path, "%s/latency.json", folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs("{\"median_latency_ms\": 1}", f);
+  fclose(f);
+  static const char *const outside[][2] = {{"--threshold", "0"},
+                                           {"--threshold", "1001"},
+                                           {"--threshold", "nan"},
+                                           {"--pairs", "0"},
+                                           {"--pairs", "501"}};
+  for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+    expect(RUN("gate", tiny, "--baseline", tiny, outside[i][0], outside[i][1]), 2, "", outside[i][0]);
+  expect(RUN("gate", tiny, "--baseline", "latency.json", "--metric", "wall"), 2, "",
+         "a report tells a latency");
   process p = process_run(
       folder, 400,
       (const char *const[]){"gate", "--baseline-cmd", "sleep 9", "--candidate-cmd", "true", NULL});

@@ -253,6 +253,14 @@ static void test_refusals(void **state) {
   run_sql(path, "PRAGMA application_id = 1213156933; CREATE TABLE runs(what); PRAGMA user_version = 3");
   expect_refused("newer hone");
   unlink(path);
+  /* Nor are files left beside one that was in use with a log: SQLite makes them when it opens it. */
+  run_sql(path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 1213156933; CREATE TABLE runs(what); "
+                "PRAGMA user_version = 3");
+  expect_refused("newer hone");
+  char beside[300];
+  snprintf(beside, sizeof beside, "%s-shm", path);
+  assert_int_not_equal(access(beside, F_OK), 0);
+  unlink(path);
   run_sql(path, "CREATE TABLE bookmarks(url)");
   expect_refused("another program's");
   unlink(path);

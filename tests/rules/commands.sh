@@ -42,6 +42,13 @@ code=0
 [ "$code" = 2 ] || fail "--threshold without a value: exit $code"
 "$hone" diagnose $facts --lang zh | grep -q '后处理' || fail "--lang zh is not Chinese"
 LC_ALL=C.UTF-8 "$hone" diagnose $facts | grep -q 'Post-processing' || fail "C.UTF-8 is not English"
+# A locale need not be installed: its name says it.
+env -u LC_ALL -u LC_MESSAGES -u LC_CTYPE LANG=zh_CN.UTF-8 "$hone" diagnose $facts | grep -q '后处理' || fail "LANG=zh_CN.UTF-8 is not Chinese"
+env -u LC_ALL -u LC_MESSAGES -u LC_CTYPE LANG=zh_CN.GB2312 "$hone" diagnose $facts | grep -q 'Post-processing' || fail "GB2312 is written as UTF-8"
+"$hone" report $facts --lang zh | grep -q '后处理' || fail "report --lang zh is not Chinese"
+"$hone" report $facts --threshold post_share=99 --json | grep -q '"slow_post"' && fail "report ignores --threshold"
+# The text has what the JSON has: subject, where it was measured, the range.
+"$hone" diagnose $facts --lang en | tr '\n' ' ' | grep -qE 'concerns .*\(exclusive wall.*predicted \+[0-9.]+ % \([0-9.]+ to [0-9.]+ %\)' || fail "a finding's text lacks a field"
 code=0
 "$hone" diagnose $facts --lang fr >/dev/null 2>&1 || code=$?
 [ "$code" = 2 ] || fail "--lang fr: exit $code"

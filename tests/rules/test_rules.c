@@ -583,6 +583,24 @@ static void thresholds_override(void **state) {
   fixture_free(&f);
 }
 
+/* The kernel classes were given when the profile was made; findings go by the limits that were asked for. */
+static void class_limits_override(void **state) {
+  (void)state;
+  fixture f = fixture_healthy();
+  latency(&f);
+  fixture_diagnose(&f);
+  assert_non_null(fixture_finding(&f, "latency_bound"));
+  hone_error error = {0};
+  hone_thresholds *t = hone_thresholds_create();
+  assert_int_equal(hone_thresholds_set(t, "roof_far", 0.001, &error), HONE_OK);
+  hone_findings_destroy(f.findings);
+  assert_int_equal(hone_diagnose(f.profile, &(hone_diagnose_options){.thresholds = t}, &f.findings, &error),
+                   HONE_OK);
+  assert_null(fixture_finding(&f, "latency_bound"));
+  hone_thresholds_destroy(t);
+  fixture_free(&f);
+}
+
 /* The prediction is scored against what really happened to the nodes it names. */
 static void measured_gain_follows_the_nodes(void **state) {
   (void)state;
@@ -790,6 +808,7 @@ int main(void) {
       cmocka_unit_test(gap_is_located),
       cmocka_unit_test(ranked_structure_first_then_gain),
       cmocka_unit_test(thresholds_override),
+      cmocka_unit_test(class_limits_override),
       cmocka_unit_test(measured_gain_follows_the_nodes),
       cmocka_unit_test(chinese_everywhere),
       cmocka_unit_test(every_tool_has_commands),

@@ -253,9 +253,13 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   /* Rules compare layers with each other, so they need all of them. What findings keep of the profile's texts
    * belongs to the facts. */
   hone_profile *whole = NULL;
-  if (profile->filtered) {
+  const hone_thresholds *t = options && options->thresholds ? options->thresholds : hn_thresholds_default();
+  const bool other_limits = t->roof_reached != HN_ROOF_REACHED || t->roof_far != HN_ROOF_FAR;
+  if (profile->filtered || other_limits) {
     hone_status status = hone_profile_create(profile->facts, NULL, &whole, error);
     if (status) return status;
+    for (size_t i = 0; i < whole->layer_count && other_limits; i++)
+      hn_bound_classify((hone_layer *)&whole->layers[i], t->roof_reached, t->roof_far);
     profile = whole;
   }
   owned_findings *owned = hn_calloc(1, sizeof *owned);
@@ -268,7 +272,7 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   hn_diagnosis d = {.p = profile,
                     .facts = profile->facts,
                     .typical_wall_ms = hn_typical_wall_ms(profile),
-                    .t = o->thresholds ? o->thresholds : hn_thresholds_default(),
+                    .t = t,
                     .float_profile = o->float_profile,
                     .language = o->language,
                     .tool = hn_tool_of(meta->tool),

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "insight/profile/bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +26,15 @@ static const size_t offsets[] = {
 #include "insight/diagnose/thresholds.def"
 #undef THRESHOLD
 };
+
+/* Profiles are classified by the same two limits before there are thresholds. */
+#define THRESHOLD(name, value, unit, source) value_of_##name = (int)(value),
+enum {
+#include "insight/diagnose/thresholds.def"
+};
+#undef THRESHOLD
+_Static_assert(value_of_roof_reached == (int)HN_ROOF_REACHED && value_of_roof_far == (int)HN_ROOF_FAR,
+               "the classes of profiles have other limits than the table");
 
 const struct hone_thresholds *hn_thresholds_default(void) { return &defaults; }
 

@@ -24,8 +24,18 @@ static bool out_of_space(sqlite3 *db, int rc) {
          ((rc & 0xff) == SQLITE_IOERR && (e == ENOSPC || e == EDQUOT || e == EFBIG));
 }
 
+/* Why nothing can be written beside this file; `otherwise` when something can. */
+static int folder_errno(const char *path, int otherwise) {
+  char folder[4096];
+  int n = snprintf(folder, sizeof folder, "%s", path);
+  char *slash = n > 0 && (size_t)n < sizeof folder ? strrchr(folder, '/') : NULL;
+  if (slash) slash[slash == folder] = 0;
+  return access(slash ? folder : ".", W_OK | X_OK) == 0 ? otherwise : errno;
+}
+
 hone_status hn_history_fail(sqlite3 *db, int rc, const char *path, const char *doing, hone_error *error) {
-  const char *why = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+  /* Of a code that SQLite did not give itself its handle knows nothing ("not an error"). */
+  const char *why = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
   hone_status status;
   switch (rc & 0xff) {
   case SQLITE_NOTADB:
@@ -46,7 +56,9 @@ hone_status hn_history_fail(sqlite3 *db, int rc, const char *path, const char *d
       status = hn_fail(error, HONE_ERROR_IO, "cannot %s: no space left", doing);
       hn_error_hint(error, "nothing was saved; the runs before are safe");
     } else {
+      /* Where a file could not be made, SQLite keeps what looking for it said: ask the folder itself. */
       int e = db ? sqlite3_system_errno(db) : 0;
+      if ((rc & 0xff) == SQLITE_CANTOPEN) e = folder_errno(path, e);
       status =
           hn_fail(error, HONE_ERROR_IO, "cannot %s: %s%s%s", doing, why, e ? ": " : "", e ? strerror(e) : "");
     }
@@ -81,6 +93,13 @@ static hone_status refuse(const char *path, hone_error *error) {
   return HONE_ERROR_INPUT;
 }
 
+hone_status hn_history_newer(const char *path, int64_t schema, hone_error *error) {
+  hn_fail(error, HONE_ERROR_INPUT, "the history was written by a newer hone");
+  hn_error_expected(error, "schema %d or older", HN_HISTORY_SCHEMA);
+  hn_error_got(error, "schema %lld", (long long)schema);
+  return refuse(path, error);
+}
+
 hone_status hn_history_inspect(sqlite3 *db, const char *path, int *schema, hone_error *error) {
   int64_t version = 0, application = 0, objects = 0, runs = 0;
   char found[200] = "";
@@ -97,10 +116,10 @@ hone_status hn_history_inspect(sqlite3 *db, const char *path, int *schema, hone_
     hn_fail(error, HONE_ERROR_INPUT, "no history: another program's SQLite database");
     return refuse(path, error);
   }
-  if (version > HN_HISTORY_SCHEMA || version < 1) {
-    hn_fail(error, HONE_ERROR_INPUT,
-            version < 1 ? "the history has no schema" : "the history was written by a newer hone");
-    hn_error_expected(error, "schema %d or older", HN_HISTORY_SCHEMA);
+  if (version > HN_HISTORY_SCHEMA) return hn_history_newer(path, version, error);
+  if (version < 1) {
+    hn_fail(error, HONE_ERROR_INPUT, "the history has no schema");
+    hn_error_expected(error, "schema 1 to %d", HN_HISTORY_SCHEMA);
     hn_error_got(error, "schema %lld", (long long)version);
     return refuse(path, error);
   }

@@ -13,6 +13,9 @@ enum { HN_HISTORY_SCHEMA = 2 };
  * NULL). */
 hone_status hn_history_fail(sqlite3 *db, int rc, const char *path, const char *doing, hone_error *error);
 
+/* The refusal of a file that a newer hone wrote. */
+hone_status hn_history_newer(const char *path, int64_t schema, hone_error *error);
+
 /* Runs statements without results. */
 hone_status hn_history_exec(sqlite3 *db, const char *path, const char *sql, const char *doing,
                             hone_error *error);

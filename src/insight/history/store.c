@@ -114,11 +114,18 @@ static hone_status open_writing(hone_history *h, hone_error *error) {
   return status;
 }
 
+static uint32_t big_endian(const char *p) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; i++) value = value << 8 | (uint8_t)p[i];
+  return value;
+}
+
 /* What SQLite would let pass: a file of a few bytes (taken for an empty one) and one cut inside of its last
- * page. */
+ * page. And what must be refused before SQLite opens it, because that leaves files beside it: a newer schema
+ * (bytes 60 and 68 of SQLite's header: user version and application). */
 static hone_status check_file(const char *path, uint64_t size, hone_error *error) {
   static const char magic[16] = "SQLite format 3";
-  char begin[18] = {0};
+  char begin[72] = {0};
   FILE *f = fopen(path, "rb");
   if (!f) {
     hone_status status = hn_fail(error, HONE_ERROR_IO, "cannot open the history: %s", strerror(errno));
@@ -129,6 +136,9 @@ static hone_status check_file(const char *path, uint64_t size, hone_error *error
   fclose(f);
   if (n && memcmp(begin, magic, sizeof magic) != 0)
     return hn_history_fail(NULL, SQLITE_NOTADB, path, "open the history", error);
+  if (n == sizeof begin && !has_log(path) && big_endian(begin + 68) == HN_HISTORY_APPLICATION &&
+      (int32_t)big_endian(begin + 60) > HN_HISTORY_SCHEMA)
+    return hn_history_newer(path, (int32_t)big_endian(begin + 60), error);
   uint64_t page = (uint64_t)(uint8_t)begin[16] << 8 | (uint8_t)begin[17];
   return n && size % (page > 1 ? page : 65536) && !has_log(path)
              ? hn_history_fail(NULL, SQLITE_CORRUPT, path, "open the history", error)

@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-/* The two utilisation limits of the seeds, in percent of a roof. */
-#define AT_ROOF 60.0
-#define FAR_BELOW 40.0
-
 static const char *const bound_names[] = {
 #define X(id, word) word,
     HONE_LIMITS(X)
@@ -84,19 +80,19 @@ static double percent(double part, double whole) { return whole > 0 ? 100 * part
 
 /* SPEC 3: above 60 % of a roof names it; both below 40 % means latency; in between the larger, with low
  * confidence. */
-static void classify(hone_layer *l) {
+void hn_bound_classify(hone_layer *l, double reached, double far) {
   double top = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   /* With arithmetic whose roof nobody measured, little use of the memory says nothing. */
-  if (l->compute_pct <= 0 && l->flops > 0 && top <= AT_ROOF) top = 0;
+  if (l->compute_pct <= 0 && l->flops > 0 && top <= reached) top = 0;
   if (top <= 0) {
     l->bound = l->ridge;
     l->bound_confidence = l->ridge == HONE_LIMIT_UNKNOWN ? 0 : 0.3;
     return;
   }
   l->bound = l->compute_pct >= l->memory_pct ? HONE_LIMIT_COMPUTE : HONE_LIMIT_MEMORY;
-  if (top > AT_ROOF)
+  if (top > reached)
     l->bound_confidence = l->bound == l->ridge ? 0.95 : 0.8;
-  else if (top < FAR_BELOW) {
+  else if (top < far) {
     l->bound = HONE_LIMIT_LATENCY;
     l->bound_confidence = 0.7;
   } else
@@ -150,5 +146,5 @@ void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
   l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   if (compute && memory && l->bytes > 0)
     l->ridge = l->intensity > compute->gflops / memory->gbs ? HONE_LIMIT_COMPUTE : HONE_LIMIT_MEMORY;
-  classify(l);
+  hn_bound_classify(l, HN_ROOF_REACHED, HN_ROOF_FAR);
 }

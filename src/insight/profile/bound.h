@@ -25,4 +25,13 @@ double hn_typical_wall_ms(const hone_profile *profile);
  * bound_confidence from stats, time_ms, calls, flops, bytes and step. */
 void hn_bound_layer(const hone_facts *facts, hone_layer *layer);
 
+/* The two limits of the kernel classes, in percent of a roof (SPEC 3): above the first a roof is reached,
+ * with both below the second nothing but latency limits a kernel. Thresholds roof_reached and roof_far
+ * override them for findings. */
+#define HN_ROOF_REACHED 60.0
+#define HN_ROOF_FAR 40.0
+
+/* bound and bound_confidence anew, by other limits. */
+void hn_bound_classify(hone_layer *layer, double reached, double far);
+
 #endif

@@ -3,6 +3,23 @@
 
 #include <string.h>
 
+/* "name value unit, name value unit (where they were measured)": what has one source stands together. */
+static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding *f) {
+  hn_str list = {0};
+  for (size_t i = 0; i < f->evidence_count; i++) {
+    const hone_evidence *e = &f->evidence[i], *next = i + 1 < f->evidence_count ? e + 1 : NULL;
+    hn_str_printf(&list, "%s %.4g%s%s", e->label, e->value, e->unit && *e->unit ? " " : "",
+                  e->unit ? e->unit : "");
+    const char *source = e->source ? e->source : "";
+    bool last = !next || strcmp(source, next->source ? next->source : "") != 0;
+    if (last && *source) hn_str_printf(&list, zh ? "（%s）" : " (%s)", source);
+    if (next) hn_str_puts(&list, !last ? (zh ? "，" : ", ") : look->unicode ? " · " : "; ");
+  }
+  hn_paragraph(o, look, 5, HN_DIM, list.ptr);
+  if (list.failed) o->failed = true;
+  hn_str_free(&list);
+}
+
 static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, const hone_finding *f) {
   static const hn_color colors[] = {HN_RED, HN_YELLOW, HN_CYAN};
   static const char *const severities[] = {"高", "中", "低"};
@@ -11,22 +28,21 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   if (note)
     hn_paint(o, look, HN_DIM, "%s", zh ? "[说明] " : "[note] ");
   else
-    hn_paint(o, look, colors[f->severity], "[%s] ",
+    hn_paint(o, look, colors[f->severity], "[%s%s] ",
+             f->category != HONE_CATEGORY_TRADE ? ""
+             : zh                               ? "取舍，"
+                                                : "trade, ",
              zh ? severities[f->severity] : hone_severity_name(f->severity));
   hn_paint(o, look, HN_BOLD, "%s\n", f->title);
   hn_paragraph(o, look, 5, HN_PLAIN, f->cause);
-  hn_str list = {0};
-  for (size_t i = 0; i < f->evidence_count; i++) {
-    const hone_evidence *e = &f->evidence[i];
-    hn_str_printf(&list, "%s%s %.4g%s%s",
-                  !i              ? ""
-                  : look->unicode ? " · "
-                                  : "; ",
-                  e->label, e->value, e->unit && *e->unit ? " " : "", e->unit ? e->unit : "");
+  if (f->subject && *f->subject) {
+    hn_str subject = {0};
+    hn_str_printf(&subject, zh ? "对象：%s" : "concerns %s", f->subject);
+    hn_paragraph(o, look, 5, HN_PLAIN, subject.ptr);
+    if (subject.failed) o->failed = true;
+    hn_str_free(&subject);
   }
-  hn_paragraph(o, look, 5, HN_DIM, list.ptr);
-  if (list.failed) o->failed = true;
-  hn_str_free(&list);
+  evidence(o, look, zh, f);
   if (!note) {
     hn_str_puts(o, "     ");
     hn_paint(o, look, HN_GREEN, zh ? "预计 +%.1f %%" : "predicted +%.1f %%", f->predicted_gain_pct);

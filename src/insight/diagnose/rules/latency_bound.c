@@ -2,16 +2,13 @@
  * network. */
 #include "insight/diagnose/rule.h"
 
-/* Just above the limit under which a kernel counts as latency-bound (SPEC 3: both under 40 %). */
-#define OUT_OF_LATENCY 40.0
-
-/* At that limit, the start of a step included: what a start explains is not the kernel's. Where counters and
- * not roofs say how much is used, in proportion. */
+/* At the limit under which a kernel counts as latency-bound, the start of a step included: what a start
+ * explains is not the kernel's. Where counters and not roofs say how much is used, in proportion. */
 static double better_ms(const hn_diagnosis *d, const hone_layer *l) {
-  double ms = hn_roof_time(d, l, OUT_OF_LATENCY);
+  double ms = hn_roof_time(d, l, d->t->roof_far);
   return ms < hn_typical_ms(l)                     ? ms
          : hn_roof_known(d, l) || l->roof_pct <= 0 ? hn_typical_ms(l)
-                                                   : hn_typical_ms(l) * l->roof_pct / OUT_OF_LATENCY;
+                                                   : hn_typical_ms(l) * l->roof_pct / d->t->roof_far;
 }
 
 static bool waits(const hn_diagnosis *d, const hone_layer *l) {
@@ -43,13 +40,14 @@ static void run(hn_diagnosis *d) {
   f->subject = HN_SAY(d, "%zu kernels, the slowest is '%s'", "%zu 个内核，最慢的是 '%s'", count, worst->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
-  f->cause = HN_WORDS(
+  f->cause = HN_SAY(
       d,
-      "They reach neither 40 % of the compute roof nor 40 % of the bandwidth: dependent instructions, "
+      "They reach neither %.0f %% of the compute roof nor %.0f %% of the bandwidth: dependent instructions, "
       "synchronisation or too little data for the machine. A larger batch, other tile sizes or merged "
       "neighbours give them more to do at once.",
-      "它们既没有达到计算上限的 40 %，也没有达到带宽的 40 %：指令依赖、同步，或数据规模太小。"
-      "加大 batch、换分块大小或与相邻算子合并，能让它们一次做更多的工作。");
+      "它们既没有达到计算上限的 %.0f %%，也没有达到带宽的 %.0f %%：指令依赖、同步，或数据规模太小。"
+      "加大 batch、换分块大小或与相邻算子合并，能让它们一次做更多的工作。",
+      d->t->roof_far, d->t->roof_far);
   hn_finding_evidence(d, HN_T("latency-bound share", "延迟受限占比"), share, "%", HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("their use of the nearer roof", "对较近上限的利用率"), use / ms, "%",
                       HN_T("measured roofs, or counters of the device", "实测上限，或设备计数器"));
@@ -61,7 +59,7 @@ static void run(hn_diagnosis *d) {
   hn_finding_gain(
       d, share / 100, ms / better, hn_roof_known(d, worst) ? HONE_BASIS_ROOFLINE : HONE_BASIS_MEASURED,
       HN_SAY(d, "each uses %.0f %% of its nearer roof, where it would no longer count as latency-bound",
-             "每个达到较近上限的 %.0f %%，即不再算延迟受限", OUT_OF_LATENCY),
+             "每个达到较近上限的 %.0f %%，即不再算延迟受限", d->t->roof_far),
       0.25);
   hn_finding_end(d);
 }

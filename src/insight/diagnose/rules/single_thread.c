@@ -29,7 +29,7 @@ static void run(hn_diagnosis *d) {
   double compute = measured_scaling(d, false, "f32", m->cores),
          memory = measured_scaling(d, true, "DRAM", m->cores);
   bool measured = compute > 1;
-  double scaling = measured ? compute : 0.8 * m->cores;
+  double scaling = measured ? compute : d->t->thread_efficiency / 100 * m->cores;
   /* Each step speeds up like the roof that limits it. */
   double parallel_ms = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
@@ -55,10 +55,15 @@ static void run(hn_diagnosis *d) {
   hn_finding_do(d, HN_DO_THREADS, NULL, m->cores);
   hn_finding_gain(
       d, hn_share(d, work_ms) / 100, work_ms / parallel_ms, measured ? HONE_BASIS_MEASURED : HONE_BASIS_TABLE,
-      measured ? HN_WORDS(d, "roofs of this machine with one and with all threads",
-                          "本机单线程与全部线程的性能上限")
-               : HN_WORDS(d, "80 % parallel efficiency per processor, assumed for lack of measured roofs",
-                          "缺少实测上限，假定每个处理器 80 % 的并行效率"),
+      measured
+          ? HN_WORDS(d, "roofs of this machine with one and with all threads",
+                     "本机单线程与全部线程的性能上限")
+          : HN_SAY(d,
+                   "%.0f %% of every processor, for lack of measured roofs; hone's f32 roof on an Intel Xeon "
+                   "keeps 99 %% with two (docs/perf.md)",
+                   "缺少实测上限，每个处理器按 %.0f %% 计；hone 在 Intel Xeon 双处理器上的 f32 上限保持 99 %%"
+                   "（docs/perf.md）",
+                   d->t->thread_efficiency),
       measured ? 0.7 : 0.4);
   hn_finding_end(d);
 }

@@ -11,20 +11,30 @@ hone.panel({
   card(f, most) {
     const { el } = hone;
     const text = el('div', {},
-      el('h3', {}, el('span', { class: 'tag ' + f.severity }, f.severity), f.title),
+      el('h3', {}, f.category === 'note' ? null : el('span', { class: 'tag ' + f.severity }, f.severity),
+        f.category === 'note' || f.category === 'trade' ? el('span', { class: 'tag low' }, f.category) : null, f.title),
+      f.subject ? el('p', { class: 'subject' }, f.subject) : null,
       el('p', { class: 'cause' }, f.cause),
-      el('div', { class: 'evidence num' }, f.evidence.map((e) => el('span', { class: 'chip', title: e.source }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : '')))),
+      this.sources(f).map(([source, list]) => el('div', { class: 'evidence num' }, list.map((e) => el('span', { class: 'chip' }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : ''))), el('span', { class: 'source' }, source))),
+      f.merged.length ? el('p', { class: 'subject' }, 'The same cause: ' + f.merged.join(', ')) : null,
       f.commands.map((command) => this.command(command)));
     const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
-    const gain = el('div', { class: 'gain num', title: f.s_basis },
+    const gain = f.category === 'note' ? null : el('div', { class: 'gain num' },
       'predicted, end to end', el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),
+      el('div', {}, `${hone.signed(f.gain_low_pct)} to ${hone.signed(f.gain_high_pct)}, confidence ${hone.percent(100 * f.confidence, 0)}`),
       f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, 'measured ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
-      el('div', {}, `${hone.percent(100 * f.p)} of the time, \u00d7${hone.number(f.s, 1)} faster`),
-      el('div', { class: 'muted' }, 'Basis: ' + f.s_basis));
+      el('div', {}, `P ${hone.percent(100 * f.p)} of the time, S \u00d7${hone.number(f.s, 2)}`),
+      el('div', { class: 'muted' }, `S by ${f.basis}: ${f.s_basis}`));
     const nodes = new Set(f.nodes);
     return el('article', { class: 'finding ' + f.severity, tabindex: 0,
       onpointerenter: () => hone.light(nodes), onfocusin: () => hone.light(nodes),
       onpointerleave: () => hone.light(null), onfocusout: () => hone.light(null) }, text, gain);
+  },
+  /* Evidence by where it was measured, in the order in which the sources first appear. */
+  sources(f) {
+    const by = new Map();
+    f.evidence.forEach((e) => by.set(e.source, [...(by.get(e.source) || []), e]));
+    return [...by];
   },
   command(text) {
     const { el } = hone;
