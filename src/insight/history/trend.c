@@ -40,7 +40,7 @@ static const char head[] =
     ":root{color-scheme:light dark;--line:#2563b0;--worse:#b3261e;--better:#1b6e3c;--rule:#8886}"
     "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:16px}"
     "@media(prefers-color-scheme:dark){:root{--line:#7db3f0;--worse:#ff8a80;--better:#7ddba0}}"
-    "svg{width:100%;height:auto;display:block}h2{overflow-wrap:anywhere}"
+    "svg{width:100%;min-width:620px;height:auto;display:block}h2{overflow-wrap:anywhere}"
     ".t{overflow-x:auto}table{border-collapse:collapse;width:100%}td,th{padding:4px 10px;text-align:right;"
     "border-bottom:1px solid var(--rule);white-space:nowrap}td.l,th.l{text-align:left}"
     ".worse{color:var(--worse);font-weight:600}.better{color:var(--better)}"
@@ -48,9 +48,10 @@ static const char head[] =
     "system-ui,sans-serif;fill:currentColor}.g{stroke:var(--rule)}.c{fill:none;stroke:var(--line);stroke-"
     "width:2}"
     "circle{fill:var(--line)}.p{fill:none;stroke:var(--line);stroke-width:1;stroke-dasharray:3 4;opacity:.7}"
+    "@media(max-width:700px){text{font-size:17px}}" /* the drawing is scaled down; its words stay readable */
     "</style></head><body>\n<h1>Latency over the history</h1>\n";
 
-enum { W = 1000, H = 260, LEFT = 70, RIGHT = 20, TOP = 14, BOTTOM = 34 };
+enum { W = 1000, H = 260, LEFT = 84, RIGHT = 20, TOP = 14, BOTTOM = 34 };
 
 typedef struct scale {
   double low, high;
@@ -85,13 +86,19 @@ static void drawing(hn_str *o, const hone_record *const *run, size_t n) {
   if (!(s.high >= s.low)) return;
   double margin = fmax((s.high - s.low) * 0.08, s.high * 0.01); /* noise is not to look like mountains */
   s.low = fmax(0, s.low - margin), s.high += margin;
-  hn_str_printf(o, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"median latency of %zu runs\">", W, H,
-                n);
+  hn_str_printf(o,
+                "<div class=\"t\" tabindex=\"0\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"median "
+                "latency of %zu runs\">",
+                W, H, n);
   for (int k = 0; k <= 4; k++) {
     double v = s.low + (s.high - s.low) * k / 4, y = at_y(&s, v);
     hn_str_printf(
         o, "<path class=\"g\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>",
-        LEFT, y, W - RIGHT, LEFT - 8, y + 4, s.high < 10 ? 3 : 1, v);
+        LEFT, y, W - RIGHT, LEFT - 8, y + 4,
+        s.high < 0.1  ? 5
+        : s.high < 10 ? 3
+                      : 1,
+        v);
   }
   curve(o, run, &s, "p", true);
   curve(o, run, &s, "c", false);
@@ -100,19 +107,21 @@ static void drawing(hn_str *o, const hone_record *const *run, size_t n) {
     hn_str_printf(o, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>run %lld, ", at_x(&s, i),
                   at_y(&s, run[i]->median_latency_ms), (long long)run[i]->id);
     put_text(o, run[i]->commit);
-    hn_str_printf(o, ", %.3f ms</title></circle>", run[i]->median_latency_ms);
+    hn_str_printf(o, ", %.4g ms</title></circle>", run[i]->median_latency_ms);
   }
   size_t step = n / 10 + 1; /* labels that do not touch */
   for (size_t i = 0; i < n; i += step) {
     char commit[9] = "";
     strncpy(commit, run[i]->commit ? run[i]->commit : "", 8);
-    hn_str_printf(o, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", at_x(&s, i), H - 12);
+    hn_str_printf(o, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">", at_x(&s, i), H - 12,
+                  at_x(&s, i) > W - RIGHT - 40 ? "end" : "middle");
     put_text(o, commit[0] ? commit : "-");
     hn_str_puts(o, "</text>");
   }
-  hn_str_puts(o, "</svg>\n<p>Solid: median latency in milliseconds. Dashed: 95th percentile. Left to right: "
-                 "runs in the order in "
-                 "which they were saved.</p>\n");
+  hn_str_puts(
+      o, "</svg></div>\n<p>Solid: median latency in milliseconds. Dashed: 95th percentile. Left to right: "
+         "runs in the order in "
+         "which they were saved.</p>\n");
 }
 
 static void row(hn_str *o, const hone_record *r, const hone_record *before) {
@@ -129,7 +138,7 @@ static void row(hn_str *o, const hone_record *r, const hone_record *before) {
   static const int digits[] = {3, 3, 1, 1, 3};
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
     hn_str_puts(o, "</td><td>");
-    put_number(o, v[i], digits[i]);
+    put_number(o, v[i], i < 2 && v[i] < 0.1 ? 5 : digits[i]);
   }
   /* Runs of other machines or options are no measure of change. */
   bool comparable = before && before->machine && r->machine && strcmp(before->machine, r->machine) == 0 &&

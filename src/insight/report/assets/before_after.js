@@ -51,18 +51,18 @@ hone.panel({
       }, new Array(bins).fill(0));
       const series = [[counts(a), 'var(--before)', 'before', a], [counts(b), 'var(--accent)', 'after', b]];
       const top = Math.max(...series.flatMap((s) => s[0]));
-      hone.ticks(low, high, width / 90).forEach((t) => hone.gridX(svg, x(t), 18, bottom, hone.number(t, high - low < 2 ? 2 : high - low < 20 ? 1 : 0), x(t) > right - 16 ? 'end' : x(t) < left + 16 ? 'start' : 'middle'));
+      hone.ticks(low, high, width / 90).forEach((t) => hone.gridX(svg, x(t), 28, bottom, hone.number(t, high - low < 2 ? 2 : high - low < 20 ? 1 : 0), x(t) > right - 16 ? 'end' : x(t) < left + 16 ? 'start' : 'middle'));
       const w = (right - left) / bins;
-      for (const [values, color, name, p] of series) {
+      for (const [row, [values, color, name, p]] of series.entries()) {
         values.forEach((v, i) => {
           if (!v) return;
-          const h = Math.max(3, v / top * (bottom - 34));
+          const h = Math.max(3, v / top * (bottom - 36));
           const bar = hone.svg('rect', { x: left + i * w + 0.5, y: bottom - h, width: Math.max(1, w - 1), height: h, rx: 2, fill: color, 'fill-opacity': 0.85 });
           svg.append(hone.hover(bar, () => [name, `${v} of ${p.samples_ms.length} runs`, `${hone.ms(low + i * (high - low) / bins)} to ${hone.ms(low + (i + 1) * (high - low) / bins)}`]));
         });
         const m = x(p.latency_ms.median);
-        svg.append(hone.svg('line', { x1: m, x2: m, y1: 16, y2: bottom, stroke: color, 'stroke-width': 1.5, 'stroke-dasharray': '3 3' }),
-          hone.svg('text', { x: m, y: 11, 'text-anchor': m > right - 60 ? 'end' : m < left + 60 ? 'start' : 'middle' }, `${name} ${hone.ms(p.latency_ms.median)}`));
+        svg.append(hone.svg('line', { x1: m, x2: m, y1: 16 + 12 * row, y2: bottom, stroke: color, 'stroke-width': 1.5, 'stroke-dasharray': '3 3' }),
+          hone.svg('text', { x: m, y: 11 + 12 * row, 'text-anchor': m > right - 60 ? 'end' : m < left + 60 ? 'start' : 'middle' }, `${name} ${hone.ms(p.latency_ms.median)}`));
       }
       svg.append(hone.svg('line', { class: 'axis', x1: left, x2: right, y1: bottom, y2: bottom }));
       holder.replaceChildren(svg);

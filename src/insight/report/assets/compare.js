@@ -32,7 +32,7 @@ hone.panel({
     const rows = this.rows.filter((row) => this.wanted(row)), shown = this.all ? rows : rows.slice(0, 20);
     const most = Math.max(1e-9, ...rows.map((row) => Math.abs(row.delta_ms)));
     this.list.replaceChildren(
-      el('div', { class: 'change headrow' }, el('div', {}, 'layer'), el('div', {}, ''), el('div', { class: 'r' }, 'before'), el('div', { class: 'r' }, 'after'), el('div', { class: 'r' }, 'change'), el('div', { class: 'verdict' }, '')),
+      el('div', { class: 'change headrow' }, el('div', {}, 'layer'), el('div', { class: 'swing' }, ''), el('div', { class: 'r' }, 'before'), el('div', { class: 'r' }, 'after'), el('div', { class: 'r' }, 'change'), el('div', { class: 'verdict' }, '')),
       ...shown.map((row) => this.row(row, most)));
     if (!rows.length) this.list.append(el('p', { class: 'empty' }, 'No such layer.'));
     if (rows.length > 20) this.list.append(el('button', { class: 'more', type: 'button', onclick: () => { this.all = !this.all; this.fill(); } },

@@ -8,7 +8,7 @@ hone.overview = (report) => {
   const hero = el('section', { class: 'hero' },
     el('h1', { class: 'break' }, report.title),
     el('div', { class: 'chips' },
-      chip('', machine.device), chip('threads', machine.threads), chip('ISA', machine.isa), chip('precision', report.precision),
+      chip('', machine.device), chip('threads', machine.threads || null), chip('ISA', machine.isa), chip('precision', report.precision),
       chip('batch', report.batch || 1), chip('', report.profiling_date), chip('commit', report.commit)));
   const card = (label, value, unit, note, kind) => el('div', { class: 'kpi ' + (kind || '') },
     el('div', { class: 'label' }, label), el('div', { class: 'value num' }, value, unit ? el('small', {}, unit) : null),
@@ -21,7 +21,7 @@ hone.overview = (report) => {
   kpis.append(card('Median latency', ...hone.ms(now.latency_ms.median).split(' '),
     before ? 'was ' + hone.ms(before.latency_ms.median) : 'p95 ' + hone.ms(now.latency_ms.p95), change ? '' : 'main'));
   kpis.append(card('Throughput', hone.number(report.throughput_fps), '/s', before ? 'was ' + hone.number(before.throughput.measured_fps) + ' /s' : 'ceiling ' + hone.number(now.throughput.overlapped_fps) + ' /s'));
-  kpis.append(card('Arithmetic', hone.number(now.gflops), 'GFLOP/s', hone.count(now.flops) + 'FLOP a run'));
+  kpis.append(now.flops > 0 ? card('Arithmetic', hone.number(now.gflops), 'GFLOP/s', hone.count(now.flops) + 'FLOP a run') : card('Arithmetic', '\u2013', '', 'shapes not recorded'));
   kpis.append(card('Peak memory', ...(report.memory_peak_mb === null ? ['\u2013', ''] : [hone.number(report.memory_peak_mb), 'MiB']), report.memory_peak_source));
   const verdict = report.verification;
   if (verdict) kpis.append(card('Answers', verdict.verdict, '', verdict.inputs + ' inputs, off by ' + hone.tiny(verdict.max_rel)));
