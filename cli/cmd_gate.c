@@ -163,12 +163,19 @@ static hone_status read_file(const char *path, hone_records *out, hone_error *er
   return status;
 }
 
+/* A file's name as a glob that matches nothing else. */
+static void literal(const char *name, char *buf, size_t size) {
+  size_t n = 0;
+  for (; *name && n + 4 < size; name++)
+    n += (size_t)snprintf(buf + n, size - n, strchr("*?[", *name) ? "[%c]" : "%c", *name);
+}
+
 /* Runs of the history by tag or revision. */
 static hone_status read_history(const char *name, const char *model, hone_records *out, hone_error *error) {
   hone_history *h = NULL;
-  char file[300];
+  char file[900];
   const char *slash = model ? strrchr(model, '/') : NULL;
-  snprintf(file, sizeof file, "%s", slash ? slash + 1 : model ? model : "*");
+  if (model) literal(slash ? slash + 1 : model, file, sizeof file);
   hone_history_query q = {.tag = name, .model = model ? file : NULL};
   hone_status status = hone_history_open(NULL, false, &h, error);
   if (status == HONE_ERROR_MISSING)

@@ -293,6 +293,11 @@ static void test_gate_earlier(void **state) {
   json_dump_file(doc, path, 0);
   expect(RUN("gate", tiny, "--baseline", "one.json", "-t", "1"), 5, "does not say on which machine", NULL);
   json_decref(doc);
+  /* A file's name is no pattern. */
+  expect(RUN("zoo", "many_inputs", "-o", "a[1]?.onnx"), 0, NULL, NULL);
+  expect(RUN("bench", "a[1]?.onnx", "-n", "2", "--save", "--tag", "named"), 0, NULL, NULL);
+  expect(RUN("gate", "a[1]?.onnx", "--baseline", "named", "-n", "2"), 5, "the baseline is 1 earlier process",
+         NULL);
 }
 
 static void test_gate_errors(void **state) {
