@@ -195,6 +195,8 @@ hone_status cli_load(const cli_args *args, const char *path, hone_model **out, h
 hone_status cli_bindings(const cli_args *args, const hone_model *model, hone_binding **out, uint32_t *n,
                          hone_error *error);
 json_t *cli_desc_json(const hone_tensor_desc *desc); /* {"dtype","shape"} members */
+/* Whether --batch can do anything. */
+bool cli_open_batch(const hone_model *model);
 /* Notes on standard error the shapes that hone chose. */
 void cli_note_bound(const hone_bound_shape *bound, uint32_t n);
 

@@ -98,6 +98,9 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   m.load_ms = s->load_ms;
   if (m.streams == 0) m.streams = 1;
   hone_facts_set_meta(facts, &m);
+  if (strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
+    hone_facts_add_counter(facts,
+                           &(hone_counter){"batch_fixed", "", -1, 1}); /* by the model: -b changes nothing */
 }
 
 /* Blocks of about this long: short enough to share a machine's moods, and for small networks long enough that

@@ -242,8 +242,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   return status;
 }
 
-/* Whether --batch can do anything. */
-static bool open_batch(const hone_model *model) {
+bool cli_open_batch(const hone_model *model) {
   hone_port port;
   for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
     if (!port.optional && (port.desc.rank < 0 || (port.desc.rank > 0 && port.desc.dim[0] < 0))) return true;
@@ -329,7 +328,7 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   if (status == HONE_OK) status = cli_session_replan(s, args, (int)args->level, error);
   if (status == HONE_ERROR_INPUT && !args->shapes.n && !error->hint[0]) hint_of_shape(s, error);
   s->load_ms = cli_now_ms() - start;
-  if (status == HONE_OK && args->batch && strncmp(path, "zoo:", 4) != 0 && !open_batch(s->model))
+  if (status == HONE_OK && args->batch && strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
     cli_note("--batch %lld changes nothing: the model fixes its batch", (long long)args->batch);
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_inputs(s->plan); i++) {
     const hone_bound_shape *b = hone_plan_bound(s->plan, i);

@@ -583,6 +583,24 @@ static void thresholds_override(void **state) {
   fixture_free(&f);
 }
 
+/* -b changes nothing where the model fixes its batch: opening it comes first. */
+static void fixed_batch_is_opened_first(void **state) {
+  (void)state;
+  for (int fixed = 0; fixed < 2; fixed++) {
+    fixture f = fixture_healthy();
+    batch_1(&f);
+    if (fixed) fixture_counter(&f, "batch_fixed", -1, 1);
+    fixture_diagnose(&f);
+    const hone_finding *missing = fixture_finding(&f, "missing_batch");
+    assert_non_null(missing);
+    size_t opening = 0;
+    for (size_t i = 0; i < missing->command_count; i++)
+      opening += strstr(missing->commands[i], "onnx.save(") != NULL;
+    assert_int_equal(opening, fixed);
+    fixture_free(&f);
+  }
+}
+
 /* The kernel classes were given when the profile was made; findings go by the limits that were asked for. */
 static void class_limits_override(void **state) {
   (void)state;
@@ -809,6 +827,7 @@ int main(void) {
       cmocka_unit_test(ranked_structure_first_then_gain),
       cmocka_unit_test(thresholds_override),
       cmocka_unit_test(class_limits_override),
+      cmocka_unit_test(fixed_batch_is_opened_first),
       cmocka_unit_test(measured_gain_follows_the_nodes),
       cmocka_unit_test(chinese_everywhere),
       cmocka_unit_test(every_tool_has_commands),

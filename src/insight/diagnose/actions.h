@@ -33,6 +33,7 @@ typedef enum hn_tool {
   X(MEASURE)  /* measure again, longer */                                                                    \
   X(THREADS)  /* {n} threads */                                                                              \
   X(BATCH)    /* {n} samples at once */                                                                      \
+  X(REBATCH)  /* the same, of a model that fixes its batch */                                                \
   X(STREAMS)  /* {n} independent queues */                                                                   \
   X(OVERLAP)  /* copy the next input while this one is computed */                                           \
   X(PIN)      /* page-locked host memory */                                                                  \

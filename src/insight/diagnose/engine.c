@@ -142,6 +142,8 @@ static const char *fill_in(hn_diagnosis *d, const char *text, const char *layer,
 
 void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n) {
   const char *text;
+  double fixed = 0;
+  if (action == HN_DO_BATCH && hn_counter(d, "batch_fixed", -1, &fixed) && fixed > 0) action = HN_DO_REBATCH;
   for (int i = 0; (text = hn_action_text(d->tool, action, i)); i++) {
     const char *command = fill_in(d, text, layer, n);
     bool known = false;

@@ -1,6 +1,8 @@
 /* The device clocks below what it can: power or temperature holds it back. */
 #include "insight/diagnose/rule.h"
 
+#include <math.h>
+
 /* Bits of NVML's clocks-event reasons that mean a limit, not a choice. */
 enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x20 | 0x40, POWER_BRAKE = 0x80 };
 
@@ -66,7 +68,9 @@ static void run(hn_diagnosis *d) {
     hn_finding_evidence(d, HN_T("power limit", "功耗上限"), limit, "W",
                         HN_T("sensors of the device", "设备传感器"));
   hn_finding_do(d, HN_DO_CLOCKS, NULL, 0);
-  if (!thermal) hn_finding_do(d, HN_DO_FP16, NULL, 0);
+  const double batch = hone_facts_get_meta(d->facts)->batch;
+  hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_FP16 : HN_DO_BF16, NULL, 0);
+  if (batch > 1) hn_finding_do(d, HN_DO_BATCH, NULL, floor(batch / 2));
   hn_finding_gain(d, hn_share(d, affected) / 100, high / low, HONE_BASIS_MEASURED,
                   HN_WORDS(d, "arithmetic at the highest clock; work that waits for memory stays as it is",
                            "以最高时钟计算；等待内存的工作不变"),
