@@ -76,7 +76,11 @@ static int save_plan(const cli_args *args) {
     code = cli_print_json(document(args, hone_plan_rewrites(s.plan)));
   else {
     text(args, hone_plan_rewrites(s.plan));
-    printf("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
+    if (strcmp(cli_device_name(args), "cpu") == 0)
+      printf("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
+    else
+      printf("a plan for this kind of device (%s) and %u threads of the host\n", cli_device_name(args),
+             cli_threads(&s, args));
     code = cli_flush();
   }
   cli_session_close(&s);
@@ -99,6 +103,8 @@ static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
     return cli_error(HONE_ERROR_USAGE,
                      "hone optimize: say where to write the model (-o FILE) or ask for --explain");
+  hone_error missing = {0}; /* a graph is the same for all devices, but one that is not there is told */
+  if (args->device && cli_check_device(args, &missing) != HONE_OK) return cli_report(&missing);
   if (wants_plan(args)) return save_plan(args);
   int wrong = misplaced(args);
   if (wrong) return wrong;
@@ -140,6 +146,8 @@ static const cli_option options[] = {
      "list every rewrite, and every near miss with its reason"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
      "passes to use, comma-separated; -GLOB leaves out (all)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D",
+     "that a saved plan is for: cpu, cuda or cuda:N (cpu); ONNX is the same for all"},
     {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
     CLI_OPT_SHAPES,
     CLI_OPT_PRECISION,
@@ -155,7 +163,7 @@ const cli_command cli_cmd_optimize = {
     "rewrite the graph and write it back",
     "The result is plain ONNX without private operators: other engines "
     "take it, and it gives the same answers.\n-o M.hone writes a saved plan instead: "
-    "decisions and packed weights for this processor, which run, bench, profile\nand "
+    "decisions and packed weights for this processor or --device, which run, bench, profile\nand "
     "verify load without packing again. --precision, --prefer and -t are for saved plans only.",
     options,
     1,

@@ -41,10 +41,17 @@ static void unbind(const hn_plan *p, hn_bound *b) {
   hn_free(b);
 }
 
+static void forget(hn_late *late) {
+  for (size_t k = 0; late->bound && k < late->plan->steps.len; k++) {
+    unbind(late->plan, late->bound[k]);
+    late->bound[k] = NULL;
+  }
+}
+
 void hn_late_close(hn_late *late) {
   const hn_plan *p = late->plan;
   if (!p) return;
-  for (size_t k = 0; late->bound && k < p->steps.len; k++) unbind(p, late->bound[k]);
+  forget(late);
   if (late->workspace) p->backend->free(p->device, late->workspace);
   for (size_t i = 0; i < late->used.len; i++) p->backend->free(p->device, late->used.ptr[i].at);
   for (size_t i = 0; i < late->spare.len; i++) p->backend->free(p->device, late->spare.ptr[i].at);
@@ -57,9 +64,16 @@ void hn_late_close(hn_late *late) {
 
 /* ------------------------------------------------------------------ memory */
 
+/* Four sizes for each power of two: runs of ever other shapes must not leave a block of each size behind. */
+static size_t size_class(size_t bytes) {
+  size_t step = 256;
+  while (step < bytes / 8) step *= 2;
+  return bytes > SIZE_MAX - step ? bytes : hn_round_up(bytes ? bytes : 1, step);
+}
+
 void *hn_late_take(hn_late *late, size_t bytes) {
   const hn_plan *p = late->plan;
-  const size_t want = hn_round_up(bytes ? bytes : 1, 256);
+  const size_t want = size_class(bytes);
   size_t best = SIZE_MAX;
   for (size_t i = 0; i < late->spare.len; i++)
     if (late->spare.ptr[i].bytes >= want && late->spare.ptr[i].bytes / 2 <= want &&
@@ -166,8 +180,10 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
     if (late->workspace) p->backend->free(p->device, late->workspace);
     late->workspace = p->backend->alloc(p->device, need.workspace_bytes);
     late->workspace_bytes = late->workspace ? need.workspace_bytes : 0;
-    if (!late->workspace)
+    if (!late->workspace) {
       status = hn_no_memory(p->backend, p->device, need.workspace_bytes, "a step's workspace", error);
+      forget(late); /* what other steps were bound with is gone: they ask for theirs again */
+    }
   }
   if (status != HONE_OK || !need.blob_bytes) return status;
   void *made = hn_aligned(4096, need.blob_bytes);

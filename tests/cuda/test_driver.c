@@ -5,6 +5,7 @@
 #include "backends/cuda/backend.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 #include "base/error.h"
 #include "base/os.h"
@@ -376,6 +377,48 @@ static void test_threads(void **state) {
   PLAY(scene_threads);
 }
 
+/* What a tactic asks without a queue may be answered by another engine's device: it stays open until then. */
+typedef struct closing {
+  hn_device *d;
+  _Atomic bool closed;
+} closing;
+
+static void *close_it(void *arg) {
+  closing *c = arg;
+  hn_cuda_close(c->d);
+  c->closed = true;
+  return NULL;
+}
+
+static void scene_asked(answer *a) {
+  closing c = {0};
+  hn_device *other = NULL;
+  pthread_t thread;
+  MUST_OK(hn_cuda_open(0, 1, NULL, &c.d, &a->error));
+  MUST_OK(hn_cuda_open(0, 1, NULL, &other, &a->error));
+  const hone_machine machine = other->machine;
+  hn_cuda_queue *q = hn_cuda_queue_for(&machine, NULL);
+  MUST(q == &c.d->dry);
+  MUST(!pthread_create(&thread, NULL, close_it, &c));
+  hn_cuda_queue *next; /* once it waits to be closed, nobody is sent there any more */
+  while ((next = hn_cuda_queue_for(&machine, NULL)) == q) {
+    hn_cuda_queue_leave(next);
+    hn_sleep_ms(1);
+  }
+  MUST(next == &other->dry && !c.closed);
+  MUST(hn_cuda_keep(q, "mine", hn_malloc(8), hn_free)); /* it is open */
+  hn_cuda_queue_leave(q);
+  MUST(!pthread_join(thread, NULL) && c.closed);
+  hn_cuda_queue_leave(next);
+  hn_cuda_close(other);
+  MUST(!hn_cuda_queue_for(&machine, NULL));
+}
+
+static void test_asked(void **state) {
+  (void)state;
+  PLAY(scene_asked);
+}
+
 /* ------------------------------------------------------------------ kernels that are wrong */
 
 static void scene_bad_text(answer *a) {
@@ -702,7 +745,7 @@ int main(void) {
       cmocka_unit_test(test_about),    cmocka_unit_test(test_refused_cubin),
       cmocka_unit_test(test_missing),  cmocka_unit_test(test_failing_calls),
       cmocka_unit_test(test_spoilt),   cmocka_unit_test(test_no_memory),
-      cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_fault),    cmocka_unit_test(test_asked),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   empty_folder();

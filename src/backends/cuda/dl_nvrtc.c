@@ -2,7 +2,7 @@
 
 static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
 static const hn_dl_library library = {
-    .title = "NVRTC, which compiles hone's GPU kernels,",
+    .title = "NVRTC, the compiler of hone's GPU kernels",
     .env = "HONE_LIBNVRTC",
     .names = names,
     .toolkit = true,

@@ -28,25 +28,35 @@ char *hn_cuda_libraries_text(char *buf, size_t size) {
 typedef struct announced {
   hn_cuda_queue *dry;
   const hone_machine *machine;
+  uint32_t asked; /* questions under way */
 } announced;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
 static HN_VEC(announced) devices;
+
+/* With the lock held. */
+static announced *announced_as(const hn_cuda_queue *dry) {
+  for (size_t i = 0; i < devices.len; i++)
+    if (devices.ptr[i].dry == dry) return &devices.ptr[i];
+  return NULL;
+}
 
 hone_status hn_cuda_announce(hn_cuda_queue *dry, const hone_machine *machine, hone_error *error) {
   pthread_mutex_lock(&lock);
-  const bool kept = hn_vec_push(&devices, ((announced){dry, machine}));
+  const bool kept = hn_vec_push(&devices, ((announced){dry, machine, 0}));
   pthread_mutex_unlock(&lock);
   return kept ? HONE_OK : hn_fail_memory(error, sizeof(announced), "the list of devices");
 }
 
 void hn_cuda_withdraw(const hn_cuda_queue *dry) {
+  announced *a;
   pthread_mutex_lock(&lock);
-  for (size_t i = 0; i < devices.len; i++)
-    if (devices.ptr[i].dry == dry) {
-      devices.ptr[i] = devices.ptr[--devices.len];
-      break;
-    }
+  while ((a = announced_as(dry)) && a->asked) {
+    a->machine = NULL; /* no further questions: it is about to close */
+    pthread_cond_wait(&answered, &lock);
+  }
+  if (a) *a = devices.ptr[--devices.len];
   if (!devices.len) hn_vec_free(&devices);
   pthread_mutex_unlock(&lock);
 }
@@ -60,16 +70,28 @@ hn_cuda_queue *hn_cuda_queue_for(const hone_machine *machine, hone_reason *why) 
   hn_cuda_queue *found = NULL;
   hone_error error = {.status = HONE_OK};
   pthread_mutex_lock(&lock);
-  for (size_t i = 0; !found && i < devices.len; i++)
-    if (same(devices.ptr[i].machine, machine)) found = devices.ptr[i].dry;
+  for (size_t i = 0; !found && i < devices.len; i++) {
+    announced *a = &devices.ptr[i];
+    if (!a->machine || !same(a->machine, machine)) continue;
+    a->asked++;
+    found = a->dry;
+  }
   pthread_mutex_unlock(&lock);
   if (!found) {
     hn_refuse(why, "no such device is open");
   } else if (hn_cuda_enter(hn_cuda_device(found), &error)) {
     hn_refuse(why, "%.150s", error.what);
+    hn_cuda_queue_leave(found);
     found = NULL;
   }
   return found;
+}
+
+void hn_cuda_queue_leave(const hn_cuda_queue *dry) {
+  pthread_mutex_lock(&lock);
+  announced *a = announced_as(dry);
+  if (a && !--a->asked) pthread_cond_broadcast(&answered);
+  pthread_mutex_unlock(&lock);
 }
 
 /* ---------------------------------------------------------------- handles */
@@ -124,6 +146,7 @@ hone_status hn_cuda_cudnn_take(hn_cuda_queue *q, void **handle, hone_error *erro
   if (s != CUDNN_STATUS_SUCCESS) {
     pthread_mutex_lock(&h->lock);
     h->made--;
+    pthread_cond_broadcast(&h->returned); /* who waits for this one tries itself */
     pthread_mutex_unlock(&h->lock);
     return hn_cudnn_fail(api, s, "opening cuDNN on the device", error);
   }
@@ -143,7 +166,7 @@ void hn_cuda_cudnn_put(hn_cuda_queue *q, void *handle) {
   pthread_mutex_lock(&h->lock);
   const bool kept = hn_vec_push(&h->idle, back);
   if (!kept) h->made--;
-  pthread_cond_signal(&h->returned);
+  pthread_cond_broadcast(&h->returned);
   pthread_mutex_unlock(&h->lock);
   if (!kept) hn_dl_cudnn_get(NULL)->cudnnDestroy(back);
 }

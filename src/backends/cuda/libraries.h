@@ -15,8 +15,10 @@ hone_status hn_cuda_announce(hn_cuda_queue *dry, const hone_machine *machine, ho
 void hn_cuda_withdraw(const hn_cuda_queue *dry);
 /* The dry queue of an open device that `machine` (a copy, perhaps) describes, and the device made current on
  * this thread; NULL with the reason when there is none. For accepts, which has no queue: what a library takes
- * depends on the library and on the device. */
+ * depends on the library and on the device. The device may be another engine's, which another thread closes:
+ * it stays open until the queue, and all that was found by it, is left. */
 hn_cuda_queue *hn_cuda_queue_for(const hone_machine *machine, hone_reason *why);
+void hn_cuda_queue_leave(const hn_cuda_queue *dry);
 
 /* A handle of cuDNN on the queue's stream, for one thread until it is put back. Only dry queues make new
  * ones: a handle allocates, which must not happen within a capture. */

@@ -46,11 +46,17 @@ bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_
   if (!kind->of(s, &c, why)) return false;
   hn_cuda_queue *q = hn_cuda_queue_for(m, why);
   if (!q) return false;
-  if (ask(q, &c.spec, &a, &error)) return hn_refuse(why, "%.150s", error.what);
-  if (!a->graph) return hn_refuse(why, "%.150s", a->error.what);
-  if (candidate >= hn_cudnn_graph_candidates(a->graph))
-    return hn_refuse(why, "cuDNN has %u engines for it", hn_cudnn_graph_candidates(a->graph));
-  return true;
+  bool good = false;
+  if (ask(q, &c.spec, &a, &error))
+    hn_refuse(why, "%.150s", error.what);
+  else if (!a->graph)
+    hn_refuse(why, "%.150s", a->error.what);
+  else if (candidate >= hn_cudnn_graph_candidates(a->graph))
+    hn_refuse(why, "cuDNN has %u engines for it", hn_cudnn_graph_candidates(a->graph));
+  else
+    good = true;
+  hn_cuda_queue_leave(q);
+  return good;
 }
 
 hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,

@@ -46,11 +46,17 @@ bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *de
   if (!describe(s, &l, why)) return false;
   hn_cuda_queue *q = hn_cuda_queue_for(m, why);
   if (!q) return false;
-  if (ask(q, &l.spec, &a, &handle, &error)) return hn_refuse(why, "%.150s", error.what);
-  if (!a->plan) return hn_refuse(why, "%.150s", a->error.what);
-  if (candidate >= hn_lt_plan_candidates(a->plan))
-    return hn_refuse(why, "cuBLASLt has %u algorithms for it", hn_lt_plan_candidates(a->plan));
-  return true;
+  bool good = false;
+  if (ask(q, &l.spec, &a, &handle, &error))
+    hn_refuse(why, "%.150s", error.what);
+  else if (!a->plan)
+    hn_refuse(why, "%.150s", a->error.what);
+  else if (candidate >= hn_lt_plan_candidates(a->plan))
+    hn_refuse(why, "cuBLASLt has %u algorithms for it", hn_lt_plan_candidates(a->plan));
+  else
+    good = true;
+  hn_cuda_queue_leave(q);
+  return good;
 }
 
 static const void *place(const hone_step_run *r, const hn_lt_source *x) {
