@@ -52,7 +52,9 @@ static hone_status source_of(const cli_args *args, const char *plan, char *buf, 
   uint32_t threads = (uint32_t)args->threads;
   hone_status status = threads ? HONE_OK : hone_plan_saved_threads(plan, &threads, error);
   if (status == HONE_OK)
-    status = hone_engine_create(&(hone_engine_options){.threads = threads, .tuning = ""}, &engine, error);
+    status = hone_engine_create(
+        &(hone_engine_options){.device = cli_device_name(args), .threads = threads, .tuning = ""}, &engine,
+        error);
   if (status == HONE_OK) status = hone_plan_open(engine, plan, &p, error);
   if (status == HONE_OK) snprintf(buf, size, "%s", hone_plan_source_path(p));
   if (status == HONE_OK && !*buf) {

@@ -131,7 +131,10 @@ hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *f
   const bool widen = p->storage != HONE_DTYPE_F32 && type == p->storage;
   *to = (hone_tensor){from->desc, NULL};
   to->desc.device = 0;
-  if (bytes <= 0) return HONE_OK;
+  if (bytes <= 0) { /* of the type that it would have */
+    if (widen) to->desc.dtype = HONE_DTYPE_F32;
+    return HONE_OK;
+  }
   void *raw = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
   if (!raw) return hn_fail_memory(error, (unsigned long long)bytes, "a tensor of the device");
   hone_status status = p->backend->copy(p->device, r->queue, raw, from->data, (size_t)bytes, error);

@@ -114,9 +114,11 @@ static hone_status check_machine(const char *path, const hn_saved_head *h, const
   if (strcmp(h->version, hone_version()) != 0)
     return foreign(path, error, "version of hone", hone_version(), h->version);
   if (h->isa != m->isa) {
+    const bool gpu = strcmp(m->device, "cpu") != 0;
     isa_text(m->isa, expected, sizeof expected);
     isa_text(h->isa, got, sizeof got);
-    return foreign(path, error, "processor", expected, got);
+    return foreign(path, error, gpu ? "device" : "processor", gpu ? m->device : expected,
+                   h->isa ? got : "none: scalar code, or an accelerator (--device)");
   }
   if (h->threads != m->threads) {
     snprintf(expected, sizeof expected, "%u", m->threads);
