@@ -399,7 +399,9 @@ static hone_status show(hn_context *c, const hn_step *s, hone_error *error) {
     if (!c->tout[i]) continue;
     list[i] = c->tout[i];
     if (!c->tout[i]->desc.device) continue;
-    status = hn_remote_fetch(c->plan, &c->remote, c->tout[i], &seen[i], error);
+    const hn_value *v = c->plan->slots.ptr[s->out[i]].value;
+    status =
+        hn_remote_fetch(c->plan, &c->remote, c->tout[i], v ? v->desc.dtype : HONE_DTYPE_F32, &seen[i], error);
     list[i] = &seen[i];
   }
   if (status == HONE_OK) c->watch(c->watch_arg, s, list);

@@ -329,7 +329,7 @@ static hone_status fall_back(hn_late *late, const hn_step *s, const hone_tensor 
   for (uint32_t i = 0; i < s->desc.n_inputs && status == HONE_OK; i++) {
     pin[i] = tin[i];
     if (!tin[i] || !tin[i]->desc.device) continue;
-    status = hn_remote_fetch(p, late->remote, tin[i], &in[i], error);
+    status = hn_remote_fetch(p, late->remote, tin[i], s->node->in[i]->desc.dtype, &in[i], error);
     pin[i] = &in[i];
   }
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) pout[i] = tout[i] ? &out[i] : NULL;
@@ -356,7 +356,7 @@ static hone_status count(hn_late *late, const hn_step *s, hone_tensor *const *to
   const int64_t dims[] = {OUTPUTS, RANK};
   hone_tensor at = {hone_desc(HONE_DTYPE_I64, 2, dims), late->workspace}, here = {0};
   at.desc.device = 1;
-  hone_status status = hn_remote_fetch(late->plan, late->remote, &at, &here, error);
+  hone_status status = hn_remote_fetch(late->plan, late->remote, &at, HONE_DTYPE_I64, &here, error);
   const int64_t *n = here.data;
   for (uint32_t i = 0; i < s->desc.n_outputs && i < OUTPUTS && status == HONE_OK; i++) {
     if (!tout[i]) continue;
@@ -426,7 +426,8 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   hn_bound *b = late->bound[k];
   hone_status status = HONE_OK;
   void *out[32];
-  if (b) { /* for these operands? */
+  bool any = false; /* element to make */
+  if (b) {          /* for these operands? */
     const size_t n = describe(s, tin, NULL);
     uint64_t *key = n == b->key_words ? hn_malloc((n + 1) * sizeof *key) : NULL;
     if (key) describe(s, tin, key);
@@ -451,13 +452,15 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
     const hn_slot *slot = &p->slots.ptr[s->out[i]];
     const int64_t bytes = hone_desc_bytes(&b->out[i].desc);
     tout[i]->desc = b->out[i].desc;
+    any |= bytes > 0;
     if (slot->alias != HN_NO_SLOT) continue;
     if (slot->place == HN_PLACE_HEAP && !(tout[i]->data = hn_late_take(late, bytes > 0 ? (size_t)bytes : 0)))
       return hn_no_memory(p->backend, p->device, (uint64_t)bytes, s->desc.name, error);
     out[i] = tout[i]->data;
   }
   if (s->out[0] != HN_NO_SLOT && p->slots.ptr[s->out[0]].alias != HN_NO_SLOT) return HONE_OK;
-  late->fell_back[k] = !b->tactic;
+  late->fell_back[k] = !b->tactic && (any || counted(s));
+  if (!any && !counted(s)) return HONE_OK; /* nothing to compute, which no tactic takes */
   if (!b->tactic) return fall_back(late, s, tin, tout, keep, budget, error);
   status = launch(late, s, b, in, out, error);
   return status == HONE_OK && counted(s) ? count(late, s, tout, error) : status;

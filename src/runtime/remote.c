@@ -124,11 +124,11 @@ hone_status hn_remote_times(const hn_plan *p, const hn_remote *r, double *h2d, d
   return status;
 }
 
-hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *from, hone_tensor *to,
-                            hone_error *error) {
+hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *from, hone_dtype seen,
+                            hone_tensor *to, hone_error *error) {
   const int64_t bytes = hone_desc_bytes(&from->desc);
   const hone_dtype type = from->desc.dtype;
-  const bool widen = p->storage != HONE_DTYPE_F32 && type == p->storage;
+  const bool widen = p->storage != HONE_DTYPE_F32 && type == p->storage && seen == HONE_DTYPE_F32;
   *to = (hone_tensor){from->desc, NULL};
   to->desc.device = 0;
   if (bytes <= 0) { /* of the type that it would have */

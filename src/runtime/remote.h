@@ -29,10 +29,10 @@ hone_status hn_remote_take(const hn_plan *plan, hn_remote *remote, const hone_te
 /* After sync: seconds of the last run on the device's clock. */
 hone_status hn_remote_times(const hn_plan *plan, const hn_remote *remote, double *h2d, double *infer,
                             double *d2h, hone_error *error);
-/* A tensor of the device as the host sees it: f32 where it is stored narrow, strides as they are. data is to
- * be freed with hn_free. Waits for the queue. */
-hone_status hn_remote_fetch(const hn_plan *plan, hn_remote *remote, const hone_tensor *from, hone_tensor *to,
-                            hone_error *error);
+/* A tensor of the device as the host sees it, in the graph's type `seen`: f32 where it is stored narrow,
+ * strides as they are. data is to be freed with hn_free. Waits for the queue. */
+hone_status hn_remote_fetch(const hn_plan *plan, hn_remote *remote, const hone_tensor *from, hone_dtype seen,
+                            hone_tensor *to, hone_error *error);
 /* The way back: from was made by fetch. Waits for the queue. */
 hone_status hn_remote_put(const hn_plan *plan, hn_remote *remote, const hone_tensor *from,
                           const hone_tensor *to, hone_error *error);

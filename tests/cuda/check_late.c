@@ -67,10 +67,16 @@ static const late_case cases[] = {
           "  %y = LeakyRelu(%t)\n}\n",
      {{{1, 3, 16, 12}, 0}, {{1, 3, 5, 5}, 0}, {{1, 3, 8, 8}, 0}, {{1, 3, 16, 12}, 0}, {{1, 3, 9, 20}, 0}}},
     {"as many rows as numbers that are not zero",
-     HEAD "graph g(%x: f32[6x3], %n: i64[6]) -> (%y, %u, %c, %k) {\n"
-          "  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n  %p = Gather(%x, %s) {axis=0}\n"
-          "  %e = Exp(%p)\n  %y = ReduceSum(%e, i64[1]{1})\n  %u, _, _, %c = Unique(%n)\n"
-          "  %b = Greater(%n, i64[]{2})\n  %q = Compress(%x, %b) {axis=0}\n  %k = Tanh(%q)\n}\n",
+     HEAD
+     "graph g(%x: f32[6x3], %n: i64[6]) -> (%y, %u, %c, %k, %w, %v) {\n"
+     "  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n  %p = Gather(%x, %s) {axis=0}\n"
+     "  %e = Exp(%p)\n  %y = ReduceSum(%e, i64[1]{1})\n  %u, _, _, %c = Unique(%n)\n"
+     "  %b = Greater(%n, i64[]{2})\n  %q = Compress(%x, %b) {axis=0}\n  %k = Tanh(%q)\n"
+     "  const %f: f32[3x5] = rand(10)\n  %w = MatMul(%p, %f)\n"
+     "  %h = Cast(%p) {to=10}\n  %i = MatMul(%h, f16[3x1]{1, 0, 0})\n  %v = Cast(%i) {to=1}\n}\n", /* products
+                                                                                                      of no
+                                                                                                      rows,
+                                                                                                      too */
      {{{1, 0, 3, 3, 0, 9}, 0},
       {{0, 0, 0, 0, 0, 0}, 0},
       {{5, 4, 3, 2, 1, 6}, 0},
