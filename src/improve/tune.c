@@ -53,6 +53,8 @@ static bool stop(void *arg) { return asked_to_stop(arg); }
 
 /* ------------------------------------------------------------------ rows */
 
+_Static_assert(HN_MAX_TIMINGS >= HN_MAX_CANDIDATES, "all tactics of a step are timed");
+
 /* Every accepting tactic, and for small steps the same on one thread. */
 static bool make_trials(tuning *t, const hn_step *s, row *r) {
   hn_candidate list[HN_MAX_CANDIDATES];

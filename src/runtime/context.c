@@ -54,19 +54,21 @@ static hone_status cut(hn_context *c, hone_error *error);
 /* Bytes from one lane's workspace to the next one's. */
 static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
 
-/* Names the tensor that takes the most. */
-static hone_status no_activations(const hn_plan *p, hone_error *error) {
-  const hn_slot *most = NULL;
-  char purpose[200] = "a context's activations";
-  for (size_t i = 0; i < p->slots.len; i++) {
-    const hn_slot *s = &p->slots.ptr[i];
-    if (s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && (!most || s->bytes > most->bytes)) most = s;
+/* Names the tensor, or the step, that takes the most. */
+static hone_status no_activations(const hn_plan *p, bool workspace, hone_error *error) {
+  char purpose[200] = "steps' workspaces";
+  const hn_step *most = NULL;
+  for (size_t i = 0; workspace && i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    if (!most || s->need.workspace_bytes > most->need.workspace_bytes) most = s;
   }
-  if (most && most->value && most->value->name)
-    snprintf(purpose, sizeof purpose, "a context's activations (the largest is '%.80s', %llu bytes)",
-             most->value->name, (unsigned long long)most->bytes);
+  if (most && most->desc.name)
+    snprintf(purpose, sizeof purpose, "steps' workspaces (the largest is that of '%.80s', %llu bytes)",
+             most->desc.name, (unsigned long long)most->need.workspace_bytes);
   hone_status status =
-      hn_no_memory(p->backend, p->device, p->arena_bytes + p->workspace_bytes, purpose, error);
+      workspace
+          ? hn_no_memory(p->backend, p->device, workspace_of(p) * p->lanes, purpose, error)
+          : hn_plan_no_memory(p, p->arena_bytes, "a context's activations", 1u << HN_PLACE_ARENA, error);
   if (status == HONE_ERROR_MEMORY) hn_error_hint(error, "use a smaller batch or shape");
   return status;
 }
@@ -96,7 +98,7 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
-    status = no_activations(p, error);
+    status = no_activations(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
     goto done;
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {

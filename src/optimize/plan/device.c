@@ -82,7 +82,7 @@ static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
       total += hn_round_up(p->slots.ptr[root].bytes, ALIGN);
     }
   if (total && !(p->resident = p->backend->alloc(p->device, total)))
-    status = hn_no_memory(p->backend, p->device, total, "the model's constants", error);
+    status = hn_plan_no_memory(p, total, "the model's constants", 1u << HN_PLACE_CONST, error);
   for (size_t i = 0; i < p->slots.len && status == HONE_OK; i++)
     if (at[i] != UINT64_MAX)
       status = send(c, (char *)p->resident + at[i], p->slots.ptr[i].constant, p->slots.ptr[i].bytes, error);
@@ -101,8 +101,9 @@ hone_status hn_plan_upload(hn_plan *p, const void *blob, hone_error *error) {
   hone_status status = crossing_begin(&c, p, error);
   if (status == HONE_OK && p->blob_bytes) {
     p->blob = p->backend->alloc(p->device, p->blob_bytes);
-    status = p->blob ? send(&c, p->blob, blob, p->blob_bytes, error)
-                     : hn_no_memory(p->backend, p->device, p->blob_bytes, "the model's weights", error);
+    status = p->blob
+                 ? send(&c, p->blob, blob, p->blob_bytes, error)
+                 : hn_plan_no_memory(p, p->blob_bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
   }
   if (status == HONE_OK) status = send_constants(&c, p, error);
   if (status == HONE_OK) status = crossed(&c, error);

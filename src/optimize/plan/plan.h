@@ -216,7 +216,7 @@ typedef struct hn_candidate {
   const hone_tactic_desc *tactic;
   double predicted; /* seconds, by its own cost model */
 } hn_candidate;
-enum { HN_MAX_CANDIDATES = 32 };
+enum { HN_MAX_CANDIDATES = 64 }; /* GPUs have more than forty for a convolution */
 /* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into
  * *why (may be NULL). */
 uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
@@ -234,6 +234,10 @@ typedef struct hn_estimate {
  * be NULL). */
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, hn_estimate *estimate,
                                          hn_str *why);
+
+/* As hn_no_memory, and names the largest of the tensors in `places` (bits 1 << HN_PLACE_*). */
+hone_status hn_plan_no_memory(const hn_plan *plan, uint64_t bytes, const char *what, uint32_t places,
+                              hone_error *error);
 
 static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
   while (p->slots.ptr[s].alias != HN_NO_SLOT) s = p->slots.ptr[s].alias;

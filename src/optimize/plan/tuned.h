@@ -22,7 +22,7 @@ typedef struct hn_timing {
   double spread;    /* half the width of the median's confidence interval, in seconds */
 } hn_timing;
 
-#define HN_MAX_TIMINGS 32
+#define HN_MAX_TIMINGS 64
 
 typedef struct hn_tuned_step {
   const char *signature;
