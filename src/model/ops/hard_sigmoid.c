@@ -1,7 +1,8 @@
 /* HardSigmoid: clip(alpha x + beta, 0, 1). */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_FLOAT_LOOPS(fmax((T)0, fmin((T)1, p0 *v + p1)))
+/* NaN passes, as it does through the kernels. */
+HN_UNARY_FLOAT_LOOPS(p0 *v + p1 > 1 ? 1 : p0 * v + p1 < 0 ? 0 : p0 * v + p1)
 static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;
 
 static hone_status reference(hone_call *call, hone_error *error) {
