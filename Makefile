@@ -6,6 +6,7 @@
 #   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md (SECONDS=500: a part, the next one goes on)
+#   make test-emulated   what make test leaves out of the emulated GPU: all variants, sizes and device texts
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
@@ -13,7 +14,7 @@
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -70,6 +71,9 @@ portable: deps-test
 	@cmake --preset portable >build-portable.log 2>&1 || { cat build-portable.log; exit 1; }
 	@rm -f build-portable.log
 	cmake --build build-portable --target portable
+
+test-emulated: deps-test all
+	@sh tools/test_emulated.sh $(BUILD)
 
 # In a checkout, or in a portable folder by sh test_gpu.sh.
 test-gpu: all

@@ -3,9 +3,10 @@
  * made of.
  *
  * HONE_FAKE_CC compiler (cc)   HONE_FAKE_CACHE folder   HONE_FAKE_INCLUDE folder of emulated.cuh
- * HONE_FAKE_FLAGS more flags
- * HONE_FAKE_RECORD folder: nothing is compiled, but every text is kept there with its headers, for
- * check_texts; its kernels do nothing, so that also texts that only a GPU can run are seen */
+ * HONE_FAKE_FLAGS more flags ("-g": a debugger shows lines of the text)
+ * HONE_FAKE_RECORD folder: nothing is compiled, but texts are kept there with their headers, for check_texts;
+ * their kernels do nothing, so that also texts that only a GPU can run are seen. Kept is a text that shows
+ * something new of its file: a definition or a function that no text kept before has given it */
 #include "emulator.h"
 #include "fake_fail.h"
 
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -217,9 +219,10 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   /* Signed overflow and type punning mean on a GPU what they mean here with these flags. */
   static const char *const always[] = {"-std=gnu17",
                                        "-O1",
-                                       "-g1",
                                        "-fPIC",
                                        "-shared",
+                                       "-nostartfiles",
+                                       "-fno-use-linker-plugin",
                                        "-march=native",
                                        "-fno-math-errno",
                                        "-ffp-contract=off",
@@ -255,14 +258,77 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   return ok;
 }
 
+/* ---------------------------------------------------------------- recording */
+
+enum { SEEN = 1 << 16, FEW = 4 };
+static struct {
+  uint64_t kind[SEEN]; /* hash table; 0: free */
+  FILE *file;          /* the same for the processes that come after */
+} seen;
+
+/* Whether the kind is new; it is not, afterwards. */
+static bool add_seen(uint64_t kind) {
+  kind += !kind;
+  size_t at = kind % SEEN;
+  for (size_t left = SEEN; left; left--, at = (at + 1) % SEEN) {
+    if (seen.kind[at] == kind) return false;
+    if (seen.kind[at]) continue;
+    seen.kind[at] = kind;
+    return true;
+  }
+  return true;
+}
+
+static bool is_new(uint64_t kind) {
+  if (!add_seen(kind)) return false;
+  fwrite(&kind, sizeof kind, 1, seen.file);
+  return true;
+}
+
+static void open_seen(const char *folder) {
+  char path[PATH];
+  uint64_t kind;
+  snprintf(path, sizeof path, "%s", folder);
+  make_folders(path);
+  snprintf(path, sizeof path, "%s/.seen", folder);
+  seen.file = fopen(path, "a+b");
+  if (!seen.file) abort();
+  while (fread(&kind, sizeof kind, 1, seen.file) == 1) add_seen(kind);
+}
+
+static bool starts(const char *p, const char *word) { return !strncmp(p, word, strlen(word)); }
+
+/* What tactics write stands in front of the file's own text, whose name the last #line gives. */
+static bool shows_something(const char *text) {
+  static const char line[] = "#line 1 \"", define[] = "#define ", function[] = "hn_fn_";
+  const char *file = text;
+  bool new = false;
+  for (const char *p = text; (p = strstr(p, line)); p++) file = p;
+  const uint64_t h = hash_bytes(0xcbf29ce484222325u, file, strcspn(file, "\n"));
+  for (const char *p = text; p < file; p++) {
+    const bool is_define = starts(p, define);
+    if (!is_define && !starts(p, function)) continue;
+    const size_t n = is_define ? strcspn(p, "\n") : strcspn(p, "(");
+    new |= is_new(hash_bytes(h, p, n));
+    p += n - 1;
+  }
+  for (uint64_t i = 0; i < FEW && !new; i++) new = is_new(hash_bytes(h, &i, sizeof i));
+  return new;
+}
+
 /* HONE_FAKE_RECORD/HASH/ gets the text and its headers. */
 static bool record(nvrtcProgram p, uint64_t h) {
   static const char stub[] = HN_EMU_STUB;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   const char *folder = getenv("HONE_FAKE_RECORD");
   char path[PATH];
   if (!folder || !*folder) return false;
+  pthread_mutex_lock(&lock);
+  if (!seen.file) open_seen(folder);
   snprintf(path, sizeof path, "%s/%016llx", folder, (unsigned long long)h);
-  if (access(path, F_OK)) write_files(p, path);
+  if (access(path, F_OK) && shows_something(p->file[0].text)) write_files(p, path);
+  fflush(seen.file);
+  pthread_mutex_unlock(&lock);
   p->object_bytes = sizeof stub;
   p->object = malloc(sizeof stub);
   if (p->object) memcpy(p->object, stub, sizeof stub);

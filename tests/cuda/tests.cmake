@@ -28,7 +28,8 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     endif()
   endforeach()
 
-  # hone_emulated(NAME COMMAND...): a test whose GPU is emulated.
+  # hone_emulated(NAME COMMAND...): a test whose GPU is emulated. What compiles texts for long is cut down here (--thin: every case and
+  # every tactic, but not each in all variants; --shard; --programs); all of it runs in `make test-emulated` and, on a GPU, in `make test-gpu`.
   function(hone_emulated name)
     hone_ctest(${name} ${ARGN})
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED})
@@ -49,14 +50,14 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)
   if(NOT HONE_SANITIZE)
-    hone_emulated(check_pointwise_cuda check_pointwise --device cuda)
+    hone_emulated(check_pointwise_cuda check_pointwise --device cuda --programs 50)
   endif()
   hone_test_tool(check_late check_late.c)
   add_dependencies(check_late fakecuda fakenvrtc)
   hone_emulated(check_late check_late)
   # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
-    hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --tactic cu*)
+    hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --thin --tactic cu*)
   endif()
   if(HONE_CUPTI_INCLUDE)
     hone_fake(fakecupti fake_cupti.c)
@@ -89,13 +90,13 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_property(TEST record_texts_${arch} APPEND PROPERTY ENVIRONMENT HONE_FAKE_ARCH=${arch} HONE_FAKE_RECORD=${folder})
     set_tests_properties(record_texts_${arch} PROPERTIES FIXTURES_SETUP texts_${arch})
     string(REPLACE 90 90a target sm_${arch})
-    hone_ctest(check_texts_${target} check_texts ${folder} ${target} --most 8)
+    hone_ctest(check_texts_${target} check_texts ${folder} ${target} --most 5 --jobs 1)
     set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch})
   endforeach()
   hone_portable(test_driver check_attention check_late)
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
-  hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --tactic -cu*,-conv*,-gemm*,-matmul*)
-  # A part of the odd sizes; all of them run in test-gpu.
+  hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --thin --tactic -cu*,-conv*,-gemm*,-matmul*)
+  # A part of the odd sizes.
   hone_emulated(check_kernels_cuda check_kernels --device cuda --tactic -cu*,-conv*,-gemm*,-matmul* --shard 0/8)
   hone_emulated(check_kernels_cuda_products check_kernels --device cuda --shard 5/64
     --tactic conv_mma_64x64,conv_simt_64x64,conv_image,conv_direct,conv_transpose,gemm_mma_64x64,matmul_mma_64x64)
@@ -106,7 +107,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endif()
 
   # Cases, ONNX's own tests and whole networks on the emulated GPU.
-  set(check check_tactics tests/tactics/cases.txt --device cuda --tactic) # in parts, as hundreds of texts are compiled
+  set(check check_tactics tests/tactics/cases.txt --device cuda --thin --tactic) # in parts, as hundreds of texts are compiled
   if(NOT HONE_SANITIZE)
     # Of the tiles of one text a plain one, one that divides K, and the exact one; all of them run in test-gpu.
     hone_emulated(check_tactics_cuda_conv ${check}
@@ -131,4 +132,14 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 24 --quiet
       ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
   endif()
+
+  # Longest first, those that others wait for before them: nothing long is left to run alone at the end.
+  set(cost 99)
+  foreach(name record_texts_90 record_texts_80 check_texts_sm_90a check_cuda_tactics check_tactics_cuda_others conformance_cuda
+      check_texts_sm_80 check_tactics_cuda_conv check_tactics_libraries check_tactics_cuda_products check_kernels_cuda)
+    if(TEST ${name})
+      set_tests_properties(${name} PROPERTIES COST ${cost})
+    endif()
+    math(EXPR cost "${cost} - 1")
+  endforeach()
 endif()

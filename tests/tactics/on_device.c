@@ -24,9 +24,15 @@ typedef struct device_run {
   int cases, runs, failures, taken;
   uint32_t units;
   unsigned char *reached; /* by tactic: bits of the storage types in which a case was taken */
+  uint32_t *seen;         /* thin; by tactic: bits of what it has run in (is_new) */
+  unsigned char *in_case; /* ... of this case's layouts */
   hone_dtype storage;
+  int variant; /* of epilogues */
   with_epilogue epilogue;
 } device_run;
+
+static const char layouts[] = "rcmnw";
+enum { LAYOUTS = sizeof layouts - 1 };
 
 /* ---------------------------------------------------------------- elements */
 
@@ -308,9 +314,23 @@ static unsigned char storage_bit(const device_run *r) {
   return r->storage == HONE_DTYPE_F32 ? 1 : r->storage == HONE_DTYPE_F16 ? 2 : 4;
 }
 
+/* What --thin runs: a tactic once on every case that it takes, in row-major, in another layout and on parts
+ * of wider pixels, and once with every storage type, layout, width of the output and epilogue; not each with
+ * each. */
+static bool is_new(device_run *r, size_t k, char layout, bool widen) {
+  const uint32_t at = (uint32_t)(strchr(layouts, layout) - layouts),
+                 here = layout == 'w'   ? 4u
+                        : layout == 'r' ? 1u
+                                        : 2u,
+                 bits = storage_bit(r) | 8u << at | 256u << widen | 1024u << r->variant;
+  const bool new = !(r->in_case[k] & here) || bits & ~r->seen[k];
+  r->in_case[k] |= (unsigned char)here, r->seen[k] |= bits;
+  return new;
+}
+
 /* Whether tactic k is to see this case, and runs it; what reached it is noted. */
 static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
-                       char layout, hone_reason *why) {
+                       char layout, bool widen, hone_reason *why) {
   static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
   const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool first = !(r->reached[k] & storage_bit(r));
@@ -321,6 +341,7 @@ static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_ta
     /* f32 as f32, and where that is refused with operands rounded to tf32. */
     if (!t->accepts(step, m, why)) continue;
     r->reached[k] |= storage_bit(r);
+    if (r->o->thin && !is_new(r, k, layout, widen)) return false;
     if (!r->o->coverage) run_tactic(r, c, t, step, layout);
     return true;
   }
@@ -374,7 +395,7 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   const hone_tactic_desc *const *tactics = r->place.backend->tactics(&n);
   for (size_t k = 0; k < n; k++)
     if (!strcmp(tactics[k]->anchor, step.anchor) && is_wanted(r->o, tactics[k]))
-      accepted += try_tactic(r, c, k, tactics[k], &step, layout, &why);
+      accepted += try_tactic(r, c, k, tactics[k], &step, layout, widen, &why);
   r->runs += accepted;
   r->taken += accepted > 0;
   if (r->o->verbose)
@@ -388,6 +409,9 @@ static bool has_floats(const one_case *c) {
   return false;
 }
 
+/* Thin runs begin with another variant on each case, so that they are spread over the cases. */
+static int turn(const device_run *r) { return r->o->thin ? r->cases : 0; }
+
 /* A case in one storage type, with one epilogue, in all layouts. */
 static void check_unit(device_run *r, const char *line, hone_dtype storage, int epilogue) {
   static one_case c;
@@ -395,23 +419,27 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
   hn_rng rng = {.state = 7};
   read_case(&c, line, &rng);
   r->storage = storage;
+  r->variant = epilogue;
   if (storage == HONE_DTYPE_F32 || has_floats(&c)) {
     round_inputs(&c, storage);
     compute_reference(&c, &keep);
     if (append_epilogue(&c, epilogue, &r->epilogue)) {
       apply_epilogue(&c, &r->epilogue);
-      for (const char *l = "rcmnw"; *l; l++)
-        for (int widen = 0; widen < (storage == HONE_DTYPE_F32 || r->o->sizes ? 1 : 2); widen++)
-          check_layout(r, &c, *l, widen);
+      const int widths = storage == HONE_DTYPE_F32 || r->o->sizes ? 1 : 2;
+      for (int l = 0; l < LAYOUTS; l++)
+        for (int w = 0; w < (r->o->thin ? 1 : widths); w++)
+          check_layout(r, &c, layouts[(l + turn(r) / 3) % LAYOUTS], (w + turn(r) + (int)r->units) % widths);
+      r->units += r->o->thin;
     }
   }
   free_case(&c);
   hn_arena_free(&keep);
 }
 
-/* Neighbours in a file take about as long: they go to different processes. */
+/* Neighbours in a file take about as long: they go to different processes. Thin, a case is chosen from as a
+ * whole. */
 static bool is_mine(device_run *r) {
-  const uint32_t unit = r->units++;
+  const uint32_t unit = r->o->thin ? (uint32_t)r->cases : r->units++;
   return r->o->once || (unit * 2654435761u >> 8) % r->o->shards == r->o->shard;
 }
 
@@ -419,17 +447,21 @@ static void check_line(device_run *r, const char *line) {
   static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F16, HONE_DTYPE_BF16};
   const bool product =
       !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
-  const int before = r->taken, others = EPILOGUES - 1;
+  size_t n;
+  r->place.backend->tactics(&n);
+  memset(r->in_case, 0, n);
+  const int before = r->taken, others = EPILOGUES - 1, kinds = product ? EPILOGUES : 1;
   const bool sizes = r->o->sizes;
-  for (int i = 0; i < (product ? EPILOGUES : 1); i++) {
+  for (int i = 0; i < kinds; i++) {
     /* All tactics with all epilogues take long, mostly to compile: each case has a plain one and another in
      * turn, all of them where tactics are named. Sizes are the same with any epilogue and in either half.
      * What runs once does so with an epilogue. */
     const bool once = r->o->once;
-    const int e = once && product && i < 2 ? 1 - i : i, other = sizes || once ? 1 : 1 + r->cases % others;
-    if (e && e != other && (sizes || once || !(r->o->coverage || r->o->tactic))) continue;
+    const int e = once && product && i < 2 ? 1 - i : (i + turn(r)) % kinds,
+              other = sizes || once ? 1 : 1 + r->cases % others;
+    if (e && e != other && (sizes || once || !(r->o->coverage || r->o->thin || r->o->tactic))) continue;
     for (int k = 0; k < (sizes ? 2 : 3); k++)
-      if (is_mine(r)) check_unit(r, line, types[k], e);
+      if (is_mine(r)) check_unit(r, line, types[(k + turn(r)) % 3], e);
   }
   r->cases++;
   if (r->taken == before && r->o->verbose) printf("%s: no tactic here\n", line);
@@ -471,8 +503,8 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
     return 1;
   }
   r.place.backend->tactics(&n);
-  r.reached = hn_calloc(n, 1);
-  if (!r.reached) die("no memory", o->device);
+  r.reached = hn_calloc(n, 1), r.in_case = hn_calloc(n, 1), r.seen = hn_calloc(n, sizeof *r.seen);
+  if (!r.reached || !r.in_case || !r.seen) die("no memory", o->device);
   char line[1024];
   for (size_t i = 0; i < n_files; fclose(files[i++].file))
     while (next_case(&files[i], o->filter, line)) check_line(&r, line);
@@ -481,7 +513,7 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
     failed = report_coverage(&r);
   else
     printf("%d cases, %d runs of tactics on %s, %d failures\n", r.cases, r.runs, o->device, r.failures);
-  hn_free(r.reached);
+  hn_free(r.reached), hn_free(r.in_case), hn_free(r.seen);
   device_close(&r.place);
   return failed;
 }
@@ -493,7 +525,8 @@ int read_device_option(device_check *o, char **argv, int left) {
     bool *flag;
   } options[] = {{"--device", &o->device, NULL},     {"--tactic", &o->tactic, NULL},
                  {"--filter", &o->filter, NULL},     {"--once", NULL, &o->once},
-                 {"--coverage", NULL, &o->coverage}, {"-v", NULL, &o->verbose}};
+                 {"--coverage", NULL, &o->coverage}, {"--thin", NULL, &o->thin},
+                 {"-v", NULL, &o->verbose}};
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     if (strcmp(*argv, options[i].name)) continue;
     if (options[i].flag) return *options[i].flag = true, 1;

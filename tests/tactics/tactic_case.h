@@ -57,6 +57,7 @@ typedef struct device_check {
   bool verbose;
   bool sizes;             /* cases differ in sizes alone: one epilogue is enough */
   bool coverage;          /* run nothing: which tactics does no case reach? */
+  bool thin;              /* of variants no more than is_new wants */
   bool once;              /* every tactic on the first case that it takes in a storage type */
   uint32_t shard, shards; /* this process's share, of `shards`; 0 and 1: all */
 } device_check;
@@ -66,6 +67,6 @@ typedef struct device_check {
 int check_on_device(const device_check *o, case_file *cases, size_t n_files);
 /* An option of the above at argv[i]; how many words it takes, 0: it is none, -1: its value is wrong. */
 int read_device_option(device_check *o, char **argv, int left);
-#define DEVICE_USAGE "--device cuda [--tactic NAME] [--shard I/N] [--once | --coverage]"
+#define DEVICE_USAGE "--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]"
 
 #endif
