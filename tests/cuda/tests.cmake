@@ -137,14 +137,4 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_emulated(conformance_cuda onnx_conformance --engine cuda --at-least 1000 --on-host 24 --quiet
       ${suites}/node ${suites}/simple ${suites}/pytorch-operator ${suites}/pytorch-converted)
   endif()
-
-  # Longest first, those that others wait for before them: nothing long is left to run alone at the end.
-  set(cost 99)
-  foreach(name record_texts_90 record_texts_80 check_texts_sm_90a check_cuda_tactics check_tactics_cuda_others conformance_cuda
-      check_texts_sm_80 check_tactics_cuda_conv check_tactics_libraries check_tactics_cuda_products check_kernels_cuda)
-    if(TEST ${name})
-      set_tests_properties(${name} PROPERTIES COST ${cost})
-    endif()
-    math(EXPR cost "${cost} - 1")
-  endforeach()
 endif()
