@@ -41,7 +41,7 @@ spread check_tactics "$build/check_tactics" $cases --device cuda
 # Where tactics are named, products get all epilogues; one tile of each kind of text.
 # shellcheck disable=SC2086
 spread "check_tactics, all epilogues" "$build/check_tactics" $cases --device cuda --tactic \
-  'conv_mma_64x64,conv_mma_16x64_k4,conv_simt_64x64,conv_image,gemm_mma_64x64,gemm_mma_16x64_k4,gemm_simt_64x64,matmul_mma_64x64,matmul_mma_16x64_k4,matmul_simt_64x64'
+  'conv_mma_64x64,conv_mma_16x64_k4,conv_simt_64x64,conv_image,conv_direct*,conv_transpose*,gemm_mma_64x64,gemm_mma_16x64_k4,gemm_simt_64x64,matmul_mma_64x64,matmul_mma_16x64_k4,matmul_simt_64x64'
 spread check_kernels "$build/check_kernels" --device cuda --tactic '-cu*'
 one check_pointwise on_gpu "$build/check_pointwise" --device cuda
 for arch in 80 90; do
