@@ -50,8 +50,9 @@ grep -q 'id="comparison"' "$dir/wide.dom" || fail "what changed is missing"
 [ "$(grep -o 'class="change"' "$dir/wide.dom" | wc -l)" -ge 15 ] || fail "rows of what changed are missing"
 grep -q 'fused 3' "$dir/wide.dom" || fail "the comparison shows no fusion of three steps"
 [ "$(grep -o 'class="finding ' "$dir/wide.dom" | wc -l)" -ge 2 ] || fail "findings are missing"
-grep -Eq 'confidence [0-9]+ %' "$dir/wide.dom" && grep -q 'class="source"' "$dir/wide.dom" && grep -q 'class="subject"' "$dir/wide.dom" ||
-  fail "findings lack their confidence, subject or where the evidence was measured"
+for words in 'confidence [0-9]+ %' 'class="source"' 'class="subject"'; do
+  grep -Eq "$words" "$dir/wide.dom" || fail "findings lack $words"
+done
 open_page narrow "file://$dir/report.html#theme=dark" 390,2000
 check_common narrow 200
 grep -q 'data-theme="dark"' "$dir/narrow.dom" || fail "the dark theme was not taken"
