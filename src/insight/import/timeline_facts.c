@@ -28,6 +28,8 @@ typedef struct sublane {
   int64_t busy_until;
 } sublane;
 
+#define OUTSIDE_SHARE 0.05 /* of the time of all work: worth a note */
+
 typedef struct writer {
   hn_timeline *t;
   hn_import *in;
@@ -45,6 +47,8 @@ typedef struct writer {
   uint8_t *stages;       /* by name: stage_kind of it, NOT_ASKED at first */
   bool *waits_on_device; /* by host event: a device event tells of this call's waiting */
   int64_t host_horizon;  /* host events outside iterations are left out from here on */
+  uint64_t put_count[2]; /* events that the figures are about: outside of all iterations, inside of one */
+  double put_ns[2];
 } writer;
 
 static hone_status no_memory(hone_error *error) { return hn_fail_memory(error, 0, "the facts of a trace"); }
@@ -213,6 +217,10 @@ static hone_status put(writer *w, const hn_tl_event *e, int32_t op, hone_span_ki
     if (any) span.bytes = 0; /* told once */
     if (!hone_facts_add_span(w->in->facts, &span)) return no_memory(error);
     any = true;
+  }
+  if (kind != HONE_SPAN_SYNC || w->figure != OF_DEVICE) { /* waiting for a device is no work */
+    w->put_count[any]++;
+    w->put_ns[any] += (double)(e->end - e->start);
   }
   if (any || !outside) return HONE_OK;
   span.name = name_of(w, e->name);
@@ -453,6 +461,18 @@ static void say_horizon(writer *w, const char *side, int64_t horizon) {
                     side, seconds));
 }
 
+/* The figures are of the iterations alone: a profiler that marks few of them leaves much aside. */
+static void say_outside(const writer *w) {
+  const double all = w->put_ns[0] + w->put_ns[1];
+  if (!w->put_count[0] || w->put_ns[0] < OUTSIDE_SHARE * all) return;
+  hone_facts_add_unmeasured(
+      w->in->facts, "work outside of the iterations",
+      hn_import_say(w->in,
+                    "%llu of %llu events (%.1f of %.1f ms, counted one by one) are on the time line only",
+                    (unsigned long long)w->put_count[0],
+                    (unsigned long long)(w->put_count[0] + w->put_count[1]), w->put_ns[0] / 1e6, all / 1e6));
+}
+
 /* Spans were left out: what they add up to is told by name. */
 static void write_totals(writer *w) {
   const hn_timeline *t = w->t;
@@ -521,6 +541,7 @@ hone_status hn_timeline_finish(hn_timeline *t, hn_import *in, hone_error *error)
   if (!status) status = write_host(&w, error);
   if (!status) {
     if (w.figure == OF_DEVICE) count_busy(&w);
+    say_outside(&w);
     write_totals(&w);
   }
   hn_vec_free(&w.sublanes);
