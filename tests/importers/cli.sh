@@ -26,6 +26,7 @@ t=$data/trtexec
 want 0 'measured by trtexec' "$hone" diagnose $t/profile.json $t/times_old.json $t/layers.json
 want 0 '"schema"' "$hone" diagnose $t/profile.json --json
 want 0 'nothing was timed' "$hone" diagnose $t/layers.json
+want 3 "none of the profile's 2 layers" "$hone" diagnose $t/profile_old.json $t/layers.json
 want 0 'Without times' "$hone" diagnose $t/layers_names.json
 want 0 'INT8 brings' "$hone" diagnose $t/profile.json $t/layers.json --float $t/profile.json --float $t/layers.json
 want 3 'nowhere.json' "$hone" diagnose $t/profile.json --float "$work/nowhere.json"

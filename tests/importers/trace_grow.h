@@ -1,5 +1,5 @@
-/* Large Chrome traces (an object with traceEvents, or an array of events) from small ones: the sample's events
- * again and again, later each time and with numbers of their own. */
+/* Large Chrome traces (an object with traceEvents, or an array of events) from small ones: the sample's
+ * events again and again, later each time and with numbers of their own. */
 #ifndef TESTS_IMPORTERS_TRACE_GROW_H
 #define TESTS_IMPORTERS_TRACE_GROW_H
 

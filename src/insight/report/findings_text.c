@@ -74,8 +74,7 @@ void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings
   for (size_t i = 0; i < list->count; i++) wrong += list->items[i].category < HONE_CATEGORY_TRADE;
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
   if (!list->count && !timed)
-    hn_str_printf(o, "  %s\n",
-                  zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.");
+    hn_str_printf(o, "  %s\n", zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.");
   else if (!wrong)
     hn_str_printf(o, "  %s\n",
                   list->count

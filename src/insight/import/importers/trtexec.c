@@ -40,7 +40,8 @@ typedef struct state {
   hn_map by_name; /* name -> first layer that is not taken */
   time_row mean;  /* of all runs, from a side file; compute 0: not known */
   double warmup_ms, batch;
-  bool started; /* the first element of the file was seen */
+  size_t matched; /* rows of the profile that the layer information tells of */
+  bool started;   /* the first element of the file was seen */
 } state;
 
 static int sniff(const hn_sniff *s) {
@@ -247,6 +248,7 @@ static hone_status add_nodes(state *s, const hn_trt_layer *l, int32_t step, int3
 static const hn_trt_layer *find_layer(state *s, const char *name) {
   hn_trt_layer *l = hn_map_get(&s->by_name, name);
   if (!l) return hn_trt_layer_make(s->in, name, NULL);
+  s->matched++;
   return hn_map_set(&s->by_name, l->name, l->next) ? l : NULL;
 }
 
@@ -307,6 +309,23 @@ static void add_times(state *s) {
     hone_facts_add_counter(s->in->facts, &(hone_counter){"enqueue", "ms", -1, enqueue / (double)enqueued});
 }
 
+/* Files of two engines have hardly a layer in common. */
+static hone_status check_match(state *s, hone_error *error) {
+  const size_t rows = s->profile.len;
+  if (!s->matched) {
+    hone_status status = hn_fail(error, HONE_ERROR_INPUT,
+                                 "none of the profile's %zu layers is in the layer information", rows);
+    hn_error_hint(error, "give the files of one engine");
+    return status;
+  }
+  if (s->matched < rows)
+    hone_facts_add_unmeasured(
+        s->in->facts, "shapes and types of some layers",
+        hn_import_say(s->in, "%zu of %zu layers of the profile are not in the layer information",
+                      rows - s->matched, rows));
+  return HONE_OK;
+}
+
 /* The layer information alone: what would be run, not how long it takes. */
 static hone_status add_untimed(state *s, hone_error *error) {
   hone_status status = HONE_OK;
@@ -345,6 +364,7 @@ static hone_status finish(hn_import *in, hone_error *error) {
   hone_status status = HONE_OK;
   for (size_t i = 0; i < s->profile.len && !status; i++) status = add_row(s, &s->profile.ptr[i], i, error);
   if (!timed) status = add_untimed(s, error);
+  if (!status && s->profile.len && s->layers.len) status = check_match(s, error);
   if (status) return status;
   /* Without the times, the side file's mean run stands for all of them. */
   const bool mean = !s->times.len && s->mean.compute > 0;
