@@ -107,16 +107,21 @@ double hn_typical_wall_ms(const hone_profile *p) {
   return ms;
 }
 
-/* What a tool's hardware counters say of a step; negative: nothing. */
-static double counted(const hone_facts *facts, int32_t step, const char *name) {
-  size_t n;
+hn_utilisation *hn_utilisation_of_steps(const hone_facts *facts, hn_arena *arena) {
+  size_t steps, n;
+  hone_facts_steps(facts, &steps);
   const hone_counter *c = hone_facts_counters(facts, &n);
-  for (size_t i = 0; i < n && step >= 0; i++)
-    if (c[i].step == step && c[i].name && strcmp(c[i].name, name) == 0) return c[i].value;
-  return -1;
+  hn_utilisation *all = HN_NEW_ARRAY(arena, hn_utilisation, steps + 1);
+  for (size_t i = 0; all && i < steps; i++) all[i] = (hn_utilisation){-1, -1};
+  for (size_t i = n; all && i-- > 0;) { /* of several the first counts */
+    if (c[i].step < 0 || (size_t)c[i].step >= steps || !c[i].name) continue;
+    if (strcmp(c[i].name, "compute_pct_of_peak") == 0) all[c[i].step].compute_pct = c[i].value;
+    if (strcmp(c[i].name, "memory_pct_of_peak") == 0) all[c[i].step].memory_pct = c[i].value;
+  }
+  return all;
 }
 
-void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
+void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hone_layer *l) {
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(facts, &n);
   const hone_step_fact *step = l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
@@ -136,8 +141,8 @@ void hn_bound_layer(const hone_facts *facts, hone_layer *l) {
     l->memory_level = memory->name;
   }
   /* Measured utilisation is better than what FLOPs and bytes over time suggest. */
-  double busy = counted(facts, l->step, "compute_pct_of_peak"),
-         moving = counted(facts, l->step, "memory_pct_of_peak");
+  const double busy = step ? measured[l->step].compute_pct : -1,
+               moving = step ? measured[l->step].memory_pct : -1;
   if (busy >= 0) l->compute_pct = busy;
   if (moving >= 0) {
     l->memory_pct = moving;

@@ -2,6 +2,8 @@
 #ifndef HN_INSIGHT_BOUND_H
 #define HN_INSIGHT_BOUND_H
 
+#include "base/arena.h"
+
 #include <hone/insight.h>
 
 /* The compute roof for a dtype (NULL: f32) at the run's thread count, or the nearest count below; NULL: not
@@ -21,9 +23,16 @@ double hn_typical_ms(const hone_layer *layer);
  * run would be alone. */
 double hn_typical_wall_ms(const hone_profile *profile);
 
+/* What a tool's hardware counters say of each step, in percent; negative: nothing. Looked up once, as there
+ * may be as many counters as steps. NULL when out of memory. */
+typedef struct hn_utilisation {
+  double compute_pct, memory_pct;
+} hn_utilisation;
+hn_utilisation *hn_utilisation_of_steps(const hone_facts *facts, hn_arena *arena);
+
 /* Fills gflops, gbs, intensity, compute_pct, memory_pct, roof_pct, memory_level, bound, ridge,
  * bound_confidence from stats, time_ms, calls, flops, bytes and step. */
-void hn_bound_layer(const hone_facts *facts, hone_layer *layer);
+void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hone_layer *layer);
 
 /* The two limits of the kernel classes, in percent of a roof (SPEC 3): above the first a roof is reached,
  * with both below the second nothing but latency limits a kernel. Thresholds roof_reached and roof_far

@@ -244,10 +244,12 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
   const size_t measured = t->rows.len;
   status = add_totals(t, p->facts, error);
   if (status) return status;
+  const hn_utilisation *utilisation = hn_utilisation_of_steps(p->facts, arena);
+  if (!utilisation) return hn_fail_memory(error, 0, "the counters of the layers");
   for (size_t r = 0; r < t->rows.len; r++) {
     hone_layer *row = &t->rows.ptr[r];
     row->pct = p->closure.wall_ms > 0 ? 100 * row->time_ms / p->closure.wall_ms : 0;
-    hn_bound_layer(p->facts, row);
+    hn_bound_layer(p->facts, utilisation, row);
     p->flops += row->flops;
     p->bytes += row->bytes;
   }
