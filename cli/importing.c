@@ -9,6 +9,7 @@ hone_status cli_import(const cli_args *args, const char *const *paths, size_t n,
   if (status == HONE_OK)
     status = hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile,
                                  error);
+  if (status != HONE_OK && !error->where[0]) snprintf(error->where, sizeof error->where, "%s", paths[0]);
   if (status != HONE_OK) cli_profile_free(out);
   return status;
 }

@@ -57,6 +57,9 @@ for part in 5 6 7 8 9; do
   head -c $((size * part / 10)) "$work/long.gz" >"$work/short.gz"
   want 3 'gzip data ends too early' timeout 20 "$hone" diagnose --format onnxruntime "$work/short.gz"
 done
+# As many layers as iterations: told, before a sample of each fills the memory.
+awk 'BEGIN { print "Op Name,OP Type,Task Start Time(us),Task Duration(us),Infer ID"; for (i = 0; i < 6000; i++) printf "o%d,Add,%d,1,%d\n", i, 2 * i, i }' >"$work/many.csv"
+want 3 'many.csv: 6000 layers in 6000 iterations' "$hone" diagnose "$work/many.csv"
 want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
 want 3 'line 13: the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.csv
 want 3 'the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.json

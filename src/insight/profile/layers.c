@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { SAMPLES_MOST = 32 << 20 };
+
 hone_status hn_layers_begin(hn_layer_table *t, const hone_facts *facts, hone_error *error) {
   *t = (hn_layer_table){0};
   size_t totals;
@@ -29,6 +31,7 @@ hone_status hn_layers_begin(hn_layer_table *t, const hone_facts *facts, hone_err
 void hn_layers_free(hn_layer_table *t) {
   hn_vec_free(&t->rows);
   hn_vec_free(&t->current);
+  hn_vec_free(&t->running);
   hn_vec_free(&t->samples);
   hn_free(t->row_of_step);
   t->row_of_step = NULL;
@@ -86,15 +89,19 @@ hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone
     row->calls += 1;
     row->flops += (double)(spans[i]->flops ? spans[i]->flops : step ? step->flops : 0);
     row->bytes += (double)(spans[i]->bytes ? spans[i]->bytes : step ? step->bytes : 0);
-    if (t->current.ptr[r] < 0) t->current.ptr[r] = 0;
+    if (t->current.ptr[r] < 0) {
+      t->current.ptr[r] = 0;
+      if (!hn_vec_push(&t->running, (uint32_t)r)) return hn_fail_memory(error, 0, "the layer table");
+    }
     t->current.ptr[r] += exclusive[i] / 1e6;
   }
-  for (size_t r = 0; r < t->rows.len; r++) {
-    if (t->current.ptr[r] < 0) continue;
-    if (!hn_vec_push(&t->samples, (hn_layer_sample){(uint32_t)r, t->iterations, t->current.ptr[r]}))
+  for (size_t i = 0; i < t->running.len; i++) {
+    const uint32_t r = t->running.ptr[i];
+    if (!hn_vec_push(&t->samples, (hn_layer_sample){r, t->iterations, t->current.ptr[r]}))
       return hn_fail_memory(error, t->samples.len * sizeof *t->samples.ptr, "the layer samples");
     t->current.ptr[r] = -1;
   }
+  t->running.len = 0;
   t->iterations++;
   return HONE_OK;
 }
@@ -110,6 +117,10 @@ static bool selected(const hone_layer *row, const char *filter) {
 
 /* Statistics over all iterations: one in which the layer did not run (a branch not taken) counts as zero. */
 static hone_status finish_stats(hn_layer_table *t, size_t iterations, hn_arena *arena, hone_error *error) {
+  /* A sample of each layer and iteration is kept; no network is run so often and has so many layers. */
+  if (t->rows.len && iterations > SAMPLES_MOST / t->rows.len)
+    return hn_fail(error, HONE_ERROR_INPUT, "%zu layers in %zu iterations are more than can be looked at",
+                   t->rows.len, iterations);
   if (t->samples.len) qsort(t->samples.ptr, t->samples.len, sizeof *t->samples.ptr, by_layer);
   size_t at = 0;
   for (size_t r = 0; r < t->rows.len; r++) {

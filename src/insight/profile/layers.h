@@ -18,6 +18,7 @@ typedef struct hn_layer_sample {
 typedef struct hn_layer_table {
   HN_VEC(hone_layer) rows;
   HN_VEC(double) current;          /* per row: milliseconds in the iteration that is being gathered */
+  HN_VEC(uint32_t) running;        /* the rows of that iteration: there may be many more */
   HN_VEC(hn_layer_sample) samples; /* one per row and iteration in which it ran */
   uint32_t iterations;
   int32_t *row_of_step; /* -1: none yet */
