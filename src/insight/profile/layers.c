@@ -33,11 +33,12 @@ void hn_layers_free(hn_layer_table *t) {
   hn_vec_free(&t->current);
   hn_vec_free(&t->running);
   hn_vec_free(&t->samples);
+  hn_map_free(&t->row_of_text);
+  hn_str_free(&t->key);
+  hn_arena_free(&t->keys);
   hn_free(t->row_of_step);
   t->row_of_step = NULL;
 }
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
 static const hone_step_fact *step_of(const hone_facts *facts, int32_t index) {
   size_t n;
@@ -56,17 +57,20 @@ static hone_layer new_row(const hone_facts *facts, const hone_span *span) {
   return row;
 }
 
-/* The row of a span: by step, or for spans without one by name and kind. Such spans are few in hone's own
- * runs; an importer is expected to give each of its operators a step, so a linear search is enough. */
+/* The row of a span: by step, or for spans without one by kind, name and type; -1 when out of memory. */
 static ptrdiff_t find_row(hn_layer_table *t, const hone_facts *facts, const hone_span *span) {
   if (HN_FAULT("layers_one_row") && t->rows.len) return 0;
   if (span->step >= 0 && t->row_of_step[span->step] >= 0) return t->row_of_step[span->step];
   hone_layer row = new_row(facts, span);
-  if (span->step < 0)
-    for (size_t i = 0; i < t->rows.len; i++)
-      if (t->rows.ptr[i].step < 0 && t->rows.ptr[i].kind == span->kind &&
-          same_text(t->rows.ptr[i].name, row.name) && same_text(t->rows.ptr[i].type, row.type))
-        return (ptrdiff_t)i;
+  if (span->step < 0) {
+    hn_str_clear(&t->key);
+    hn_str_printf(&t->key, "%d\x1f%s\x1f%s", (int)span->kind, row.name, row.type);
+    if (t->key.failed) return -1;
+    const uintptr_t known = (uintptr_t)hn_map_get(&t->row_of_text, t->key.ptr);
+    if (known) return (ptrdiff_t)known - 1;
+    const char *key = hn_arena_strdup(&t->keys, t->key.ptr);
+    if (!key || !hn_map_set(&t->row_of_text, key, (void *)(uintptr_t)(t->rows.len + 1))) return -1;
+  }
   if (!hn_vec_push(&t->rows, row) || !hn_vec_push(&t->current, -1.0)) return -1;
   if (span->step >= 0) t->row_of_step[span->step] = (int32_t)t->rows.len - 1;
   return (ptrdiff_t)t->rows.len - 1;

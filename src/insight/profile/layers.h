@@ -3,6 +3,8 @@
 #define HN_INSIGHT_LAYERS_H
 
 #include "base/arena.h"
+#include "base/map.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 #include <hone/insight.h>
@@ -22,6 +24,9 @@ typedef struct hn_layer_table {
   HN_VEC(hn_layer_sample) samples; /* one per row and iteration in which it ran */
   uint32_t iterations;
   int32_t *row_of_step; /* -1: none yet */
+  hn_map row_of_text;   /* of spans without a step: what they are -> row + 1 */
+  hn_str key;
+  hn_arena keys;
   size_t step_count;
   bool has_totals; /* of some steps the facts hold only statistics, see hone_step_stats */
 } hn_layer_table;

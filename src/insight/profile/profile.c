@@ -23,6 +23,7 @@ typedef struct builder {
   hone_profile *p;
   hn_layer_table layers;
   HN_VEC(const hone_span *) spans; /* of measured iterations, sorted by iteration */
+  HN_VEC(const hone_wall *) outer; /* sorted by iteration */
   HN_VEC(double) walls;
   double *exclusive;
   double sums[HONE_SPAN_KIND_COUNT];    /* exclusive ns inside the run, all iterations */
@@ -37,8 +38,18 @@ static int by_iteration(const void *pa, const void *pb) {
   return a->id < b->id ? -1 : a->id > b->id;
 }
 
+static int by_wall_iteration(const void *pa, const void *pb) {
+  const hone_wall *a = *(const hone_wall *const *)pa, *b = *(const hone_wall *const *)pb;
+  if (a->iteration != b->iteration) return a->iteration < b->iteration ? -1 : 1;
+  return a < b ? -1 : a > b; /* rows of one table */
+}
+
 static hone_status gather(builder *b, hone_error *error) {
-  size_t n;
+  size_t n, walls;
+  const hone_wall *wall = hone_facts_walls(b->facts, &walls);
+  for (size_t i = 0; i < walls; i++)
+    if (!hn_vec_push(&b->outer, &wall[i])) return hn_fail_memory(error, walls * sizeof(void *), "the walls");
+  if (walls) qsort(b->outer.ptr, walls, sizeof *b->outer.ptr, by_wall_iteration);
   const hone_span *spans = hone_facts_spans(b->facts, &n);
   for (size_t i = 0; i < n; i++)
     if (spans[i].iteration >= 0 && !hn_vec_push(&b->spans, &spans[i]))
@@ -48,16 +59,18 @@ static hone_status gather(builder *b, hone_error *error) {
   return b->exclusive ? HONE_OK : hn_fail_memory(error, n * sizeof *b->exclusive, "the profile");
 }
 
-/* The outer clock's reading of an iteration; negative when there is none. */
-static double outer_wall(const hone_facts *facts, int32_t iteration) {
-  size_t n;
-  const hone_wall *walls = hone_facts_walls(facts, &n);
-  /* Usually the walls are in order, so the guess hits. */
-  if ((size_t)iteration < n && walls[iteration].iteration == iteration)
-    return (double)walls[iteration].wall_ns;
-  for (size_t i = 0; i < n; i++)
-    if (walls[i].iteration == iteration) return (double)walls[i].wall_ns;
-  return -1;
+/* The outer clock's reading of an iteration (of several the first); negative when there is none. */
+static double outer_wall(const builder *b, int32_t iteration) {
+  size_t low = 0, high = b->outer.len;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (b->outer.ptr[middle]->iteration < iteration)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < b->outer.len && b->outer.ptr[low]->iteration == iteration ? (double)b->outer.ptr[low]->wall_ns
+                                                                         : -1;
 }
 
 /* The window that the closure explains: the RUN span, or without one first to last time stamp. */
@@ -110,7 +123,7 @@ static hone_status add_iteration(builder *b, const hone_span *const *spans, size
     if (status) return status;
     for (size_t i = 0; i < n; i++) b->outside[spans[i]->kind] += whole[i] - b->exclusive[i];
   }
-  double explained = (double)(high - low), wall = outer_wall(b->facts, spans[0]->iteration);
+  double explained = (double)(high - low), wall = outer_wall(b, spans[0]->iteration);
   if (wall >= 0) {
     b->with_outer++;
     b->residual += HN_FAULT("closure_residual_hidden") ? 0 : wall - explained;
@@ -274,6 +287,7 @@ hone_status hone_profile_create(const hone_facts *facts, const hone_profile_opti
 done:
   hn_layers_free(&b.layers);
   hn_vec_free(&b.spans);
+  hn_vec_free(&b.outer);
   hn_vec_free(&b.walls);
   hn_free(b.exclusive);
   if (status && owned) {
