@@ -83,7 +83,7 @@ bench-gpu: all
 	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
 
 bench-planted: all
-	cd build && mkdir -p planted && ./advice_planted ./hone planted
+	$(BUILD)/advice_planted $(if $(SEED),--seed $(SEED))
 
 bench-gate: all
 	@$(BUILD)/gate_replay -n 2000 bench/gate/noise.txt bench/gate/noise-neighbour.txt

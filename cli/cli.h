@@ -40,6 +40,7 @@ typedef struct cli_args {
       *html, *passes, *cache, *model;
   const char *lang;
   bool list_thresholds;
+  bool reload;           /* the input files, before every run */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */
   bool save, plot;
@@ -245,6 +246,8 @@ hone_status cli_session_preview(cli_session *s, const cli_args *args, int level,
 hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
                              hone_error *error);
 void cli_session_close(cli_session *session);
+/* Reads the --input files again, as the stage before the next run. */
+hone_status cli_session_reload(cli_session *session, const cli_args *args, hone_error *error);
 hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);
 const char *cli_device_name(const cli_args *args);
 hone_status cli_check_device(const cli_args *args, hone_error *error);

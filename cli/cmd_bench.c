@@ -33,7 +33,7 @@ typedef struct counters {
 typedef struct measured {
   uint32_t warmups, n;
   double *samples;
-  hone_disturbance *seen; /* of each sample; NULL in long runs */
+  hone_disturbance *seen; /* of each sample */
   hone_sample_stats stats;
   device_times device;
   counters counters;
@@ -210,11 +210,6 @@ static hone_status out_of_memory(hone_error *error) {
   return HONE_ERROR_MEMORY;
 }
 
-static hone_disturbance since(const struct rusage *a, const struct rusage *b) {
-  return (hone_disturbance){(uint32_t)(b->ru_nivcsw - a->ru_nivcsw), (uint32_t)(b->ru_minflt - a->ru_minflt),
-                            (uint32_t)(b->ru_majflt - a->ru_majflt)};
-}
-
 static hone_status warm_up(cli_session *s, const cli_args *args, uint32_t runs, hone_error *error) {
   hone_status status = HONE_OK;
   double start = cli_now_ms();
@@ -228,19 +223,17 @@ static hone_status measure(cli_session *s, const cli_args *args, uint32_t runs, 
                            hone_error *error) {
   double start = cli_now_ms();
   hone_status status = HONE_OK;
-  struct rusage before = {0}, after = {0};
-  getrusage(RUSAGE_SELF, &before);
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
   for (uint32_t i = 0; i < runs && status == HONE_OK; i++) {
     if (i && cli_remaining(start, args->max_seconds) <= 0) break;
     double t = cli_now_ms();
     status = cli_session_run(s, args, error);
     t = cli_now_ms() - t;
-    getrusage(RUSAGE_SELF, &after);
     if (status == HONE_OK) {
-      m->seen[m->n] = since(&before, &after);
+      m->seen[m->n] = steady_disturbance(&usage);
       m->samples[m->n++] = t;
     }
-    before = after;
     cli_progress("bench", i + 1, runs);
   }
   cli_progress_end();
@@ -259,7 +252,7 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
   if (seconds > 0) {
     m->steady = calloc(1, sizeof *m->steady);
     if (!m->steady) return out_of_memory(error);
-    status = steady_measure(s, args, path, seconds, m->samples, runs, &m->n, m->steady, error);
+    status = steady_measure(s, args, path, seconds, m->samples, m->seen, runs, &m->n, m->steady, error);
   } else {
     status = measure(s, args, runs, m, error);
   }
@@ -273,8 +266,7 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
   if (kept) m->celsius[1] = steady_temperature(args);
   if (status == HONE_OK && !hone_stats_compute(m->samples, m->n, &m->stats)) return out_of_memory(error);
   if (status == HONE_OK)
-    hone_spread_explain(m->samples, m->steady ? NULL : m->seen, m->n, m->stats.p50, m->stats.cv, m->spread,
-                        sizeof m->spread);
+    hone_spread_explain(m->samples, m->seen, m->n, m->stats.p50, m->stats.cv, m->spread, sizeof m->spread);
   return status == HONE_OK ? measure_device(s, args, m->steady ? RUNS : runs, &m->device, error) : status;
 }
 

@@ -113,7 +113,8 @@ static hone_status run_times(const cli_profile_plan *p, const cli_args *args, ui
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < times && status == HONE_OK; i++) {
     double t = cli_now_ms();
-    status = cli_session_run(p->session, args, error);
+    if (args->reload) status = cli_session_reload(p->session, args, error);
+    if (status == HONE_OK) status = cli_session_run(p->session, args, error);
     t = cli_now_ms() - t;
     if (i && slowest && t > *slowest) *slowest = t;
     cli_progress("profile", ++*done, total);

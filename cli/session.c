@@ -366,6 +366,25 @@ void cli_session_close(cli_session *s) {
   *s = (cli_session){0};
 }
 
+hone_status cli_session_reload(cli_session *s, const cli_args *args, hone_error *error) {
+  const bool one = one_input(s->model);
+  hone_status status = hone_context_stage_begin(s->context, HONE_SPAN_PRE, error);
+  if (status != HONE_OK) return status;
+  for (uint32_t p = 0; p < hone_plan_inputs(s->plan) && status == HONE_OK; p++)
+    for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
+      const char *name = hone_plan_input_name(s->plan, p), *file = file_of(args, name, one);
+      hone_data again = {0};
+      if (!file || s->feeds[p] != &s->data[i].tensor) continue;
+      status = hone_data_load(file, name, hone_plan_input_desc(s->plan, p), NULL, &again, error);
+      if (status != HONE_OK) break;
+      hone_data_free(&s->data[i]);
+      s->data[i] = again;
+    }
+  hone_error other = {0};
+  hone_context_stage_end(s->context, &other);
+  return status;
+}
+
 hone_status cli_session_run(cli_session *s, const cli_args *args, hone_error *error) {
   hone_run_options o = {.max_seconds = args->max_seconds};
   cli_cancellable(s->context);

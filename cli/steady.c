@@ -23,19 +23,34 @@ double steady_seconds(const char *text) {
  * from then on only every second is taken. */
 typedef struct thinned {
   double *v;
+  hone_disturbance *seen; /* beside the values; NULL: not kept */
   uint32_t n, most;
-  uint64_t seen, every;
+  uint64_t count, every;
 } thinned;
 
-static void thin(thinned *t, double v) {
-  if (t->seen++ % t->every) return;
+static void thin(thinned *t, double v, hone_disturbance seen) {
+  if (t->count++ % t->every) return;
   if (t->n == t->most) {
-    for (uint32_t i = 0; i < t->n / 2; i++) t->v[i] = t->v[2 * i];
+    for (uint32_t i = 0; i < t->n / 2; i++) {
+      t->v[i] = t->v[2 * i];
+      if (t->seen) t->seen[i] = t->seen[2 * i];
+    }
     t->n /= 2;
     t->every *= 2;
-    if ((t->seen - 1) % t->every) return;
+    if ((t->count - 1) % t->every) return;
   }
+  if (t->seen) t->seen[t->n] = seen;
   t->v[t->n++] = v;
+}
+
+hone_disturbance steady_disturbance(struct rusage *since) {
+  struct rusage now;
+  getrusage(RUSAGE_SELF, &now);
+  const hone_disturbance d = {(uint32_t)(now.ru_nivcsw - since->ru_nivcsw),
+                              (uint32_t)(now.ru_minflt - since->ru_minflt),
+                              (uint32_t)(now.ru_majflt - since->ru_majflt)};
+  *since = now;
+  return d;
 }
 
 double steady_temperature(const cli_args *args) {
@@ -99,20 +114,23 @@ static hone_status run_windows(cli_session *s, const cli_args *args, steady_run 
                                hone_error *error) {
   static double ms[IN_WINDOW];
   hone_system_sample before;
+  struct rusage usage;
   hone_system_read(&before);
   double start = before.time_s, throttles = before.throttles;
   hone_status status = HONE_OK;
   for (size_t k = 0; k < STEADY_WINDOWS && status == HONE_OK; k++) {
     thinned window = {.v = ms, .most = IN_WINDOW, .every = 1};
     double end = start + r->seconds * (double)(k + 1) / STEADY_WINDOWS;
+    getrusage(RUSAGE_SELF, &usage);
     do {
       double t = cli_now_ms();
       status = cli_session_run(s, args, error);
       t = cli_now_ms() - t;
       if (status != HONE_OK) break;
+      hone_disturbance seen = steady_disturbance(&usage);
       r->runs++;
-      thin(&window, t);
-      thin(all, t);
+      thin(&window, t, seen);
+      thin(all, t, seen);
     } while (cli_now_ms() * 1e-3 < end);
     if (window.n) end_window(r, args, start, ms, window.n, &before);
     cli_progress("bench", k + 1, STEADY_WINDOWS);
@@ -212,9 +230,9 @@ static hone_status make_facts(steady_run *r, const cli_args *args, const char *p
 }
 
 hone_status steady_measure(cli_session *s, const cli_args *args, const char *path, double seconds,
-                           double *samples, uint32_t most, uint32_t *kept, steady_run *out,
-                           hone_error *error) {
-  thinned all = {.v = samples, .most = most, .every = 1};
+                           double *samples, hone_disturbance *seen, uint32_t most, uint32_t *kept,
+                           steady_run *out, hone_error *error) {
+  thinned all = {.v = samples, .seen = seen, .most = most, .every = 1};
   *out = (steady_run){.seconds = seconds};
   hone_status status = run_windows(s, args, out, &all, error);
   *kept = all.n;

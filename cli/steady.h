@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 
+#include <sys/resource.h>
+
 enum { STEADY_WINDOWS = 120 };
 
 /* What is sampled at the end of every window: name in JSON, and drift of which is looked at. */
@@ -37,10 +39,13 @@ typedef struct steady_run {
 
 /* "90", "30s", "10m", "1h" -> seconds; negative: none of these. */
 double steady_seconds(const char *text);
-/* Runs for so long. samples gets up to `most` latencies, evenly spread over the time; *kept counts them. */
+/* What happened to the process since, and from now on. */
+hone_disturbance steady_disturbance(struct rusage *since);
+/* Runs for so long. samples and seen get up to `most` runs, evenly spread over the time; *kept counts them.
+ */
 hone_status steady_measure(cli_session *session, const cli_args *args, const char *path, double seconds,
-                           double *samples, uint32_t most, uint32_t *kept, steady_run *out,
-                           hone_error *error);
+                           double *samples, hone_disturbance *seen, uint32_t most, uint32_t *kept,
+                           steady_run *out, hone_error *error);
 void steady_free(steady_run *run);
 json_t *steady_json(const steady_run *run);
 void steady_text(const steady_run *run);

@@ -197,6 +197,13 @@ HONE_API hone_status hone_context_counters(hone_context *context, hone_facts *fa
  * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */
 HONE_API hone_status hone_context_record(hone_context *context, hone_facts *facts, uint32_t max_runs,
                                          hone_error *error);
+/* What the caller does around the runs: HONE_SPAN_PRE (decode, resize) before a run, HONE_SPAN_POST (NMS,
+ * top-k) after it. From begin to end is one span of the record, part of T_total, which rules and reports then
+ * know of; without a record nothing happens. HONE_ERROR_USAGE for other kinds, and for an end without a
+ * beginning. */
+HONE_API hone_status hone_context_stage_begin(hone_context *context, hone_span_kind kind, hone_error *error);
+HONE_API hone_status hone_context_stage_end(hone_context *context, hone_error *error);
+
 /* Adds the steps of a plan (a preview, usually) to the facts of another plan of the same model, so that what
  * it would gain can be predicted from what was measured: hone_forecast_make. HONE_ERROR_USAGE for NULL. */
 HONE_API hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error);

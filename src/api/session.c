@@ -37,6 +37,7 @@ struct hone_context {
   hn_context *context;
   const hone_tensor **in; /* by plan input */
   hone_facts *facts;      /* being recorded into, or NULL */
+  bool in_stage;
 };
 
 /* ------------------------------------------------------------------ engines */
@@ -429,6 +430,23 @@ hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record needs a context");
   c->facts = facts;
   return hn_context_record(c->context, facts, max_runs, error);
+}
+
+hone_status hone_context_stage_begin(hone_context *c, hone_span_kind kind, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_stage_begin needs a context");
+  if (c->in_stage || (kind != HONE_SPAN_PRE && kind != HONE_SPAN_POST))
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   c->in_stage ? "a stage is under way already" : "a stage is pre or post");
+  c->in_stage = true;
+  hn_context_stage_begin(c->context, kind);
+  return HONE_OK;
+}
+
+hone_status hone_context_stage_end(hone_context *c, hone_error *error) {
+  if (!c || !c->in_stage) return hn_fail(error, HONE_ERROR_USAGE, "no stage is under way");
+  c->in_stage = false;
+  hn_context_stage_end(c->context);
+  return HONE_OK;
 }
 
 /* Indices of the nodes in a list of names "a, b", at most `most`. */

@@ -73,6 +73,9 @@ double hn_cpu_busy_seconds(void);
 double hn_cpu_own_seconds(void);
 /* How often threads of this process lost their processor without asking. */
 uint64_t hn_involuntary_switches(void);
+/* Seconds in which threads of this process could have run but waited for a processor, all threads together;
+ * negative: the system does not count it. */
+double hn_run_delay_seconds(void);
 uint64_t hn_memory_available(void);
 
 /* Shared libraries. */

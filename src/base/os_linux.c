@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -274,6 +275,23 @@ double hn_cpu_own_seconds(void) {
 uint64_t hn_involuntary_switches(void) {
   struct rusage use;
   return getrusage(RUSAGE_SELF, &use) == 0 && use.ru_nivcsw > 0 ? (uint64_t)use.ru_nivcsw : 0;
+}
+
+double hn_run_delay_seconds(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  double ns = -1e9;
+  for (const struct dirent *e; tasks && (e = readdir(tasks));) {
+    char path[64];
+    if (e->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", e->d_name);
+    FILE *f = fopen(path, "re"); /* on the processor, waiting for one, times that it got one */
+    double ran, waited;
+    if (!f) continue;
+    if (fscanf(f, "%lf %lf", &ran, &waited) == 2) ns = (ns < 0 ? 0 : ns) + waited;
+    fclose(f);
+  }
+  if (tasks) closedir(tasks);
+  return ns / 1e9;
 }
 
 static bool read_text(const char *path, char *buf, size_t size) {

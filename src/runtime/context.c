@@ -713,6 +713,12 @@ uint32_t hn_context_fallen_back(const hn_context *c, uint32_t *step, uint32_t mo
 }
 
 void hn_context_cancel(hn_context *c) { atomic_store(&c->cancel, true); }
+void hn_context_stage_begin(hn_context *c, hone_span_kind kind) {
+  hn_recorder_stage_begin(&c->recorder, kind);
+}
+
+void hn_context_stage_end(hn_context *c) { hn_recorder_stage_end(&c->recorder); }
+
 void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes) {
   c->watch = watch;
   c->watch_writes = writes;

@@ -41,6 +41,10 @@ hone_status hn_context_record(hn_context *context, hone_facts *facts, uint32_t m
  */
 hone_status hn_context_record_end(hn_context *context, hone_error *error);
 
+/* What the caller does around the runs, as stages of the record: PRE before a run, POST after one. */
+void hn_context_stage_begin(hn_context *context, hone_span_kind kind);
+void hn_context_stage_end(hn_context *context);
+
 /* Called after each step of the following runs with its outputs in host memory (entries may be NULL; f32
  * where an accelerator stores it narrow); NULL: nobody. writes: the watcher may change them, and the steps
  * that follow read what it left. */

@@ -10,7 +10,7 @@ hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p
                              uint32_t max_runs, hone_error *error) {
   *r = (hn_recorder){.max_runs = max_runs ? max_runs : 1};
   hone_status status =
-      hone_span_buffer_init(&r->spans, (size_t)r->max_runs * ((queue ? 2 : 1) * p->steps.len + 4), error);
+      hone_span_buffer_init(&r->spans, (size_t)r->max_runs * ((queue ? 2 : 1) * p->steps.len + 8), error);
   if (status != HONE_OK) return status;
   r->wall = hn_calloc(r->max_runs, sizeof *r->wall);
   if (!r->wall) {
@@ -29,6 +29,7 @@ hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p
   r->started_ns = hn_now_ns();
   r->busy_seconds = hn_cpu_busy_seconds();
   r->own_seconds = hn_cpu_own_seconds();
+  r->delay_seconds = hn_run_delay_seconds();
   r->interrupted = hn_involuntary_switches();
   return HONE_OK;
 }
@@ -87,6 +88,13 @@ static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative
   return k;
 }
 
+/* A tactic that rounds the operands of its products to bf16 says so in its name; what is stored stays f32. */
+static bool rounds_to_bf16(const hone_step *d, const hone_tactic_desc *t) {
+  static const char suffix[] = "_bf16";
+  const size_t n = t ? strlen(t->name) : 0, m = sizeof suffix - 1;
+  return d->math >= HONE_MATH_BF16 && n > m && strcmp(t->name + n - m, suffix) == 0;
+}
+
 static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_late *late, uint32_t k) {
   const hone_step *d = &s->desc;
   const hone_tactic_desc *chosen = NULL;
@@ -106,7 +114,8 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_
                             : hn_step_doer(s),
       .epilogue = s->what,
       /* what is computed with: the narrower side, where a step also converts */
-      .dtype = in && out && hone_dtype_is_float(in->dtype) &&
+      .dtype = rounds_to_bf16(d, late && s->kind == HN_STEP_LATE ? chosen : s->tactic) ? "bf16"
+               : in && out && hone_dtype_is_float(in->dtype) &&
                        hone_dtype_size(in->dtype) < hone_dtype_size(out->dtype)
                    ? hone_dtype_name(in->dtype)
                : out ? hone_dtype_name(out->dtype)
@@ -225,7 +234,7 @@ static hone_status merge_trace(hn_recorder *r, hone_error *error) {
 
 /* What other processes did meanwhile. The system counts in hundredths of a second, so short records say
  * nothing. */
-static void add_neighbours(const hn_recorder *r) {
+static void add_neighbours(const hn_recorder *r, uint32_t threads) {
   double seconds = (double)(hn_now_ns() - r->started_ns) * 1e-9, busy = hn_cpu_busy_seconds();
   if (r->busy_seconds < 0 || busy < 0 || seconds < 0.25) {
     hone_facts_add_unmeasured(r->facts, "other processes' share of the processors",
@@ -236,6 +245,10 @@ static void add_neighbours(const hn_recorder *r) {
   double others = busy - r->busy_seconds - (hn_cpu_own_seconds() - r->own_seconds);
   double share = 100 * others / (seconds * hn_cpu_count());
   hone_facts_add_counter(r->facts, &(hone_counter){"others_cpu", "%", -1, share < 0 ? 0 : share});
+  const double delay = hn_run_delay_seconds() - r->delay_seconds;
+  if (r->delay_seconds >= 0 && delay >= 0)
+    hone_facts_add_counter(
+        r->facts, &(hone_counter){"run_delay", "%", -1, 100 * delay / (seconds * (threads ? threads : 1))});
   uint64_t now = hn_involuntary_switches();
   hone_facts_add_counter(r->facts,
                          &(hone_counter){"involuntary_switches", "", -1, (double)(now - r->interrupted)});
@@ -313,7 +326,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   meta.streams = 1;
   char arch[16];
   if (device_meta(r, p, &meta, arch, sizeof arch)) add_sensors(facts, p);
-  add_neighbours(r);
+  add_neighbours(r, p->machine.threads);
   meta.threads = p->machine.threads;
   meta.cores = hn_cpu_count();
   meta.opt_level = p->reference ? 0 : p->level;
@@ -321,7 +334,12 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   meta.timer_overhead_ns = timer_overhead();
   if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
   hone_facts_set_meta(facts, &meta);
-  for (size_t i = 0; i < p->steps.len; i++) add_step(facts, &temp, &p->steps.ptr[i], r->late, (uint32_t)i);
+  for (size_t i = 0; i < p->steps.len; i++) {
+    add_step(facts, &temp, &p->steps.ptr[i], r->late, (uint32_t)i);
+    if (p->steps.ptr[i].sparse_pct >= 0)
+      hone_facts_add_counter(facts,
+                             &(hone_counter){"weights_2_4", "%", (int32_t)i, p->steps.ptr[i].sparse_pct});
+  }
   for (size_t i = 0; i < p->model->source.len; i++) {
     hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type,
                         fate_of(p->node_fate[i]), p->node_step[i], NULL};

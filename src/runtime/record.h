@@ -14,12 +14,15 @@ typedef struct hn_recorder {
   uint32_t max_runs, runs;
   uint32_t step; /* that is being run, recording or not */
   int64_t step_start, run_start, run_last;
-  hn_trace *trace; /* of devices that work behind the host's back; NULL: none */
+  int64_t stage_start;  /* of the caller's stage that is under way */
+  hone_span_kind stage; /* PRE or POST; RUN: none */
+  bool past;            /* the last run was not recorded any more */
+  hn_trace *trace;      /* of devices that work behind the host's back; NULL: none */
   const hn_tracing *tracing;
   const struct hn_late *late; /* of such devices: what late steps turned out to be */
   /* When recording began: the clock, processor time of everybody and of this process, interruptions of it. */
   uint64_t started_ns, interrupted;
-  double busy_seconds, own_seconds;
+  double busy_seconds, own_seconds, delay_seconds;
 } hn_recorder;
 
 /* queue: what is recorded of a device with memory of its own, NULL otherwise. */
@@ -34,7 +37,22 @@ void hn_recorder_preview(const hn_plan *plan, hone_facts *facts);
 static inline bool hn_recording(const hn_recorder *r) { return r->facts && r->runs < r->max_runs; }
 
 static inline void hn_recorder_run_begin(hn_recorder *r) {
-  if (hn_recording(r)) r->run_start = r->run_last = (int64_t)hn_now_ns();
+  r->past = !hn_recording(r);
+  if (!r->past) r->run_start = r->run_last = (int64_t)hn_now_ns();
+}
+
+/* The caller's own stages: PRE belongs to the run that follows, POST to the one before. */
+static inline void hn_recorder_stage_begin(hn_recorder *r, hone_span_kind kind) {
+  r->stage = kind;
+  if (r->facts) r->stage_start = (int64_t)hn_now_ns();
+}
+
+static inline void hn_recorder_stage_end(hn_recorder *r) {
+  const bool before = r->stage == HONE_SPAN_PRE;
+  if (before ? hn_recording(r) : r->facts && r->runs && !r->past && r->stage == HONE_SPAN_POST)
+    hone_span_push(&r->spans, r->stage, 0, (int)r->runs - !before, -1, r->stage_start, (int64_t)hn_now_ns(),
+                   0, NULL);
+  r->stage = HONE_SPAN_RUN;
 }
 
 static inline void hn_recorder_begin(hn_recorder *r) {

@@ -1,69 +1,26 @@
 /* Plants 20 bottlenecks and asks what hone names first. Model, site and size are random; the seed is chosen
- * when the test runs (HONE_ADVICE_SEED repeats one) and printed. What this machine can be made to do is done
- * for real (live); the rest is edited into real records of it. Ten profiles are left alone: on these nothing
- * may be blamed first. usage: planted HONE [FOLDER]; exit 1 when fewer than 18 are named first or a healthy
- * one is blamed. */
+ * when the program runs and printed. What a CPU can be made to do is done for real: networks that have the
+ * habit, an application and a machine that have it (live.h, networks.h). The other ten are edited into real
+ * records. Ten networks are left alone: there nothing may be blamed first.
+ * usage: advice_planted [--seed N] [--only WORDS] [--all] [--patience SECONDS]; --all prints every finding.
+ * Exit 1 when fewer than 18 are named first or a healthy network is blamed, 5 when others kept the machine
+ * too busy to tell. */
 #include "advice/lab.h"
+#include "advice/live.h"
+#include "advice/networks.h"
 
-#include <signal.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { ENOUGH = 18, HEALTHY = 10 };
+enum { ENOUGH = 18, HEALTHY = 10, TRIES = 4 };
 
-typedef struct bench {
-  const char *hone, *folder;
-  uint64_t seed;
-} bench;
-
-/* Profiles a random network; NULL after a message. what: options of hone profile. */
-static hone_facts *profile(const bench *b, lab *chance, const char *what, bool tiny, char *label,
-                           size_t size) {
-  static const char *const networks[] = {"mobilenetv2", "resnet50", "mobilenetv2", "res3_block"};
-  char command[1200], path[400];
-  const char *name = tiny ? "mobilenetv2" : networks[lab_pick(chance, 0, 4)];
-  bool part = strncmp(name, "res3", 4) == 0;
-  double width = tiny ? 0.1 : lab_real(chance, 0.5, 1.0);
-  size_t side = tiny ? 32 : (part ? 0 : 32 * lab_pick(chance, 4, 8));
-  char shape[80] = "";
-  if (!part) snprintf(shape, sizeof shape, "--width %.2f --round 8 --size %zu", width, side);
-  snprintf(label, size, "%s %.2f %zu", name, part ? 1 : width, side);
-  snprintf(path, sizeof path, "%s/facts.json", b->folder);
-  snprintf(command, sizeof command,
-           "'%s' zoo %s %s -o '%s/m.onnx' >/dev/null 2>&1 && '%s' profile '%s/m.onnx' -n 24 %s -o '%s' "
-           ">/dev/null 2>&1",
-           b->hone, name, shape, b->folder, b->hone, b->folder, what, path);
-  if (system(command) != 0) {
-    printf("failed: %s\n", command);
-    return NULL;
-  }
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  char *text = NULL;
-  size_t length = 0;
-  for (size_t n = 1; n;) {
-    text = realloc(text, length + 1000001);
-    if (!text) abort();
-    n = fread(text + length, 1, 1000000, f);
-    length += n;
-  }
-  fclose(f);
-  hone_facts *facts = NULL;
-  hone_error error = {0};
-  if (hone_facts_from_json(text, length, &facts, &error) != HONE_OK)
-    printf("%s: %s\n", error.where, error.what);
-  free(text);
-  return facts;
-}
+static double patience = 60; /* seconds to wait for a quiet machine, in all */
 
 /* ---- the illnesses */
-
-static const hone_span plain = {.step = -1};
 
 static void on_device(lab *l) {
   l->meta.backend = "cuda";
@@ -78,17 +35,7 @@ static double part_of_wall(lab *l, double low, double high) {
   return lab_wall_ms(l) * lab_real(l, low, high);
 }
 
-static void sleeping(lab *l) {
-  size_t at = lab_pick(l, 0, l->step_count - 1);
-  lab_insert(l, LAB_INSIDE, (int32_t)at, part_of_wall(l, 0.25, 1), HONE_SPAN_KIND_COUNT, plain);
-}
-static void slow_stage(lab *l) {
-  lab_insert(l, LAB_AFTER_RUN, -1, part_of_wall(l, 0.5, 2), HONE_SPAN_POST, plain);
-}
-static void slow_input(lab *l) {
-  lab_insert(l, LAB_BEFORE_RUN, -1, part_of_wall(l, 0.5, 2), HONE_SPAN_PRE, plain);
-}
-static void ping_pong(lab *l) {
+static void reformats(lab *l) {
   for (size_t n = lab_pick(l, 4, 12); n > 0; n--) {
     int32_t step = lab_new_step(l, (hone_step_fact){.name = "transpose",
                                                     .op_type = "Reformat",
@@ -98,39 +45,6 @@ static void ping_pong(lab *l) {
                                                     .bytes = 100000});
     lab_insert(l, LAB_INSIDE, (int32_t)lab_pick(l, 1, l->step_count / 2), part_of_wall(l, 0.03, 0.08),
                HONE_SPAN_REFORMAT, (hone_span){.step = step});
-  }
-}
-/* Bytes that `ms` move at a share of the bandwidth of the innermost level that holds them. */
-static double bytes_at_roof(const lab *l, double ms, double share) {
-  size_t n;
-  const hone_roof *r = hone_facts_roofs(l->source, &n);
-  double best = 0, dram = 1e7 * ms;
-  for (size_t i = 0; i < n; i++) {
-    double bytes = ms * 1e6 * r[i].gbs * share;
-    if (r[i].gbs > 0 && !r[i].capacity_bytes) dram = bytes;
-    if (r[i].capacity_bytes && bytes <= (double)r[i].capacity_bytes && bytes > best) best = bytes;
-  }
-  return best > 0 ? best : dram;
-}
-static void memory_chain(lab *l) {
-  static const char *const types[] = {"LayerNormalization", "Softmax", "Concat"};
-  double ms = part_of_wall(l, 0.5, 1.2);
-  for (int i = 0; i < 3; i++) {
-    hone_step_fact s = {.name = types[i], .op_type = types[i], .tactic = "rows", .dtype = "f32"};
-    s.bytes = (uint64_t)bytes_at_roof(l, ms / 3, lab_real(l, 0.75, 0.95));
-    int32_t step = lab_new_step(l, s);
-    lab_insert(l, LAB_INSIDE, (int32_t)lab_pick(l, 1, l->step_count - 3), ms / 3, HONE_SPAN_KERNEL,
-               (hone_span){.step = step});
-  }
-}
-static void outlier(lab *l) { lab_stretch(l, (int32_t)lab_any_step(l, 0.02), lab_real(l, 5, 12), 4); }
-static void replanned(lab *l) {
-  size_t first = lab_any_step(l, 0.03);
-  for (size_t i = first; i < l->step_count && i < first + 4; i++) {
-    if (l->steps[i].is_reformat) continue;
-    l->steps[i].is_reference = true;
-    l->steps[i].shape_out = "1x?x8";
-    lab_stretch(l, (int32_t)i, lab_real(l, 4, 10), 1);
   }
 }
 static void pageable(lab *l) {
@@ -227,36 +141,59 @@ static void throttled(lab *l) {
   lab_counter(l, "temperature", lab_real(l, 86, 95));
   lab_counter(l, "throttle_reasons", 0x40);
 }
-static void nothing(lab *l) { (void)l; }
+/* ---- what is done for real */
+
+static void one_thread(lab *c, live *how) {
+  (void)c;
+  how->threads = 1;
+}
+static void neighbours(lab *c, live *how) {
+  how->neighbours = (size_t)sysconf(_SC_NPROCESSORS_ONLN) + lab_pick(c, 0, 2);
+  how->seconds = 1;
+}
+static void sleeping(lab *c, live *how) { how->sleep = lab_real(c, 0.25, 1); }
+static void stages(lab *c, live *how) { *(lab_pick(c, 0, 2) ? &how->pre : &how->post) = lab_real(c, 0.5, 2); }
+static void outlier(lab *c, live *how) {
+  if (lab_pick(c, 0, 2))
+    how->hesitates = lab_real(c, 0.3, 1);
+  else
+    how->slow = lab_real(c, 6, 12);
+}
+/* Networks as hone runs them: all processors, or one where there is but one; f32 or bf16. */
+static void well(lab *c, live *how) {
+  how->precision = lab_pick(c, 0, 3) ? "f32" : "bf16";
+  how->threads = lab_pick(c, 0, 3) ? 0 : 1;
+}
 
 typedef struct plant {
-  const char *what, *rule;
-  const char *options; /* of hone profile */
-  void (*edit)(lab *l);
-  bool tiny, neighbour;
+  const char *what;
+  const char *rules; /* that may name it, separated by blanks; "": none may */
+  network_maker *network;
+  void (*arrange)(lab *chance, live *how); /* NULL: as it is */
+  void (*edit)(lab *l);                    /* NULL: live */
 } plant;
 
 static const plant plants[] = {
-    {"one thread of several (live)", "single_thread", "-t 1", nothing, .tiny = false},
-    {"operators that nobody fuses (live)", "unfused_pattern", "--level 0", nothing, .tiny = false},
-    {"tiny operators (live)", "launch_bound", "", nothing, .tiny = true},
-    {"a busy neighbour (live)", "busy_neighbour", "-n 400", nothing, .neighbour = true},
-    {"sleep between operators", "scheduling_gaps", "", sleeping, .tiny = false},
-    {"slow post-processing", "slow_post", "", slow_stage, .tiny = false},
-    {"slow pre-processing", "slow_pre", "", slow_input, .tiny = false},
-    {"layout ping-pong", "layout_conversions", "", ping_pong, .tiny = false},
-    {"memory-bound chain", "memory_bound", "", memory_chain, .tiny = false},
-    {"outlier operator", "outlier_operator", "", outlier, .tiny = false},
-    {"shapes known only while it runs", "dynamic_shapes", "", replanned, .tiny = false},
-    {"pageable copies", "pageable_copies", "", pageable, .tiny = false},
-    {"H2D-heavy", "h2d_bound", "", h2d_heavy, .tiny = false},
-    {"many small copies", "many_small_copies", "", small_copies, .tiny = false},
-    {"sync-heavy", "sync_heavy", "", waiting, .tiny = false},
-    {"a single stream", "single_stream", "", one_stream, .tiny = false},
-    {"misaligned channels", "misaligned_channels", "", misaligned, .tiny = false},
-    {"useless INT8", "quantisation_without_gain", "", useless_int8, .tiny = false},
-    {"host fallback", "host_fallback", "", fallback, .tiny = false},
-    {"throttling", "throttled", "", throttled, .tiny = false},
+    {"sleep between operators", "scheduling_gaps", network_any, sleeping, NULL},
+    {"slow pre or post stage", "slow_pre slow_post", network_any, stages, NULL},
+    {"one thread of several", "single_thread", network_any, one_thread, NULL},
+    {"unfusable pattern", "unfused_pattern", network_unfusable, NULL, NULL},
+    {"tiny operators", "launch_bound", network_tiny, NULL, NULL},
+    {"layout ping-pong", "layout_conversions", network_ping_pong, NULL, NULL},
+    {"a busy neighbour", "busy_neighbour", network_any, neighbours, NULL},
+    {"memory-bound chain", "memory_bound", network_memory, NULL, NULL},
+    {"outlier operator", "outlier_operator", network_of_zoo, outlier, NULL},
+    {"shapes anew in every run", "dynamic_shapes", network_replanned, NULL, NULL},
+    {"pageable copies", "pageable_copies", network_of_zoo, NULL, pageable},
+    {"H2D-heavy", "h2d_bound", network_of_zoo, NULL, h2d_heavy},
+    {"many small copies", "many_small_copies", network_of_zoo, NULL, small_copies},
+    {"sync-heavy", "sync_heavy", network_of_zoo, NULL, waiting},
+    {"a single stream", "single_stream", network_of_zoo, NULL, one_stream},
+    {"misaligned channels", "misaligned_channels", network_of_zoo, NULL, misaligned},
+    {"useless INT8", "quantisation_without_gain", network_of_zoo, NULL, useless_int8},
+    {"host fallback", "host_fallback", network_of_zoo, NULL, fallback},
+    {"throttling", "throttled", network_of_zoo, NULL, throttled},
+    {"reformats", "layout_conversions", network_of_zoo, NULL, reformats},
 };
 
 /* ---- the judgement */
@@ -272,59 +209,78 @@ static hone_findings *diagnose(const lab *l, hone_profile **p, hone_facts **fact
   return findings;
 }
 
-static pid_t burn(long processors) {
-  pid_t group = 0;
-  for (long i = 0; i < processors; i++) {
-    pid_t child = fork();
-    if (child == 0) {
-      setpgid(0, group);
-      for (volatile unsigned n = 0;; n++) {
-      }
-    }
-    if (child > 0) {
-      setpgid(child, group);
-      if (!group) group = child;
-    }
+/* Whether a finding is of one of the rules. */
+static bool is_of(const char *id, const char *rules) {
+  const size_t n = strcspn(id, ":");
+  for (size_t len; *rules; rules += len + strspn(rules + len, " ")) {
+    len = strcspn(rules, " ");
+    if (len == n && strncmp(id, rules, n) == 0) return true;
   }
-  return group;
+  return false;
 }
 
-static void stop(pid_t group) {
-  if (group <= 0) return;
-  kill(-group, SIGKILL);
-  while (waitpid(-group, NULL, 0) > 0) {
-  }
-}
-
-/* What comes first: "rule (gain)". True when it is the one that was planted, or for "" when nothing is
- * blamed. */
-static bool judge(const hone_findings *f, const char *rule, char *first, size_t size) {
+/* What comes first: "rule (gain)". True when it is what was planted, or for "" when nothing is blamed. */
+static bool judge(const hone_findings *f, const char *rules, char *first, size_t size) {
   snprintf(first, size, "nothing");
   if (!f) return false;
   if (f->count) snprintf(first, size, "%s (%+.0f %%)", f->items[0].id, f->items[0].predicted_gain_pct);
-  if (!*rule)
+  if (!*rules)
     return !f->count || f->items[0].category >= HONE_CATEGORY_TRADE ||
            f->items[0].severity == HONE_SEVERITY_LOW;
-  size_t n = strlen(rule);
-  return f->count && strncmp(f->items[0].id, rule, n) == 0 &&
-         (f->items[0].id[n] == 0 || f->items[0].id[n] == ':');
+  return f->count && is_of(f->items[0].id, rules);
 }
 
-static bool one(const bench *b, const plant *p, uint64_t seed, bool *skipped) {
+/* On one processor of the machine, or on all of them again. */
+static void confine(bool one) {
+  static cpu_set_t all;
+  static bool known;
+  cpu_set_t set;
+  if (!known) known = sched_getaffinity(0, sizeof all, &all) == 0;
+  CPU_ZERO(&set);
+  for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&set); i++)
+    if (CPU_ISSET(i, &all)) CPU_SET(i, &set);
+  sched_setaffinity(0, sizeof set, one ? &set : &all);
+}
+
+static bool try_once(const plant *p, uint64_t seed, bool print_all, bool *disturbed) {
   lab chance = {.random = seed}, l;
   char label[80], first[120];
-  pid_t neighbours = p->neighbour ? burn(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
-  hone_facts *facts = profile(b, &chance, p->options, p->tiny, label, sizeof label), *edited;
-  stop(neighbours);
-  if (!facts) return false;
+  live how = {0};
+  hone_model *model = p->network(&chance, label, sizeof label);
+  if (p->arrange) p->arrange(&chance, &how);
+  const bool alone = !*p->rules && how.threads == 1;
+  if (alone) confine(true);
+  patience -= live_wait(patience);
+  hone_facts *facts = live_profile(&how, &chance, model), *edited;
+  if (alone) confine(false);
   lab_open(&l, facts, chance.random);
-  p->edit(&l);
+  if (p->edit) p->edit(&l);
   hone_profile *profiled;
   hone_findings *findings = diagnose(&l, &profiled, &edited);
-  bool good = judge(findings, p->rule, first, sizeof first);
+  bool good = judge(findings, p->rules, first, sizeof first);
   /* A neighbour whom nobody planted is the truth, too, but not what this is about. */
-  *skipped = !good && !p->neighbour && strncmp(first, "busy_neighbour", 14) == 0;
-  if (!*skipped) printf("%-4s %-36s %-24s %s\n", good ? "ok" : "BAD", p->what, label, first);
+  *disturbed = !good && !how.neighbours && findings && findings->count &&
+               is_of(findings->items[0].id, "busy_neighbour");
+  if (!*disturbed) {
+    const char *kind = !*p->rules ? "" : p->edit ? " (edited)" : " (live)";
+    char what[60];
+    snprintf(what, sizeof what, "%s%s", p->what, kind);
+    printf("%-4s %-34s %-26s %s\n", good ? "ok" : "BAD", what, label, first);
+  }
+  for (size_t i = 0; findings && (print_all || (!good && !*disturbed)) && i < findings->count; i++)
+    printf("       %zu. %s (%+.1f %%, confidence %.2f): %s\n", i + 1, findings->items[i].id,
+           findings->items[i].predicted_gain_pct, findings->items[i].confidence, findings->items[i].title);
+  if (print_all && profiled)
+    for (size_t i = 0; i < profiled->layer_count && i < 16; i++) {
+      const hone_layer *x = &profiled->layers[profiled->by_time[i]];
+      printf("       %5.1f %% %8.3f ms cv %.2f roof %3.0f %% %-8s %s %s [%s]\n", x->pct, x->time_ms,
+             x->stats.cv, x->roof_pct, hone_limit_name(x->bound), x->name, x->type,
+             x->tactic ? x->tactic : "");
+    }
+  size_t misses;
+  const hone_near_miss *miss = hone_facts_near_misses(edited, &misses);
+  for (size_t i = 0; print_all && i < misses; i++)
+    printf("       near miss: %s, %zu nodes: %s\n", miss[i].pass, miss[i].node_count, miss[i].reason);
   hone_findings_destroy(findings);
   hone_profile_destroy(profiled);
   hone_facts_destroy(edited);
@@ -333,29 +289,52 @@ static bool one(const bench *b, const plant *p, uint64_t seed, bool *skipped) {
   return good;
 }
 
+typedef enum verdict { NAMED, MISSED, UNDECIDED } verdict;
+
 /* Again with another network while somebody disturbs, a few times. */
-static bool undisturbed(const bench *b, const plant *p, uint64_t seed) {
-  bool skipped = true, good = false;
-  for (int i = 0; i < 5 && skipped; i++) good = one(b, p, seed + 1000003u * (uint64_t)i, &skipped);
-  if (skipped) printf("BAD  %-36s the machine is never quiet\n", p->what);
-  return good;
+static verdict try_undisturbed(const plant *p, uint64_t seed, bool print_all) {
+  bool disturbed = true, good = false;
+  for (uint64_t i = 0; i < TRIES && disturbed; i++)
+    good = try_once(p, seed + 1000003u * i, print_all, &disturbed);
+  if (disturbed) printf("?    %-34s the machine is never quiet\n", p->what);
+  return disturbed ? UNDECIDED : good ? NAMED : MISSED;
 }
 
 int main(int argc, char **argv) {
-  const char *given = getenv("HONE_ADVICE_SEED");
-  bench b = {.hone = argc > 1 ? argv[1] : "hone", .folder = argc > 2 ? argv[2] : "."};
-  b.seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 2654435761u % 1000000007u;
-  printf("seed %llu (HONE_ADVICE_SEED repeats it)\n", (unsigned long long)b.seed);
-  const plant healthy = {"healthy", "", "", nothing, .tiny = false};
-  const size_t n = sizeof plants / sizeof *plants;
-  size_t named = 0, blamed = 0;
+  uint64_t seed = (uint64_t)time(NULL) * 2654435761u % 1000000007u;
+  const char *only = NULL;
+  bool all = false;
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+      seed = strtoull(argv[++i], NULL, 10);
+    else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+      only = argv[++i];
+    else if (strcmp(argv[i], "--patience") == 0 && i + 1 < argc)
+      patience = strtod(argv[++i], NULL);
+    else if (strcmp(argv[i], "--all") == 0)
+      all = true;
+    else {
+      printf("usage: advice_planted [--seed N] [--only WORDS] [--all] [--patience SECONDS]\n");
+      return 2;
+    }
+  printf("seed %llu (--seed %llu repeats it)\n", (unsigned long long)seed, (unsigned long long)seed);
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
     printf("SKIP: one processor only\n");
     return 0;
   }
-  for (size_t i = 0; i < n; i++) named += undisturbed(&b, &plants[i], b.seed + 7919u * i);
-  for (size_t i = 0; i < HEALTHY; i++) blamed += !undisturbed(&b, &healthy, b.seed + 7919u * (n + i));
-  printf("planted: %zu of %zu named first; healthy: %zu of %d blamed for something else\n", named, n, blamed,
-         HEALTHY);
-  return named >= ENOUGH && !blamed ? 0 : 1;
+  const plant healthy = {"healthy", "", network_any, well, NULL};
+  const size_t n = sizeof plants / sizeof *plants;
+  size_t of_plants[UNDECIDED + 1] = {0}, of_healthy[UNDECIDED + 1] = {0};
+  for (size_t i = 0; i < n; i++)
+    if (!only || strstr(plants[i].what, only))
+      of_plants[try_undisturbed(&plants[i], seed + 7919u * i, all)]++;
+  for (size_t i = 0; i < HEALTHY; i++)
+    if (!only || strstr(healthy.what, only))
+      of_healthy[try_undisturbed(&healthy, seed + 7919u * (n + i), all)]++;
+  printf("planted: %zu named first, %zu not, %zu undecided; healthy: %zu left alone, %zu blamed, %zu "
+         "undecided\n",
+         of_plants[NAMED], of_plants[MISSED], of_plants[UNDECIDED], of_healthy[NAMED], of_healthy[MISSED],
+         of_healthy[UNDECIDED]);
+  if (of_plants[MISSED] > n - ENOUGH || of_healthy[MISSED]) return 1;
+  return of_plants[MISSED] + of_plants[UNDECIDED] > n - ENOUGH || of_healthy[UNDECIDED] ? 5 : 0;
 }

@@ -1,1 +1,1 @@
-hone_test_tool(advice_planted planted.c lab.c)
+hone_test_tool(advice_planted planted.c lab.c live.c networks.c)

@@ -258,6 +258,89 @@ static void gaps_and_residuals_are_told_apart(void **state) {
   }
 }
 
+static void stages_belong_to_their_runs(void **state) {
+  (void)state;
+  float x[495];
+  fill(x, 495);
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
+  const hone_tensor *inputs[] = {&in};
+  net_session s = net_open(small_net(), 2, false, 1);
+  hone_facts *f = hone_facts_create();
+  hone_error e = {0};
+  assert_int_equal(hone_context_stage_end(s.context, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_stage_begin(s.context, HONE_SPAN_KERNEL, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_record(s.context, f, 2, &e), HONE_OK);
+  for (int i = 0; i < 3; i++) { /* the third run is not recorded, nor what belongs to it */
+    assert_int_equal(hone_context_stage_begin(s.context, HONE_SPAN_PRE, &e), HONE_OK);
+    assert_int_equal(hone_context_stage_begin(s.context, HONE_SPAN_PRE, &e), HONE_ERROR_USAGE);
+    assert_int_equal(hone_context_stage_end(s.context, &e), HONE_OK);
+    assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+    assert_int_equal(hone_context_stage_begin(s.context, HONE_SPAN_POST, &e), HONE_OK);
+    assert_int_equal(hone_context_stage_end(s.context, &e), HONE_OK);
+  }
+  if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
+  size_t n, pre = 0, post = 0;
+  int64_t begin[2] = {0}, end[2] = {0};
+  const hone_span *span = hone_facts_spans(f, &n);
+  for (size_t i = 0; i < n; i++)
+    if (span[i].kind == HONE_SPAN_RUN) {
+      begin[span[i].iteration] = span[i].start_ns;
+      end[span[i].iteration] = span[i].end_ns;
+    }
+  for (size_t i = 0; i < n; i++) {
+    pre += span[i].kind == HONE_SPAN_PRE;
+    post += span[i].kind == HONE_SPAN_POST;
+    if (span[i].kind == HONE_SPAN_PRE) assert_true(span[i].end_ns <= begin[span[i].iteration]);
+    if (span[i].kind == HONE_SPAN_POST) assert_true(span[i].start_ns >= end[span[i].iteration]);
+  }
+  assert_int_equal(pre, 2);
+  assert_int_equal(post, 2);
+  hone_facts_destroy(f);
+  net_close(&s);
+}
+
+/* 2:4 along K: input channels of a convolution, rows of a product's B. */
+static void sparse_weights_are_counted(void **state) {
+  (void)state;
+  enum { C = 24 };
+  float conv[C * C * 9], product[C * C], x[C * 36];
+  fill(x, C * 36);
+  for (int o = 0; o < C; o++)
+    for (int c = 0; c < C; c++) {
+      for (int k = 0; k < 9; k++) conv[(o * C + c) * 9 + k] = (c + k) % 4 < 2 ? -0.0f : 1;
+      product[o * C + c] = o % 4 == 0 || o >= C / 2 ? 0 : 1; /* half of the groups along o, rows of B */
+    }
+  hn_model *m = net_begin();
+  hn_value *v = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, C, 6, 6});
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){C, C, 3, 3});
+  v = net_op(m, "Conv", (hn_value *[]){v, hn_value_constant(m->graph, NULL, &d, conv, true)}, 2);
+  v = net_op(m, "GlobalAveragePool", &v, 1);
+  v = net_op(m, "Flatten", &v, 1);
+  d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){C, C});
+  v = net_op(m, "MatMul", (hn_value *[]){v, hn_value_constant(m->graph, NULL, &d, product, true)}, 2);
+  net_finish(m, net_op(m, "MatMul", (hn_value *[]){v, net_weights(m, 2, (const int64_t[]){C, 30}, 3)}, 2));
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, C, 6, 6}), x};
+  const hone_tensor *inputs[] = {&in};
+  net_session s = net_open(m, 2, false, 1);
+  hone_facts *f = hone_facts_create();
+  hone_error e = {0};
+  assert_int_equal(hone_context_record(s.context, f, 1, &e), HONE_OK);
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+  if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
+  const double want[] = {100, 50, 0};
+  size_t n, seen = 0;
+  const hone_counter *c = hone_facts_counters(f, &n);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(c[i].name, "weights_2_4") == 0) {
+      assert_true(seen < 3);
+      assert_true(c[i].value == want[seen]);
+      seen++;
+    }
+  assert_int_equal(seen, 3);
+  hone_facts_destroy(f);
+  net_close(&s);
+}
+
 /* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the
  * sanitizers watch). */
 static void every_allocation_may_fail(void **state) {
@@ -304,6 +387,8 @@ int main(void) {
       cmocka_unit_test(wrong_inputs_are_refused),
       cmocka_unit_test(loops_run_and_stop),
       cmocka_unit_test(gaps_and_residuals_are_told_apart),
+      cmocka_unit_test(stages_belong_to_their_runs),
+      cmocka_unit_test(sparse_weights_are_counted),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

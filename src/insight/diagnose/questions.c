@@ -64,6 +64,19 @@ bool hn_is_reformat(const hone_facts *facts, const hone_layer *l) {
   return l->kind == HONE_SPAN_REFORMAT || by_step || ONE_OF(l->type, "Reformat", "Reorder");
 }
 
+bool hn_streams_memory(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_roof *dram = hn_roof_dram(d->facts);
+  size_t n;
+  const hone_roof *roofs = hone_facts_roofs(d->facts, &n);
+  if (!dram || l->calls <= 0 || !hn_is_work(l) || hn_is_matrix(l) || l->ridge != HONE_LIMIT_MEMORY ||
+      l->gbs < 0.6 * dram->gbs)
+    return false;
+  for (size_t i = 0; i < n; i++) /* what a core has for itself is no memory */
+    if (strcmp(roofs[i].name, "L2") == 0 && l->bytes / l->calls <= (double)roofs[i].capacity_bytes)
+      return false;
+  return true;
+}
+
 bool hn_is_copy(const hone_layer *l) {
   return l->kind == HONE_SPAN_COPY || l->kind == HONE_SPAN_COPY_H2D || l->kind == HONE_SPAN_COPY_D2H ||
          ONE_OF(l->type, "Copy", "Memcpy", "MemcpyToHost", "MemcpyFromHost");

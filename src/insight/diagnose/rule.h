@@ -111,6 +111,10 @@ bool hn_is_quantise(const hone_layer *layer);          /* QuantizeLinear, Dequan
 bool hn_has_unknown_shape(const hone_step_fact *step); /* computed while the network runs */
 bool hn_is_transpose(const hone_layer *layer);
 bool hn_is_reformat(const hone_facts *facts, const hone_layer *layer);
+/* Streams a tensor with hardly any arithmetic, at no less than 60 % of what the memory gives: memory is its
+ * limit even where a cache would be large enough. That cache is shared with other processors, and with the
+ * rest of the network. */
+bool hn_streams_memory(const hn_diagnosis *d, const hone_layer *layer);
 bool hn_is_copy(const hone_layer *layer); /* between memories, or within one */
 /* An operator's own work: no copy, no waiting, no stage around the network. */
 bool hn_is_work(const hone_layer *layer);

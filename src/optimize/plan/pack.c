@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/ir/bytes.h"
 #include "optimize/plan/saved.h"
+#include "optimize/plan/sparsity.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -370,6 +371,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+    s->sparse_pct =
+        p->saved ? -1 : hn_sparse_groups(&s->desc); /* a saved plan has no weights but packed ones */
     s->blob_offset = total;
     total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
   }

@@ -75,6 +75,7 @@ typedef struct hn_step {
   bool shape_work;
   bool late_last;      /* LATE: where no tactic takes row-major tensors, input 0 and the outputs may be
                           channels-last */
+  double sparse_pct;   /* groups of four weights with two zeros or more, sparsity.h; negative: not known */
   const char *what;    /* "Conv + bias + Add + Relu" */
   const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
 } hn_step;

@@ -2,17 +2,23 @@
 #include "insight/diagnose/rule.h"
 
 static void run(hn_diagnosis *d) {
-  double others = 0, switches = 0;
+  double others = 0, switches = 0, taken = 0;
   if (hn_on_accelerator(d)) return;
   if (!hn_counter(d, "others_cpu", -1, &others) || others < d->t->others_share) return;
+  /* What others took is only a loss where threads of this process were ready and had to wait. */
+  const bool waited = hn_counter(d, "run_delay", -1, &taken);
+  if (!waited) taken = others;
+  if (taken < d->t->others_share) return;
   const hone_sample_stats *w = &d->p->wall;
   bool counted = hn_counter(d, "involuntary_switches", -1, &switches);
-  double runs = (double)(d->p->iterations ? d->p->iterations : 1);
+  /* Without layers an iteration is a window of many runs (bench --duration). */
+  double runs = d->p->layer_count ? (double)d->p->iterations : hone_facts_get_meta(d->facts)->runs;
+  if (runs < 1) runs = 1;
   /* A process that is never interrupted has no competitor, however busy other processors are. */
   if (counted && switches < 1) return;
   /* What is taken away is gone: with p processors this run had (1 - others) of them. The best run shows the
    * machine as it would be, if it was ever left alone. */
-  double s = 1 / (1 - (others < 90 ? others : 90) / 100);
+  double s = 1 / (1 - (taken < 90 ? taken : 90) / 100);
   double best = w->min > 0 ? w->mean / w->min : 1;
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = HN_SAY(d, "Other processes took %.0f %% of the processors during these runs",
@@ -28,6 +34,10 @@ static void run(hn_diagnosis *d) {
       "网络的线程被别的工作打断，而每个步骤都要等最慢的线程。这样的数据更多反映邻居，而不是网络本身。");
   hn_finding_evidence(d, HN_T("others' share", "其他进程占比"), others, "%",
                       HN_T("/proc/stat less this process' own time", "/proc/stat 减去本进程自身时间"));
+  if (waited)
+    hn_finding_evidence(
+        d, HN_T("waiting for a processor", "等待处理器"), taken, "%",
+        HN_T("run delay of the scheduler, over threads and time", "调度器统计的等待时间，除以线程数与时长"));
   if (counted)
     hn_finding_evidence(d, HN_T("interruptions an inference", "每次推理被打断次数"), switches / runs, "",
                         HN_T("involuntary context switches of the process", "进程的非自愿上下文切换"));
@@ -36,8 +46,10 @@ static void run(hn_diagnosis *d) {
   hn_finding_do(d, HN_DO_NEIGHBOURS, NULL, 0);
   hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
   hn_finding_gain(d, 1, s, HONE_BASIS_MEASURED,
-                  HN_WORDS(d, "the processors' time that others took is available again",
-                           "其他进程占用的处理器时间重新可用"),
+                  waited ? HN_WORDS(d, "threads that are ready need not wait for a processor",
+                                    "就绪的线程不必再等待处理器")
+                         : HN_WORDS(d, "the processors' time that others took is available again",
+                                    "其他进程占用的处理器时间重新可用"),
                   0.6);
   hn_finding_range(d, 1, best > s ? best : s);
   hn_finding_end(d);

@@ -1,8 +1,17 @@
 /* Convolutions decide the run, and they are far from their roofline. */
 #include "insight/diagnose/rule.h"
 
+/* Channel counts that have rules of their own: small_channels, misaligned_channels. */
+static bool has_unlucky_channels(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  const int32_t multiple = d->t->channel_multiple >= 1 ? (int32_t)d->t->channel_multiple : 1;
+  if (!step || step->channels_in <= 0 || step->channels_out <= 0) return false;
+  return step->channels_in < d->t->small_channels || step->channels_in % multiple ||
+         step->channels_out % multiple;
+}
+
 static void run(hn_diagnosis *d) {
-  double conv_ms = 0, reachable_ms = 0, flops = 0;
+  double conv_ms = 0, reachable_ms = 0, flops = 0, lucky_ms = 0, lucky_reachable_ms = 0;
   size_t count = 0;
   const hone_layer *worst = NULL;
   double worst_loss = 0;
@@ -14,6 +23,10 @@ static void run(hn_diagnosis *d) {
     conv_ms += hn_typical_ms(l);
     reachable_ms += reachable;
     flops += l->flops;
+    if (!has_unlucky_channels(d, l)) {
+      lucky_ms += hn_typical_ms(l);
+      lucky_reachable_ms += reachable;
+    }
     if (hn_typical_ms(l) - reachable > worst_loss) {
       worst_loss = hn_typical_ms(l) - reachable;
       worst = l;
@@ -25,6 +38,10 @@ static void run(hn_diagnosis *d) {
    * convolutions. */
   double efficiency = d->t->reachable_roof * reachable_ms / conv_ms;
   if (efficiency >= d->t->conv_efficiency) return;
+  /* When the others are well, those are the cause, and what they are called. */
+  if (lucky_ms > 0 && lucky_ms < conv_ms &&
+      d->t->reachable_roof * lucky_reachable_ms / lucky_ms >= d->t->conv_efficiency)
+    return;
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = HN_SAY(d, "Convolutions take %.0f %% of the time at %.0f %% of the roofline",
                     "卷积占时间的 %.0f %%，只达到屋顶线的 %.0f %%", share, efficiency);

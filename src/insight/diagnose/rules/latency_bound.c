@@ -13,8 +13,8 @@ static double better_ms(const hn_diagnosis *d, const hone_layer *l) {
 
 static bool waits(const hn_diagnosis *d, const hone_layer *l) {
   return l->bound == HONE_LIMIT_LATENCY && l->bound_confidence >= 0.5 && hn_is_work(l) &&
-         !hn_is_reformat(d->facts, l) && l->calls > 0 && 1e3 * hn_typical_ms(l) / l->calls >= d->t->tiny_us &&
-         better_ms(d, l) < hn_typical_ms(l);
+         !hn_is_reformat(d->facts, l) && !hn_streams_memory(d, l) && l->calls > 0 &&
+         1e3 * hn_typical_ms(l) / l->calls >= d->t->tiny_us && better_ms(d, l) < hn_typical_ms(l);
 }
 
 static void run(hn_diagnosis *d) {
@@ -36,7 +36,7 @@ static void run(hn_diagnosis *d) {
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = HN_SAY(d, "Latency-bound kernels (%zu) take %.0f %% of the time",
                     "延迟受限的内核（%zu 个）占时间的 %.0f %%", count, share);
-  d->worst = HONE_SEVERITY_MEDIUM; /* that they can be better is not known, only that nothing limits them */
+  d->worst = HONE_SEVERITY_LOW; /* that they can be better is not known, only that nothing limits them */
   f->subject = HN_SAY(d, "%zu kernels, the slowest is '%s'", "%zu 个内核，最慢的是 '%s'", count, worst->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;

@@ -1,6 +1,8 @@
 /* Much of the time goes to operators that wait for memory: fewer bytes, not faster arithmetic, would help. */
 #include "insight/diagnose/rule.h"
 
+#include <string.h>
+
 /* Weights read for one sample are missing_batch's. */
 static bool reads_weights_once(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
@@ -9,12 +11,20 @@ static bool reads_weights_once(const hn_diagnosis *d, const hone_layer *l) {
 }
 
 static bool waits_for_memory(const hn_diagnosis *d, const hone_layer *l) {
-  return !reads_weights_once(d, l) && l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5 &&
-         !hn_is_reformat(d->facts, l);
+  const bool at_roof = l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5;
+  return !reads_weights_once(d, l) && !hn_is_reformat(d->facts, l) && (at_roof || hn_streams_memory(d, l));
+}
+
+static bool is_narrow(const hone_step_fact *step) {
+  static const char *const names[] = {"bf16", "fp16", "f16", "int8", "uint8",
+                                      "i8",   "u8",   "s8",  "int4", "uint4"};
+  for (size_t i = 0; step && step->dtype && i < sizeof names / sizeof *names; i++)
+    if (strcmp(step->dtype, names[i]) == 0) return true;
+  return false;
 }
 
 static void run(hn_diagnosis *d) {
-  double ms = 0, bytes = 0, weights = 0;
+  double ms = 0, bytes = 0, weights = 0, narrow_ms = 0;
   size_t count = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
@@ -22,6 +32,7 @@ static void run(hn_diagnosis *d) {
     const hone_step_fact *step = hn_step(d, l);
     ms += hn_typical_ms(l);
     bytes += l->bytes;
+    if (is_narrow(step)) narrow_ms += hn_typical_ms(l);
     weights += step ? (double)step->weight_bytes * l->calls : 0;
     count++;
   }
@@ -29,6 +40,7 @@ static void run(hn_diagnosis *d) {
   if (!count || share < d->t->memory_share) return;
   bool by_weights = weights > bytes / 2;
   hone_finding *f = hn_finding_begin(d, NULL);
+  if (narrow_ms > ms / 2) d->worst = HONE_SEVERITY_LOW; /* what would halve the bytes is done already */
   f->title =
       HN_SAY(d, "Memory-bound operators take %.0f %% of the time", "访存受限的算子占时间的 %.0f %%", share);
   f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);

@@ -1,5 +1,8 @@
-/* An operator whose time scatters: its mean is well above what it usually takes. */
+/* An operator that stands out: its time scatters, or it is always far slower than the others are by their
+ * cost models. */
 #include "insight/diagnose/rule.h"
+
+#include <stdlib.h>
 
 static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
   return l->stats.cv > d->t->outlier_cv && l->pct >= d->t->outlier_share;
@@ -78,7 +81,74 @@ static void one_operator(hn_diagnosis *d, const hone_layer *l) {
   hn_finding_end(d);
 }
 
+/* How many times its cost model's time the layer takes when nothing disturbs it; 0: not known. */
+static double over_model(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return step && step->predicted_ms > 0 && l->calls > 0 && l->stats.min > 0 && hn_is_work(l) &&
+                 !step->is_reference && !hn_is_reformat(d->facts, l)
+             ? l->stats.min / l->calls / step->predicted_ms
+             : 0;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void always_slow(hn_diagnosis *d, const hone_layer *l, double usual) {
+  const double over = over_model(d, l);
+  hone_finding *f = hn_finding_begin(d, l->name);
+  f->title = HN_SAY(d, "'%s' always takes %.1f times as long as its cost model says, others %.1f times",
+                    "'%s' 总是耗时为其成本模型的 %.1f 倍，其他算子为 %.1f 倍", l->name, over, usual);
+  f->subject = l->name;
+  f->quantity = HONE_QUANTITY_NODES;
+  f->remedy = HONE_REMEDY_USER;
+  f->cause =
+      HN_WORDS(d,
+               "Other operators of this run keep to their cost models, this one does not, not even in its "
+               "fastest run: denormal numbers, a shape at which rows collide in the cache, or a kernel "
+               "that does not suit this shape.",
+               "本次运行的其他算子都符合各自的成本模型，唯独它即使在最快的一次也不符合：非规格化数、"
+               "各行在缓存中冲突的形状，或不适合该形状的内核。");
+  hn_finding_evidence(d, HN_T("fastest run", "最快一次"), l->stats.min, "ms",
+                      HN_T("exclusive time an iteration", "每次迭代的独占时间"));
+  hn_finding_evidence(d, HN_T("over its cost model", "与成本模型之比"), over, "x",
+                      HN_T("fastest run over the tactic's prediction", "最快一次除以战术的预测"));
+  hn_finding_evidence(d, HN_T("others over theirs", "其他算子与各自模型之比"), usual, "x",
+                      HN_T("median of the operators", "各算子的中位数"));
+  hn_finding_do(d, HN_DO_TUNE, NULL, 0);
+  hn_finding_do(d, HN_DO_LAYER, l->name, 0);
+  hn_finding_layer(d, l, hn_typical_ms(l));
+  hn_finding_gain(d, hn_share(d, hn_typical_ms(l)) / 100, over / usual, HONE_BASIS_MODEL,
+                  HN_WORDS(d, "as close to its cost model as the other operators are",
+                           "与其他算子一样接近各自的成本模型"),
+                  0.5);
+  hn_finding_end(d);
+}
+
+/* The fastest runs are compared: neighbours disturb some runs of everything, this is about one operator in
+ * all of its runs. */
+static void find_always_slow(hn_diagnosis *d) {
+  double *over = HN_NEW_ARRAY(d->arena, double, d->p->layer_count + 1);
+  size_t n = 0;
+  if (!over) {
+    d->failed = true;
+    return;
+  }
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (over_model(d, &d->p->layers[i]) > 0) over[n++] = over_model(d, &d->p->layers[i]);
+  if ((double)n < d->t->model_layers) return;
+  qsort(over, n, sizeof *over, ascending);
+  const double usual = over[(n - 1) / 2];
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (over_model(d, l) >= d->t->model_factor * usual && hn_share(d, hn_typical_ms(l)) >= d->t->model_share)
+      always_slow(d, l, usual);
+  }
+}
+
 static void run(hn_diagnosis *d) {
+  find_always_slow(d);
   if ((double)d->p->iterations < d->t->outlier_runs) return;
   size_t noisy = 0, relevant = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {

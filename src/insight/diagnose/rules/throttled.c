@@ -9,8 +9,7 @@ enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x20 | 0x40, POWER_BRAKE = 0x8
 /* Counters of one clock: as it is or was at its lowest, and as it may be or was at its highest. */
 static const struct {
   const char *low, *high;
-} clocks[] = {
-    {"sm_clock", "sm_clock_most"}, {"clock_mhz_min", "clock_mhz_max"}, {"cpu_clock", "cpu_clock_most"}};
+} clocks[] = {{"sm_clock", "sm_clock_most"}, {"clock_mhz_min", "clock_mhz_max"}};
 
 static bool find_clock(const hn_diagnosis *d, double *low, double *high) {
   for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
@@ -21,14 +20,15 @@ static bool find_clock(const hn_diagnosis *d, double *low, double *high) {
 }
 
 static void run(hn_diagnosis *d) {
-  double low, high, reasons = 0, hot = 0, watts = 0, limit = 0;
+  double low, high, reasons = 0, hot = 0, watts = 0, limit = 0, events = 0;
   if (!find_clock(d, &low, &high) || 100 * low / high > d->t->clock_share) return;
   hn_counter(d, "throttle_reasons", -1, &reasons);
   if (!hn_counter(d, "temperature_c_max", -1, &hot)) hn_counter(d, "temperature", -1, &hot);
+  hn_counter(d, "throttles", -1, &events);
   hn_counter(d, "power", -1, &watts);
   hn_counter(d, "power_limit", -1, &limit);
   const unsigned bits = (unsigned)reasons;
-  const bool thermal = (bits & (THERMAL | SLOWDOWN)) || hot >= d->t->hot_c,
+  const bool thermal = (bits & (THERMAL | SLOWDOWN)) || hot >= d->t->hot_c || events > 0,
              power = (bits & (POWER_CAP | POWER_BRAKE)) || (limit > 0 && watts >= 0.97 * limit);
   /* A low clock alone may be a choice (idle, application clocks). */
   if (!thermal && !power) return;
@@ -36,6 +36,8 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_work(&d->p->layers[i]) && d->p->layers[i].bound != HONE_LIMIT_MEMORY)
       affected += hn_typical_ms(&d->p->layers[i]);
+  if (!d->p->layer_count)
+    affected = d->typical_wall_ms; /* whole runs alone were recorded (bench --duration) */
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = thermal ? HN_SAY(d, "Too hot: the clock is at %.0f of %.0f MHz",
                               "过热：时钟为 %.0f MHz，上限 %.0f MHz", low, high)
@@ -67,6 +69,9 @@ static void run(hn_diagnosis *d) {
   if (limit > 0)
     hn_finding_evidence(d, HN_T("power limit", "功耗上限"), limit, "W",
                         HN_T("sensors of the device", "设备传感器"));
+  if (events > 0)
+    hn_finding_evidence(d, HN_T("throttling events", "降频事件"), events, "",
+                        HN_T("the processor's own count, during the runs", "运行期间处理器自身的计数"));
   hn_finding_do(d, HN_DO_CLOCKS, NULL, 0);
   const double batch = hone_facts_get_meta(d->facts)->batch;
   hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_FP16 : HN_DO_BF16, NULL, 0);

@@ -149,15 +149,31 @@ static void add_extra(hn_diagnosis *d, group *g, double *extra_bytes, size_t i, 
   hn_finding_layer(d, l, ms);
 }
 
+static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g) {
+  f->title = HN_SAY(d, "Elementwise operators behind %zu products could not be fused with them",
+                    "%zu 个乘加之后的逐元素算子无法与其融合", g->patterns);
+  f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products",
+                        "卷积与矩阵乘之后的逐元素算子");
+  f->remedy = HONE_REMEDY_USER;
+  f->cause = HN_WORDS(
+      d,
+      "They pass over a product's whole result once more. This plan fuses what it can, so something in the "
+      "network forbids it: the result is read elsewhere too, is an output, or waits for another branch.",
+      "它们把乘加的整个结果又读写了一遍。该计划已融合所有可融合之处，因此是网络本身不允许："
+      "该结果还被别处读取、本身是输出，或要等待另一分支。");
+  hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
+}
+
 /* Without near misses: chains "product, elementwise, elementwise..." in the order of execution. Conversions
- * of layout between their links are there only because the links are separate, so they go with them. */
-static void from_order(hn_diagnosis *d) {
+ * of layout between their links are there only because the links are separate, so they go with them. refused:
+ * of a plan that fuses all it can, where such chains are what it could not. */
+static void from_order(hn_diagnosis *d, bool refused) {
   group g = {0};
   double extra_bytes = 0;
   const hone_layer *anchor = NULL;
   size_t linked = 0; /* layers up to here belong to the chain of the anchor */
   bool counted = false;
-  hone_finding *f = hn_finding_begin(d, NULL);
+  hone_finding *f = hn_finding_begin(d, refused ? "refused" : NULL);
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
     if (hn_is_reformat(d->facts, l)) continue;
@@ -175,13 +191,18 @@ static void from_order(hn_diagnosis *d) {
       g.whole_ms += hn_typical_ms(anchor);
       hn_finding_layer(d, anchor, 0);
     }
-    for (; linked < i; linked++) add_extra(d, &g, &extra_bytes, linked, 0);
+    for (; linked < i && !refused; linked++) add_extra(d, &g, &extra_bytes, linked, 0);
     /* A unary operator's read and write both go; a binary one still reads its other input, a third of its
      * bytes. */
     add_extra(d, &g, &extra_bytes, i, hn_is_binary(l) ? 1.0 / 3 : 0);
     linked = i + 1;
   }
-  if (hn_share(d, g.extra_ms) < d->t->unfused_share) return;
+  if (hn_share(d, g.extra_ms) < (refused ? d->t->refused_share : d->t->unfused_share)) return;
+  if (refused) {
+    describe_refused(d, f, &g);
+    finish(d, f, &g, extra_bytes, 0.3);
+    return;
+  }
   f->title = HN_SAY(d, "Chains of elementwise operators (%zu) are not fused",
                     "逐元素算子链（%zu 条）没有融合", g.patterns);
   f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products",
@@ -202,9 +223,11 @@ static void run(hn_diagnosis *d) {
   const hone_near_miss *misses = hone_facts_near_misses(d->facts, &n);
   bool enabled_by_a_level = false;
   for (size_t i = 0; i < n; i++) enabled_by_a_level = enabled_by_a_level || can_be_enabled(d, &misses[i]);
-  if (n) from_near_misses(d, misses, n);
   double level = hone_facts_get_meta(d->facts)->opt_level;
-  if (!enabled_by_a_level && level < 2) from_order(d);
+  const size_t found = d->found.len;
+  if (n) from_near_misses(d, misses, n);
+  if (level < 2 ? !enabled_by_a_level : d->tool == HN_TOOL_HONE && d->found.len == found)
+    from_order(d, level >= 2);
 }
 
 const struct hn_rule hn_rule_unfused_pattern = {"unfused_pattern", run};
