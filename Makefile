@@ -1,5 +1,6 @@
 # The front door. Everything real happens in cmake, ctest and tools/.
-#   make        build/hone and build/onnx_conformance
+#   make        everything: build/hone, build/onnx_conformance, the tests and tools
+#   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
@@ -14,7 +15,7 @@
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -26,7 +27,13 @@ deps:
 deps-test:
 	@sh tools/install_packages.sh build test
 
-demo: all
+# Whoever has a first look, or a CI job, should not wait for the tests to be compiled.
+hone: deps
+	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	cmake --build $(BUILD) --target hone_cli
+
+demo: hone
 	@mkdir -p $(BUILD)/demo
 	$(BUILD)/hone zoo resnet50 --batch 1 -o $(BUILD)/demo/resnet50.onnx
 	$(BUILD)/hone $(BUILD)/demo/resnet50.onnx --output-dir $(BUILD)/demo/hone-report

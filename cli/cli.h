@@ -11,6 +11,7 @@
 typedef enum cli_kind {
   CLI_FLAG,   /* bool */
   CLI_COUNT,  /* int64_t, 0 or more */
+  CLI_SOME,   /* int64_t, 1 or more */
   CLI_LEVEL,  /* int64_t, 0..3 */
   CLI_NUMBER, /* double, 0 or more */
   CLI_TEXT,   /* const char * */
@@ -66,7 +67,7 @@ typedef struct cli_args {
   { 'v', "verbose", CLI_FLAG, CLI_FIELD(verbose), NULL, "say more on standard error" }
 /* Options of everything that loads a model and fixes its shapes. */
 #define CLI_OPT_SHAPES                                                                                       \
-  {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"}, {       \
+  {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"}, {        \
     0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",                                                    \
         "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"                                       \
   }
@@ -89,7 +90,7 @@ typedef struct cli_args {
   }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
-  {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,          \
+  {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
       CLI_OPT_PREFER,                                                                                        \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},            \
@@ -171,6 +172,8 @@ hone_status cli_file_commit(cli_file *file, hone_error *error);
 void cli_file_abort(cli_file *file); /* after any error; no-op when closed */
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error); /* releases document */
 hone_status cli_make_folder(const char *path, hone_error *error);
+/* HONE_ERROR_USAGE when an output is a file that the command reads. output may be NULL. */
+hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error *error);
 /* A report of insight into a file. */
 hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format,
                             hone_error *error);
@@ -281,6 +284,8 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
                              uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
                              hone_error *error);
 void cli_profile_free(cli_profile *profile);
+/* HONE_ERROR_USAGE when --filter leaves no layer: an empty table would look like a result. */
+hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, hone_error *error);
 
 /* ---- other tools' profiles */
 
@@ -298,6 +303,9 @@ void cli_profile_free(cli_profile *profile);
 /* Reads files of one run into facts and a profile; free with cli_profile_free. */
 hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, cli_profile *out,
                        hone_error *error);
+/* What a report of it is called: NULL (the model's name), or the first file's where no tool named the model.
+ */
+const char *cli_import_title(const cli_args *args, const cli_profile *profile);
 
 /* Findings with the command line's thresholds and language. */
 hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,

@@ -23,7 +23,9 @@ static hone_status wrong(hone_error *error, const char *text) {
 static hone_status from_profile(const cli_args *args, part *out, hone_error *error) {
   cli_profile p = {0};
   const char *const *files = args->rest.item;
-  hone_status status = cli_import(args, files, args->rest.n, &p, error);
+  cli_args all_layers = *args; /* the whole is all of them */
+  all_layers.filter = NULL;
+  hone_status status = cli_import(&all_layers, files, args->rest.n, &p, error);
   double all = 0;
   for (size_t i = 0; status == HONE_OK && i < p.profile->layer_count; i++) {
     const hone_layer *l = &p.profile->layers[i];

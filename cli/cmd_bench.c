@@ -138,7 +138,11 @@ static void text(const cli_args *args, const cli_session *s, const char *path, c
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
-  printf("runs        %zu after %u warm-ups\n", t->count, m->warmups);
+  if (m->steady && m->steady->runs > t->count)
+    printf("runs        %llu after %u warm-ups; the latency above is of %zu of them, evenly spread\n",
+           (unsigned long long)m->steady->runs, m->warmups, t->count);
+  else
+    printf("runs        %zu after %u warm-ups\n", t->count, m->warmups);
   if (m->spread[0]) printf("spread      %s\n", m->spread);
   counters_text(&m->counters);
   if (m->steady) steady_text(m->steady);
@@ -304,7 +308,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (50)"},
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
     {0, "duration", CLI_TEXT, CLI_FIELD(duration), "TIME",

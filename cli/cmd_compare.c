@@ -39,6 +39,7 @@ static int run(const cli_args *args) {
                           .unicode = cli_unicode(),
                           .max_layers = args->rows ? (size_t)args->rows : ROWS,
                           .sections = HONE_SECTION_COMPARISON};
+  if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
   if (status == HONE_OK && args->output)
     status = cli_file_report(args->output, &in, HONE_REPORT_HTML, &error);
   int code = 0;

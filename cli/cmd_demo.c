@@ -221,10 +221,10 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
-    {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "batch size (the demo's own)"},
-    {0, "size", CLI_COUNT, CLI_FIELD(size), "N", "image side (the network's own)"},
-    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs of each line (20)"},
-    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "batch size (the demo's own)"},
+    {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side (the network's own)"},
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs of each line (20)"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

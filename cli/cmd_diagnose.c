@@ -12,6 +12,7 @@ static int run(const cli_args *args) {
   if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
+                          .title = cli_import_title(args, &p),
                           .width = cli_columns(),
                           .colors = cli_colors(stdout),
                           .unicode = cli_unicode(),

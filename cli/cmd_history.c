@@ -42,10 +42,14 @@ static const char *number(double v, int digits, char buf[32]) {
   return buf;
 }
 
-static int list(const hone_records *runs) {
+static int list(const cli_args *args, const hone_records *runs) {
   char model[WORD], commit[WORD], tag[WORD], date[WORD], n[4][32];
   if (!runs->count) {
-    printf("no runs (hone bench MODEL --save keeps one)\n");
+    if (args->filter || args->commit || args->tag)
+      printf("no runs of that %s (hone history lists all)\n",
+             args->tag ? "tag" : args->commit ? "revision" : "model");
+    else
+      printf("no runs (hone bench MODEL --save keeps one)\n");
     return cli_flush();
   }
   printf("%6s  %-20s  %-12s  %10s  %10s  %10s  %6s  %-24s %s\n", "run", "date", "commit", "median ms",
@@ -196,7 +200,7 @@ static int run(const cli_args *args) {
   else if (id)
     code = show(&runs.items[0]);
   else
-    code = args->plot && runs.count ? plot(&runs) : list(&runs);
+    code = args->plot && runs.count ? plot(&runs) : list(args, &runs);
   hone_records_free(&runs);
   return code;
 }
@@ -205,7 +209,7 @@ static const cli_option options[] = {
     {0, "filter", CLI_TEXT, CLI_FIELD(filter), "GLOB", "runs of these models (path or file name: 'resnet*')"},
     {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV", "runs of this revision (its beginning will do)"},
     {0, "tag", CLI_TEXT, CLI_FIELD(tag), "WORD", "runs with this tag"},
-    {'n', "newest", CLI_COUNT, CLI_FIELD(count), "N", "only the newest N (all)"},
+    {'n', "newest", CLI_SOME, CLI_FIELD(count), "N", "only the newest N (all)"},
     {0, "plot", CLI_FLAG, CLI_FIELD(plot), NULL, "draw the latency of each model over its runs"},
     {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "write the same as a page, with commits"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "export the runs with their whole reports as JSON"},

@@ -68,9 +68,10 @@ static void ports_text(const hone_model *model, const hone_bound_shape *bound, b
 static void text(const cli_args *args, const char *path, const hone_model *model,
                  const hone_model *bound_model, const hone_bound_shape *bound, const hone_inspection *in) {
   char a[24], b[24], c[24], d[24];
+  const char *producer = hone_model_producer(model);
   printf("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
          (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
-         hone_model_producer(model) ? hone_model_producer(model) : "?", in->n_nodes);
+         producer && *producer ? producer : "producer not named", in->n_nodes);
   ports_text(model, bound, true);
   ports_text(bound_model, NULL, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;

@@ -152,9 +152,12 @@ static hone_status work(loop *l, hone_error *error) {
   }
   cli_args base = *l->args;
   double rss_before = 0, rss_after = 0;
+  char last[4096 + 32];
   base.level = 0;
   step(l, "load");
-  hone_status status = cli_session_open(&l->session, &base, l->path, error);
+  snprintf(last, sizeof last, "%.4096s/optimized.onnx", l->folder);
+  hone_status status = cli_keep_inputs(l->args, last, error);
+  if (status == HONE_OK) status = cli_session_open(&l->session, &base, l->path, error);
   if (status != HONE_OK) return status;
   print_inspection(l);
   status = alone(l, &rss_before, error);
@@ -268,7 +271,7 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
-    {0, "inputs", CLI_COUNT, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
+    {0, "inputs", CLI_SOME, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
      "graph passes to use; -GLOB leaves out (all of the level)"},

@@ -103,14 +103,14 @@ static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
     return cli_error(HONE_ERROR_USAGE,
                      "hone optimize: say where to write the model (-o FILE) or ask for --explain");
-  hone_error missing = {0}; /* a graph is the same for all devices, but one that is not there is told */
-  if (args->device && cli_check_device(args, &missing) != HONE_OK) return cli_report(&missing);
+  hone_error error = {0}; /* a graph is the same for all devices, but one that is not there is told */
+  if (args->device && cli_check_device(args, &error) != HONE_OK) return cli_report(&error);
+  if (cli_keep_inputs(args, args->output, &error) != HONE_OK) return cli_report(&error);
   if (wants_plan(args)) return save_plan(args);
   int wrong = misplaced(args);
   if (wrong) return wrong;
   hone_model *model = NULL, *out = NULL;
   hone_rewrites rewrites = {0};
-  hone_error error = {0};
   int code = 0;
   hone_optimize_options o = {.level = args->level < 0 ? LEVEL : (int)args->level,
                              .verify_passes = args->verify_passes,
@@ -148,7 +148,7 @@ static const cli_option options[] = {
      "passes to use, comma-separated; -GLOB leaves out (all)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "D",
      "that a saved plan is for: cpu, cuda or cuda:N (cpu); ONNX is the same for all"},
-    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
     CLI_OPT_SHAPES,
     CLI_OPT_PRECISION,
     CLI_OPT_PREFER,

@@ -15,7 +15,10 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
                {args->output, HONE_REPORT_PROFILE_JSON}};
   hone_status status = HONE_OK;
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
-    if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);
+    if (files[i].path) {
+      status = cli_keep_inputs(args, files[i].path, error);
+      if (status == HONE_OK) status = cli_file_report(files[i].path, in, files[i].format, error);
+    }
   return status;
 }
 
@@ -86,6 +89,7 @@ static int run(const cli_args *args) {
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 |
                                       HONE_SECTION_TYPES | HONE_SECTION_CLOSURE};
   cli_cancellable(NULL);
+  if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);
   if (status != HONE_OK)
     code = cli_report(&error);
@@ -103,8 +107,9 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "only layers of this operator type or name"},
-    {'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", "measured runs (30)"},
+    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB",
+     "only layers of this operator type, name or ONNX node"},
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (30)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
     {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL,
      "also read hardware counters: of every step on a GPU, of the whole run on a CPU"},

@@ -9,7 +9,10 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
       {args->output, HONE_REPORT_HTML}, {args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}};
   hone_status status = HONE_OK;
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
-    if (files[i].path) status = cli_file_report(files[i].path, in, files[i].format, error);
+    if (files[i].path) {
+      status = cli_keep_inputs(args, files[i].path, error);
+      if (status == HONE_OK) status = cli_file_report(files[i].path, in, files[i].format, error);
+    }
   return status;
 }
 
@@ -21,10 +24,12 @@ static int run(const cli_args *args) {
   if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
+                          .title = cli_import_title(args, &p),
                           .width = cli_columns(),
                           .colors = cli_colors(stdout),
                           .unicode = cli_unicode(),
                           .max_layers = (size_t)args->rows};
+  if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);
   int code = 0;
   if (status != HONE_OK)
@@ -40,7 +45,8 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     CLI_OPT_IMPORT,
-    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB", "only layers of this operator type or name"},
+    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB",
+     "only layers of this operator type, name or ONNX node"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N layers (all)"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write a self-contained page"},
     {0, "csv", CLI_TEXT, CLI_FIELD(csv), "FILE", "write the layer table as CSV"},

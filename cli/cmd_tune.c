@@ -177,11 +177,11 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16", "arithmetic (f32)"},
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "budget", CLI_NUMBER, CLI_FIELD(tune_seconds), "S",
      "measure for at most this long (as long as it takes)"},
     {0, "cache", CLI_TEXT, CLI_FIELD(cache), "FILE",

@@ -126,15 +126,15 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'n', "inputs", CLI_COUNT, CLI_FIELD(count), "N",
+    {'n', "inputs", CLI_SOME, CLI_FIELD(count), "N",
      "random inputs (100 for small networks, fewer for large ones)"},
     {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X",
      "largest difference relative to an output's range (by dtype)"},
-    {'t', "threads", CLI_COUNT, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level of what is proved (2)"},
     CLI_OPT_PRECISION,
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu", "where to run"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "use fewer inputs when this is spent (30)"},
     CLI_OPT_JSON,

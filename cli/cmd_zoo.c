@@ -63,10 +63,10 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "where to write the model"},
-    {'b', "batch", CLI_COUNT, CLI_FIELD(batch), "N", "fixed batch size (symbolic)"},
+    {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "fixed batch size (symbolic)"},
     {0, "width", CLI_NUMBER, CLI_FIELD(width), "X", "channel multiplier (1); odd channel counts stay"},
-    {0, "round", CLI_COUNT, CLI_FIELD(round), "N", "make scaled channel counts multiples of N (1)"},
-    {0, "size", CLI_COUNT, CLI_FIELD(size), "N", "image side or sequence length (the network's own)"},
+    {0, "round", CLI_SOME, CLI_FIELD(round), "N", "make scaled channel counts multiples of N (1)"},
+    {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side or sequence length (the network's own)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of the weights (1)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

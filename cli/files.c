@@ -117,6 +117,20 @@ hone_status cli_make_folder(const char *path, hone_error *error) {
   }
 }
 
+hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error *error) {
+  struct stat out, in;
+  if (!output || stat(output, &out) != 0 || !S_ISREG(out.st_mode)) return HONE_OK;
+  for (size_t i = 0; i < args->rest.n; i++) {
+    if (stat(args->rest.item[i], &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;
+    *error = (hone_error){.status = HONE_ERROR_USAGE};
+    snprintf(error->what, sizeof error->what, "would be written over while it is the input");
+    snprintf(error->where, sizeof error->where, "%.200s", output);
+    snprintf(error->hint, sizeof error->hint, "give another name");
+    return HONE_ERROR_USAGE;
+  }
+  return HONE_OK;
+}
+
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error) {
   cli_file file;
   char *text = document ? json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;

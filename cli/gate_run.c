@@ -49,6 +49,16 @@ static hone_status fail(hone_error *error, hone_status status, const gate_side *
   return status;
 }
 
+/* What hone says of itself, the gate says of the whole: no GPU here is no bad model. */
+static hone_status status_of(int exit_code) {
+  switch (exit_code) {
+  case 2: return HONE_ERROR_USAGE;
+  case 4: return HONE_ERROR_MISSING;
+  case 6: return HONE_ERROR_BUDGET;
+  default: return HONE_ERROR_INPUT;
+  }
+}
+
 static void child(const char *command, int out, int err) {
   setpgid(0, 0); /* so that everything it starts can be ended with it */
   signal(SIGPIPE, SIG_DFL);
@@ -125,10 +135,14 @@ static hone_status execute(const gate_side *side, double deadline_ms, output *o,
   if (status == HONE_OK && state != 0) {
     char said[256];
     last_line(err, said, sizeof said);
-    status = fail(error, HONE_ERROR_INPUT, side, "");
+    static const char prefix[] = "hone: error: ";
+    const bool of_hone = strncmp(said, prefix, sizeof prefix - 1) == 0;
+    const char *words = of_hone ? said + sizeof prefix - 1 : said;
+    status =
+        fail(error, of_hone && WIFEXITED(state) ? status_of(WEXITSTATUS(state)) : HONE_ERROR_INPUT, side, "");
     snprintf(error->what, sizeof error->what, "the command ended with %s %d%s%s",
              WIFSIGNALED(state) ? "signal" : "exit code",
-             WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), said[0] ? ": " : "", said);
+             WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), *words ? ": " : "", words);
     snprintf(error->hint, sizeof error->hint, "it was: %.280s", side->command);
   }
   fclose(err);

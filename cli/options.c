@@ -48,11 +48,13 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
   case CLI_TEXT: *(const char **)field = text; return 0;
   case CLI_LIST: return list_add(field, text) ? 0 : cli_error(HONE_ERROR_MEMORY, "out of memory");
   case CLI_COUNT:
+  case CLI_SOME:
   case CLI_LEVEL: {
     long long v = strtoll(text, &end, 10), most = o->kind == CLI_LEVEL ? 3 : 1000000000;
-    if (end == text || *end || errno || v < 0 || v > most)
-      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from 0 to %lld, got '%s'",
-                       c->name, o->name, most, text);
+    const int least = o->kind == CLI_SOME;
+    if (end == text || *end || errno || v < least || v > most)
+      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from %d to %lld, got '%s'",
+                       c->name, o->name, least, most, text);
     *(int64_t *)field = v;
     return 0;
   }
@@ -126,6 +128,24 @@ void cli_args_free(cli_args *args) {
   free(args->rest.item);
 }
 
+/* The option and what it does, in a column of its own; a long line goes on in that column. */
+static void print_option(const char *left, const char *help, const char *more) {
+  enum { COLUMN = 29, WIDTH = 118 };
+  char text[400];
+  snprintf(text, sizeof text, "%s%s", help, more);
+  int at = printf("  %s", left);
+  if (at >= COLUMN) printf("\n"), at = 0;
+  for (const char *word = text; *word;) {
+    int length = (int)strcspn(word, " ");
+    const bool first = word == text;
+    if (!first && at + 1 + length > WIDTH) printf("\n"), at = 0;
+    at += at < COLUMN ? printf("%*s", COLUMN - at, "") : printf(" ");
+    at += printf("%.*s", length, word);
+    word += length + (word[length] == ' ');
+  }
+  printf("\n");
+}
+
 void cli_print_help(const cli_command *c) {
   printf("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
   if (c->details) printf("\n%s\n", c->details);
@@ -134,7 +154,7 @@ void cli_print_help(const cli_command *c) {
     char left[64];
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
              o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
-    printf("  %-26s %s%s\n", left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
+    print_option(left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
   }
 }
 

@@ -205,6 +205,16 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
   return status;
 }
 
+hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, hone_error *error) {
+  if (!args->filter || profile->layer_count || !profile->type_count) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what, "no layer matches --filter");
+  snprintf(error->expected, sizeof error->expected, "a type, or a name or ONNX node ('Conv_*')");
+  snprintf(error->got, sizeof error->got, "%.60s", args->filter);
+  snprintf(error->hint, sizeof error->hint, "without --filter all layers are listed");
+  return HONE_ERROR_USAGE;
+}
+
 void cli_profile_free(cli_profile *p) {
   hone_profile_destroy(p->profile);
   hone_facts_destroy(p->facts);

@@ -100,7 +100,7 @@ bool cli_revision(const cli_args *args, char *buf, size_t size) {
 }
 
 /* What decides about the speed of a run. */
-static const cli_option measured[] = {{'n', "runs", CLI_COUNT, CLI_FIELD(runs), "N", ""},
+static const cli_option measured[] = {{'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", ""},
                                       {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", ""},
                                       {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", ""},
                                       CLI_OPT_RUN,
@@ -115,6 +115,7 @@ static bool is_set(const cli_option *o, const cli_args *args) {
   case CLI_LIST: return ((const cli_list *)a)->n > 0;
   case CLI_NUMBER: return memcmp(a, b, sizeof(double)) != 0;
   case CLI_COUNT:
+  case CLI_SOME:
   case CLI_LEVEL: return *(const int64_t *)a != *(const int64_t *)b;
   }
   return false;
@@ -152,7 +153,7 @@ bool cli_flags(const cli_args *args, char *buf, size_t size) {
         n = put_option(o, ((const cli_list *)at)->item[i], buf, size, n);
       continue;
     }
-    if (o->kind == CLI_COUNT || o->kind == CLI_LEVEL)
+    if (o->kind == CLI_COUNT || o->kind == CLI_SOME || o->kind == CLI_LEVEL)
       snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)at);
     else if (o->kind == CLI_NUMBER)
       snprintf(number, sizeof number, "%.17g", *(const double *)at);

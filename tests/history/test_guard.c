@@ -308,6 +308,8 @@ static void test_gate_errors(void **state) {
   expect(RUN("gate", tiny, "--baseline", tiny, "--metric", "speed"), 2, "", "--metric is latency or wall");
   expect(RUN("gate", tiny, "--baseline", tiny, "--pairs", "3"), 2, "", "12 to 500");
   expect(RUN("gate", tiny, "--baseline-cmd", "echo trouble >&2; exit 7"), 3, "", "exit code 7: trouble");
+  /* hone's own exit codes keep their meaning: what is missing here is no bad input. */
+  expect(RUN("gate", tiny, "--baseline", tiny, "--device", "cuda:99"), 4, "", "exit code 4: ");
   expect(RUN("gate", tiny, "--baseline-cmd", "kill -9 $$"), 3, "", "signal 9");
   expect(RUN("gate", "missing.onnx", "--baseline", tiny), 3, "", "missing.onnx");
   expect(RUN("gate", tiny, "--baseline", "summary.md"), 3, "", "no report");

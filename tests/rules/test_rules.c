@@ -297,6 +297,9 @@ static void measured_gain_follows_the_nodes(void **state) {
   assert_true(fabs(f->measured_gain_pct - 100 * (1 / (1 - saved) - 1)) < 0.5);
   double all = hone_findings_predict(before.findings, HONE_REMEDY_OPTIMIZER);
   assert_true(fabs(all - f->predicted_gain_pct) < 0.5);
+  for (size_t i = 0; i < before.findings->count; i++) /* nobody did what others ask for */
+    assert_true(before.findings->items[i].measured ==
+                (before.findings->items[i].remedy == HONE_REMEDY_OPTIMIZER));
   fixture_free(&before);
   fixture_free(&after);
 }

@@ -99,9 +99,17 @@ void hone_spread_explain(const double *ms, const hone_disturbance *seen, size_t 
   int k = snprintf(buf, size, "%zu of %zu runs took more than 1.5 times the median (%.1f %% of the time)",
                    odd, n, total > 0 ? 100 * lost / total : 0);
   if (!seen || k < 0 || (size_t)k >= size) return;
-  snprintf(buf + k, size - (size_t)k,
-           "; in %zu of them the system gave the processor to somebody else (in %zu of the %zu others), in "
-           "%zu pages were read from "
-           "disk, in %zu pages were mapped, in %zu nothing of that was seen",
-           switched, plain_switched, n - odd, read, mapped, odd - switched - read - mapped);
+  /* Only what was seen: a list of zeros hides the one number that matters. */
+  const struct {
+    size_t runs;
+    const char *what;
+  } causes[] = {{read, "pages were read from disk"},
+                {mapped, "pages were mapped"},
+                {odd - switched - read - mapped, "no such cause was seen"}};
+  k += snprintf(buf + k, size - (size_t)k,
+                "; in %zu of them the system gave the processor to somebody else (in %zu of the %zu others)",
+                switched, plain_switched, n - odd);
+  for (size_t i = 0; i < sizeof causes / sizeof *causes && k > 0 && (size_t)k < size; i++)
+    if (causes[i].runs)
+      k += snprintf(buf + k, size - (size_t)k, ", in %zu %s", causes[i].runs, causes[i].what);
 }

@@ -28,11 +28,19 @@ static double run_threads(const hone_facts *facts) {
   return t > 0 ? t : 1;
 }
 
+/* A roof is named after the arithmetic, a step after its elements: signed or not, their products run on the
+ * same units. */
+static const char *arithmetic_of(const char *dtype) {
+  if (!dtype) return "f32";
+  return strcmp(dtype, "u8") == 0 || strcmp(dtype, "i8") == 0 ? "int8" : dtype;
+}
+
 const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype) {
   size_t n;
   const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
+  const char *name = arithmetic_of(dtype);
   for (size_t i = 0; i < n; i++)
-    if (!is_memory(&roofs[i]) && roofs[i].gflops > 0 && strcmp(roofs[i].name, dtype ? dtype : "f32") == 0 &&
+    if (!is_memory(&roofs[i]) && roofs[i].gflops > 0 && strcmp(roofs[i].name, name) == 0 &&
         better_threads(&roofs[i], best, run_threads(facts)))
       best = &roofs[i];
   return best;

@@ -115,8 +115,15 @@ static int by_layer(const void *pa, const void *pb) {
   return a->layer < b->layer ? -1 : a->layer > b->layer;
 }
 
-static bool selected(const hone_layer *row, const char *filter) {
-  return !filter || strcasecmp(row->type, filter) == 0 || fnmatch(filter, row->name, 0) == 0;
+/* By type, by name, or by an ONNX node that runs in it: what a fused step swallowed is still found. */
+static bool selected(const hone_facts *facts, const hone_layer *row, const char *filter) {
+  if (!filter || strcasecmp(row->type, filter) == 0 || fnmatch(filter, row->name, 0) == 0) return true;
+  const hone_step_fact *step = step_of(facts, row->step);
+  size_t n;
+  const hone_node_fact *nodes = hone_facts_nodes(facts, &n);
+  for (size_t i = 0; step && i < step->node_count; i++)
+    if (nodes[step->nodes[i]].name && fnmatch(filter, nodes[step->nodes[i]].name, 0) == 0) return true;
+  return false;
 }
 
 /* Statistics over all iterations: one in which the layer did not run (a branch not taken) counts as zero. */
@@ -283,7 +290,7 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
   if (!layers || !order) return hn_fail_memory(error, t->rows.len * sizeof *layers, "the layer table");
   size_t n = 0;
   for (size_t r = 0; r < t->rows.len; r++) {
-    if (!selected(&t->rows.ptr[r], filter)) continue;
+    if (!selected(p->facts, &t->rows.ptr[r], filter)) continue;
     layers[n] = t->rows.ptr[r];
     if (!fill_nodes(arena, p->facts, &layers[n])) return hn_fail_memory(error, 0, "the layer's nodes");
     order[n] = (uint32_t)n;

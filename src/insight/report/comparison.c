@@ -105,10 +105,14 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
   side(o, look, "after ", c->after);
   for (size_t i = 0; i < c->warning_count; i++) hn_paint(o, look, HN_YELLOW, "  %s\n", c->warnings[i]);
   p_value(p, sizeof p, c->wall.p_value);
+  /* "-70 %, same" would be true and sound absurd. */
+  const bool by_chance =
+      c->wall.change == HONE_CHANGE_SAME && c->wall.p_value >= 0 && fabs(c->wall.delta_pct) >= 5;
   hn_str_puts(o, "\n  median run ");
   hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
   if (c->wall.before_ms > 0) hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%", c->wall.delta_pct);
-  hn_paint(o, look, color_of(c->wall.change), ", %s", hone_change_name(c->wall.change));
+  hn_paint(o, look, color_of(c->wall.change), ", %s",
+           by_chance ? "may be chance" : hone_change_name(c->wall.change));
   hn_str_printf(o, "  (p %s)\n\n", p);
   stages(o, look, c);
   hn_str_printf(

@@ -266,7 +266,6 @@ static void write_cut(hn_str *o, const hn_look *look, hn_color color, const char
   int n = columns_of(text);
   if (n <= width) {
     colored(o, look, color, text, strlen(text));
-    spaces(o, width - n);
     return;
   }
   const char *mark = look->unicode ? "…" : "~";
@@ -282,6 +281,17 @@ static void write_cut(hn_str *o, const hn_look *look, hn_color color, const char
   if (cut.ptr) colored(o, look, color, cut.ptr, cut.len);
   if (cut.failed) o->failed = true;
   hn_str_free(&cut);
+}
+
+void hn_cut(hn_str *o, const hn_look *look, hn_color color, const char *text, int width) {
+  char *copy = hn_strdup(text ? text : "");
+  if (!copy) {
+    o->failed = true;
+    return;
+  }
+  tame(copy);
+  write_cut(o, look, color, copy, width);
+  hn_free(copy);
 }
 
 void hn_table_write(hn_str *o, const hn_look *look, hn_table *t) {
@@ -303,8 +313,10 @@ void hn_table_write(hn_str *o, const hn_look *look, hn_table *t) {
       if (!t->columns[c].is_text) {
         spaces(o, width[c] - columns_of(text));
         colored(o, look, color, text, strlen(text));
-      } else
+      } else {
         write_cut(o, look, color, text, width[c]);
+        spaces(o, width[c] - columns_of(text));
+      }
     }
     while (o->len > line_start && o->ptr[o->len - 1] == ' ') o->ptr[--o->len] = 0;
     hn_str_putc(o, '\n');

@@ -46,6 +46,8 @@ void hn_table_free(hn_table *t);
  * '?'. */
 void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for at most this many columns of a text; the middle of a longer one goes. */
+void hn_cut(hn_str *o, const hn_look *look, hn_color color, const char *text, int width);
 /* A heading with a rule under it. */
 void hn_heading(hn_str *o, const hn_look *look, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

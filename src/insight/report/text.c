@@ -36,9 +36,13 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
     return;
   }
   hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
-  hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95, p->wall.min);
-  hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
-  hn_str_printf(o, "   %zu runs\n  ", p->wall.count);
+  if (p->wall.count > 1) {
+    hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95,
+                  p->wall.min);
+    hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
+    hn_str_printf(o, "   %zu runs\n  ", p->wall.count);
+  } else /* of one run there is no distribution to tell */
+    hn_str_puts(o, "   1 run\n  ");
   hn_paint(o, look, HN_BOLD, "%.1f samples/s", p->throughput.measured_fps);
   if (p->gflops > 0) hn_str_printf(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
   const char *source;
@@ -107,11 +111,14 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
   for (size_t i = 0; i < 5 && i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[p->by_time[i]];
     hn_str_printf(o, "  %zu. ", i + 1);
-    hn_paint(o, look, HN_BOLD, "%s", l->name);
+    /* Names of compiled kernels run to hundreds of characters. */
+    const int room = look->width - 55 - (int)strlen(l->type);
+    hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
     hn_str_printf(o, "  %.3f ms, %.1f %%", l->time_ms, l->pct);
-    if (l->roof_pct > 0)
-      hn_str_printf(o, ", %.0f %% of the roof, %s-bound", l->roof_pct, hone_limit_name(l->bound));
+    if (l->roof_pct > 0) hn_str_printf(o, ", %.0f %% of the roof", l->roof_pct);
+    if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
+      hn_str_printf(o, ", %s-bound", hone_limit_name(l->bound));
     hn_str_putc(o, '\n');
   }
 }

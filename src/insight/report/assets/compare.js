@@ -6,7 +6,7 @@ hone.panel({
   sub: (report) => {
     const c = report.comparison, n = c.counts;
     const p = c.wall.p_value === null ? 'no samples to test' : 'p ' + (c.wall.p_value < 0.0005 ? '< 0.001' : hone.number(c.wall.p_value, 3));
-    return `Median run ${hone.ms(c.wall.before_ms)} \u2192 ${hone.ms(c.wall.after_ms)}: ${c.wall.change} (${p}). Layers: ${n.slower} slower, ${n.faster} faster, ${n.same} the same, ${n.unclear} unclear; ${n.new} new, ${n.gone} gone, ${n.fused} fused, split or regrouped.`;
+    return `Median run ${hone.ms(c.wall.before_ms)} \u2192 ${hone.ms(c.wall.after_ms)}: ${c.wall.change === 'same' && Math.abs(c.wall.delta_pct) >= 5 ? 'may be chance' : c.wall.change} (${p}). Layers: ${n.slower} slower, ${n.faster} faster, ${n.same} the same, ${n.unclear} unclear; ${n.new} new, ${n.gone} gone, ${n.fused} fused, split or regrouped.`;
   },
   render(body, report, tools) {
     const c = report.comparison;

@@ -2,7 +2,7 @@
 /* Findings: what, why, evidence, command, predicted and measured gain. */
 hone.panel({
   id: 'findings', title: 'Findings',
-  sub: (report) => (report.findings.length ? `${report.findings.length} found, largest predicted gain first; changes of structure before fine tuning.` : ''),
+  sub: (report) => (report.findings.length ? `${report.findings.length} found: changes of structure first, then fine tuning, then what gives something up and notes; in each the largest predicted gain first.` : ''),
   render(body, report) {
     if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? 'Without times there is nothing to judge.' : 'Nothing worth doing was found.'));
     const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));

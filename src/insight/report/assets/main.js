@@ -57,8 +57,8 @@ hone.footer = (report) => {
   const { el } = hone;
   const now = report.optimized || report.baseline, s = now.sampling, rows = [];
   const add = (name, value) => { if (value !== null && value !== undefined && value !== '') rows.push(el('div', {}, el('dt', {}, name), el('dd', { class: 'num' }, value))); };
-  add('measured runs', `${s.iterations}${s.interrupted ? ' (interrupted)' : ''} after ${s.warmups} warm-ups`);
-  add('seed of the inputs', s.seed);
+  add('measured runs', `${s.iterations}${s.interrupted ? ' (interrupted)' : ''}${s.warmups ? ` after ${s.warmups} warm-ups` : ''}`);
+  add('seed of the inputs', s.seed || null);
   add('one time stamp costs', s.timer_overhead_ns ? hone.number(s.timer_overhead_ns, 0) + ' ns' : null);
   add('outer clock', s.outer_clock);
   add('spans lost', s.dropped_spans || null);
@@ -97,7 +97,7 @@ hone.main = () => {
     else if (!pair) app.append(pair = el('div', { class: 'grid2' }));
     (pair || app).append(section);
   }
-  app.append(hone.footer(report), el('footer', {}, `Made by ${report.tool || 'hone'} ${report.tool_version || ''}. This file is complete: it loads nothing.`));
+  app.append(hone.footer(report), el('footer', {}, `${report.tool && report.tool !== 'hone' ? 'Shown by hone, measured by' : 'Made by'} ${[report.tool || 'hone', report.tool_version].filter(Boolean).join(' ')}. This file is complete: it loads nothing.`));
   /* Charts need their width, so they draw when everything stands in the page. */
   sections.forEach((section) => section.start());
   document.documentElement.dataset.ready = 'yes';

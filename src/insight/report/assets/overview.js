@@ -25,7 +25,8 @@ hone.overview = (report) => {
   kpis.append(card('Peak memory', ...(report.memory_peak_mb === null ? ['\u2013', ''] : [hone.number(report.memory_peak_mb), 'MiB']), report.memory_peak_source));
   const verdict = report.verification;
   if (verdict) kpis.append(card('Answers', verdict.verdict, '', verdict.inputs + ' inputs, off by ' + hone.tiny(verdict.max_rel)));
-  else kpis.append(card('Spread', hone.number(now.latency_ms.cv, 3), 'CV', now.latency_ms.count + ' runs'));
+  else if (now.latency_ms.count > 1) kpis.append(card('Spread', hone.number(now.latency_ms.cv, 3), 'CV', now.latency_ms.count + ' runs'));
+  else kpis.append(card('Spread', '\u2013', '', 'one run tells nothing of it'));
   return [hero, kpis];
 };
 
