@@ -22,11 +22,22 @@ typedef struct loop {
   cli_profile first; /* of the model as it is, before anything was changed */
   double predicted_pct, predicted_ms;
   char predicted_at[32]; /* UTC */
+  double start_ms;
 } loop;
 
-static void step(const loop *l, const char *text) {
+/* Goes on to the next step, unless the last one failed or --max-seconds is spent: a report without its last
+ * steps would be another one than was asked for. */
+static hone_status next(const loop *l, const char *text, hone_status status, hone_error *error) {
+  if (status != HONE_OK) return status;
   if (l->args->verbose) cli_note("%s", text);
   cli_progress(text, 0, 0);
+  if (cli_remaining(l->start_ms, l->args->max_seconds) > 0) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_BUDGET};
+  snprintf(error->what, sizeof error->what, "--max-seconds %g was spent before the step '%s'",
+           l->args->max_seconds, text);
+  snprintf(error->where, sizeof error->where, "%.200s", l->path);
+  snprintf(error->hint, sizeof error->hint, "give more, or hone profile, which keeps what it has measured");
+  return HONE_ERROR_BUDGET;
 }
 
 static void print_inspection(const loop *l) {
@@ -154,25 +165,25 @@ static hone_status work(loop *l, hone_error *error) {
   double rss_before = 0, rss_after = 0;
   char last[4096 + 32];
   base.level = 0;
-  step(l, "load");
   snprintf(last, sizeof last, "%.4096s/optimized.onnx", l->folder);
   hone_status status = cli_keep_inputs(l->args, last, error);
+  status = next(l, "load", status, error);
   if (status == HONE_OK) status = cli_session_open(&l->session, &base, l->path, error);
   if (status != HONE_OK) return status;
   print_inspection(l);
   status = alone(l, &rss_before, error);
-  step(l, "diagnose");
+  status = next(l, "diagnose", status, error);
   if (status == HONE_OK) status = predict(l, rss_before, error);
-  step(l, "optimize");
+  status = next(l, "optimize", status, error);
   if (status == HONE_OK) status = rewrite(l, error);
-  step(l, "verify");
+  status = next(l, "verify", status, error);
   if (status == HONE_OK) status = prove(l, error);
   if (status != HONE_OK) return status;
   hone_model_release(
       l->optimized); /* made again when it is written: the memory that is measured shall not hold it */
   l->optimized = NULL;
-  step(l, "profile");
-  status = cli_session_replan(&l->session, l->args, level_of(l), error);
+  status = next(l, "profile", status, error);
+  if (status == HONE_OK) status = cli_session_replan(&l->session, l->args, level_of(l), error);
   if (status == HONE_OK) status = alone(l, &rss_after, error);
   if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
   if (status == HONE_OK)
@@ -233,7 +244,7 @@ static int run(const cli_args *args) {
             .folder = args->output_dir ? args->output_dir : "hone-report"};
   hone_error error = {0};
   hone_report_verdict verdict;
-  double start = cli_now_ms();
+  l.start_ms = cli_now_ms();
   hone_status status = work(&l, &error);
   int code = 0;
   cli_cancellable(NULL);
@@ -253,9 +264,9 @@ static int run(const cli_args *args) {
   } else {
     code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
     if (!args->json)
-      printf("\n%s/: report.html report.json trace.json%s   (%.1f s)\n", l.folder,
+      printf("\n%s/: report.html report.json prediction.json trace.json%s   (%.1f s)\n", l.folder,
              l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx",
-             (cli_now_ms() - start) / 1e3);
+             (cli_now_ms() - l.start_ms) / 1e3);
     if (code == 0) code = cli_flush();
     if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
   }
@@ -288,8 +299,8 @@ const cli_command cli_cmd_loop = {
     "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, "
     "rewrites it,\n"
     "proves that the answers are the same, and measures both in alternation. Writes DIR/report.html, "
-    "report.json, trace.json and\n"
-    "optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
+    "report.json, prediction.json,\n"
+    "trace.json and optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
     options,
     1,
     1,

@@ -361,6 +361,7 @@ static void test_compare(void **state) {
 
 static void test_loop(void **state) {
   (void)state;
+  expect_error(RUN(tiny, "--max-seconds", "1e-9"), 6, "before the step 'load'");
   process p = RUN(tiny, "--inputs", "2");
   if (p.code != 0) fail_msg("exit %d: %s", p.code, p.err);
   assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") &&
