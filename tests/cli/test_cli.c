@@ -106,7 +106,8 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("bench", tiny, "--level", "4"), 2, "--level wants a whole number from 0 to 3");
   expect_error(RUN("bench", tiny, "-n", "0"), 2, "--runs wants a whole number from 1");
   expect_error(RUN("optimize", tiny, "-o", tiny), 2, "while it is the input");
-  expect_error(RUN("profile", tiny, "-n", "2", "--filter", "No*"), 2, "no layer matches --filter");
+  expect_error(RUN("profile", tiny, "-n", "2", "--shape", "N=1", "--filter", "No*"), 2,
+               "no layer matches --filter");
   expect_error(RUN("diagnose", tiny), 3, "hone profile measures one");
   expect_error(RUN("bench", tiny, "--json=yes"), 2, "takes no value");
   expect_error(RUN("bench"), 2, "missing argument");
@@ -361,7 +362,7 @@ static void test_compare(void **state) {
 
 static void test_loop(void **state) {
   (void)state;
-  expect_error(RUN(tiny, "--max-seconds", "1e-9"), 6, "before the step 'load'");
+  expect_error(RUN(tiny, "--shape", "N=1", "--max-seconds", "1e-9"), 6, "before the step 'load'");
   process p = RUN(tiny, "--inputs", "2");
   if (p.code != 0) fail_msg("exit %d: %s", p.code, p.err);
   assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") &&
