@@ -46,8 +46,9 @@ static int list(const cli_args *args, const hone_records *runs) {
   char model[WORD], commit[WORD], tag[WORD], date[WORD], n[4][32];
   if (!runs->count) {
     if (args->filter || args->commit || args->tag)
-      printf("no runs of that %s (hone history lists all)\n",
-             args->tag ? "tag" : args->commit ? "revision" : "model");
+      printf("no runs of that %s (hone history lists all)\n", args->tag      ? "tag"
+                                                              : args->commit ? "revision"
+                                                                             : "model");
     else
       printf("no runs (hone bench MODEL --save keeps one)\n");
     return cli_flush();

@@ -54,7 +54,7 @@ static hone_status status_of(int exit_code) {
   switch (exit_code) {
   case 2: return HONE_ERROR_USAGE;
   case 4: return HONE_ERROR_MISSING;
-  case 6: return HONE_ERROR_BUDGET;
+  case 6: return HONE_ERROR_MEMORY; /* not BUDGET: that is the time of the gate itself */
   default: return HONE_ERROR_INPUT;
   }
 }
