@@ -5,7 +5,7 @@ set -u
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 source=$here/../../src/backends/cuda
-export HONE_FAKE_QUIET=1
+export HONE_FAKE_QUIET=1 HONE_BUILD=$build # the fakes of this build
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 runs=0 failures=0 bad=0
