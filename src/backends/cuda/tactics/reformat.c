@@ -41,6 +41,12 @@ static bool few_channels(const hone_tensor_desc *x, const hone_tensor_desc *y, b
   if (pixels->layout != HONE_LAYOUT_CHANNELS_LAST || planes->layout != HONE_LAYOUT_ROW_MAJOR ||
       pixels->rank < 3)
     return false;
+  int64_t step = pixels->channel_pitch; /* pixels behind each other: not a part of wider ones */
+  for (int32_t i = pixels->rank - 1; i >= 0; i--) {
+    if (i == 1) continue;
+    if (pixels->dim[i] > 1 && pixels->stride[i] != step) return false;
+    step *= pixels->dim[i];
+  }
   const int64_t bytes = pixels->channel_pitch * (int64_t)hone_dtype_size(pixels->dtype);
   return pixels->channel_pitch <= 16 && is_power(bytes) && bytes <= 64;
 }
