@@ -13,6 +13,21 @@ static const char *or_unknown(const char *s) { return s ? s : "?"; }
 /* Other tools also describe a network that they have not run. */
 static bool is_timed(const hone_profile *p) { return p->closure.wall_ms > 0; }
 
+/* One figure is no distribution: other tools may tell no more than the mean of their runs. */
+static void latency(hn_str *o, const hn_look *look, const hone_profile *p, const hone_facts_meta *m) {
+  hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
+  if (p->wall.count == 1 && m->runs > 1)
+    hn_str_printf(o, "   mean of %.0f runs\n  ", m->runs);
+  else if (p->wall.count == 1)
+    hn_str_puts(o, "   1 run\n  ");
+  else {
+    hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95,
+                  p->wall.min);
+    hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
+    hn_str_printf(o, "   %zu runs\n  ", p->wall.count);
+  }
+}
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -35,14 +50,7 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
     hn_str_putc(o, '\n');
     return;
   }
-  hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
-  if (p->wall.count > 1) {
-    hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95,
-                  p->wall.min);
-    hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
-    hn_str_printf(o, "   %zu runs\n  ", p->wall.count);
-  } else /* of one run there is no distribution to tell */
-    hn_str_puts(o, "   1 run\n  ");
+  latency(o, look, p, m);
   hn_paint(o, look, HN_BOLD, "%.1f samples/s", p->throughput.measured_fps);
   if (p->gflops > 0) hn_str_printf(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
   const char *source;
