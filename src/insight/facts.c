@@ -323,6 +323,9 @@ static hone_status check_indices(const hone_facts *f, const char *table, size_t 
   return HONE_OK;
 }
 
+/* Sums of many such times are still numbers. */
+static bool is_time_ms(double ms) { return ms >= 0 && ms < 1e13; }
+
 hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
   if (f->failed) return hn_fail_memory(error, f->arena.used, "the facts of a run");
   for (size_t i = 0; i < f->spans.len; i++) {
@@ -384,8 +387,9 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
       fault = "name a step that does not exist";
     else if ((unsigned)s->kind >= HONE_SPAN_KIND_COUNT)
       fault = "have an unknown kind";
-    else if (!(s->total_ms >= 0) || !(s->median_ms >= 0) || !(s->min_ms >= 0) || !(s->max_ms >= 0))
-      fault = "hold a time that is negative or no number";
+    else if (!is_time_ms(s->total_ms) || !is_time_ms(s->median_ms) || !is_time_ms(s->min_ms) ||
+             !is_time_ms(s->max_ms))
+      fault = "hold a time that is negative, no number or beyond centuries";
     if (fault) {
       hone_status status = hn_fail(error, HONE_ERROR_INPUT, "the statistics of a step %s", fault);
       hn_error_where(error, "facts: step_stats[%zu]", i);

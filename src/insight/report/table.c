@@ -155,7 +155,7 @@ void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, co
 
 void hn_bar(hn_str *o, const hn_look *look, double share, int cells) {
   static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  share = share < 0 ? 0 : share > 1 ? 1 : share;
+  share = !(share > 0) ? 0 : share > 1 ? 1 : share; /* no number: no bar */
   int parts = (int)(share * cells * 8 + 0.5);
   if (share > 0 && parts == 0) parts = 1;
   if (!look->unicode) {

@@ -109,7 +109,8 @@ static hone_status read_counters(state *s, hn_source *source, hone_error *error)
     }
     if (!open) s->requests++;
     open = true;
-    if (l.ms < 0) status = hn_csv_fail(&csv, error, "layer '%.80s' has no time", l.name);
+    if (!(l.ms >= 0 && l.ms < 1e12))
+      status = hn_csv_fail(&csv, error, "layer '%.80s' has no time, or one out of range", l.name);
     if (!status) status = add_layer(s, &s->detailed, &l, error);
   }
   hn_csv_close(&csv);
@@ -123,7 +124,7 @@ static hone_status add_nodes(state *s, hn_totals *to, const hn_jvalue *request, 
     double ms = hn_jnumber(v, "real_time", hn_jnumber(v, "cpu_time", -1));
     layer l = {hn_jtext(v, "name"), hn_jtext(v, "status"), hn_jtext(v, "node_type"), hn_jtext(v, "exec_type"),
                ms};
-    if (l.name && ms >= 0) status = add_layer(s, to, &l, error);
+    if (l.name && ms >= 0 && ms < 1e12) status = add_layer(s, to, &l, error);
   }
   return status;
 }
@@ -132,7 +133,7 @@ static hone_status add_nodes(state *s, hn_totals *to, const hn_jvalue *request, 
 
 static void read_value(state *s, const char *key, const char *text) {
   double value = 0;
-  bool number = hn_text_count(text, &value);
+  bool number = hn_text_count(text, &value) && value >= 0 && value < 1e12;
   hn_import *in = s->in;
   if (strcasestr(key, "latency") && !strcasestr(key, "group") && number) {
     s->has_report = true;
