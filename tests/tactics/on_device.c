@@ -31,7 +31,7 @@ typedef struct device_run {
   with_epilogue epilogue;
 } device_run;
 
-static const char layouts[] = "rcmnw";
+static const char layouts[] = "rcmnwxy"; /* x, y: only what is read or written is parts */
 enum { LAYOUTS = sizeof layouts - 1 };
 
 /* ---------------------------------------------------------------- elements */
@@ -85,6 +85,7 @@ static void round_inputs(one_case *c, hone_dtype storage) {
 /* Whether the tensor became a part of wider pixels: whole vectors of them, with others behind. */
 static bool set_device_layout(hone_tensor_desc *d, char layout, bool output) {
   d->device = 1;
+  if (layout == 'x' || layout == 'y') layout = (layout == 'x') == output ? 'r' : 'w';
   set_layout(d, layout == 'w' ? 'c' : layout, output);
   if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
@@ -320,9 +321,10 @@ static unsigned char storage_bit(const device_run *r) {
 static bool is_new(device_run *r, size_t k, char layout, bool widen) {
   const uint32_t at = (uint32_t)(strchr(layouts, layout) - layouts),
                  here = layout == 'w'   ? 4u
+                        : layout > 'w'  ? 8u
                         : layout == 'r' ? 1u
                                         : 2u,
-                 bits = storage_bit(r) | 8u << at | 256u << widen | 1024u << r->variant;
+                 bits = storage_bit(r) | 8u << at | 1024u << widen | 4096u << r->variant;
   const bool new = !(r->in_case[k] & here) || bits & ~r->seen[k];
   r->in_case[k] |= (unsigned char)here, r->seen[k] |= bits;
   return new;
@@ -371,7 +373,7 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     if (out[i].desc.dtype == HONE_DTYPE_F32 && !widen) out[i].desc.dtype = r->storage;
     parts |= set_device_layout(&out[i].desc, layout, true);
   }
-  if (layout == 'w' && (!parts || c->before)) return; /* no plan gives parts to chains */
+  if (layout >= 'w' && (!parts || c->before)) return; /* no plan gives parts to chains */
   hone_step step = {.struct_size = sizeof step,
                     .abi = HONE_PLUGIN_ABI,
                     .anchor = anchor_of(c),

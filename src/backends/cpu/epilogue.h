@@ -49,5 +49,9 @@ typedef struct hn_epilogue {
  * pixel. */
 void hn_epilogue_post_row(const hn_epilogue *e, float *y, size_t c0, size_t n, int64_t b, int64_t z,
                           int64_t row, int64_t x);
+/* The same for `count` pixels beside each other, `pitch` floats apart, of which (b, z, row, x) is the first.
+ * Few columns are brought together, so that an operation's cost of being called is shared. */
+void hn_epilogue_post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t count, size_t c0,
+                             size_t n, int64_t b, int64_t z, int64_t row, int64_t x);
 
 #endif

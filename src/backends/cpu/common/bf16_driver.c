@@ -234,8 +234,12 @@ static void run_block(task_at *t, const block *b, const piece *w) {
     out.c = a->y + hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column;
     if (e->residual) out.residual = e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column;
     a->ops->store(&out);
-    for (uint32_t j = 0; j < s->count && e->n_post; j++, p = step_on(c, p))
-      hn_epilogue_post_row(e, out.c + j * out.ldc, (size_t)column, width, p.n, p.z, p.y, p.x);
+    for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
+      run = min64(s->count - j, c->out[2] - p.x);
+      hn_epilogue_post_pixels(e, out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column, width,
+                              p.n, p.z, p.y, p.x);
+      p.x += run - 1;
+    }
   }
 }
 

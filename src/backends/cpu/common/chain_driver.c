@@ -164,8 +164,7 @@ static float *ring_row(const work *w, int64_t panel, int64_t row) {
 
 static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels,
                         int64_t n, int64_t row, int64_t x0, int64_t pixels) {
-  for (int64_t i = 0; i < pixels; i++)
-    hn_epilogue_post_row(e, y + i * pitch, (size_t)c0, (size_t)channels, n, 0, row, x0 + i);
+  hn_epilogue_post_pixels(e, y, pitch, pixels, (size_t)c0, (size_t)channels, n, 0, row, x0);
 }
 
 /* The epilogue's row operations over a panel's pixels, in one go where the panel is full and they are plain

@@ -330,10 +330,12 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
     }
     o->tile(&t);
   }
-  if (last && e->n_post)
-    for (int64_t i = 0; i < m1 - m0; i++, advance(c, &p))
-      hn_epilogue_post_row(e, y + n0 + i * c->out.pixel, (size_t)(g0 + n0), (size_t)(n1 - n0), p.n, p.z, p.y,
-                           p.x);
+  for (int64_t i = 0, run; last && e->n_post && i < m1 - m0; i += run, advance(c, &p)) {
+    run = min64(m1 - m0 - i, c->grid[2] - p.x);
+    hn_epilogue_post_pixels(e, y + n0 + i * c->out.pixel, c->out.pixel, run, (size_t)(g0 + n0),
+                            (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
+    p.x += run - 1;
+  }
 }
 
 static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,

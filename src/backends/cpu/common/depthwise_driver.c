@@ -88,8 +88,7 @@ static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t
     r.y = a->y + hn_view_at(&d->y, n, 0, y, 0) + c0;
     r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) + c0 : NULL;
     a->ops->row(&r);
-    for (int64_t x = 0; x < r.n && e->n_post; x++)
-      hn_epilogue_post_row(e, r.y + x * r.y_pixel, (size_t)c0, r.channels, n, 0, y, x);
+    if (e->n_post) hn_epilogue_post_pixels(e, r.y, r.y_pixel, r.n, (size_t)c0, r.channels, n, 0, y, 0);
   }
 }
 

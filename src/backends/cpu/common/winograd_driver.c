@@ -289,9 +289,8 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
       t.residual = e->residual + hn_view_at(&e->residual_view, at.n, 0, at.y, at.x) + c0;
     a->ops->output(&t);
     for (int32_t y = 0; e->n_post && y < t.rows; y++)
-      for (int32_t x = 0; x < t.columns; x++)
-        hn_epilogue_post_row(e, t.y + y * t.row + x * t.pixel, (size_t)c0, (size_t)(c1 - c0), at.n, 0,
-                             at.y + y, at.x + x);
+      hn_epilogue_post_pixels(e, t.y + y * t.row, t.pixel, t.columns, (size_t)c0, (size_t)(c1 - c0), at.n, 0,
+                              at.y + y, at.x);
   }
 }
 
