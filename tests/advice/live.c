@@ -78,7 +78,6 @@ static struct {
   const hone_tactic_desc *usual;
   const hone_step *step;
   double hesitates_s, times;
-  size_t leak;
   unsigned runs;
 } kernel;
 
@@ -96,13 +95,6 @@ static hone_status run_slowly(const hone_step_run *run, hone_error *error) {
   kernel.runs++;
   if (kernel.hesitates_s > 0 && kernel.runs % 4 == 0) spin(kernel.hesitates_s);
   if (kernel.times > 1) spin((kernel.times - 1) * took);
-  if (kernel.leak) {
-    void *kept = malloc(kernel.leak);
-    if (kept) memset(kept, 1, kernel.leak);
-    static void *volatile last; /* so that it is not optimised away */
-    last = kept;
-    (void)last;
-  }
   return status;
 }
 
@@ -131,7 +123,7 @@ static hn_step *any_kernel(hn_plan *plan, lab *chance) {
 }
 
 static void plant_kernel(const live *how, lab *chance, hn_plan *plan, double run_s) {
-  if (how->hesitates <= 0 && how->slow <= 1 && !how->leak) return;
+  if (how->hesitates <= 0 && how->slow <= 1) return;
   hn_step *s = any_kernel(plan, chance);
   if (!s) abort();
   memset(&kernel, 0, sizeof kernel);
@@ -141,7 +133,6 @@ static void plant_kernel(const live *how, lab *chance, hn_plan *plan, double run
   kernel.step = &s->desc;
   kernel.hesitates_s = how->hesitates * run_s;
   kernel.times = how->slow;
-  kernel.leak = how->leak;
   s->tactic = &kernel.slow;
 }
 

@@ -18,7 +18,6 @@ typedef struct live {
   double hesitates;  /* a kernel takes this much longer, in every fourth run */
   double slow;       /* a kernel takes this many times its time, in every run */
   size_t neighbours; /* processes that compute meanwhile */
-  size_t leak;       /* bytes that a kernel keeps in every run */
 } live;
 
 /* Takes the model. NULL after a message. */

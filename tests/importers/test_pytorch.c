@@ -19,39 +19,20 @@
   "{\"ph\": \"X\", \"cat\": \"" cat "\", \"name\": \"" name "\", \"pid\": " pid ", \"tid\": " tid            \
   ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
 
+/* Events stand one a line. */
+/* clang-format off */
 /* Two streams overlap, a copy hides behind a kernel, the host waits where nothing runs. */
 static void overlap_is_swept(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
       "t.json",
       TRACE(
-          X("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "0", "7", "1000", "100", "\"bytes\": 4000, \"correlation\": 1") "," X(
-              "kernel", "ampere_sgemm_x", "0", "7", "1100", "200",
-              "\"correlation\": 2, \"stream\": 7, \"device\": "
-              "0, \"grid\": [4,2,1], "
-              "\"block\": [128,1,1], \"registers per thread\": "
-              "90") "," X("kernel", "relu_kernel", "0", "8", "1200", "200",
-                          "\"correlation\": 3") "," X("gpu_"
-                                                      "memcpy",
-                                                      "Memcpy "
-                                                      "DtoH "
-                                                      "(Device "
-                                                      "-> "
-                                                      "Pageable"
-                                                      ")",
-                                                      "0", "9", "1350", "100",
-                                                      "\"bytes\""
-                                                      ": 800, "
-                                                      "\"correla"
-                                                      "tion\": "
-                                                      "4") "," X("cuda_runtime", "cudaDeviceSynchronize", "5",
-                                                                 "5", "1300", "300",
-                                                                 "\"correlation\": 9") "," X("kernel",
-                                                                                             "relu_kernel",
-                                                                                             "0", "8", "1700",
-                                                                                             "100",
-                                                                                             "\"correlation\""
-                                                                                             ": 5")));
+            X("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "0", "7", "1000", "100", "\"bytes\": 4000, \"correlation\": 1") ","
+            X("kernel", "ampere_sgemm_x", "0", "7", "1100", "200", "\"correlation\": 2, \"stream\": 7, \"device\": 0, \"grid\": [4,2,1], \"block\": [128,1,1], \"registers per thread\": 90") ","
+            X("kernel", "relu_kernel", "0", "8", "1200", "200", "\"correlation\": 3") ","
+            X("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", "0", "9", "1350", "100", "\"bytes\": 800, \"correlation\": 4") ","
+            X("cuda_runtime", "cudaDeviceSynchronize", "5", "5", "1300", "300", "\"correlation\": 9") ","
+            X("kernel", "relu_kernel", "0", "8", "1700", "100", "\"correlation\": 5")));
   hone_profile *p = sound_profile(f);
   assert_int_equal(p->iterations, 1);
   assert_float_equal(p->closure.wall_ms, 0.8, 1e-9);
@@ -91,90 +72,16 @@ static void kernels_find_their_operators(void **unused) {
   hone_facts *f = import_text(
       "t.json",
       TRACE(
-          X("cpu_op", "aten::conv2d", "5", "5", "100", "100", "\"External id\": 11") "," X("cpu_op", "aten::cudnn_convolution", "5", "5", "110", "80", "\"External id\": 12") "," X(
-              "cpu_op", "aten::relu_",
+            X("cpu_op", "aten::conv2d", "5", "5", "100", "100", "\"External id\": 11") ","
+            X("cpu_op", "aten::cudnn_convolution", "5", "5", "110", "80", "\"External id\": 12") ","
+            X("cpu_op", "aten::relu_",
               "5", "5", "300", "50",
-              "\"External id\": 40") "," X("cpu_op", "aten::addmm", "5", "5", "400", "50",
-                                           "\"External id\": 50") "," X("cuda_runtime", "cudaLaunchKernel",
-                                                                        "5", "5", "150", "5",
-                                                                        "\"correlation\": 30, \"External "
-                                                                        "id\": 40") ","
-                                                                                    "{\"ph\": \"s\", \"id\": "
-                                                                                    "31, \"pid\": 5, "
-                                                                                    "\"tid\": 5, \"ts\": "
-                                                                                    "420, \"cat\": \"ac2g\", "
-                                                                                    "\"name\": \"ac2g\"}," X(
-                                                                                        "kernel", "k_by_call",
-                                                                                        "0", "7", "500", "10",
-                                                                                        "\"correlation\": "
-                                                                                        "30, \"External "
-                                                                                        "id\": 40") "," X("ke"
-                                                                                                          "rn"
-                                                                                                          "e"
-                                                                                                          "l",
-                                                                                                          "k_"
-                                                                                                          "by"
-                                                                                                          "_i"
-                                                                                                          "d",
-                                                                                                          "0",
-                                                                                                          "7",
-                                                                                                          "51"
-                                                                                                          "0",
-                                                                                                          "1"
-                                                                                                          "0",
-                                                                                                          "\""
-                                                                                                          "co"
-                                                                                                          "rr"
-                                                                                                          "el"
-                                                                                                          "at"
-                                                                                                          "io"
-                                                                                                          "n"
-                                                                                                          "\""
-                                                                                                          ": "
-                                                                                                          "77"
-                                                                                                          ", "
-                                                                                                          "\""
-                                                                                                          "Ex"
-                                                                                                          "te"
-                                                                                                          "rn"
-                                                                                                          "al"
-                                                                                                          " "
-                                                                                                          "id"
-                                                                                                          "\""
-                                                                                                          ": "
-                                                                                                          "4"
-                                                                                                          "0") "," X("ke"
-                                                                                                                     "rn"
-                                                                                                                     "e"
-                                                                                                                     "l",
-                                                                                                                     "k_"
-                                                                                                                     "by"
-                                                                                                                     "_f"
-                                                                                                                     "lo"
-                                                                                                                     "w",
-                                                                                                                     "0",
-                                                                                                                     "7",
-                                                                                                                     "52"
-                                                                                                                     "0",
-                                                                                                                     "1"
-                                                                                                                     "0",
-                                                                                                                     "\""
-                                                                                                                     "co"
-                                                                                                                     "rr"
-                                                                                                                     "el"
-                                                                                                                     "at"
-                                                                                                                     "io"
-                                                                                                                     "n"
-                                                                                                                     "\""
-                                                                                                                     ": "
-                                                                                                                     "3"
-                                                                                                                     "1") "," X("kernel",
-                                                                                                                                "nchwToNhwcKernel",
-                                                                                                                                "0",
-                                                                                                                                "7",
-                                                                                                                                "530",
-                                                                                                                                "10",
-                                                                                                                                "\"correlation\": 30")));
+              "\"External id\": 40") ","
+            X("cpu_op", "aten::addmm", "5", "5", "400", "50", "\"External id\": 50") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "150", "5", "\"correlation\": 30, \"External id\": 40") ",{\"ph\": \"s\", \"id\": 31, \"pid\": 5, \"tid\": 5, \"ts\": 420, \"cat\": \"ac2g\", \"name\": \"ac2g\"}," X("kernel", "k_by_call", "0", "7", "500", "10", "\"correlation\": 30, \"External id\": 40") ","
+            X("kernel", "k_by_id", "0", "7", "510", "10", "\"correlation\": 77, \"External id\": 40") ","
+            X("kernel", "k_by_flow", "0", "7", "520", "10", "\"correlation\": 31") ","
+            X("kernel", "nchwToNhwcKernel", "0", "7", "530", "10", "\"correlation\": 30")));
   assert_string_equal(node_name(f, "k_by_call"), "aten::cudnn_convolution");
   assert_string_equal(step_of_span(f, find_span(f, "k_by_call"))->op_type, "Conv");
   assert_string_equal(node_name(f, "k_by_id"), "aten::relu_");
@@ -192,15 +99,12 @@ static void steps_become_iterations(void **unused) {
   /* The host waits in each step: iterations are those of the host. */
   hone_facts *f = import_text(
       "t.json",
-      TRACE(STEP("1", "0", "100") "," STEP("2", "100", "100") "," X(
-          "cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5",
-          "\"correlation\": 1") "," X("cuda_runtime", "cudaLaunchKernel", "5", "5", "110", "5",
-                                      "\"correlation\": 2") "," X("kernel", "k", "0", "7", "20", "60",
-                                                                  "\"correlation\": 1") "," X("kernel", "k",
-                                                                                              "0", "7", "120",
-                                                                                              "30",
-                                                                                              "\"correlation"
-                                                                                              "\": 2")));
+      TRACE(STEP("1", "0", "100") ","
+            STEP("2", "100", "100") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5", "\"correlation\": 1") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "110", "5", "\"correlation\": 2") ","
+            X("kernel", "k", "0", "7", "20", "60", "\"correlation\": 1") ","
+            X("kernel", "k", "0", "7", "120", "30", "\"correlation\": 2")));
   hone_profile *p = sound_profile(f);
   assert_int_equal(p->iterations, 2);
   assert_float_equal(p->walls_ms[0], 0.1, 1e-9);
@@ -210,29 +114,15 @@ static void steps_become_iterations(void **unused) {
   /* The host runs ahead: they are what the device did of each. */
   f = import_text(
       "t.json",
-      TRACE(STEP("1", "0", "20") "," STEP("2", "20", "20") "," STEP("3", "40", "20") "," X(
-          "cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5",
-          "\"correlation\": 1") "," X("cuda_runtime", "cudaLaunchKernel", "5", "5", "30", "5",
-                                      "\"correlation\": 2") "," X("cuda_runtime", "cudaLaunchKernel", "5",
-                                                                  "5", "50", "5",
-                                                                  "\"correlation\": 3") "," X("kernel", "k",
-                                                                                              "0", "7", "20",
-                                                                                              "90",
-                                                                                              "\"correlation"
-                                                                                              "\": 1") "," X("kernel",
-                                                                                                             "k",
-                                                                                                             "0",
-                                                                                                             "7",
-                                                                                                             "120",
-                                                                                                             "90",
-                                                                                                             "\"correlation"
-                                                                                                             "\": 2") "," X("kernel",
-                                                                                                                            "k",
-                                                                                                                            "0",
-                                                                                                                            "7",
-                                                                                                                            "220",
-                                                                                                                            "90",
-                                                                                                                            "\"correlation\": 3")));
+      TRACE(STEP("1", "0", "20") ","
+            STEP("2", "20", "20") ","
+            STEP("3", "40", "20") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "10", "5", "\"correlation\": 1") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "30", "5", "\"correlation\": 2") ","
+            X("cuda_runtime", "cudaLaunchKernel", "5", "5", "50", "5", "\"correlation\": 3") ","
+            X("kernel", "k", "0", "7", "20", "90", "\"correlation\": 1") ","
+            X("kernel", "k", "0", "7", "120", "90", "\"correlation\": 2") ","
+            X("kernel", "k", "0", "7", "220", "90", "\"correlation\": 3")));
   p = sound_profile(f);
   assert_int_equal(p->iterations, 3);
   assert_float_equal(p->walls_ms[0], 0.1, 1e-9); /* to the start of the next */
@@ -247,24 +137,12 @@ static void processors_alone(void **unused) {
   /* Nested operators: each instant belongs to the innermost; one inside itself is one. Decimals are exact. */
   hone_facts *f = import_text(
       "t.json",
-      TRACE(STEP("9", "1212075529876.817", "100.183") "," X(
-          "cpu_op", "aten::linear", "5", "5", "1212075529880.000", "40.5",
-          "\"External id\": 1") "," X("cpu_op", "aten::addmm", "5", "5", "1212075529890.000", "20.25",
-                                      "\"External id\": 2") "," X("cpu_op", "aten::sum", "5", "5",
-                                                                  "1212075529930", "30",
-                                                                  "\"External id\": 3") "," X("cpu_op",
-                                                                                              "aten::sum",
-                                                                                              "5", "5",
-                                                                                              "1212075529935",
-                                                                                              "20",
-                                                                                              "\"External "
-                                                                                              "id\": 4") "," X("python_function",
-                                                                                                               "main.py(3): f",
-                                                                                                               "5",
-                                                                                                               "5",
-                                                                                                               "1212075529877",
-                                                                                                               "90",
-                                                                                                               "")));
+      TRACE(STEP("9", "1212075529876.817", "100.183") ","
+            X("cpu_op", "aten::linear", "5", "5", "1212075529880.000", "40.5", "\"External id\": 1") ","
+            X("cpu_op", "aten::addmm", "5", "5", "1212075529890.000", "20.25", "\"External id\": 2") ","
+            X("cpu_op", "aten::sum", "5", "5", "1212075529930", "30", "\"External id\": 3") ","
+            X("cpu_op", "aten::sum", "5", "5", "1212075529935", "20", "\"External id\": 4") ","
+            X("python_function", "main.py(3): f", "5", "5", "1212075529877", "90", "")));
   hone_profile *p = sound_profile(f);
   assert_int_equal(p->iterations, 1);
   assert_float_equal(p->closure.wall_ms, 0.100183, 1e-12);
@@ -285,34 +163,10 @@ static void dialects(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
       "old.json",
-      "{\"traceEvents\": [" X(
-          "Operator", "aten::add", "\"77\"", "\"77\"", "10", "9",
-          "\"External id\": 2") "," X("Runtime", "cudaLaunchKernel", "\"77\"", "\"77\"", "12", "2",
-                                      "\"correlation\": 8, \"external id\": "
-                                      "2") "," X("Kernel", "vectorized_add", "0", "\"stream 7\"", "30", "5",
-                                                 "\"correlation\": 8, "
-                                                 "\"External id\": "
-                                                 "\"2\"") "," X("Memcpy",
-                                                                "Memcpy "
-                                                                "HtoD "
-                                                                "(Pageab"
-                                                                "le -> "
-                                                                "Device"
-                                                                ")",
-                                                                "0",
-                                                                "\"strea"
-                                                                "m 7\"",
-                                                                "20", "4",
-                                                                "\"bytes"
-                                                                "\": "
-                                                                "64, "
-                                                                "\"memor"
-                                                                "y "
-                                                                "bandwid"
-                                                                "th "
-                                                                "(GB/"
-                                                                "s)\": "
-                                                                "inf") "]}");
+      "{\"traceEvents\": [" X("Operator", "aten::add", "\"77\"", "\"77\"", "10", "9", "\"External id\": 2") ","
+            X("Runtime", "cudaLaunchKernel", "\"77\"", "\"77\"", "12", "2", "\"correlation\": 8, \"external id\": 2") ","
+            X("Kernel", "vectorized_add", "0", "\"stream 7\"", "30", "5", "\"correlation\": 8, \"External id\": \"2\"") ","
+            X("Memcpy", "Memcpy HtoD (Pageable -> Device)", "0", "\"stream 7\"", "20", "4", "\"bytes\": 64, \"memory bandwidth (GB/s)\": inf") "]}");
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.005, 1e-9);
   assert_float_equal(span_ms(f, HONE_SPAN_COPY_H2D, true), 0.004, 1e-9);
   assert_string_equal(node_name(f, "vectorized_add"), "aten::add");
@@ -321,19 +175,15 @@ static void dialects(void **unused) {
 
   f = import_text(
       "amd.json",
-      TRACE(X("cuda_runtime", "hipLaunchKernel", "5", "5", "10", "5", "\"correlation\": 1") "," X(
-          "kernel", "Cijk_Alik_Bljk_HHS", "2", "0", "20", "50",
-          "\"correlation\": 1, \"device\": 2, \"stream\": 0") "," X("gpu_memcpy", "CopyDeviceToHost", "2",
-                                                                    "0", "80", "7", "\"correlation\": 2")));
+      TRACE(X("cuda_runtime", "hipLaunchKernel", "5", "5", "10", "5", "\"correlation\": 1") ","
+            X("kernel", "Cijk_Alik_Bljk_HHS", "2", "0", "20", "50", "\"correlation\": 1, \"device\": 2, \"stream\": 0") ","
+            X("gpu_memcpy", "CopyDeviceToHost", "2", "0", "80", "7", "\"correlation\": 2")));
   assert_string_equal(hone_facts_get_meta(f)->backend, "rocm");
   assert_string_equal(step_of_span(f, find_span(f, "Cijk"))->op_type, "MatMul");
   assert_float_equal(span_ms(f, HONE_SPAN_COPY_D2H, true), 0.007, 1e-9);
   hone_facts_destroy(f);
 
-  f = import_text("2020.json", "[{\"name\": \"conv2d\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 10.0, \"tid\": "
-                               "1, \"pid\": \"CPU functions\", \"args\": {}},"
-                               "{\"name\": \"k\", \"ph\": \"X\", \"ts\": 5.0, \"dur\": 2.5, \"tid\": 0, "
-                               "\"pid\": \"CUDA functions\", \"args\": {}}]");
+  f = import_text("2020.json", "[{\"name\": \"conv2d\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 10.0, \"tid\": 1, \"pid\": \"CPU functions\", \"args\": {}},{\"name\": \"k\", \"ph\": \"X\", \"ts\": 5.0, \"dur\": 2.5, \"tid\": 0, \"pid\": \"CUDA functions\", \"args\": {}}]");
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.0025, 1e-9);
   hone_facts_destroy(f);
 }
@@ -347,9 +197,13 @@ static void before_kineto(void **unused) {
   (void)unused;
   hone_facts *f = import_text(
       "old.json",
-      "[" LEGACY("iteration 0", "546", "100") "," LEGACY("aten::conv2d", "556", "60") "," LEGACY(
+      "[" LEGACY("iteration 0", "546", "100") ","
+      LEGACY("aten::conv2d", "556", "60") ","
+      LEGACY(
           "aten::mkldnn_convolution", "560",
-          "50") "," LEGACY("iteration 1", "700", "80") "," LEGACY("aten::conv2d", "710", "40") "]");
+          "50") ","
+      LEGACY("iteration 1", "700", "80") ","
+      LEGACY("aten::conv2d", "710", "40") "]");
   hone_profile *p = sound_profile(f);
   assert_int_equal(p->iterations, 2);
   assert_float_equal(p->closure.wall_ms, 0.09, 1e-9);
@@ -368,11 +222,10 @@ static void damaged(void **unused) {
   refuse_text("type.json", "{\"schemaVersion\": 1, \"traceEvents\": [}", HONE_ERROR_INPUT);
   /* Events without usable times are counted, the others stay. */
   hone_facts *f = import_text(
-      "t.json", TRACE(X("kernel", "a", "0", "7", "1", "-5", "") "," X(
-                    "kernel", "b", "0", "7", "NaN", "5",
-                    "") ", 7, {}," X("kernel", "c", "{}", "[]", "10", "5",
-                                     "\"correlation\": -1, \"grid\": 3") "," X("kernel", "d", "0", "7",
-                                                                               "1e30", "5", "")));
+      "t.json", TRACE(X("kernel", "a", "0", "7", "1", "-5", "") ","
+            X("kernel", "b", "0", "7", "NaN", "5",
+                    "") ", 7, {}," X("kernel", "c", "{}", "[]", "10", "5", "\"correlation\": -1, \"grid\": 3") ","
+            X("kernel", "d", "0", "7", "1e30", "5", "")));
   assert_float_equal(span_ms(f, HONE_SPAN_KERNEL, true), 0.005, 1e-9);
   assert_non_null(strstr(unmeasured(f, "damaged events"), "5 events"));
   hone_facts_destroy(f);
@@ -464,6 +317,8 @@ static void samples_add_up(void **unused) {
   hone_profile_destroy(sound_profile(f));
   hone_facts_destroy(f);
 }
+
+/* clang-format on */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

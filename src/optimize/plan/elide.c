@@ -114,14 +114,13 @@ static uint32_t input_of(const elision *e, uint32_t slot) {
 
 /* The tensors of a step with parts in the place of whole ones; NULL: out of memory. */
 static const hone_step_tensor *with_parts(const elision *e, const hone_step_tensor *from,
-                                          const uint32_t *slots, uint32_t n, bool *touched) {
+                                          const uint32_t *slots, uint32_t n) {
   hone_step_tensor *to = hn_arena_memdup(&e->p->arena, from, n * sizeof *to);
   uint64_t offset;
   for (uint32_t i = 0; to && i < n; i++) {
     const uint32_t j = input_of(e, slots[i]);
     if (j == e->n_parts) continue;
     to[i].desc = part_of(e, j, j + 1, &offset);
-    *touched = true;
   }
   return to;
 }
@@ -139,11 +138,10 @@ static bool change_step(elision *e, uint32_t k, double *lost) {
   hn_plan *p = e->p;
   const hn_step *s = &p->steps.ptr[k];
   change c = {.step = k, .desc = s->desc};
-  bool touched = false;
   if (k == e->concat || !touches(e, s)) return true;
   if (s->kind != HN_STEP_TACTIC || s->desc.n_parts || s->n_captured) return false;
-  c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs, &touched);
-  c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs, &touched);
+  c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs);
+  c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs);
   if (!c.desc.input || !c.desc.output) return false;
   hn_estimate now;
   c.tactic = hn_choose_tactic(p, &c.desc, &now, NULL);
