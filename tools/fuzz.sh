@@ -13,14 +13,16 @@ one() {
   name=$(basename "$1")
   corpus=build-fuzz/corpus/$name
   mkdir -p "$corpus"
-  [ -x build-fuzz/fuzz_seeds ] && build-fuzz/fuzz_seeds "$name" "$corpus" >/dev/null 2>&1
-  # The quarantine of freed memory is kept small, so that the limit on memory speaks of what is alive.
-  if ASAN_OPTIONS=quarantine_size_mb=32 "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+  [ -x build-fuzz/fuzz_seeds ] && timeout -k 5 60 build-fuzz/fuzz_seeds "$name" "$corpus" >/dev/null 2>&1
+  # The quarantine of freed memory is kept small, so that the limit on memory speaks of what is alive. libFuzzer's own limits do not hold
+  # inside a mutator: a target that overruns them is killed, by SIGABRT first, so that its log says where it was.
+  if ASAN_OPTIONS=quarantine_size_mb=32:handle_abort=1 timeout -s ABRT -k 20 $(($2 + 90)) "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
       -artifact_prefix="build-fuzz/found/$name-" "$corpus" >"build-fuzz/$name.log" 2>&1; then
     echo "fuzz $name: ok, $(grep -o 'number_of_executed_units: [0-9]*' "build-fuzz/$name.log" | grep -o '[0-9]*$') inputs"
   else
     echo "fuzz $name: FAILED, see build-fuzz/$name.log"
     grep -E 'ERROR|SUMMARY|runtime error' "build-fuzz/$name.log" | head -3
+    grep -q 'SUMMARY' "build-fuzz/$name.log" || echo "  it did not end within $(($2 + 90)) s"
   fi
 }
 running=0

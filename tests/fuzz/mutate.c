@@ -73,14 +73,21 @@ static bool parse(tree *t, field *into, uint8_t id, const uint8_t *p, const uint
 
 /* ------------------------------------------------------------------ writing */
 
+/* From the end to the beginning: a message's length is known when its fields lie there, so that each is
+ * written once however deep it lies. Subtrees are shared (transplant) and may stand for more than any memory:
+ * `ptr` gets no lower than `begin`. */
 typedef struct out {
-  uint8_t *ptr; /* NULL: count only */
-  size_t len, cap;
+  uint8_t *begin, *ptr;
+  bool full;
 } out;
 
 static void put(out *o, const void *p, size_t n) {
-  if (o->ptr && n && o->len + n <= o->cap) memcpy(o->ptr + o->len, p, n);
-  o->len += n;
+  if (o->full || n > (size_t)(o->ptr - o->begin)) {
+    o->full = true;
+    return;
+  }
+  o->ptr -= n;
+  if (n) memcpy(o->ptr, p, n);
 }
 
 static void put_varint(out *o, uint64_t v) {
@@ -92,21 +99,29 @@ static void put_varint(out *o, uint64_t v) {
 }
 
 static void write_fields(out *o, const field *f) {
-  for (size_t i = 0; i < f->children.len; i++) {
+  for (size_t i = f->children.len; i-- && !o->full;) {
     const field *c = f->children.ptr[i];
-    put_varint(o, (uint64_t)c->number << 3 | c->wire);
-    if (c->wire == 0) {
+    const uint8_t *end = o->ptr;
+    if (c->wire == 0)
       put_varint(o, c->value);
-    } else if (c->message) {
-      out count = {0};
-      write_fields(&count, c);
-      put_varint(o, count.len);
+    else if (c->message)
       write_fields(o, c);
-    } else {
-      if (c->wire == 2) put_varint(o, c->len);
+    else
       put(o, c->ptr, c->len);
-    }
+    if (c->wire == 2) put_varint(o, (uint64_t)(end - o->ptr));
+    put_varint(o, (uint64_t)c->number << 3 | c->wire);
   }
+}
+
+/* The file in data, of at most max bytes; 0: it does not fit. */
+static size_t write_file(tree *t, uint8_t *data, size_t max) {
+  uint8_t *space = hn_arena_alloc(&t->arena, max + 1);
+  out o = {.begin = space, .ptr = space ? space + max : NULL, .full = !space};
+  write_fields(&o, &t->root);
+  if (o.full) return 0;
+  size_t n = (size_t)(space + max - o.ptr);
+  memcpy(data, o.ptr, n);
+  return n;
 }
 
 /* ------------------------------------------------------------------ changes */
@@ -268,18 +283,12 @@ static void done(tree *t) {
 
 size_t mutate_file(uint8_t *data, size_t size, size_t max, unsigned seed, hn_pb_message_id root) {
   tree t = {.rng = {seed}, .root_id = (uint8_t)root};
-  out o = {.cap = max};
   uint8_t *copy = hn_arena_alloc(&t.arena, size + 1);
   size_t result = 0;
   if (copy && size) memcpy(copy, data, size);
   if (copy && below(&t, 20) && parse(&t, &t.root, (uint8_t)root, copy, copy + size, 0)) {
     for (size_t n = 1 + below(&t, 4); n; n--) change(&t);
-    write_fields(&o, &t.root);
-    if (o.len <= max) {
-      o = (out){.ptr = data, .cap = max};
-      write_fields(&o, &t.root);
-      result = o.len;
-    }
+    result = write_file(&t, data, max);
   }
   done(&t);
   return result ? result : LLVMFuzzerMutate(data, size, max);
@@ -288,17 +297,17 @@ size_t mutate_file(uint8_t *data, size_t size, size_t max, unsigned seed, hn_pb_
 size_t cross_files(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *result,
                    size_t max, unsigned seed, hn_pb_message_id root) {
   tree to = {.rng = {seed}, .root_id = (uint8_t)root}, from = {.rng = {seed + 1}, .root_id = (uint8_t)root};
-  out o = {.ptr = result, .cap = max};
+  size_t n = 0;
   if (parse(&to, &to.root, (uint8_t)root, a, a + a_size, 0) &&
       parse(&from, &from.root, (uint8_t)root, b, b + b_size, 0) && from.all.len && to.all.len)
     for (int tries = 0; tries < 30; tries++) {
       field *f = from.all.ptr[below(&to, from.all.len)], *g = to.all.ptr[below(&to, to.all.len)];
       if (!g->message || !f->desc || hn_pb_messages[id_of(&to, g)].field[f->number & 31] != f->desc) continue;
       insert(g, below(&to, g->children.len + 1), f);
-      write_fields(&o, &to.root);
+      n = write_file(&to, result, max);
       break;
     }
   done(&to);
   done(&from);
-  return o.len <= max ? o.len : 0;
+  return n;
 }
