@@ -68,7 +68,9 @@ static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum c
                    .bias = bias,
                    .residual = r,
                    .residual_view = d.y};
-  if (s->post) e.n_post = 1, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
+  if (s->post)
+    e.rows = hn_post_find(HN_ISA_SCALAR), e.n_post = 1,
+    e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
   hn_depthwise_args a = {&d, o, x, packed, y, &e};
   hn_depthwise_exec(&a, serial, NULL);
   size_t index = 0;

@@ -214,7 +214,8 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
                    .residual = r,
                    .residual_view = g.out};
   if (s->post)
-    e.n_post = 2, e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}},
+    e.rows = hn_post_find(HN_ISA_SCALAR), e.n_post = 2,
+    e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}},
     e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
   hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, serial, NULL);

@@ -258,6 +258,7 @@ static bool prepare(ck *c, const hn_bf16_ops *o, const conv_case *s, bool x3, en
   if (!(s->flags & HN_EPI_BIAS)) q->e.bias = NULL;
   if (s->flags & HN_EPI_RESIDUAL) q->e.residual = q->r, q->e.residual_view = g->view;
   if (s->post) {
+    q->e.rows = hn_post_find(HN_ISA_SCALAR);
     q->e.n_post = 2;
     q->e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2, 0}};
     q->e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = q->r, .view = g->view};

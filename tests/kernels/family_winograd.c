@@ -126,7 +126,9 @@ static void check_shape(ck *c, const hn_winograd_ops *o, const hn_gemm_ops *gemm
                       .bias = bias,
                       .residual = r,
                       .residual_view = p->y};
-  if (s->post) q.e.n_post = 1, q.e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
+  if (s->post)
+    q.e.rows = hn_post_find(HN_ISA_SCALAR), q.e.n_post = 1,
+    q.e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
   hn_winograd_args a = {p, gemm, o, x, packed, y, &q.e, scratch};
   hn_winograd_exec(&a, serial, NULL);
   size_t index = 0;

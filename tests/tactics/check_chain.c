@@ -407,7 +407,8 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   hn_epilogue *last = &e[1 + s->project];
   if (s->residual) last->flags |= HN_EPI_RESIDUAL, last->residual = w->r, last->residual_view = c->y;
   for (int k = 0; k < 3 && s->post; k++)
-    e[k].n_post = 1, e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
+    e[k].rows = hn_post_find(isa), e[k].n_post = 1,
+    e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
   hn_chain_args a = {.chain = c,
                      .gemm = o,
                      .depthwise = hn_depthwise_find(isa),

@@ -1,18 +1,16 @@
 /* What happens to a value between the accumulator and memory, shared by the gemm, conv and depthwise kernels.
  *   y = act(acc + bias[column] + residual)   or, with residual_after,   y = act(acc + bias[column]) +
  * residual Clamp and leaky-relu run in registers.  Whatever else a step asks for follows as a list of row
- * operations that the driver applies to the block it has just written, while it is still in L1.  NaN passes
- * through every activation. */
+ * operations that the driver has a kernel of family "post" apply to the block it has just written, while it
+ * is still in L1.  NaN passes through every activation. */
 #ifndef HN_BACKENDS_CPU_EPILOGUE_H
 #define HN_BACKENDS_CPU_EPILOGUE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/post/post.h"
 #include "optimize/lower/pixels.h"
-
-/* In place over n contiguous floats.  p: the activation's two parameters (alpha, beta). */
-typedef void (*hn_act_fn)(float *x, size_t n, const float *p);
 
 enum hn_epi_flags {
   HN_EPI_BIAS = 1,           /* bias[n] */
@@ -22,11 +20,10 @@ enum hn_epi_flags {
   HN_EPI_RESIDUAL_AFTER = 16 /* with HN_EPI_RESIDUAL: add it after the activation */
 };
 
-typedef enum hn_post_kind { HN_POST_ACT, HN_POST_BIAS, HN_POST_SCALE, HN_POST_ADD, HN_POST_MUL } hn_post_kind;
-
 /* One row operation: x = act(x), x + v[column], x * v[column], x + t, x * t. */
 typedef struct hn_post {
   hn_post_kind kind;
+  hone_pw_op op; /* ACT: its name (HONE_PW_NONE: known by its function alone) */
   hn_act_fn act;
   float p[2];
   const float *v; /* per column (BIAS, SCALE) or tensor (ADD, MUL) */
@@ -43,14 +40,11 @@ typedef struct hn_epilogue {
   hn_view residual_view;
   uint32_t n_post;
   hn_post post[HN_MAX_POST];
+  const struct hn_post_ops *rows; /* the kernel that applies them */
 } hn_epilogue;
 
-/* Applies the row operations to n columns from column c0 on of the pixel row at y; (b, z, row, x) is its
- * pixel. */
-void hn_epilogue_post_row(const hn_epilogue *e, float *y, size_t c0, size_t n, int64_t b, int64_t z,
-                          int64_t row, int64_t x);
-/* The same for `count` pixels beside each other, `pitch` floats apart, of which (b, z, row, x) is the first.
- * Few columns are brought together, so that an operation's cost of being called is shared. */
+/* Applies the row operations to n columns from column c0 on of `count` pixels beside each other, `pitch`
+ * floats apart, of which (b, z, row, x) is the first and lies at y. */
 void hn_epilogue_post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t count, size_t c0,
                              size_t n, int64_t b, int64_t z, int64_t row, int64_t x);
 

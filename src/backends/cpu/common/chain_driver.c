@@ -167,18 +167,6 @@ static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c
   hn_epilogue_post_pixels(e, y, pitch, pixels, (size_t)c0, (size_t)channels, n, 0, row, x0);
 }
 
-/* The epilogue's row operations over a panel's pixels, in one go where the panel is full and they are plain
- * functions. */
-static void post_panel(const hn_epilogue *e, float *y, int64_t width, int64_t c0, int64_t channels,
-                       int64_t pixels) {
-  bool plain = channels == width;
-  for (uint32_t i = 0; i < e->n_post; i++) plain = plain && e->post[i].kind == HN_POST_ACT;
-  if (plain)
-    hn_epilogue_post_row(e, y, (size_t)c0, (size_t)(width * pixels), 0, 0, 0, 0);
-  else
-    post_pixels(e, y, width, c0, channels, 0, 0, 0, pixels);
-}
-
 static void set_epilogue(hn_gemm_tile *t, const hn_epilogue *e) {
   t->flags = e->flags, t->lo = e->lo, t->hi = e->hi, t->slope = e->slope;
 }
@@ -239,7 +227,7 @@ static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
       s.from = w->sums + i * HN_BF16_PANEL;
       s.c = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
       a->bf16->store(&s);
-      if (e->n_post) post_panel(e, s.c, c->width, n0, t.n, s.m);
+      if (e->n_post) post_pixels(e, s.c, c->width, n0, t.n, 0, 0, 0, s.m);
     }
   }
 }
@@ -289,7 +277,7 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
       t.m = (uint32_t)(m1 - m0);
       a->gemm->tile(&t);
     }
-    if (e->n_post) post_panel(e, to, c->width, n0, t.n, c->in[1]);
+    if (e->n_post) post_pixels(e, to, c->width, n0, t.n, 0, 0, 0, c->in[1]);
   }
 }
 
@@ -385,7 +373,8 @@ static void bring_middle(const work *w, int64_t panel) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   int64_t pixels = (w->g1 - w->g0) * c->out[1], live = live_channels(c, panel, panel + 1);
-  if (a->e_depthwise->n_post) post_panel(a->e_depthwise, w->middle, c->width, panel * c->width, live, pixels);
+  if (a->e_depthwise->n_post)
+    post_pixels(a->e_depthwise, w->middle, c->width, panel * c->width, live, 0, 0, 0, pixels);
   a->bf16->rows_to_steps(w->middle, c->width, (size_t)pixels, (size_t)live, w->p_parts + panel * c->p_block,
                          c->p_block, c->parts > 1);
 }

@@ -106,12 +106,13 @@ static void add_act(binder *b, const hone_epilogue *a, hn_isa isa) {
   }
   b->stage = 5;
   e->post[e->n_post++] =
-      (hn_post){.kind = HN_POST_ACT, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
+      (hn_post){.kind = HN_POST_ACT, .op = a->act, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
 }
 
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
                       hn_epilogue *out) {
   memset(out, 0, sizeof *out);
+  out->rows = hn_post_find(isa);
   binder b = {out, 0};
   if (bias) add_bias(&b, HN_POST_BIAS, bias);
   for (uint32_t i = 0; i < s->n_epilogue; i++) {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "backends/cpu/kernels/vec/vec_math.h"
+#include "backends/cpu/kernels/vec/vec_act.h"
 #include "base/fault.h"
 
 /* A unary function over a span, as instruction (nm) and as activation in place (nm##_act). In `expr` x is the
@@ -82,24 +82,6 @@ static inline vf sign_of(vf x) {
   return v_sel(v_ne(x, x), x, s);
 }
 
-static inline vf leaky(vf x, vf slope) { return v_sel(v_lt(x, v_zero()), v_mul(x, slope), x); }
-
-/* clip(slope x + shift, 0, 1) */
-static inline vf ramp(vf x, vf slope, vf shift) {
-  return v_min_number(v_set1(1.0f), v_max_number(v_zero(), v_fma(x, slope, shift)));
-}
-
-static inline vf gelu_erf_of(vf x) {
-  const vf e = v_erf(v_mul(x, v_set1(0x1.6a09e6p-1f)));
-  return v_mul(v_mul(v_set1(0.5f), x), v_add(v_set1(1.0f), e));
-}
-
-/* (1 + tanh u) / 2 = sigmoid(2u), which keeps the negative tail's relative accuracy. */
-static inline vf gelu_tanh_of(vf x) {
-  const vf cubic = v_fma(v_mul(v_set1(0.044715f), v_mul(x, x)), x, x);
-  return v_mul(x, v_sigmoid(v_mul(v_set1(0x1.988454p+0f), cubic)));
-}
-
 UNARY(not_f, 0, truth(v_eq(x, v_zero())))
 UNARY(neg_f, 0, v_neg(x))
 UNARY(abs_f, 0, v_abs(x))
@@ -116,15 +98,15 @@ UNARY(round_f, 0, v_round(x))
 UNARY(sign_f, 0, sign_of(x))
 UNARY(relu_f, 0, v_max_number(v_zero(), x))
 UNARY(clip_f, 2, v_min_number(be, v_max_number(al, x)))
-UNARY(leaky_f, 1, leaky(x, al))
-UNARY(elu_f, 1, v_sel(v_lt(x, v_zero()), v_mul(al, v_expm1(x)), x))
+UNARY(leaky_f, 1, v_leaky(x, al))
+UNARY(elu_f, 1, v_elu(x, al))
 UNARY(selu_f, 2, v_mul(be, v_sel(v_le(x, v_zero()), v_mul(al, v_expm1(x)), x)))
 UNARY(celu_f, 1, v_add(v_max_number(v_zero(), x), v_min_number(v_zero(), v_mul(al, v_expm1(v_div(x, al))))))
-UNARY(hardsigmoid_f, 2, ramp(x, al, be))
-UNARY(hardswish_f, 2, v_mul(x, ramp(x, al, be)))
+UNARY(hardsigmoid_f, 2, v_ramp(x, al, be))
+UNARY(hardswish_f, 2, v_mul(x, v_ramp(x, al, be)))
 UNARY(silu_f, 1, v_mul(x, v_sigmoid(v_mul(al, x))))
-UNARY(gelu_erf_f, 0, gelu_erf_of(x))
-UNARY(gelu_tanh_f, 0, gelu_tanh_of(x))
+UNARY(gelu_erf_f, 0, v_gelu_erf(x))
+UNARY(gelu_tanh_f, 0, v_gelu_tanh(x))
 UNARY(softplus_f, 0, v_softplus(x))
 UNARY(softsign_f, 0, v_div(x, v_add(v_set1(1.0f), v_abs(x))))
 UNARY(mish_f, 0, v_mish(x))
