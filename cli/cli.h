@@ -328,6 +328,9 @@ void cli_date(char *buf, size_t size);
 /* The options that decide about speed (runs, warm-ups, inputs, CLI_OPT_RUN), as they were given, quoted for a
  * shell. False: they do not fit. */
 bool cli_flags(const cli_args *args, char *buf, size_t size);
+/* The same, one by one, into the record of a session's runs: what commands of findings repeat. Not those of
+ * how often it was run, and not the device, which is the record's backend. */
+void cli_record_options(const cli_args *args, const cli_session *session, hone_facts *facts);
 /* Puts one word, quoted for a shell, at buf + n; returns the new length (which may be past size: cut). */
 size_t cli_quote(const char *word, char *buf, size_t size, size_t n);
 /* Text of any bytes for JSON: what is no UTF-8 becomes U+FFFD. */

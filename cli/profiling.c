@@ -98,6 +98,7 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   m.load_ms = s->load_ms;
   if (m.streams == 0) m.streams = 1;
   hone_facts_set_meta(facts, &m);
+  cli_record_options(args, s, facts);
   if (strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
     hone_facts_add_counter(facts,
                            &(hone_counter){"batch_fixed", "", -1, 1}); /* by the model: -b changes nothing */

@@ -141,6 +141,18 @@ static size_t put_option(const cli_option *o, const char *value, char *buf, size
   return cli_quote(value, buf, size, put(buf, size, n, " "));
 }
 
+/* NULL: a flag. */
+static const char *option_value(const cli_option *o, const cli_args *args, char *buf, size_t size) {
+  const char *at = (const char *)args + o->field;
+  if (o->kind == CLI_FLAG) return NULL;
+  if (o->kind == CLI_TEXT) return *(const char *const *)at;
+  if (o->kind == CLI_NUMBER)
+    snprintf(buf, size, "%.17g", *(const double *)at);
+  else
+    snprintf(buf, size, "%lld", (long long)*(const int64_t *)at);
+  return buf;
+}
+
 bool cli_flags(const cli_args *args, char *buf, size_t size) {
   size_t n = 0;
   char number[40];
@@ -153,14 +165,69 @@ bool cli_flags(const cli_args *args, char *buf, size_t size) {
         n = put_option(o, ((const cli_list *)at)->item[i], buf, size, n);
       continue;
     }
-    if (o->kind == CLI_COUNT || o->kind == CLI_SOME || o->kind == CLI_LEVEL)
-      snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)at);
-    else if (o->kind == CLI_NUMBER)
-      snprintf(number, sizeof number, "%.17g", *(const double *)at);
-    const char *value = o->kind == CLI_FLAG ? NULL : o->kind == CLI_TEXT ? *(const char *const *)at : number;
-    n = put_option(o, value, buf, size, n);
+    n = put_option(o, option_value(o, args, number, sizeof number), buf, size, n);
   }
   return n < size;
+}
+
+/* The symbol is every open leading dimension and nothing else: setting it is what --batch does. */
+static bool is_batch(const hone_model *model, const char *symbol) {
+  hone_port port;
+  bool leads = false;
+  for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
+    for (int32_t k = 0; k < port.desc.rank; k++) {
+      const bool same = port.symbol[k] && strcmp(port.symbol[k], symbol) == 0;
+      if (k ? same : port.desc.dim[0] < 0 && !same) return false;
+      leads = leads || same;
+    }
+  return leads;
+}
+
+/* One input's shape as --shape takes it. */
+static void add_shape(hone_facts *facts, const char *what, const char *name, const hone_tensor_desc *desc) {
+  char text[600];
+  size_t n = put(text, sizeof text, 0, name);
+  for (int32_t k = 0; k < desc->rank; k++) {
+    char dim[32];
+    snprintf(dim, sizeof dim, "%c%lld", k ? 'x' : '=', (long long)desc->dim[k]);
+    n = put(text, sizeof text, n, dim);
+  }
+  if (n < sizeof text) hone_facts_add_option(facts, what, text);
+}
+
+static void add_shape_option(hone_facts *facts, const hone_model *model, const char *value) {
+  char symbol[256];
+  const char *eq = strrchr(value, '=');
+  snprintf(symbol, sizeof symbol, "%.*s", eq ? (int)(eq - value) : 0, value);
+  const bool batch = eq && !strpbrk(eq, "xX,") && is_batch(model, symbol);
+  hone_facts_add_option(facts, batch ? "batch" : "shape", batch ? eq + 1 : value);
+}
+
+void cli_record_options(const cli_args *args, const cli_session *s, hone_facts *facts) {
+  static const size_t elsewhere[] = {CLI_FIELD(runs), CLI_FIELD(warmup), CLI_FIELD(device),
+                                     CLI_FIELD(max_seconds)};
+  char number[40];
+  for (const cli_option *o = measured; o->name; o++) {
+    bool skip = !is_set(o, args);
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) skip = skip || o->field == elsewhere[i];
+    if (skip) continue;
+    const cli_list *list = (const cli_list *)((const char *)args + o->field);
+    for (size_t i = 0; o->kind == CLI_LIST && i < list->n; i++)
+      if (o->field == CLI_FIELD(shapes))
+        add_shape_option(facts, s->model, list->item[i]);
+      else
+        hone_facts_add_option(facts, o->name, list->item[i]);
+    if (o->kind != CLI_LIST)
+      hone_facts_add_option(facts, o->name, option_value(o, args, number, sizeof number));
+  }
+  if (args->passes) hone_facts_add_option(facts, "passes", args->passes);
+  /* Shapes that an input file settled: commands that read no such file are told them. */
+  hone_port port;
+  for (uint32_t i = 0; args->inputs.n && !args->shapes.n && hone_model_input(s->model, i, &port); i++) {
+    bool open = false;
+    for (int32_t k = 0; k < port.desc.rank; k++) open = open || port.desc.dim[k] < 0;
+    if (open && i < s->n_inputs) add_shape(facts, "input_shape", port.name, &s->data[i].tensor.desc);
+  }
 }
 
 void cli_stamp(json_t *doc, const cli_args *args, const char *path) {

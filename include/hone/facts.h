@@ -384,6 +384,9 @@ HONE_API void hone_facts_add_wall(hone_facts *facts, int32_t iteration, int64_t 
 
 HONE_API void hone_facts_add_version(hone_facts *facts, const char *what, const char *version);
 HONE_API void hone_facts_add_unmeasured(hone_facts *facts, const char *what, const char *why);
+/* An option of hone's command line that decides what was run ("shape", "x=1x3x64x64"; a flag has no value):
+ * commands that findings suggest repeat it, so that they speak of the same case. */
+HONE_API void hone_facts_add_option(hone_facts *facts, const char *name, const char *value);
 
 /* Appends a context's spans. Every span becomes a child of the RUN span of its iteration and lane group;
  * drops are added to the metadata. */
@@ -410,6 +413,7 @@ HONE_API const hone_step_stats *hone_facts_step_stats(const hone_facts *facts, s
 HONE_API const hone_wall *hone_facts_walls(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);
+HONE_API const hone_note *hone_facts_options(const hone_facts *facts, size_t *count); /* in order */
 HONE_API const hone_lane *hone_facts_lanes(const hone_facts *facts, size_t *count);
 HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane); /* NULL: not named */
 

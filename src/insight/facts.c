@@ -30,6 +30,7 @@ struct hone_facts {
   HN_VEC(hone_wall) walls;
   HN_VEC(hone_note) versions;
   HN_VEC(hone_note) unmeasured;
+  HN_VEC(hone_note) options;
   HN_VEC(hone_lane) lanes;
 };
 
@@ -99,6 +100,7 @@ void hone_facts_destroy(hone_facts *f) {
   hn_vec_free(&f->walls);
   hn_vec_free(&f->versions);
   hn_vec_free(&f->unmeasured);
+  hn_vec_free(&f->options);
   hn_vec_free(&f->lanes);
   hn_map_free(&f->interned);
   hn_arena_free(&f->arena);
@@ -257,6 +259,11 @@ void hone_facts_add_version(hone_facts *f, const char *what, const char *version
 void hone_facts_add_unmeasured(hone_facts *f, const char *what, const char *why) {
   hone_note row = {intern(f, what), intern(f, why)};
   PUSH(f, unmeasured, row);
+}
+
+void hone_facts_add_option(hone_facts *f, const char *name, const char *value) {
+  hone_note row = {intern(f, name), intern(f, value)};
+  PUSH(f, options, row);
 }
 
 void hone_facts_add_buffer(hone_facts *f, const hone_span_buffer *buffer) {
@@ -423,6 +430,7 @@ READER(hone_step_stats, hone_facts_step_stats, step_stats)
 READER(hone_wall, hone_facts_walls, walls)
 READER(hone_note, hone_facts_versions, versions)
 READER(hone_note, hone_facts_unmeasured, unmeasured)
+READER(hone_note, hone_facts_options, options)
 READER(hone_lane, hone_facts_lanes, lanes)
 
 const char *hone_facts_lane_name(const hone_facts *f, int32_t lane) {

@@ -138,6 +138,10 @@ static void read_unmeasured(reader *r, const json_t *o) {
   hone_facts_add_unmeasured(r->facts, text(r, o, "what"), text(r, o, "why"));
 }
 
+static void read_option(reader *r, const json_t *o) {
+  hone_facts_add_option(r->facts, text(r, o, "what"), text(r, o, "value"));
+}
+
 static void read_roof(reader *r, const json_t *o) {
   hone_roof roof = {.name = text(r, o, "name"),
                     .threads = (int32_t)integer(r, o, "threads", 0, INT32_MAX, 0),
@@ -367,6 +371,7 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_object(&r, root, "memory", read_memory);
   read_table(&r, root, "versions", read_version);
   read_table(&r, root, "not_measured", read_unmeasured);
+  read_table(&r, root, "options", read_option);
   read_table(&r, root, "roofs", read_roof);
   read_table(&r, root, "steps", read_step);
   read_table(&r, root, "nodes", read_node);

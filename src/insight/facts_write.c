@@ -261,6 +261,8 @@ void hn_facts_write_members(hn_str *o, const hone_facts *f) {
   write_notes(o, "versions", "version", versions, n);
   const hone_note *unmeasured = hone_facts_unmeasured(f, &n);
   write_notes(o, "not_measured", "why", unmeasured, n);
+  const hone_note *options = hone_facts_options(f, &n);
+  write_notes(o, "options", "value", options, n);
   hn_facts_write_roofs(o, f);
   write_graph(o, f);
   write_preview(o, f);

@@ -21,6 +21,16 @@ while read -r _ command rest; do
 done <"${TMPDIR:-/tmp}/hone-actions.$$"
 [ "$count" -gt 10 ] || fail "only $count commands found in actions.def"
 
+# ---- and the options of a profiled run that a command repeats
+sed -n 's/^COMMAND(\([a-z]*\), "\(.*\)")$/\1 \2/p' src/insight/diagnose/actions.def >"${TMPDIR:-/tmp}/hone-actions.$$"
+[ "$(wc -l <"${TMPDIR:-/tmp}/hone-actions.$$")" -ge 6 ] || fail "actions.def names fewer commands than expected"
+while read -r command rest; do
+  help=$("$hone" "$command" --help)
+  for word in $rest; do
+    echo "$help" | grep -qE -- "--$word( |\$)" || fail "hone $command has no --$word"
+  done
+done <"${TMPDIR:-/tmp}/hone-actions.$$"
+
 # ---- amdahl: the seed's case, 123 -> 141 TOPS on 10 and 15 % of the time
 "$hone" amdahl -p 0.1 -s 1.146 | grep -q '= 1.0129 ' || fail "amdahl: P 0.1, S 1.146"
 "$hone" amdahl -p 0.15 -s 1.146 --json | grep -q '"speedup": 1.0194' || fail "amdahl: P 0.15 as JSON"

@@ -85,6 +85,8 @@ static void add_tables(fixture *f) {
                                                                  .node_count = 1});
   }
   for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
+  for (int i = 0; i < f->option_count; i++)
+    hone_facts_add_option(f->facts, f->options[i].what, f->options[i].text);
   for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)
     hone_facts_add_memory_sample(
         f->facts,

@@ -40,6 +40,8 @@ typedef struct fixture {
   double leak_mib; /* resident memory grows by this much a second, sampled once a second for a minute */
   hone_counter counters[8];
   int counter_count;
+  hone_note options[8]; /* of the command line that was profiled */
+  int option_count;
   bool no_roofs;
   int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;

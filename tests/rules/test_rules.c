@@ -377,6 +377,114 @@ static void every_tool_has_commands(void **state) {
   fixture_free(&f);
 }
 
+static bool commanded(const hone_finding *finding, const char *command) {
+  for (size_t i = 0; finding && i < finding->command_count; i++)
+    if (strcmp(finding->commands[i], command) == 0) return true;
+  for (size_t i = 0; finding && i < finding->command_count; i++)
+    print_message("  %s\n", finding->commands[i]);
+  return false;
+}
+
+/* Commands speak of the case that was profiled: what the user gave is given again, unless the command is
+ * about another value of it. */
+static void commands_repeat_what_was_given(void **state) {
+  (void)state;
+  static const hone_note given[] = {{"threads", "1"},     {"shape", "in put=1x3x64x64"},
+                                    {"level", "1"},       {"precision", "auto"},
+                                    {"budget", "0.02"},   {"no-cache", NULL},
+                                    {"passes", "fold_*"}, {"later", "unknown"}};
+  fixture f = fixture_healthy();
+  one_thread(&f);
+  batch_1(&f);
+  memory(&f);
+  f.meta.model = "my net.onnx";
+  f.meta.precision = "auto";
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) f.options[f.option_count++] = given[i];
+  fixture_diagnose(&f);
+  assert_true(commanded(fixture_finding(&f, "single_thread"),
+                        "hone bench 'my net.onnx' --shape 'in put=1x3x64x64' --level 1 --precision auto "
+                        "--budget 0.02 --no-cache -t 2"));
+  assert_true(
+      commanded(fixture_finding(&f, "missing_batch"),
+                "hone bench 'my net.onnx' --threads 1 --shape 'in put=8x3x64x64' --level 1 --precision "
+                "auto --budget 0.02 --no-cache -b 8"));
+  assert_true(
+      commanded(fixture_finding(&f, "missing_batch"),
+                "hone bench 'my net.onnx' --threads 1 --shape 'in put=1x3x64x64' --level 1 --no-cache "
+                "--precision bf16"));
+  /* A low level is what rewriting is to change. */
+  assert_true(commanded(fixture_finding(&f, "memory_bound"),
+                        "hone optimize 'my net.onnx' --passes 'fold_*' --explain"));
+  fixture_free(&f);
+  /* An input file has the batch that it has, and not every command reads one. */
+  for (int slow = 0; slow < 2; slow++) {
+    f = fixture_healthy();
+    slow ? slow_convolutions(&f) : batch_1(&f);
+    f.options[f.option_count++] = (hone_note){"input", "cat.png"};
+    f.options[f.option_count++] = (hone_note){"input_shape", "x=1x3x224x224"};
+    fixture_diagnose(&f);
+    const hone_finding *finding = fixture_finding(&f, slow ? "conv_dominated" : "missing_batch");
+    assert_true(commanded(finding, slow ? "hone tune m.onnx --shape x=1x3x224x224"
+                                        : "hone bench m.onnx --shape x=8x3x224x224 -b 8"));
+    assert_true(commanded(finding, slow ? "hone profile m.onnx --input cat.png --filter Conv"
+                                        : "hone bench m.onnx --input cat.png --precision bf16"));
+    fixture_free(&f);
+  }
+  /* Another tool's record says less: its GPU and its batch. */
+  f = fixture_healthy();
+  on_device(&f);
+  unfused(&f);
+  f.meta.tool = "other";
+  f.meta.batch = 4;
+  f.one_gap_ms = 20;
+  fixture_diagnose(&f);
+  assert_true(commanded(fixture_finding(&f, "scheduling_gaps"),
+                        "hone profile m.onnx --device cuda --batch 4 --trace trace.json"));
+  fixture_free(&f);
+}
+
+/* Nobody is told to do what the profile itself shows to be done. */
+static void done_is_not_suggested(void **state) {
+  (void)state;
+  static const struct {
+    const char *tool, *done;
+  } table[] = {{"onnxruntime", "enable_profiling"},   {"onnxruntime", "ORT_ENABLE_ALL"},
+               {"openvino", "detailed_counters"},     {"ncu", "--clock-control base"},
+               {"onnxruntime", "'EXHAUSTIVE'"},       {"pytorch", "profiler.profile(with_stack=True"},
+               {"onednn", "ONEDNN_VERBOSE=profile "}, {"trtexec", "--exportLayerInfo"}};
+  for (size_t t = 0; t < sizeof table / sizeof *table; t++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      fixture f = fixture_healthy();
+      cases[i].ill(&f);
+      f.meta.tool = table[t].tool;
+      f.meta.flags = "with_stack";
+      f.layers[0].shape = "f32[1,64,56,56]";
+      fixture_diagnose(&f);
+      for (size_t k = 0; k < f.findings->count; k++)
+        for (size_t c = 0; c < f.findings->items[k].command_count; c++)
+          if (strstr(f.findings->items[k].commands[c], table[t].done))
+            fail_msg("%s: %s", table[t].tool, f.findings->items[k].commands[c]);
+      fixture_free(&f);
+    }
+  /* On a processor nobody tunes cuDNN; a kernel is asked for by its function. */
+  for (int gpu = 0; gpu < 2; gpu++) {
+    fixture f = fixture_healthy();
+    slow_convolutions(&f);
+    f.layers[1].name = "void cudnn::ops::scale<float, (Kind)2>(float*, dims<5>)";
+    f.layers[1].jitter = 3;
+    f.meta.tool = "pytorch";
+    f.meta.backend = gpu ? "cuda" : "cpu";
+    fixture_diagnose(&f);
+    const hone_finding *tune = fixture_finding(&f, "conv_dominated");
+    assert_non_null(tune);
+    assert_int_equal(strstr(tune->commands[0], "cudnn.benchmark") != NULL, gpu);
+    if (gpu)
+      assert_true(commanded(fixture_finding(&f, "outlier_operator"),
+                            "ncu --set full --kernel-name scale --launch-count 5 python APP.py"));
+    fixture_free(&f);
+  }
+}
+
 /* One root cause is named once: the copies that a fallback needs are not a second finding. */
 static void consequences_join_their_cause(void **state) {
   (void)state;
@@ -491,6 +599,8 @@ int main(void) {
       cmocka_unit_test(measured_gain_follows_the_nodes),
       cmocka_unit_test(chinese_everywhere),
       cmocka_unit_test(every_tool_has_commands),
+      cmocka_unit_test(commands_repeat_what_was_given),
+      cmocka_unit_test(done_is_not_suggested),
       cmocka_unit_test(consequences_join_their_cause),
       cmocka_unit_test(nothing_is_claimed_without_facts),
       cmocka_unit_test(gain_of_int8_against_float),

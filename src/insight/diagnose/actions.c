@@ -14,11 +14,16 @@ static const char *const beginnings[] = {
 static const struct {
   hn_tool tool;
   hn_action action;
+  hn_condition when;
   const char *text;
 } rows[] = {
-#define ACTION(action, tool, text) {HN_TOOL_##tool, HN_DO_##action, text},
+#define ACTION_IF(action, tool, when, text) {HN_TOOL_##tool, HN_DO_##action, HN_WHEN_##when, text},
+#define ACTION(action, tool, text) ACTION_IF(action, tool, ALWAYS, text)
+#define COMMAND(name, options)
 #include "insight/diagnose/actions.def"
+#undef COMMAND
 #undef ACTION
+#undef ACTION_IF
 };
 
 /* words: several, with spaces between. In the name itself spaces and underscores are the same. */
@@ -41,12 +46,13 @@ hn_tool hn_tool_of(const char *tool) {
   return HN_TOOL_ANY;
 }
 
-static const char *row_of(hn_tool tool, hn_action action, int index) {
+static const char *row_of(hn_tool tool, hn_action action, unsigned hold, int index) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i].tool == tool && rows[i].action == action && index-- == 0) return rows[i].text;
+    if (rows[i].tool == tool && rows[i].action == action && hold >> rows[i].when & 1 && index-- == 0)
+      return rows[i].text;
   return NULL;
 }
 
-const char *hn_action_text(hn_tool tool, hn_action action, int index) {
-  return row_of(row_of(tool, action, 0) ? tool : HN_TOOL_ANY, action, index);
+const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index) {
+  return row_of(row_of(tool, action, hold, 0) ? tool : HN_TOOL_ANY, action, hold, index);
 }

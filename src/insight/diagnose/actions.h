@@ -31,6 +31,8 @@ typedef enum hn_tool {
   X(LAYER)    /* look at one operator, {layer} */                                                            \
   X(TYPE)     /* look at the operators of one type, {layer} */                                               \
   X(MEASURE)  /* measure again, longer */                                                                    \
+  X(SHORTER)  /* record less: the record overflowed */                                                       \
+  X(MARK)     /* record inference alone, or mark it */                                                       \
   X(THREADS)  /* {n} threads */                                                                              \
   X(BATCH)    /* {n} samples at once */                                                                      \
   X(REBATCH)  /* the same, of a model that fixes its batch */                                                \
@@ -63,9 +65,27 @@ typedef enum hn_action {
       HN_ACTION_COUNT
 } hn_action;
 
+/* What a row of actions.def may ask of the profile. */
+#define HN_CONDITIONS(X)                                                                                     \
+  X(ALWAYS)                                                                                                  \
+  X(CPU)                                                                                                     \
+  X(GPU)       /* or another accelerator */                                                                  \
+  X(TIMED)     /* it has a time line */                                                                      \
+  X(UNTIMED)   /* sums only */                                                                               \
+  X(SHAPED)    /* it says what shapes or types the layers have */                                            \
+  X(UNSHAPED)  /* only what they are called and how long they take */                                        \
+  X(NO_STACKS) /* it was recorded without the program's call stacks */
+
+typedef enum hn_condition {
+#define X(id) HN_WHEN_##id,
+  HN_CONDITIONS(X)
+#undef X
+} hn_condition;
+
 /* Whose profile this is, by meta.tool. NULL (not recorded): HONE. */
 hn_tool hn_tool_of(const char *tool);
-/* Row `index` (0, 1, ...) of an action for a tool with {placeholders}; NULL: no more. */
-const char *hn_action_text(hn_tool tool, hn_action action, int index);
+/* Row `index` (0, 1, ...) of an action for a tool with {placeholders}, of those whose condition is among
+ * `hold` (bits 1u << hn_condition); NULL: no more. */
+const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index);
 
 #endif

@@ -45,30 +45,6 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
   return text;
 }
 
-const char *hn_shell_word(hn_diagnosis *d, const char *text) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/:,=@%";
-  if (*text && !text[strspn(text, plain)]) return text;
-  size_t size = 3;
-  for (const char *p = text; *p; p++) size += *p == '\'' ? 4 : 1;
-  char *word = hn_arena_alloc(d->arena, size), *out = word;
-  if (!word) {
-    d->failed = true;
-    return "";
-  }
-  *out++ = '\'';
-  for (const char *p = text; *p; p++) {
-    if (*p == '\'') {
-      *out++ = '\'';
-      *out++ = '\\';
-      *out++ = '\'';
-    }
-    *out++ = *p;
-  }
-  out[0] = '\'';
-  out[1] = 0;
-  return word;
-}
-
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
   d->worst = HONE_SEVERITY_HIGH;
@@ -89,67 +65,6 @@ void hn_finding_evidence(hn_diagnosis *d, hn_text name, double value, const char
 void hn_finding_evidence_at(hn_diagnosis *d, hn_text name, double value, const char *unit,
                             const char *where) {
   add_evidence(d, name, value, unit, where && *where ? where : "?");
-}
-
-/* As a string of Python. */
-static const char *python_text(hn_diagnosis *d, const char *text) {
-  const char *out = "'";
-  for (size_t n; *text; text += n + (text[n] != 0)) {
-    n = strcspn(text, "'\\");
-    out = text[n] ? hn_say(d, "%s%.*s\\%c", out, (int)n, text, text[n]) : hn_say(d, "%s%s", out, text);
-  }
-  return hn_say(d, "%s'", out);
-}
-
-/* What a placeholder of actions.def stands for; NULL: it is none. */
-static const char *placeholder(hn_diagnosis *d, const char *name, size_t length, const char *layer,
-                               double n) {
-  const hone_facts_meta *m = hone_facts_get_meta(d->facts);
-  const char *model = m->model ? m->model : "";
-  size_t end = strlen(model);
-#define IS(word) (length == sizeof(word) - 1 && strncmp(name, word, length) == 0)
-  const bool onnx = strncmp(model, "zoo:", 4) == 0 || (end > 5 && strcmp(model + end - 5, ".onnx") == 0);
-  if (IS("model")) return d->model;
-  if (IS("onnx")) return onnx ? d->model : "MODEL.onnx";
-  if (IS("file")) return python_text(d, onnx ? model : "MODEL.onnx");
-  if (IS("device"))
-    return m->backend && strcmp(m->backend, "cpu") != 0
-               ? hn_say(d, " --device %s", hn_shell_word(d, m->backend))
-               : "";
-  if (IS("layer")) return hn_shell_word(d, layer ? layer : "*");
-  if (IS("n")) return hn_say(d, "%.0f", n);
-#undef IS
-  return NULL;
-}
-
-static const char *fill_in(hn_diagnosis *d, const char *text, const char *layer, double n) {
-  const char *out = "";
-  while (*text) {
-    size_t plain = strcspn(text, "{"), length = text[plain] ? strcspn(text + plain + 1, "}") : 0;
-    const char *value = text[plain] ? placeholder(d, text + plain + 1, length, layer, n) : "";
-    if (!value) { /* a brace of the command itself */
-      value = "{";
-      length = 0;
-      out = hn_say(d, "%s%.*s%s", out, (int)plain, text, value);
-      text += plain + 1;
-      continue;
-    }
-    out = hn_say(d, "%s%.*s%s", out, (int)plain, text, value);
-    text += plain + (text[plain] ? length + 2 : 0);
-  }
-  return out;
-}
-
-void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n) {
-  const char *text;
-  double fixed = 0;
-  if (action == HN_DO_BATCH && hn_counter(d, "batch_fixed", -1, &fixed) && fixed > 0) action = HN_DO_REBATCH;
-  for (int i = 0; (text = hn_action_text(d->tool, action, i)); i++) {
-    const char *command = fill_in(d, text, layer, n);
-    bool known = false;
-    for (size_t k = 0; k < d->commands.len; k++) known = known || strcmp(d->commands.ptr[k], command) == 0;
-    if (!known && !hn_vec_push(&d->commands, command)) d->failed = true;
-  }
 }
 
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms) {

@@ -2,7 +2,7 @@
 #include "insight/diagnose/rule.h"
 
 static void note(hn_diagnosis *d, const char *what, const char *title, const char *cause, double value,
-                 hn_text name) {
+                 hn_text name, hn_action action) {
   hone_finding *f = hn_finding_begin(d, what);
   f->title = title;
   f->category = HONE_CATEGORY_NOTE;
@@ -13,7 +13,7 @@ static void note(hn_diagnosis *d, const char *what, const char *title, const cha
   hn_finding_evidence(d, name, value, "", HN_SOURCE_RECORD);
   hn_finding_evidence(d, HN_T("complete iterations", "完整的迭代"), (double)d->p->iterations, "",
                       HN_SOURCE_RECORD);
-  hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
+  hn_finding_do(d, action, NULL, 0);
   hn_finding_end(d);
 }
 
@@ -26,12 +26,12 @@ static void run(hn_diagnosis *d) {
                   "The tool ran out of room and threw events away. Sums over this record are too small; a "
                   "shorter recording has them all.",
                   "工具的缓冲区已满，丢弃了事件。该记录的总和偏小；缩短录制即可完整。"),
-         m->dropped_spans, HN_T("dropped events", "丢失的事件"));
+         m->dropped_spans, HN_T("dropped events", "丢失的事件"), HN_DO_SHORTER);
   if (m->interrupted > 0)
     note(d, "interrupted", HN_WORDS(d, "The recording was ended early", "录制被提前结束"),
          HN_WORDS(d, "Only the iterations that finished count; there are fewer than asked for.",
                   "只计入已完成的迭代，少于要求的次数。"),
-         m->runs, HN_T("runs asked for", "要求的次数"));
+         m->runs, HN_T("runs asked for", "要求的次数"), HN_DO_MEASURE);
   if (hn_is_window(d)) {
     const hone_stages *s = &d->p->stages;
     double idle = 100 * (s->total_ms - s->infer_ms) / s->total_ms;
@@ -44,7 +44,7 @@ static void run(hn_diagnosis *d) {
                   "inference alone, or mark it (NVTX, record_function).",
                   "录制的是程序的一段，包含准备与停顿，其中没有标明一次推理的起止。因此不评判空闲、等待与重叠"
                   "；请只录制推理，或加上标记（NVTX、record_function）。"),
-         idle, HN_T("not computing, %", "未在计算，%"));
+         idle, HN_T("not computing, %", "未在计算，%"), HN_DO_MARK);
   }
   if (d->p->doubt)
     note(d, "doubt", HN_SAY(d, "The record contradicts itself: %s", "记录自相矛盾：%s", d->p->doubt),
@@ -52,7 +52,7 @@ static void run(hn_diagnosis *d) {
                   "Its parts do not add up to its whole, so no figure of it should be trusted without a look "
                   "at the timeline.",
                   "各部分之和与整体不符；在查看时间线之前，不应相信其中的任何数字。"),
-         d->p->closure.residual_pct, HN_T("residual, % of the wall", "残差，占墙钟 %"));
+         d->p->closure.residual_pct, HN_T("residual, % of the wall", "残差，占墙钟 %"), HN_DO_TIMELINE);
 }
 
 const struct hn_rule hn_rule_incomplete_record = {"incomplete_record", run};
