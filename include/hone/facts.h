@@ -274,6 +274,7 @@ typedef struct hone_preview_step {
   int32_t level;    /* of that plan */
   const char *name; /* of the step */
   const char *op_type, *tactic;
+  const char *epilogue; /* as of hone_step_fact */
   double predicted_ms;  /* one execution, by the tactic's cost model */
   int32_t anchor_node;  /* index into the node table, -1: none */
   const int32_t *nodes; /* every ONNX node it would execute */

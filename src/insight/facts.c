@@ -192,6 +192,7 @@ void hone_facts_add_preview_step(hone_facts *f, const hone_preview_step *step) {
   row.name = intern(f, step->name);
   row.op_type = intern(f, step->op_type);
   row.tactic = intern(f, step->tactic);
+  row.epilogue = intern(f, step->epilogue);
   row.nodes = copy_indices(f, step->nodes, step->node_count);
   PUSH(f, previews, row);
 }

@@ -196,6 +196,7 @@ static void read_preview_step(reader *r, const json_t *o) {
                          .name = text(r, o, "name"),
                          .op_type = text(r, o, "op_type"),
                          .tactic = text(r, o, "tactic"),
+                         .epilogue = text(r, o, "epilogue"),
                          .predicted_ms = number(r, o, "predicted_ms", 0),
                          .anchor_node = index_of(r, o, "anchor_node"),
                          .nodes = r->indices.ptr,

@@ -158,6 +158,7 @@ static void write_preview(hn_str *o, const hone_facts *f) {
     text(o, "name", steps[i].name);
     text(o, "op_type", steps[i].op_type);
     text(o, "tactic", steps[i].tactic);
+    text(o, "epilogue", steps[i].epilogue);
     hn_json_num(o, "predicted_ms", steps[i].predicted_ms);
     index_of(o, "anchor_node", steps[i].anchor_node);
     indices(o, "nodes", steps[i].nodes, steps[i].node_count);

@@ -153,6 +153,7 @@ void hn_recorder_preview(const hn_plan *p, hone_facts *facts) {
                                                      .name = s->desc.name,
                                                      .op_type = s->desc.anchor,
                                                      .tactic = s->tactic ? s->tactic->name : "ref",
+                                                     .epilogue = s->what,
                                                      .predicted_ms = s->predicted_s * 1e3,
                                                      .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
                                                      .nodes = nodes,

@@ -120,6 +120,7 @@ static void conv(sample *s, const char *name, int cin, int cout, int size, int k
                                                            .name = "fused",
                                                            .op_type = "Conv",
                                                            .tactic = "conv_winograd",
+                                                           .epilogue = "Conv + Relu",
                                                            .predicted_ms = 0.25,
                                                            .anchor_node = miss.nodes[0],
                                                            .nodes = miss.nodes,

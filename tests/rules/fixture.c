@@ -57,9 +57,10 @@ static void add_tables(fixture *f) {
                            .tactic = "some",
                            .dtype = l->dtype ? l->dtype : "f32",
                            .on_host = l->on_host,
-                           .anchor_node = node,
+                           .epilogue = l->does,
+                           .anchor_node = l->does ? -1 : node,
                            .nodes = &node,
-                           .node_count = 1};
+                           .node_count = l->does ? 0 : 1};
     step.flops = (uint64_t)(l->gflop * 1e9);
     step.bytes = (uint64_t)(l->mb * 1e6);
     step.weight_bytes = (uint64_t)(l->weights_mb * 1e6);
@@ -79,10 +80,11 @@ static void add_tables(fixture *f) {
                                                                  .name = l->name,
                                                                  .op_type = l->type,
                                                                  .tactic = l->preview_tactic,
+                                                                 .epilogue = l->does,
                                                                  .predicted_ms = l->preview_ms,
-                                                                 .anchor_node = node,
+                                                                 .anchor_node = l->does ? -1 : node,
                                                                  .nodes = &node,
-                                                                 .node_count = 1});
+                                                                 .node_count = l->does ? 0 : 1});
   }
   for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
   for (int i = 0; i < f->option_count; i++)

@@ -18,6 +18,7 @@ typedef struct fixture_layer {
   const char *shape;  /* of the output; NULL: not recorded */
   const char *reason; /* why a fast tactic refused */
   const char *dtype;  /* NULL: f32 */
+  const char *does;   /* a conversion of the tensor `name`, which no node asked for; NULL: a node */
   bool on_host;
   double preview_ms; /* what a tactic of a plan that was not built would take; 0: no preview step */
   double model_ms;   /* of the measured step; 0: half of what it took */

@@ -97,6 +97,17 @@ static void forecast(void **state) {
   assert_true(hone_forecast_make(f.profile, &forecast));
   assert_true(fabs(forecast.after_ms - forecast.before_ms - 2.5) < 0.05);
   fixture_free(&f);
+  /* a tensor that is brought into a layout and back: the way there stays, and takes what that way took */
+  f = fixture_healthy();
+  fixture_layer *there = fixture_add(&f, "x", "Reformat", 1), *back = fixture_add(&f, "x", "Reformat", 3);
+  there->reformat = back->reformat = true;
+  there->does = "to pixels", back->does = "to rows";
+  same_kernels(&f);
+  back->preview_ms = 0;
+  fixture_diagnose(&f);
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  assert_true(fabs(forecast.before_ms - forecast.after_ms - 3) < 0.05);
+  fixture_free(&f);
   f = fixture_healthy();
   fixture_diagnose(&f);
   assert_false(hone_forecast_make(f.profile, &forecast));

@@ -7,8 +7,9 @@
  *   a tactic never measured:   t = model(preview) * sum measured / sum model of all steps, at least 1
  *   no model at all:           t = measured(step), or nothing when the step was not measured
  *
- * Steps are the same when they have the same anchor; conversions of layout have none and are known by their
- * name, that of the tensor. Time between steps goes with their number. */
+ * Steps are the same when they have the same anchor; conversions of layout have none and are known by the
+ * tensor and the direction: to and fro are other walks through memory, also where their models agree. Time
+ * between steps goes with their number. */
 #include "insight/diagnose/forecast.h"
 
 #include "base/map.h"
@@ -28,28 +29,48 @@ typedef struct forecaster {
   hn_map by_tactic;
   calibration all;
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
-  hn_map by_name;               /* layers without an anchor */
+  hn_map by_name;               /* layers without an anchor, by what `named` makes of them */
   hn_arena *arena;
 } forecaster;
 
 /* A ratio of two cost models far from 1 says that they do not speak of the same work. */
 static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
+/* "what\ndoes": a tensor's or a tactic's name and a direction. NULL when there is no name, or no memory. */
+static const char *named(forecaster *f, const char *what, const char *does) {
+  if (!what || !*what) return NULL;
+  const size_t n = strlen(what), m = does ? strlen(does) : 0;
+  char *s = HN_NEW_ARRAY(f->arena, char, n + m + 2);
+  if (!s) return NULL;
+  memcpy(s, what, n);
+  s[n] = '\n';
+  if (m) memcpy(s + n + 1, does, m);
+  s[n + 1 + m] = 0;
+  return s;
+}
+
+static bool calibrate(forecaster *f, const char *tactic, double measured, double model) {
+  calibration *c = tactic ? hn_map_get(&f->by_tactic, tactic) : NULL;
+  if (tactic && !c) {
+    c = HN_NEW(f->arena, calibration);
+    if (!c || !hn_map_set(&f->by_tactic, tactic, c)) return false;
+  }
+  if (c) c->measured += measured, c->model += model;
+  return tactic != NULL;
+}
+
 static bool add_layer(forecaster *f, const hone_layer *l) {
   if (l->step < 0 || (size_t)l->step >= f->step_count) return true;
   const hone_step_fact *s = &f->steps[l->step];
   if (s->anchor_node < 0) {
-    if (s->name && !hn_map_set(&f->by_name, s->name, (void *)l)) return false;
+    const char *name = named(f, s->name, s->epilogue);
+    if (s->name && *s->name && (!name || !hn_map_set(&f->by_name, name, (void *)l))) return false;
   } else if ((size_t)s->anchor_node < f->node_count && !s->is_reformat && !f->of_anchor[s->anchor_node])
     f->of_anchor[s->anchor_node] = l;
   if (!s->tactic || s->predicted_ms <= 0) return true;
-  calibration *c = hn_map_get(&f->by_tactic, s->tactic);
-  if (!c) {
-    c = HN_NEW(f->arena, calibration);
-    if (!c || !hn_map_set(&f->by_tactic, s->tactic, c)) return false;
-  }
-  c->measured += hn_typical_ms(l);
-  c->model += s->predicted_ms;
+  if (!calibrate(f, s->tactic, hn_typical_ms(l), s->predicted_ms)) return false;
+  if (s->is_reformat && !calibrate(f, named(f, s->tactic, s->epilogue), hn_typical_ms(l), s->predicted_ms))
+    return false;
   f->all.measured += hn_typical_ms(l);
   f->all.model += s->predicted_ms;
   return true;
@@ -61,8 +82,11 @@ static double slowness(const calibration *all) {
   return all->measured > all->model && all->model > 0 ? bounded(all->measured / all->model) : 1;
 }
 
-static const hone_layer *same_step(const forecaster *f, const hone_preview_step *s) {
-  if (s->anchor_node < 0) return s->name ? hn_map_get(&f->by_name, s->name) : NULL;
+static const hone_layer *same_step(forecaster *f, const hone_preview_step *s) {
+  if (s->anchor_node < 0) {
+    const char *name = named(f, s->name, s->epilogue);
+    return name ? hn_map_get(&f->by_name, name) : NULL;
+  }
   return (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
 }
 
@@ -73,14 +97,22 @@ static double same_tactic(double measured, double model, double preview) {
   return measured * bounded(preview / model);
 }
 
-static double one(const forecaster *f, const hone_preview_step *s) {
+/* How the step's tactic did elsewhere; of conversions, those in the same direction. */
+static const calibration *elsewhere(forecaster *f, const hone_preview_step *s) {
+  const char *directed = s->anchor_node < 0 ? named(f, s->tactic, s->epilogue) : NULL;
+  const calibration *c = directed ? hn_map_get(&f->by_tactic, directed) : NULL;
+  if (!c && s->tactic) c = hn_map_get(&f->by_tactic, s->tactic);
+  return c && c->measured > 0 ? c : NULL;
+}
+
+static double one(forecaster *f, const hone_preview_step *s) {
   const hone_layer *l = same_step(f, s);
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
     return same_tactic(hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
-  const calibration *c = s->tactic ? hn_map_get(&f->by_tactic, s->tactic) : NULL;
-  return s->predicted_ms * (c && c->measured > 0 ? bounded(c->measured / c->model) : slowness(&f->all));
+  const calibration *c = elsewhere(f, s);
+  return s->predicted_ms * (c ? bounded(c->measured / c->model) : slowness(&f->all));
 }
 
 const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {

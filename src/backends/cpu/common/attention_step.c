@@ -86,9 +86,16 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, int32_t part
   /* AMX does 16 multiply-adds per one of f32, about half of them with operands this small. */
   double rate = parts ? 16.0 / (parts * (parts + 1)) : 0.85;
   if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
-  /* About 22 cycles for 16 exponentials, their scaling, maximum and sum; a cycle is 64 FLOP of a thread. */
-  const double flops = 2 * macs / rate + scores * 22 / 16 * 64;
-  return hn_step_seconds(m, flops, s->cost.bytes, 1);
+  /* A vector of exponentials, their scaling, maximum and sum takes about 16 cycles, 22 where scores lie in
+   * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
+   * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
+   * Short sequences spend most of their time there. */
+  const double blocks = (double)((p.keys + p.block - 1) / p.block);
+  const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
+  const double cycles = scores * (parts ? 22 : 16) / vector +
+                        80 * (double)p.batches * (double)p.rows * blocks +
+                        (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1);
+  return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1);
 }
 
 hone_status hn_attention_need(const hone_step *s, const hone_machine *m, int32_t parts, hone_tactic_need *n,

@@ -27,6 +27,34 @@ unsigned hn_pw_arity(hone_pw_op op) {
   }
 }
 
+/* Transcendental functions are long polynomials; POW is a call of powf for every element. */
+double hn_pw_cycles(hone_pw_op op) {
+  switch (op) {
+  case HONE_PW_LOAD:
+  case HONE_PW_STORE:
+  case HONE_PW_CONST: return 0;
+  case HONE_PW_DIV:
+  case HONE_PW_SQRT:
+  case HONE_PW_RECIPROCAL:
+  case HONE_PW_SOFTSIGN: return 8;
+  case HONE_PW_EXP:
+  case HONE_PW_ELU:
+  case HONE_PW_SELU:
+  case HONE_PW_CELU: return 12;
+  case HONE_PW_POW: return 300;
+  case HONE_PW_LOG:
+  case HONE_PW_TANH:
+  case HONE_PW_SIGMOID:
+  case HONE_PW_SILU:
+  case HONE_PW_GELU_TANH:
+  case HONE_PW_MISH: return 24;
+  case HONE_PW_ERF:
+  case HONE_PW_GELU_ERF:
+  case HONE_PW_SOFTPLUS: return 44;
+  default: return 2;
+  }
+}
+
 const struct hn_pw_ops *hn_pw_find(hn_isa isa) {
   const struct hn_kernel *k = hn_kernel_find("pointwise", "f32", isa);
   return k ? k->ops : NULL;

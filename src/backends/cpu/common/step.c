@@ -138,6 +138,22 @@ void hn_epilogue_shift(hn_epilogue *e, int64_t floats) {
     if (e->post[i].kind == HN_POST_ADD || e->post[i].kind == HN_POST_MUL) e->post[i].v += floats;
 }
 
+double hn_epilogue_seconds(const hone_step *s, const hone_machine *m) {
+  double cycles = 0;
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    const bool in_registers = e->kind == HONE_EPI_BIAS || e->kind == HONE_EPI_ADD || e->act == HONE_PW_RELU ||
+                              e->act == HONE_PW_CLIP || e->act == HONE_PW_LEAKYRELU;
+    if (e->kind == HONE_EPI_ACT)
+      cycles += in_registers ? 0 : hn_pw_cycles(e->act);
+    else if (!in_registers)
+      cycles += hn_pw_cycles(HONE_PW_MUL);
+  }
+  /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
+  return 4 * cycles * (double)hone_desc_count(&s->output[0].desc) /
+         (m->peak_flops > 0 ? m->peak_flops : 1e10);
+}
+
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency) {
   double peak = m->peak_flops > 0 ? m->peak_flops : 1e10, cache = m->cache_bytes > 0 ? m->cache_bytes : 1e10;
   double compute = flops / (peak * efficiency), memory = bytes / cache;

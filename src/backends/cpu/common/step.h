@@ -29,6 +29,11 @@ void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *
  */
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats);
 
+/* Seconds that the epilogue's operations take beyond what the products' kernels do in registers, on all
+ * threads: fused, a Gelu still computes its polynomial for every element; only the walk through memory is
+ * saved. */
+double hn_epilogue_seconds(const hone_step *s, const hone_machine *m);
+
 /* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency);
 

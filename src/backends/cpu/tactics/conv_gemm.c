@@ -10,6 +10,10 @@
 #include "base/mem.h"
 #include "optimize/lower/conv_attr.h"
 
+/* Cycles of the cost model for one value. */
+#define PACK_VALUE 1.2
+#define PACK_TAP 2.4
+
 typedef struct blob_head {
   hn_conv conv;
   hn_isa isa;
@@ -55,10 +59,23 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
   return describe(s, m, &h, why);
 }
 
+/* Weights that are known in the run only are packed in every run: scalar loads and stores from as many
+ * filters as a panel has columns, twice as slow where neighbours in memory are taps and not channels; and
+ * they come from memory once more. */
+static double packing_seconds(const blob_head *h, const hn_gemm_ops *o, const hone_machine *m) {
+  const double values = (double)(h->conv.groups * h->conv.cout * h->conv.k);
+  const double threads = m->threads ? m->threads : 1;
+  const double cycles = values * (h->taps > 1 ? PACK_TAP : PACK_VALUE) / threads +
+                        hn_weights_cycles(values * 4 / threads, values * 4, o, m);
+  return cycles / hn_core_hertz(o, m);
+}
+
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   if (!describe(s, m, &h, NULL)) return 1e9;
-  double seconds = hn_conv_seconds(&h.conv, hn_gemm_find(h.isa), m);
+  const hn_gemm_ops *o = hn_gemm_find(h.isa);
+  double seconds = hn_conv_seconds(&h.conv, o, m);
+  if (h.dynamic) seconds += packing_seconds(&h, o, m);
   /* Groups of one channel: every product fills one lane of a vector and is begun for itself, which the model
    * of large products does not know.  The kernels for depthwise convolution count a fixed 3 us. */
   return h.conv.groups > 1 && h.conv.cin == 1 && h.conv.cout == 1 ? seconds * 2 + 3e-6 : seconds;

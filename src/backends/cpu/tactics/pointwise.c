@@ -6,6 +6,7 @@
  * a task; anything else is gathered into a register. The last result is written straight to the output.
  * Working in place on an input of equal layout is safe for programs with one output, because its last
  * instruction reads each element before writing it. */
+#include <math.h>
 #include <string.h>
 
 #include "base/nest.h"
@@ -146,46 +147,39 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
   return describe(s, m, &h, why);
 }
 
-/* Vector instructions that one element takes, about: transcendental functions are long polynomials. */
-static double weight(hone_pw_op op) {
-  switch (op) {
-  case HONE_PW_LOAD:
-  case HONE_PW_STORE:
-  case HONE_PW_CONST: return 0;
-  case HONE_PW_DIV:
-  case HONE_PW_SQRT:
-  case HONE_PW_RECIPROCAL:
-  case HONE_PW_SOFTSIGN: return 8;
-  case HONE_PW_EXP:
-  case HONE_PW_ELU:
-  case HONE_PW_SELU:
-  case HONE_PW_CELU: return 12;
-  case HONE_PW_POW: return 300;
-  case HONE_PW_LOG:
-  case HONE_PW_TANH:
-  case HONE_PW_SIGMOID:
-  case HONE_PW_SILU:
-  case HONE_PW_GELU_TANH:
-  case HONE_PW_MISH: return 24;
-  case HONE_PW_ERF:
-  case HONE_PW_GELU_ERF:
-  case HONE_PW_SOFTPLUS: return 44;
-  default: return 2;
+/* The operand that says which power: one float known now, or NaN. */
+static float exponent(const hone_step *s, uint32_t at) {
+  const hone_pw_program *p = s->program;
+  for (uint32_t i = at; i-- > 0;) {
+    const hone_pw_instr *t = &p->instr[i];
+    if (t->op == HONE_PW_STORE || t->dst != p->instr[at].b) continue;
+    if (t->op == HONE_PW_CONST) return t->alpha;
+    const hone_step_tensor *x = t->op == HONE_PW_LOAD ? &s->input[t->a] : NULL;
+    const bool known = x && x->constant && x->desc.dtype == HONE_DTYPE_F32 && hone_desc_count(&x->desc) == 1;
+    return known ? *(const float *)x->constant : NAN;
   }
+  return NAN;
+}
+
+/* Squares and reciprocals are not computed by powf. */
+static double cycles(const hone_step *s, uint32_t at) {
+  const hone_pw_op op = s->program->instr[at].op;
+  const float e = op == HONE_PW_POW ? exponent(s, at) : 0;
+  return hn_pw_cycles(e == 2 ? HONE_PW_MUL : e == -1 ? HONE_PW_RECIPROCAL : op);
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   double per_element = 0, bytes = 0;
   if (!describe(s, m, &h, NULL)) return 1e9;
-  for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += weight(s->program->instr[i].op);
+  for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += cycles(s, i);
   for (int32_t k = 0; k < h.nest.n; k++) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
     if (h.operand[k].access == GATHERED) per_element += 4;
   }
-  /* An instruction of one vector is as long as a fused multiply-add of it: 2 FLOP a lane. */
+  /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
   return hn_step_seconds(m, 2 * per_element * (double)hn_nest_count(&h.nest), bytes, 0.5);
 }
 

@@ -26,6 +26,9 @@ struct hn_pw_ops {
 /* Number of operands of an instruction: 0 for LOAD and CONST, 1 for STORE and unary functions... */
 unsigned hn_pw_arity(hone_pw_op op);
 
+/* Cycles that one vector of an instruction takes, about, where its operands lie in L1. For cost models. */
+double hn_pw_cycles(hone_pw_op op);
+
 /* The best table at or below a tier. */
 const struct hn_pw_ops *hn_pw_find(hn_isa isa);
 
