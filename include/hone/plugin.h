@@ -242,8 +242,8 @@ typedef struct hone_step_tensor {
 typedef enum hone_math {
   HONE_MATH_STRICT =
       0,          /* f32 products and sums of the operator's own formula, in any order (levels 0 and 1) */
-  HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4)
-                     (level 2, the default) */
+  HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4);
+                     numbers below 2^-126 (denormals) count as zero in products (level 2, the default) */
   HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
   HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16) */
   HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
@@ -340,6 +340,8 @@ typedef struct hone_step_run {
   void (*parallel)(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
                    void *arg);
   void *pool;
+  bool flush; /* of a product on the host (HONE_MATH_F32): numbers below 2^-126 count as zero; the backend has
+                 set the threads' mode */
 } hone_step_run;
 
 typedef struct hone_tactic_desc {

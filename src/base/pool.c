@@ -1,5 +1,6 @@
 #include "base/pool.h"
 
+#include "base/denormals.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -19,7 +20,9 @@
  *
  * Every thread has its own share of the tasks, the same part of every job, and helps the others only when it
  * is through with it: the rows of a tensor that one step wrote are then read by the next step on the same
- * core. A line that crosses costs as much as thirty that do not. */
+ * core. A line that crosses costs as much as thirty that do not.
+ *
+ * Workers take on the floating-point mode of the thread that calls. */
 enum { OPEN = 1, JOIN = 2 }; /* state: bit 0 open, bits 1-15 workers joined, bits 16-63 job number */
 
 /* Two lines: processors fetch lines in pairs. */
@@ -34,6 +37,7 @@ struct hn_pool {
   uint32_t threads, started;
   pthread_t *thread;
   share *shares; /* [threads] */
+  uint32_t float_mode; /* of the caller of this job */
   _Alignas(128) _Atomic uint64_t state;
   _Alignas(128) _Atomic uint32_t wake; /* futex word: count of wake-ups */
   _Atomic uint32_t sleepers;
@@ -99,6 +103,7 @@ static void *worker_main(void *arg) {
   hn_free(arg);
   uint64_t served = 0;
   while (join_next(w.pool, &served)) {
+    if (hn_float_mode() != w.pool->float_mode) hn_set_float_mode(w.pool->float_mode);
     work(w.pool, w.index);
     atomic_fetch_sub_explicit(&w.pool->state, JOIN, memory_order_release);
   }
@@ -159,6 +164,7 @@ void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uin
     for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
     return;
   }
+  p->float_mode = hn_float_mode();
   for (uint32_t i = 0; i < p->threads; i++) {
     share *own = &p->shares[i];
     own->fn = fn;

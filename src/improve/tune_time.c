@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/rng.h"
+#include "optimize/plan/denormals.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -226,7 +227,8 @@ static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m,
                        .out = r->out,
                        .blob = m->blob,
                        .workspace = r->workspace,
-                       .threads = t->threads};
+                       .threads = t->threads,
+                       .flush = hn_step_flushes(&r->step)};
   return r->plan->backend->launch(r->plan->device, r->queue, t->tactic, &run, error);
 }
 

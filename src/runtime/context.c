@@ -370,7 +370,8 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .out = c->out,
                          .blob = s->blob,
                          .workspace = c->workspace ? (char *)c->workspace + s->lane * workspace_of(p) : NULL,
-                         .threads = s->threads};
+                         .threads = s->threads,
+                         .flush = s->flush};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
   } else if (s->kind == HN_STEP_LATE) {
     status = hn_late_run(&c->late, (uint32_t)(s - p->steps.ptr), c->in, c->tin, c->tout, &c->keep, &c->budget,

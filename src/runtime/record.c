@@ -337,6 +337,9 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   hone_facts_set_meta(facts, &meta);
   for (size_t i = 0; i < p->steps.len; i++) {
     add_step(facts, &temp, &p->steps.ptr[i], r->late, (uint32_t)i);
+    if (p->steps.ptr[i].denormal_pct > 0)
+      hone_facts_add_counter(
+          facts, &(hone_counter){"weights_denormal", "%", (int32_t)i, p->steps.ptr[i].denormal_pct});
     if (p->steps.ptr[i].sparse_pct >= 0)
       hone_facts_add_counter(facts,
                              &(hone_counter){"weights_2_4", "%", (int32_t)i, p->steps.ptr[i].sparse_pct});

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/denormals.h"
 #include "base/fault.h"
 #include "base/mem.h"
 #include "api/net.h"
@@ -341,6 +342,40 @@ static void sparse_weights_are_counted(void **state) {
   net_close(&s);
 }
 
+/* Products whose weights are all denormal, 2 threads: zero where denormals count as zero (level 2), else what
+ * they are. The caller's mode stays. */
+static void denormal_products(void **state) {
+  (void)state;
+  enum { C = 32, SIDE = 40 };
+  static float x[C * SIDE * SIDE], w[C * C];
+  for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = 1;
+  for (int i = 0; i < C * C; i++) w[i] = 0x1p-140f;
+  for (int level = 1; level <= 2; level++) {
+    hn_model *m = net_begin();
+    hn_value *v = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, C, SIDE, SIDE});
+    hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){C, C, 1, 1});
+    net_finish(m, net_op(m, "Conv", (hn_value *[]){v, hn_value_constant(m->graph, NULL, &d, w, true)}, 2));
+    hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, C, SIDE, SIDE}), x};
+    const hone_tensor *inputs[] = {&in};
+    net_session s = net_open(m, level, false, 2);
+    hone_facts *f = hone_facts_create();
+    hone_error e = {0};
+    const uint32_t mode = hn_float_mode();
+    assert_int_equal(hone_context_record(s.context, f, 1, &e), HONE_OK);
+    assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+    if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
+    assert_int_equal(hn_float_mode(), mode);
+    const float *y = hone_context_output(s.context, 0)->data;
+    for (int i = 0; i < C * SIDE * SIDE; i++) assert_true(y[i] == (level == 2 ? 0 : C * 0x1p-140f));
+    size_t n, counted = 0;
+    const hone_counter *c = hone_facts_counters(f, &n);
+    for (size_t i = 0; i < n; i++) counted += strcmp(c[i].name, "weights_denormal") == 0 && c[i].value == 100;
+    assert_int_equal(counted, level == 1);
+    hone_facts_destroy(f);
+    net_close(&s);
+  }
+}
+
 /* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the
  * sanitizers watch). */
 static void every_allocation_may_fail(void **state) {
@@ -389,6 +424,7 @@ int main(void) {
       cmocka_unit_test(gaps_and_residuals_are_told_apart),
       cmocka_unit_test(stages_belong_to_their_runs),
       cmocka_unit_test(sparse_weights_are_counted),
+      cmocka_unit_test(denormal_products),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

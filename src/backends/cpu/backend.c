@@ -2,6 +2,7 @@
 #include "backends/cpu/backend.h"
 
 #include "backends/cpu/features.h"
+#include "base/denormals.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -127,7 +128,12 @@ static hone_status cpu_launch(hn_device *d, hn_queue *q, const hone_tactic_desc 
   run->threads = alone ? 1 : d->machine.threads;
   run->parallel = hn_pool_parallel;
   run->pool = alone ? NULL : d->pool;
-  return tactic->run(run, error);
+  if (!run->flush) return tactic->run(run, error);
+  const uint32_t mode = hn_float_mode();
+  hn_set_float_mode(mode | HN_DENORMALS_ZERO);
+  hone_status status = tactic->run(run, error);
+  hn_set_float_mode(mode);
+  return status;
 }
 
 static void cpu_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),

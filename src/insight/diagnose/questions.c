@@ -3,6 +3,7 @@
 
 #include "insight/profile/bound.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -148,4 +149,32 @@ double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) 
 bool hn_roof_known(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
   return hn_roof_dram(d->facts) && (l->flops <= 0 || hn_roof_compute(d->facts, step ? step->dtype : NULL));
+}
+
+double hn_over_model(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return step && step->predicted_ms > 0 && l->calls > 0 && l->stats.min > 0 && hn_is_work(l) &&
+                 !step->is_reference && !hn_is_reformat(d->facts, l)
+             ? l->stats.min / l->calls / step->predicted_ms
+             : 0;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double hn_usual_over_model(hn_diagnosis *d, bool products) {
+  double *over = HN_NEW_ARRAY(d->arena, double, d->p->layer_count + 1);
+  size_t n = 0;
+  if (!over) {
+    d->failed = true;
+    return 0;
+  }
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (hn_over_model(d, &d->p->layers[i]) > 0 && (!products || hn_is_matrix(&d->p->layers[i])))
+      over[n++] = hn_over_model(d, &d->p->layers[i]);
+  if ((double)n < d->t->model_layers) return 0;
+  qsort(over, n, sizeof *over, ascending);
+  return over[(n - 1) / 2];
 }

@@ -115,6 +115,11 @@ bool hn_is_reformat(const hone_facts *facts, const hone_layer *layer);
  * limit even where a cache would be large enough. That cache is shared with other processors, and with the
  * rest of the network. */
 bool hn_streams_memory(const hn_diagnosis *d, const hone_layer *layer);
+/* How many times its cost model's time the layer takes in its fastest run, when nothing disturbs it; 0: not
+ * known. And what is usual in this profile (for its products alone), the median; 0: too few have a cost
+ * model. */
+double hn_over_model(const hn_diagnosis *d, const hone_layer *layer);
+double hn_usual_over_model(hn_diagnosis *d, bool products);
 bool hn_is_copy(const hone_layer *layer); /* between memories, or within one */
 /* An operator's own work: no copy, no waiting, no stage around the network. */
 bool hn_is_work(const hone_layer *layer);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
+#include "optimize/plan/denormals.h"
 #include "optimize/plan/saved.h"
 #include "optimize/plan/sparsity.h"
 
@@ -371,6 +372,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+    s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
+    s->denormal_pct = p->saved || s->flush ? -1 : hn_denormal_weights(&s->desc);
     s->sparse_pct =
         p->saved ? -1 : hn_sparse_groups(&s->desc); /* a saved plan has no weights but packed ones */
     s->blob_offset = total;

@@ -75,6 +75,8 @@ typedef struct hn_step {
   bool shape_work;
   bool late_last;      /* LATE: where no tactic takes row-major tensors, input 0 and the outputs may be
                           channels-last */
+  bool flush;          /* denormal numbers count as zero, denormals.h */
+  double denormal_pct; /* of a product's weights, where they count as what they are; negative: not known */
   double sparse_pct;   /* groups of four weights with two zeros or more, sparsity.h; negative: not known */
   const char *what;    /* "Conv + bias + Add + Relu" */
   const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */

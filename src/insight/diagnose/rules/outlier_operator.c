@@ -2,8 +2,6 @@
  * cost models. */
 #include "insight/diagnose/rule.h"
 
-#include <stdlib.h>
-
 static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
   return l->stats.cv > d->t->outlier_cv && l->pct >= d->t->outlier_share;
 }
@@ -81,22 +79,8 @@ static void one_operator(hn_diagnosis *d, const hone_layer *l) {
   hn_finding_end(d);
 }
 
-/* How many times its cost model's time the layer takes when nothing disturbs it; 0: not known. */
-static double over_model(const hn_diagnosis *d, const hone_layer *l) {
-  const hone_step_fact *step = hn_step(d, l);
-  return step && step->predicted_ms > 0 && l->calls > 0 && l->stats.min > 0 && hn_is_work(l) &&
-                 !step->is_reference && !hn_is_reformat(d->facts, l)
-             ? l->stats.min / l->calls / step->predicted_ms
-             : 0;
-}
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void always_slow(hn_diagnosis *d, const hone_layer *l, double usual) {
-  const double over = over_model(d, l);
+  const double over = hn_over_model(d, l);
   hone_finding *f = hn_finding_begin(d, l->name);
   f->title = HN_SAY(d, "'%s' always takes %.1f times as long as its cost model says, others %.1f times",
                     "'%s' 总是耗时为其成本模型的 %.1f 倍，其他算子为 %.1f 倍", l->name, over, usual);
@@ -129,20 +113,11 @@ static void always_slow(hn_diagnosis *d, const hone_layer *l, double usual) {
 /* The fastest runs are compared: neighbours disturb some runs of everything, this is about one operator in
  * all of its runs. */
 static void find_always_slow(hn_diagnosis *d) {
-  double *over = HN_NEW_ARRAY(d->arena, double, d->p->layer_count + 1);
-  size_t n = 0;
-  if (!over) {
-    d->failed = true;
-    return;
-  }
-  for (size_t i = 0; i < d->p->layer_count; i++)
-    if (over_model(d, &d->p->layers[i]) > 0) over[n++] = over_model(d, &d->p->layers[i]);
-  if ((double)n < d->t->model_layers) return;
-  qsort(over, n, sizeof *over, ascending);
-  const double usual = over[(n - 1) / 2];
-  for (size_t i = 0; i < d->p->layer_count; i++) {
+  const double usual = hn_usual_over_model(d, false);
+  for (size_t i = 0; usual > 0 && i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    if (over_model(d, l) >= d->t->model_factor * usual && hn_share(d, hn_typical_ms(l)) >= d->t->model_share)
+    if (hn_over_model(d, l) >= d->t->model_factor * usual &&
+        hn_share(d, hn_typical_ms(l)) >= d->t->model_share)
       always_slow(d, l, usual);
   }
 }
