@@ -180,7 +180,8 @@ hone_status cli_file_report(const char *path, const hone_report_input *input, ho
 /* A report of insight to standard output. */
 int cli_print_report(const hone_report_input *input, hone_report_format format);
 
-/* ---- interrupts: Ctrl-C ends what runs; the exit code is then 130 and nothing half-written stays */
+/* ---- interrupts: Ctrl-C ends what runs; the exit code is then 130 and nothing half-written stays. A second one
+ * does not wait for it. */
 
 void cli_signals(void);
 bool cli_interrupted(void);
@@ -188,6 +189,8 @@ bool cli_interrupted(void);
 void cli_cancellable(hone_context *context);
 /* While held (files are being written), Ctrl-C is only noted. Nests. */
 void cli_hold(bool on);
+/* A file that must not stay when the process ends here; the path must live until it is taken back. */
+void cli_temporary(const char *path, bool exists);
 
 /* ---- models and sessions */
 

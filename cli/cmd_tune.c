@@ -13,18 +13,16 @@ enum { ROUNDS = 15, MOST_PASSES = 3 };
 
 /* ------------------------------------------------------------------ progress */
 
-/* A bar with the time left on a terminal; elsewhere a line now and then. */
+/* A bar with the time left on a terminal; elsewhere a line now and then. The sum is told by the report: there
+ * are several plans to measure. */
 static bool progress(void *arg, uint32_t done, uint32_t total, double left) {
   double *last = arg;
   char what[48] = "tune";
   if (left >= 0) snprintf(what, sizeof what, "tune, %.0f s left", ceil(left));
   if (isatty(STDERR_FILENO)) {
     cli_progress(what, done, total);
-  } else if (done == total || cli_now_ms() - *last > 5000) {
-    if (done < total)
-      cli_note("tune: %u of %u steps%s%s", done, total, left >= 0 ? ", " : "", left >= 0 ? what + 6 : "");
-    else
-      cli_note("tune: %u steps measured", done);
+  } else if (done < total && cli_now_ms() - *last > 5000) {
+    cli_note("tune: %u of %u steps%s%s", done, total, left >= 0 ? ", " : "", left >= 0 ? what + 6 : "");
     *last = cli_now_ms();
   }
   return !cli_interrupted();

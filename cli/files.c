@@ -1,40 +1,11 @@
-/* Output files that appear whole or not at all, and interrupts, which must not break that. */
+/* Output files that appear whole or not at all. */
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t interrupted;
-static volatile sig_atomic_t held;
-static hone_context *_Atomic cancellable;
-
-static void on_interrupt(int signal) {
-  (void)signal;
-  interrupted = 1;
-  hone_context *context = atomic_load(&cancellable);
-  if (context)
-    hone_context_cancel(context);
-  else if (!held) { /* nothing is open and nothing listens */
-    cli_progress_wipe();
-    _exit(130);
-  }
-}
-
-void cli_signals(void) {
-  struct sigaction action = {.sa_handler = on_interrupt};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-  signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
-}
-
-bool cli_interrupted(void) { return interrupted != 0; }
-void cli_cancellable(hone_context *context) { atomic_store(&cancellable, context); }
-void cli_hold(bool on) { held = held + (on ? 1 : -1); }
 
 static hone_status io_error(hone_error *error, const char *path, const char *doing) {
   int e = errno;
@@ -56,9 +27,11 @@ hone_status cli_file_open(cli_file *file, const char *path, hone_error *error) {
     return io_error(error, path, "create");
   }
   cli_hold(true);
+  if (!in_place) cli_temporary(file->temporary, true);
   file->stream = fopen(in_place ? path : file->temporary, "w");
   if (file->stream) return HONE_OK;
   hone_status status = io_error(error, path, "create");
+  cli_temporary(file->temporary, false);
   cli_hold(false);
   return status;
 }
@@ -77,6 +50,7 @@ void cli_file_abort(cli_file *file) {
   if (!file->stream) return;
   close_stream(file);
   if (file->temporary[0]) unlink(file->temporary);
+  cli_temporary(file->temporary, false);
   cli_hold(false);
 }
 
@@ -92,6 +66,7 @@ hone_status cli_file_commit(cli_file *file, hone_error *error) {
     status = io_error(error, file->path, "create");
     unlink(file->temporary);
   }
+  cli_temporary(file->temporary, false);
   cli_hold(false);
   return status;
 }

@@ -1,0 +1,65 @@
+/* The first interrupt waits for what runs, a second one does not; what comes twice at once counts once. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+void cli_progress_wipe(void) {}
+
+static void sleep_ms(long ms) {
+  struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+/* A process that waits for a step that takes long, with a file half written. */
+static pid_t waiting(const char *temporary) {
+  int ready[2];
+  char go;
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    cli_signals();
+    cli_hold(true);
+    close(open(temporary, O_CREAT | O_WRONLY, 0600));
+    cli_temporary(temporary, true);
+    if (write(ready[1], "", 1) != 1) _exit(1);
+    for (int i = 0; i < 100; i++) sleep_ms(100);
+    _exit(cli_interrupted() ? 3 : 4);
+  }
+  assert_int_equal(read(ready[0], &go, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return child;
+}
+
+static void second_interrupt_ends(void **state) {
+  (void)state;
+  char temporary[] = "/tmp/hone-interrupt-XXXXXX";
+  close(mkstemp(temporary));
+  pid_t child = waiting(temporary);
+  int status;
+  kill(child, SIGTERM);
+  kill(child, SIGINT); /* at once: the same wish */
+  sleep_ms(450);
+  assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+  assert_int_equal(access(temporary, F_OK), 0);
+  kill(child, SIGTERM);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
+  assert_int_equal(access(temporary, F_OK), -1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(second_interrupt_ends)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
