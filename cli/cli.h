@@ -99,12 +99,12 @@ typedef struct cli_args {
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
   }
 
+#define CLI_OPT_LANG                                                                                         \
+  { 0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings and reports (LANG)" }
 /* Options of everything that explains. */
 #define CLI_OPT_FINDINGS                                                                                     \
   {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X", "override one (diagnose --thresholds lists)"}, \
-  {                                                                                                          \
-    0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings (LANG)"                             \
-  }
+      CLI_OPT_LANG
 
 typedef struct cli_command {
   const char *name, *arguments, *summary;
@@ -180,8 +180,8 @@ hone_status cli_file_report(const char *path, const hone_report_input *input, ho
 /* A report of insight to standard output. */
 int cli_print_report(const hone_report_input *input, hone_report_format format);
 
-/* ---- interrupts: Ctrl-C ends what runs; the exit code is then 130 and nothing half-written stays. A second one
- * does not wait for it. */
+/* ---- interrupts: Ctrl-C ends what runs; the exit code is then 130 and nothing half-written stays. A second
+ * one does not wait for it. */
 
 void cli_signals(void);
 bool cli_interrupted(void);
@@ -310,6 +310,8 @@ hone_status cli_import(const cli_args *args, const char *const *paths, size_t n,
  */
 const char *cli_import_title(const cli_args *args, const cli_profile *profile);
 
+/* --lang, else the locale for messages. */
+hone_status cli_language(const cli_args *args, hone_language *language, hone_error *error);
 /* Findings with the command line's thresholds and language. */
 hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,
                          hone_error *error);

@@ -26,7 +26,9 @@ static int run(const cli_args *args) {
   cli_profile p[2] = {{0}};
   hone_comparison *comparison = NULL;
   hone_error error = {0};
-  hone_status status = import_side(args, args->rest.item[0], &p[0], &error);
+  hone_language language;
+  hone_status status = cli_language(args, &language, &error);
+  if (status == HONE_OK) status = import_side(args, args->rest.item[0], &p[0], &error);
   if (status == HONE_OK) status = import_side(args, args->rest.item[1], &p[1], &error);
   if (status == HONE_OK)
     status = hone_compare(p[0].profile, p[1].profile, &(hone_compare_options){.min_effect_pct = args->effect},
@@ -37,6 +39,7 @@ static int run(const cli_args *args) {
                           .width = cli_columns(),
                           .colors = cli_colors(stdout),
                           .unicode = cli_unicode(),
+                          .language = language,
                           .max_layers = args->rows ? (size_t)args->rows : ROWS,
                           .sections = HONE_SECTION_COMPARISON};
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
@@ -58,6 +61,7 @@ static const cli_option options[] = {
     {0, "effect", CLI_NUMBER, CLI_FIELD(effect), "PCT", "smaller differences are called the same (5)"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print the N largest differences (30)"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write both side by side as a self-contained page"},
+    CLI_OPT_LANG,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --lang, else the locale for messages. */
-static hone_status language_of(const cli_args *args, hone_language *language, hone_error *error) {
+hone_status cli_language(const cli_args *args, hone_language *language, hone_error *error) {
   static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
   *language = HONE_LANGUAGE_EN;
   if (args->lang) {
@@ -29,7 +28,7 @@ hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone
                          hone_error *error) {
   hone_diagnose_options o = {0};
   hone_thresholds *t = NULL;
-  hone_status status = language_of(args, &o.language, error);
+  hone_status status = cli_language(args, &o.language, error);
   if (status == HONE_OK && args->thresholds.n) {
     t = hone_thresholds_create();
     if (!t) {

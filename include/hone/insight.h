@@ -240,6 +240,11 @@ typedef struct hone_finding {
   const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
   size_t node_count;
   const double *node_saved_pct; /* how predicted_saved_pct divides among the nodes */
+  /* ONNX nodes (or layer names) on both sides of the gaps that it speaks of, which themselves stay as they
+   * are.
+   */
+  const char *const *beside;
+  size_t beside_count;
   hone_quantity quantity;
   hone_remedy remedy;
   double p;             /* share of the wall it concerns, 0..1 */
@@ -381,6 +386,9 @@ typedef struct hone_report_input {
   bool colors;       /* ANSI escapes */
   bool unicode;      /* box characters, bars and the like; false: ASCII */
   size_t max_layers; /* rows of the layer table; 0: all */
+  /* Of headings and labels, also of pages; with findings theirs counts. Numbers, names, and words of the
+   * schemas are the same in all. */
+  hone_language language;
 } hone_report_input;
 
 /* Receives a piece of the report; any status but HONE_OK stops the writer, which returns it. */

@@ -211,6 +211,18 @@ static void gap_is_located(void **state) {
   assert_non_null(finding);
   assert_non_null(strstr(finding->subject, "conv2"));
   assert_true(fabs(fixture_evidence(finding, "longest gap") - 4.01) < 1e-3);
+  /* Reports mark what ran before and after it; neither is promised to become faster. */
+  assert_int_equal(finding->beside_count, 2);
+  assert_string_equal(finding->beside[0], "conv1");
+  assert_string_equal(finding->beside[1], "conv2");
+  assert_int_equal(finding->node_count, 0);
+  fixture_free(&f);
+  f = fixture_healthy();
+  gaps(&f);
+  fixture_diagnose(&f);
+  finding = fixture_finding(&f, "scheduling_gaps");
+  assert_non_null(finding);
+  assert_true(finding->beside_count >= 4);
   fixture_free(&f);
 }
 

@@ -49,7 +49,7 @@ hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
   d->worst = HONE_SEVERITY_HIGH;
   d->current.category = HONE_CATEGORY_MICRO;
-  d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = 0;
+  d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = d->beside.len = 0;
   return &d->current;
 }
 
@@ -73,6 +73,16 @@ void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms
   for (size_t i = 0; i < n; i++)
     if (!hn_vec_push(&d->nodes, names[i]) || !hn_vec_push(&d->savings, saving_ms / (double)n))
       d->failed = true;
+}
+
+void hn_finding_beside(hn_diagnosis *d, const hone_layer *layer) {
+  const char *const *names = layer->onnx_node_count ? layer->onnx_nodes : &layer->name;
+  const size_t n = layer->onnx_node_count ? layer->onnx_node_count : 1;
+  for (size_t i = 0; i < n; i++) {
+    bool known = false;
+    for (size_t k = 0; k < d->beside.len; k++) known = known || strcmp(d->beside.ptr[k], names[i]) == 0;
+    if (!known && !hn_vec_push(&d->beside, names[i])) d->failed = true;
+  }
 }
 
 double hone_amdahl(double p, double s) { return 1 / ((1 - p) + p / s); }
@@ -149,6 +159,8 @@ void hn_finding_end(hn_diagnosis *d) {
   f->command_count = d->commands.len;
   f->nodes = keep(d, d->nodes.ptr, d->nodes.len, sizeof *d->nodes.ptr);
   f->node_count = d->nodes.len;
+  f->beside = keep(d, d->beside.ptr, d->beside.len, sizeof *d->beside.ptr);
+  f->beside_count = d->beside.len;
   f->node_saved_pct = divide_saving(d, f->predicted_saved_pct);
   if (!hn_vec_push(&d->found, *f)) d->failed = true;
 }
@@ -216,6 +228,7 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   hn_vec_free(&d.commands);
   hn_vec_free(&d.nodes);
   hn_vec_free(&d.savings);
+  hn_vec_free(&d.beside);
   return status;
 }
 

@@ -58,6 +58,7 @@ typedef struct hn_diagnosis {
   HN_VEC(const char *) commands;
   HN_VEC(const char *) nodes;
   HN_VEC(double) savings; /* of each node, see hn_finding_layer */
+  HN_VEC(const char *) beside;
 } hn_diagnosis;
 
 struct hn_rule {
@@ -78,6 +79,8 @@ void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double 
  * saving is to be divided among its layers (only the proportions count): its typical time, or 0 for one that
  * stays as it is. */
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms);
+/* The same for a layer that is only next to what the finding speaks of: it shows where, and saves nothing. */
+void hn_finding_beside(hn_diagnosis *d, const hone_layer *layer);
 /* P and S with the basis of S; predicted gain follows by Amdahl. Its range: the basis' usual error
  * (thresholds range_*), until hn_finding_range says more. */
 void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,

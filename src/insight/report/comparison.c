@@ -16,31 +16,60 @@ static hn_color color_of(hone_change change) {
   }
 }
 
+static const char *change_word(const hn_look *look, hone_change change) {
+  static const char *const chinese[] = {"相同", "变慢", "变快", "不明"};
+  return look->zh ? chinese[change] : hone_change_name(change);
+}
+
+static const char *alignment_word(const hn_look *look, hone_alignment alignment) {
+  static const char *const chinese[] = {"一对一", "融合", "拆分", "重组", "新增", "消失"};
+  return look->zh ? chinese[alignment] : hone_alignment_name(alignment);
+}
+
+/* Samples that would differ as much by chance in one of so many comparisons: the difference is noise. */
+#define BY_CHANCE 0.05
+
+/* A ratio beside a bare "same" would read like a result. */
+const char *hn_change_words(const hn_look *look, const hone_difference *d) {
+  if (d->change != HONE_CHANGE_SAME) return change_word(look, d->change);
+  if (!(d->p_value >= BY_CHANCE)) return HN_IN(look, "same: too small to count", "相同：差异太小，不计");
+  return fabs(d->delta_pct) >= 5 ? HN_IN(look, "may be chance: inside the noise", "可能是偶然：在噪声之内")
+                                 : HN_IN(look, "same: inside the noise", "相同：在噪声之内");
+}
+
 /* What a reader wants to hear first: how the layers correspond where that changed, else what became of the
  * time. */
-static void verdict(char *out, size_t size, const hone_compare_row *r) {
-  const char *word = hone_alignment_name(r->alignment);
+static void verdict(char *out, size_t size, const hn_look *look, const hone_compare_row *r) {
+  const char *word = alignment_word(look, r->alignment);
   if (r->alignment == HONE_ALIGNMENT_ONE)
-    snprintf(out, size, "%s", hone_change_name(r->time.change));
+    snprintf(out, size, "%s", change_word(look, r->time.change));
   else if (!r->before_count || !r->after_count)
     snprintf(out, size, "%s", word);
   else
-    snprintf(out, size, "%s %zu to %zu", word, r->before_count, r->after_count);
+    snprintf(out, size, HN_IN(look, "%s %zu to %zu", "%s %zu 变 %zu"), word, r->before_count, r->after_count);
 }
 
-static const char *device(const hone_profile *p) {
-  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
-  return m->device ? m->device : "unknown device";
-}
-
+/* What is known of one side; a foreign profile does not tell everything. */
 static void side(hn_str *o, const hn_look *look, const char *what, const hone_profile *p) {
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
-  hn_paint(o, look, HN_PLAIN, "  %s  %s, %s%s%s, %s", what, m->model ? m->model : "?",
-           m->tool ? m->tool : "?", m->tool_version ? " " : "", m->tool_version ? m->tool_version : "",
-           device(p));
+  const char *known[] = {m->model, m->tool, m->device, m->precision};
+  const char *comma = "";
+  hn_paint(o, look, HN_PLAIN, "  %s  ", what);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (!known[i]) continue;
+    hn_paint(o, look, HN_PLAIN, "%s%s", comma, known[i]);
+    if (known[i] == m->tool && m->tool_version) hn_paint(o, look, HN_PLAIN, " %s", m->tool_version);
+    comma = ", ";
+  }
+  if (m->threads > 0)
+    hn_paint(o, look, HN_PLAIN, HN_IN(look, "%s%.0f thread%s", "%s%.0f 个线程%s"), comma, m->threads,
+             m->threads == 1 || look->zh ? "" : "s");
   if (m->date) hn_paint(o, look, HN_DIM, ", %s", m->date);
-  hn_paint(o, look, HN_DIM, "   %zu iteration%s, %zu layers\n", p->iterations, p->iterations == 1 ? "" : "s",
-           p->layer_count);
+  if (look->zh)
+    hn_paint(o, look, HN_DIM, "   %zu 次迭代，%zu 层\n", p->iterations, p->layer_count);
+  else
+    hn_paint(o, look, HN_DIM, "   %zu iteration%s, %zu layer%s\n", p->iterations,
+             p->iterations == 1 ? "" : "s", p->layer_count, p->layer_count == 1 ? "" : "s");
 }
 
 static void p_value(char *out, size_t size, double p) {
@@ -52,7 +81,7 @@ static void p_value(char *out, size_t size, double p) {
     snprintf(out, size, "%.3f", p);
 }
 
-static void row(hn_table *t, const hone_compare_row *r, double wall) {
+static void row(hn_table *t, const hn_look *look, const hone_compare_row *r, double wall) {
   char text[64], p[16];
   hn_color color = color_of(r->time.change);
   hn_table_row(t);
@@ -65,7 +94,7 @@ static void row(hn_table *t, const hone_compare_row *r, double wall) {
   if (wall > 0) hn_table_cell(t, 6, HN_PLAIN, "%+.1f", 100 * r->time.delta_ms / wall);
   p_value(p, sizeof p, r->time.p_value);
   hn_table_cell(t, 7, HN_DIM, "%s", p);
-  verdict(text, sizeof text, r);
+  verdict(text, sizeof text, look, r);
   hn_table_cell(t, 8, color, "%s", text);
 }
 
@@ -82,61 +111,62 @@ static void stage(hn_table *t, const char *name, double before, double after) {
 static void stages(hn_str *o, const hn_look *look, const hone_comparison *c) {
   const hone_stages *a = &c->before->stages, *b = &c->after->stages;
   hn_table t = {0};
-  hn_table_column(&t, "stage", true, 10, 0);
-  hn_table_column(&t, "before ms", false, 0, 0);
-  hn_table_column(&t, "after ms", false, 0, 0);
-  hn_table_column(&t, "change ms", false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "stage", "阶段"), true, 10, 0);
+  hn_table_column(&t, HN_IN(look, "before ms", "之前 毫秒"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "after ms", "之后 毫秒"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "change ms", "变化 毫秒"), false, 0, 0);
   hn_table_column(&t, "%", false, 0, 0);
-  stage(&t, "pre", a->pre_ms, b->pre_ms);
+  stage(&t, HN_IN(look, "pre", "前处理"), a->pre_ms, b->pre_ms);
   stage(&t, "h2d", a->h2d_ms, b->h2d_ms);
-  stage(&t, "infer", a->infer_ms, b->infer_ms);
+  stage(&t, HN_IN(look, "infer", "推理"), a->infer_ms, b->infer_ms);
   stage(&t, "d2h", a->d2h_ms, b->d2h_ms);
-  stage(&t, "post", a->post_ms, b->post_ms);
-  stage(&t, "idle", a->idle_ms, b->idle_ms);
-  stage(&t, "total", a->total_ms, b->total_ms);
+  stage(&t, HN_IN(look, "post", "后处理"), a->post_ms, b->post_ms);
+  stage(&t, HN_IN(look, "idle", "空闲"), a->idle_ms, b->idle_ms);
+  stage(&t, HN_IN(look, "total", "总计"), a->total_ms, b->total_ms);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
 }
 
 void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c, size_t most) {
   char p[16];
-  hn_heading(o, look, "Comparison");
-  side(o, look, "before", c->before);
-  side(o, look, "after ", c->after);
+  hn_heading(o, look, "%s", HN_IN(look, "Comparison", "比较"));
+  side(o, look, HN_IN(look, "before", "之前"), c->before);
+  side(o, look, HN_IN(look, "after ", "之后"), c->after);
   for (size_t i = 0; i < c->warning_count; i++) hn_paint(o, look, HN_YELLOW, "  %s\n", c->warnings[i]);
   p_value(p, sizeof p, c->wall.p_value);
-  /* "-70 %, same" would be true and sound absurd. */
-  const bool by_chance =
-      c->wall.change == HONE_CHANGE_SAME && c->wall.p_value >= 0 && fabs(c->wall.delta_pct) >= 5;
-  hn_str_puts(o, "\n  median run ");
+  hn_str_puts(o, HN_IN(look, "\n  median run ", "\n  中位数运行 "));
   hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
   if (c->wall.before_ms > 0) hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%", c->wall.delta_pct);
-  hn_paint(o, look, color_of(c->wall.change), ", %s",
-           by_chance ? "may be chance" : hone_change_name(c->wall.change));
+  hn_paint(o, look, color_of(c->wall.change), ", %s", hn_change_words(look, &c->wall));
   hn_str_printf(o, "  (p %s)\n\n", p);
   stages(o, look, c);
   hn_str_printf(
       o,
-      "\n  layers: %zu slower, %zu faster, %zu the same, %zu unclear; %zu new, %zu gone, %zu fused, "
-      "split or regrouped\n\n",
+      HN_IN(look,
+            "\n  layers: %zu slower, %zu faster, %zu the same, %zu unclear; %zu new, %zu gone, %zu fused, "
+            "split or regrouped\n\n",
+            "\n  层：%zu 个变慢，%zu 个变快，%zu 个相同，%zu 个不明；%zu 个新增，%zu 个消失，%zu "
+            "个融合、拆分或重组\n\n"),
       c->slower, c->faster, c->same, c->unclear, c->added, c->gone, c->fused);
   hn_table t = {0};
-  hn_table_column(&t, "layer", true, 24, 0);
-  hn_table_column(&t, "type", true, 6, 3);
-  hn_table_column(&t, "before ms", false, 0, 0);
-  hn_table_column(&t, "after ms", false, 0, 0);
-  hn_table_column(&t, "change ms", false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "layer", "层"), true, 24, 0);
+  hn_table_column(&t, HN_IN(look, "type", "类型"), true, 6, 3);
+  hn_table_column(&t, HN_IN(look, "before ms", "之前 毫秒"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "after ms", "之后 毫秒"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "change ms", "变化 毫秒"), false, 0, 0);
   hn_table_column(&t, "%", false, 0, 0);
-  hn_table_column(&t, "% of run", false, 0, 2);
+  hn_table_column(&t, HN_IN(look, "% of run", "占运行 %"), false, 0, 2);
   hn_table_column(&t, "p", false, 0, 1);
   hn_table_column(&t, "", true, 13, 0);
   size_t n = most && most < c->row_count ? most : c->row_count;
-  for (size_t i = 0; i < n; i++) row(&t, &c->rows[i], c->wall.before_ms);
+  for (size_t i = 0; i < n; i++) row(&t, look, &c->rows[i], c->wall.before_ms);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   if (n < c->row_count)
-    hn_paint(o, look, HN_DIM, "  the %zu largest differences; %zu more (--rows N prints more)\n", n,
-             c->row_count - n);
+    hn_paint(o, look, HN_DIM,
+             HN_IN(look, "  the %zu largest differences; %zu more (--rows N prints more)\n",
+                   "  差异最大的 %zu 个；还有 %zu 个（--rows N 显示更多）\n"),
+             n, c->row_count - n);
   hn_paragraph(o, look, 2, HN_DIM,
                "p: how often chance alone would differ as much, from the iterations of these two profiles. "
                "Two processes of one program differ by a little more than that: hone gate measures many.");

@@ -163,6 +163,9 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_open(o, "nodes", '[');
   for (size_t i = 0; i < f->node_count; i++) hn_json_text(o, NULL, f->nodes[i]);
   hn_json_close(o, ']');
+  hn_json_open(o, "beside", '[');
+  for (size_t i = 0; i < f->beside_count; i++) hn_json_text(o, NULL, f->beside[i]);
+  hn_json_close(o, ']');
   hn_json_open(o, "merged", '[');
   for (size_t i = 0; i < f->merged_count; i++) hn_json_text(o, NULL, f->merged[i]);
   hn_json_close(o, ']');

@@ -84,6 +84,10 @@ bool hn_report_counter(const hone_profile *p, const char *name, double *value) {
   return false;
 }
 
+hone_language hn_report_language(const hone_report_input *in) {
+  return in->findings ? in->findings->language : in->language;
+}
+
 const char *hn_report_title(const hone_report_input *in) {
   const char *model = hone_facts_get_meta(in->baseline->facts)->model;
   const char *slash = model ? strrchr(model, '/') : NULL;

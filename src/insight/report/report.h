@@ -24,11 +24,14 @@ int32_t hn_report_typical_iteration(const hone_profile *p);
 uint64_t hn_report_memory_peak(const hone_profile *p, const char **source);
 /* A counter's value; false when it was not measured. */
 bool hn_report_counter(const hone_profile *p, const char *name, double *value);
+hone_language hn_report_language(const hone_report_input *in);
 const char *hn_report_title(const hone_report_input *in);
 
 /* ---- comparison.c ---- */
 
 void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c, size_t most);
+/* What became of a time, for readers: of a difference that does not count also why. */
+const char *hn_change_words(const hn_look *look, const hone_difference *d);
 void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison": {...} or null */
 
 /* ---- findings_text.c ---- */

@@ -41,9 +41,16 @@ static void tame(char *text) {
   *out = 0;
 }
 
+/* A character of Chinese, Japanese or Korean, two columns wide; text may break before and after it. */
+static bool is_wide(const char *p) {
+  unsigned char c = (unsigned char)*p;
+  return (c >= 0xE3 && c <= 0xED) || (c == 0xEF && (unsigned char)p[1] >= 0xBC);
+}
+
 static int columns_of(const char *text) {
   int n = 0;
-  for (; *text; text++) n += (*text & 0xc0) != 0x80;
+  for (; *text; text++)
+    if ((*text & 0xc0) != 0x80) n += is_wide(text) ? 2 : 1;
   return n;
 }
 
@@ -88,12 +95,6 @@ void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {
   if (rule.len) colored(o, look, HN_DIM, rule.ptr, rule.len);
   hn_str_free(&rule);
   hn_str_putc(o, '\n');
-}
-
-/* A character of Chinese, Japanese or Korean, two columns wide; text may break before and after it. */
-static bool is_wide(const char *p) {
-  unsigned char c = (unsigned char)*p;
-  return (c >= 0xE3 && c <= 0xED) || (c == 0xEF && (unsigned char)p[1] >= 0xBC);
 }
 
 /* Full-width punctuation, which does not begin a line. */
@@ -270,12 +271,16 @@ static void write_cut(hn_str *o, const hn_look *look, hn_color color, const char
   }
   const char *mark = look->unicode ? "…" : "~";
   int head = (width - 1) / 3, tail = width - 1 - head, skip = n - tail, at = 0;
+  bool marked = false;
   hn_str cut = {0};
-  for (const char *p = text; *p; at++) {
-    int bytes = sequence((const unsigned char *)p);
+  for (const char *p = text; *p;) {
+    int bytes = sequence((const unsigned char *)p), columns = is_wide(p) ? 2 : 1;
     bytes = bytes ? bytes : 1;
-    if (at == head) hn_str_puts(&cut, mark);
-    if (at < head || at >= skip) hn_str_append(&cut, p, (size_t)bytes);
+    const bool begins = at + columns <= head;
+    if (!begins && !marked) hn_str_puts(&cut, mark);
+    marked = marked || !begins;
+    if (begins || at >= skip) hn_str_append(&cut, p, (size_t)bytes);
+    at += columns;
     p += bytes;
   }
   if (cut.ptr) colored(o, look, color, cut.ptr, cut.len);

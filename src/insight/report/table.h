@@ -13,7 +13,11 @@ typedef enum hn_color { HN_PLAIN, HN_BOLD, HN_DIM, HN_RED, HN_YELLOW, HN_GREEN, 
 typedef struct hn_look {
   int width;
   bool colors, unicode;
+  bool zh; /* in Chinese */
 } hn_look;
+
+/* A text in the language of the report; both stand side by side. */
+#define HN_IN(look, en, chinese) ((look)->zh ? (chinese) : (en))
 
 /* One column. Text columns flex: what is left of the width goes to them. */
 typedef struct hn_column {

@@ -17,14 +17,16 @@ static bool is_timed(const hone_profile *p) { return p->closure.wall_ms > 0; }
 static void latency(hn_str *o, const hn_look *look, const hone_profile *p, const hone_facts_meta *m) {
   hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
   if (p->wall.count == 1 && m->runs > 1)
-    hn_str_printf(o, "   mean of %.0f runs\n  ", m->runs);
+    hn_str_printf(o, HN_IN(look, "   mean of %.0f runs\n  ", "   %.0f 次运行的平均\n  "), m->runs);
   else if (p->wall.count == 1)
-    hn_str_puts(o, "   1 run\n  ");
+    hn_str_puts(o, HN_IN(look, "   1 run\n  ", "   1 次运行\n  "));
   else {
-    hn_str_printf(o, " median   %.3f mean   %.3f p95   %.3f min   CV ", p->wall.mean, p->wall.p95,
-                  p->wall.min);
+    hn_str_printf(o,
+                  HN_IN(look, " median   %.3f mean   %.3f p95   %.3f min   CV ",
+                        " 中位数   %.3f 平均   %.3f p95   %.3f 最小   CV "),
+                  p->wall.mean, p->wall.p95, p->wall.min);
     hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
-    hn_str_printf(o, "   %zu runs\n  ", p->wall.count);
+    hn_str_printf(o, HN_IN(look, "   %zu runs\n  ", "   %zu 次运行\n  "), p->wall.count);
   }
 }
 
@@ -32,38 +34,52 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
   hn_paint(o, look, HN_BOLD, "%s", hn_report_title(in));
-  hn_paint(o, look, HN_DIM, "  batch %.0f", m->batch < 1 ? 1 : m->batch);
+  hn_paint(o, look, HN_DIM, HN_IN(look, "  batch %.0f", "  批量 %.0f"), m->batch < 1 ? 1 : m->batch);
   /* A foreign profile does not tell everything. */
   if (m->precision || m->opt_level >= 0)
     hn_paint(o, look, HN_DIM, ", %s", m->precision ? m->precision : "f32");
-  if (m->opt_level >= 0) hn_paint(o, look, HN_DIM, ", level %.0f", m->opt_level);
-  hn_paint(o, look, HN_DIM, ", %s", m->device ? m->device : "unknown device");
-  if (m->threads > 0) hn_paint(o, look, HN_DIM, ", %.0f thread%s", m->threads, m->threads == 1 ? "" : "s");
+  if (m->opt_level >= 0) hn_paint(o, look, HN_DIM, HN_IN(look, ", level %.0f", "，级别 %.0f"), m->opt_level);
+  if (m->device) hn_paint(o, look, HN_DIM, ", %s", m->device);
+  if (m->threads > 0)
+    hn_paint(o, look, HN_DIM, HN_IN(look, ", %.0f thread%s", "，%.0f 个线程%s"), m->threads,
+             m->threads == 1 || look->zh ? "" : "s");
   if (m->tool && strcmp(m->tool, "hone") != 0)
-    hn_paint(o, look, HN_DIM, ", measured by %s%s%s", m->tool, m->tool_version ? " " : "",
-             m->tool_version ? m->tool_version : "");
+    hn_paint(o, look, HN_DIM, HN_IN(look, ", measured by %s%s%s", "，由 %s%s%s 测量"), m->tool,
+             m->tool_version ? " " : "", m->tool_version ? m->tool_version : "");
   hn_str_puts(o, "\n\n  ");
   if (!is_timed(p)) {
-    hn_paint(o, look, HN_YELLOW, "nothing was timed");
-    hn_str_printf(o, "   %zu layers", p->layer_count);
-    if (p->flops > 0) hn_str_printf(o, "   %.2f GFLOP   %.1f MB moved", p->flops / 1e9, p->bytes / 1e6);
+    hn_paint(o, look, HN_YELLOW, "%s", HN_IN(look, "nothing was timed", "没有计时"));
+    hn_str_printf(o, HN_IN(look, "   %zu layers", "   %zu 层"), p->layer_count);
+    if (p->flops > 0)
+      hn_str_printf(o, HN_IN(look, "   %.2f GFLOP   %.1f MB moved", "   %.2f GFLOP   搬运 %.1f MB"),
+                    p->flops / 1e9, p->bytes / 1e6);
     hn_str_putc(o, '\n');
     return;
   }
   latency(o, look, p, m);
-  hn_paint(o, look, HN_BOLD, "%.1f samples/s", p->throughput.measured_fps);
+  hn_paint(o, look, HN_BOLD, HN_IN(look, "%.1f samples/s", "每秒 %.1f 个样本"), p->throughput.measured_fps);
   if (p->gflops > 0) hn_str_printf(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
   const char *source;
   uint64_t peak = hn_report_memory_peak(p, &source);
-  if (peak) hn_str_printf(o, "   peak memory %.1f MiB", (double)peak / (1024 * 1024));
+  if (peak)
+    hn_str_printf(o, HN_IN(look, "   peak memory %.1f MiB", "   内存峰值 %.1f MiB"),
+                  (double)peak / (1024 * 1024));
   hn_str_putc(o, '\n');
   if (m->interrupted != 0)
-    hn_paint(o, look, HN_YELLOW, "  interrupted: %zu of %.0f runs are complete\n", p->iterations, m->runs);
+    hn_paint(o, look, HN_YELLOW,
+             HN_IN(look, "  interrupted: %zu of %.0f runs are complete\n",
+                   "  被中断：%zu 次（共 %.0f 次）运行完整\n"),
+             p->iterations, m->runs);
 }
 
 static hn_color heat(double pct) { return pct >= 10 ? HN_RED : pct >= 4 ? HN_YELLOW : HN_PLAIN; }
 
-static void layer_row(hn_table *t, const hone_layer *l) {
+static const char *limit(const hn_look *look, hone_limit bound) {
+  static const char *const chinese[] = {"未知", "计算", "内存", "延迟"};
+  return look->zh ? chinese[bound] : hone_limit_name(bound);
+}
+
+static void layer_row(hn_table *t, const hn_look *look, const hone_layer *l) {
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", l->name);
   hn_table_cell(t, 1, HN_PLAIN, "%s", l->type);
@@ -79,43 +95,45 @@ static void layer_row(hn_table *t, const hone_layer *l) {
   if (l->flops > 0) hn_table_cell(t, 9, HN_PLAIN, "%.1f", l->gflops);
   if (l->bytes > 0) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->gbs);
   if (l->roof_pct > 0) hn_table_cell(t, 11, HN_PLAIN, "%.0f", l->roof_pct);
-  hn_table_cell(t, 12, HN_CYAN, "%s%s%s", l->bound == HONE_LIMIT_UNKNOWN ? "" : hone_limit_name(l->bound),
+  hn_table_cell(t, 12, HN_CYAN, "%s%s%s", l->bound == HONE_LIMIT_UNKNOWN ? "" : limit(look, l->bound),
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? " " : "",
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? l->memory_level : "");
   hn_table_cell(t, 13, HN_DIM, "%s", l->tactic ? l->tactic : "");
 }
 
-static void layer_columns(hn_table *t) {
-  hn_table_column(t, "layer", true, 28, 0);
-  hn_table_column(t, "type", true, 6, 0);
-  hn_table_column(t, "ms", false, 0, 0);
+static void layer_columns(hn_table *t, const hn_look *look) {
+  hn_table_column(t, HN_IN(look, "layer", "层"), true, 28, 0);
+  hn_table_column(t, HN_IN(look, "type", "类型"), true, 6, 0);
+  hn_table_column(t, HN_IN(look, "ms", "毫秒"), false, 0, 0);
   hn_table_column(t, "%", false, 0, 0);
-  hn_table_column(t, "calls", false, 0, 8);
+  hn_table_column(t, HN_IN(look, "calls", "次数"), false, 0, 8);
   hn_table_column(t, "p50", false, 0, 4);
   hn_table_column(t, "p95", false, 0, 4);
-  hn_table_column(t, "min", false, 0, 6);
+  hn_table_column(t, HN_IN(look, "min", "最小"), false, 0, 6);
   hn_table_column(t, "CV", false, 0, 3);
   hn_table_column(t, "GFLOP/s", false, 0, 2);
   hn_table_column(t, "GB/s", false, 0, 5);
-  hn_table_column(t, "roof %", false, 0, 1);
-  hn_table_column(t, "bound", true, 7, 1);
-  hn_table_column(t, "tactic", true, 8, 9);
+  hn_table_column(t, HN_IN(look, "roof %", "屋顶 %"), false, 0, 1);
+  hn_table_column(t, HN_IN(look, "bound", "受限于"), true, 7, 1);
+  hn_table_column(t, HN_IN(look, "tactic", "战术"), true, 8, 9);
 }
 
 static void layers(hn_str *o, const hn_look *look, const hone_profile *p, size_t most) {
   size_t n = most && most < p->layer_count ? most : p->layer_count;
-  hn_heading(o, look, "Layers (%zu)", p->layer_count);
+  hn_heading(o, look, HN_IN(look, "Layers (%zu)", "层（%zu）"), p->layer_count);
   hn_table t = {0};
-  layer_columns(&t);
+  layer_columns(&t, look);
   for (size_t i = 0; i < n; i++)
-    layer_row(&t, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i]);
+    layer_row(&t, look, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i]);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
-  if (n < p->layer_count) hn_paint(o, look, HN_DIM, "  the %zu slowest; %zu more\n", n, p->layer_count - n);
+  if (n < p->layer_count)
+    hn_paint(o, look, HN_DIM, HN_IN(look, "  the %zu slowest; %zu more\n", "  最慢的 %zu 个；还有 %zu 个\n"),
+             n, p->layer_count - n);
 }
 
 static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
-  hn_heading(o, look, "Top-5");
+  hn_heading(o, look, "%s", HN_IN(look, "Top-5", "最慢的五层"));
   for (size_t i = 0; i < 5 && i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[p->by_time[i]];
     hn_str_printf(o, "  %zu. ", i + 1);
@@ -124,15 +142,16 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
     hn_str_printf(o, "  %.3f ms, %.1f %%", l->time_ms, l->pct);
-    if (l->roof_pct > 0) hn_str_printf(o, ", %.0f %% of the roof", l->roof_pct);
+    if (l->roof_pct > 0)
+      hn_str_printf(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
-      hn_str_printf(o, ", %s-bound", hone_limit_name(l->bound));
+      hn_str_printf(o, HN_IN(look, ", %s-bound", "，受 %s 限制"), limit(look, l->bound));
     hn_str_putc(o, '\n');
   }
 }
 
 static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
-  hn_heading(o, look, "Share by operator type");
+  hn_heading(o, look, "%s", HN_IN(look, "Share by operator type", "各算子类型的占比"));
   size_t widest = 0;
   for (size_t i = 0; i < p->type_count && i < 12; i++)
     if (strlen(p->types[i].type) > widest) widest = strlen(p->types[i].type);
@@ -159,43 +178,51 @@ static void not_measured(hn_str *o, const hn_look *look, const hone_profile *p) 
   size_t n;
   const hone_note *missing = hone_facts_unmeasured(p->facts, &n);
   for (size_t i = 0; i < n; i++)
-    hn_paint(o, look, HN_DIM, "  not measured: %s (%s)\n", or_unknown(missing[i].what),
-             or_unknown(missing[i].text));
+    hn_paint(o, look, HN_DIM, HN_IN(look, "  not measured: %s (%s)\n", "  未测量：%s（%s）\n"),
+             or_unknown(missing[i].what), or_unknown(missing[i].text));
 }
 
 static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
   const hone_closure *c = &p->closure;
   const hone_stages *s = &p->stages;
-  hn_heading(o, look, "Where the time goes");
+  hn_heading(o, look, "%s", HN_IN(look, "Where the time goes", "时间花在哪里"));
   hn_str_printf(
       o,
       "  T_pre %.3f + T_h2d %.3f + T_infer %.3f + T_d2h %.3f + T_post %.3f + T_idle %.3f = T_total %.3f ms\n",
       s->pre_ms, s->h2d_ms, s->infer_ms, s->d2h_ms, s->post_ms, s->idle_ms, s->total_ms);
   bool first = true;
   hn_str_puts(o, "  ");
-  term(o, "layers", c->layers_ms, true, &first);
-  term(o, "reformats", c->reformats_ms, false, &first);
-  term(o, "host", c->host_ms, false, &first);
-  term(o, "pre", c->pre_ms, false, &first);
-  term(o, "post", c->post_ms, false, &first);
-  term(o, "gaps", c->gaps_ms, true, &first);
-  term(o, "copies", c->copies_ms, true, &first);
-  term(o, "sync", c->sync_ms, true, &first);
-  hn_str_printf(o, " = wall %.3f ms, ", c->wall_ms);
+  term(o, HN_IN(look, "layers", "层"), c->layers_ms, true, &first);
+  term(o, HN_IN(look, "reformats", "布局转换"), c->reformats_ms, false, &first);
+  term(o, HN_IN(look, "host", "主机"), c->host_ms, false, &first);
+  term(o, HN_IN(look, "pre", "前处理"), c->pre_ms, false, &first);
+  term(o, HN_IN(look, "post", "后处理"), c->post_ms, false, &first);
+  term(o, HN_IN(look, "gaps", "空隙"), c->gaps_ms, true, &first);
+  term(o, HN_IN(look, "copies", "拷贝"), c->copies_ms, true, &first);
+  term(o, HN_IN(look, "sync", "同步"), c->sync_ms, true, &first);
+  hn_str_printf(o, HN_IN(look, " = wall %.3f ms, ", " = 墙钟 %.3f 毫秒，"), c->wall_ms);
   if (c->has_outer_clock) {
     bool bad = c->residual_pct > 2 || c->residual_pct < -2;
-    hn_paint(o, look, bad ? HN_RED : HN_GREEN, "residual %.2f %%", c->residual_pct);
+    hn_paint(o, look, bad ? HN_RED : HN_GREEN, HN_IN(look, "residual %.2f %%", "残差 %.2f %%"),
+             c->residual_pct);
     hn_str_putc(o, '\n');
   } else
-    hn_paint(o, look, HN_DIM, "residual not measured (no outer clock)\n");
+    hn_paint(o, look, HN_DIM,
+             HN_IN(look, "residual not measured (no outer clock)\n", "残差未测量（没有外部时钟）\n"));
   if (p->note) hn_paint(o, look, HN_DIM, "  %s\n", p->note);
-  if (p->doubt) hn_paint(o, look, HN_RED, "  the record contradicts itself: %s\n", p->doubt);
+  if (p->doubt)
+    hn_paint(o, look, HN_RED, HN_IN(look, "  the record contradicts itself: %s\n", "  记录自相矛盾：%s\n"),
+             p->doubt);
   if (c->longest_gap_ms > 0.01 * c->wall_ms)
-    hn_paint(o, look, HN_DIM, "  longest gap %.3f ms, before %s\n", c->longest_gap_ms,
-             c->longest_gap_before ? c->longest_gap_before : "the end of the run");
-  hn_str_printf(o, "  ceiling %.1f samples/s one stage after another, %.1f with overlap (slowest: %s)\n",
-                p->throughput.serial_fps, p->throughput.overlapped_fps,
-                or_unknown(p->throughput.slowest_stage));
+    hn_paint(o, look, HN_DIM,
+             HN_IN(look, "  longest gap %.3f ms, before %s\n", "  最长的空隙 %.3f 毫秒，在 %s 之前\n"),
+             c->longest_gap_ms,
+             c->longest_gap_before ? c->longest_gap_before : HN_IN(look, "the end of the run", "运行结束"));
+  hn_str_printf(
+      o,
+      HN_IN(look, "  ceiling %.1f samples/s one stage after another, %.1f with overlap (slowest: %s)\n",
+            "  上限：各阶段依次执行每秒 %.1f 个样本，重叠时 %.1f（最慢：%s）\n"),
+      p->throughput.serial_fps, p->throughput.overlapped_fps, or_unknown(p->throughput.slowest_stage));
 }
 
 static void change_row(hn_table *t, const char *what, double before, double after, const char *format,
@@ -220,45 +247,59 @@ static void change_row(hn_table *t, const char *what, double before, double afte
 
 static void before_after(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *a = in->baseline, *b = in->optimized;
-  hn_heading(o, look, "Before and after");
+  hn_heading(o, look, "%s", HN_IN(look, "Before and after", "前后对比"));
   hn_table t = {0};
   hn_table_column(&t, "", true, 12, 0);
-  hn_table_column(&t, "before", false, 0, 0);
-  hn_table_column(&t, "after", false, 0, 0);
-  hn_table_column(&t, "change", false, 0, 0);
-  change_row(&t, "median latency, ms", a->wall.p50, b->wall.p50, "%.3f", true);
-  change_row(&t, "best latency, ms", a->wall.min, b->wall.min, "%.3f", true);
-  change_row(&t, "p95 latency, ms", a->wall.p95, b->wall.p95, "%.3f", true);
-  change_row(&t, "samples/s", a->throughput.measured_fps, b->throughput.measured_fps, "%.1f", false);
+  hn_table_column(&t, HN_IN(look, "before", "之前"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "after", "之后"), false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "change", "变化"), false, 0, 0);
+  change_row(&t, HN_IN(look, "median latency, ms", "延迟中位数，毫秒"), a->wall.p50, b->wall.p50, "%.3f",
+             true);
+  change_row(&t, HN_IN(look, "best latency, ms", "最短延迟，毫秒"), a->wall.min, b->wall.min, "%.3f", true);
+  change_row(&t, HN_IN(look, "p95 latency, ms", "p95 延迟，毫秒"), a->wall.p95, b->wall.p95, "%.3f", true);
+  change_row(&t, HN_IN(look, "samples/s", "样本每秒"), a->throughput.measured_fps, b->throughput.measured_fps,
+             "%.1f", false);
   change_row(&t, "GFLOP/s", a->gflops, b->gflops, "%.1f", false);
-  change_row(&t, "steps", (double)a->layer_count, (double)b->layer_count, "%.0f", true);
-  change_row(&t, "bytes moved, MB", a->bytes / 1e6, b->bytes / 1e6, "%.1f", true);
-  change_row(&t, "activations at peak, MiB", (double)hone_facts_get_memory(a->facts)->actual_peak / 1048576,
+  change_row(&t, HN_IN(look, "steps", "步骤"), (double)a->layer_count, (double)b->layer_count, "%.0f", true);
+  change_row(&t, HN_IN(look, "bytes moved, MB", "搬运的字节，MB"), a->bytes / 1e6, b->bytes / 1e6, "%.1f",
+             true);
+  change_row(&t, HN_IN(look, "activations at peak, MiB", "激活值峰值，MiB"),
+             (double)hone_facts_get_memory(a->facts)->actual_peak / 1048576,
              (double)hone_facts_get_memory(b->facts)->actual_peak / 1048576, "%.1f", true);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   double speedup = hn_report_speedup(in);
   if (in->has_prediction)
-    hn_str_printf(o, "\n  predicted %+.1f %%, measured %+.1f %% (x%.2f)\n", in->predicted_gain_pct,
-                  100 * (speedup - 1), speedup);
+    hn_str_printf(o,
+                  HN_IN(look, "\n  predicted %+.1f %%, measured %+.1f %% (x%.2f)",
+                        "\n  预计 %+.1f %%，实测 %+.1f %%（x%.2f）"),
+                  in->predicted_gain_pct, 100 * (speedup - 1), speedup);
   else
-    hn_str_printf(o, "\n  measured %+.1f %% (x%.2f)\n", 100 * (speedup - 1), speedup);
+    hn_str_printf(o, HN_IN(look, "\n  measured %+.1f %% (x%.2f)", "\n  实测 %+.1f %%（x%.2f）"),
+                  100 * (speedup - 1), speedup);
+  const hone_comparison *c = in->comparison;
+  hn_str_printf(o, "%s%s\n", c && c->wall.change == HONE_CHANGE_SAME ? HN_IN(look, ", ", "，") : "",
+                c && c->wall.change == HONE_CHANGE_SAME ? hn_change_words(look, &c->wall) : "");
 }
 
 static void verification(hn_str *o, const hn_look *look, const hone_report_verdict *v) {
   bool same = v->verdict && strcmp(v->verdict, "same") == 0;
-  hn_str_puts(o, "  answers: ");
+  hn_str_puts(o, HN_IN(look, "  answers: ", "  答案："));
   hn_paint(o, look, same ? HN_GREEN : HN_RED, "%s", or_unknown(v->verdict));
-  hn_str_printf(o, " on %lld inputs, largest difference %.3g (relative %.3g, allowed %.3g)\n",
+  hn_str_printf(o,
+                HN_IN(look, " on %lld inputs, largest difference %.3g (relative %.3g, allowed %.3g)\n",
+                      "，%lld 组输入，最大差异 %.3g（相对 %.3g，允许 %.3g）\n"),
                 (long long)v->inputs, v->max_abs, v->max_rel, v->tolerance);
   if (v->first_different_node)
-    hn_paint(o, look, HN_RED, "  first different node: %s\n", v->first_different_node);
+    hn_paint(o, look, HN_RED, HN_IN(look, "  first different node: %s\n", "  第一个不同的节点：%s\n"),
+             v->first_different_node);
   if (v->note) hn_paint(o, look, HN_DIM, "  %s\n", v->note);
 }
 
 hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *error) {
   (void)error;
-  hn_look look = {in->width > 0 ? in->width : 100, in->colors, in->unicode};
+  hn_look look = {in->width > 0 ? in->width : 100, in->colors, in->unicode,
+                  hn_report_language(in) == HONE_LANGUAGE_ZH};
   if (look.width < 40) look.width = 40;
   unsigned parts = in->sections ? in->sections : HONE_SECTION_ALL;
   const hone_profile *p = hn_report_current(in);

@@ -1,5 +1,7 @@
 /* Nobody works: time between the spans of a run. */
-#include "insight/diagnose/rule.h"
+#include "insight/diagnose/gaps.h"
+
+enum { SHOWN = 5 }; /* gaps whose neighbours a report marks, where there are many */
 
 /* Spans that are launches on the host say nothing about what the device did between them. */
 static bool sees_the_work(const hn_diagnosis *d) {
@@ -49,6 +51,7 @@ static void run(hn_diagnosis *d) {
   hn_finding_evidence(d, HN_T("longest gap", "最长的空隙"), c->longest_gap_ms, "ms",
                       HN_T("worst of all iterations", "所有迭代中最差者"));
   hn_finding_evidence(d, HN_T("steps", "步骤数"), (double)d->p->layer_count, "", HN_SOURCE_LAYERS);
+  hn_gaps_beside(d, one_place ? 1 : SHOWN);
   if (!one_place) hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_GRAPH : HN_DO_OPTIMIZE, NULL, 0);
   hn_finding_do(d, HN_DO_TIMELINE, NULL, 0);
   hn_finding_gain(d, c->gaps_ms / c->wall_ms, c->gaps_ms / healthy, HONE_BASIS_TABLE,

@@ -25,9 +25,9 @@ hone.panel({
       f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, 'measured ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
       el('div', {}, `P ${hone.percent(100 * f.p)} of the time, S \u00d7${hone.number(f.s, 2)}`),
       el('div', { class: 'muted' }, `S by ${f.basis}: ${f.s_basis}`));
-    const nodes = new Set(f.nodes);
+    const nodes = new Set([...f.nodes, ...f.beside]);
     return el('article', { class: 'finding ' + f.severity, tabindex: 0,
-      onpointerenter: () => hone.light(nodes), onfocusin: () => hone.light(nodes),
+      onpointerenter: () => hone.light(nodes, f.beside.length), onfocusin: () => hone.light(nodes, f.beside.length),
       onpointerleave: () => hone.light(null), onfocusout: () => hone.light(null) }, text, gain);
   },
   /* Evidence by where it was measured, in the order in which the sources first appear. */

@@ -43,8 +43,9 @@ hone.panel({
   },
 });
 
-/* Marks the rows and points that a finding speaks of. */
-hone.light = (nodes) => {
+/* Marks the rows, points and spans that a finding speaks of, and the gaps between them where it is about those. */
+hone.light = (nodes, gaps) => {
   for (const row of document.querySelectorAll('.layer, .change')) row.classList.toggle('lit', Boolean(nodes && row.honeNodes && row.honeNodes.some((n) => nodes.has(n))));
   for (const point of document.querySelectorAll('.point')) point.style.opacity = !nodes || !nodes.size || point.honeNodes.some((n) => nodes.has(n)) ? '' : '0.15';
+  hone.panels.find((panel) => panel.id === 'timeline').light(nodes, gaps);
 };

@@ -30,6 +30,7 @@ hone.panel({
     for (const [profile, label] of [[report.baseline, both ? 'before' : ''], [report.optimized, 'after']]) {
       if (!profile || !profile.spans.length) continue;
       const leaves = profile.spans.filter((span) => span.kind !== 'run');
+      const nodes = new Map(profile.layers.map((l) => [l.name, l.onnx_nodes.length ? l.onnx_nodes : [l.name]]));
       const run = profile.spans.find((span) => span.kind === 'run');
       const lanes = [...new Set(leaves.map((span) => span.lane))].sort((a, b) => a - b);
       lanes.forEach((lane, i) => {
@@ -37,7 +38,7 @@ hone.panel({
         const named = profile.lanes.find((l) => l.lane === lane);
         const end = Math.max(...spans.map((span) => span.start_us + span.dur_us), run && i === 0 ? run.start_us + run.dur_us : 0);
         const name = named ? named.name : lanes.length > 1 ? 'lane ' + lane : '';
-        rows.push({ label: [label, name].filter(Boolean).join(' \u00b7 '), spans, end, gapAbove: i === 0 && rows.length > 0, total: i === 0 ? hone.ms((run ? run.dur_us : end) / 1000) : '' });
+        rows.push({ nodes, label: [label, name].filter(Boolean).join(' \u00b7 '), spans, end, gapAbove: i === 0 && rows.length > 0, total: i === 0 ? hone.ms((run ? run.dur_us : end) / 1000) : '' });
       });
     }
     return rows;
@@ -89,13 +90,44 @@ hone.panel({
         if (!palette.has(name)) palette.set(name, color(name));
         g.fillStyle = palette.get(name);
         const w = Math.max(0.6, b - a - (b - a > 3 ? 1 : 0));
+        g.globalAlpha = this.isLit(row, span) ? 1 : 0.25;
         g.fillRect(a, y, w, l.row);
+        g.globalAlpha = 1;
         drawn++;
         const room = Math.min(b, width) - Math.max(a, 0) - 10;
         if (room > 44) this.caption(g, span, Math.max(a, 0) + 5, y + l.row / 2, room);
       }
+      if (this.lit) this.gaps(row).forEach(([a, b]) => {
+        g.strokeStyle = color('--bad');
+        g.lineWidth = 2;
+        g.strokeRect(x(a) + 1, y + 1, Math.max(2, x(b) - x(a) - 2), l.row - 2);
+        g.lineWidth = 1;
+      });
     });
     canvas.dataset.drawn = drawn;
+    canvas.dataset.lit = this.lit ? this.rows.reduce((n, row) => n + row.spans.filter((span) => this.isLit(row, span)).length, 0) : '';
+    canvas.dataset.gaps = this.lit ? this.rows.reduce((n, row) => n + this.gaps(row).length, 0) : '';
+  },
+  /* The spans of these nodes stay bright, the others step back; null: all are alike. */
+  light(nodes, gaps) {
+    const lit = nodes && nodes.size ? nodes : null;
+    this.marksGaps = Boolean(gaps);
+    if (!this.canvas || this.lit === lit) return;
+    this.lit = lit;
+    this.draw(this.width);
+  },
+  isLit(row, span) { return !this.lit || (row.nodes.get(span.name) || [span.name]).some((n) => this.lit.has(n)); },
+  /* Where nothing runs between two of them. */
+  gaps(row) {
+    const out = [];
+    if (!this.marksGaps) return out;
+    let end = -1, lit = false;
+    for (const span of row.spans) {
+      const now = this.isLit(row, span);
+      if (lit && now && end >= 0 && span.start_us > end) out.push([end, span.start_us]);
+      if (span.start_us + span.dur_us >= end) { end = span.start_us + span.dur_us; lit = now; }
+    }
+    return out;
   },
   caption(g, span, x, y, room) {
     let text = span.name || span.type || span.kind;
