@@ -14,6 +14,15 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
 
+# Everything that the page says has its Chinese: words.js is the one table.
+assets=src/insight/report/assets
+grep -ho "hone\.say('[^']*'" $assets/*.js | sed "s/hone\.say('//; s/'$//" | sort -u >"$dir/said"
+grep -ho "\(title\|sub\): '[^']*'" $assets/*.js | sed "s/[a-z]*: '//; s/'$//" >>"$dir/said"
+[ "$(wc -l <"$dir/said")" -ge 100 ] || fail "only $(wc -l <"$dir/said") texts of the page found"
+while IFS= read -r words; do
+  grep -qF -e "'$words': '" -e " $words: '" $assets/words.js || grep -qF -e "'$words':" $assets/words.js || fail "words.js lacks '$words'"
+done <"$dir/said"
+
 # open NAME URL SIZE: the page after its scripts ran, and everything it said to the console.
 open_page() {
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
@@ -60,5 +69,16 @@ open_page single "file://$dir/single.html" 1280,2000
 check_common single 50
 grep -q 'id="comparison"' "$dir/single.dom" && fail "a single profile shows a comparison"
 grep -q 'id="before-after"' "$dir/single.dom" && fail "a single profile shows a before and after"
+# A finding that has the focus lights up its rows, the spans, and the gaps that it is about.
+grep -q '"beside":\["' "$dir/gaps.html" || fail "the sample with gaps has no finding about them"
+sed 's|</body>|<script>addEventListener("load", () => setTimeout(() => [...document.querySelectorAll(".finding")].find((f) => f.textContent.includes("空闲")).focus(), 200));</script></body>|' \
+  "$dir/gaps.html" >"$dir/focus.html"
+open_page focus "file://$dir/focus.html" 1280,2000
+[ "$(grep -o 'class="layer lit"' "$dir/focus.dom" | wc -l)" -ge 2 ] || fail "the steps beside a gap are not marked"
+grep -Eq 'data-lit="[1-9][0-9]*" data-gaps="[1-9]' "$dir/focus.dom" || fail "the gap is not marked in the timeline"
+# In Chinese nothing of the page's own is left in English.
+for words in '发现' '时间线' '如何测量' '受限于'; do grep -q "$words" "$dir/focus.dom" || fail "the Chinese page lacks $words"; done
+grep -q '<html lang="zh"' "$dir/focus.dom" || fail "the Chinese page does not say its language"
+grep -Eq '<h2>[A-Za-z ]*</h2>' "$dir/focus.dom" && fail "a heading of the Chinese page is English"
 [ $bad -eq 0 ] && echo "the page renders: wide, narrow, single"
 exit $bad

@@ -255,7 +255,7 @@ void hn_members_report(hn_str *o, const hone_report_input *in, bool page) {
   write_before_after(o, in);
   write_prediction(o, in);
   write_verification(o, in->verification);
-  hn_members_findings(o, in->findings);
+  hn_members_findings(o, hn_report_language(in), in->findings);
   hn_comparison_members(o, in->comparison);
   write_profile(o, "baseline", in->baseline, page);
   write_profile(o, "optimized", in->optimized, page);
@@ -276,7 +276,7 @@ hone_status hn_report_profile_json(const hone_report_input *in, hn_str *out, hon
   hn_json_line(out);
   hn_facts_write_members(out, p->facts);
   hn_members_derived(out, p);
-  if (in->findings) hn_members_findings(out, in->findings);
+  if (in->findings) hn_members_findings(out, hn_report_language(in), in->findings);
   hn_json_close(out, '}');
   hn_json_line(out);
   return HONE_OK;
@@ -289,7 +289,7 @@ hone_status hn_report_findings_json(const hone_report_input *in, hn_str *out, ho
   hn_json_int(out, "version", 1);
   hn_json_text(out, "model", hone_facts_get_meta(in->baseline->facts)->model);
   if (in->has_prediction) write_prediction(out, in);
-  hn_members_findings(out, in->findings);
+  hn_members_findings(out, hn_report_language(in), in->findings);
   hn_json_close(out, '}');
   hn_json_line(out);
   return HONE_OK;

@@ -192,8 +192,8 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_close(o, '}');
 }
 
-void hn_members_findings(hn_str *o, const hone_findings *findings) {
-  hn_json_text(o, "language", findings ? hone_language_name(findings->language) : NULL);
+void hn_members_findings(hn_str *o, hone_language language, const hone_findings *findings) {
+  hn_json_text(o, "language", hone_language_name(language));
   hn_json_open(o, "findings", '[');
   for (size_t i = 0; findings && i < findings->count; i++) write_finding(o, &findings->items[i]);
   hn_json_close(o, ']');

@@ -45,7 +45,7 @@ void hn_members_closure(hn_str *o, const hone_profile *p);
 void hn_members_layers(hn_str *o, const hone_profile *p);
 /* wall_ms, latency_ms, samples_ms, closure, stages, throughput, types, layers. */
 void hn_members_derived(hn_str *o, const hone_profile *p);
-void hn_members_findings(hn_str *o, const hone_findings *findings);
+void hn_members_findings(hn_str *o, hone_language language, const hone_findings *findings);
 /* The whole report as an object; `page` adds what only the HTML page draws (spans, memory samples). */
 void hn_members_report(hn_str *o, const hone_report_input *in, bool page);
 

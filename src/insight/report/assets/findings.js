@@ -2,29 +2,29 @@
 /* Findings: what, why, evidence, command, predicted and measured gain. */
 hone.panel({
   id: 'findings', title: 'Findings',
-  sub: (report) => (report.findings.length ? `${report.findings.length} found: changes of structure first, then fine tuning, then what gives something up and notes; in each the largest predicted gain first.` : ''),
+  sub: (report) => (report.findings.length ? hone.say('{0} found: changes of structure first, then fine tuning, then what gives something up and notes; in each the largest predicted gain first.', report.findings.length) : ''),
   render(body, report) {
-    if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? 'Without times there is nothing to judge.' : 'Nothing worth doing was found.'));
+    if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? hone.say('Without times there is nothing to judge.') : hone.say('Nothing worth doing was found.')));
     const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));
     report.findings.forEach((finding) => body.append(this.card(finding, most)));
   },
   card(f, most) {
     const { el } = hone;
     const text = el('div', {},
-      el('h3', {}, f.category === 'note' ? null : el('span', { class: 'tag ' + f.severity }, f.severity),
-        f.category === 'note' || f.category === 'trade' ? el('span', { class: 'tag low' }, f.category) : null, f.title),
+      el('h3', {}, f.category === 'note' ? null : el('span', { class: 'tag ' + f.severity }, hone.say(f.severity)),
+        f.category === 'note' || f.category === 'trade' ? el('span', { class: 'tag low' }, hone.say(f.category)) : null, f.title),
       f.subject ? el('p', { class: 'subject' }, f.subject) : null,
       el('p', { class: 'cause' }, f.cause),
       this.sources(f).map(([source, list]) => el('div', { class: 'evidence num' }, list.map((e) => el('span', { class: 'chip' }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : ''))), el('span', { class: 'source' }, source))),
-      f.merged.length ? el('p', { class: 'subject' }, 'The same cause: ' + f.merged.join(', ')) : null,
+      f.merged.length ? el('p', { class: 'subject' }, hone.say('The same cause: {0}', f.merged.join(', '))) : null,
       f.commands.map((command) => this.command(command)));
     const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
     const gain = f.category === 'note' ? null : el('div', { class: 'gain num' },
-      'predicted, end to end', el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),
-      el('div', {}, `${hone.signed(f.gain_low_pct)} to ${hone.signed(f.gain_high_pct)}, confidence ${hone.percent(100 * f.confidence, 0)}`),
-      f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, 'measured ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
-      el('div', {}, `P ${hone.percent(100 * f.p)} of the time, S \u00d7${hone.number(f.s, 2)}`),
-      el('div', { class: 'muted' }, `S by ${f.basis}: ${f.s_basis}`));
+      hone.say('predicted, end to end'), el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),
+      el('div', {}, hone.say('{0} to {1}, confidence {2}', hone.signed(f.gain_low_pct), hone.signed(f.gain_high_pct), hone.percent(100 * f.confidence, 0))),
+      f.measured_gain_pct === null ? null : [el('div', { class: 'meas' }, hone.say('measured') + ' ', el('b', { class: f.measured_gain_pct >= 0 ? 'good' : 'bad' }, hone.signed(f.measured_gain_pct))), meter(f.measured_gain_pct, 'var(--accent)')],
+      el('div', {}, hone.say('P {0} of the time, S \u00d7{1}', hone.percent(100 * f.p), hone.number(f.s, 2))),
+      el('div', { class: 'muted' }, hone.say('S by {0}: {1}', hone.say(f.basis), f.s_basis)));
     const nodes = new Set([...f.nodes, ...f.beside]);
     return el('article', { class: 'finding ' + f.severity, tabindex: 0,
       onpointerenter: () => hone.light(nodes, f.beside.length), onfocusin: () => hone.light(nodes, f.beside.length),
@@ -38,10 +38,10 @@ hone.panel({
   },
   command(text) {
     const { el } = hone;
-    const button = el('button', { type: 'button', 'aria-label': 'Copy the command', onclick: async () => {
-      try { await navigator.clipboard.writeText(text); button.textContent = 'copied'; } catch (error) { getSelection().selectAllChildren(code); }
-      setTimeout(() => { button.textContent = 'copy'; }, 1500);
-    } }, 'copy');
+    const button = el('button', { type: 'button', 'aria-label': hone.say('Copy the command'), onclick: async () => {
+      try { await navigator.clipboard.writeText(text); button.textContent = hone.say('copied'); } catch (error) { getSelection().selectAllChildren(code); }
+      setTimeout(() => { button.textContent = hone.say('copy'); }, 1500);
+    } }, hone.say('copy'));
     /* Words stay whole: a break after the hyphens of an option would read as another command. */
     const code = el('code', {}, text.split(' ').map((word, i) => el('span', {}, (i ? ' ' : '') + word)));
     return el('div', { class: 'cmd' }, code, button);

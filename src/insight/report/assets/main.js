@@ -1,7 +1,7 @@
 'use strict';
 /* Reads the data, builds the page. A panel that fails says so and leaves the others alone. */
 hone.theme = {
-  names: { auto: 'Theme: auto', light: 'Theme: light', dark: 'Theme: dark' },
+  name: (name) => hone.say({ auto: 'Theme: auto', light: 'Theme: light', dark: 'Theme: dark' }[name]),
   get() {
     const asked = /[#&]theme=(light|dark)/.exec(location.hash);
     if (asked) return asked[1];
@@ -17,9 +17,9 @@ hone.theme = {
     let now = this.get();
     const button = hone.el('button', { class: 'theme', type: 'button', onclick: () => {
       now = { auto: 'light', light: 'dark', dark: 'auto' }[now];
-      button.textContent = this.names[now];
+      button.textContent = this.name(now);
       this.set(now);
-    } }, this.names[now]);
+    } }, this.name(now));
     this.set(now);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => hone.redraws.forEach((redraw) => redraw()));
     return button;
@@ -39,14 +39,14 @@ hone.brand = () => {
 hone.section = (panel, report) => {
   const { el } = hone;
   const tools = el('div', { class: 'tools' }), body = el('div', { class: 'body' });
-  const sub = typeof panel.sub === 'function' ? panel.sub(report) : panel.sub;
-  const section = el('section', { class: 'panel', id: panel.id, 'aria-label': panel.title },
-    el('div', { class: 'head' }, el('h2', {}, panel.title), el('div', { class: 'sub' }, sub || ''), tools), body);
+  const sub = typeof panel.sub === 'function' ? panel.sub(report) : panel.sub && hone.say(panel.sub), title = hone.say(panel.title);
+  const section = el('section', { class: 'panel', id: panel.id, 'aria-label': title },
+    el('div', { class: 'head' }, el('h2', {}, title), el('div', { class: 'sub' }, sub || ''), tools), body);
   section.start = () => {
     try {
       panel.render(body, report, tools);
     } catch (error) {
-      body.replaceChildren(el('p', { class: 'empty bad' }, 'This panel could not be drawn: ' + error.message));
+      body.replaceChildren(el('p', { class: 'empty bad' }, hone.say('This panel could not be drawn: {0}', error.message)));
       console.error(panel.id + ': ' + error.message);
     }
   };
@@ -57,20 +57,20 @@ hone.footer = (report) => {
   const { el } = hone;
   const now = report.optimized || report.baseline, s = now.sampling, rows = [];
   const add = (name, value) => { if (value !== null && value !== undefined && value !== '') rows.push(el('div', {}, el('dt', {}, name), el('dd', { class: 'num' }, value))); };
-  add('measured runs', `${s.iterations}${s.interrupted ? ' (interrupted)' : ''}${s.warmups ? ` after ${s.warmups} warm-ups` : ''}`);
-  add('seed of the inputs', s.seed || null);
-  add('one time stamp costs', s.timer_overhead_ns ? hone.number(s.timer_overhead_ns, 0) + ' ns' : null);
-  add('outer clock', s.outer_clock);
-  add('spans lost', s.dropped_spans || null);
-  add('ONNX nodes, executed steps', now.graph.onnx_nodes ? `${now.graph.onnx_nodes} \u2192 ${now.graph.steps}` : null);
-  add('graph passes', now.graph.passes.map((p) => `${p.name} \u00d7${p.hits}`).join(', '));
-  add('load time', now.load_ms ? hone.ms(now.load_ms) : null);
-  add('system', report.machine.os);
-  add('options', report.flags);
+  add(hone.say('measured runs'), s.iterations + (s.interrupted ? hone.say(' (interrupted)') : '') + (s.warmups ? hone.say(' after {0} warm-ups', s.warmups) : ''));
+  add(hone.say('seed of the inputs'), s.seed || null);
+  add(hone.say('one time stamp costs'), s.timer_overhead_ns ? hone.number(s.timer_overhead_ns, 0) + ' ns' : null);
+  add(hone.say('outer clock'), s.outer_clock);
+  add(hone.say('spans lost'), s.dropped_spans || null);
+  add(hone.say('ONNX nodes, executed steps'), now.graph.onnx_nodes ? `${now.graph.onnx_nodes} \u2192 ${now.graph.steps}` : null);
+  add(hone.say('graph passes'), now.graph.passes.map((p) => `${p.name} \u00d7${p.hits}`).join(', '));
+  add(hone.say('load time'), now.load_ms ? hone.ms(now.load_ms) : null);
+  add(hone.say('system'), report.machine.os);
+  add(hone.say('options'), report.flags);
   for (const [name, version] of Object.entries(report.versions)) add(name, version);
-  add('temperature', report.temperature_c_range ? report.temperature_c_range.join(' to ') + ' \u00b0C' : 'not measured');
-  for (const missing of report.not_measured) add(missing.what, 'not measured: ' + missing.why);
-  return el('section', { class: 'panel', id: 'run' }, el('div', { class: 'head' }, el('h2', {}, 'How this was measured')), el('dl', { class: 'facts', style: { margin: 0 } }, rows));
+  add(hone.say('temperature'), report.temperature_c_range ? hone.say('{0} to {1}', ...report.temperature_c_range) + ' \u00b0C' : hone.say('not measured'));
+  for (const missing of report.not_measured) add(missing.what, hone.say('not measured: {0}', missing.why));
+  return el('section', { class: 'panel', id: 'run' }, el('div', { class: 'head' }, el('h2', {}, hone.say('How this was measured'))), el('dl', { class: 'facts', style: { margin: 0 } }, rows));
 };
 
 hone.main = () => {
@@ -84,6 +84,8 @@ hone.main = () => {
     console.error(error.message);
     return;
   }
+  hone.language = report.language;
+  if (hone.language) document.documentElement.lang = hone.language;
   document.title = report.title + ' \u2013 hone';
   hone.assignColors(report);
   app.append(el('header', {}, hone.brand(), el('span', { class: 'grow' }), hone.theme.button()), ...hone.overview(report));
@@ -97,7 +99,7 @@ hone.main = () => {
     else if (!pair) app.append(pair = el('div', { class: 'grid2' }));
     (pair || app).append(section);
   }
-  app.append(hone.footer(report), el('footer', {}, `${report.tool && report.tool !== 'hone' ? 'Shown by hone, measured by' : 'Made by'} ${[report.tool || 'hone', report.tool_version].filter(Boolean).join(' ')}. This file is complete: it loads nothing.`));
+  app.append(hone.footer(report), el('footer', {}, hone.say(report.tool && report.tool !== 'hone' ? 'Shown by hone, measured by {0}. This file is complete: it loads nothing.' : 'Made by {0}. This file is complete: it loads nothing.', [report.tool || 'hone', report.tool_version].filter(Boolean).join(' '))));
   /* Charts need their width, so they draw when everything stands in the page. */
   sections.forEach((section) => section.start());
   document.documentElement.dataset.ready = 'yes';

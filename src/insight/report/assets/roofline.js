@@ -8,14 +8,14 @@ hone.panel({
     this.report = report;
     const points = this.points(report.optimized || report.baseline), old = report.optimized ? this.points(report.baseline) : [];
     if (!points.length && !old.length) {
-      body.append(el('p', { class: 'empty' }, 'Neither FLOPs nor bytes are known for the steps.'));
+      body.append(el('p', { class: 'empty' }, hone.say('Neither FLOPs nor bytes are known for the steps.')));
       return;
     }
     const holder = el('div', {});
     body.append(holder);
     if (old.length) body.append(el('div', { style: { marginTop: '10px' } },
-      el('span', { class: 'key' }, el('i', { class: 'dot', style: { border: '1.5px solid var(--before)', borderRadius: '50%' } }), 'before'),
-      el('span', { class: 'key' }, el('i', { class: 'dot', style: { background: 'var(--c0)', borderRadius: '50%' } }), 'after, by operator type')));
+      el('span', { class: 'key' }, el('i', { class: 'dot', style: { border: '1.5px solid var(--before)', borderRadius: '50%' } }), hone.say('before')),
+      el('span', { class: 'key' }, el('i', { class: 'dot', style: { background: 'var(--c0)', borderRadius: '50%' } }), hone.say('after, by operator type'))));
     hone.drawn(holder, (width) => holder.replaceChildren(this.draw(width, points, old)));
   },
   points: (profile) => profile.layers.filter((l) => l.flops > 0 && l.bytes > 0 && l.time_ms > 0),
@@ -31,7 +31,7 @@ hone.panel({
   },
   draw(width, points, old) {
     const height = Math.max(300, Math.min(400, Math.round(width * 0.72))), left = 46, right = width - 8, top = 14, bottom = height - 38;
-    const svg = hone.chart(width, height, 'Roofline: GFLOP/s over FLOP per byte');
+    const svg = hone.chart(width, height, hone.say('Roofline: GFLOP/s over FLOP per byte'));
     const everything = [...points, ...old], { compute, memory } = this.roofs();
     const used = new Set(everything.map((l) => l.dtype || 'f32'));
     const shownCompute = compute.filter((r) => used.has(r.name) || r.name === 'f32');
@@ -43,7 +43,7 @@ hone.panel({
     const x = hone.log(x0, x1, left, right), y = hone.log(y0, y1, bottom, top);
     for (const t of hone.decades(x0, x1)) hone.gridX(svg, x(t), top, bottom, hone.number(t, t < 1 ? Math.round(-Math.log10(t)) : 0));
     for (const t of hone.decades(y0, y1)) hone.gridY(svg, y(t), left, right, hone.number(t, t < 1 ? Math.round(-Math.log10(t)) : 0));
-    svg.append(hone.svg('text', { x: right, y: height - 4, 'text-anchor': 'end' }, 'FLOP per byte'), hone.svg('text', { x: left + 5, y: top + 2 }, 'GFLOP/s'));
+    svg.append(hone.svg('text', { x: right, y: height - 4, 'text-anchor': 'end' }, hone.say('FLOP per byte')), hone.svg('text', { x: left + 5, y: top + 2 }, 'GFLOP/s'));
     const clip = hone.svg('clipPath', { id: 'roofclip' }, hone.svg('rect', { x: left, y: top, width: right - left, height: bottom - top }));
     const lines = hone.svg('g', { 'clip-path': 'url(#roofclip)' }), labels = hone.svg('g', {});
     svg.append(clip, lines);
@@ -67,7 +67,7 @@ hone.panel({
       const point = hone.svg('circle', { class: 'point', cx: x(l.intensity), cy: y(Math.max(l.gflops, y0)), r: was ? Math.max(2, r - 0.75) : r });
       point.style.cssText = was ? 'fill:none;stroke:var(--before);stroke-width:1.5' : `fill:${hone.color(l.type)};fill-opacity:.72;stroke:var(--card);stroke-width:1`;
       point.honeNodes = l.onnx_nodes.length ? l.onnx_nodes : [l.name];
-      svg.append(hone.hover(point, () => [l.name, (was ? 'before, ' : '') + l.type, `${hone.number(l.gflops)} GFLOP/s at ${hone.number(l.intensity)} FLOP per byte`, `${hone.ms(l.time_ms)}, ${hone.percent(l.roof_pct, 0)} of the roof, limited by ${l.bound}`]));
+      svg.append(hone.hover(point, () => [l.name, (was ? hone.say('before') + ', ' : '') + l.type, hone.say('{0} GFLOP/s at {1} FLOP per byte', hone.number(l.gflops), hone.number(l.intensity)), hone.say('{0}, {1} of the roof, limited by {2}', hone.ms(l.time_ms), hone.percent(l.roof_pct, 0), hone.say(l.bound))]));
     };
     old.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, true));
     points.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, false));

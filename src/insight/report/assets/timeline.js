@@ -9,25 +9,25 @@ hone.panel({
     this.full = Math.max(1e-3, ...this.rows.map((row) => row.end));
     this.view = [0, this.full];
     if (!this.rows.length) {
-      body.append(el('p', { class: 'empty' }, 'No spans were recorded.'));
+      body.append(el('p', { class: 'empty' }, hone.say('No spans were recorded.')));
       return;
     }
-    const canvas = el('canvas', { tabindex: 0, role: 'img', 'aria-label': 'Timeline: plus and minus zoom, arrow keys move' });
+    const canvas = el('canvas', { tabindex: 0, role: 'img', 'aria-label': hone.say('Timeline: plus and minus zoom, arrow keys move') });
     const holder = el('div', { class: 'timeline' }, canvas);
-    body.append(holder, el('p', { class: 'hint' }, 'Wheel or + and \u2212 to zoom, drag or arrow keys to move, double click for everything.'));
+    body.append(holder, el('p', { class: 'hint' }, hone.say('Wheel or + and \u2212 to zoom, drag or arrow keys to move, double click for everything.')));
     this.canvas = canvas;
     hone.drawn(holder, (width) => this.draw(width));
-    const button = (label, name, action) => tools.append(el('button', { class: 'seg', type: 'button', 'aria-label': name, onclick: action }, label));
+    const button = (label, name, action) => tools.append(el('button', { class: 'seg', type: 'button', 'aria-label': hone.say(name), onclick: action }, label));
     button('+', 'Zoom in', () => this.zoom(0.5, 0.5));
     button('\u2212', 'Zoom out', () => this.zoom(2, 0.5));
-    button('all', 'Show everything', () => this.show(0, this.full));
+    button(hone.say('all'), 'Show everything', () => this.show(0, this.full));
     this.listen();
   },
   /* Rows: one per profile and lane. */
   gather(report) {
     const rows = [];
     const both = Boolean(report.optimized);
-    for (const [profile, label] of [[report.baseline, both ? 'before' : ''], [report.optimized, 'after']]) {
+    for (const [profile, label] of [[report.baseline, both ? hone.say('before') : ''], [report.optimized, hone.say('after')]]) {
       if (!profile || !profile.spans.length) continue;
       const leaves = profile.spans.filter((span) => span.kind !== 'run');
       const nodes = new Map(profile.layers.map((l) => [l.name, l.onnx_nodes.length ? l.onnx_nodes : [l.name]]));
@@ -37,7 +37,7 @@ hone.panel({
         const spans = leaves.filter((span) => span.lane === lane).sort((a, b) => a.start_us - b.start_us || b.dur_us - a.dur_us);
         const named = profile.lanes.find((l) => l.lane === lane);
         const end = Math.max(...spans.map((span) => span.start_us + span.dur_us), run && i === 0 ? run.start_us + run.dur_us : 0);
-        const name = named ? named.name : lanes.length > 1 ? 'lane ' + lane : '';
+        const name = named ? named.name : lanes.length > 1 ? hone.say('lane {0}', lane) : '';
         rows.push({ nodes, label: [label, name].filter(Boolean).join(' \u00b7 '), spans, end, gapAbove: i === 0 && rows.length > 0, total: i === 0 ? hone.ms((run ? run.dur_us : end) / 1000) : '' });
       });
     }
@@ -180,7 +180,7 @@ hone.panel({
       }
       const span = this.at(event);
       if (!span) return hone.tip.hide();
-      hone.tip.show(event, [span.name || span.kind, [span.type, span.kind].filter(Boolean).join(', '), `${hone.ms(span.dur_us / 1000)}, from ${hone.ms(span.start_us / 1000)}`]);
+      hone.tip.show(event, [span.name || span.kind, [span.type, span.kind].filter(Boolean).join(', '), hone.say('{0}, from {1}', hone.ms(span.dur_us / 1000), hone.ms(span.start_us / 1000))]);
     });
     canvas.addEventListener('dblclick', () => this.show(0, this.full));
     canvas.addEventListener('keydown', (event) => {

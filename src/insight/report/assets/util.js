@@ -2,6 +2,12 @@
 /* Everything the panels share. Text from the report reaches the page through text nodes only, never as markup. */
 const hone = { panels: [], redraws: [] };
 
+/* A text in the language of the report; words.js has them all. {0}, {1}... are the values. */
+hone.say = (text, ...values) => {
+  const words = hone.language === 'zh' && hone.words[text] !== undefined ? hone.words[text] : text;
+  return words.replace(/\{(\d)\}/g, (all, i) => values[i]);
+};
+
 /* Element with attributes and children; a child that is no node becomes text. */
 hone.el = (tag, attributes, ...children) => {
   const node = document.createElement(tag);
