@@ -3,21 +3,14 @@
 #define HN_CUDA_COMMON_AFFINE_H
 
 #include "backends/cuda/common/elementwise.h"
-#include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/tactic.h"
 
 bool hn_cuda_affine_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_affine_cost(const hone_step *s, const hone_machine *m);
 hone_status hn_cuda_affine_run(const hone_step_run *run, hone_error *error);
 
 #define HN_CUDA_AFFINE_TACTIC(nm, op)                                                                        \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = hn_cuda_affine_accepts,                    \
-                                                       .cost = hn_cuda_affine_cost,                          \
-                                                       .need = hn_cuda_need_nothing,                         \
-                                                       .run = hn_cuda_affine_run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = hn_cuda_affine_accepts, .cost = hn_cuda_affine_cost,                \
+                      .run = hn_cuda_affine_run)
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HN_CUDA_COMMON_ARG_H
 #define HN_CUDA_COMMON_ARG_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 bool hn_cuda_arg_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_arg_cost(const hone_step *s, const hone_machine *m);
@@ -10,13 +10,6 @@ hone_status hn_cuda_arg_run(const hone_step_run *r, bool largest, hone_error *er
 
 #define HN_CUDA_ARG(nm, op, largest)                                                                         \
   static hone_status run(const hone_step_run *r, hone_error *e) { return hn_cuda_arg_run(r, largest, e); }   \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = hn_cuda_arg_accepts,                       \
-                                                       .cost = hn_cuda_arg_cost,                             \
-                                                       .run = run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = hn_cuda_arg_accepts, .cost = hn_cuda_arg_cost, .run = run)
 
 #endif

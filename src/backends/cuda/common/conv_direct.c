@@ -38,23 +38,29 @@ static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_
   return hn_cuda_epilogue_accepts(s, why);
 }
 
-bool hn_cuda_conv_direct_accepts(const hone_step *s, bool transposed, hone_reason *why) {
+bool hn_cuda_conv_direct_accepts(const hone_step *s, const hone_machine *m,
+                                 const hn_cuda_conv_direct_config *config, hone_reason *why) {
+  (void)m;
   hn_conv_attr a;
-  return describe(s, transposed, &a, why);
+  return describe(s, config->transposed, &a, why);
 }
 
-double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m) {
+double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m,
+                                const hn_cuda_conv_direct_config *config) {
+  (void)config;
   /* Every product loads both operands from the cache. */
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s),
                          0.08) +
          (s->input[1].constant ? 0 : m->launch_s);
 }
 
-hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_tactic_need *need,
+hone_status hn_cuda_conv_direct_need(const hone_step *s, const hone_machine *m,
+                                     const hn_cuda_conv_direct_config *config, hone_tactic_need *need,
                                      hone_error *error) {
+  (void)m;
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why))
+  if (!describe(s, config->transposed, &a, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const size_t bytes = (size_t)packed_of(&a) * sizeof(float);
   if (s->input[1].constant)
@@ -64,7 +70,11 @@ hone_status hn_cuda_conv_direct_need(const hone_step *s, bool transposed, hone_t
   return HONE_OK;
 }
 
-hone_status hn_cuda_conv_direct_prepack(const hone_step *s, bool transposed, void *blob, hone_error *error) {
+hone_status hn_cuda_conv_direct_prepack(const hone_step *s, const hone_machine *m,
+                                        const hn_cuda_conv_direct_config *config, void *blob,
+                                        hone_error *error) {
+  const bool transposed = config->transposed;
+  (void)m;
   hn_conv_attr a;
   hone_reason why = {""};
   if (!describe(s, transposed, &a, &why))
@@ -104,7 +114,9 @@ static hone_status pack(const hone_step_run *r, const hn_conv_attr *a, bool tran
   return status;
 }
 
-hone_status hn_cuda_conv_direct_run(const hone_step_run *r, bool transposed, hone_error *error) {
+hone_status hn_cuda_conv_direct_run(const hone_step_run *r, const hn_cuda_conv_direct_config *config,
+                                    hone_error *error) {
+  const bool transposed = config->transposed;
   const hone_step *s = r->step;
   hn_conv_attr a;
   hone_reason why = {""};

@@ -5,6 +5,7 @@
 #define HN_CUDA_COMMON_CUDNN_STEP_H
 
 #include "backends/cuda/common/cudnn_graph.h"
+#include "backends/cuda/common/tactic.h"
 
 /* Where a tensor of the graph lies when the step runs. */
 typedef enum hn_cudnn_place { HN_CUDNN_IN, HN_CUDNN_OUT, HN_CUDNN_BLOB } hn_cudnn_place;
@@ -51,46 +52,22 @@ bool hn_cudnn_add_epilogue(hn_cudnn_step *c, const hone_step *s, int32_t at, hon
 /* Adds tensor or vector `operand`, which may be -1 (then so is the result). */
 int32_t hn_cudnn_plus(hn_cudnn_step *c, int32_t at, int32_t operand);
 
-/* ---------------------------------------------------------------- for tactics: a kind and a candidate */
+/* ---------------------------------------------------------------- for tactics */
 
 void hn_cudnn_pack(const hone_step *s, const hn_cudnn_kind *kind, const hn_cudnn_step *c, void *blob);
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
-                      uint32_t candidate, hone_reason *why);
-double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
-                     uint32_t candidate);
-hone_status hn_cudnn_need(const hone_step *s, const hn_cudnn_kind *kind, hone_tactic_need *n,
-                          hone_error *error);
-hone_status hn_cudnn_prepack(const hone_step *s, const hn_cudnn_kind *kind, void *blob, hone_error *error);
-hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,
-                         hone_error *error);
 
-#define HN_CUDNN_TACTIC(stem, of_anchor, kind, candidate)                                                    \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    return hn_cudnn_accepts(s, m, &kind, candidate, why);                                                    \
-  }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) {                                            \
-    return hn_cudnn_cost(s, m, &kind, candidate);                                                            \
-  }                                                                                                          \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *e) {   \
-    (void)m;                                                                                                 \
-    return hn_cudnn_need(s, &kind, n, e);                                                                    \
-  }                                                                                                          \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *e) {         \
-    (void)m;                                                                                                 \
-    return hn_cudnn_prepack(s, &kind, blob, e);                                                              \
-  }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *e) {                                            \
-    return hn_cudnn_run(r, &kind, candidate, e);                                                             \
-  }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##stem = {HONE_DESC_HEAD(hone_tactic_desc),                   \
-                                                         .name = #stem,                                      \
-                                                         .device = "cuda",                                   \
-                                                         .anchor = of_anchor,                                \
-                                                         .version = 1,                                       \
-                                                         .accepts = accepts,                                 \
-                                                         .cost = cost,                                       \
-                                                         .need = need,                                       \
-                                                         .prepack = prepack,                                 \
-                                                         .run = run}
+typedef struct hn_cudnn_config {
+  const hn_cudnn_kind *kind;
+  uint32_t candidate; /* which of the heuristics' engines */
+} hn_cudnn_config;
+
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                      hone_reason *why);
+double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config);
+hone_status hn_cudnn_need(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                          hone_tactic_need *n, hone_error *error);
+hone_status hn_cudnn_prepack(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                             void *blob, hone_error *error);
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error);
 
 #endif

@@ -37,13 +37,13 @@ static hone_status ask(hn_cuda_queue *q, const hn_cudnn_spec *spec, const answer
   return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuDNN graph");
 }
 
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
-                      uint32_t candidate, hone_reason *why) {
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                      hone_reason *why) {
   hn_cudnn_step c;
   hone_error error = {.status = HONE_OK};
   const answer *a = NULL;
   if (!(m->libraries & HONE_LIB_CUDNN)) return hn_refuse(why, "cuDNN is not on this machine");
-  if (!kind->of(s, &c, why)) return false;
+  if (!config->kind->of(s, &c, why)) return false;
   hn_cuda_queue *q = hn_cuda_queue_for(m, why);
   if (!q) return false;
   bool good = false;
@@ -51,7 +51,7 @@ bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_
     hn_refuse(why, "%.150s", error.what);
   else if (!a->graph)
     hn_refuse(why, "%.150s", a->error.what);
-  else if (candidate >= hn_cudnn_graph_candidates(a->graph))
+  else if (config->candidate >= hn_cudnn_graph_candidates(a->graph))
     hn_refuse(why, "cuDNN has %u engines for it", hn_cudnn_graph_candidates(a->graph));
   else
     good = true;
@@ -59,14 +59,13 @@ bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_
   return good;
 }
 
-hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,
-                         hone_error *error) {
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error) {
   hn_cudnn_step c;
   hone_reason why = {""};
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   const answer *a = NULL;
   void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
-  if (!kind->of(r->step, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  if (!config->kind->of(r->step, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   hone_status status = ask(q, &c.spec, &a, error);
   if (status) return status;
   if (!a->graph) {
@@ -81,50 +80,51 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint
     data[i] = (void *)(uintptr_t)at;
   }
   if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
-  status = hn_cudnn_graph_prepare(a->graph, handle, candidate, error);
+  status = hn_cudnn_graph_prepare(a->graph, handle, config->candidate, error);
   if (!status && !hn_cuda_dry(q))
-    status = hn_cudnn_graph_run(a->graph, candidate, handle, data, r->workspace, error);
+    status = hn_cudnn_graph_run(a->graph, config->candidate, handle, data, r->workspace, error);
   hn_cuda_cudnn_put(q, handle);
   return status;
 }
 
 #else
 
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
-                      uint32_t candidate, hone_reason *why) {
-  (void)s, (void)m, (void)kind, (void)candidate;
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                      hone_reason *why) {
+  (void)s, (void)m, (void)config;
   return hn_refuse(why, "hone was built without cuDNN's headers");
 }
 
-hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_kind *kind, uint32_t candidate,
-                         hone_error *error) {
-  (void)r, (void)kind, (void)candidate;
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error) {
+  (void)r, (void)config;
   return hn_fail(error, HONE_ERROR_INTERNAL, "hone was built without cuDNN's headers");
 }
 
 #endif
 
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
-double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_kind *kind,
-                     uint32_t candidate) {
-  return kind->seconds(s, m) * (1 + 0.02 * candidate);
+double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config) {
+  return config->kind->seconds(s, m) * (1 + 0.02 * config->candidate);
 }
 
-hone_status hn_cudnn_need(const hone_step *s, const hn_cudnn_kind *kind, hone_tactic_need *n,
-                          hone_error *error) {
+hone_status hn_cudnn_need(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                          hone_tactic_need *n, hone_error *error) {
   hn_cudnn_step c;
   hone_reason why = {""};
-  if (!kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  (void)m;
+  if (!config->kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   n->blob_bytes = c.blob_bytes;
   n->workspace_bytes = hn_library_workspace(s);
   n->packed = c.packed;
   return HONE_OK;
 }
 
-hone_status hn_cudnn_prepack(const hone_step *s, const hn_cudnn_kind *kind, void *blob, hone_error *error) {
+hone_status hn_cudnn_prepack(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                             void *blob, hone_error *error) {
   hn_cudnn_step c;
   hone_reason why = {""};
-  if (!kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
-  hn_cudnn_pack(s, kind, &c, blob);
+  (void)m;
+  if (!config->kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  hn_cudnn_pack(s, config->kind, &c, blob);
   return HONE_OK;
 }

@@ -59,25 +59,29 @@ static bool describe(hn_cuda_direct_plan plan, const hone_step *s, hn_cuda_direc
   return true;
 }
 
-bool hn_cuda_direct_accepts(hn_cuda_direct_plan plan, const hone_step *s, hone_reason *why) {
+bool hn_cuda_direct_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_direct_config *config,
+                            hone_reason *why) {
+  (void)m;
   hn_cuda_direct p;
-  return describe(plan, s, &p, why);
+  return describe(config->plan, s, &p, why);
 }
 
-double hn_cuda_direct_cost(hn_cuda_direct_plan plan, const hone_step *s, const hone_machine *m) {
+double hn_cuda_direct_cost(const hone_step *s, const hone_machine *m, const hn_cuda_direct_config *config) {
   hn_cuda_direct p;
-  if (!describe(plan, s, &p, NULL)) return 1e9;
+  if (!describe(config->plan, s, &p, NULL)) return 1e9;
   double extra = p.zeroed ? 0 : -1;
   for (uint32_t i = 0; i < p.launches; i++) extra += p.launch[i].times ? p.launch[i].times : 1;
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + 2.0 * (double)p.workspace, 0.1) +
          extra * m->launch_s + p.seconds;
 }
 
-hone_status hn_cuda_direct_need(hn_cuda_direct_plan plan, const hone_step *s, hone_tactic_need *n,
-                                hone_error *error) {
+hone_status hn_cuda_direct_need(const hone_step *s, const hone_machine *m,
+                                const hn_cuda_direct_config *config, hone_tactic_need *n, hone_error *error) {
+  (void)m;
   hn_cuda_direct p;
   hone_reason why = {""};
-  if (!describe(plan, s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   *n = (hone_tactic_need){.blob_bytes = p.blob, .workspace_bytes = p.workspace};
   return HONE_OK;
 }
@@ -102,14 +106,16 @@ static void write_prefix(const hone_step *s, const hn_cuda_direct *p, hn_str *te
   hn_str_printf(text, "#define HN_REAL %s\n%s", wide ? "double" : "float", p->defines);
 }
 
-hone_status hn_cuda_direct_run(hn_cuda_direct_plan plan, const hone_step_run *r, hone_error *error) {
+hone_status hn_cuda_direct_run(const hone_step_run *r, const hn_cuda_direct_config *config,
+                               hone_error *error) {
   const hone_step *s = r->step;
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   hn_cuda_direct p;
   hone_reason why = {""};
   hn_str prefix = {0};
   hone_status status = HONE_OK;
-  if (!describe(plan, s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++) p.args.in[i] = hn_cuda_has(s, i) ? r->in[i] : NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++) p.args.out[i] = hn_cuda_gives(s, i) ? r->out[i] : NULL;
   p.args.work = r->workspace, p.args.blob = r->blob;

@@ -114,7 +114,8 @@ bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fo
   return make(s, m, rule, true, &p, why);
 }
 
-double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m) {
+double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule) {
+  (void)rule;
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s), 0.7);
 }
 

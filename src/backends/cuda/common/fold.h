@@ -2,7 +2,7 @@
 #ifndef HN_CUDA_COMMON_FOLD_H
 #define HN_CUDA_COMMON_FOLD_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 /* What a reduction computes, as expressions of device text over an accumulator (a, b), a value v and the
  * number of elements n; integers wrap as they do in C. NULL: as for floats. */
@@ -14,32 +14,13 @@ typedef struct hn_fold_rule {
   bool pair;    /* log-sum-exp: a maximum and a sum */
   bool power;   /* uses HN_P, the attribute p */
 } hn_fold_rule;
+typedef hn_fold_rule hn_cuda_fold_config;
 
 bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
                           hone_reason *why);
-double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m);
+double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule);
 hone_status hn_cuda_fold_need(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
                               hone_tactic_need *need, hone_error *error);
 hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, hone_error *error);
-
-/* Defines the tactic `nm` for the anchor `op`; the arguments after it are a hn_fold_rule. */
-#define HN_CUDA_FOLD(nm, op, ...)                                                                            \
-  static const hn_fold_rule rule = {__VA_ARGS__};                                                            \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    return hn_cuda_fold_accepts(s, m, &rule, why);                                                           \
-  }                                                                                                          \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *e) {   \
-    return hn_cuda_fold_need(s, m, &rule, n, e);                                                             \
-  }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *e) { return hn_cuda_fold_run(r, &rule, e); }    \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = accepts,                                   \
-                                                       .cost = hn_cuda_fold_cost,                            \
-                                                       .need = need,                                         \
-                                                       .run = run}
 
 #endif

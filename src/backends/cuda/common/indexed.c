@@ -55,14 +55,16 @@ static bool describe(hn_cuda_indexed_plan plan, const hone_step *s, hn_cuda_inde
   return p->args.count < 0x7fffffff ? true : hn_refuse(why, "more than 2^31 elements");
 }
 
-bool hn_cuda_indexed_accepts(hn_cuda_indexed_plan plan, const hone_step *s, hone_reason *why) {
+bool hn_cuda_indexed_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config,
+                             hone_reason *why) {
+  (void)m;
   hn_cuda_indexed p;
-  return describe(plan, s, &p, why);
+  return describe(config->plan, s, &p, why);
 }
 
-double hn_cuda_indexed_cost(hn_cuda_indexed_plan plan, const hone_step *s, const hone_machine *m) {
+double hn_cuda_indexed_cost(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config) {
   hn_cuda_indexed p;
-  if (!describe(plan, s, &p, NULL)) return 1e9;
+  if (!describe(config->plan, s, &p, NULL)) return 1e9;
   return hn_cuda_seconds(m, 0, 0, 2.0 * (double)hone_desc_bytes(&s->output[0].desc), 0.5) +
          (p.copied ? m->launch_s : 0);
 }
@@ -85,13 +87,15 @@ static int cut(hn_cuda_indexed *p, const hone_step_run *run) {
   return unit;
 }
 
-hone_status hn_cuda_indexed_run(hn_cuda_indexed_plan plan, const hone_step_run *run, hone_error *error) {
+hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_config *config,
+                                hone_error *error) {
   const hone_step *s = run->step;
   hn_cuda_indexed p;
   hone_reason why = {""};
   hn_str prefix = {0};
   hone_status status = HONE_OK;
-  if (!describe(plan, s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   p.args.out = run->out[0];
   for (int i = 0; i < 3; i++) p.args.in[i] = p.in[i] >= 0 ? run->in[p.in[i]] : NULL;
   if (p.copied)

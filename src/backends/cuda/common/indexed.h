@@ -20,9 +20,15 @@ typedef struct hn_cuda_indexed {
 
 typedef bool (*hn_cuda_indexed_plan)(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);
 
-bool hn_cuda_indexed_accepts(hn_cuda_indexed_plan plan, const hone_step *s, hone_reason *why);
-double hn_cuda_indexed_cost(hn_cuda_indexed_plan plan, const hone_step *s, const hone_machine *m);
-hone_status hn_cuda_indexed_run(hn_cuda_indexed_plan plan, const hone_step_run *run, hone_error *error);
+typedef struct hn_cuda_indexed_config {
+  hn_cuda_indexed_plan plan;
+} hn_cuda_indexed_config;
+
+bool hn_cuda_indexed_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config,
+                             hone_reason *why);
+double hn_cuda_indexed_cost(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config);
+hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_config *config,
+                                hone_error *error);
 
 /* Input i is there, row-major, and holds i32 or i64. */
 bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
@@ -31,24 +37,5 @@ bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);
 /* ScatterElements' and ScatterND's attribute `reduction` as an expression of a and b. */
 bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why);
 bool hn_cuda_scatter_elements(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);
-
-#define HN_CUDA_INDEXED_TACTIC(nm, op, plan)                                                                 \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    (void)m;                                                                                                 \
-    return hn_cuda_indexed_accepts(plan, s, why);                                                            \
-  }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_cuda_indexed_cost(plan, s, m); } \
-  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
-    return hn_cuda_indexed_run(plan, r, error);                                                              \
-  }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = accepts,                                   \
-                                                       .cost = cost,                                         \
-                                                       .need = hn_cuda_need_nothing,                         \
-                                                       .run = run}
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef HN_CUDA_COMMON_LIKELIHOOD_H
 #define HN_CUDA_COMMON_LIKELIHOOD_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 bool hn_cuda_likelihood_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_likelihood_cost(const hone_step *s, const hone_machine *m);
@@ -15,14 +15,7 @@ hone_status hn_cuda_likelihood_run(const hone_step_run *r, bool softmax, hone_er
   static hone_status run(const hone_step_run *r, hone_error *e) {                                            \
     return hn_cuda_likelihood_run(r, softmax, e);                                                            \
   }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = hn_cuda_likelihood_accepts,                \
-                                                       .cost = hn_cuda_likelihood_cost,                      \
-                                                       .need = hn_cuda_likelihood_need,                      \
-                                                       .run = run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = hn_cuda_likelihood_accepts, .cost = hn_cuda_likelihood_cost,        \
+                      .need = hn_cuda_likelihood_need, .run = run)
 
 #endif

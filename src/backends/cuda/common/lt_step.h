@@ -4,6 +4,7 @@
 #define HN_CUDA_COMMON_LT_STEP_H
 
 #include "backends/cuda/common/lt_matmul.h"
+#include "backends/cuda/common/tactic.h"
 
 /* Where an operand lies when the step runs. */
 typedef struct hn_lt_source {
@@ -32,43 +33,17 @@ hn_lt_describe hn_lt_product_of;
 void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to);
 void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob);
 
-/* The tactic's functions, for a kind of step and a candidate (which of the heuristics' algorithms). */
-bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate,
-                   hone_reason *why);
-double hn_lt_cost(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate);
-hone_status hn_lt_need(const hone_step *s, hn_lt_describe *describe, hone_tactic_need *n, hone_error *error);
-hone_status hn_lt_prepack(const hone_step *s, hn_lt_describe *describe, void *blob, hone_error *error);
-hone_status hn_lt_run(const hone_step_run *r, hn_lt_describe *describe, uint32_t candidate,
-                      hone_error *error);
+typedef struct hn_lt_config {
+  hn_lt_describe *describe; /* the kind of step */
+  uint32_t candidate;       /* which of the heuristics' algorithms */
+} hn_lt_config;
 
-/* A tactic: one kind of step, one candidate. */
-#define HN_LT_TACTIC(stem, of_anchor, describe, candidate)                                                   \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    return hn_lt_accepts(s, m, describe, candidate, why);                                                    \
-  }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) {                                            \
-    return hn_lt_cost(s, m, describe, candidate);                                                            \
-  }                                                                                                          \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *e) {   \
-    (void)m;                                                                                                 \
-    return hn_lt_need(s, describe, n, e);                                                                    \
-  }                                                                                                          \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *e) {         \
-    (void)m;                                                                                                 \
-    return hn_lt_prepack(s, describe, blob, e);                                                              \
-  }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *e) {                                            \
-    return hn_lt_run(r, describe, candidate, e);                                                             \
-  }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##stem = {HONE_DESC_HEAD(hone_tactic_desc),                   \
-                                                         .name = #stem,                                      \
-                                                         .device = "cuda",                                   \
-                                                         .anchor = of_anchor,                                \
-                                                         .version = 1,                                       \
-                                                         .accepts = accepts,                                 \
-                                                         .cost = cost,                                       \
-                                                         .need = need,                                       \
-                                                         .prepack = prepack,                                 \
-                                                         .run = run}
+bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why);
+double hn_lt_cost(const hone_step *s, const hone_machine *m, const hn_lt_config *config);
+hone_status hn_lt_need(const hone_step *s, const hone_machine *m, const hn_lt_config *config,
+                       hone_tactic_need *n, hone_error *error);
+hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt_config *config, void *blob,
+                          hone_error *error);
+hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_error *error);
 
 #endif

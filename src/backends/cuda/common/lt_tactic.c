@@ -36,14 +36,13 @@ static hone_status ask(hn_cuda_queue *q, const hn_lt_spec *spec, const answer **
   return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuBLASLt plan");
 }
 
-bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate,
-                   hone_reason *why) {
+bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why) {
   hn_lt_step l;
   hone_error error = {.status = HONE_OK};
   const answer *a = NULL;
   void *handle;
   if (!(m->libraries & HONE_LIB_CUBLASLT)) return hn_refuse(why, "cuBLASLt is not on this machine");
-  if (!describe(s, &l, why)) return false;
+  if (!config->describe(s, &l, why)) return false;
   hn_cuda_queue *q = hn_cuda_queue_for(m, why);
   if (!q) return false;
   bool good = false;
@@ -51,7 +50,7 @@ bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *de
     hn_refuse(why, "%.150s", error.what);
   else if (!a->plan)
     hn_refuse(why, "%.150s", a->error.what);
-  else if (candidate >= hn_lt_plan_candidates(a->plan))
+  else if (config->candidate >= hn_lt_plan_candidates(a->plan))
     hn_refuse(why, "cuBLASLt has %u algorithms for it", hn_lt_plan_candidates(a->plan));
   else
     good = true;
@@ -64,68 +63,71 @@ static const void *place(const hone_step_run *r, const hn_lt_source *x) {
   return x->in_blob ? (const unsigned char *)r->blob + x->at : r->in[x->input];
 }
 
-hone_status hn_lt_run(const hone_step_run *r, hn_lt_describe *describe, uint32_t candidate,
-                      hone_error *error) {
+hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_error *error) {
   hn_lt_step l;
   hone_reason why = {""};
   const answer *a = NULL;
   void *handle;
   hn_cuda_queue *q = hn_cuda_queue_of(r);
-  if (!describe(r->step, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
+  if (!config->describe(r->step, &l, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
   hone_status status = ask(q, &l.spec, &a, &handle, error);
   if (status) return status;
   if (!a->plan) {
     if (error) *error = a->error;
     return a->error.status;
   }
-  if (candidate >= hn_lt_plan_candidates(a->plan))
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuBLASLt has no algorithm %u for this product", candidate);
+  if (config->candidate >= hn_lt_plan_candidates(a->plan))
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuBLASLt has no algorithm %u for this product",
+                   config->candidate);
   if (hn_cuda_dry(q)) return HONE_OK;
-  return hn_lt_plan_run(a->plan, candidate, handle, place(r, &l.a), place(r, &l.b), place(r, &l.c),
+  return hn_lt_plan_run(a->plan, config->candidate, handle, place(r, &l.a), place(r, &l.b), place(r, &l.c),
                         place(r, &l.bias), r->out[0], r->workspace, hn_cuda_stream(q), error);
 }
 
 #else
 
-bool hn_lt_accepts(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate,
-                   hone_reason *why) {
-  (void)s, (void)m, (void)describe, (void)candidate;
+bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why) {
+  (void)s, (void)m, (void)config;
   return hn_refuse(why, "hone was built without cuBLASLt's headers");
 }
 
-hone_status hn_lt_run(const hone_step_run *r, hn_lt_describe *describe, uint32_t candidate,
-                      hone_error *error) {
-  (void)r, (void)describe, (void)candidate;
+hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_error *error) {
+  (void)r, (void)config;
   return hn_fail(error, HONE_ERROR_INTERNAL, "hone was built without cuBLASLt's headers");
 }
 
 #endif
 
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
-double hn_lt_cost(const hone_step *s, const hone_machine *m, hn_lt_describe *describe, uint32_t candidate) {
+double hn_lt_cost(const hone_step *s, const hone_machine *m, const hn_lt_config *config) {
   hn_lt_step l;
-  if (!describe(s, &l, NULL)) return 1e9;
+  if (!config->describe(s, &l, NULL)) return 1e9;
   const hn_lt_spec *p = &l.spec;
   const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
   return hn_library_seconds(m, p->dtype, p->math, (double)p->m * (double)p->batches, (double)p->n,
                             (double)p->k, bytes, 0.62) *
-         (1 + 0.02 * candidate);
+         (1 + 0.02 * config->candidate);
 }
 
-hone_status hn_lt_need(const hone_step *s, hn_lt_describe *describe, hone_tactic_need *n, hone_error *error) {
+hone_status hn_lt_need(const hone_step *s, const hone_machine *m, const hn_lt_config *config,
+                       hone_tactic_need *n, hone_error *error) {
   hn_lt_step l;
   hone_reason why = {""};
-  if (!describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
+  (void)m;
+  if (!config->describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
   n->blob_bytes = l.blob_bytes;
   n->workspace_bytes = hn_library_workspace(s);
   n->packed = l.packed;
   return HONE_OK;
 }
 
-hone_status hn_lt_prepack(const hone_step *s, hn_lt_describe *describe, void *blob, hone_error *error) {
+hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt_config *config, void *blob,
+                          hone_error *error) {
   hn_lt_step l;
   hone_reason why = {""};
-  if (!describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
+  (void)m;
+  if (!config->describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
   hn_lt_pack(s, &l, blob);
   return HONE_OK;
 }

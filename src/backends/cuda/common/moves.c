@@ -10,13 +10,6 @@
 
 enum { THREADS = 256, EACH = 4, FEW = 4 /* rows or columns that are not worth a transpose */ };
 
-hone_status hn_cuda_need_nothing(const hone_step *s, const hone_machine *m, hone_tactic_need *n,
-                                 hone_error *error) {
-  (void)s, (void)m, (void)error;
-  *n = (hone_tactic_need){0};
-  return HONE_OK;
-}
-
 /* Takes boxes. Without a run it only looks whether they can be taken, and how many launches they are. */
 typedef struct taker {
   hn_boxes boxes;
@@ -174,24 +167,27 @@ static bool take_all(hn_boxes_build build, taker *t, hone_reason *why) {
   return t->refused ? hn_refuse(why, "%s", t->why.text) : true;
 }
 
-bool hn_cuda_moves_accepts(hn_boxes_build build, const hone_step *s, hone_reason *why) {
+bool hn_cuda_moves_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_moves_config *config,
+                           hone_reason *why) {
+  (void)m;
   taker t = {.step = s};
-  return take_all(build, &t, why);
+  return take_all(config->build, &t, why);
 }
 
-double hn_cuda_moves_cost(hn_boxes_build build, const hone_step *s, const hone_machine *m) {
+double hn_cuda_moves_cost(const hone_step *s, const hone_machine *m, const hn_cuda_moves_config *config) {
   taker t = {.step = s};
   double bytes = 0;
-  if (!take_all(build, &t, NULL)) return 1e9;
+  if (!take_all(config->build, &t, NULL)) return 1e9;
   for (uint32_t i = 0; i < s->n_outputs; i++) bytes += 2.0 * (double)hone_desc_bytes(&s->output[i].desc);
   return hn_cuda_seconds(m, 0, 0, bytes + 4 * t.singles, 0.85) +
          (t.launches > 1 ? t.launches - 1 : 0) * m->launch_s;
 }
 
-hone_status hn_cuda_moves_run(hn_boxes_build build, const hone_step_run *run, hone_error *error) {
+hone_status hn_cuda_moves_run(const hone_step_run *run, const hn_cuda_moves_config *config,
+                              hone_error *error) {
   taker t = {.step = run->step, .run = run, .error = error};
   hone_reason why = {""};
-  if (!take_all(build, &t, &why) && t.status == HONE_OK)
+  if (!take_all(config->build, &t, &why) && t.status == HONE_OK)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", run->step->anchor, why.text);
   return t.status;
 }

@@ -2,7 +2,7 @@
 #ifndef HN_CUDA_COMMON_NORMALIZE_H
 #define HN_CUDA_COMMON_NORMALIZE_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 typedef enum hn_row_kind { /* the numbers of normalize.cu */
                            HN_ROWS_SOFTMAX,
@@ -58,13 +58,6 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
     if (!read(r->step, &rows, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, #nm ": %s", why.text);       \
     return hn_cuda_rows_run(r, &rows, error);                                                                \
   }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = accepts,                                   \
-                                                       .cost = hn_cuda_rows_cost,                            \
-                                                       .run = run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = accepts, .cost = hn_cuda_rows_cost, .run = run)
 
 #endif

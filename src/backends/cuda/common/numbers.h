@@ -5,7 +5,7 @@
 #define HN_CUDA_COMMON_NUMBERS_H
 
 #include "backends/cuda/common/elementwise.h"
-#include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/tactic.h"
 
 bool hn_cuda_numbers_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_numbers_cost(const hone_step *s, const hone_machine *m);
@@ -13,14 +13,7 @@ hone_status hn_cuda_numbers_run(const hone_step_run *run, hone_error *error);
 
 /* Defines the tactic `nm` for the elementwise operator `op`. */
 #define HN_CUDA_NUMBERS_TACTIC(nm, op)                                                                       \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = hn_cuda_numbers_accepts,                   \
-                                                       .cost = hn_cuda_numbers_cost,                         \
-                                                       .need = hn_cuda_need_nothing,                         \
-                                                       .run = hn_cuda_numbers_run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = hn_cuda_numbers_accepts, .cost = hn_cuda_numbers_cost,              \
+                      .run = hn_cuda_numbers_run)
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HN_CUDA_COMMON_POOLING_H
 #define HN_CUDA_COMMON_POOLING_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 typedef enum hn_cuda_pooling { HN_CUDA_POOL_MAX, HN_CUDA_POOL_AVERAGE, HN_CUDA_POOL_LP } hn_cuda_pooling;
 
@@ -16,13 +16,6 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, hn_cuda_pooling kind, ho
     return hn_cuda_pooling_accepts(s, why);                                                                  \
   }                                                                                                          \
   static hone_status run(const hone_step_run *r, hone_error *e) { return hn_cuda_pooling_run(r, kind, e); }  \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = accepts,                                   \
-                                                       .cost = hn_cuda_pooling_cost,                         \
-                                                       .run = run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = accepts, .cost = hn_cuda_pooling_cost, .run = run)
 
 #endif

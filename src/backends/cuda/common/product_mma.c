@@ -129,7 +129,9 @@ hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const
   return HONE_OK;
 }
 
-hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *error) {
+hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                   void *blob, hone_error *error) {
+  (void)m, (void)t;
   hn_product p;
   hone_reason why;
   if (!hn_product_of(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);

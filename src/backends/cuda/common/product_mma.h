@@ -3,6 +3,7 @@
 #define HN_CUDA_COMMON_PRODUCT_MMA_H
 
 #include "backends/cuda/common/product.h"
+#include "backends/cuda/common/tactic.h"
 
 typedef struct hn_mma_tile {
   uint32_t bm, bn;                    /* rows and columns of a block */
@@ -10,43 +11,16 @@ typedef struct hn_mma_tile {
   uint32_t stages;                    /* tiles of K in flight */
   uint32_t splits;                    /* blocks that share a tile: each has a part of K */
 } hn_mma_tile;
+typedef hn_mma_tile hn_product_mma_config;
 
 bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                             hone_reason *why);
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t);
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                                 hone_tactic_need *need, hone_error *error);
-hone_status hn_product_mma_prepack(const hone_step *s, void *blob, hone_error *error);
+hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                   void *blob, hone_error *error);
 hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error);
-
-/* A tactic file is one line. */
-#define HN_PRODUCT_MMA_TACTIC(NAME, ANCHOR, ...)                                                             \
-  static const hn_mma_tile tile = {__VA_ARGS__};                                                             \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    return hn_product_mma_accepts(s, m, &tile, why);                                                         \
-  }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_product_mma_cost(s, m, &tile); } \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
-                          hone_error *error) {                                                               \
-    return hn_product_mma_need(s, m, &tile, n, error);                                                       \
-  }                                                                                                          \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
-    (void)m;                                                                                                 \
-    return hn_product_mma_prepack(s, blob, error);                                                           \
-  }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
-    return hn_product_mma_run(r, &tile, error);                                                              \
-  }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                   \
-                                                         .name = #NAME,                                      \
-                                                         .device = "cuda",                                   \
-                                                         .anchor = ANCHOR,                                   \
-                                                         .version = 1,                                       \
-                                                         .accepts = accepts,                                 \
-                                                         .cost = cost,                                       \
-                                                         .need = need,                                       \
-                                                         .prepack = prepack,                                 \
-                                                         .run = run}
 
 /* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
 #define HN_MMA_128x128 128, 128, 2, 2, 1, 3

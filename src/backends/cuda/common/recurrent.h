@@ -10,6 +10,6 @@ bool hn_cuda_recurrent(const hone_step *s, int gates, hn_cuda_direct *p, hone_re
   static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {                                \
     return hn_cuda_recurrent(s, gates, p, why);                                                              \
   }                                                                                                          \
-  HN_CUDA_DIRECT(nm, op, plan)
+  HN_CUDA_TACTIC_UNPACKED(nm, op, hn_cuda_direct, plan)
 
 #endif

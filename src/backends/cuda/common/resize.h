@@ -2,7 +2,7 @@
 #ifndef HN_CUDA_COMMON_RESIZE_H
 #define HN_CUDA_COMMON_RESIZE_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 bool hn_cuda_resize_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_resize_cost(const hone_step *s, const hone_machine *m);
@@ -12,15 +12,8 @@ hone_status hn_cuda_resize_prepack(const hone_step *s, const hone_machine *m, vo
 hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error);
 
 #define HN_CUDA_RESIZE(nm, op)                                                                               \
-  const struct hone_tactic_desc hn_cuda_tactic_##nm = {HONE_DESC_HEAD(hone_tactic_desc),                     \
-                                                       .name = #nm,                                          \
-                                                       .device = "cuda",                                     \
-                                                       .anchor = op,                                         \
-                                                       .version = 1,                                         \
-                                                       .accepts = hn_cuda_resize_accepts,                    \
-                                                       .cost = hn_cuda_resize_cost,                          \
-                                                       .need = hn_cuda_resize_need,                          \
-                                                       .prepack = hn_cuda_resize_prepack,                    \
-                                                       .run = hn_cuda_resize_run}
+  HN_CUDA_TACTIC_DESC(nm, op, .accepts = hn_cuda_resize_accepts, .cost = hn_cuda_resize_cost,                \
+                      .need = hn_cuda_resize_need, .prepack = hn_cuda_resize_prepack,                        \
+                      .run = hn_cuda_resize_run)
 
 #endif

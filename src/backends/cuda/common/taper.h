@@ -11,6 +11,6 @@ bool hn_cuda_taper(const hone_step *s, double a0, double a1, double a2, hn_cuda_
   static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {                                \
     return hn_cuda_taper(s, a0, a1, a2, p, why);                                                             \
   }                                                                                                          \
-  HN_CUDA_DIRECT(nm, op, plan)
+  HN_CUDA_TACTIC_UNPACKED(nm, op, hn_cuda_direct, plan)
 
 #endif

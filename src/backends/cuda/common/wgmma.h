@@ -3,7 +3,7 @@
 #ifndef HN_CUDA_COMMON_WGMMA_H
 #define HN_CUDA_COMMON_WGMMA_H
 
-#include <hone/plugin.h>
+#include "backends/cuda/common/tactic.h"
 
 typedef struct hn_wgmma_tile {
   uint32_t wm;    /* 64s of rows that a warpgroup multiplies at once */
@@ -11,6 +11,7 @@ typedef struct hn_wgmma_tile {
   bool alternate; /* the two warpgroups take turns in tiles; else they share one */
   bool split;     /* a cluster divides K of a tile of 64 rows */
 } hn_wgmma_tile;
+typedef hn_wgmma_tile hn_wgmma_config;
 
 bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why);
 double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t);
@@ -19,34 +20,6 @@ hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wg
 hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, void *blob,
                              hone_error *error);
 hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error);
-
-/* A tactic file is one line. */
-#define HN_WGMMA_TACTIC(NAME, ANCHOR, ...)                                                                   \
-  static const hn_wgmma_tile tile = {__VA_ARGS__};                                                           \
-  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
-    return hn_wgmma_accepts(s, m, &tile, why);                                                               \
-  }                                                                                                          \
-  static double cost(const hone_step *s, const hone_machine *m) { return hn_wgmma_cost(s, m, &tile); }       \
-  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
-                          hone_error *error) {                                                               \
-    return hn_wgmma_need(s, m, &tile, n, error);                                                             \
-  }                                                                                                          \
-  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
-    return hn_wgmma_prepack(s, m, &tile, blob, error);                                                       \
-  }                                                                                                          \
-  static hone_status run(const hone_step_run *r, hone_error *error) {                                        \
-    return hn_wgmma_run(r, &tile, error);                                                                    \
-  }                                                                                                          \
-  const struct hone_tactic_desc hn_cuda_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                   \
-                                                         .name = #NAME,                                      \
-                                                         .device = "cuda",                                   \
-                                                         .anchor = ANCHOR,                                   \
-                                                         .version = 1,                                       \
-                                                         .accepts = accepts,                                 \
-                                                         .cost = cost,                                       \
-                                                         .need = need,                                       \
-                                                         .prepack = prepack,                                 \
-                                                         .run = run}
 
 /* The tiles, named by rows x columns. */
 #define HN_WGMMA_64x64 1, 64, true, false

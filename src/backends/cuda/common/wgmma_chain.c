@@ -101,9 +101,10 @@ static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, cha
   return true;
 }
 
-bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, uint32_t wm, hone_reason *why) {
+bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config,
+                            hone_reason *why) {
   chain c;
-  return describe(s, m, wm, &c, why);
+  return describe(s, m, config->wm, &c, why);
 }
 
 /* Seconds of one tile: of the first product, and of the second with its epilogue, which measurements say add
@@ -131,7 +132,8 @@ static double rounds_of(const chain *c, const hone_machine *m) {
   return (double)rounds;
 }
 
-double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, uint32_t wm) {
+double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config) {
+  const uint32_t wm = config->wm;
   chain c;
   if (!describe(s, m, wm, &c, NULL)) return 1e9;
   const times t = times_of(&c, m, wm);
@@ -155,11 +157,12 @@ static size_t first_bytes(const chain *c) {
 }
 static size_t piece_bytes(const chain *c) { return (size_t)c->middle * CHUNK * 2; }
 
-hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m, uint32_t wm,
-                                hone_tactic_need *need, hone_error *error) {
+hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
+                                const hn_wgmma_chain_config *config, hone_tactic_need *need,
+                                hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, wm, &c, &why))
+  if (!describe(s, m, config->wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
   need->packed = c.two ? 1u << s->part[0].input[1] | 1u << s->part[1].input[1] : 1u << 1;
@@ -167,11 +170,11 @@ hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m, uint3
   return HONE_OK;
 }
 
-hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m, uint32_t wm, void *blob,
-                                   hone_error *error) {
+hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
+                                   const hn_wgmma_chain_config *config, void *blob, hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, wm, &c, &why))
+  if (!describe(s, m, config->wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
   if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
@@ -223,7 +226,9 @@ static hone_status make_maps(const hone_step_run *run, const chain *c, uint32_t 
   return st;
 }
 
-hone_status hn_wgmma_chain_run(const hone_step_run *run, uint32_t wm, hone_error *error) {
+hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
+                               hone_error *error) {
+  const uint32_t wm = config->wm;
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   const hone_machine *m = hn_cuda_machine(queue);
   const hone_step *s = run->step;

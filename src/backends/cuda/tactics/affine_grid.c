@@ -15,4 +15,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(affine_grid, "AffineGrid", plan);
+HN_CUDA_TACTIC_UNPACKED(affine_grid, "AffineGrid", hn_cuda_direct, plan);

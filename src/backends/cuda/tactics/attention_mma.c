@@ -5,6 +5,7 @@
 
 #include "backends/cuda/common/functions.h"
 #include "backends/cuda/common/step.h"
+#include "backends/cuda/common/tactic.h"
 #include "backends/cuda/device/attention_args.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -189,11 +190,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return st;
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_attention_mma = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                              .name = "attention_mma",
-                                                              .device = "cuda",
-                                                              .anchor = "FusedAttention",
-                                                              .version = 1,
-                                                              .accepts = accepts,
-                                                              .cost = cost,
-                                                              .run = run};
+HN_CUDA_TACTIC_DESC(attention_mma, "FusedAttention", .accepts = accepts, .cost = cost, .run = run);

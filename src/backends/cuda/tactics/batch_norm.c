@@ -5,6 +5,7 @@
 #include "backends/cuda/common/elementwise.h"
 #include "backends/cuda/common/functions.h"
 #include "backends/cuda/common/step.h"
+#include "backends/cuda/common/tactic.h"
 #include "base/error.h"
 
 enum { INPUTS = 5 };
@@ -64,11 +65,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_batch_norm = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                           .name = "batch_norm",
-                                                           .device = "cuda",
-                                                           .anchor = "BatchNormalization",
-                                                           .version = 1,
-                                                           .accepts = accepts,
-                                                           .cost = cost,
-                                                           .run = run};
+HN_CUDA_TACTIC_DESC(batch_norm, "BatchNormalization", .accepts = accepts, .cost = cost, .run = run);

@@ -18,4 +18,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(batch_norm_training, "BatchNormalization", plan);
+HN_CUDA_TACTIC_UNPACKED(batch_norm_training, "BatchNormalization", hn_cuda_direct, plan);

@@ -6,4 +6,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return hn_cuda_random(s, "HN_BERNOULLI", p, why);
 }
 
-HN_CUDA_DIRECT(bernoulli, "Bernoulli", plan);
+HN_CUDA_TACTIC_UNPACKED(bernoulli, "Bernoulli", hn_cuda_direct, plan);

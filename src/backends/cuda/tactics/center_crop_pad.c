@@ -16,4 +16,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(center_crop_pad, "CenterCropPad", plan);
+HN_CUDA_TACTIC_UNPACKED(center_crop_pad, "CenterCropPad", hn_cuda_direct, plan);

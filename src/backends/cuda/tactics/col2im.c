@@ -30,4 +30,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(col2im, "Col2Im", plan);
+HN_CUDA_TACTIC_UNPACKED(col2im, "Col2Im", hn_cuda_direct, plan);

@@ -22,4 +22,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(compress, "Compress", plan);
+HN_CUDA_TACTIC_UNPACKED(compress, "Compress", hn_cuda_direct, plan);

@@ -16,4 +16,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(constant_of_shape, "ConstantOfShape", plan);
+HN_CUDA_TACTIC_UNPACKED(constant_of_shape, "ConstantOfShape", hn_cuda_direct, plan);

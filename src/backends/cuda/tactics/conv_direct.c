@@ -1,3 +1,3 @@
 #include "backends/cuda/common/conv_direct.h"
 
-HN_CUDA_CONV_DIRECT(conv_direct, "Conv", false);
+HN_CUDA_TACTIC(conv_direct, "Conv", hn_cuda_conv_direct, false);

@@ -6,4 +6,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return hn_cuda_integer_conv(s, &at, p, why);
 }
 
-HN_CUDA_DIRECT(conv_integer, "ConvInteger", plan);
+HN_CUDA_TACTIC_UNPACKED(conv_integer, "ConvInteger", hn_cuda_direct, plan);

@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(conv_mma_16x64_k8, "Conv", HN_MMA_16x64, 8);
+HN_CUDA_TACTIC(conv_mma_16x64_k8, "Conv", hn_product_mma, HN_MMA_16x64, 8);

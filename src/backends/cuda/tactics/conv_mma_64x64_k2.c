@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(conv_mma_64x64_k2, "Conv", HN_MMA_64x64, 2);
+HN_CUDA_TACTIC(conv_mma_64x64_k2, "Conv", hn_product_mma, HN_MMA_64x64, 2);

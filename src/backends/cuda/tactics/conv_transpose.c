@@ -1,3 +1,3 @@
 #include "backends/cuda/common/conv_direct.h"
 
-HN_CUDA_CONV_DIRECT(conv_transpose, "ConvTranspose", true);
+HN_CUDA_TACTIC(conv_transpose, "ConvTranspose", hn_cuda_conv_direct, true);

@@ -2,4 +2,4 @@
  */
 #include "backends/cuda/common/lt_step.h"
 
-HN_LT_TACTIC(cublaslt_matmul, "MatMul", hn_lt_matmul_of, 0);
+HN_CUDA_TACTIC(cublaslt_matmul, "MatMul", hn_lt, hn_lt_matmul_of, 0);

@@ -2,4 +2,4 @@
  * heuristics put first. */
 #include "backends/cuda/common/cudnn_step.h"
 
-HN_CUDNN_TACTIC(cudnn_folded, "Conv", hn_cudnn_conv_folded, 0);
+HN_CUDA_TACTIC(cudnn_folded, "Conv", hn_cudnn, &hn_cudnn_conv_folded, 0);

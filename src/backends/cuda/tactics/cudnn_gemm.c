@@ -1,4 +1,4 @@
 /* Gemm with any epilogue as a kernel that cuDNN compiles: the engine that its heuristics put first. */
 #include "backends/cuda/common/cudnn_step.h"
 
-HN_CUDNN_TACTIC(cudnn_gemm, "Gemm", hn_cudnn_product_fused, 0);
+HN_CUDA_TACTIC(cudnn_gemm, "Gemm", hn_cudnn, &hn_cudnn_product_fused, 0);

@@ -23,4 +23,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(cum_sum, "CumSum", plan);
+HN_CUDA_TACTIC_BARE(cum_sum, "CumSum", hn_cuda_indexed, plan);

@@ -5,6 +5,7 @@
 #include "backends/cuda/common/epilogue.h"
 #include "backends/cuda/common/functions.h"
 #include "backends/cuda/common/step.h"
+#include "backends/cuda/common/tactic.h"
 #include "backends/cuda/tactics/depthwise_args.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -161,13 +162,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return status;
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_depthwise = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                          .name = "depthwise",
-                                                          .device = "cuda",
-                                                          .anchor = "Conv",
-                                                          .version = 1,
-                                                          .accepts = accepts,
-                                                          .cost = cost,
-                                                          .need = need,
-                                                          .prepack = prepack,
-                                                          .run = run};
+HN_CUDA_TACTIC_DESC(depthwise, "Conv", .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+                    .run = run);

@@ -15,4 +15,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(det, "Det", plan);
+HN_CUDA_TACTIC_UNPACKED(det, "Det", hn_cuda_direct, plan);

@@ -19,4 +19,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(dropout, "Dropout", plan);
+HN_CUDA_TACTIC_UNPACKED(dropout, "Dropout", hn_cuda_direct, plan);

@@ -19,4 +19,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(dynamic_quantize_linear, "DynamicQuantizeLinear", plan);
+HN_CUDA_TACTIC_UNPACKED(dynamic_quantize_linear, "DynamicQuantizeLinear", hn_cuda_direct, plan);

@@ -30,4 +30,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(einsum, "Einsum", plan);
+HN_CUDA_TACTIC_UNPACKED(einsum, "Einsum", hn_cuda_direct, plan);

@@ -1,8 +1,9 @@
 /* Expand: the input broadcast to the output's dimensions, as a generated copy of bits. */
 #include "backends/cuda/common/elementwise.h"
-#include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/tactic.h"
 #include "backends/cuda/common/tile.h"
 #include "base/error.h"
+#include "optimize/lower/boxes.h"
 
 static bool describe(const hone_step *s, hn_cuda_elementwise *plan, void *const *at, hone_reason *why) {
   hone_tensor_desc x = s->input[0].desc, y = s->output[0].desc;
@@ -38,12 +39,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_expand = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                       .name = "expand",
-                                                       .device = "cuda",
-                                                       .anchor = "Expand",
-                                                       .version = 1,
-                                                       .accepts = accepts,
-                                                       .cost = cost,
-                                                       .need = hn_cuda_need_nothing,
-                                                       .run = run};
+HN_CUDA_TACTIC_DESC(expand, "Expand", .accepts = accepts, .cost = cost, .run = run);

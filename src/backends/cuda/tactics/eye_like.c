@@ -12,4 +12,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(eye_like, "EyeLike", plan);
+HN_CUDA_TACTIC_BARE(eye_like, "EyeLike", hn_cuda_indexed, plan);

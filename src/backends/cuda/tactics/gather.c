@@ -22,4 +22,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(gather, "Gather", plan);
+HN_CUDA_TACTIC_BARE(gather, "Gather", hn_cuda_indexed, plan);

@@ -19,4 +19,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(gather_elements, "GatherElements", plan);
+HN_CUDA_TACTIC_BARE(gather_elements, "GatherElements", hn_cuda_indexed, plan);

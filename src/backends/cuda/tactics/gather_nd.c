@@ -23,4 +23,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(gather_nd, "GatherND", plan);
+HN_CUDA_TACTIC_BARE(gather_nd, "GatherND", hn_cuda_indexed, plan);

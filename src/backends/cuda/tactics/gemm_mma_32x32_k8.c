@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(gemm_mma_32x32_k8, "Gemm", HN_MMA_32x32, 8);
+HN_CUDA_TACTIC(gemm_mma_32x32_k8, "Gemm", hn_product_mma, HN_MMA_32x32, 8);

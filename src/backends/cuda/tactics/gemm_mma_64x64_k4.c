@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(gemm_mma_64x64_k4, "Gemm", HN_MMA_64x64, 4);
+HN_CUDA_TACTIC(gemm_mma_64x64_k4, "Gemm", hn_product_mma, HN_MMA_64x64, 4);

@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_simt.h"
 
-HN_PRODUCT_SIMT_TACTIC(gemm_simt_128x64, "Gemm", 128, 64, 0.55);
+HN_CUDA_TACTIC(gemm_simt_128x64, "Gemm", hn_product_simt, 128, 64, 0.55);

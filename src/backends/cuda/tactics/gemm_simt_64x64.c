@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_simt.h"
 
-HN_PRODUCT_SIMT_TACTIC(gemm_simt_64x64, "Gemm", 64, 64, 0.45);
+HN_CUDA_TACTIC(gemm_simt_64x64, "Gemm", hn_product_simt, 64, 64, 0.45);

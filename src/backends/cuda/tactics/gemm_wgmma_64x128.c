@@ -1,4 +1,4 @@
 /* Warpgroup products, tiles of 64x128. */
 #include "backends/cuda/common/wgmma.h"
 
-HN_WGMMA_TACTIC(gemm_wgmma_64x128, "Gemm", HN_WGMMA_64x128);
+HN_CUDA_TACTIC(gemm_wgmma_64x128, "Gemm", hn_wgmma, HN_WGMMA_64x128);

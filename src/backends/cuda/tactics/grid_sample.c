@@ -33,4 +33,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(grid_sample, "GridSample", plan);
+HN_CUDA_TACTIC_UNPACKED(grid_sample, "GridSample", hn_cuda_direct, plan);

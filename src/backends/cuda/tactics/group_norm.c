@@ -52,11 +52,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_rows_run(&rows, &g.rows, error);
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_group_norm = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                           .name = "group_norm",
-                                                           .device = "cuda",
-                                                           .anchor = "GroupNormalization",
-                                                           .version = 1,
-                                                           .accepts = accepts,
-                                                           .cost = hn_cuda_rows_cost,
-                                                           .run = run};
+HN_CUDA_TACTIC_DESC(group_norm, "GroupNormalization", .accepts = accepts, .cost = hn_cuda_rows_cost,
+                    .run = run);

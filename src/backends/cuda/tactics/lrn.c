@@ -18,4 +18,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(lrn, "LRN", plan);
+HN_CUDA_TACTIC_UNPACKED(lrn, "LRN", hn_cuda_direct, plan);

@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(matmul_mma_16x64_k4, "MatMul", HN_MMA_16x64, 4);
+HN_CUDA_TACTIC(matmul_mma_16x64_k4, "MatMul", hn_product_mma, HN_MMA_16x64, 4);

@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_mma.h"
 
-HN_PRODUCT_MMA_TACTIC(matmul_mma_32x32, "MatMul", HN_MMA_32x32, 1);
+HN_CUDA_TACTIC(matmul_mma_32x32, "MatMul", hn_product_mma, HN_MMA_32x32, 1);

@@ -1,3 +1,3 @@
 #include "backends/cuda/common/product_simt.h"
 
-HN_PRODUCT_SIMT_TACTIC(matmul_simt_64x64, "MatMul", 64, 64, 0.45);
+HN_CUDA_TACTIC(matmul_simt_64x64, "MatMul", hn_product_simt, 64, 64, 0.45);

@@ -1,4 +1,4 @@
 /* Warpgroup products, tiles of 128x128. */
 #include "backends/cuda/common/wgmma.h"
 
-HN_WGMMA_TACTIC(matmul_wgmma_128x128, "MatMul", HN_WGMMA_128x128);
+HN_CUDA_TACTIC(matmul_wgmma_128x128, "MatMul", hn_wgmma, HN_WGMMA_128x128);

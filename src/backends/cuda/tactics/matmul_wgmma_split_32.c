@@ -1,4 +1,4 @@
 /* Warpgroup products, tiles of 64 rows and 32 columns, K divided among the blocks of a cluster. */
 #include "backends/cuda/common/wgmma.h"
 
-HN_WGMMA_TACTIC(matmul_wgmma_split_32, "MatMul", HN_WGMMA_SPLIT_32);
+HN_CUDA_TACTIC(matmul_wgmma_split_32, "MatMul", hn_wgmma, HN_WGMMA_SPLIT_32);

@@ -1,4 +1,4 @@
 /* Warpgroup products, tiles of 64 rows and 64 columns, K divided among the blocks of a cluster. */
 #include "backends/cuda/common/wgmma.h"
 
-HN_WGMMA_TACTIC(matmul_wgmma_split_64, "MatMul", HN_WGMMA_SPLIT_64);
+HN_CUDA_TACTIC(matmul_wgmma_split_64, "MatMul", hn_wgmma, HN_WGMMA_SPLIT_64);

@@ -14,4 +14,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(max_roi_pool, "MaxRoiPool", plan);
+HN_CUDA_TACTIC_UNPACKED(max_roi_pool, "MaxRoiPool", hn_cuda_direct, plan);

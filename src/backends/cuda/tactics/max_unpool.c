@@ -21,4 +21,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(max_unpool, "MaxUnpool", plan);
+HN_CUDA_TACTIC_UNPACKED(max_unpool, "MaxUnpool", hn_cuda_direct, plan);

@@ -41,4 +41,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(mel_weight_matrix, "MelWeightMatrix", plan);
+HN_CUDA_TACTIC_UNPACKED(mel_weight_matrix, "MelWeightMatrix", hn_cuda_direct, plan);

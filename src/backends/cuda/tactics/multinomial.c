@@ -12,4 +12,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return hn_cuda_random(s, "HN_MULTINOMIAL", p, why);
 }
 
-HN_CUDA_DIRECT(multinomial, "Multinomial", plan);
+HN_CUDA_TACTIC_UNPACKED(multinomial, "Multinomial", hn_cuda_direct, plan);

@@ -27,4 +27,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(non_max_suppression, "NonMaxSuppression", plan);
+HN_CUDA_TACTIC_UNPACKED(non_max_suppression, "NonMaxSuppression", hn_cuda_direct, plan);

@@ -11,4 +11,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(non_zero, "NonZero", plan);
+HN_CUDA_TACTIC_UNPACKED(non_zero, "NonZero", hn_cuda_direct, plan);

@@ -15,4 +15,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(one_hot, "OneHot", plan);
+HN_CUDA_TACTIC_BARE(one_hot, "OneHot", hn_cuda_indexed, plan);

@@ -33,4 +33,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(pad_mirror, "Pad", plan);
+HN_CUDA_TACTIC_BARE(pad_mirror, "Pad", hn_cuda_indexed, plan);

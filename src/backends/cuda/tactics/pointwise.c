@@ -1,7 +1,7 @@
 /* Pointwise programs: one generated kernel each; registers become variables. */
 #include "backends/cuda/common/elementwise.h"
 #include "backends/cuda/common/functions.h"
-#include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/tactic.h"
 #include "base/error.h"
 
 static bool check_program(const hone_step *s, hone_reason *why) {
@@ -111,12 +111,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_elementwise_run(r, r->step->n_inputs, body, error);
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_pointwise = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                          .name = "pointwise",
-                                                          .device = "cuda",
-                                                          .anchor = "Pointwise",
-                                                          .version = 1,
-                                                          .accepts = accepts,
-                                                          .cost = cost,
-                                                          .need = hn_cuda_need_nothing,
-                                                          .run = run};
+HN_CUDA_TACTIC_DESC(pointwise, "Pointwise", .accepts = accepts, .cost = cost, .run = run);

@@ -1,4 +1,4 @@
 /* RandomNormal with a seed. */
 #include "backends/cuda/common/random.h"
 
-HN_CUDA_DIRECT(random_normal, "RandomNormal", hn_cuda_random_normal);
+HN_CUDA_TACTIC_UNPACKED(random_normal, "RandomNormal", hn_cuda_direct, hn_cuda_random_normal);

@@ -21,4 +21,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(range, "Range", plan);
+HN_CUDA_TACTIC_UNPACKED(range, "Range", hn_cuda_direct, plan);

@@ -1,4 +1,4 @@
 #include "backends/cuda/common/fold.h"
 
-HN_CUDA_FOLD(reduce_prod, "ReduceProd", .zero = "1", .add = "((a) * (v))", .meet = "((a) * (b))",
-             .end = "(a)");
+HN_CUDA_TACTIC_UNPACKED(reduce_prod, "ReduceProd", hn_cuda_fold, .zero = "1", .add = "((a) * (v))",
+                        .meet = "((a) * (b))", .end = "(a)");

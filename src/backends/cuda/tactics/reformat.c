@@ -2,11 +2,12 @@
  * pixel; many: transposed tiles; where both sides run the same way: a generated copy. */
 #include "backends/cuda/common/elementwise.h"
 #include "backends/cuda/common/launch.h"
-#include "backends/cuda/common/moves.h"
+#include "backends/cuda/common/tactic.h"
 #include "backends/cuda/common/step.h"
 #include "backends/cuda/common/tile.h"
 #include "backends/cuda/device/moves_args.h"
 #include "base/error.h"
+#include "optimize/lower/boxes.h"
 
 #include <string.h>
 
@@ -126,12 +127,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }
 
-const struct hone_tactic_desc hn_cuda_tactic_reformat = {HONE_DESC_HEAD(hone_tactic_desc),
-                                                         .name = "reformat",
-                                                         .device = "cuda",
-                                                         .anchor = "Reformat",
-                                                         .version = 1,
-                                                         .accepts = accepts,
-                                                         .cost = cost,
-                                                         .need = hn_cuda_need_nothing,
-                                                         .run = run};
+HN_CUDA_TACTIC_DESC(reformat, "Reformat", .accepts = accepts, .cost = cost, .run = run);

@@ -15,4 +15,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(reverse_sequence, "ReverseSequence", plan);
+HN_CUDA_TACTIC_BARE(reverse_sequence, "ReverseSequence", hn_cuda_indexed, plan);

@@ -22,4 +22,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(roi_align, "RoiAlign", plan);
+HN_CUDA_TACTIC_UNPACKED(roi_align, "RoiAlign", hn_cuda_direct, plan);

@@ -20,4 +20,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(scatter_nd, "ScatterND", plan);
+HN_CUDA_TACTIC_BARE(scatter_nd, "ScatterND", hn_cuda_indexed, plan);

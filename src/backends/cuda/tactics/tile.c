@@ -1,4 +1,4 @@
 /* Tile of any repeats. */
 #include "backends/cuda/common/moves.h"
 
-HN_CUDA_MOVES_TACTIC(tile, "Tile", hn_boxes_tile);
+HN_CUDA_TACTIC_BARE(tile, "Tile", hn_cuda_moves, hn_boxes_tile);

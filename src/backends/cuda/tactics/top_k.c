@@ -37,4 +37,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(top_k, "TopK", plan);
+HN_CUDA_TACTIC_UNPACKED(top_k, "TopK", hn_cuda_direct, plan);

@@ -1,4 +1,4 @@
 /* Transpose of any permutation and layout. */
 #include "backends/cuda/common/moves.h"
 
-HN_CUDA_MOVES_TACTIC(transpose, "Transpose", hn_boxes_transpose);
+HN_CUDA_TACTIC_BARE(transpose, "Transpose", hn_cuda_moves, hn_boxes_transpose);

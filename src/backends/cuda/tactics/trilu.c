@@ -14,4 +14,4 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_INDEXED_TACTIC(trilu, "Trilu", plan);
+HN_CUDA_TACTIC_BARE(trilu, "Trilu", hn_cuda_indexed, plan);

@@ -30,4 +30,4 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   return true;
 }
 
-HN_CUDA_DIRECT(unique, "Unique", plan);
+HN_CUDA_TACTIC_UNPACKED(unique, "Unique", hn_cuda_direct, plan);
