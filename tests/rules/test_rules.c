@@ -535,6 +535,56 @@ static void consequences_join_their_cause(void **state) {
   fixture_free(&f);
 }
 
+/* An operator that stands out for a reason that has a name is found by that name; for another reason, or at
+ * another place, it keeps its own. */
+static void outliers_join_what_explains_them(void **state) {
+  (void)state;
+  static const struct {
+    double slower;     /* than the convolutions beside it */
+    double over_model; /* of the same one, or of `other` */
+    int other;
+    bool joins;
+  } table[] = {{5, 10, 0, true}, {1.3, 12, 0, false}, {5, 12, 2, false}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    fixture f = fixture_healthy();
+    odd_channels(&f);
+    f.layers[0].ms *= table[i].slower / 2.5;
+    for (int k = 0; k < f.count; k++) f.layers[k].model_ms = f.layers[k].ms / 2;
+    fixture_layer *l = &f.layers[table[i].other];
+    l->model_ms = l->ms / table[i].over_model;
+    fixture_diagnose(&f);
+    const hone_finding *channels = fixture_finding(&f, "misaligned_channels");
+    const hone_finding *outlier = fixture_finding(&f, "outlier_operator");
+    assert_non_null(channels);
+    assert_int_equal(outlier == NULL, table[i].joins);
+    if (table[i].joins) {
+      assert_ptr_equal(channels, &f.findings->items[0]);
+      bool merged = false;
+      for (size_t k = 0; k < channels->merged_count; k++)
+        merged = merged || strcmp(channels->merged[k], "outlier_operator:conv0") == 0;
+      assert_true(merged);
+      assert_false(isnan(fixture_evidence(channels, "over its cost model")));
+    }
+    fixture_free(&f);
+  }
+}
+
+/* A run in which everything scatters is a note about the measurement: what is wrong with the network comes
+ * first. */
+static void noise_is_a_note(void **state) {
+  (void)state;
+  fixture f = fixture_healthy();
+  odd_channels(&f);
+  for (int i = 0; i < f.count; i++) f.layers[i].jitter = 3;
+  fixture_diagnose(&f);
+  const hone_finding *noise = fixture_finding(&f, "outlier_operator");
+  assert_non_null(noise);
+  assert_int_equal(noise->category, HONE_CATEGORY_NOTE);
+  assert_true(noise->predicted_gain_pct == 0);
+  assert_ptr_equal(fixture_finding(&f, "misaligned_channels"), &f.findings->items[0]);
+  fixture_free(&f);
+}
+
 /* A profile without what a rule needs is no reason to speak. */
 static void nothing_is_claimed_without_facts(void **state) {
   (void)state;
@@ -625,6 +675,8 @@ int main(void) {
       cmocka_unit_test(commands_repeat_what_was_given),
       cmocka_unit_test(done_is_not_suggested),
       cmocka_unit_test(consequences_join_their_cause),
+      cmocka_unit_test(outliers_join_what_explains_them),
+      cmocka_unit_test(noise_is_a_note),
       cmocka_unit_test(nothing_is_claimed_without_facts),
       cmocka_unit_test(gain_of_int8_against_float),
       cmocka_unit_test(thresholds_by_text),

@@ -5,13 +5,15 @@
 
 static const struct {
   const char *root, *symptom;
-  bool by_optimizer;
+  bool by_optimizer, same_nodes;
 } merges[] = {
-#define MERGE(root, symptom) {#root, #symptom, false},
-#define MERGE_OPTIMIZER(root, symptom) {#root, #symptom, true},
+#define MERGE(root, symptom) {#root, #symptom, false, false},
+#define MERGE_OPTIMIZER(root, symptom) {#root, #symptom, true, false},
+#define MERGE_NODES(root, symptom) {#root, #symptom, false, true},
 #include "insight/diagnose/merges.def"
 #undef MERGE
 #undef MERGE_OPTIMIZER
+#undef MERGE_NODES
 };
 
 static bool of_rule(const hone_finding *f, const char *rule) {
@@ -19,14 +21,28 @@ static bool of_rule(const hone_finding *f, const char *rule) {
   return strncmp(f->id, rule, n) == 0 && (f->id[n] == 0 || f->id[n] == ':');
 }
 
+/* The root speaks of all of the symptom's nodes, and saves a large part of what the symptom promises there.
+ */
+static bool explains_nodes(const hn_diagnosis *d, const hone_finding *root, const hone_finding *symptom) {
+  double saved = 0;
+  for (size_t i = 0; i < symptom->node_count; i++) {
+    size_t k = 0;
+    while (k < root->node_count && strcmp(root->nodes[k], symptom->nodes[i]) != 0) k++;
+    if (k == root->node_count) return false;
+    saved += root->node_saved_pct[k];
+  }
+  return symptom->node_count && 100 * saved >= d->t->merge_share * symptom->predicted_saved_pct;
+}
+
 static bool explains(const hn_diagnosis *d, const hone_finding *root, const hone_finding *symptom) {
-  if (root->category == HONE_CATEGORY_NOTE || symptom->category == HONE_CATEGORY_NOTE) return false;
+  if (root->category == HONE_CATEGORY_NOTE) return false;
   if (100 * root->p < d->t->merge_share * symptom->p &&
       100 * root->predicted_saved_pct < d->t->merge_share * symptom->predicted_saved_pct)
     return false;
   for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
     if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom) &&
-        (!merges[i].by_optimizer || root->remedy == HONE_REMEDY_OPTIMIZER))
+        (!merges[i].by_optimizer || root->remedy == HONE_REMEDY_OPTIMIZER) &&
+        (!merges[i].same_nodes || explains_nodes(d, root, symptom)))
       return true;
   return false;
 }

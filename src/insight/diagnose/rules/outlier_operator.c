@@ -34,7 +34,7 @@ static void noisy_run(hn_diagnosis *d, size_t noisy) {
   hone_finding *f = hn_finding_begin(d, NULL);
   f->title = HN_SAY(d, "The whole run scatters (CV %.2f): something else uses this machine",
                     "整个运行都在波动（CV %.2f）：有别的东西在使用这台机器", w->cv);
-  d->worst = HONE_SEVERITY_LOW; /* about the measurement, not about the network */
+  f->category = HONE_CATEGORY_NOTE; /* about the measurement, not about the network */
   f->subject = HN_WORDS(d, "whole run", "整个运行");
   f->quantity = HONE_QUANTITY_WALL;
   f->remedy = HONE_REMEDY_USER;
@@ -49,7 +49,6 @@ static void noisy_run(hn_diagnosis *d, size_t noisy) {
   hn_finding_evidence(d, HN_T("operators with CV above the limit", "CV 超限的算子数"), (double)noisy, "",
                       HN_SOURCE_LAYERS);
   hn_finding_do(d, HN_DO_MEASURE, NULL, 0);
-  gain(d, w->mean, w->p50);
   hn_finding_end(d);
 }
 
