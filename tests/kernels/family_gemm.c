@@ -196,7 +196,9 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
             (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
                          (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
   g.shifted = s->pad[0] || s->pad[1] || s->pad[2];
-  if (merge && s->kernel[0] == 1) g.run_step = s->dilation[1] * s->in[2] * ip;
+  if (!merge) g.tap_step = s->dilation[2] * ip, g.line_taps = s->kernel[2];
+  if (s->kernel[0] == 1 || s->kernel[1] == 1)
+    g.run_step = (s->kernel[1] > 1 ? s->dilation[1] : s->dilation[0] * s->in[1]) * s->in[2] * ip;
   hn_conv_plan(&g, o, 2, l1, l2);
   size_t psize = hn_gemm_packed_size(o, (size_t)s->cout, (size_t)k);
   float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64),
@@ -362,6 +364,24 @@ static const conv_case conv_cases[] = {
      0,
      HN_EPI_BIAS,
      false},
+    /* lines of single taps, read where they lie: groups, gaps between pixels, dilation */
+    {2,
+     3,
+     4,
+     10,
+     {1, 7, 40},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS,
+     false},
+    {1, 2, 5, 33, {1, 9, 67}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, {0, 1, 2}, {0, 1, 2}, 3, 0, HN_EPI_BIAS, true},
+    {1, 1, 6, 16, {1, 8, 30}, {1, 2, 3}, {1, 1, 1}, {1, 2, 3}, {0, 0, 3}, {0, 2, 3}, 0, 1, 0, false},
+    {1, 2, 3, 7, {5, 3, 31}, {3, 1, 2}, {1, 1, 1}, {2, 1, 1}, {1, 0, 0}, {1, 0, 1}, 0, 0, HN_EPI_BIAS, false},
     {0, 1, 4, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
     {1, 1, 0, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
     {1, 1, 300, 40, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 212, 0, HN_EPI_BIAS, false},

@@ -59,8 +59,10 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
   bool flat = row && slice && image;
   /* A short K is read in one go, run by run, without gathering: tiles must not leave their line for that. */
+  /* Single taps cost most to gather: even tiles that a line does not fill are better. */
+  int64_t shortest = c->tap_step ? o->mr / 2 : 2 * o->mr;
   c->strided =
-      c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= 2 * o->mr;
+      c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= shortest;
   if (c->strided) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
@@ -116,6 +118,14 @@ double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o,
 
 double hn_overlapped_cycles(double a, double b) { return a > b ? a + 0.33 * b : b + 0.33 * a; }
 
+/* Of single taps: the share of pixels some of whose taps lie outside the image. */
+static double border_share(const hn_conv *c) {
+  if (!c->shifted || !c->tap_step) return 0;
+  double in = 1;
+  for (int i = 1; i < 3; i++) in *= c->grid[i] > 2 ? 1 - 2.0 / (double)c->grid[i] : 0;
+  return 1 - in;
+}
+
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
   int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
   double rounds =
@@ -125,7 +135,9 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
   double layer = (double)(c->groups * c->cout) * k * 4;
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
-  double gather = c->direct || c->strided ? 0 : pixels * k / 16;
+  /* A run of taps that is looked for by itself takes some 20 cycles beside its values. */
+  double by_row = k / 16 + (c->tap_step ? 20.0 * (double)c->n_runs : 0);
+  double gather = c->direct ? 0 : c->strided ? pixels * border_share(c) * by_row : pixels * by_row;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
          7e-7;
@@ -228,7 +240,7 @@ static bool inside(const hn_conv *c, const hn_tap_run *runs, const position *p, 
   const hn_tap_run *first = runs, *last = runs + c->n_runs - 1;
   int64_t z = p->z * c->stride[0], y = p->y * c->stride[1], x = p->x * c->stride[2];
   return z + first->dz >= 0 && z + last->dz < c->in[0] && y + first->dy >= 0 && y + last->dy < c->in[1] &&
-         x + first->dx >= 0 && x + (m - 1) * c->stride[2] + first->dx + (int64_t)first->taps <= c->in[2];
+         x + first->dx >= 0 && x + (m - 1) * c->stride[2] + last->dx + (int64_t)last->taps <= c->in[2];
 }
 
 /* A block of weights: rows from k0 on (kc of them), columns [n0, n1). */
@@ -260,7 +272,8 @@ static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, 
   position p = locate(c, line, m0);
   if (!c->strided || inside(c, runs, &p, m1 - m0)) return m1;
   p.x = 0;
-  const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)runs->taps - dx;
+  const hn_tap_run *last = runs + c->n_runs - 1;
+  const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
   const int64_t from = dx < 0 ? div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
   const int64_t lo = from > m0 ? from : m0, hi = min64(to, m1);
   p.x = lo;
@@ -294,7 +307,10 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
               c->in_pitch;
     t.lda = c->stride[2] * c->in_pitch;
     t.segment = (size_t)(r->taps * c->cin);
-    t.skip = c->run_step - (ptrdiff_t)t.segment;
+    t.skip = (c->tap_step ? c->tap_step : c->run_step) - (ptrdiff_t)t.segment;
+    t.turns = (size_t)c->line_taps;
+    t.jump = c->run_step - (c->line_taps - 1) * c->tap_step - c->cin;
+    if (HN_FAULT("conv_line_jump")) t.jump = t.skip;
   } else {
     t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
     t.a = scratch;

@@ -34,11 +34,13 @@ typedef struct hn_conv {
   hn_view out;       /* where grid position (n, z, y, x) goes */
   int64_t n_runs, k; /* k = cin * all taps */
   int64_t shifted;   /* some tap does not lie at offset 0 */
-  int64_t run_step;  /* floats from one run's first value to the next one's; 0: not constant */
+  int64_t run_step;  /* floats from one line of taps' first value to the next one's; 0: not constant */
+  int64_t tap_step;  /* where each run is a single tap: floats from one to the next in a line of... */
+  int64_t line_taps; /* ...so many; else 0, and a run is a line */
   /* the plan, set by hn_conv_plan */
-  int64_t direct;      /* input pixels are the rows of A as they lie */
-  int64_t copy;        /* direct, but rows are copied first, because their distance aliases in L1 */
-  int64_t strided;     /* where no tap lies outside, the kernel walks the input itself, run by run */
+  int64_t direct;  /* input pixels are the rows of A as they lie */
+  int64_t copy;    /* direct, but rows are copied first, because their distance aliases in L1 */
+  int64_t strided; /* where no tap lies outside, the kernel walks the input itself, line of taps by line */
   int64_t line, lines; /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
   int64_t tiles_per_line, tiles;
   int64_t kc;               /* length of a K block */

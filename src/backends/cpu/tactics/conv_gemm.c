@@ -41,7 +41,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
   c->k = taps * c->cin;
   c->shifted = a.pad[0] || a.pad[1] || a.pad[2];
-  if (merge && (a.kernel[0] == 1 || a.kernel[1] == 1)) /* runs are rows, or slices, at one distance */
+  if (!merge) c->tap_step = a.dilation[2] * c->in_pitch, c->line_taps = a.kernel[2];
+  if (a.kernel[0] == 1 || a.kernel[1] == 1) /* lines of taps are rows, or slices, at one distance */
     c->run_step = (a.kernel[1] > 1 ? a.dilation[1] : a.dilation[0] * c->in[1]) * c->in[2] * c->in_pitch;
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);

@@ -20,8 +20,10 @@ typedef struct hn_gemm_tile {
   float *c;       /* m x n, row i at c + i * ldc */
   ptrdiff_t ldc;
   size_t k;
-  size_t segment;      /* k is read in pieces of this length (k: one piece); k is a multiple of it */
-  ptrdiff_t skip;      /* floats between the end of a piece and the begin of the next, in every row of A */
+  size_t segment; /* k is read in pieces of this length (k: one piece); k is a multiple of it */
+  ptrdiff_t skip; /* floats between the end of a piece and the begin of the next, in every row of A */
+  size_t turns;   /* after so many pieces `jump` takes the place of skip (0: never) */
+  ptrdiff_t jump;
   uint32_t m, n;       /* 1..mr, 1..nr; exactly these elements are written */
   uint32_t accumulate; /* add what C holds (a later K block) */
   uint32_t flags;      /* HN_EPI_*; 0 on every K block but the last */
