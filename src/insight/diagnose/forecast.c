@@ -3,9 +3,12 @@
  * really took in the measured plan, over what the model had said there:
  *
  *   same step and tactic:      t = measured(step) * model(preview) / model(measured plan)
+ *   the same, but larger:      t = measured(step) + what the model adds * slowness
  *   same tactic elsewhere:     t = model(preview) * sum measured(tactic) / sum model(tactic)
- *   a tactic never measured:   t = model(preview) * sum measured / sum model of all steps, at least 1
+ *   a tactic never measured:   t = model(preview) * slowness
  *   no model at all:           t = measured(step), or nothing when the step was not measured
+ *
+ * slowness: sum measured / sum model of all steps, or of convolutions and products alone; the lesser, at least 1.
  *
  * Steps are the same when they have the same anchor; conversions of layout have none and are known by the
  * tensor and the direction: to and fro are other walks through memory, also where their models agree. Time
@@ -13,7 +16,7 @@
 #include "insight/diagnose/forecast.h"
 
 #include "base/map.h"
-#include "insight/profile/bound.h"
+#include "insight/diagnose/rule.h"
 
 #include <string.h>
 
@@ -27,7 +30,7 @@ typedef struct forecaster {
   const hone_step_fact *steps;
   size_t step_count, node_count;
   hn_map by_tactic;
-  calibration all;
+  calibration all, products;    /* of all steps; of those with convolutions and products */
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
   hn_map by_name;               /* layers without an anchor, by what `named` makes of them */
   hn_arena *arena;
@@ -73,13 +76,20 @@ static bool add_layer(forecaster *f, const hone_layer *l) {
     return false;
   f->all.measured += hn_typical_ms(l);
   f->all.model += s->predicted_ms;
+  if (hn_is_matrix(l)) f->products.measured += hn_typical_ms(l), f->products.model += s->predicted_ms;
   return true;
 }
 
+static double over(const calibration *c) { return c->model > 0 ? c->measured / c->model : 1; }
+
 /* How much slower than its models this machine is: a busy neighbour slows every kernel, those of the next
- * plan too. It makes none faster: a sum below 1 says that some model of the measured plan is too high. */
-static double slowness(const calibration *all) {
-  return all->measured > all->model && all->model > 0 ? bounded(all->measured / all->model) : 1;
+ * plan too. What only some kernels take longer is no such thing: conversions of layout are mostly waiting for
+ * other cores' caches, which says nothing about arithmetic. And it makes none faster: a sum below 1 says that
+ * some model of the measured plan is too high. */
+static double slowness(const forecaster *f) {
+  double least = over(&f->all);
+  if (f->products.model > 0 && over(&f->products) < least) least = over(&f->products);
+  return least > 1 ? bounded(least) : 1;
 }
 
 static const hone_layer *same_step(forecaster *f, const hone_preview_step *s) {
@@ -90,10 +100,10 @@ static const hone_layer *same_step(forecaster *f, const hone_preview_step *s) {
   return (size_t)s->anchor_node < f->node_count ? f->of_anchor[s->anchor_node] : NULL;
 }
 
-/* A model above the measurement holds a start that this step did not pay; a ratio to it would shrink what is
- * added, too. */
-static double same_tactic(double measured, double model, double preview) {
-  if (measured < model && preview > model) return measured + preview - model;
+/* What fusion adds to a step is other work than the step had: how far that one is from its model says nothing
+ * about it. What a step gets rid of was part of what was measured. */
+static double same_tactic(const forecaster *f, double measured, double model, double preview) {
+  if (preview > model) return measured + (preview - model) * slowness(f);
   return measured * bounded(preview / model);
 }
 
@@ -110,9 +120,9 @@ static double one(forecaster *f, const hone_preview_step *s) {
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
-    return same_tactic(hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
+    return same_tactic(f, hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
   const calibration *c = elsewhere(f, s);
-  return s->predicted_ms * (c ? bounded(c->measured / c->model) : slowness(&f->all));
+  return s->predicted_ms * (c ? bounded(c->measured / c->model) : slowness(f));
 }
 
 const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {

@@ -95,7 +95,10 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, int32_t part
   const double cycles = scores * (parts ? 22 : 16) / vector +
                         80 * (double)p.batches * (double)p.rows * blocks +
                         (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1);
-  return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1);
+  /* Q, K and V come from products that may have divided their columns otherwise. */
+  const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
+  return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +
+         hn_handed_over_seconds(m, read * sizeof(float));
 }
 
 hone_status hn_attention_need(const hone_step *s, const hone_machine *m, int32_t parts, hone_tactic_need *n,

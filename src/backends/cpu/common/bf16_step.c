@@ -146,7 +146,7 @@ bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3,
 double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_describe describe) {
   hn_bf16_step d;
   if (!describe(s, m, x3, &d, NULL)) return 1e9;
-  return hn_bf16_seconds(&d.conv, hn_bf16_find(d.isa), m) + hn_epilogue_seconds(s, m);
+  return hn_bf16_seconds(&d.conv, hn_bf16_find(d.isa), m) + hn_epilogue_seconds(s, m, true);
 }
 
 hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, bool x3, hone_tactic_need *n,

@@ -157,7 +157,10 @@ double hn_chain_step_cost(const hone_step *s, const hone_machine *m, int parts) 
   if (!describe(s, m, parts, &h, NULL)) return 1e9;
   double peak = m->peak_flops > 0 ? m->peak_flops : 1e10;
   double hertz = peak / (4.0 * hn_gemm_find(h.isa)->vw * (m->threads ? m->threads : 1));
-  return h.chain.cycles / hertz + 3e-6;
+  /* What a chain adds is its own input, as a rule, which the same rows have just brought near. */
+  double epilogues = 0;
+  for (uint32_t i = 0; i < s->n_parts; i++) epilogues += hn_epilogue_seconds(s->part[i].step, m, false);
+  return h.chain.cycles / hertz + epilogues + 3e-6;
 }
 
 hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, int parts, hone_tactic_need *n,

@@ -135,8 +135,8 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
   double layer = (double)(c->groups * c->cout) * k * 4;
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
-  /* A run of taps that is looked for by itself takes some 20 cycles beside its values. */
-  double by_row = k / 16 + (c->tap_step ? 20.0 * (double)c->n_runs : 0);
+  /* Bringing a pixel's taps together: a vector a cycle, and some 20 cycles for each run of memory. */
+  double by_row = k / 16 + 20.0 * (double)c->n_runs;
   double gather = c->direct ? 0 : c->strided ? pixels * border_share(c) * by_row : pixels * by_row;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +

@@ -56,7 +56,9 @@ bool hn_layer_norm_accepts(const hone_step *step, const hn_layer_norm_roles *rol
 
 double hn_layer_norm_cost(const hone_step *step, const hone_machine *machine) {
   const double n = (double)hone_desc_count(&step->input[0].desc);
-  return hn_step_seconds(machine, 16 * n, 12 * n, 0.5);
+  const bool sum = step->n_anchor_inputs > 1 && hone_desc_count(&step->input[1].desc) == (int64_t)n;
+  /* Products of few rows are divided among threads by columns; a row is read whole. */
+  return hn_step_seconds(machine, 16 * n, 12 * n, 0.5) + hn_handed_over_seconds(machine, (sum ? 8 : 4) * n);
 }
 
 hone_status hn_layer_norm_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,

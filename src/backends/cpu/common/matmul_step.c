@@ -20,7 +20,7 @@ double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, hn_matmul_
   double columns = (double)hn_gemm_packed_size(hn_gemm_find(d.p.isa), (size_t)d.p.n, 1);
   double waste = columns > 0 ? (double)d.p.n / columns : 1;
   return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9)) +
-         hn_epilogue_seconds(s, m);
+         hn_epilogue_seconds(s, m, true);
 }
 
 hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,

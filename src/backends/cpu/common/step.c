@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/common/conv_driver.h"
+#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/gemm/gemm.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 
 bool hn_step_is_f32(const hone_step *s, hone_reason *why) {
@@ -138,20 +141,39 @@ void hn_epilogue_shift(hn_epilogue *e, int64_t floats) {
     if (e->post[i].kind == HN_POST_ADD || e->post[i].kind == HN_POST_MUL) e->post[i].v += floats;
 }
 
-double hn_epilogue_seconds(const hone_step *s, const hone_machine *m) {
-  double cycles = 0;
+/* Bytes a cycle at which one core reads what left the cores' own caches, or what another core wrote. */
+#define FAR_BYTES_PER_CYCLE 9
+#define NARROW_CYCLES 300 /* of a tile whose pixels are brought together, worked on and put back */
+
+double hn_handed_over_seconds(const hone_machine *m, double bytes) {
+  const hn_gemm_ops *o = hn_gemm_find(hn_isa_of(m->isa));
+  const double threads = m->threads ? m->threads : 1;
+  return o ? bytes * (1 - 1 / threads) / threads / FAR_BYTES_PER_CYCLE / hn_core_hertz(o, m) : 0;
+}
+
+double hn_epilogue_seconds(const hone_step *s, const hone_machine *m, bool far) {
+  const hn_gemm_ops *o = hn_gemm_find(hn_isa_of(m->isa));
+  const double lanes = o ? o->vw : 1, threads = m->threads ? m->threads : 1;
+  const double vectors = (double)hone_desc_count(&s->output[0].desc) / lanes / threads;
+  double cycles = 0, narrow = 0;
+  if (strncmp(s->anchor, "Conv", 4) == 0 && s->output[0].desc.dim[1] * 2 <= (int64_t)lanes && lanes > 1)
+    narrow = NARROW_CYCLES * vectors * lanes / (double)(s->output[0].desc.dim[1] * o->mr);
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
-    const bool in_registers = e->kind == HONE_EPI_BIAS || e->kind == HONE_EPI_ADD || e->act == HONE_PW_RELU ||
-                              e->act == HONE_PW_CLIP || e->act == HONE_PW_LEAKYRELU;
-    if (e->kind == HONE_EPI_ACT)
-      cycles += in_registers ? 0 : hn_pw_cycles(e->act);
-    else if (!in_registers)
-      cycles += hn_pw_cycles(HONE_PW_MUL);
+    switch (e->kind) {
+    case HONE_EPI_ACT:
+      if (e->act != HONE_PW_RELU && e->act != HONE_PW_CLIP && e->act != HONE_PW_LEAKYRELU)
+        cycles += vectors * hn_pw_cycles(e->act) + narrow, narrow = 0;
+      break;
+    case HONE_EPI_ADD:
+    case HONE_EPI_MUL:
+      if (far) cycles += vectors * lanes * sizeof(float) / FAR_BYTES_PER_CYCLE;
+      break;
+    case HONE_EPI_SCALE: cycles += vectors * hn_pw_cycles(HONE_PW_MUL) + narrow, narrow = 0; break;
+    default: break;
+    }
   }
-  /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
-  return 4 * cycles * (double)hone_desc_count(&s->output[0].desc) /
-         (m->peak_flops > 0 ? m->peak_flops : 1e10);
+  return o ? cycles / hn_core_hertz(o, m) : 0;
 }
 
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency) {

@@ -29,10 +29,14 @@ void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *
  */
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats);
 
-/* Seconds that the epilogue's operations take beyond what the products' kernels do in registers, on all
- * threads: fused, a Gelu still computes its polynomial for every element; only the walk through memory is
- * saved. */
-double hn_epilogue_seconds(const hone_step *s, const hone_machine *m);
+/* Seconds that the epilogue takes beyond what the products' kernels do in registers, on all threads: fused, a
+ * Gelu still computes its polynomial for every element; only the walk through memory is saved. far: a tensor
+ * that is added was written some steps ago and is read from beyond the cores' own caches. */
+double hn_epilogue_seconds(const hone_step *s, const hone_machine *m, bool far);
+
+/* Seconds that it takes longer to read `bytes` which all threads wrote, each in another division than the one
+ * in which they are read now: what other cores hold comes at a third of the own caches' rate. */
+double hn_handed_over_seconds(const hone_machine *m, double bytes);
 
 /* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency);

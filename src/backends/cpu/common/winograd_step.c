@@ -55,7 +55,7 @@ bool hn_winograd_accepts(const hone_step *s, const hone_machine *m, int64_t tile
 
 double hn_winograd_cost(const hone_step *s, const hone_machine *m, int64_t tile) {
   blob_head h;
-  return describe(s, m, tile, &h, NULL) ? h.plan.seconds : 1e9;
+  return describe(s, m, tile, &h, NULL) ? h.plan.seconds + hn_epilogue_seconds(s, m, true) : 1e9;
 }
 
 hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, int64_t tile, hone_tactic_need *n,

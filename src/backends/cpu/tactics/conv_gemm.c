@@ -75,7 +75,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   if (!describe(s, m, &h, NULL)) return 1e9;
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
-  double seconds = hn_conv_seconds(&h.conv, o, m);
+  double seconds = hn_conv_seconds(&h.conv, o, m) + hn_epilogue_seconds(s, m, true);
   if (h.dynamic) seconds += packing_seconds(&h, o, m);
   /* Groups of one channel: every product fills one lane of a vector and is begun for itself, which the model
    * of large products does not know.  The kernels for depthwise convolution count a fixed 3 us. */

@@ -95,7 +95,14 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
-  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.6);
+  hn_conv_attr a;
+  blob_head h;
+  phase phases[MAX_PHASES];
+  if (!describe(s, m, &a, &h, phases, NULL)) return 1e9;
+  double seconds = hn_epilogue_seconds(s, m, true);
+  for (int64_t i = 0; i < h.n_phases; i++)
+    seconds += hn_conv_seconds(&phases[i].conv, hn_gemm_find(h.isa), m);
+  return seconds;
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {

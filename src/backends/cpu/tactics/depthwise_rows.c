@@ -50,7 +50,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
-  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.3);
+  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.3) + hn_epilogue_seconds(s, m, true);
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {

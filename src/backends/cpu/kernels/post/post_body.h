@@ -99,11 +99,41 @@ static void narrow(const hn_post_op *op, uint32_t n_ops, float *y, size_t rows, 
   wide(many, n_ops, y + done * n, (ptrdiff_t)n, rows - done, n);
 }
 
+static void bring(float *to, const float *from, ptrdiff_t pitch, size_t rows, size_t n) {
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < n; j++) to[i * n + j] = from[(ptrdiff_t)i * pitch + (ptrdiff_t)j];
+}
+
+/* Rows of at most half a vector with gaps between them, or too few for `narrow`: brought together, worked on
+ * as one row, and put back. A vector for each row would be empty for the most part. */
+static void sparse(const hn_post_op *op, uint32_t n_ops, float *y, ptrdiff_t pitch, size_t rows, size_t n) {
+  float x[SIDE * VEC_W], v[MOST_OPS][SIDE * VEC_W];
+  hn_post_op many[MOST_OPS] = {0};
+  const size_t most = SIDE * VEC_W / n;
+  for (size_t i = 0; i < rows; i += most) {
+    const size_t m = rows - i < most ? rows - i : most;
+    float *at = y + (ptrdiff_t)i * pitch;
+    bring(x, at, pitch, m, n);
+    for (uint32_t k = 0; k < n_ops; k++) {
+      many[k] = op[k];
+      many[k].pitch = 0;
+      if (!op[k].v) continue;
+      many[k].v = v[k];
+      if (i == 0 || op[k].pitch) bring(v[k], op[k].v + (ptrdiff_t)i * op[k].pitch, op[k].pitch, m, n);
+    }
+    wide(many, n_ops, x, 0, 1, m * n);
+    for (size_t r = 0; r < m; r++)
+      for (size_t j = 0; j < n; j++) at[(ptrdiff_t)r * pitch + (ptrdiff_t)j] = x[r * n + j];
+  }
+}
+
 static void rows_f32(const hn_post_op *op, uint32_t n_ops, float *y, ptrdiff_t pitch, size_t rows, size_t n) {
   bool gaps = pitch != (ptrdiff_t)n;
   for (uint32_t k = 0; k < n_ops; k++) gaps = gaps || (op[k].pitch && op[k].pitch != pitch);
   if (n < VEC_W && rows >= TOGETHER && !gaps && n_ops <= MOST_OPS)
     narrow(op, n_ops, y, rows, n);
+  else if (2 * n <= VEC_W && n > 0 && rows > 1 && n_ops <= MOST_OPS)
+    sparse(op, n_ops, y, pitch, rows, n);
   else
     wide(op, n_ops, y, pitch, rows, n);
 }
