@@ -8,7 +8,8 @@
  *   a tactic never measured:   t = model(preview) * slowness
  *   no model at all:           t = measured(step), or nothing when the step was not measured
  *
- * slowness: sum measured / sum model of all steps, or of convolutions and products alone; the lesser, at least 1.
+ * slowness: sum measured / sum model of all steps, or of convolutions and products alone; the lesser, at
+ * least 1.
  *
  * Steps are the same when they have the same anchor; conversions of layout have none and are known by the
  * tensor and the direction: to and fro are other walks through memory, also where their models agree. Time
