@@ -1,77 +1,48 @@
 /* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when
  * the step is prepared. */
 #include "backends/cuda/common/cudnn_step.h"
+#include "backends/cuda/common/library_answer.h"
 #include "backends/cuda/common/library_step.h"
 #include "backends/cuda/dl_cudnn.h"
 #include "backends/cuda/libraries.h"
 #include "base/error.h"
-#include "base/mem.h"
 
 #if HN_HAVE_CUDNN
 
-/* What cuDNN said about a description: the graph, or why there is none. */
-typedef struct answer {
-  hn_cudnn_graph *graph;
-  hone_error error;
-} answer;
-
-static void answer_free(void *object) {
-  answer *a = object;
-  hn_cudnn_graph_close(a->graph);
-  hn_free(a);
-}
-
-static hone_status ask(hn_cuda_queue *q, const hn_cudnn_spec *spec, const answer **out, hone_error *error) {
-  char key[HN_CUDNN_KEY];
-  hn_cudnn_key(spec, key, sizeof key);
-  if ((*out = hn_cuda_find(q, key))) return HONE_OK;
+static hone_status ask(hn_cuda_queue *q, const void *spec, hn_library_answer *answer, hone_error *error) {
   void *handle;
+  hn_cudnn_graph *graph = NULL;
   hone_status status = hn_cuda_cudnn_take(q, &handle, error);
   if (status) return status;
-  answer *a = hn_calloc(1, sizeof *a);
-  if (a) {
-    hn_cudnn_graph_open(spec, handle, NULL, &a->graph, &a->error);
-    *out = hn_cuda_keep(q, key, a, answer_free);
-  }
+  if (!hn_cudnn_graph_open(spec, handle, NULL, &graph, &answer->error))
+    answer->plan = graph, answer->candidates = hn_cudnn_graph_candidates(graph);
   hn_cuda_cudnn_put(q, handle);
-  return *out ? HONE_OK : hn_fail_memory(error, sizeof *a, "a cuDNN graph");
+  return HONE_OK;
 }
+
+static const hn_library cudnn = {"cuDNN", "engines", ask, hn_cudnn_graph_close};
 
 bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
                       hone_reason *why) {
   hn_cudnn_step c;
-  hone_error error = {.status = HONE_OK};
-  const answer *a = NULL;
+  char key[HN_CUDNN_KEY];
   if (!(m->libraries & HONE_LIB_CUDNN)) return hn_refuse(why, "cuDNN is not on this machine");
   if (!config->kind->of(s, &c, why)) return false;
-  hn_cuda_queue *q = hn_cuda_queue_for(m, why);
-  if (!q) return false;
-  bool good = false;
-  if (ask(q, &c.spec, &a, &error))
-    hn_refuse(why, "%.150s", error.what);
-  else if (!a->graph)
-    hn_refuse(why, "%.150s", a->error.what);
-  else if (config->candidate >= hn_cudnn_graph_candidates(a->graph))
-    hn_refuse(why, "cuDNN has %u engines for it", hn_cudnn_graph_candidates(a->graph));
-  else
-    good = true;
-  hn_cuda_queue_leave(q);
-  return good;
+  hn_cudnn_key(&c.spec, key, sizeof key);
+  return hn_library_accepts(&cudnn, m, key, &c.spec, config->candidate, why);
 }
 
 hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error) {
   hn_cudnn_step c;
   hone_reason why = {""};
   hn_cuda_queue *q = hn_cuda_queue_of(r);
-  const answer *a = NULL;
+  const hn_library_answer *a;
+  char key[HN_CUDNN_KEY];
   void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
   if (!config->kind->of(r->step, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
-  hone_status status = ask(q, &c.spec, &a, error);
+  hn_cudnn_key(&c.spec, key, sizeof key);
+  hone_status status = hn_library_answer_of(&cudnn, q, key, &c.spec, &a, error);
   if (status) return status;
-  if (!a->graph) {
-    if (error) *error = a->error;
-    return a->error.status;
-  }
   for (uint32_t i = 0; i < c.spec.n_tensors; i++) {
     const hn_cudnn_source *f = &c.source[i];
     const void *at = f->place == HN_CUDNN_IN    ? r->in[f->input]
@@ -80,9 +51,9 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
     data[i] = (void *)(uintptr_t)at;
   }
   if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
-  status = hn_cudnn_graph_prepare(a->graph, handle, config->candidate, error);
+  status = hn_cudnn_graph_prepare(a->plan, handle, config->candidate, error);
   if (!status && !hn_cuda_dry(q))
-    status = hn_cudnn_graph_run(a->graph, config->candidate, handle, data, r->workspace, error);
+    status = hn_cudnn_graph_run(a->plan, config->candidate, handle, data, r->workspace, error);
   hn_cuda_cudnn_put(q, handle);
   return status;
 }
