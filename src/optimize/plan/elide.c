@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PARTS = 64, VECTOR = 16 };
@@ -20,14 +21,70 @@ typedef struct change {
   double predicted;
 } change;
 
+/* Who reads or makes a slot, listed once for all Concats. Steps that are left out keep their numbers until
+ * all Concats are done. A Concat of which a rest stays remains listed for inputs that it no longer reads, so
+ * whoever asks looks at the step itself, too. */
+typedef struct users {
+  size_t *first, *end; /* of slot i: step[first[i]] to step[end[i] - 1], in their order */
+  uint32_t *step;
+  bool *shared;   /* slot i: another name shares its memory */
+  bool *left_out; /* step i */
+} users;
+
 typedef struct elision {
   hn_plan *p;
+  users *u;
   uint32_t concat, n_parts;
   int64_t axis;
   int64_t at[MOST_PARTS + 1]; /* where along the axis each input begins */
   bool chosen[MOST_PARTS];    /* written in place */
   HN_VEC(change) changes;
+  HN_VEC(uint32_t) near; /* steps that touch a chosen input */
 } elision;
+
+static uint32_t tensors_in(const hn_step *s) { return s->desc.n_inputs + s->n_captured; }
+
+static void add_user(users *u, uint32_t slot, uint32_t step) {
+  if (slot == HN_NO_SLOT) return;
+  size_t *end = &u->end[slot];
+  if (*end == u->first[slot] || u->step[*end - 1] != step) u->step[(*end)++] = step;
+}
+
+static void users_free(users *u) {
+  hn_free(u->first);
+  hn_free(u->end);
+  hn_free(u->step);
+  hn_free(u->shared);
+  hn_free(u->left_out);
+}
+
+static bool users_list(const hn_plan *p, users *u) {
+  const size_t n = p->slots.len, steps = p->steps.len;
+  u->first = hn_calloc(n + 1, sizeof *u->first);
+  u->end = hn_calloc(n + 1, sizeof *u->end);
+  u->shared = hn_calloc(n + 1, sizeof *u->shared);
+  u->left_out = hn_calloc(steps + 1, sizeof *u->left_out);
+  if (!u->first || !u->end || !u->shared || !u->left_out) return false;
+  for (size_t i = 0; i < n; i++)
+    if (p->slots.ptr[i].alias != HN_NO_SLOT) u->shared[p->slots.ptr[i].alias] = true;
+  for (size_t k = 0; k < steps; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < tensors_in(s); i++)
+      if (s->in[i] != HN_NO_SLOT) u->first[s->in[i] + 1]++;
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (s->out[i] != HN_NO_SLOT) u->first[s->out[i] + 1]++;
+  }
+  for (size_t i = 0; i < n; i++) u->first[i + 1] += u->first[i];
+  u->step = hn_calloc(u->first[n] + 1, sizeof *u->step);
+  if (!u->step) return false;
+  memcpy(u->end, u->first, n * sizeof *u->end);
+  for (uint32_t k = 0; k < steps; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < tensors_in(s); i++) add_user(u, s->in[i], k);
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++) add_user(u, s->out[i], k);
+  }
+  return true;
+}
 
 static bool is_output(const hn_plan *p, uint32_t slot) {
   for (uint32_t i = 0; i < p->n_outputs; i++)
@@ -36,18 +93,17 @@ static bool is_output(const hn_plan *p, uint32_t slot) {
 }
 
 /* Memory of its own, which no other name shares. */
-static bool alone(const hn_plan *p, uint32_t slot) {
-  const hn_slot *s = &p->slots.ptr[slot];
-  if (s->place != HN_PLACE_ARENA || s->alias != HN_NO_SLOT || !s->desc.device) return false;
-  for (uint32_t i = 0; i < p->slots.len; i++)
-    if (p->slots.ptr[i].alias == slot) return false;
-  return true;
+static bool alone(const elision *e, uint32_t slot) {
+  const hn_slot *s = &e->p->slots.ptr[slot];
+  return s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && s->desc.device && !e->u->shared[slot];
 }
 
-static bool made_before(const hn_plan *p, uint32_t slot, uint32_t step) {
+static bool made_before(const elision *e, uint32_t slot) {
   uint32_t makers = 0;
-  for (uint32_t k = 0; k < step; k++)
-    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_outputs; i++) makers += p->steps.ptr[k].out[i] == slot;
+  for (size_t j = e->u->first[slot]; j < e->u->end[slot] && e->u->step[j] < e->concat; j++) {
+    const hn_step *s = &e->p->steps.ptr[e->u->step[j]];
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++) makers += s->out[i] == slot;
+  }
   return makers == 1;
 }
 
@@ -97,7 +153,7 @@ static bool may_move(const elision *e, uint32_t i) {
   const hn_step *c = &p->steps.ptr[e->concat];
   uint64_t offset;
   const hone_tensor_desc d = part_of(e, i, i + 1, &offset);
-  if (!alone(p, c->in[i]) || is_output(p, c->in[i]) || !made_before(p, c->in[i], e->concat)) return false;
+  if (!alone(e, c->in[i]) || is_output(p, c->in[i]) || !made_before(e, c->in[i])) return false;
   for (uint32_t k = 0; k < e->n_parts; k++)
     if (k != i && c->in[k] == c->in[i]) return false;
   return offset % VECTOR == 0 && (d.layout != HONE_LAYOUT_CHANNELS_LAST ||
@@ -126,7 +182,7 @@ static const hone_step_tensor *with_parts(const elision *e, const hone_step_tens
 }
 
 static bool touches(const elision *e, const hn_step *s) {
-  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+  for (uint32_t i = 0; i < tensors_in(s); i++)
     if (input_of(e, s->in[i]) < e->n_parts) return true;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
     if (input_of(e, s->out[i]) < e->n_parts) return true;
@@ -138,7 +194,7 @@ static bool change_step(elision *e, uint32_t k, double *lost) {
   hn_plan *p = e->p;
   const hn_step *s = &p->steps.ptr[k];
   change c = {.step = k, .desc = s->desc};
-  if (k == e->concat || !touches(e, s)) return true;
+  if (k == e->concat || e->u->left_out[k] || !touches(e, s)) return true;
   if (s->kind != HN_STEP_TACTIC || s->desc.n_parts || s->n_captured) return false;
   c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs);
   c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs);
@@ -151,12 +207,25 @@ static bool change_step(elision *e, uint32_t k, double *lost) {
   return hn_vec_push(&e->changes, c);
 }
 
+static int by_number(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
 /* All steps with the chosen inputs in place; *lost: seconds. */
 static bool change_steps(elision *e, double *lost) {
-  e->changes.len = 0;
+  const uint32_t *slot = e->p->steps.ptr[e->concat].in;
+  e->changes.len = e->near.len = 0;
   *lost = 0;
-  for (uint32_t k = 0; k < e->p->steps.len; k++)
-    if (!change_step(e, k, lost)) return false;
+  for (uint32_t i = 0; i < e->n_parts; i++) {
+    if (!e->chosen[i]) continue;
+    for (size_t j = e->u->first[slot[i]]; j < e->u->end[slot[i]]; j++)
+      if (!hn_vec_push(&e->near, e->u->step[j])) return false;
+  }
+  if (e->near.len) qsort(e->near.ptr, e->near.len, sizeof *e->near.ptr, by_number);
+  for (size_t j = 0; j < e->near.len; j++)
+    if ((j == 0 || e->near.ptr[j] != e->near.ptr[j - 1]) && !change_step(e, e->near.ptr[j], lost))
+      return false;
   return true;
 }
 
@@ -195,6 +264,7 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
   hn_plan *p = e->p;
   hn_step *c = &p->steps.ptr[e->concat];
   uint64_t offset;
+  e->u->shared[c->out[0]] = true;
   for (uint32_t i = 0; i < e->n_parts; i++) {
     if (!e->chosen[i]) continue;
     const hone_tensor_desc d = part_of(e, i, i + 1, &offset);
@@ -211,8 +281,7 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
     c->out[0] = rest_slot;
     return;
   }
-  memmove(c, c + 1, (p->steps.len - e->concat - 1) * sizeof *c);
-  p->steps.len--;
+  e->u->left_out[e->concat] = true;
 }
 
 /* Leaves out what is worth it of one Concat. A part of a part is none of its own: of a chain of them the last
@@ -249,9 +318,18 @@ static void elide(elision *e) {
 
 void hn_plan_elide(hn_plan *p) {
   if (!p->backend->asynchronous || p->level < 2 || p->reference || p->separate) return;
-  for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
-    elision e = {.p = p, .concat = k};
-    elide(&e);
-    hn_vec_free(&e.changes);
+  users u = {0};
+  if (users_list(p, &u)) {
+    for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
+      elision e = {.p = p, .u = &u, .concat = k};
+      elide(&e);
+      hn_vec_free(&e.changes);
+      hn_vec_free(&e.near);
+    }
+    size_t kept = 0;
+    for (size_t k = 0; k < p->steps.len; k++)
+      if (!u.left_out[k]) p->steps.ptr[kept++] = p->steps.ptr[k];
+    p->steps.len = kept;
   }
+  users_free(&u);
 }
