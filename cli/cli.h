@@ -252,6 +252,8 @@ hone_status cli_session_preview(cli_session *s, const cli_args *args, int level,
 hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
                              hone_error *error);
 void cli_session_close(cli_session *session);
+/* Rows of input 0: what a throughput counts. */
+int64_t cli_batch(const cli_session *session);
 /* Reads the --input files again, as the stage before the next run. */
 hone_status cli_session_reload(cli_session *session, const cli_args *args, hone_error *error);
 hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);

@@ -8,12 +8,6 @@
 
 enum { WARMUPS = 5, RUNS = 50, LONG_RUNS = 5000 };
 
-/* Rows of input 0: what a throughput counts. */
-static int64_t batch_of(const cli_session *s) {
-  const hone_tensor_desc *d = hone_plan_inputs(s->plan) ? hone_plan_input_desc(s->plan, 0) : NULL;
-  return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
-}
-
 /* What a device with memory of its own took for itself; all 0 where there is none. */
 typedef struct device_times {
   bool known;
@@ -47,7 +41,7 @@ static json_t *device_json(const cli_session *s, const device_times *d) {
   return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device_ms", cli_real(d->steps.p50),
                    "device_min_ms", cli_real(d->steps.min), "device_p95_ms", cli_real(d->steps.p95),
                    "device_cv", cli_real(d->steps.cv), "device_fps",
-                   cli_real(1e3 * (double)batch_of(s) / d->steps.p50), "h2d_ms", cli_real(d->h2d_ms),
+                   cli_real(1e3 * (double)cli_batch(s) / d->steps.p50), "h2d_ms", cli_real(d->h2d_ms),
                    "d2h_ms", cli_real(d->d2h_ms));
 }
 
@@ -89,9 +83,9 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
   json_t *doc = json_pack(
       "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}", "latency_ms", latency,
-      "device_times", device_json(s, d), "throughput_fps", cli_real(1e3 * (double)batch_of(s) / t->mean),
+      "device_times", device_json(s, d), "throughput_fps", cli_real(1e3 * (double)cli_batch(s) / t->mean),
       "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
-      (json_int_t)cli_threads(s, args), "batch", (json_int_t)batch_of(s), "runs", (json_int_t)t->count,
+      (json_int_t)cli_threads(s, args), "batch", (json_int_t)cli_batch(s), "runs", (json_int_t)t->count,
       "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "level",
       args->level < 0 ? 2 : (int)args->level, "precision_auto", cli_precision_json(args, &s->precision),
       "memory", memory, "samples_ms", raw);
@@ -126,15 +120,15 @@ static void text(const cli_args *args, const cli_session *s, const char *path, c
   const device_times *d = &m->device;
   char rss[24];
   printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
-         (long long)batch_of(s));
+         (long long)cli_batch(s));
   printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
          t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
   if (d->known)
     printf("device      median %.3f ms for the steps, inputs in place (%.1f a second); %.3f ms inputs in, "
            "%.3f ms "
            "outputs back\n",
-           d->steps.p50, 1e3 * (double)batch_of(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
-  printf("throughput  %.1f a second\n", 1e3 * (double)batch_of(s) / t->mean);
+           d->steps.p50, 1e3 * (double)cli_batch(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
+  printf("throughput  %.1f a second\n", 1e3 * (double)cli_batch(s) / t->mean);
   printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
   printf("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);

@@ -242,6 +242,11 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   return status;
 }
 
+int64_t cli_batch(const cli_session *s) {
+  const hone_tensor_desc *d = hone_plan_inputs(s->plan) ? hone_plan_input_desc(s->plan, 0) : NULL;
+  return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
+}
+
 bool cli_open_batch(const hone_model *model) {
   hone_port port;
   for (uint32_t i = 0; hone_model_input(model, i, &port); i++)

@@ -85,8 +85,8 @@ static void read_device(const cli_args *args, steady_run *r, size_t at) {
 }
 
 /* The end of a window: its latencies, and what the system did since `before`. */
-static void end_window(steady_run *r, const cli_args *args, double start_s, double *ms, uint32_t n,
-                       hone_system_sample *before) {
+static hone_status end_window(steady_run *r, const cli_args *args, double start_s, double *ms, uint32_t n,
+                              hone_system_sample *before, hone_error *error) {
   hone_system_sample now;
   hone_sample_stats t;
   size_t at = r->n;
@@ -107,7 +107,9 @@ static void end_window(steady_run *r, const cli_args *args, double start_s, doub
   r->others_pct[at] = room > 0 ? fmax(0, 100 * others / room) : (double)NAN;
   read_device(args, r, at);
   r->n++;
+  const double throttles = now.throttles - before->throttles;
   *before = r->last = now;
+  return slow_stretch(&r->slow, r->clock_mhz[at], r->others_pct[at], throttles, error);
 }
 
 static hone_status run_windows(cli_session *s, const cli_args *args, steady_run *r, thinned *all,
@@ -115,9 +117,9 @@ static hone_status run_windows(cli_session *s, const cli_args *args, steady_run 
   static double ms[IN_WINDOW];
   hone_system_sample before;
   struct rusage usage;
+  hone_status status = slow_begin(&r->slow, s, args, error);
   hone_system_read(&before);
   double start = before.time_s, throttles = before.throttles;
-  hone_status status = HONE_OK;
   for (size_t k = 0; k < STEADY_WINDOWS && status == HONE_OK; k++) {
     thinned window = {.v = ms, .most = IN_WINDOW, .every = 1};
     double end = start + r->seconds * (double)(k + 1) / STEADY_WINDOWS;
@@ -129,10 +131,16 @@ static hone_status run_windows(cli_session *s, const cli_args *args, steady_run 
       if (status != HONE_OK) break;
       hone_disturbance seen = steady_disturbance(&usage);
       r->runs++;
+      r->measured_ms += t;
       thin(&window, t, seen);
       thin(all, t, seen);
-    } while (cli_now_ms() * 1e-3 < end);
-    if (window.n) end_window(r, args, start, ms, window.n, &before);
+      status = slow_saw(&r->slow, cli_now_ms() * 1e-3 - start, t, seen, error);
+    } while (status == HONE_OK && cli_now_ms() * 1e-3 < end);
+    if (window.n && (status == HONE_OK || status == HONE_ERROR_CANCELLED)) {
+      hone_error other = {0};
+      hone_status ended = end_window(r, args, start, ms, window.n, &before, &other);
+      if (status == HONE_OK && ended != HONE_OK) status = ended, *error = other;
+    }
     cli_progress("bench", k + 1, STEADY_WINDOWS);
     /* A run longer than a window: the windows that it passed over are not made up. */
     while (k + 1 < STEADY_WINDOWS &&
@@ -188,8 +196,23 @@ static double sum(const double *v, size_t n) {
   return s;
 }
 
+static double median_clock(const steady_run *r) {
+  double known[STEADY_WINDOWS + 1];
+  size_t n = 0;
+  hone_sample_stats t;
+  for (size_t i = 0; i < r->n; i++)
+    if (isfinite(r->clock_mhz[i])) known[n++] = r->clock_mhz[i];
+  return n && hone_stats_compute(known, n, &t) ? t.p50 : (double)NAN;
+}
+
+static void add_slow_runs(hone_facts *f, const steady_run *r) {
+  for (size_t i = 0; i < r->slow.n_worst; i++) hone_facts_add_slow_run(f, &r->slow.worst[i].facts);
+  add_counter(f, "measured_ms", "ms", r->measured_ms);
+}
+
 /* The windows as the record that rules read: a window is an iteration with its median run as wall. */
-static hone_status make_facts(steady_run *r, const cli_args *args, const char *path, hone_error *error) {
+static hone_status make_facts(steady_run *r, const cli_session *s, const cli_args *args, const char *path,
+                              hone_error *error) {
   hone_facts *f = r->record.facts = hone_facts_create();
   if (!f) {
     *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for facts"};
@@ -200,8 +223,10 @@ static hone_status make_facts(steady_run *r, const cli_args *args, const char *p
                                             .model = path,
                                             .backend = cli_device_name(args),
                                             .outer_clock = "CLOCK_MONOTONIC",
-                                            .batch = 1,
+                                            .batch = (double)cli_batch(s),
+                                            .opt_level = args->level < 0 ? 2 : (double)args->level,
                                             .runs = (double)r->runs});
+  cli_record_options(args, s, f);
   for (size_t i = 0; i < r->n; i++) {
     int64_t end = (int64_t)(r->time_s[i] * 1e9), wall = (int64_t)(r->latency_ms[i] * 1e6);
     hone_facts_add_span(f, &(hone_span){.start_ns = end - wall,
@@ -214,6 +239,7 @@ static hone_status make_facts(steady_run *r, const cli_args *args, const char *p
       hone_facts_add_memory_sample(
           f, &(hone_memory_sample){.time_ns = end, .rss_bytes = (uint64_t)(r->rss_mb[i] * 1048576)});
   }
+  add_slow_runs(f, r);
   add_drift(f, "latency_drift", "ms/h", &r->latency);
   add_drift(f, "rss_growth", "MiB/h", &r->rss);
   add_drift(f, "temperature_drift", "C/h", &r->temperature);
@@ -236,11 +262,15 @@ hone_status steady_measure(cli_session *s, const cli_args *args, const char *pat
   *out = (steady_run){.seconds = seconds};
   hone_status status = run_windows(s, args, out, &all, error);
   *kept = all.n;
+  slow_end(&out->slow);
+  hone_sample_stats t;
+  if (status == HONE_OK && all.n && hone_stats_compute(samples, all.n, &t))
+    slow_settle(&out->slow, t.p50, median_clock(out));
   if (status == HONE_OK && !find_drifts(out)) {
     *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
     status = HONE_ERROR_MEMORY;
   }
-  if (status == HONE_OK) status = make_facts(out, args, path, error);
+  if (status == HONE_OK) status = make_facts(out, s, args, path, error);
   return status;
 }
 
@@ -305,11 +335,12 @@ json_t *steady_json(const steady_run *r) {
     if (*unread(r, quantities[i]))
       json_array_append_new(missing,
                             json_pack("{s:s, s:s}", "what", quantities[i], "why", unread(r, quantities[i])));
-  return json_pack("{s:f, s:I, s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o}", "seconds",
+  return json_pack("{s:f, s:I, s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o}", "seconds",
                    r->n ? r->time_s[r->n - 1] : 0, "runs", (json_int_t)r->runs, "windows", windows, "drift",
                    "latency_ms", drift_json(&r->latency), "rss_mb", drift_json(&r->rss), "temperature_c",
                    drift_json(&r->temperature), "clock_mhz", drift_json(&r->clock), "throttles",
-                   cli_real(r->throttles), "not_measured", missing, "findings", findings_json(r));
+                   cli_real(r->throttles), "not_measured", missing, "slow_runs", slow_json(&r->slow),
+                   "findings", findings_json(r));
 }
 
 /* Beneath this share of the level a movement is no news, however certain it is. */
@@ -347,8 +378,13 @@ void steady_text(const steady_run *r) {
          "from disk\n",
          "others", r->n ? sum(r->others_pct, r->n) / (double)r->n : 0, sum(r->involuntary_switches, r->n),
          sum(r->minor_faults, r->n), sum(r->major_faults, r->n));
-  for (size_t i = 0; r->findings && i < r->findings->count; i++) {
-    const hone_finding *f = &r->findings->items[i];
-    printf("  finding     %s\n              %s\n", f->title, f->cause ? f->cause : "");
-  }
+  slow_text(&r->slow);
+  fflush(stdout);
+  const hone_report_input in = {.baseline = r->record.profile,
+                                .findings = r->findings,
+                                .sections = HONE_SECTION_FINDINGS,
+                                .width = cli_columns(),
+                                .colors = cli_colors(stdout),
+                                .unicode = cli_unicode()};
+  if (r->findings && r->findings->count) cli_print_report(&in, HONE_REPORT_TEXT);
 }

@@ -2,7 +2,7 @@
 #ifndef HONE_CLI_STEADY_H
 #define HONE_CLI_STEADY_H
 
-#include "cli/cli.h"
+#include "cli/slow.h"
 
 #include <sys/resource.h>
 
@@ -33,6 +33,8 @@ typedef struct steady_run {
   double throttles; /* thermal slow-downs meanwhile; NaN */
   hone_system_sample last;
   char device_unread[320]; /* why an accelerator's sensors cannot be read; "" */
+  slow_watch slow;         /* the slowest runs */
+  double measured_ms;      /* all runs together */
   cli_profile record;
   hone_findings *findings;
 } steady_run;

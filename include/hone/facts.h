@@ -339,6 +339,19 @@ typedef struct hone_step_stats {
   double median_ms, min_ms, max_ms;
 } hone_step_stats;
 
+/* One of many runs that took much longer than they usually do, with what was seen of it. */
+typedef struct hone_slow_run {
+  double time_s; /* since the measurement began */
+  double wall_ms, usual_ms;
+  /* Where it lost most of that: in a step, or in the pause before one. Both NULL: nowhere in particular, or
+   * not recorded. */
+  const char *step, *pause_before;
+  double part_ms, part_usual_ms; /* of that step or pause */
+  uint32_t involuntary_switches, minor_faults, major_faults;
+  /* Of the stretch of time around it; NaN: not known. */
+  double clock_mhz, usual_clock_mhz, others_pct, throttles;
+} hone_slow_run;
+
 /* Something a reader would look for that could not be measured here, and why; or a version of a library in
  * use. */
 typedef struct hone_note {
@@ -385,6 +398,8 @@ HONE_API void hone_facts_add_wall(hone_facts *facts, int32_t iteration, int64_t 
 
 HONE_API void hone_facts_add_version(hone_facts *facts, const char *what, const char *version);
 HONE_API void hone_facts_add_unmeasured(hone_facts *facts, const char *what, const char *why);
+/* One run of many that took much longer than the others. */
+HONE_API void hone_facts_add_slow_run(hone_facts *facts, const hone_slow_run *run);
 /* An option of hone's command line that decides what was run ("shape", "x=1x3x64x64"; a flag has no value):
  * commands that findings suggest repeat it, so that they speak of the same case. */
 HONE_API void hone_facts_add_option(hone_facts *facts, const char *name, const char *value);
@@ -414,7 +429,8 @@ HONE_API const hone_step_stats *hone_facts_step_stats(const hone_facts *facts, s
 HONE_API const hone_wall *hone_facts_walls(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_versions(const hone_facts *facts, size_t *count);
 HONE_API const hone_note *hone_facts_unmeasured(const hone_facts *facts, size_t *count);
-HONE_API const hone_note *hone_facts_options(const hone_facts *facts, size_t *count); /* in order */
+HONE_API const hone_slow_run *hone_facts_slow_runs(const hone_facts *facts, size_t *count); /* worst first */
+HONE_API const hone_note *hone_facts_options(const hone_facts *facts, size_t *count);       /* in order */
 HONE_API const hone_lane *hone_facts_lanes(const hone_facts *facts, size_t *count);
 HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane); /* NULL: not named */
 

@@ -185,6 +185,24 @@ typedef struct hone_disturbance {
   uint32_t involuntary_switches, minor_faults, major_faults;
 } hone_disturbance;
 
+/* What explains a slow run: the first of these that was seen of it. */
+#define HONE_SLOW_CAUSES(X)                                                                                  \
+  X(DISK, "disk")             /* pages were read from disk */                                                \
+  X(SWITCHED, "switched")     /* the system gave the processor to somebody else */                           \
+  X(CLOCK, "clock")           /* the processors were slowed down, or slower than usual */                    \
+  X(MAPPED, "mapped")         /* many pages were mapped */                                                   \
+  X(NEIGHBOURS, "neighbours") /* others took much of the processors around it */                             \
+  X(UNSEEN, "unseen")         /* nothing of all that */
+
+typedef enum hone_slow_cause {
+#define X(id, word) HONE_SLOW_##id,
+  HONE_SLOW_CAUSES(X)
+#undef X
+} hone_slow_cause;
+
+HONE_API const char *hone_slow_cause_name(hone_slow_cause cause);
+HONE_API hone_slow_cause hone_slow_run_cause(const hone_slow_run *run);
+
 /* Runs that took more than 1.5 times the median, and what they have in common. Writes one line into buf: ""
  * when there is none and the CV is at most 0.15. seen may be NULL. */
 HONE_API void hone_spread_explain(const double *ms, const hone_disturbance *seen, size_t n, double median,

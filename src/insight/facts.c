@@ -31,6 +31,7 @@ struct hone_facts {
   HN_VEC(hone_note) versions;
   HN_VEC(hone_note) unmeasured;
   HN_VEC(hone_note) options;
+  HN_VEC(hone_slow_run) slow_runs;
   HN_VEC(hone_lane) lanes;
 };
 
@@ -101,6 +102,7 @@ void hone_facts_destroy(hone_facts *f) {
   hn_vec_free(&f->versions);
   hn_vec_free(&f->unmeasured);
   hn_vec_free(&f->options);
+  hn_vec_free(&f->slow_runs);
   hn_vec_free(&f->lanes);
   hn_map_free(&f->interned);
   hn_arena_free(&f->arena);
@@ -260,6 +262,13 @@ void hone_facts_add_version(hone_facts *f, const char *what, const char *version
 void hone_facts_add_unmeasured(hone_facts *f, const char *what, const char *why) {
   hone_note row = {intern(f, what), intern(f, why)};
   PUSH(f, unmeasured, row);
+}
+
+void hone_facts_add_slow_run(hone_facts *f, const hone_slow_run *run) {
+  hone_slow_run row = *run;
+  row.step = intern(f, run->step);
+  row.pause_before = intern(f, run->pause_before);
+  PUSH(f, slow_runs, row);
 }
 
 void hone_facts_add_option(hone_facts *f, const char *name, const char *value) {
@@ -432,6 +441,7 @@ READER(hone_wall, hone_facts_walls, walls)
 READER(hone_note, hone_facts_versions, versions)
 READER(hone_note, hone_facts_unmeasured, unmeasured)
 READER(hone_note, hone_facts_options, options)
+READER(hone_slow_run, hone_facts_slow_runs, slow_runs)
 READER(hone_lane, hone_facts_lanes, lanes)
 
 const char *hone_facts_lane_name(const hone_facts *f, int32_t lane) {

@@ -291,6 +291,25 @@ static void read_wall(reader *r, const json_t *o) {
   hone_facts_add_wall(r->facts, index_of(r, o, "iteration"), integer(r, o, "wall_ns", 0, INT64_MAX / 4, 0));
 }
 
+static void read_slow_run(reader *r, const json_t *o) {
+  const hone_slow_run run = {.time_s = number(r, o, "time_s", 0),
+                             .wall_ms = number(r, o, "wall_ms", 0),
+                             .usual_ms = number(r, o, "usual_ms", 0),
+                             .step = text(r, o, "step"),
+                             .pause_before = text(r, o, "pause_before"),
+                             .part_ms = number(r, o, "part_ms", 0),
+                             .part_usual_ms = number(r, o, "part_usual_ms", 0),
+                             .involuntary_switches =
+                                 (uint32_t)integer(r, o, "involuntary_switches", 0, UINT32_MAX, 0),
+                             .minor_faults = (uint32_t)integer(r, o, "minor_faults", 0, UINT32_MAX, 0),
+                             .major_faults = (uint32_t)integer(r, o, "major_faults", 0, UINT32_MAX, 0),
+                             .clock_mhz = number(r, o, "clock_mhz", (double)NAN),
+                             .usual_clock_mhz = number(r, o, "usual_clock_mhz", (double)NAN),
+                             .others_pct = number(r, o, "others_pct", (double)NAN),
+                             .throttles = number(r, o, "throttles", (double)NAN)};
+  hone_facts_add_slow_run(r->facts, &run);
+}
+
 static void read_sample(reader *r, const json_t *o) {
   hone_memory_sample s = {integer(r, o, "time_ns", INT64_MIN / 4, INT64_MAX / 4, 0),
                           count(r, o, "planned_bytes"), count(r, o, "rss_bytes")};
@@ -386,6 +405,7 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_table(&r, root, "walls", read_wall);
   read_table(&r, root, "memory_samples", read_sample);
   read_table(&r, root, "counters", read_counter);
+  read_table(&r, root, "slow_runs", read_slow_run);
   if (!r.status) r.status = hone_facts_check(r.facts, error);
 done:
   if (r.status)

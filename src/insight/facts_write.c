@@ -223,6 +223,21 @@ static void write_stats(hn_str *o, const hone_facts *f) {
 }
 
 static void write_samples(hn_str *o, const hone_facts *f) {
+  static const hn_json_member slow[] = {HN_JSON(hone_slow_run, time_s),
+                                        HN_JSON(hone_slow_run, wall_ms),
+                                        HN_JSON(hone_slow_run, usual_ms),
+                                        HN_JSON_SET(hone_slow_run, step),
+                                        HN_JSON_SET(hone_slow_run, pause_before),
+                                        HN_JSON_SET(hone_slow_run, part_ms),
+                                        HN_JSON_SET(hone_slow_run, part_usual_ms),
+                                        HN_JSON(hone_slow_run, involuntary_switches),
+                                        HN_JSON(hone_slow_run, minor_faults),
+                                        HN_JSON(hone_slow_run, major_faults),
+                                        HN_JSON(hone_slow_run, clock_mhz),
+                                        HN_JSON(hone_slow_run, usual_clock_mhz),
+                                        HN_JSON(hone_slow_run, others_pct),
+                                        HN_JSON(hone_slow_run, throttles),
+                                        {0}};
   static const hn_json_member wall[] = {HN_JSON(hone_wall, iteration), HN_JSON(hone_wall, wall_ns), {0}},
                               memory[] = {HN_JSON(hone_memory_sample, time_ns),
                                           HN_JSON(hone_memory_sample, planned_bytes),
@@ -249,6 +264,9 @@ static void write_samples(hn_str *o, const hone_facts *f) {
   WRITE_TABLE(o, "walls", wall, hone_facts_walls, f);
   WRITE_TABLE(o, "memory_samples", memory, hone_facts_memory_samples, f);
   WRITE_TABLE(o, "counters", counter, hone_facts_counters, f);
+  size_t slow_runs;
+  hone_facts_slow_runs(f, &slow_runs);
+  if (slow_runs) WRITE_TABLE(o, "slow_runs", slow, hone_facts_slow_runs, f);
 }
 
 void hn_facts_write_members(hn_str *o, const hone_facts *f) {

@@ -5,6 +5,7 @@ add_dependencies(test_cli hone_cli)
 hone_test(test_interrupts test_interrupts.c ../../cli/interrupts.c)
 target_include_directories(test_interrupts PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(test_interrupts PRIVATE PkgConfig::JANSSON)
+hone_ctest(slow_runs sh tests/cli/slow_runs.sh $<TARGET_FILE:hone_cli>)
 hone_test(test_data test_data.c make_files.c)
 hone_test(test_verify test_verify.c)
 # The demos on the processor, small: every line is measured.

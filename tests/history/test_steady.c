@@ -108,6 +108,25 @@ static void test_spread(void **unused) {
   assert_null(strstr(line, "processor"));
 }
 
+static void test_slow_cause(void **unused) {
+  (void)unused;
+  hone_slow_run r = {.wall_ms = 30, .usual_ms = 10, .throttles = NAN};
+  r.clock_mhz = r.usual_clock_mhz = r.others_pct = NAN;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_UNSEEN); /* what is not known explains nothing */
+  r.others_pct = 60;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_NEIGHBOURS);
+  r.minor_faults = 5000;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_MAPPED);
+  r.clock_mhz = 2600, r.usual_clock_mhz = 2700;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_MAPPED);
+  r.clock_mhz = 1300;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_CLOCK);
+  r.involuntary_switches = 1;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_SWITCHED);
+  r.major_faults = 1;
+  assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_DISK);
+}
+
 static char root[] = "/tmp/hone-sensors-XXXXXX";
 
 static void put(const char *name, const char *text) {
@@ -197,8 +216,9 @@ static void test_here(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_drift),      cmocka_unit_test(test_drift_coverage),
-                                     cmocka_unit_test(test_spread),     cmocka_unit_test(test_sensors),
-                                     cmocka_unit_test(test_perf_reads), cmocka_unit_test(test_here)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_drift),   cmocka_unit_test(test_drift_coverage),
+                                     cmocka_unit_test(test_spread),  cmocka_unit_test(test_slow_cause),
+                                     cmocka_unit_test(test_sensors), cmocka_unit_test(test_perf_reads),
+                                     cmocka_unit_test(test_here)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

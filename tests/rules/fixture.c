@@ -87,6 +87,7 @@ static void add_tables(fixture *f) {
                                                                  .node_count = l->does ? 0 : 1});
   }
   for (int i = 0; i < f->counter_count; i++) hone_facts_add_counter(f->facts, &f->counters[i]);
+  for (int i = 0; i < f->slow_run_count; i++) hone_facts_add_slow_run(f->facts, &f->slow_runs[i]);
   for (int i = 0; i < f->option_count; i++)
     hone_facts_add_option(f->facts, f->options[i].what, f->options[i].text);
   for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)

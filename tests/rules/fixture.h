@@ -43,6 +43,8 @@ typedef struct fixture {
   int counter_count;
   hone_note options[8]; /* of the command line that was profiled */
   int option_count;
+  hone_slow_run slow_runs[4];
+  int slow_run_count;
   bool no_roofs;
   int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;

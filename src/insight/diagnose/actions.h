@@ -33,6 +33,9 @@ typedef enum hn_tool {
   X(MEASURE)  /* measure again, longer */                                                                    \
   X(SHORTER)  /* record less: the record overflowed */                                                       \
   X(MARK)     /* record inference alone, or mark it */                                                       \
+  X(PAUSES)   /* who stops the process */                                                                    \
+  X(FAULTS)   /* who maps pages */                                                                           \
+  X(PAGING)   /* is memory short? */                                                                         \
   X(THREADS)  /* {n} threads */                                                                              \
   X(BATCH)    /* {n} samples at once */                                                                      \
   X(REBATCH)  /* the same, of a model that fixes its batch */                                                \

@@ -109,9 +109,9 @@ static const char *option_text(hn_diagnosis *d, const char *text, const char *ac
 static const char *run_options(hn_diagnosis *d, const char *text, double n) {
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
   const char *accepted = "", *out = "";
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    if (strncmp(text, "hone ", 5) == 0 && strncmp(text + 5, commands[i].name, strlen(commands[i].name)) == 0)
-      accepted = commands[i].options;
+  const char *hone = strstr(text, "hone ");
+  for (size_t i = 0; hone && i < sizeof commands / sizeof *commands; i++)
+    if (strncmp(hone + 5, commands[i].name, strlen(commands[i].name)) == 0) accepted = commands[i].options;
   const bool own = d->tool == HN_TOOL_HONE, cuda = m->backend && strncmp(m->backend, "cuda", 4) == 0;
   if (m->backend && (own ? strcmp(m->backend, "cpu") != 0 : cuda))
     out = option_text(d, text, accepted, "device", own ? m->backend : "cuda", n);

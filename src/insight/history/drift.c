@@ -71,6 +71,29 @@ bool hone_drift_compute(const double *times, const double *values, size_t n, hon
   return ok;
 }
 
+/* Fewer mapped pages than that take no time worth a word; so much below its usual is a slow clock. */
+#define MANY_PAGES 64
+#define SLOW_CLOCK 0.9
+#define MANY_OTHERS 15.0 /* % of the processors; as threshold others_share */
+
+const char *hone_slow_cause_name(hone_slow_cause cause) {
+  static const char *const names[] = {
+#define X(id, word) word,
+      HONE_SLOW_CAUSES(X)
+#undef X
+  };
+  return (unsigned)cause < sizeof names / sizeof *names ? names[cause] : "?";
+}
+
+hone_slow_cause hone_slow_run_cause(const hone_slow_run *r) {
+  if (r->major_faults) return HONE_SLOW_DISK;
+  if (r->involuntary_switches) return HONE_SLOW_SWITCHED;
+  if (r->throttles > 0 || r->clock_mhz < SLOW_CLOCK * r->usual_clock_mhz) return HONE_SLOW_CLOCK;
+  if (r->minor_faults >= MANY_PAGES) return HONE_SLOW_MAPPED;
+  if (r->others_pct >= MANY_OTHERS) return HONE_SLOW_NEIGHBOURS;
+  return HONE_SLOW_UNSEEN;
+}
+
 void hone_spread_explain(const double *ms, const hone_disturbance *seen, size_t n, double median, double cv,
                          char *buf, size_t size) {
   size_t odd = 0, switched = 0, read = 0, mapped = 0, plain_switched = 0;

@@ -1,0 +1,24 @@
+#!/bin/sh
+# A run during which the process stood still is told by its time, and by the step or pause in which that happened.
+# usage: slow_runs.sh HONE
+set -eu
+hone=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+"$hone" zoo mobilenetv2 --width 0.1 --size 32 -o "$dir/m.onnx" >/dev/null
+for seconds in 1 4 12; do # on a slow machine the model may still be loading when the process is stopped
+  "$hone" bench "$dir/m.onnx" -t 1 --duration "${seconds}s" >"$dir/out" 2>/dev/null &
+  child=$!
+  sleep "$(awk "BEGIN { print 0.6 * $seconds }")"
+  kill -STOP $child
+  sleep 0.2
+  kill -CONT $child
+  wait $child
+  if grep -Eq "^  slowest     at [0-9.]+ s: (19[0-9]|[2-9][0-9][0-9])\.[0-9]+ ms, [0-9.]+ times the median: (step '.*' took (1[5-9][0-9]|[2-9][0-9][0-9])|a pause of (1[5-9][0-9]|[2-9][0-9][0-9]))" "$dir/out"; then
+    grep -q '^     \$ ' "$dir/out" || { echo "no command for the slow run"; cat "$dir/out"; exit 1; }
+    exit 0
+  fi
+done
+echo "the run that stood still for 0.2 s is not explained"
+cat "$dir/out"
+exit 1
