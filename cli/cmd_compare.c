@@ -22,6 +22,22 @@ static hone_status import_side(const cli_args *args, const char *side, cli_profi
   return status;
 }
 
+/* What the page is called: the model of both, or what tells the two apart. */
+static const char *title_of(const cli_args *args, const cli_profile *p, char *buf, size_t size) {
+  const char *name[2];
+  bool known = true;
+  for (int i = 0; i < 2; i++) {
+    name[i] = hone_facts_get_meta(p[i].facts)->model;
+    known = known && name[i];
+    if (!name[i]) name[i] = args->rest.item[i];
+    const char *slash = strrchr(name[i], '/');
+    if (slash && slash[1]) name[i] = slash + 1;
+  }
+  if (known && strcmp(name[0], name[1]) == 0) return NULL;
+  snprintf(buf, size, "%s \u2192 %s", name[0], name[1]);
+  return buf;
+}
+
 static int run(const cli_args *args) {
   cli_profile p[2] = {{0}};
   hone_comparison *comparison = NULL;
@@ -33,7 +49,9 @@ static int run(const cli_args *args) {
   if (status == HONE_OK)
     status = hone_compare(p[0].profile, p[1].profile, &(hone_compare_options){.min_effect_pct = args->effect},
                           &comparison, &error);
-  hone_report_input in = {.baseline = p[0].profile,
+  char title[512];
+  hone_report_input in = {.title = status == HONE_OK ? title_of(args, p, title, sizeof title) : NULL,
+                          .baseline = p[0].profile,
                           .optimized = p[1].profile,
                           .comparison = comparison,
                           .width = cli_columns(),

@@ -64,6 +64,23 @@ static hn_str write(const hone_report_input *input, hone_report_format format) {
   return out;
 }
 
+/* A command of any length is printed whole: half of one would be another command. */
+static void long_commands_stay_whole(void **state) {
+  pair *p = *state;
+  char command[3000];
+  memset(command, 'x', sizeof command);
+  memcpy(command + sizeof command - 5, " end", 5);
+  const char *commands[] = {command};
+  hone_finding finding = p->findings->items[0];
+  finding.commands = commands;
+  finding.command_count = 1;
+  const hone_findings findings = {&finding, 1, HONE_LANGUAGE_EN};
+  hone_report_input in = {.baseline = p->a, .findings = &findings, .sections = HONE_SECTION_FINDINGS};
+  hn_str out = write(&in, HONE_REPORT_TEXT);
+  assert_non_null(strstr(out.ptr, "xxxx end\n"));
+  hn_str_free(&out);
+}
+
 static json_t *parsed(const hone_report_input *input, hone_report_format format) {
   hn_str out = write(input, format);
   json_error_t where;
@@ -325,6 +342,7 @@ static void misuse_and_failing_sink(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_commands_stay_whole),
       cmocka_unit_test(seed_fields),
       cmocka_unit_test(temperature_when_measured),
       cmocka_unit_test(profile_json_is_facts),

@@ -66,18 +66,30 @@ static void colored(hn_str *o, const hn_look *look, hn_color color, const char *
 }
 
 void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format, ...) {
-  char small[1024];
+  char small[1024], *text = small;
   va_list ap;
   va_start(ap, format);
-  vsnprintf(small, sizeof small, format, ap);
+  const int length = vsnprintf(small, sizeof small, format, ap);
   va_end(ap);
+  if (length < 0) return;
+  if ((size_t)length >= sizeof small) { /* half a command would be another one */
+    text = hn_malloc((size_t)length + 1);
+    if (!text) {
+      o->failed = true;
+      return;
+    }
+    va_start(ap, format);
+    vsnprintf(text, (size_t)length + 1, format, ap);
+    va_end(ap);
+  }
   /* A line break is the caller's when the format ends with it; any other came with a name and is harmful. */
-  size_t n = strlen(small), end = strlen(format);
-  bool line = end && format[end - 1] == '\n' && n && n + 1 < sizeof small;
-  if (line) small[n - 1] = 0;
-  tame(small);
-  colored(o, look, color, small, strlen(small));
+  const size_t end = strlen(format);
+  const bool line = end && format[end - 1] == '\n' && length;
+  if (line) text[length - 1] = 0;
+  tame(text);
+  colored(o, look, color, text, strlen(text));
   if (line) hn_str_putc(o, '\n');
+  if (text != small) hn_free(text);
 }
 
 void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {

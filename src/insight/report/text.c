@@ -30,22 +30,43 @@ static void latency(hn_str *o, const hn_look *look, const hone_profile *p, const
   }
 }
 
+/* One more item of a list. */
+static void item(hn_str *o, const hn_look *look, bool *first, const char *text) {
+  hn_paint(o, look, HN_DIM, "%s%s", *first ? "  " : HN_IN(look, ", ", "，"), text);
+  *first = false;
+}
+
+/* How it was run; a foreign profile does not tell everything. */
+static void summary_items(hn_str *o, const hn_look *look, const hone_facts_meta *m) {
+  char text[64];
+  bool first = true;
+  if (m->batch >= 1) {
+    snprintf(text, sizeof text, HN_IN(look, "batch %.0f", "批量 %.0f"), m->batch);
+    item(o, look, &first, text);
+  }
+  if (m->precision || m->opt_level >= 0) item(o, look, &first, m->precision ? m->precision : "f32");
+  if (m->opt_level >= 0) {
+    snprintf(text, sizeof text, HN_IN(look, "level %.0f", "级别 %.0f"), m->opt_level);
+    item(o, look, &first, text);
+  }
+  if (m->device) item(o, look, &first, m->device);
+  if (m->threads > 0) {
+    snprintf(text, sizeof text, HN_IN(look, "%.0f thread%s", "%.0f 个线程%s"), m->threads,
+             m->threads == 1 || look->zh ? "" : "s");
+    item(o, look, &first, text);
+  }
+  if (m->tool && strcmp(m->tool, "hone") != 0) {
+    item(o, look, &first, HN_IN(look, "measured by ", "测量工具 "));
+    hn_paint(o, look, HN_DIM, "%s%s%s", m->tool, m->tool_version ? " " : "",
+             m->tool_version ? m->tool_version : "");
+  }
+}
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
   hn_paint(o, look, HN_BOLD, "%s", hn_report_title(in));
-  hn_paint(o, look, HN_DIM, HN_IN(look, "  batch %.0f", "  批量 %.0f"), m->batch < 1 ? 1 : m->batch);
-  /* A foreign profile does not tell everything. */
-  if (m->precision || m->opt_level >= 0)
-    hn_paint(o, look, HN_DIM, ", %s", m->precision ? m->precision : "f32");
-  if (m->opt_level >= 0) hn_paint(o, look, HN_DIM, HN_IN(look, ", level %.0f", "，级别 %.0f"), m->opt_level);
-  if (m->device) hn_paint(o, look, HN_DIM, ", %s", m->device);
-  if (m->threads > 0)
-    hn_paint(o, look, HN_DIM, HN_IN(look, ", %.0f thread%s", "，%.0f 个线程%s"), m->threads,
-             m->threads == 1 || look->zh ? "" : "s");
-  if (m->tool && strcmp(m->tool, "hone") != 0)
-    hn_paint(o, look, HN_DIM, HN_IN(look, ", measured by %s%s%s", "，由 %s%s%s 测量"), m->tool,
-             m->tool_version ? " " : "", m->tool_version ? m->tool_version : "");
+  summary_items(o, look, m);
   hn_str_puts(o, "\n\n  ");
   if (!is_timed(p)) {
     hn_paint(o, look, HN_YELLOW, "%s", HN_IN(look, "nothing was timed", "没有计时"));

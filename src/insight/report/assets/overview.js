@@ -9,7 +9,7 @@ hone.overview = (report) => {
     el('h1', { class: 'break' }, report.title),
     el('div', { class: 'chips' },
       chip('', machine.device), chip(hone.say('threads'), machine.threads || null), chip('ISA', machine.isa), chip(hone.say('precision'), report.precision),
-      chip(hone.say('batch'), report.batch || 1), chip('', report.profiling_date), chip(hone.say('commit'), report.commit)));
+      chip(hone.say('batch'), report.batch || null), chip('', report.profiling_date), chip(hone.say('commit'), report.commit)));
   const card = (label, value, unit, note, kind) => el('div', { class: 'kpi ' + (kind || '') },
     el('div', { class: 'label' }, label), el('div', { class: 'value num' }, value, unit ? el('small', {}, unit) : null),
     el('div', { class: 'note num' }, note || '\u00a0'));
