@@ -24,11 +24,15 @@ static void step(const hn_rnn *r, double *gates, double *h, double *c, double *w
 }
 
 static const hn_activation_kind usual[] = {HN_ACT_SIGMOID, HN_ACT_TANH};
-static const hn_rnn_kind kind = {3, 2, usual, false, step};
+const hn_rnn_kind hn_rnn_kind_gru = {3, 2, usual, false, step};
 
-static hone_status infer(const hone_infer *io, hone_error *error) { return hn_rnn_infer(io, &kind, error); }
-static void cost(const hone_infer *io, hone_cost *cost) { hn_rnn_cost(io, &kind, cost); }
-static hone_status reference(hone_call *call, hone_error *error) { return hn_rnn_run(call, &kind, error); }
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  return hn_rnn_infer(io, &hn_rnn_kind_gru, error);
+}
+static void cost(const hone_infer *io, hone_cost *cost) { hn_rnn_cost(io, &hn_rnn_kind_gru, cost); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_rnn_run(call, &hn_rnn_kind_gru, error);
+}
 
 static const hone_attr_desc attrs[] = {
     HN_RNN_ATTRS, {"linear_before_reset", HONE_ATTR_INT, false, 0, 0}, {0}};

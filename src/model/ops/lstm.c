@@ -18,11 +18,15 @@ static void step(const hn_rnn *r, double *gates, double *h, double *c, double *w
 }
 
 static const hn_activation_kind usual[] = {HN_ACT_SIGMOID, HN_ACT_TANH, HN_ACT_TANH};
-static const hn_rnn_kind kind = {4, 3, usual, true, step};
+const hn_rnn_kind hn_rnn_kind_lstm = {4, 3, usual, true, step};
 
-static hone_status infer(const hone_infer *io, hone_error *error) { return hn_rnn_infer(io, &kind, error); }
-static void cost(const hone_infer *io, hone_cost *cost) { hn_rnn_cost(io, &kind, cost); }
-static hone_status reference(hone_call *call, hone_error *error) { return hn_rnn_run(call, &kind, error); }
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  return hn_rnn_infer(io, &hn_rnn_kind_lstm, error);
+}
+static void cost(const hone_infer *io, hone_cost *cost) { hn_rnn_cost(io, &hn_rnn_kind_lstm, cost); }
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_rnn_run(call, &hn_rnn_kind_lstm, error);
+}
 
 static const hone_attr_desc attrs[] = {HN_RNN_ATTRS, {"input_forget", HONE_ATTR_INT, false, 0, 0}, {0}};
 

@@ -13,23 +13,15 @@ enum {
   SPARE = 3 /* samples that a warp reads behind the last one */
 };
 
-static const hn_activation_kind usual[5][3] = {
-    {0}, {HN_ACT_TANH}, {0}, {HN_ACT_SIGMOID, HN_ACT_TANH}, {HN_ACT_SIGMOID, HN_ACT_TANH, HN_ACT_TANH}};
-
 bool hn_cuda_recurrent(const hone_step *s, int gates, hn_cuda_direct *p, hone_reason *why) {
-  const hn_rnn_kind kind = {.gates = gates,
-                            .activations = gates == 1   ? 1
-                                           : gates == 3 ? 2
-                                                        : 3,
-                            .usual = usual[gates],
-                            .has_cell = gates == 4};
+  const hn_rnn_kind *kind = gates == 1 ? &hn_rnn_kind_rnn : gates == 3 ? &hn_rnn_kind_gru : &hn_rnn_kind_lstm;
   const hone_tensor_desc *desc[INPUTS] = {NULL};
   hn_rnn r;
   hone_error error = {0};
   for (uint32_t i = 0; i < s->n_anchor_inputs && i < INPUTS; i++)
     if (hn_cuda_has(s, i)) desc[i] = &s->input[i].desc;
   if (!hone_dtype_is_float(s->input[0].desc.dtype)) return hn_refuse(why, "no floating-point numbers");
-  if (hn_rnn_init(&r, s->node, &kind, desc, s->n_anchor_inputs, &error) != HONE_OK)
+  if (hn_rnn_init(&r, s->node, kind, desc, s->n_anchor_inputs, &error) != HONE_OK)
     return hn_refuse(why, "%.140s", error.what);
   const bool later = gates == 3 && hone_node_int(s->node, "linear_before_reset", 0) != 0;
   const bool wide = s->input[0].desc.dtype == HONE_DTYPE_F64;
@@ -47,8 +39,8 @@ bool hn_cuda_recurrent(const hone_step *s, int gates, hn_cuda_direct *p, hone_re
   p->args.p[0] = r.seq, p->args.p[1] = r.batch, p->args.p[2] = r.input, p->args.p[3] = r.hidden;
   p->args.p[4] = r.directions;
   for (int64_t d = 0; d < r.directions; d++)
-    for (int k = 0; k < kind.activations; k++) {
-      const hn_activation *f = &r.act[d * kind.activations + k];
+    for (int k = 0; k < kind->activations; k++) {
+      const hn_activation *f = &r.act[d * kind->activations + k];
       p->args.p[8 + 3 * d + k] = f->kind, p->args.f[3 * d + k] = f->alpha, p->args.f[6 + 3 * d + k] = f->beta;
     }
   p->args.f[12] = r.clip;

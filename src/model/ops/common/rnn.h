@@ -40,6 +40,8 @@ typedef struct hn_rnn_kind {
   hn_rnn_cell step;
 } hn_rnn_kind;
 
+extern const hn_rnn_kind hn_rnn_kind_rnn, hn_rnn_kind_gru, hn_rnn_kind_lstm;
+
 struct hn_rnn {
   const hone_node *node;
   const hn_rnn_kind *kind;
