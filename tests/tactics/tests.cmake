@@ -21,7 +21,7 @@ endfunction()
 if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES common/moves common/pooling
     common/reduction common/quantize_step common/qlinear_step common/softmax_step common/layer_norm common/resize_step tactics/batch_norm tactics/instance_norm
-    tactics/gather)
+    tactics/gather common/recurrent_driver)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES tactics/pointwise)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES common/chain_driver)
 endif()
