@@ -134,18 +134,19 @@ static void read_input(one_case *c, const char *word, hn_rng *rng) {
     for (int64_t i = 0; i < count; i++) put_value(t, i, value[i]);
 }
 
-/* "0.5f,2f" or "Relu,Tanh"; a single element ends in a comma. */
-static void read_list(one_case *c, const char *name, char *value) {
-  float number[32];
-  hone_string text[32];
+static void read_floats(one_case *c, const char *name, char *value) {
+  float list[32];
   size_t n = 0;
-  const bool numbers = strspn(value, "-.0123456789f,") == strlen(value);
-  for (char *p = strtok(value, ","); p && n < 32; p = strtok(NULL, ","), n++)
-    number[n] = strtof(p, NULL), text[n] = (hone_string){p, strlen(p)};
-  if (numbers)
-    hn_node_set_floats(c->node, name, number, n);
-  else
-    hn_node_set_strings(c->node, name, text, n);
+  for (char *p = strtok(value, ","); p && n < 32; p = strtok(NULL, ",")) list[n++] = strtof(p, NULL);
+  hn_node_set_floats(c->node, name, list, n);
+}
+
+static void read_strings(one_case *c, const char *name, char *value) {
+  hone_string list[32];
+  size_t n = 0;
+  for (char *p = strtok(value, "|"); p && n < 32; p = strtok(NULL, "|"))
+    list[n++] = (hone_string){p, strlen(p)};
+  hn_node_set_strings(c->node, name, list, n);
 }
 
 static void read_attribute(one_case *c, char *word) {
@@ -158,8 +159,10 @@ static void read_attribute(one_case *c, char *word) {
     size_t n = 0;
     for (char *p = strtok(value, ","); p && n < 32; p = strtok(NULL, ",")) list[n++] = strtoll(p, NULL, 10);
     hn_node_set_ints(c->node, word, list, n);
-  } else if (strchr(value, ',')) {
-    read_list(c, word, value);
+  } else if (strchr(value, ',') && !value[strspn(value, "-.0123456789f,")]) {
+    read_floats(c, word, value);
+  } else if (strchr(value, '|')) {
+    read_strings(c, word, value);
   } else if (*ints == 0) {
     hn_node_set_int(c->node, word, strtoll(value, NULL, 10));
   } else if (value[strlen(value) - 1] == 'f' && (isdigit((unsigned char)*value) || *value == '-')) {
