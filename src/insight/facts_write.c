@@ -147,6 +147,14 @@ static void write_graph(hn_str *o, const hone_facts *f) {
 }
 
 static void write_preview(hn_str *o, const hone_facts *f) {
+  static const hn_json_member list[] = {HN_JSON(hone_preview_step, level),
+                                        HN_JSON_SET(hone_preview_step, name),
+                                        HN_JSON_SET(hone_preview_step, op_type),
+                                        HN_JSON_SET(hone_preview_step, tactic),
+                                        HN_JSON_SET(hone_preview_step, epilogue),
+                                        HN_JSON(hone_preview_step, predicted_ms),
+                                        HN_JSON_INDEX(hone_preview_step, anchor_node),
+                                        {0}};
   size_t n;
   const hone_preview_step *steps = hone_facts_preview_steps(f, &n);
   if (!n) return;
@@ -154,13 +162,7 @@ static void write_preview(hn_str *o, const hone_facts *f) {
   for (size_t i = 0; i < n; i++) {
     hn_json_line(o);
     hn_json_open(o, NULL, '{');
-    hn_json_int(o, "level", steps[i].level);
-    text(o, "name", steps[i].name);
-    text(o, "op_type", steps[i].op_type);
-    text(o, "tactic", steps[i].tactic);
-    text(o, "epilogue", steps[i].epilogue);
-    hn_json_num(o, "predicted_ms", steps[i].predicted_ms);
-    index_of(o, "anchor_node", steps[i].anchor_node);
+    hn_json_members(o, list, &steps[i]);
     indices(o, "nodes", steps[i].nodes, steps[i].node_count);
     hn_json_close(o, '}');
   }

@@ -122,6 +122,12 @@ void hn_json_null(hn_str *out, const char *key) {
   hn_str_puts(out, "null");
 }
 
+void hn_json_texts(hn_str *out, const char *key, const char *const *texts, size_t n) {
+  hn_json_open(out, key, '[');
+  for (size_t i = 0; i < n; i++) hn_json_text(out, NULL, texts[i]);
+  hn_json_close(out, ']');
+}
+
 void hn_json_line(hn_str *out) { hn_str_putc(out, '\n'); }
 
 static void member(hn_str *out, const hn_json_member *m, const void *at) {

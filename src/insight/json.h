@@ -20,6 +20,7 @@ void hn_json_int(hn_str *out, const char *key, int64_t value);
 void hn_json_uint(hn_str *out, const char *key, uint64_t value);
 void hn_json_bool(hn_str *out, const char *key, int value);
 void hn_json_null(hn_str *out, const char *key);
+void hn_json_texts(hn_str *out, const char *key, const char *const *texts, size_t n); /* an array */
 /* Line break for readers; ignored by parsers. */
 void hn_json_line(hn_str *out);
 

@@ -182,13 +182,15 @@ static void difference(hn_str *o, const hone_difference *d) {
 }
 
 static void layer_list(hn_str *o, const char *key, const hone_layer *const *layers, size_t n) {
+  static const hn_json_member list[] = {HN_JSON(hone_layer, name),
+                                        HN_JSON(hone_layer, type),
+                                        HN_JSON(hone_layer, tactic),
+                                        HN_JSON(hone_layer, time_ms),
+                                        {0}};
   hn_json_open(o, key, '[');
   for (size_t i = 0; i < n; i++) {
     hn_json_open(o, NULL, '{');
-    hn_json_text(o, "name", layers[i]->name);
-    hn_json_text(o, "type", layers[i]->type);
-    hn_json_text(o, "tactic", layers[i]->tactic);
-    hn_json_num(o, "time_ms", layers[i]->time_ms);
+    hn_json_members(o, list, layers[i]);
     hn_json_close(o, '}');
   }
   hn_json_close(o, ']');
@@ -207,14 +209,15 @@ static void nodes(hn_str *o, const hone_compare_row *r) {
 }
 
 static void side_members(hn_str *o, const char *key, const hone_profile *p) {
-  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  static const hn_json_member list[] = {HN_JSON(hone_facts_meta, tool),
+                                        HN_JSON(hone_facts_meta, tool_version),
+                                        HN_JSON(hone_facts_meta, model),
+                                        HN_JSON(hone_facts_meta, device),
+                                        HN_JSON(hone_facts_meta, commit),
+                                        HN_JSON(hone_facts_meta, date),
+                                        {0}};
   hn_json_open(o, key, '{');
-  hn_json_text(o, "tool", m->tool);
-  hn_json_text(o, "tool_version", m->tool_version);
-  hn_json_text(o, "model", m->model);
-  hn_json_text(o, "device", m->device);
-  hn_json_text(o, "commit", m->commit);
-  hn_json_text(o, "date", m->date);
+  hn_json_members(o, list, hone_facts_get_meta(p->facts));
   hn_json_uint(o, "iterations", p->iterations);
   hn_json_uint(o, "layers", p->layer_count);
   hn_json_close(o, '}');
@@ -222,6 +225,14 @@ static void side_members(hn_str *o, const char *key, const hone_profile *p) {
 }
 
 void hn_comparison_members(hn_str *o, const hone_comparison *c) {
+  static const hn_json_member counts[] = {HN_JSON(hone_comparison, slower),
+                                          HN_JSON(hone_comparison, faster),
+                                          HN_JSON(hone_comparison, same),
+                                          HN_JSON(hone_comparison, unclear),
+                                          HN_JSON_AS(hone_comparison, "new", added, HN_JSON_ALWAYS),
+                                          HN_JSON(hone_comparison, gone),
+                                          HN_JSON(hone_comparison, fused),
+                                          {0}};
   if (!c) {
     hn_json_null(o, "comparison");
     return;
@@ -229,22 +240,11 @@ void hn_comparison_members(hn_str *o, const hone_comparison *c) {
   hn_json_open(o, "comparison", '{');
   side_members(o, "before", c->before);
   side_members(o, "after", c->after);
-  hn_json_open(o, "warnings", '[');
-  for (size_t i = 0; i < c->warning_count; i++) hn_json_text(o, NULL, c->warnings[i]);
-  hn_json_close(o, ']');
+  hn_json_texts(o, "warnings", c->warnings, c->warning_count);
   hn_json_open(o, "wall", '{');
   difference(o, &c->wall);
   hn_json_close(o, '}');
-  hn_json_open(o, "counts", '{');
-  hn_json_uint(o, "slower", c->slower);
-  hn_json_uint(o, "faster", c->faster);
-  hn_json_uint(o, "same", c->same);
-  hn_json_uint(o, "unclear", c->unclear);
-  hn_json_uint(o, "new", c->added);
-  hn_json_uint(o, "gone", c->gone);
-  hn_json_uint(o, "fused", c->fused);
-  hn_json_close(o, '}');
-  hn_json_line(o);
+  hn_json_object(o, "counts", counts, c);
   hn_json_open(o, "rows", '[');
   for (size_t i = 0; i < c->row_count; i++) {
     const hone_compare_row *r = &c->rows[i];

@@ -5,14 +5,15 @@
 #include "insight/json.h"
 
 static void write_machine(hn_str *o, const hone_profile *p) {
-  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  static const hn_json_member list[] = {HN_JSON(hone_facts_meta, device),
+                                        HN_JSON(hone_facts_meta, backend),
+                                        HN_JSON(hone_facts_meta, isa),
+                                        HN_JSON(hone_facts_meta, os),
+                                        HN_JSON(hone_facts_meta, threads),
+                                        HN_JSON(hone_facts_meta, cores),
+                                        {0}};
   hn_json_open(o, "machine", '{');
-  hn_json_text(o, "device", m->device);
-  hn_json_text(o, "backend", m->backend);
-  hn_json_text(o, "isa", m->isa);
-  hn_json_text(o, "os", m->os);
-  hn_json_num(o, "threads", m->threads);
-  hn_json_num(o, "cores", m->cores);
+  hn_json_members(o, list, hone_facts_get_meta(p->facts));
   hn_facts_write_roofs(o, p->facts);
   hn_json_close(o, '}');
   hn_json_line(o);
@@ -36,21 +37,15 @@ static void write_sampling(hn_str *o, const hone_profile *p) {
 }
 
 static void write_notes(hn_str *o, const hone_profile *p) {
+  static const hn_json_member list[] = {
+      HN_JSON(hone_note, what), HN_JSON_AS(hone_note, "why", text, HN_JSON_ALWAYS), {0}};
   size_t n;
   const hone_note *versions = hone_facts_versions(p->facts, &n);
   hn_json_open(o, "versions", '{');
   for (size_t i = 0; i < n; i++) hn_json_text(o, versions[i].what ? versions[i].what : "?", versions[i].text);
   hn_json_close(o, '}');
   const hone_note *missing = hone_facts_unmeasured(p->facts, &n);
-  hn_json_open(o, "not_measured", '[');
-  for (size_t i = 0; i < n; i++) {
-    hn_json_open(o, NULL, '{');
-    hn_json_text(o, "what", missing[i].what);
-    hn_json_text(o, "why", missing[i].text);
-    hn_json_close(o, '}');
-  }
-  hn_json_close(o, ']');
-  hn_json_line(o);
+  hn_json_objects(o, "not_measured", list, missing, n, sizeof *missing);
 }
 
 /* The field names of the seed's report. */
@@ -226,20 +221,16 @@ static void write_prediction(hn_str *o, const hone_report_input *in) {
 }
 
 static void write_verification(hn_str *o, const hone_report_verdict *v) {
+  static const hn_json_member list[] = {
+      HN_JSON(hone_report_verdict, verdict),   HN_JSON(hone_report_verdict, inputs),
+      HN_JSON(hone_report_verdict, max_abs),   HN_JSON(hone_report_verdict, max_rel),
+      HN_JSON(hone_report_verdict, tolerance), HN_JSON(hone_report_verdict, first_different_node),
+      HN_JSON(hone_report_verdict, note),      {0}};
   if (!v) {
     hn_json_null(o, "verification");
     return;
   }
-  hn_json_open(o, "verification", '{');
-  hn_json_text(o, "verdict", v->verdict);
-  hn_json_int(o, "inputs", v->inputs);
-  hn_json_num(o, "max_abs", v->max_abs);
-  hn_json_num(o, "max_rel", v->max_rel);
-  hn_json_num(o, "tolerance", v->tolerance);
-  hn_json_text(o, "first_different_node", v->first_different_node);
-  hn_json_text(o, "note", v->note);
-  hn_json_close(o, '}');
-  hn_json_line(o);
+  hn_json_object(o, "verification", list, v);
 }
 
 void hn_members_report(hn_str *o, const hone_report_input *in, bool page) {

@@ -84,9 +84,7 @@ void hn_members_layers(hn_str *o, const hone_profile *p) {
     hn_json_text(o, "bound_by_ridge", hone_limit_name(l->ridge));
     hn_json_num(o, "bound_confidence", l->bound_confidence);
     write_step(o, p, l);
-    hn_json_open(o, "onnx_nodes", '[');
-    for (size_t k = 0; k < l->onnx_node_count; k++) hn_json_text(o, NULL, l->onnx_nodes[k]);
-    hn_json_close(o, ']');
+    hn_json_texts(o, "onnx_nodes", l->onnx_nodes, l->onnx_node_count);
     hn_json_close(o, '}');
   }
   hn_json_close(o, ']');
@@ -157,18 +155,10 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   }
   hn_json_close(o, ']');
   hn_json_text(o, "cause", f->cause);
-  hn_json_open(o, "commands", '[');
-  for (size_t i = 0; i < f->command_count; i++) hn_json_text(o, NULL, f->commands[i]);
-  hn_json_close(o, ']');
-  hn_json_open(o, "nodes", '[');
-  for (size_t i = 0; i < f->node_count; i++) hn_json_text(o, NULL, f->nodes[i]);
-  hn_json_close(o, ']');
-  hn_json_open(o, "beside", '[');
-  for (size_t i = 0; i < f->beside_count; i++) hn_json_text(o, NULL, f->beside[i]);
-  hn_json_close(o, ']');
-  hn_json_open(o, "merged", '[');
-  for (size_t i = 0; i < f->merged_count; i++) hn_json_text(o, NULL, f->merged[i]);
-  hn_json_close(o, ']');
+  hn_json_texts(o, "commands", f->commands, f->command_count);
+  hn_json_texts(o, "nodes", f->nodes, f->node_count);
+  hn_json_texts(o, "beside", f->beside, f->beside_count);
+  hn_json_texts(o, "merged", f->merged, f->merged_count);
   hn_json_text(o, "quantity", hone_quantity_name(f->quantity));
   hn_json_text(o, "remedy", hone_remedy_name(f->remedy));
   hn_json_num(o, "p", f->p);
