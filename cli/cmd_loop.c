@@ -281,7 +281,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
+    {'o', "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
     {0, "inputs", CLI_SOME, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",

@@ -358,9 +358,12 @@ static void drift_text(const char *name, const char *unit, const hone_drift *d, 
   const char *word = !d->certain || fabs(d->change) < NEWS * d->level ? "steady"
                      : d->slope > 0                                   ? "rising"
                                                                       : "falling";
-  printf("  %-12s%s at %.4g %s: %+.2f %% over the run, %+.3g %s an hour (95 %%: %+.3g to %+.3g)\n", name,
-         word, d->level, unit, d->level > 0 ? 100 * d->change / d->level : 0, d->slope * 3600, unit,
-         d->low * 3600, d->high * 3600);
+  /* A slope is not drawn far beyond what was measured. */
+  const bool minutes = d->slope != 0 && fabs(d->change / d->slope) < 600;
+  const double per = minutes ? 60 : 3600;
+  printf("  %-12s%s at %.4g %s: %+.2f %% over the run, %+.3g %s %s (95 %%: %+.3g to %+.3g)\n", name, word,
+         d->level, unit, d->level > 0 ? 100 * d->change / d->level : 0, d->slope * per, unit,
+         minutes ? "a minute" : "an hour", d->low * per, d->high * per);
 }
 
 void steady_text(const steady_run *r) {

@@ -25,6 +25,10 @@ want() {
 t=$data/trtexec
 want 0 'measured by trtexec' "$hone" diagnose $t/profile.json $t/times_old.json $t/layers.json
 want 0 '"schema"' "$hone" diagnose $t/profile.json --json
+# Whole runs alone: no batch, so no samples; and no layers, which is said where findings would be.
+want 0 ' runs/s' "$hone" diagnose $t/times.json
+want 0 'Only whole runs were timed' "$hone" diagnose $t/times.json
+want 0 'does not tell everything' "$hone" diagnose $t/times.json
 want 0 'nothing was timed' "$hone" diagnose $t/layers.json
 want 3 "none of the profile's 2 layers" "$hone" diagnose $t/profile_old.json $t/layers.json
 want 0 'Without times' "$hone" diagnose $t/layers_names.json
@@ -39,7 +43,7 @@ want 0 'measured by ascend' sh -c "'$hone' diagnose - <'$work/facts.json'"
 "$hone" report $data/ascend/op_summary_0_1.csv -o "$work/r.html" --csv "$work/r.csv" --trace "$work/r.trace" || { echo "FAIL: report"; bad=1; }
 grep -q '<html' "$work/r.html" && grep -q '^conv1,' "$work/r.csv" && grep -q traceEvents "$work/r.trace" ||
   { echo "FAIL: a report is missing"; bad=1; }
-want 0 '1 iteration, 6 layers' "$hone" compare $t/profile.json,$t/layers.json $t/profile.json
+want 0 'mean of 200 runs, 6 layers' "$hone" compare $t/profile.json,$t/layers.json $t/profile.json
 want 0 'holds no times' "$hone" compare $t/layers.json $t/profile.json
 want 3 'nowhere.json' "$hone" compare $t/profile.json,"$work/nowhere.json" $t/profile.json
 want 2 'hone compare' "$hone" diagnose $t/profile.json $data/onnxruntime/cpu_new.json
@@ -48,6 +52,14 @@ want 2 'missing argument' "$hone" diagnose
 want 3 'offset' "$hone" diagnose --format onnxruntime $t/profile.json
 head -c 300 $t/profile.json >"$work/cut.json"
 want 3 'cut.json: offset' "$hone" diagnose "$work/cut.json"
+# Short rows are rows; one that ends without the end of its line was cut.
+printf 'Op Name,OP Type,Task Start Time(us),Task Duration(us)\na,Add,1,2\nb,Add\nc,Add,3' >"$work/cut.csv"
+want 3 'line 4: the last row ends in column 3 of 4' "$hone" diagnose "$work/cut.csv"
+# FLOPs of elementwise operators alone are not what the network computes.
+sed 's/"int8":\[[0-9,]*\]/"int8":[]/g' $data/onnxruntime/cpu_new.json >"$work/packed.json"
+want 0 'GFLOP/s' "$hone" diagnose $data/onnxruntime/cpu_new.json
+want 0 'measured by onnxruntime' "$hone" diagnose "$work/packed.json"
+grep -q 'GFLOP/s' "$work/out" && { echo "FAIL: a speed without the heaviest layer's FLOPs"; bad=1; }
 want 3 'no format' "$hone" diagnose CMakeLists.txt
 # Packed and cut off behind what the format is told by: an error, wherever the cut is.
 awk 'BEGIN { printf "["; for (i = 0; i < 9000; i++) printf "%s{\"cat\":\"Node\",\"pid\":1,\"tid\":1,\"dur\":%d,\"ts\":%d,\"ph\":\"X\",\"name\":\"n%d_kernel_time\",\"args\":{\"op_name\":\"Add\"}}", i ? "," : "", i % 7 + 1, i * 10, i; print "]" }' |

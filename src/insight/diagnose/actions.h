@@ -33,6 +33,7 @@ typedef enum hn_tool {
   X(MEASURE)  /* measure again, longer */                                                                    \
   X(SHORTER)  /* record less: the record overflowed */                                                       \
   X(MARK)     /* record inference alone, or mark it */                                                       \
+  X(RECORD)   /* record the layers or kernels, too */                                                        \
   X(PAUSES)   /* who stops the process */                                                                    \
   X(FAULTS)   /* who maps pages */                                                                           \
   X(PAGING)   /* is memory short? */                                                                         \

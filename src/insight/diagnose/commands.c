@@ -210,11 +210,24 @@ static unsigned conditions(const hn_diagnosis *d) {
          (unsigned)!(flags && strstr(flags, "with_stack")) << HN_WHEN_NO_STACKS;
 }
 
+/* Does the first dimension of the network's inputs count steps of time rather than samples? ONNX's recurrent
+ * operators have it so. */
+static bool is_recurrent(const hn_diagnosis *d) {
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const char *type = d->p->layers[i].type;
+    if (strcmp(type, "LSTM") == 0 || strcmp(type, "GRU") == 0 || strcmp(type, "RNN") == 0) return true;
+  }
+  return false;
+}
+
 void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n) {
   const char *text;
   double fixed = 0;
   const unsigned hold = conditions(d);
-  if (action == HN_DO_BATCH && hn_counter(d, "batch_fixed", -1, &fixed) && fixed > 0) action = HN_DO_REBATCH;
+  if (action == HN_DO_BATCH && hn_counter(d, "batch_fixed", -1, &fixed) && fixed > 0) {
+    if (is_recurrent(d)) return;
+    action = HN_DO_REBATCH;
+  }
   for (int i = 0; (text = hn_action_text(d->tool, action, hold, i)); i++) {
     const char *command = fill_in(d, text, layer, n);
     bool known = false;

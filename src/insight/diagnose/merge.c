@@ -74,6 +74,14 @@ static const char *const *joined(hn_diagnosis *d, const char *const *a, size_t n
   return list;
 }
 
+/* Has the root taken in a finding of the same rule before? */
+static bool has_kind(const hone_finding *root, const hone_finding *symptom) {
+  const size_t n = strcspn(symptom->id, ":");
+  for (size_t i = 0; i < root->merged_count; i++)
+    if (strcspn(root->merged[i], ":") == n && memcmp(root->merged[i], symptom->id, n) == 0) return true;
+  return false;
+}
+
 /* The root keeps its own prediction; what the symptom might bring in addition widens the range. */
 static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symptom) {
   size_t n = root->evidence_count + symptom->evidence_count;
@@ -88,8 +96,10 @@ static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symp
     if (!has_evidence(root, symptom->evidence[i].name)) evidence[n++] = symptom->evidence[i];
   root->evidence = evidence;
   root->evidence_count = n;
-  root->commands = joined(d, root->commands, root->command_count, symptom->commands, symptom->command_count,
-                          &root->command_count);
+  /* The next of several symptoms of one kind only says the same of another layer. */
+  if (!has_kind(root, symptom))
+    root->commands = joined(d, root->commands, root->command_count, symptom->commands, symptom->command_count,
+                            &root->command_count);
   root->merged = joined(d, root->merged, root->merged_count, &symptom->id, 1, &root->merged_count);
   root->merged = joined(d, root->merged, root->merged_count, symptom->merged, symptom->merged_count,
                         &root->merged_count);

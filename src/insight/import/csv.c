@@ -21,6 +21,7 @@ static hone_status read_row(hn_csv *c, bool *more, hone_error *error) {
   hn_str_clear(&c->text);
   c->fields.len = 0;
   c->line = s->line;
+  c->line_ended = false;
   size_t start = 0;
   bool quoted = false, any = false;
   uint64_t opened = s->line;
@@ -47,9 +48,10 @@ static hone_status read_row(hn_csv *c, bool *more, hone_error *error) {
     } else if (b == c->separator) {
       end_field(c, start);
       start = c->text.len;
-    } else if (b == '\n')
+    } else if (b == '\n') {
+      c->line_ended = true;
       break;
-    else if (b && b != '\r')
+    } else if (b && b != '\r')
       hn_str_putc(&c->text, (char)b);
     if (c->text.len > ROW_MOST || c->fields.len > FIELDS_MOST)
       return hn_source_fail_line(s, error, c->line, "a row of more than %d columns or %d MiB", FIELDS_MOST,
@@ -108,6 +110,13 @@ hone_status hn_csv_next(hn_csv *c, bool *more, hone_error *error) {
     hone_status status = read_row(c, more, error);
     if (status) return status;
   } while (*more && is_blank_row(c));
+  /* Rows may be shorter than the header; one that is, and without the end of its line, was cut. */
+  if (*more && c->fields.len < c->column_count && hn_source_peek(c->source) == HN_SOURCE_EOF &&
+      !c->line_ended)
+    return hn_csv_fail(c, error,
+                       "the last row ends in column %zu of %zu (was the file cut off while it was "
+                       "written or copied?)",
+                       c->fields.len, c->column_count);
   return HONE_OK;
 }
 

@@ -21,6 +21,7 @@ typedef struct hn_csv {
   hn_csv_column *columns;
   size_t column_count;
   uint64_t line;         /* where the current row starts */
+  bool line_ended;       /* a line feed closed it, not the end of the file */
   hn_str text;           /* the current row's fields, each ended by a zero */
   HN_VEC(size_t) fields; /* where in the text each starts */
   hn_arena arena;        /* the header */

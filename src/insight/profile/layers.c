@@ -259,11 +259,18 @@ static void share_totals(hn_layer_table *t, size_t first, double ms, double wall
           : hn_arena_strdup(arena, "only totals of the layers were recorded: when each ran is not known");
 }
 
+/* A product that took time and whose operations the tool could not count (its weights' shape is missing). */
+static bool is_uncounted(const hone_layer *row) {
+  return row->flops <= 0 && row->kind == HONE_SPAN_KERNEL &&
+         (strstr(row->type, "Conv") || strstr(row->type, "MatMul") || strcmp(row->type, "Gemm") == 0);
+}
+
 hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *arena, hone_profile *p,
                              hone_error *error) {
   hone_status status = finish_stats(t, p->iterations, arena, error);
   if (status) return status;
   const size_t measured = t->rows.len;
+  double all_ms = 0, uncounted_ms = 0;
   status = add_totals(t, p->facts, error);
   if (status) return status;
   const hn_utilisation *utilisation = hn_utilisation_of_steps(p->facts, arena);
@@ -274,7 +281,11 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
     hn_bound_layer(p->facts, utilisation, row);
     p->flops += row->flops;
     p->bytes += row->bytes;
+    all_ms += row->time_ms;
+    if (is_uncounted(row)) uncounted_ms += row->time_ms;
   }
+  /* What the tool counted is not the network's work when the heavy layers are not among it. */
+  if (uncounted_ms > 0.01 * all_ms) p->flops = 0;
   if (t->has_totals) {
     const hone_closure *c = &p->closure;
     /* Beside stamped runs the totals are the parts of their computation; alone they are all that there is. */

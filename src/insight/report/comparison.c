@@ -49,6 +49,11 @@ static void verdict(char *out, size_t size, const hn_look *look, const hone_comp
     snprintf(out, size, HN_IN(look, "%s %zu to %zu", "%s %zu 变 %zu"), word, r->before_count, r->after_count);
 }
 
+/* The tool told the mean of its runs and no single one. */
+static bool is_mean(const hone_profile *p) {
+  return p->wall.count == 1 && hone_facts_get_meta(p->facts)->runs > 1;
+}
+
 /* What is known of one side; a foreign profile does not tell everything. */
 static void side(hn_str *o, const hn_look *look, const char *what, const hone_profile *p) {
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -65,7 +70,11 @@ static void side(hn_str *o, const hn_look *look, const char *what, const hone_pr
     hn_paint(o, look, HN_PLAIN, HN_IN(look, "%s%.0f thread%s", "%s%.0f 个线程%s"), comma, m->threads,
              m->threads == 1 || look->zh ? "" : "s");
   if (m->date) hn_paint(o, look, HN_DIM, ", %s", m->date);
-  if (look->zh)
+  if (is_mean(p))
+    hn_paint(o, look, HN_DIM,
+             HN_IN(look, "   mean of %.0f runs, %zu layers\n", "   %.0f 次运行的平均，%zu 层\n"), m->runs,
+             p->layer_count);
+  else if (look->zh)
     hn_paint(o, look, HN_DIM, "   %zu 次迭代，%zu 层\n", p->iterations, p->layer_count);
   else
     hn_paint(o, look, HN_DIM, "   %zu iteration%s, %zu layer%s\n", p->iterations,
@@ -134,7 +143,10 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
   side(o, look, HN_IN(look, "after ", "之后"), c->after);
   for (size_t i = 0; i < c->warning_count; i++) hn_paint(o, look, HN_YELLOW, "  %s\n", c->warnings[i]);
   p_value(p, sizeof p, c->wall.p_value);
-  hn_str_puts(o, HN_IN(look, "\n  median run ", "\n  中位数运行 "));
+  if (is_mean(c->before) && is_mean(c->after))
+    hn_str_puts(o, HN_IN(look, "\n  mean run ", "\n  平均运行 "));
+  else
+    hn_str_puts(o, HN_IN(look, "\n  median run ", "\n  中位数运行 "));
   hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
   if (c->wall.before_ms > 0) hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%", c->wall.delta_pct);
   hn_paint(o, look, color_of(c->wall.change), ", %s", hn_change_words(look, &c->wall));

@@ -60,26 +60,58 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
     hn_paragraph(o, look, 5, HN_DIM, basis.ptr);
     hn_str_free(&basis);
   }
+  hn_str merged = {0};
   for (size_t i = 0; i < f->merged_count; i++)
-    hn_paint(o, look, HN_DIM, zh ? "     同一原因：%s\n" : "     the same cause: %s\n", f->merged[i]);
+    hn_str_printf(&merged, "%s%s",
+                  i    ? (zh ? "，" : ", ")
+                  : zh ? "同一原因："
+                       : "the same cause: ",
+                  f->merged[i]);
+  if (merged.len) hn_paragraph(o, look, 5, HN_DIM, merged.ptr);
+  if (merged.failed) o->failed = true;
+  hn_str_free(&merged);
   for (size_t i = 0; i < f->command_count; i++) {
     hn_str_puts(o, "     ");
     hn_paint(o, look, HN_CYAN, "$ %s\n", f->commands[i]);
   }
 }
 
-void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed) {
+void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed,
+                             double before_ms, double after_ms) {
   const bool zh = list->language == HONE_LANGUAGE_ZH;
   size_t wrong = 0;
-  for (size_t i = 0; i < list->count; i++) wrong += list->items[i].category < HONE_CATEGORY_TRADE;
+  bool partial = false;
+  for (size_t i = 0; i < list->count; i++) {
+    wrong += list->items[i].category < HONE_CATEGORY_TRADE;
+    partial = partial || strncmp(list->items[i].id, "incomplete_record", 17) == 0;
+  }
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
   if (!list->count && !timed)
     hn_str_printf(o, "  %s\n", zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.");
+  else if (!wrong && partial)
+    hn_str_printf(o, "  %s\n",
+                  zh ? "从这份记录中看不出值得修的问题，但记录并不完整。"
+                     : "Nothing worth doing shows in this record, which does not tell everything.");
   else if (!wrong)
     hn_str_printf(o, "  %s\n",
                   list->count
                       ? (zh ? "没有值得修的问题。下面只是取舍与说明。"
                             : "Nothing worth doing was found. What follows gives something up, or is a note.")
                       : (zh ? "没有值得做的事。" : "Nothing worth doing was found."));
+  bool done = false;
+  for (size_t i = 0; i < list->count; i++) done = done || list->items[i].measured;
+  if (list->count && before_ms > 0) {
+    hn_str line = {0};
+    hn_str_printf(&line,
+                  zh ? "以下针对改写前的模型（%.3f 毫秒；改写后 %.3f 毫秒）。%s"
+                     : "About the model before the rewrite (%.3f ms; %.3f after it).%s",
+                  before_ms, after_ms,
+                  !done ? ""
+                  : zh  ? "带有“实测”的已经完成。"
+                        : " What has a measured gain is done already.");
+    hn_paragraph(o, look, 2, HN_DIM, line.ptr);
+    if (line.failed) o->failed = true;
+    hn_str_free(&line);
+  }
   for (size_t i = 0; i < list->count; i++) one_finding(o, look, zh, i + 1, &list->items[i]);
 }

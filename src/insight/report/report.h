@@ -36,7 +36,10 @@ void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison"
 
 /* ---- findings_text.c ---- */
 
-void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed);
+/* before_ms, after_ms: medians where the findings are about the plan before a rewrite that was measured; 0:
+ * none. */
+void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed,
+                             double before_ms, double after_ms);
 
 /* ---- members.c: shared JSON members ---- */
 

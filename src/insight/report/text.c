@@ -62,6 +62,12 @@ static void summary_items(hn_str *o, const hn_look *look, const hone_facts_meta 
   }
 }
 
+/* Without a batch size nobody knows how many samples a run is. */
+static const char *per_second(const hn_look *look, const hone_facts_meta *m) {
+  return m->batch >= 1 ? HN_IN(look, "%.1f samples/s", "每秒 %.1f 个样本")
+                       : HN_IN(look, "%.1f runs/s", "每秒 %.1f 次运行");
+}
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -78,7 +84,7 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
     return;
   }
   latency(o, look, p, m);
-  hn_paint(o, look, HN_BOLD, HN_IN(look, "%.1f samples/s", "每秒 %.1f 个样本"), p->throughput.measured_fps);
+  hn_paint(o, look, HN_BOLD, per_second(look, m), p->throughput.measured_fps);
   if (p->gflops > 0) hn_str_printf(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
   const char *source;
   uint64_t peak = hn_report_memory_peak(p, &source);
@@ -163,6 +169,11 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
     hn_str_printf(o, "  %.3f ms, %.1f %%", l->time_ms, l->pct);
+    /* A mean that a few runs made is no place to start: say so beside it. */
+    if (l->stats.count > 1 && l->stats.p50 > 0 && l->stats.mean >= 2 * l->stats.p50)
+      hn_paint(o, look, HN_YELLOW,
+               HN_IN(look, " on average, usually %.3f ms (%zu runs)", "（平均），通常 %.3f ms（%zu 次运行）"),
+               l->stats.p50, l->stats.count);
     if (l->roof_pct > 0)
       hn_str_printf(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
@@ -239,11 +250,13 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
              HN_IN(look, "  longest gap %.3f ms, before %s\n", "  最长的空隙 %.3f 毫秒，在 %s 之前\n"),
              c->longest_gap_ms,
              c->longest_gap_before ? c->longest_gap_before : HN_IN(look, "the end of the run", "运行结束"));
-  hn_str_printf(
-      o,
-      HN_IN(look, "  ceiling %.1f samples/s one stage after another, %.1f with overlap (slowest: %s)\n",
-            "  上限：各阶段依次执行每秒 %.1f 个样本，重叠时 %.1f（最慢：%s）\n"),
-      p->throughput.serial_fps, p->throughput.overlapped_fps, or_unknown(p->throughput.slowest_stage));
+  if (!p->throughput.slowest_stage) return; /* none of the stages took time */
+  hn_str_puts(o, HN_IN(look, "  ceiling ", "  上限："));
+  hn_str_printf(o, per_second(look, hone_facts_get_meta(p->facts)), p->throughput.serial_fps);
+  hn_str_printf(o,
+                HN_IN(look, " one stage after another, %.1f with overlap (slowest: %s)\n",
+                      "（各阶段依次执行），重叠时 %.1f（最慢：%s）\n"),
+                p->throughput.overlapped_fps, p->throughput.slowest_stage);
 }
 
 static void change_row(hn_table *t, const char *what, double before, double after, const char *format,
@@ -303,10 +316,17 @@ static void before_after(hn_str *o, const hn_look *look, const hone_report_input
                 c && c->wall.change == HONE_CHANGE_SAME ? hn_change_words(look, &c->wall) : "");
 }
 
+static const char *verdict_word(const hn_look *look, const char *verdict) {
+  static const char *const words[][2] = {{"same", "相同"}, {"different", "不同"}, {"mistrusted", "不可信"}};
+  for (size_t i = 0; look->zh && verdict && i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i][0], verdict) == 0) return words[i][1];
+  return or_unknown(verdict);
+}
+
 static void verification(hn_str *o, const hn_look *look, const hone_report_verdict *v) {
   bool same = v->verdict && strcmp(v->verdict, "same") == 0;
   hn_str_puts(o, HN_IN(look, "  answers: ", "  答案："));
-  hn_paint(o, look, same ? HN_GREEN : HN_RED, "%s", or_unknown(v->verdict));
+  hn_paint(o, look, same ? HN_GREEN : HN_RED, "%s", verdict_word(look, v->verdict));
   hn_str_printf(o,
                 HN_IN(look, " on %lld inputs, largest difference %.3g (relative %.3g, allowed %.3g)\n",
                       "，%lld 组输入，最大差异 %.3g（相对 %.3g，允许 %.3g）\n"),
@@ -331,7 +351,11 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   if (parts & HONE_SECTION_TYPES && timed) types(o, &look, p);
   if (parts & HONE_SECTION_CLOSURE && timed) closure(o, &look, p);
   if (parts & HONE_SECTION_CLOSURE) not_measured(o, &look, p);
-  if ((parts & HONE_SECTION_FINDINGS) && in->findings) hn_report_findings_text(o, &look, in->findings, timed);
+  if ((parts & HONE_SECTION_FINDINGS) && in->findings) {
+    const bool pair = in->baseline && in->optimized;
+    hn_report_findings_text(o, &look, in->findings, timed, pair ? in->baseline->wall.p50 : 0,
+                            pair ? in->optimized->wall.p50 : 0);
+  }
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->optimized) before_after(o, &look, in);
   if ((parts & HONE_SECTION_COMPARISON) && in->comparison)
     hn_comparison_text(o, &look, in->comparison, in->max_layers);

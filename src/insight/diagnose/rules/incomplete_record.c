@@ -1,6 +1,8 @@
 /* The record itself is short of something: its figures are to be read with care. */
 #include "insight/diagnose/rule.h"
 
+#include <string.h>
+
 static void note(hn_diagnosis *d, const char *what, const char *title, const char *cause, double value,
                  hn_text name, hn_action action) {
   hone_finding *f = hn_finding_begin(d, what);
@@ -17,7 +19,35 @@ static void note(hn_diagnosis *d, const char *what, const char *title, const cha
   hn_finding_end(d);
 }
 
+/* What the importer missed that all other findings would be about: layers, or the accelerator's kernels. */
+static const char *missing_work(const hn_diagnosis *d) {
+  size_t n;
+  const hone_note *list = hone_facts_unmeasured(d->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    if (list[i].what && (strcmp(list[i].what, "layers") == 0 || strcmp(list[i].what, "kernels") == 0))
+      return list[i].what;
+  return NULL;
+}
+
 static void run(hn_diagnosis *d) {
+  const char *missing = missing_work(d);
+  if (missing && d->p->closure.wall_ms > 0) {
+    const bool kernels = strcmp(missing, "kernels") == 0;
+    note(d, "work",
+         kernels ? HN_WORDS(d, "The record holds none of the accelerator's work", "记录中没有加速器的工作")
+                 : HN_WORDS(d, "Only whole runs were timed, not their layers",
+                            "只记录了整次运行的时间，没有各层的时间"),
+         kernels
+             ? HN_WORDS(d,
+                        "What its kernels do, and for how long, is not in it, so nothing of that is judged. "
+                        "Record them too.",
+                        "其中没有内核的内容与时间，因此不作评判。请一并录制内核。")
+             : HN_WORDS(d,
+                        "Where a run spends its time is not in it, so nothing of that is judged. Record the "
+                        "layers too.",
+                        "其中没有一次运行的时间分布，因此不作评判。请一并录制各层。"),
+         (double)d->p->layer_count, HN_T("rows with a time", "有时间的行数"), HN_DO_RECORD);
+  }
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
   if (m->dropped_spans > 0)
     note(d, "dropped",
@@ -32,7 +62,7 @@ static void run(hn_diagnosis *d) {
          HN_WORDS(d, "Only the iterations that finished count; there are fewer than asked for.",
                   "只计入已完成的迭代，少于要求的次数。"),
          m->runs, HN_T("runs asked for", "要求的次数"), HN_DO_MEASURE);
-  if (hn_is_window(d)) {
+  if (hn_is_window(d) && !missing) {
     const hone_stages *s = &d->p->stages;
     double idle = 100 * (s->total_ms - s->infer_ms) / s->total_ms;
     note(d, "window",

@@ -78,7 +78,10 @@ static void run(hn_diagnosis *d) {
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = q.slowest && conversions ? q.slowest->name : HN_WORDS(d, "quantised operators", "量化算子");
   f->quantity = HONE_QUANTITY_NODES;
-  f->remedy = HONE_REMEDY_USER;
+  /* Of a plan that was not rewritten, hone itself fuses the Q/DQ. */
+  f->remedy = conversions && !q.int8 && d->tool == HN_TOOL_HONE && meta->opt_level >= 0 && meta->opt_level < 2
+                  ? HONE_REMEDY_OPTIMIZER
+                  : HONE_REMEDY_USER;
   f->cause = conversions ? HN_WORDS(d,
                                     "Steps that only change the numbers' format (Q/DQ that were not fused "
                                     "into the products, reformats "

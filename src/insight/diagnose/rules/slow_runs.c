@@ -91,6 +91,12 @@ static const char *title(hn_diagnosis *d, hone_slow_cause cause, const group *g)
   static const char *const zh[] = {"有页面从磁盘读入", "处理器被让给了别的进程", "频率偏低",
                                    "映射了许多页面",   "别的进程占用了机器",     "没有计数能解释"};
   const double times = g->worst->wall_ms / g->worst->usual_ms;
+  size_t known; /* the slowest ones only are looked at one by one */
+  hone_facts_slow_runs(d->facts, &known);
+  if (known > g->runs)
+    return HN_SAY(d, "%zu of the %zu slowest runs took up to %.1f times as long as usual: %s",
+                  "最慢的 %2$zu 次运行中有 %1$zu 次耗时最多为平常的 %3$.1f 倍：%4$s", g->runs, known, times,
+                  HN_WORDS(d, en[cause], zh[cause]));
   return HN_SAY(d, "%zu run%s took up to %.1f times as long as usual: %s",
                 "%zu 次运行%s耗时最多为平常的 %.1f 倍：%s", g->runs, HN_WORDS(d, g->runs == 1 ? "" : "s", ""),
                 times, HN_WORDS(d, en[cause], zh[cause]));
