@@ -227,7 +227,17 @@ static bool judge(const hone_findings *f, const char *rules, char *first, size_t
   if (!*rules)
     return !f->count || f->items[0].category >= HONE_CATEGORY_TRADE ||
            f->items[0].severity == HONE_SEVERITY_LOW;
-  return f->count && is_of(f->items[0].id, rules);
+  return f->count && f->items[0].category != HONE_CATEGORY_NOTE && is_of(f->items[0].id, rules);
+}
+
+/* A neighbour whom nobody planted is the truth, too, and so is that everything scatters, where nothing is
+ * named; but it is not what this is about. */
+static bool is_disturbed(const hone_findings *f) {
+  if (!f || !f->count) return false;
+  bool scatters = false;
+  for (size_t i = 0; i < f->count; i++)
+    scatters = scatters || strcmp(f->items[i].id, "outlier_operator") == 0;
+  return is_of(f->items[0].id, "busy_neighbour") || (scatters && f->items[0].category >= HONE_CATEGORY_TRADE);
 }
 
 /* On one processor of the machine, or on all of them again. */
@@ -258,9 +268,7 @@ static bool try_once(const plant *p, uint64_t seed, bool print_all, bool *distur
   hone_profile *profiled;
   hone_findings *findings = diagnose(&l, &profiled, &edited);
   bool good = judge(findings, p->rules, first, sizeof first);
-  /* A neighbour whom nobody planted is the truth, too, but not what this is about. */
-  *disturbed = !good && !how.neighbours && findings && findings->count &&
-               is_of(findings->items[0].id, "busy_neighbour");
+  *disturbed = !good && !how.neighbours && is_disturbed(findings);
   if (!*disturbed) {
     const char *kind = !*p->rules ? "" : p->edit ? " (edited)" : " (live)";
     char what[60];

@@ -569,6 +569,29 @@ static void outliers_join_what_explains_them(void **state) {
   }
 }
 
+/* Few operators have no usual one: an outlier stands out from each of the others. What it makes of the
+ * convolutions as a whole is its doing, unless they are slow without it. */
+static void outlier_among_few(void **state) {
+  (void)state;
+  for (int others = 0; others < 3;
+       others++) { /* near their models; one of them as far off; slow all together */
+    fixture f = fixture_healthy();
+    f.count = others == 2 ? 5 : 3;
+    f.layers[1].ms *= others == 2 ? 5 : 12;
+    for (int i = 0; i < f.count; i++) {
+      f.layers[i].model_ms = 1;
+      if (others == 2) f.layers[i].gflop *= 0.1;
+    }
+    if (others == 1) f.layers[2].model_ms = 0.1;
+    fixture_diagnose(&f);
+    const hone_finding *outlier = fixture_finding(&f, "outlier_operator");
+    assert_int_equal(outlier != NULL, others != 1);
+    if (others == 0) assert_ptr_equal(outlier, &f.findings->items[0]);
+    assert_int_equal(fixture_finding(&f, "conv_dominated") != NULL, others != 0);
+    fixture_free(&f);
+  }
+}
+
 /* A run in which everything scatters is a note about the measurement: what is wrong with the network comes
  * first. */
 static void noise_is_a_note(void **state) {
@@ -677,6 +700,7 @@ int main(void) {
       cmocka_unit_test(consequences_join_their_cause),
       cmocka_unit_test(outliers_join_what_explains_them),
       cmocka_unit_test(noise_is_a_note),
+      cmocka_unit_test(outlier_among_few),
       cmocka_unit_test(nothing_is_claimed_without_facts),
       cmocka_unit_test(gain_of_int8_against_float),
       cmocka_unit_test(thresholds_by_text),

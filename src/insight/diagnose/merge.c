@@ -5,15 +5,17 @@
 
 static const struct {
   const char *root, *symptom;
-  bool by_optimizer, same_nodes;
+  enum { WHERE_BOTH, BY_OPTIMIZER, ON_ITS_NODES, BY_SAVING } when;
 } merges[] = {
-#define MERGE(root, symptom) {#root, #symptom, false, false},
-#define MERGE_OPTIMIZER(root, symptom) {#root, #symptom, true, false},
-#define MERGE_NODES(root, symptom) {#root, #symptom, false, true},
+#define MERGE(root, symptom) {#root, #symptom, WHERE_BOTH},
+#define MERGE_OPTIMIZER(root, symptom) {#root, #symptom, BY_OPTIMIZER},
+#define MERGE_NODES(root, symptom) {#root, #symptom, ON_ITS_NODES},
+#define MERGE_SAVING(root, symptom) {#root, #symptom, BY_SAVING},
 #include "insight/diagnose/merges.def"
 #undef MERGE
 #undef MERGE_OPTIMIZER
 #undef MERGE_NODES
+#undef MERGE_SAVING
 };
 
 static bool of_rule(const hone_finding *f, const char *rule) {
@@ -41,8 +43,10 @@ static bool explains(const hn_diagnosis *d, const hone_finding *root, const hone
     return false;
   for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
     if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom) &&
-        (!merges[i].by_optimizer || root->remedy == HONE_REMEDY_OPTIMIZER) &&
-        (!merges[i].same_nodes || explains_nodes(d, root, symptom)))
+        (merges[i].when != BY_OPTIMIZER || root->remedy == HONE_REMEDY_OPTIMIZER) &&
+        (merges[i].when != ON_ITS_NODES || explains_nodes(d, root, symptom)) &&
+        (merges[i].when != BY_SAVING ||
+         100 * root->predicted_saved_pct >= d->t->merge_share * symptom->predicted_saved_pct))
       return true;
   return false;
 }

@@ -109,15 +109,30 @@ static void always_slow(hn_diagnosis *d, const hone_layer *l, double usual) {
   hn_finding_end(d);
 }
 
+/* Of few operators none is usual: then this one must stand out from the worst of the others of its kind
+ * (products, or what is none), of which there are two at least. 0: not known. */
+static double worst_of_others(const hn_diagnosis *d, const hone_layer *l) {
+  double worst = 0;
+  size_t n = 0;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const double over = hn_over_model(d, &d->p->layers[i]);
+    if (&d->p->layers[i] == l || !(over > 0) || hn_is_matrix(&d->p->layers[i]) != hn_is_matrix(l)) continue;
+    n++;
+    if (over > worst) worst = over;
+  }
+  return n >= 2 ? worst : 0;
+}
+
 /* The fastest runs are compared: neighbours disturb some runs of everything, this is about one operator in
  * all of its runs. */
 static void find_always_slow(hn_diagnosis *d) {
   const double usual = hn_usual_over_model(d, false);
-  for (size_t i = 0; usual > 0 && i < d->p->layer_count; i++) {
+  for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    if (hn_over_model(d, l) >= d->t->model_factor * usual &&
+    const double others = usual > 0 ? usual : worst_of_others(d, l);
+    if (others > 0 && hn_over_model(d, l) >= d->t->model_factor * others &&
         hn_share(d, hn_typical_ms(l)) >= d->t->model_share)
-      always_slow(d, l, usual);
+      always_slow(d, l, others);
   }
 }
 
