@@ -606,6 +606,12 @@ static void noise_is_a_note(void **state) {
   assert_true(noise->predicted_gain_pct == 0);
   assert_ptr_equal(fixture_finding(&f, "misaligned_channels"), &f.findings->items[0]);
   fixture_free(&f);
+  /* All scatter, but one loses most of what is lost. */
+  f = fixture_healthy();
+  for (int i = 0; i < f.count; i++) f.layers[i].jitter = i == 1 ? 7 : 1.6;
+  fixture_diagnose(&f);
+  assert_string_equal(f.findings->items[0].id, "outlier_operator:conv1");
+  fixture_free(&f);
 }
 
 /* A profile without what a rule needs is no reason to speak. */

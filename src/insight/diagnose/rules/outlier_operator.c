@@ -136,6 +136,18 @@ static void find_always_slow(hn_diagnosis *d) {
   }
 }
 
+/* What the layer loses to the runs in which it is slow, in milliseconds an iteration. */
+static double loses(const hone_layer *l) {
+  return l->stats.mean > l->stats.p50 ? l->stats.mean - l->stats.p50 : 0;
+}
+
+/* Neighbours make all scatter a little; one that loses most of what is lost does so by itself. */
+static bool loses_most(const hn_diagnosis *d, const hone_layer *l) {
+  double all = 0;
+  for (size_t i = 0; i < d->p->layer_count; i++) all += loses(&d->p->layers[i]);
+  return 100 * loses(l) >= d->t->outlier_most * all;
+}
+
 static void run(hn_diagnosis *d) {
   find_always_slow(d);
   if ((double)d->p->iterations < d->t->outlier_runs) return;
@@ -144,12 +156,13 @@ static void run(hn_diagnosis *d) {
     relevant += d->p->layers[i].pct >= d->t->outlier_share;
     noisy += scatters(d, &d->p->layers[i]);
   }
-  if (relevant > 2 && noisy * 2 > relevant) {
-    if (d->p->wall.cv > d->t->outlier_cv) noisy_run(d, noisy);
-    return;
+  const bool all_scatter = relevant > 2 && noisy * 2 > relevant;
+  const size_t before = d->found.len;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (scatters(d, l) && hit_again(d, l) && (!all_scatter || loses_most(d, l))) one_operator(d, l);
   }
-  for (size_t i = 0; i < d->p->layer_count; i++)
-    if (scatters(d, &d->p->layers[i]) && hit_again(d, &d->p->layers[i])) one_operator(d, &d->p->layers[i]);
+  if (all_scatter && d->found.len == before && d->p->wall.cv > d->t->outlier_cv) noisy_run(d, noisy);
 }
 
 const struct hn_rule hn_rule_outlier_operator = {"outlier_operator", run};
