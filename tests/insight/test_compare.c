@@ -226,6 +226,20 @@ static void no_false_alarms(void **state) {
   }
 }
 
+/* Three iterations that all lie far above thirty tell, however much they scatter. */
+static void few_samples_beside_many(void **state) {
+  (void)state;
+  const given before[] = {{"conv", "Conv", "c", 1}}, after[] = {{"conv", "Conv", "c", 6}};
+  made a = make(before, N(before), 30), b = make(after, N(after), 3);
+  hone_comparison *c = compare(&a, &b);
+  assert_int_equal(c->rows[0].time.change, HONE_CHANGE_SLOWER);
+  /* 1 of C(33, 3) orders, on either side. */
+  assert_true(fabs(c->rows[0].time.p_value - 2.0 / 5456) < 1e-9);
+  hone_comparison_destroy(c);
+  drop(&a);
+  drop(&b);
+}
+
 /* A single iteration says nothing about chance. */
 static void one_sample_is_unclear(void **state) {
   (void)state;
@@ -287,8 +301,8 @@ int main(void) {
       cmocka_unit_test(slower_faster_same),    cmocka_unit_test(fused_and_split),
       cmocka_unit_test(new_and_gone),          cmocka_unit_test(renamed_operators),
       cmocka_unit_test(other_tools),           cmocka_unit_test(no_false_alarms),
-      cmocka_unit_test(one_sample_is_unclear), cmocka_unit_test(warnings_and_refusals),
-      cmocka_unit_test(tests_of_samples),
+      cmocka_unit_test(one_sample_is_unclear), cmocka_unit_test(few_samples_beside_many),
+      cmocka_unit_test(warnings_and_refusals), cmocka_unit_test(tests_of_samples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,11 +181,12 @@ static bool add_up(joiner *j, pile *p) {
   return true;
 }
 
-static hone_difference differ(const hone_sample_stats *a, const double *sa, const hone_sample_stats *b,
-                              const double *sb) {
+static hone_difference differ(const joiner *j, const hone_sample_stats *a, const double *sa,
+                              const hone_sample_stats *b, const double *sb) {
   hone_difference d = {.before_ms = a->p50, .after_ms = b->p50, .delta_ms = b->p50 - a->p50};
   d.delta_pct = a->p50 > 0 ? 100 * d.delta_ms / a->p50 : 0;
   d.p_value = sa && sb ? hn_rank_test(sa, a->count, sb, b->count) : -1;
+  if (d.p_value < 0 && sa && sb) d.p_value = hn_rank_test_exact(sa, a->count, sb, b->count, j->o.alpha);
   if (d.p_value < 0) d.p_value = hn_welch_test(a, b);
   return d;
 }
@@ -232,7 +233,7 @@ static bool make_row(joiner *j, const uint32_t *members, size_t n) {
   row.type = slowest->type;
   row.alignment = align(piles[BEFORE].count, piles[AFTER].count);
   if (row.alignment == HONE_ALIGNMENT_NEW || row.alignment == HONE_ALIGNMENT_GONE) row.aligned_by = NULL;
-  row.time = differ(&piles[BEFORE].stats, piles[BEFORE].sums, &piles[AFTER].stats, piles[AFTER].sums);
+  row.time = differ(j, &piles[BEFORE].stats, piles[BEFORE].sums, &piles[AFTER].stats, piles[AFTER].sums);
   row.before = piles[BEFORE].layers;
   row.before_count = piles[BEFORE].count;
   row.after = piles[AFTER].layers;
@@ -379,7 +380,7 @@ static bool build(joiner *j, hone_comparison *c) {
   if (!j->parent || !j->by) return false;
   for (uint32_t i = 0; i < j->n; i++) j->parent[i] = i;
   if (!join_names(j) || !spread(j) || !join_kinds(j, true) || !join_kinds(j, false)) return false;
-  c->wall = differ(&c->before->wall, c->before->walls_ms, &c->after->wall, c->after->walls_ms);
+  c->wall = differ(j, &c->before->wall, c->before->walls_ms, &c->after->wall, c->after->walls_ms);
   c->wall.change = judge(j, &c->wall, j->o.alpha);
   return make_rows(j) && judge_rows(j, c) && warn_all(j, c);
 }

@@ -41,6 +41,39 @@ double hn_rank_test(const double *a, size_t na, const double *b, size_t nb) {
   return distance <= 0 ? 1 : erfc(distance / sqrt(variance) / sqrt(2));
 }
 
+/* Share of the orders of m and n values in which at most u pairs stand the other way round: coefficients of
+ * the Gaussian binomial. Negative when out of memory. */
+static double share_of_orders(size_t m, size_t n, size_t u) {
+  const size_t size = m * n + 1;
+  double *w = hn_calloc(size, sizeof *w), all = 0, part = 0;
+  if (!w) return -1;
+  w[0] = 1;
+  for (size_t i = 1; i <= m; i++) {
+    for (size_t k = size; k-- > n + i;) w[k] -= w[k - n - i];
+    for (size_t k = i; k < size; k++) w[k] += w[k - i];
+  }
+  for (size_t k = 0; k < size; k++) {
+    all += w[k];
+    if (k <= u) part += w[k];
+  }
+  hn_free(w);
+  return part / all;
+}
+
+double hn_rank_test_exact(const double *a, size_t na, const double *b, size_t nb, double alpha) {
+  enum { FEW = 5, MOST = 1000 };
+  const size_t few = na < nb ? na : nb, many = na < nb ? nb : na;
+  if (few < 2 || few >= FEW || many > MOST) return -1;
+  double above = 0; /* a tie counts half, and is then counted against the difference */
+  for (size_t i = 0; i < na; i++)
+    for (size_t k = 0; k < nb; k++) above += a[i] > b[k] ? 1 : a[i] == b[k] ? 0.5 : 0;
+  const double pairs = (double)na * (double)nb;
+  const double least = share_of_orders(few, many, 0);
+  if (least < 0 || 2 * least > alpha) return -1;
+  const double p = share_of_orders(few, many, (size_t)ceil(fmin(above, pairs - above)));
+  return p < 0 ? -1 : fmin(1, 2 * p);
+}
+
 /* Continued fraction of the incomplete beta function (modified Lentz), for x below (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
   const double tiny = 1e-300;

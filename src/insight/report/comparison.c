@@ -29,19 +29,26 @@ static const char *alignment_word(const hn_look *look, hone_alignment alignment)
 /* Samples that would differ as much by chance in one of so many comparisons: the difference is noise. */
 #define BY_CHANCE 0.05
 
+/* A difference that would be large if it were one. */
+static bool is_maybe_chance(const hone_difference *d) {
+  return d->change == HONE_CHANGE_SAME && d->p_value >= BY_CHANCE && fabs(d->delta_pct) >= 5;
+}
+
 /* A ratio beside a bare "same" would read like a result. */
 const char *hn_change_words(const hn_look *look, const hone_difference *d) {
   if (d->change != HONE_CHANGE_SAME) return change_word(look, d->change);
   if (!(d->p_value >= BY_CHANCE)) return HN_IN(look, "same: too small to count", "相同：差异太小，不计");
-  return fabs(d->delta_pct) >= 5 ? HN_IN(look, "may be chance: inside the noise", "可能是偶然：在噪声之内")
-                                 : HN_IN(look, "same: inside the noise", "相同：在噪声之内");
+  return is_maybe_chance(d) ? HN_IN(look, "may be chance: inside the noise", "可能是偶然：在噪声之内")
+                            : HN_IN(look, "same: inside the noise", "相同：在噪声之内");
 }
 
 /* What a reader wants to hear first: how the layers correspond where that changed, else what became of the
  * time. */
 static void verdict(char *out, size_t size, const hn_look *look, const hone_compare_row *r) {
   const char *word = alignment_word(look, r->alignment);
-  if (r->alignment == HONE_ALIGNMENT_ONE)
+  if (r->alignment == HONE_ALIGNMENT_ONE && is_maybe_chance(&r->time))
+    snprintf(out, size, "%s", HN_IN(look, "by chance?", "偶然？"));
+  else if (r->alignment == HONE_ALIGNMENT_ONE)
     snprintf(out, size, "%s", change_word(look, r->time.change));
   else if (!r->before_count || !r->after_count)
     snprintf(out, size, "%s", word);

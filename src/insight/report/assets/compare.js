@@ -47,7 +47,7 @@ hone.panel({
     const { el } = hone;
     const width = 50 * Math.abs(r.delta_ms) / most, slower = r.delta_ms > 0;
     const tone = r.change === 'slower' ? 'bad' : r.change === 'faster' ? 'good' : '';
-    const word = r.alignment === 'one' ? hone.say(r.change) : r.alignment === 'new' || r.alignment === 'gone' ? hone.say(r.alignment) : `${hone.say(r.alignment)} ${r.before.length} \u2192 ${r.after.length}`;
+    const word = r.alignment === 'one' ? hone.say(r.change === 'same' && r.p_value >= 0.05 && Math.abs(r.delta_pct) >= 5 ? 'by chance?' : r.change) : r.alignment === 'new' || r.alignment === 'gone' ? hone.say(r.alignment) : `${hone.say(r.alignment)} ${r.before.length} \u2192 ${r.after.length}`;
     const names = (layers) => layers.map((l) => l.name + (l.tactic ? ` (${l.tactic})` : '')).join(', ') || hone.say('nothing');
     const node = el('div', { class: 'change', tabindex: 0 },
       el('div', { class: 'name' }, el('div', {}, r.name), el('div', { class: 'type' }, r.type)),

@@ -4,6 +4,9 @@ hone.panel({
   id: 'findings', title: 'Findings',
   sub: (report) => (report.findings.length ? hone.say('{0} found: changes of structure first, then fine tuning, then what gives something up and notes; in each the largest predicted gain first.', report.findings.length) : ''),
   render(body, report) {
+    const rewritten = report.findings.length && report.before_after;
+    if (rewritten) body.append(hone.el('p', { class: 'cause' }, hone.say('About the model before the rewrite ({0}; {1} after it).', hone.ms(rewritten.before_ms), hone.ms(rewritten.after_ms)),
+      report.findings.some((f) => f.measured_gain_pct !== null) ? ' ' + hone.say('What has a measured gain is done already.') : ''));
     if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? hone.say('Without times there is nothing to judge.') : hone.say('Nothing worth doing was found.')));
     const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));
     report.findings.forEach((finding) => body.append(this.card(finding, most)));

@@ -38,7 +38,7 @@ hone.words = {
 
   /* what changed */
   'What changed': '有何变化', 'same: too small to count': '相同：差异太小，不计', 'may be chance: inside the noise': '可能是偶然：在噪声之内',
-  'same: inside the noise': '相同：在噪声之内', 'no samples to test': '没有可检验的样本',
+  'same: inside the noise': '相同：在噪声之内', 'by chance?': '偶然？', 'no samples to test': '没有可检验的样本',
   'Median run {0} \u2192 {1}: {2} ({3}).': '中位数运行 {0} \u2192 {1}：{2}（{3}）。',
   'Layers: {0} slower, {1} faster, {2} the same, {3} unclear; {4} new, {5} gone, {6} fused, split or regrouped.':
     '层：{0} 个变慢，{1} 个变快，{2} 个相同，{3} 个不明；{4} 个新增，{5} 个消失，{6} 个融合、拆分或重组。',
@@ -51,7 +51,8 @@ hone.words = {
   '{0} found: changes of structure first, then fine tuning, then what gives something up and notes; in each the largest predicted gain first.':
     '共 {0} 条：先是结构上的改动，再是细调，然后是有取舍的与说明；各类中预计收益最大的在前。',
   'Without times there is nothing to judge.': '没有时间数据，无从判断。', 'Nothing worth doing was found.': '没有值得做的事。',
-  'The same cause: {0}': '同一原因：{0}', 'predicted, end to end': '预计，端到端', '{0} to {1}, confidence {2}': '{0} 到 {1}，置信度 {2}',
+  'The same cause: {0}': '同一原因：{0}', 'About the model before the rewrite ({0}; {1} after it).': '以下针对改写前的模型（{0}；改写后 {1}）。',
+  'What has a measured gain is done already.': '带有“实测”的已经完成。', 'predicted, end to end': '预计，端到端', '{0} to {1}, confidence {2}': '{0} 到 {1}，置信度 {2}',
   'P {0} of the time, S \u00d7{1}': 'P 占时间的 {0}，S \u00d7{1}', 'S by {0}: {1}': 'S 的依据（{0}）：{1}',
   'Copy the command': '复制命令', copied: '已复制', copy: '复制',
 
