@@ -14,7 +14,7 @@ for seconds in 1 4 12; do # on a slow machine the model may still be loading whe
   sleep 0.2
   kill -CONT $child
   wait $child
-  if grep -Eq "^  slowest     at [0-9.]+ s: (19[0-9]|[2-9][0-9][0-9])\.[0-9]+ ms, [0-9.]+ times the median: (step '.*' took (1[5-9][0-9]|[2-9][0-9][0-9])|a pause of (1[5-9][0-9]|[2-9][0-9][0-9]))" "$dir/out"; then
+  if grep -Eq "^  slowest     at [0-9.]+ s: (19[0-9]|[2-9][0-9][0-9]|[0-9]{4,})\.[0-9]+ ms, [0-9.]+ times the median: (step '.*' took (1[5-9][0-9]|[2-9][0-9][0-9]|[0-9]{4,})|a pause of (1[5-9][0-9]|[2-9][0-9][0-9]|[0-9]{4,}))" "$dir/out"; then
     grep -q '^     \$ ' "$dir/out" || { echo "no command for the slow run"; cat "$dir/out"; exit 1; }
     exit 0
   fi
