@@ -36,7 +36,7 @@ typedef struct share {
 struct hn_pool {
   uint32_t threads, started;
   pthread_t *thread;
-  share *shares; /* [threads] */
+  share *shares;       /* [threads] */
   uint32_t float_mode; /* of the caller of this job */
   _Alignas(128) _Atomic uint64_t state;
   _Alignas(128) _Atomic uint32_t wake; /* futex word: count of wake-ups */
