@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "api/net.h"
 
+#include <fenv.h>
 #include <hone/facts.h>
 #include <hone/session.h>
 #include <math.h>
@@ -343,7 +344,7 @@ static void sparse_weights_are_counted(void **state) {
 }
 
 /* Products whose weights are all denormal, 2 threads: zero where denormals count as zero (level 2), else what
- * they are. The caller's mode stays. */
+ * they are. The caller's mode stays, and so do the exceptions that it has seen. */
 static void denormal_products(void **state) {
   (void)state;
   enum { C = 32, SIDE = 40 };
@@ -361,10 +362,13 @@ static void denormal_products(void **state) {
     hone_facts *f = hone_facts_create();
     hone_error e = {0};
     const uint32_t mode = hn_float_mode();
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_DIVBYZERO); /* the caller's affair */
     assert_int_equal(hone_context_record(s.context, f, 1, &e), HONE_OK);
     assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
     if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
     assert_int_equal(hn_float_mode(), mode);
+    assert_true(fetestexcept(FE_DIVBYZERO));
     const float *y = hone_context_output(s.context, 0)->data;
     for (int i = 0; i < C * SIDE * SIDE; i++) assert_true(y[i] == (level == 2 ? 0 : C * 0x1p-140f));
     size_t n, counted = 0;
@@ -374,6 +378,27 @@ static void denormal_products(void **state) {
     hone_facts_destroy(f);
     net_close(&s);
   }
+}
+
+/* No output channels, an activation behind: nothing to compute, which takes a known time. */
+static void empty_products_have_a_cost(void **state) {
+  (void)state;
+  const float none = 0;
+  hn_model *m = net_begin();
+  hn_value *v = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 6, 6});
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){0, 3, 3, 3});
+  v = net_op(m, "Conv", (hn_value *[]){v, hn_value_constant(m->graph, NULL, &d, &none, true)}, 2);
+  net_finish(m, net_op(m, "Sigmoid", (hn_value *[]){v}, 1));
+  net_session s = net_open(m, 2, false, 1);
+  hone_facts *f = hone_facts_create();
+  hone_error e = {0};
+  assert_int_equal(hone_plan_preview(s.plan, f, &e), HONE_OK);
+  size_t n;
+  const hone_preview_step *p = hone_facts_preview_steps(f, &n);
+  assert_true(n > 0);
+  for (size_t i = 0; i < n; i++) assert_true(isfinite(p[i].predicted_ms));
+  hone_facts_destroy(f);
+  net_close(&s);
 }
 
 /* Every allocation on the way from a model to an answer fails once: an error, no crash, no leak (the
@@ -425,6 +450,7 @@ int main(void) {
       cmocka_unit_test(stages_belong_to_their_runs),
       cmocka_unit_test(sparse_weights_are_counted),
       cmocka_unit_test(denormal_products),
+      cmocka_unit_test(empty_products_have_a_cost),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

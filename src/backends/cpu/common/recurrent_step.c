@@ -58,7 +58,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_rnn_kin
     if (has(s, i)) desc[i] = &s->input[i].desc;
   if (hn_rnn_init(&r, s->node, kind, desc, s->n_anchor_inputs, &error) != HONE_OK)
     return hn_refuse(why, "%.140s", error.what);
-  if (r.input < 1) return hn_refuse(why, "the input size is 0");
+  if (r.input < 1 || r.hidden < 1)
+    return hn_refuse(why, "the %s size is 0", r.input < 1 ? "input" : "hidden");
   hn_recurrent *p = &d->p;
   p->isa = hn_isa_of(m->isa);
   const struct hn_recurrent_ops *o = hn_recurrent_find(p->isa);

@@ -156,6 +156,7 @@ double hn_epilogue_seconds(const hone_step *s, const hone_machine *m, bool far) 
   const double lanes = o ? o->vw : 1, threads = m->threads ? m->threads : 1;
   const double vectors = (double)hone_desc_count(&s->output[0].desc) / lanes / threads;
   double cycles = 0, narrow = 0;
+  if (vectors <= 0) return 0;
   if (strncmp(s->anchor, "Conv", 4) == 0 && s->output[0].desc.dim[1] * 2 <= (int64_t)lanes && lanes > 1)
     narrow = NARROW_CYCLES * vectors * lanes / (double)(s->output[0].desc.dim[1] * o->mr);
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
