@@ -63,4 +63,25 @@ code=0
 "$hone" diagnose $facts --lang fr >/dev/null 2>&1 || code=$?
 [ "$code" = 2 ] || fail "--lang fr: exit $code"
 "$hone" amdahl $facts --layers Conv -s 2 | grep -q 'P = 0.5' || fail "amdahl of a profile"
+
+# ---- a record that lies: gaps of which three fill 64 bits of nanoseconds, options that are none or would run something
+lie=${TMPDIR:-/tmp}/hone-lie.$$.json
+trap 'rm -f "${TMPDIR:-/tmp}/hone-actions.$$" "$lie" "$lie.out"' EXIT
+far=2305843009213693950
+{
+  printf '{"schema":"hone facts","version":1,"meta":{"tool":"hone","model":"m.onnx","backend":"cpu","runs":3,"batch":1},'
+  printf '"options":[{"what":"","value":"x"},{"what":"threads batch","value":"3"},{"what":"shape","value":"x=1'"'"'; rm -rf ~"}],'
+  printf '"steps":[{"name":"a","op_type":"Conv"},{"name":"b","op_type":"Conv"}],"spans":['
+  for run in 0 1 2; do
+    id=$((3 * run + 1))
+    printf '{"id":%d,"kind":"run","start_ns":-%s,"end_ns":%s,"iteration":%d},' $id $far $far $run
+    printf '{"id":%d,"parent":%d,"kind":"kernel","start_ns":-%s,"end_ns":-%s,"iteration":%d,"step":0,"name":"a"},' $((id + 1)) $id $far $((far - 9)) $run
+    printf '{"id":%d,"parent":%d,"kind":"kernel","start_ns":%s,"end_ns":%s,"iteration":%d,"step":1,"name":"b"}' $((id + 2)) $id $((far - 9)) $far $run
+    [ $run = 2 ] || printf ,
+  done
+  printf ']}'
+} >"$lie"
+"$hone" diagnose "$lie" --json >"$lie.out" || fail "a record that lies cannot be diagnosed"
+grep -q '"beside":\["a","b"\]' "$lie.out" || fail "the gap's neighbours are not named"
+grep -qF "hone profile m.onnx --shape 'x=1'\\\\''; rm -rf ~' --trace" "$lie.out" || fail "options of a record that lies: $(grep -o '"commands":[^]]*' "$lie.out")"
 exit $bad

@@ -58,6 +58,7 @@ enum { DEFAULT_LEVEL = 2 };
 /* " word " is one of the words of a text with spaces at both ends. */
 static bool has_word(const char *words, const char *word) {
   const size_t n = strlen(word);
+  if (!n || strchr(word, ' ')) return false;
   for (const char *at = words; (at = strstr(at, word)); at++)
     if (at > words && at[-1] == ' ' && (at[n] == ' ' || !at[n])) return true;
   return false;

@@ -8,7 +8,7 @@
 
 typedef struct gap {
   const hone_span *after, *before; /* the spans that it lies between */
-  int64_t ns;
+  double ns;                       /* a record may lie: sums of its times need not fit into integers */
 } gap;
 
 static bool counts(const hone_span *s) {
@@ -45,7 +45,7 @@ static size_t find_gaps(const hone_span **order, size_t n, gap *out) {
   const hone_span *last = NULL; /* that ends last so far */
   for (size_t i = 0; i < n; i++) {
     if (last && last->iteration == order[i]->iteration && order[i]->start_ns > last->end_ns)
-      out[found++] = (gap){last, order[i], order[i]->start_ns - last->end_ns};
+      out[found++] = (gap){last, order[i], (double)(order[i]->start_ns - last->end_ns)};
     if (!last || last->iteration != order[i]->iteration || order[i]->end_ns > last->end_ns) last = order[i];
   }
   return found;
