@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/common/team.h"
 #include "base/fault.h"
 #include "base/mem.h"
 
@@ -34,10 +35,10 @@ void hn_recurrent_pack(const struct hn_recurrent_ops *o, hn_recurrent_pass p, co
 /* ------------------------------------------------------------------ plan and cost */
 
 /* Of the cost model, in cycles of a core: what one activation of a vector takes where several overlap, what
- * comes with a panel (call, first and last sums), and a join of the threads in seconds. */
+ * comes with a panel (call, first and last sums), and a meeting of a team in seconds. */
 #define ACTIVATION_CYCLES 22.0
 #define PANEL_CYCLES 40.0
-#define JOIN_SECONDS 6e-7
+#define MEETING_SECONDS 6e-7
 /* Bytes a cycle that a core reads over and over: from L2, and from what lies behind it. */
 #define L2_BYTES_PER_CYCLE 45.0
 
@@ -81,19 +82,19 @@ void hn_recurrent_plan(hn_recurrent *p, const hone_machine *m) {
   p->row_tasks = smaller(p->batch > 0 ? p->batch : 1, div_up(threads, p->directions));
   p->samples = div_up(p->batch, p->row_tasks);
   p->row_tasks = p->samples ? div_up(p->batch, p->samples) : 1;
-  p->unit_tasks = 1;
+  p->team = 0;
   p->step_seconds = steps * (double)div_up(p->directions * p->row_tasks, threads) *
                     step_cycles(p, o, m, p->samples, 1) / hertz;
-  /* Units shared: each thread has its part of R, and they meet after each pass. */
-  const int64_t panels = div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
-  const int64_t parts = smaller(panels, div_up(threads, p->directions));
+  /* Units of all directions shared: each thread has its part of R, and they meet after each pass. */
+  const int64_t panels = p->directions * div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
+  const int64_t team = smaller(smaller(panels, threads), HN_TEAM_MOST);
+  if (team < 2) return;
+  const double part = (double)(p->directions * div_up(panels, team)) / (double)panels;
   const double shared =
-      steps * ((double)div_up(p->directions * parts, threads) *
-                   step_cycles(p, o, m, p->batch, (double)div_up(panels, parts) / (double)panels) / hertz +
-               (double)p->passes * JOIN_SECONDS);
-  if (parts == 1 || shared >= p->step_seconds) return;
+      steps * (step_cycles(p, o, m, p->batch, part) / hertz + (double)p->passes * MEETING_SECONDS);
+  if (shared >= p->step_seconds) return;
   p->row_tasks = 1, p->samples = p->batch;
-  p->unit_tasks = parts;
+  p->team = team;
   p->step_seconds = shared;
 }
 
@@ -102,7 +103,7 @@ static size_t states(const hn_recurrent *p) {
   return hn_round_up((size_t)(p->directions * p->batch * p->padded), 16);
 }
 static size_t products(const hn_recurrent *p) { return hn_round_up((size_t)(p->inputs.m * p->inputs.n), 16); }
-static size_t tasks(const hn_recurrent *p) { return (size_t)(p->directions * p->row_tasks * p->unit_tasks); }
+static size_t tasks(const hn_recurrent *p) { return (size_t)(p->team ? p->team : p->directions * p->row_tasks); }
 static size_t row_floats(const hn_recurrent *p) {
   return hn_round_up((size_t)p->samples * sizeof(hn_recurrent_row), 64) / sizeof(float);
 }
@@ -124,7 +125,6 @@ typedef struct job {
   float *h[2], *c, *update, *reset;
   hn_recurrent_row *rows;
   size_t row_floats;
-  int64_t step, pass; /* where threads share the units: which */
 } job;
 
 static int64_t length_of(const job *j, int64_t n) { return j->io->lengths ? j->io->lengths[n] : j->p->seq; }
@@ -171,15 +171,17 @@ static hn_recurrent_cell cell_of(const job *j, int64_t d, hn_recurrent_pass pass
                              .bias = j->w->later ? j->w->later + d * p->padded : NULL};
 }
 
-/* Part `part` of `parts` of a pass. Every other time from the last panel to the first: what was read last is
- * still near. */
+static int64_t panels_of(const job *j, hn_recurrent_pass pass) {
+  return div_up(j->p->padded / j->ops->vw, hn_recurrent_blocks(pass));
+}
+
+/* Panels [begin, end) of a pass. Every other time from the last to the first: what was read last is still
+ * near. */
 static void run_pass(const job *j, int64_t d, int64_t pass, const hn_recurrent_row *row, uint32_t rows,
-                     int64_t part, int64_t parts, bool turned) {
+                     int64_t begin, int64_t end, bool turned) {
   const hn_recurrent *p = j->p;
   const hn_recurrent_cell cell = cell_of(j, d, p->pass[pass]);
   const int64_t vw = j->ops->vw, blocks = p->padded / vw, most = hn_recurrent_blocks(cell.pass);
-  const int64_t panels = div_up(blocks, most), begin = panels * part / parts,
-                end = panels * (part + 1) / parts;
   const size_t packed = hn_recurrent_packed(j->ops, cell.pass, cell.hidden);
   const float *r = j->w->rec[pass] + (size_t)d * packed;
   const uint32_t groups = (rows + j->ops->rows - 1) / j->ops->rows;
@@ -209,19 +211,24 @@ static void whole(void *arg, int64_t task, uint32_t thread) {
   for (int64_t step = 0; step < p->seq; step++) {
     const uint32_t rows = rows_of(j, d, n0, n1, step, row);
     if (!rows) break;
-    for (int64_t i = 0; i < p->passes; i++) run_pass(j, d, i, row, rows, 0, 1, step % 2);
+    for (int64_t i = 0; i < p->passes; i++)
+      run_pass(j, d, i, row, rows, 0, panels_of(j, p->pass[i]), step % 2);
   }
 }
 
-/* A part of the units in one pass of one step of all samples. */
-static void shared(void *arg, int64_t task, uint32_t thread) {
+/* A member's panels, of those of all directions, in one pass of one step of all samples. */
+static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) {
   const job *j = arg;
   const hn_recurrent *p = j->p;
-  const int64_t d = task / p->unit_tasks;
-  hn_recurrent_row *row = rows_at(j, task);
-  (void)thread;
-  const uint32_t rows = rows_of(j, d, 0, p->batch, j->step, row);
-  if (rows) run_pass(j, d, j->pass, row, rows, task % p->unit_tasks, p->unit_tasks, j->step % 2);
+  const int64_t step = phase / p->passes, pass = phase % p->passes, panels = panels_of(j, p->pass[pass]);
+  const int64_t begin = p->directions * panels * member / members,
+                end = p->directions * panels * (member + 1) / members;
+  hn_recurrent_row *row = rows_at(j, member);
+  for (int64_t d = begin / panels; d * panels < end; d++) {
+    const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
+    const int64_t first = begin > d * panels ? begin - d * panels : 0;
+    if (rows) run_pass(j, d, pass, row, rows, first, smaller(end - d * panels, panels), step % 2);
+  }
 }
 
 static void begin_states(const job *j) {
@@ -264,13 +271,10 @@ void hn_recurrent_exec(const hn_recurrent *p, const hn_recurrent_weights *w, con
   begin_states(&j);
   if (p->seq && p->batch) {
     hn_matmul_exec(&p->inputs, io->x, w->w, at, &e, at + products(p), parallel, pool);
-    if (p->unit_tasks == 1) {
+    if (p->team)
+      hn_team_run(p->seq * p->passes, (uint32_t)p->team, shared, &j, parallel, pool);
+    else
       parallel(pool, p->directions * p->row_tasks, whole, &j);
-    } else {
-      for (j.step = 0; j.step < p->seq; j.step++)
-        for (j.pass = 0; j.pass < p->passes; j.pass++)
-          parallel(pool, p->directions * p->unit_tasks, shared, &j);
-    }
   }
   end_states(&j);
 }

@@ -20,7 +20,7 @@ typedef struct hn_recurrent {
   int64_t padded;      /* hidden, rounded up to vectors */
   int64_t samples;     /* of a task */
   int64_t row_tasks;   /* that share the samples and meet only at the end */
-  int64_t unit_tasks;  /* that share the units of a step; 1: a task has all steps */
+  int64_t team;        /* threads that share the units of each step; 0: none does */
   double step_seconds; /* that all steps are expected to take */
 } hn_recurrent;
 
