@@ -103,7 +103,9 @@ static size_t states(const hn_recurrent *p) {
   return hn_round_up((size_t)(p->directions * p->batch * p->padded), 16);
 }
 static size_t products(const hn_recurrent *p) { return hn_round_up((size_t)(p->inputs.m * p->inputs.n), 16); }
-static size_t tasks(const hn_recurrent *p) { return (size_t)(p->team ? p->team : p->directions * p->row_tasks); }
+static size_t tasks(const hn_recurrent *p) {
+  return (size_t)(p->team ? p->team : p->directions * p->row_tasks);
+}
 static size_t row_floats(const hn_recurrent *p) {
   return hn_round_up((size_t)p->samples * sizeof(hn_recurrent_row), 64) / sizeof(float);
 }
@@ -216,6 +218,14 @@ static void whole(void *arg, int64_t task, uint32_t thread) {
   }
 }
 
+/* Half of a state has just been written by other members: all of its lines at once, not one by one. */
+static void ask_for_states(const job *j, int64_t pass, const hn_recurrent_row *row, uint32_t rows) {
+  const bool of_reset = j->p->pass[pass] == HN_RECURRENT_GRU_HIDDEN;
+  for (uint32_t i = 0; i < rows; i++)
+    for (int64_t k = 0; k < j->p->hidden; k += 16)
+      __builtin_prefetch((of_reset ? row[i].reset : row[i].h) + k, 0, 3);
+}
+
 /* A member's panels, of those of all directions, in one pass of one step of all samples. */
 static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) {
   const job *j = arg;
@@ -227,6 +237,7 @@ static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) 
   for (int64_t d = begin / panels; d * panels < end; d++) {
     const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
     const int64_t first = begin > d * panels ? begin - d * panels : 0;
+    ask_for_states(j, pass, row, rows);
     if (rows) run_pass(j, d, pass, row, rows, first, smaller(end - d * panels, panels), step % 2);
   }
 }

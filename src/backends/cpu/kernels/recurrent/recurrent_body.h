@@ -163,6 +163,17 @@ static bool is_usual(const hn_recurrent_cell *cell) {
   return true;
 }
 
+/* The inputs' products were written by another step, perhaps on another core: they come while the sums are
+ * made. */
+static void ask_for_x(const hn_recurrent_cell *cell, size_t first, uint32_t blocks,
+                      const hn_recurrent_row *row, uint32_t rows) {
+  const size_t skip = cell->pass == HN_RECURRENT_GRU_HIDDEN ? 2 : 0, gates = hn_recurrent_gates(cell->pass);
+  for (uint32_t i = 0; i < rows; i++)
+    for (size_t g = skip; g < skip + gates; g++)
+      for (uint32_t k = 0; k < blocks * VEC_W; k += 16)
+        __builtin_prefetch(row[i].x + g * cell->hidden + first + k, 0, 3);
+}
+
 static void panel(const hn_recurrent_cell *cell, const float *b, size_t first, uint32_t blocks,
                   const hn_recurrent_row *row, uint32_t rows) {
 #define ENTRY(m) product_##m,
@@ -170,6 +181,7 @@ static void panel(const hn_recurrent_cell *cell, const float *b, size_t first, u
                                  uint32_t) = {ROWS(ENTRY)};
 #undef ENTRY
   _Alignas(64) float sums[MR * NV * VEC_W];
+  ask_for_x(cell, first, blocks, row, rows);
   table[rows - 1](b, cell->hidden, row, cell->pass == HN_RECURRENT_GRU_HIDDEN, sums,
                   blocks * hn_recurrent_gates(cell->pass));
   const bool usual = is_usual(cell);
