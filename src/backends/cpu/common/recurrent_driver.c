@@ -35,31 +35,58 @@ void hn_recurrent_pack(const struct hn_recurrent_ops *o, hn_recurrent_pass p, co
 /* ------------------------------------------------------------------ plan and cost */
 
 /* Of the cost model, in cycles of a core: what one activation of a vector takes where several overlap, what
- * comes with a panel (call, first and last sums), and a meeting of a team in seconds. */
+ * comes with a panel (call, first and last sums), and a meeting of a team in seconds, with the lines of the
+ * state that then cross. */
 #define ACTIVATION_CYCLES 22.0
 #define PANEL_CYCLES 40.0
 #define MEETING_SECONDS 6e-7
 /* Bytes a cycle that a core reads over and over: from L2, and from what lies behind it. */
 #define L2_BYTES_PER_CYCLE 45.0
+#define FAR_BYTES_PER_CYCLE 12.5
 
-/* One step of `samples` samples and `share` of the units of one direction. */
+/* Bytes of R of a direction. */
+static double r_bytes(const hn_recurrent *p) {
+  return 4 * (double)p->gates * (double)p->padded * (double)p->hidden;
+}
+
+/* How much of `bytes`, read step by step to and fro, does not stay in L2. */
+static double beyond(double bytes, const hone_machine *m) {
+  const double room = 0.8 * (double)m->l2;
+  return bytes > room ? 1 - room / bytes : 0;
+}
+
+/* One step of `samples` samples and `share` of the units of one direction, by a core that needs `resident`
+ * bytes of R before it comes back to the same. */
 static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m,
-                          int64_t samples, double share) {
+                          int64_t samples, double share, double resident) {
   const double vectors = (double)(p->padded / o->vw) * share, rows = (double)samples;
-  double cycles = 0;
-  for (int64_t i = 0; i < p->passes; i++) {
-    const double gates = hn_recurrent_gates(p->pass[i]), k = (double)p->hidden;
-    const double bytes = vectors * o->vw * gates * k * 4;
-    double all = bytes * (double)p->directions; /* of a core in turns with other directions: at most */
-    const double beyond = all > 0.8 * (double)m->l2 ? 1 - 0.8 * (double)m->l2 / all : 0;
-    const double reads = bytes * (beyond / HN_STREAM_BYTES_PER_CYCLE + (1 - beyond) / L2_BYTES_PER_CYCLE);
-    const double products = vectors * gates * k * rows / 2 / 0.85;
-    const double panels =
-        vectors / hn_recurrent_blocks(p->pass[i]) * (double)div_up(samples, (int64_t)o->rows);
-    cycles += hn_overlapped_cycles(products, reads) + panels * PANEL_CYCLES;
-  }
-  const double functions = p->gates == 4 ? 5 : p->gates == 3 ? 3 : 1;
-  return cycles + vectors * rows * functions * ACTIVATION_CYCLES;
+  const double far = beyond(resident, m), functions = p->gates == 4 ? 5 : p->gates == 3 ? 3 : 1;
+  double panels = 0;
+  for (int64_t i = 0; i < p->passes; i++)
+    panels += vectors / hn_recurrent_blocks(p->pass[i]) * (double)div_up(samples, (int64_t)o->rows);
+  const double reads = share * r_bytes(p) * (far / FAR_BYTES_PER_CYCLE + (1 - far) / L2_BYTES_PER_CYCLE);
+  const double products = vectors * (double)p->gates * (double)p->hidden * rows / 2 / 0.85;
+  return hn_overlapped_cycles(products, reads) + panels * PANEL_CYCLES +
+         vectors * rows * functions * ACTIVATION_CYCLES;
+}
+
+/* Threads that share the units of each step, each with its part of R, of all directions at once or of one
+ * after the other: taken when that is faster. */
+static void plan_team(hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m, int64_t turns,
+                      double hertz) {
+  const int64_t side = p->directions / turns, threads = m->threads;
+  const int64_t panels = side * div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
+  const int64_t team = smaller(smaller(panels, threads), HN_TEAM_MOST);
+  if (team < 2) return;
+  const double part = (double)(side * div_up(panels, team)) / (double)panels;
+  const double seconds =
+      (double)(turns * p->seq) *
+      (step_cycles(p, o, m, p->batch, part, part * r_bytes(p)) / hertz + (double)p->passes * MEETING_SECONDS);
+  if (seconds >= p->step_seconds) return;
+  p->row_tasks = 1, p->samples = p->batch;
+  p->team = team, p->turns = turns;
+  p->far = beyond(part * r_bytes(p), m) > 0;
+  p->step_seconds = seconds;
 }
 
 void hn_recurrent_plan(hn_recurrent *p, const hone_machine *m) {
@@ -77,25 +104,17 @@ void hn_recurrent_plan(hn_recurrent *p, const hone_machine *m) {
                           .packed = 1};
   hn_matmul_plan(&p->inputs, m->threads, m->l1, m->l2);
   p->padded = (int64_t)hn_round_up((size_t)p->hidden, o->vw);
-  const double hertz = hn_core_hertz(hn_gemm_find(p->isa), m), steps = (double)p->seq;
+  const double hertz = hn_core_hertz(hn_gemm_find(p->isa), m);
   /* Samples shared: no thread waits for another, but each reads all of R. */
   p->row_tasks = smaller(p->batch > 0 ? p->batch : 1, div_up(threads, p->directions));
   p->samples = div_up(p->batch, p->row_tasks);
   p->row_tasks = p->samples ? div_up(p->batch, p->samples) : 1;
-  p->team = 0;
-  p->step_seconds = steps * (double)div_up(p->directions * p->row_tasks, threads) *
-                    step_cycles(p, o, m, p->samples, 1) / hertz;
-  /* Units of all directions shared: each thread has its part of R, and they meet after each pass. */
-  const int64_t panels = p->directions * div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
-  const int64_t team = smaller(smaller(panels, threads), HN_TEAM_MOST);
-  if (team < 2) return;
-  const double part = (double)(p->directions * div_up(panels, team)) / (double)panels;
-  const double shared =
-      steps * (step_cycles(p, o, m, p->batch, part) / hertz + (double)p->passes * MEETING_SECONDS);
-  if (shared >= p->step_seconds) return;
-  p->row_tasks = 1, p->samples = p->batch;
-  p->team = team;
-  p->step_seconds = shared;
+  p->team = 0, p->turns = 1;
+  p->far = beyond(r_bytes(p), m) > 0;
+  p->step_seconds = (double)p->seq * (double)div_up(p->directions * p->row_tasks, threads) *
+                    step_cycles(p, o, m, p->samples, 1, r_bytes(p)) / hertz;
+  plan_team(p, o, m, 1, hertz);
+  if (p->directions > 1) plan_team(p, o, m, p->directions, hertz);
 }
 
 /* Floats of the parts of the workspace. */
@@ -182,18 +201,19 @@ static int64_t panels_of(const job *j, hn_recurrent_pass pass) {
 static void run_pass(const job *j, int64_t d, int64_t pass, const hn_recurrent_row *row, uint32_t rows,
                      int64_t begin, int64_t end, bool turned) {
   const hn_recurrent *p = j->p;
-  const hn_recurrent_cell cell = cell_of(j, d, p->pass[pass]);
+  hn_recurrent_cell cell = cell_of(j, d, p->pass[pass]);
   const int64_t vw = j->ops->vw, blocks = p->padded / vw, most = hn_recurrent_blocks(cell.pass);
   const size_t packed = hn_recurrent_packed(j->ops, cell.pass, cell.hidden);
   const float *r = j->w->rec[pass] + (size_t)d * packed;
   const uint32_t groups = (rows + j->ops->rows - 1) / j->ops->rows;
+  const ptrdiff_t whole = (ptrdiff_t)(most * vw * p->hidden) * hn_recurrent_gates(cell.pass);
   for (int64_t i = begin; i < end; i++) {
-    const int64_t block = (turned ? begin + end - 1 - i : i) * most;
-    const uint32_t side = (uint32_t)smaller(blocks - block, most);
-    const float *panel = r + (size_t)(block * vw) * hn_recurrent_gates(cell.pass) * cell.hidden;
+    const int64_t at = turned ? begin + end - 1 - i : i;
+    const uint32_t side = (uint32_t)smaller(blocks - at * most, most);
     for (uint32_t g = 0; g < groups; g++) {
       const uint32_t from = rows * g / groups, to = rows * (g + 1) / groups;
-      j->ops->panel(&cell, panel, (size_t)(block * vw), side, row + from, to - from);
+      cell.next = p->far && g == 0 && i + 1 < end ? (turned ? -whole : whole) : 0;
+      j->ops->panel(&cell, r + at * whole, (size_t)(at * most * vw), side, row + from, to - from);
     }
   }
 }
@@ -226,19 +246,20 @@ static void ask_for_states(const job *j, int64_t pass, const hn_recurrent_row *r
       __builtin_prefetch((of_reset ? row[i].reset : row[i].h) + k, 0, 3);
 }
 
-/* A member's panels, of those of all directions, in one pass of one step of all samples. */
+/* A member's panels, of those of all directions at hand, in one pass of one step of all samples. */
 static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) {
   const job *j = arg;
   const hn_recurrent *p = j->p;
-  const int64_t step = phase / p->passes, pass = phase % p->passes, panels = panels_of(j, p->pass[pass]);
-  const int64_t begin = p->directions * panels * member / members,
-                end = p->directions * panels * (member + 1) / members;
+  const int64_t pass = phase % p->passes, step = phase / p->passes % p->seq,
+                turn = phase / p->passes / p->seq;
+  const int64_t panels = panels_of(j, p->pass[pass]), side = p->directions / p->turns;
+  const int64_t begin = side * panels * member / members, end = side * panels * (member + 1) / members;
   hn_recurrent_row *row = rows_at(j, member);
-  for (int64_t d = begin / panels; d * panels < end; d++) {
+  for (int64_t i = begin / panels; i * panels < end; i++) {
+    const int64_t d = turn * side + i, first = begin > i * panels ? begin - i * panels : 0;
     const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
-    const int64_t first = begin > d * panels ? begin - d * panels : 0;
     ask_for_states(j, pass, row, rows);
-    if (rows) run_pass(j, d, pass, row, rows, first, smaller(end - d * panels, panels), step % 2);
+    if (rows) run_pass(j, d, pass, row, rows, first, smaller(end - i * panels, panels), step % 2);
   }
 }
 
@@ -283,7 +304,7 @@ void hn_recurrent_exec(const hn_recurrent *p, const hn_recurrent_weights *w, con
   if (p->seq && p->batch) {
     hn_matmul_exec(&p->inputs, io->x, w->w, at, &e, at + products(p), parallel, pool);
     if (p->team)
-      hn_team_run(p->seq * p->passes, (uint32_t)p->team, shared, &j, parallel, pool);
+      hn_team_run(p->turns * p->seq * p->passes, (uint32_t)p->team, shared, &j, parallel, pool);
     else
       parallel(pool, p->directions * p->row_tasks, whole, &j);
   }

@@ -21,6 +21,8 @@ typedef struct hn_recurrent {
   int64_t samples;     /* of a task */
   int64_t row_tasks;   /* that share the samples and meet only at the end */
   int64_t team;        /* threads that share the units of each step; 0: none does */
+  int64_t turns;       /* of a team: 1, or all directions one after the other */
+  int64_t far;         /* a core's part of R is more than its L2 holds */
   double step_seconds; /* that all steps are expected to take */
 } hn_recurrent;
 

@@ -44,6 +44,7 @@ typedef struct hn_recurrent_cell {
   float clip;             /* of what enters an activation of a gate; 0: none */
   uint32_t coupled;       /* LSTM: forget gate = 1 - input gate */
   const float *peepholes; /* LSTM: input, output, forget [padded]; NULL: none */
+  ptrdiff_t next;         /* floats from this panel to the one that is needed next, from far; 0: it is near */
   const float *bias;      /* GRU: the recurrent bias of the hidden gate [padded]; NULL: zero */
 } hn_recurrent_cell;
 
