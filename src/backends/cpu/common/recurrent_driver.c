@@ -212,7 +212,9 @@ static void run_pass(const job *j, int64_t d, int64_t pass, const hn_recurrent_r
     const uint32_t side = (uint32_t)smaller(blocks - at * most, most);
     for (uint32_t g = 0; g < groups; g++) {
       const uint32_t from = rows * g / groups, to = rows * (g + 1) / groups;
-      cell.next = p->far && g == 0 && i + 1 < end ? (turned ? -whole : whole) : 0;
+      /* The groups share the asking for the next panel. */
+      const ptrdiff_t ask = (ptrdiff_t)g * HN_RECURRENT_AHEAD * p->hidden;
+      cell.far = p->far && i + 1 < end && ask < whole ? r + (turned ? at - 1 : at + 1) * whole + ask : NULL;
       j->ops->panel(&cell, r + at * whole, (size_t)(at * most * vw), side, row + from, to - from);
     }
   }

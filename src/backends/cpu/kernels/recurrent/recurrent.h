@@ -29,7 +29,10 @@ static inline uint32_t hn_recurrent_gates(hn_recurrent_pass p) {
   return gates[p];
 }
 
-enum { HN_RECURRENT_VECTORS = 4 }; /* of a panel */
+enum {
+  HN_RECURRENT_VECTORS = 4, /* of a panel */
+  HN_RECURRENT_AHEAD = 32
+};
 
 /* Blocks of a whole panel. */
 static inline uint32_t hn_recurrent_blocks(hn_recurrent_pass p) {
@@ -44,7 +47,8 @@ typedef struct hn_recurrent_cell {
   float clip;             /* of what enters an activation of a gate; 0: none */
   uint32_t coupled;       /* LSTM: forget gate = 1 - input gate */
   const float *peepholes; /* LSTM: input, output, forget [padded]; NULL: none */
-  ptrdiff_t next;         /* floats from this panel to the one that is needed next, from far; 0: it is near */
+  const float *far;       /* what is needed next from behind L2, HN_RECURRENT_AHEAD floats for each element of
+                             h; NULL: it is near */
   const float *bias;      /* GRU: the recurrent bias of the hidden gate [padded]; NULL: zero */
 } hn_recurrent_cell;
 

@@ -9,7 +9,6 @@
 
 enum {
   NV = HN_RECURRENT_VECTORS,
-  LINE = 16 / VEC_W, /* vectors of a cache line */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -23,7 +22,7 @@ INLINE vf part(const float *p, size_t live) { return live == VEC_W ? v_load(p) :
 
 /* sums[row][vector] = h[row] x panel. Few sums would wait for themselves: even and odd k then have their
  * own. */
-INLINE void product(const float *b, size_t k, ptrdiff_t next, const hn_recurrent_row *row,
+INLINE void product(const float *b, size_t k, const float *far, const hn_recurrent_row *row,
                     const bool of_reset, float *sums, const int m, const int nv) {
   const int chains = m * nv * 2 <= MR * NV ? 2 : 1;
   vf acc[2][MR][NV];
@@ -35,7 +34,11 @@ INLINE void product(const float *b, size_t k, ptrdiff_t next, const hn_recurrent
   for (; at + 2 <= k; at += 2) HN_UNROLL for (int s = 0; s < 2; s++, b += nv * VEC_W) {
       vf x[MR];
       /* Where arithmetic leaves room. Alone with its loads, a row is faster without. */
-      if (m > 2 && next) VECTOR if (j % LINE == 0) __builtin_prefetch(b + next + j * VEC_W, 0, 2);
+      if (m > 2 && far) {
+        HN_UNROLL for (int line = 0; line < HN_RECURRENT_AHEAD; line += 16)
+            __builtin_prefetch(far + line, 0, 2);
+        far += HN_RECURRENT_AHEAD;
+      }
       ROW x[i] = v_set1(h[i][at + (size_t)s]);
       VECTOR {
         const vf v = v_load(b + j * VEC_W);
@@ -51,13 +54,13 @@ INLINE void product(const float *b, size_t k, ptrdiff_t next, const hn_recurrent
 }
 
 #define INSTANCE(m)                                                                                          \
-  static void product_##m(const float *b, size_t k, ptrdiff_t next, const hn_recurrent_row *row,             \
+  static void product_##m(const float *b, size_t k, const float *far, const hn_recurrent_row *row,           \
                           bool of_reset, float *sums, uint32_t nv) {                                         \
     switch (nv) {                                                                                            \
-    case 1: product(b, k, next, row, of_reset, sums, m, 1); break;                                           \
-    case 2: product(b, k, next, row, of_reset, sums, m, 2); break;                                           \
-    case 3: product(b, k, next, row, of_reset, sums, m, 3); break;                                           \
-    default: product(b, k, next, row, of_reset, sums, m, 4);                                                 \
+    case 1: product(b, k, far, row, of_reset, sums, m, 1); break;                                            \
+    case 2: product(b, k, far, row, of_reset, sums, m, 2); break;                                            \
+    case 3: product(b, k, far, row, of_reset, sums, m, 3); break;                                            \
+    default: product(b, k, far, row, of_reset, sums, m, 4);                                                  \
     }                                                                                                        \
   }
 ROWS(INSTANCE)
@@ -177,12 +180,12 @@ static void ask_for_x(const hn_recurrent_cell *cell, size_t first, uint32_t bloc
 static void panel(const hn_recurrent_cell *cell, const float *b, size_t first, uint32_t blocks,
                   const hn_recurrent_row *row, uint32_t rows) {
 #define ENTRY(m) product_##m,
-  static void (*const table[MR])(const float *, size_t, ptrdiff_t, const hn_recurrent_row *, bool, float *,
-                                 uint32_t) = {ROWS(ENTRY)};
+  static void (*const table[MR])(const float *, size_t, const float *, const hn_recurrent_row *, bool,
+                                 float *, uint32_t) = {ROWS(ENTRY)};
 #undef ENTRY
   _Alignas(64) float sums[MR * NV * VEC_W];
   ask_for_x(cell, first, blocks, row, rows);
-  table[rows - 1](b, cell->hidden, cell->next, row, cell->pass == HN_RECURRENT_GRU_HIDDEN, sums,
+  table[rows - 1](b, cell->hidden, cell->far, row, cell->pass == HN_RECURRENT_GRU_HIDDEN, sums,
                   blocks * hn_recurrent_gates(cell->pass));
   const bool usual = is_usual(cell);
 #define PASS(p)                                                                                              \
