@@ -6,6 +6,8 @@ hone_test_tool(check_pointwise check_pointwise.c device_step.c)
 hone_ctest(check_pointwise check_pointwise)
 hone_test_tool(check_chain check_chain.c)
 hone_ctest(check_chain check_chain)
+hone_test_tool(check_team check_team.c)
+hone_ctest(check_team check_team)
 
 function(hone_tactic_faults)
   cmake_parse_arguments(arg "" "" "SOURCES;COMMAND" ${ARGN})

@@ -51,7 +51,7 @@ static double r_bytes(const hn_recurrent *p) {
 
 /* How much of `bytes`, read step by step to and fro, does not stay in L2. */
 static double beyond(double bytes, const hone_machine *m) {
-  const double room = 0.8 * (double)m->l2;
+  const double room = 0.6 * (double)m->l2;
   return bytes > room ? 1 - room / bytes : 0;
 }
 
