@@ -251,8 +251,9 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
   hone_status s = hn_rnn_init(&r, call->node, kind, desc, call->n_inputs, error);
   if (!s) s = load(call, &r, &b, error);
   if (s) return s;
-  if (call->n_outputs > 0 && call->output[0]) /* steps beyond a sequence's length are zero */
-    memset(call->output[0]->data, 0, (size_t)hone_desc_bytes(&call->output[0]->desc));
+  const size_t bytes =
+      call->n_outputs > 0 && call->output[0] ? (size_t)hone_desc_bytes(&call->output[0]->desc) : 0;
+  if (bytes) memset(call->output[0]->data, 0, bytes); /* steps beyond a sequence's length are zero */
   const int64_t gh = kind->gates * r.hidden;
   for (int64_t d = 0; d < r.directions; d++) {
     r.f = r.act + d * kind->activations;
