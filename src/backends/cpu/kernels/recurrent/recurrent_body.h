@@ -7,9 +7,7 @@
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec_act.h"
 
-enum {
-  NV = HN_RECURRENT_VECTORS,
-};
+enum { NV = HN_RECURRENT_VECTORS };
 
 #define INLINE static inline __attribute__((always_inline))
 
