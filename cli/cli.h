@@ -328,6 +328,8 @@ void cli_stamp(json_t *document, const cli_args *args, const char *path);
 /* The revision that is measured: --commit, GITHUB_SHA, or git's HEAD of the working directory. False: none.
  */
 bool cli_revision(const cli_args *args, char *buf, size_t size);
+/* What git in the working directory calls so ("HEAD~1", "main"), as a whole revision. False: nothing. */
+bool cli_resolve_revision(const char *name, char *buf, size_t size);
 /* Processor, its number and the host: "AMD EPYC 9B14, 8 processors, host runner-3". */
 void cli_machine(char *buf, size_t size);
 /* Now, ISO 8601, UTC. */

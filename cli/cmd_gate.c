@@ -189,6 +189,12 @@ static hone_status read_history(const char *name, const char *model, hone_record
     q.commit = name;
     status = hone_history_find(h, &q, out, error);
   }
+  char revision[64];
+  if (status == HONE_OK && !out->count && cli_resolve_revision(name, revision, sizeof revision)) {
+    hone_records_free(out); /* "HEAD~1", a branch: what the repository here calls so */
+    q.commit = revision;
+    status = hone_history_find(h, &q, out, error);
+  }
   hone_history_close(h);
   if (status == HONE_OK && !out->count)
     status = fail(error, HONE_ERROR_MISSING,

@@ -64,13 +64,15 @@ void gate_text(const gate_run *g) {
   }
   printf("baseline    %.3f ms  %s\n", r->baseline_ms, cli_printable(g->old.label, label, sizeof label));
   printf("candidate   %.3f ms  %s\n", r->candidate_ms, cli_printable(g->new.label, label, sizeof label));
-  printf("change      %+.2f %%   95 %%: %+.2f to %+.2f   threshold %.3g %%\n", 100 * r->change, 100 * r->low,
-         100 * r->high, 100 * g->threshold);
+  /* Not the quotient of the two lines above: pairs are compared within themselves. */
+  printf("change      %+.2f %% %s   95 %%: %+.2f to %+.2f   threshold %.3g %%\n", 100 * r->change,
+         r->paired ? "in the pairs" : "between processes", 100 * r->low, 100 * r->high, 100 * g->threshold);
   if (r->paired)
     printf("measured    %u pairs of processes in turn, median %s of each, %.0f s\n", r->pairs,
            g->wall ? "time" : "latency", g->seconds);
   else
-    printf("measured    %u new processes after %u earlier ones, %.0f s\n", g->new.n, g->old.n, g->seconds);
+    printf("measured    %u new processes after %u earlier one%s, %.0f s\n", g->new.n, g->old.n,
+           g->old.n == 1 ? "" : "s", g->seconds);
   printf("noise       %.2f %% between processes\n", 100 * r->noise);
   printf("verdict     %s%s%s: %s\n", color ? paint : "", hone_gate_verdict_name(r->verdict),
          color ? "\033[0m" : "", cli_printable(reason(g, why, sizeof why), clean, sizeof clean));

@@ -275,6 +275,21 @@ static void test_gate_earlier(void **state) {
   process_free(&p);
   expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "::warning ", NULL);
   expect(RUN("gate", tiny, "--baseline", "c0ff", "-n", "2"), 5, "measured with other options", NULL);
+  /* What git calls so in the working directory. */
+  char revision[64] = "";
+  char command[400];
+  snprintf(command, sizeof command,
+           "cd '%s' && git init -q . && git -c user.name=t -c user.email=t commit -q --allow-empty -m t && "
+           "git tag here && git rev-parse HEAD",
+           folder);
+  FILE *git = popen(command, "r");
+  assert_non_null(git);
+  assert_non_null(fgets(revision, sizeof revision, git));
+  assert_int_equal(pclose(git), 0);
+  revision[strcspn(revision, "\n")] = 0;
+  expect(RUN("bench", tiny, "-t", "1", "-n", "2", "--save", "--commit", revision), 0, "saved", NULL);
+  expect(RUN("gate", tiny, "--baseline", "here", "-t", "1", "-n", "2"), 5, "the baseline is 1 earlier", NULL);
+  expect(RUN("gate", tiny, "--baseline", "HEAD~1"), 4, "", "neither a file nor a tag or revision");
   p = RUN("bench", tiny, "-t", "1", "-n", "20", "--json");
   doc = process_json(&p);
   char path[128];

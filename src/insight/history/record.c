@@ -53,6 +53,7 @@ void hone_records_free(hone_records *records) {
 static hone_status wrong(hone_error *error, const char *field, const char *wanted) {
   hone_status status = hn_fail(error, HONE_ERROR_INPUT, "field '%s' of the report is no %s", field, wanted);
   hn_error_expected(error, "%s", wanted);
+  hn_error_hint(error, "a report is what hone bench --json writes");
   return status;
 }
 
