@@ -97,9 +97,9 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, hn_precisi
       return HONE_OK;
     }
   if (!name) return HONE_OK;
-  hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision '%.32s' is not available on device %s", name, b->name);
+  hn_fail(error, HONE_ERROR_USAGE, "precision '%.32s' is not available on device %s", name, b->name);
   hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16 or bf16" : "f32 or bf16");
-  return HONE_ERROR_UNSUPPORTED;
+  return HONE_ERROR_USAGE;
 }
 
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
