@@ -90,10 +90,10 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, int32_t part
    * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
    * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
    * Short sequences spend most of their time there. */
-  const double blocks = (double)((p.keys + p.block - 1) / p.block);
+  const int64_t blocks = (p.keys + p.block - 1) / p.block;
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
   const double cycles = scores * (parts ? 22 : 16) / vector +
-                        80 * (double)p.batches * (double)p.rows * blocks +
+                        80 * (double)p.batches * (double)p.rows * (double)blocks +
                         (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));

@@ -59,7 +59,8 @@ static double beyond(double bytes, const hone_machine *m) {
  * bytes of R before it comes back to the same. */
 static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m,
                           int64_t samples, double share, double resident) {
-  const double vectors = (double)(p->padded / o->vw) * share, rows = (double)samples;
+  const int64_t all = p->padded / o->vw;
+  const double vectors = (double)all * share, rows = (double)samples;
   const double far = beyond(resident, m), functions = p->gates == 4 ? 5 : p->gates == 3 ? 3 : 1;
   double panels = 0;
   for (int64_t i = 0; i < p->passes; i++)
