@@ -592,6 +592,25 @@ static void outlier_among_few(void **state) {
   }
 }
 
+/* A drift within seconds is a note: a neighbour does that, too. One of a longer record comes first. */
+static void brief_drift_is_a_note(void **state) {
+  (void)state;
+  for (int minutes = 0; minutes < 2; minutes++) {
+    fixture f = fixture_healthy();
+    drift(&f);
+    odd_channels(&f);
+    for (int i = 0; i < f.count; i++) f.layers[i].ms *= minutes ? 50 : 1;
+    fixture_diagnose(&f);
+    const hone_finding *found = fixture_finding(&f, "latency_drift");
+    assert_non_null(found);
+    assert_int_equal(found->category, minutes ? HONE_CATEGORY_STRUCTURAL : HONE_CATEGORY_NOTE);
+    assert_int_equal(found->predicted_gain_pct > 0, minutes);
+    assert_non_null(strstr(found->commands[0], minutes ? "hone bench" : "--duration 10m"));
+    assert_int_equal(found == &f.findings->items[0], minutes);
+    fixture_free(&f);
+  }
+}
+
 /* A run in which everything scatters is a note about the measurement: what is wrong with the network comes
  * first. */
 static void noise_is_a_note(void **state) {
@@ -705,6 +724,7 @@ int main(void) {
       cmocka_unit_test(done_is_not_suggested),
       cmocka_unit_test(consequences_join_their_cause),
       cmocka_unit_test(outliers_join_what_explains_them),
+      cmocka_unit_test(brief_drift_is_a_note),
       cmocka_unit_test(noise_is_a_note),
       cmocka_unit_test(outlier_among_few),
       cmocka_unit_test(nothing_is_claimed_without_facts),

@@ -31,6 +31,7 @@ typedef enum hn_tool {
   X(LAYER)    /* look at one operator, {layer} */                                                            \
   X(TYPE)     /* look at the operators of one type, {layer} */                                               \
   X(MEASURE)  /* measure again, longer */                                                                    \
+  X(LONGER)   /* watch it for minutes */                                                                     \
   X(SHORTER)  /* record less: the record overflowed */                                                       \
   X(MARK)     /* record inference alone, or mark it */                                                       \
   X(RECORD)   /* record the layers or kernels, too */                                                        \
