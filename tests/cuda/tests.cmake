@@ -120,6 +120,8 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_emulated(check_tactics_cuda_products ${check}
       gemm_mma_64x64,gemm_mma_16x64_k4,gemm_simt_64x64,matmul_mma_64x64,matmul_mma_16x64_k4,matmul_simt_64x64)
     hone_emulated(check_tactics_cuda_others ${check} -cu*,-conv*,-gemm*,-matmul*)
+    hone_test_tool(check_host_steps check_host_steps.c)
+    hone_emulated(check_host_steps check_host_steps)
   endif()
   hone_test_tool(check_networks check_networks.c)
   hone_portable(check_networks)
