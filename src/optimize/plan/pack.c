@@ -373,7 +373,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
     hn_step *s = &p->steps.ptr[i];
     if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
     s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
-    s->denormal_pct = p->saved || s->flush ? -1 : hn_denormal_weights(&s->desc);
+    const bool counted = !p->saved && !s->flush && !p->backend->asynchronous; /* devices do not mind them */
+    s->denormal_pct = counted ? hn_denormal_weights(&s->desc) : -1;
     s->sparse_pct =
         p->saved ? -1 : hn_sparse_groups(&s->desc); /* a saved plan has no weights but packed ones */
     s->blob_offset = total;
