@@ -121,6 +121,20 @@ static void elementwise(void **state) {
       {"Clip", 13, "i8:3=-128,0,127 - i8:=5", "", "i8:3=-128,0,5"},
       {"Clip", 6, "f32:3=-2,0,2", "max=f:1", "f32:3=-2,0,1"},
       {"Clip", 12, "u8:3=1,5,9 u8:=7 u8:=3", "", "u8:3=3,3,3"}, /* the upper bound wins */
+      {"Clip", 6, "f32:2=5,nan", "min=f:2 max=f:1", "f32:2=1,nan"},
+      /* A bound that is left out: the largest finite f32 before opset 11, none since. */
+      {"Clip", 6, "f32:4=-inf,nan,1,inf", "", "f32:4=-3.4028234663852886e38,nan,1,3.4028234663852886e38"},
+      {"Clip", 10, "f32:3=-inf,1,inf", "min=f:0", "f32:3=0,1,3.4028234663852886e38"},
+      {"Clip", 6, "f32:3=-inf,1,inf", "min=f:-inf max=f:inf", "f32:3=-inf,1,inf"},
+      {"Clip", 6, "f16:3=-inf,1,inf", "", "f16:3=-inf,1,inf"}, /* that bound is beyond f16 */
+      {"Clip", 11, "f32:4=-inf,nan,1,inf", "", "f32:4=-inf,nan,1,inf"},
+      {"Clip", 13, "f32:3=-inf,1,inf f32:=0", "", "f32:3=0,1,inf"},
+      {"Clip", 13, "bf16:3=-inf,1,inf - bf16:=0", "", "bf16:3=-inf,0,0"},
+      /* A bound that is no number makes everything so. */
+      {"Clip", 6, "f32:2=-1,inf", "min=f:nan", "f32:2=nan,nan"},
+      {"Clip", 13, "f32:2=-1,inf - f32:=nan", "", "f32:2=nan,nan"},
+      {"Clip", 13, "f16:2=-1,inf f16:=nan f16:=1", "", "f16:2=nan,nan"},
+      {"Clip", 13, "f64:1=1 f64:=nan", "", "f64:1=nan"},
       {"Sign", 13, "f32:4=nan,-0.5,0,9", "", "f32:4=nan,-1,0,1"},
       {"IsInf", 20, "f16:3=inf,-inf,1", "detect_negative=0", "bool:3=1,0,0"},
       {"IsNaN", 13, "bf16:2=nan,1", "", "bool:2=1,0"},

@@ -1,5 +1,6 @@
-/* Clip: min(max(x, low), high); bounds are attributes before opset 11, then optional scalars. NaN stays NaN.
+/* Clip: min(max(x, low), high); bounds are attributes before opset 11, then optional scalars (common/clip.h).
  */
+#include "model/ops/common/clip.h"
 #include "model/ops/common/convert.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -17,14 +18,15 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_infer_same(io, error);
 }
 
+#define IS_NAN(b) ((b) != (b))
 #define CLIP(T, low, high)                                                                                   \
   {                                                                                                          \
     const T least = (low), most = (high), *x = hn_at(call->input[0], i);                                     \
     T *y = hn_at_mut(call->output[0], i);                                                                    \
     for (int64_t j = 0; j < m; j++) {                                                                        \
       T v = x[j];                                                                                            \
-      v = v < least ? least : v;                                                                             \
-      y[j] = v > most ? most : v;                                                                            \
+      v = v < least || IS_NAN(least) ? least : v;                                                            \
+      y[j] = v > most || IS_NAN(most) ? most : v;                                                            \
     }                                                                                                        \
   }
 #define CLIP_INT(T, min, max)                                                                                \
@@ -34,9 +36,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *low = hn_call_has(call, 1) ? call->input[1] : NULL,
                     *high = hn_call_has(call, 2) ? call->input[2] : NULL;
   hone_dtype t = call->input[0]->desc.dtype;
-  bool by_attr = hone_node_opset(call->node) < 11;
-  double lo = by_attr ? hone_node_float(call->node, "min", -INFINITY) : low ? hn_get_f64(low, 0) : -INFINITY;
-  double hi = by_attr ? hone_node_float(call->node, "max", INFINITY) : high ? hn_get_f64(high, 0) : INFINITY;
+  double lo, hi;
+  hn_clip_bounds(call->node, low, high, &lo, &hi);
   enum { BLOCK = 1024 };
   for (int64_t i = 0, n = hn_count(call->input[0]); i < n; i += BLOCK) {
     int64_t m = n - i < BLOCK ? n - i : BLOCK;
@@ -52,8 +53,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       float b[BLOCK];
       hn_read_f32(b, call->input[0]->data, t, i, m);
       for (int64_t j = 0; j < m; j++) {
-        float v = b[j] < (float)lo ? (float)lo : b[j];
-        b[j] = v > (float)hi ? (float)hi : v;
+        float v = b[j] < (float)lo || isnan(lo) ? (float)lo : b[j];
+        b[j] = v > (float)hi || isnan(hi) ? (float)hi : v;
       }
       hn_write_f32(call->output[0]->data, t, i, b, m);
       break;

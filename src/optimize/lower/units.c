@@ -2,6 +2,7 @@
 #include "optimize/lower/lower.h"
 
 #include "base/error.h"
+#include "model/ops/common/clip.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,18 +67,20 @@ static const struct {
     {"Min", HONE_PW_MIN, 0, 0, 0, 0, 0},
 };
 
-/* Bounds of Clip: attributes up to opset 10, optional inputs since. */
+/* Bounds that are known, in the order that the function needs; others are left to the reference. */
 static bool clip_bounds(const hone_node *n, float *lo, float *hi) {
-  *lo = -INFINITY;
-  *hi = INFINITY;
-  if (n->opset < 11) {
-    *lo = hone_node_float(n, "min", -3.402823466e+38f);
-    *hi = hone_node_float(n, "max", 3.402823466e+38f);
-    return true;
+  const hone_tensor *bound[2] = {NULL, NULL};
+  double low, high;
+  for (uint32_t i = 1; i <= 2 && i < n->n_in; i++) {
+    float number;
+    if (!n->in[i]) continue;
+    if (!hn_scalar_constant(n->in[i], &number)) return false;
+    bound[i - 1] = n->in[i]->constant;
   }
-  if (n->n_in > 1 && n->in[1] && !hn_scalar_constant(n->in[1], lo)) return false;
-  if (n->n_in > 2 && n->in[2] && !hn_scalar_constant(n->in[2], hi)) return false;
-  return *lo <= *hi;
+  hn_clip_bounds(n, bound[0], bound[1], &low, &high);
+  *lo = (float)low;
+  *hi = (float)high;
+  return low <= high;
 }
 
 /* Before opset 7 operands may lie elsewhere than at the last dimensions: where an attribute says, or, a

@@ -5,21 +5,13 @@
  * all of them. */
 #include "optimize/passes/common/pass.h"
 
+#include <float.h>
+
 static bool interval(const hone_node *n, double *lo, double *hi) {
-  *lo = -INFINITY;
+  if (hn_is_op(n, "Clip")) return hn_constant_clip(n, lo, hi);
+  *lo = 0;
   *hi = INFINITY;
-  if (hn_is_op(n, "Relu")) {
-    *lo = 0;
-    return true;
-  }
-  if (!hn_is_op(n, "Clip")) return false;
-  if (n->opset < 11) {
-    *lo = hone_node_float(n, "min", -INFINITY);
-    *hi = hone_node_float(n, "max", INFINITY);
-    return true;
-  }
-  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) &&
-         (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
+  return hn_is_op(n, "Relu");
 }
 
 static bool never_negative(const hone_node *n) {
@@ -70,8 +62,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   if (!attrs && (!bound(ctx, x, lo, &in[1]) || !bound(ctx, x, hi, &in[2]))) return HN_PASS_FAIL;
   hone_node *c = hn_make_node(ctx, outer, "Clip", in, attrs ? 1 : in[2] ? 3 : 2, &y->desc);
   if (!c) return HN_PASS_FAIL;
-  if (attrs && !((isinf(lo) || hn_node_set_float(c, "min", (float)lo)) &&
-                 (isinf(hi) || hn_node_set_float(c, "max", (float)hi))))
+  if (attrs && !((lo == -FLT_MAX || hn_node_set_float(c, "min", (float)lo)) &&
+                 (hi == FLT_MAX || hn_node_set_float(c, "max", (float)hi))))
     return hn_pass_memory(ctx);
   if (!hn_inherit(ctx, c, inner) || !hn_inherit(ctx, c, outer) || !hn_replace(ctx, y, c->out[0]))
     return HN_PASS_FAIL;

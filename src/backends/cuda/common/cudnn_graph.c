@@ -1,6 +1,7 @@
 /* The description as cuDNN's backend descriptors, engines from its heuristics, plans and launches. */
 #include "backends/cuda/common/cudnn_graph.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -174,7 +175,7 @@ static hone_status pointwise_parameters(hn_cudnn_graph *g, const hn_cudnn_op *o,
   double p0 = (double)o->p[0], p1 = (double)o->p[1];
   switch (o->mode) {
   case HN_CUDNN_RELU:
-    if (o->p[0] <= 3.0e38f) SET(api, d, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, CUDNN_TYPE_DOUBLE, 1, &p0);
+    if (isfinite(o->p[0])) SET(api, d, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, CUDNN_TYPE_DOUBLE, 1, &p0);
     if (o->p[1] != 0) SET(api, d, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, CUDNN_TYPE_DOUBLE, 1, &p1);
     break;
   case HN_CUDNN_ELU: SET(api, d, CUDNN_ATTR_POINTWISE_ELU_ALPHA, CUDNN_TYPE_DOUBLE, 1, &p0); break;

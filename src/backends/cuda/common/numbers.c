@@ -4,6 +4,7 @@
 
 #include "backends/cuda/common/functions.h"
 #include "base/error.h"
+#include "model/ops/common/clip.h"
 
 /* Expressions of x and y, which have the type V; W is the unsigned type that V's arithmetic wraps in (V
  * itself for floats). NULL: not defined for that kind of number. */
@@ -124,18 +125,23 @@ static void write_pow(const hone_step *s, hone_dtype t, hn_str *text) {
   }
 }
 
+/* Bounds that are operands are read at run time; those of old opsets are attributes of float types. */
 static void write_clip(const hone_step *s, hone_dtype t, hn_str *text) {
+  static const char *const beyond[] = {"<", ">"};
+  const bool attributes = hone_node_opset(s->node) < 11 && hone_dtype_is_float(t);
+  double bound[2];
   uint32_t next = 1;
+  hn_clip_bounds(s->node, NULL, NULL, &bound[0], &bound[1]);
   hn_str_puts(text, "    o0 = x;\n");
-  for (uint32_t i = 1; i < 3; i++) {
-    const char *sign = i == 1 ? "<" : ">", *attr = i == 1 ? "min" : "max";
-    if (i < s->n_anchor_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE) {
-      hn_str_printf(text, "    { const V b = (V)i%u; o0 = o0 %s b ? b : o0; }\n", next++, sign);
-    } else if (hone_node_has(s->node, attr)) {
-      hn_str_puts(text, "    { const V b = (V)");
-      literal(text, hone_node_float(s->node, attr, 0), t);
-      hn_str_printf(text, "; o0 = o0 %s b ? b : o0; }\n", sign);
-    }
+  for (uint32_t i = 0; i < 2; i++) {
+    const bool operand = i + 1 < s->n_anchor_inputs && s->input[i + 1].desc.dtype != HONE_DTYPE_NONE;
+    if (!operand && !attributes) continue;
+    hn_str_puts(text, "    { const V b = (V)");
+    if (operand)
+      hn_str_printf(text, "i%u", next++);
+    else
+      literal(text, bound[i], t);
+    hn_str_printf(text, "; o0 = o0 %s b || b != b ? b : o0; }\n", beyond[i]);
   }
 }
 

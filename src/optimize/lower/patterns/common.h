@@ -7,25 +7,12 @@
 /* False with a reason when the reason's condition does not hold. */
 #define HN_REFUSE(why, ...) (snprintf((why)->text, sizeof(why)->text, __VA_ARGS__), false)
 
-/* Bounds of a Clip node: attributes up to opset 10, inputs since. False when they are not known. */
-static inline bool hn_clip_known(const hone_node *n, double *lo, double *hi) {
-  *lo = -INFINITY;
-  *hi = INFINITY;
-  if (n->opset < 11) {
-    *lo = hone_node_float(n, "min", -INFINITY);
-    *hi = hone_node_float(n, "max", INFINITY);
-    return true;
-  }
-  return (!hn_in(n, 1) || hn_constant_scalar(n->in[1], lo)) &&
-         (!hn_in(n, 2) || hn_constant_scalar(n->in[2], hi));
-}
-
 /* The first Clip of the match clips to lo..hi. */
 static inline bool hn_clips_to(const hone_match *m, double lo, double hi, hone_reason *why) {
   for (uint32_t k = 0; k < m->pattern->n_lines; k++) {
     double a, b;
     if (!hn_is_op(m->node[k], "Clip")) continue;
-    if (!hn_clip_known(m->node[k], &a, &b))
+    if (!hn_constant_clip(m->node[k], &a, &b))
       return HN_REFUSE(why, "the bounds of '%.80s' are no constants", m->node[k]->name);
     if (!hn_same_number(a, lo) || !hn_same_number(b, hi))
       return HN_REFUSE(why, "'%.80s' clips to %g..%g, not %g..%g", m->node[k]->name, a, b, lo, hi);

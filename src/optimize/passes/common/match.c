@@ -1,7 +1,7 @@
 #include "optimize/passes/common/match.h"
 
 #include "base/error.h"
-#include "model/ops/common/op.h"
+#include "model/ops/common/clip.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,6 +80,18 @@ bool hn_constant_scalar(const hn_value *v, double *out) {
     return false;
   *out = hn_get_f64(v->constant, 0);
   return true;
+}
+
+bool hn_constant_clip(const hone_node *n, double *lo, double *hi) {
+  const hone_tensor *bound[2] = {NULL, NULL};
+  double number;
+  for (uint32_t i = 1; i <= 2 && i < n->n_in; i++) {
+    if (!n->in[i]) continue;
+    if (!hn_constant_scalar(n->in[i], &number)) return false;
+    bound[i - 1] = n->in[i]->constant;
+  }
+  hn_clip_bounds(n, bound[0], bound[1], lo, hi);
+  return !isnan(*lo) && !isnan(*hi);
 }
 
 /* One thing still to be found: that `value` fits `operand`. */
