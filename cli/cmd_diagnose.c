@@ -17,7 +17,7 @@ static int run(const cli_args *args) {
                           .colors = cli_colors(stdout),
                           .unicode = cli_unicode(),
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_TOP5 | HONE_SECTION_CLOSURE |
-                                      HONE_SECTION_FINDINGS};
+                                      HONE_SECTION_FINDINGS | HONE_SECTION_COUNTERS};
   int code = status != HONE_OK
                  ? cli_report(&error)
                  : cli_print_report(&in, args->json ? HONE_REPORT_FINDINGS_JSON : HONE_REPORT_TEXT);

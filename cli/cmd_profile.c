@@ -22,44 +22,6 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
   return status;
 }
 
-/* Counters of the slowest steps; "not available" with the reason where there are none. */
-static void print_counters(const hone_profile *p) {
-  static const char *const names[] = {"sm_busy", "tensor_pipe_busy", "dram_throughput", "l2_throughput",
-                                      "occupancy"};
-  enum { COLUMNS = sizeof names / sizeof *names, ROWS = 12 };
-  size_t n, notes, shown = 0;
-  const hone_counter *c = hone_facts_counters(p->facts, &n);
-  const hone_note *note = hone_facts_unmeasured(p->facts, &notes);
-  for (size_t i = 0; i < notes; i++)
-    if (strcmp(note[i].what, "hardware counters") == 0)
-      printf("\nhardware counters: not measured: %s\n", note[i].text);
-  for (size_t i = 0; i < n; i++) /* of the processor, for the whole run */
-    if (c[i].step < 0 && c[i].unit && strcmp(c[i].unit, "a run") == 0)
-      printf("%-16s %.4g a run\n", c[i].name, c[i].value);
-  for (size_t i = 0; i < p->layer_count && shown < ROWS; i++) {
-    const hone_layer *l = &p->layers[p->by_time[i]];
-    double v[COLUMNS];
-    bool any = false;
-    for (int k = 0; k < COLUMNS; k++) {
-      v[k] = -1;
-      for (size_t j = 0; j < n; j++)
-        if (l->step >= 0 && c[j].step == l->step && strcmp(c[j].name, names[k]) == 0)
-          v[k] = c[j].value, any = true;
-    }
-    if (!any) continue;
-    if (!shown++)
-      printf("\nHardware counters, %% of the most (slowest steps)\n%-32s %-24s %6s %6s %6s %6s %6s\n",
-             "layer", "tactic", "SM", "tensor", "DRAM", "L2", "occup.");
-    printf("%-32.32s %-24.24s", l->name, l->tactic ? l->tactic : "");
-    for (int k = 0; k < COLUMNS; k++)
-      if (v[k] >= 0)
-        printf(" %6.1f", v[k]);
-      else
-        printf(" %6s", "-");
-    printf("\n");
-  }
-}
-
 static int run(const cli_args *args) {
   const char *path = args->rest.item[0];
   cli_session s = {0};
@@ -87,7 +49,7 @@ static int run(const cli_args *args) {
                           .unicode = cli_unicode(),
                           .max_layers = (size_t)args->rows,
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 |
-                                      HONE_SECTION_TYPES | HONE_SECTION_CLOSURE};
+                                      HONE_SECTION_TYPES | HONE_SECTION_CLOSURE | HONE_SECTION_COUNTERS};
   cli_cancellable(NULL);
   if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);
@@ -95,10 +57,6 @@ static int run(const cli_args *args) {
     code = cli_report(&error);
   else
     code = cli_print_report(&in, args->json ? HONE_REPORT_PROFILE_JSON : HONE_REPORT_TEXT);
-  if (code == 0 && status == HONE_OK && args->counters && !args->json) {
-    print_counters(p.profile);
-    code = cli_flush();
-  }
   hone_counting_stop(counting);
   hone_findings_destroy(findings);
   cli_profile_free(&p);

@@ -128,7 +128,7 @@ static void add_counters(const cli_profile_plan *p, const cli_args *args, const 
                          uint32_t runs, hone_facts *facts) {
   hone_error none = {0};
   if (strcmp(cli_device_name(args), "cpu") != 0) {
-    if (hone_context_counters(p->session->context, facts, &none) != HONE_OK)
+    if (hone_context_counters(p->session->context, NULL, 0, facts, &none) != HONE_OK)
       hone_facts_add_unmeasured(facts, "hardware counters", none.what);
     return;
   }

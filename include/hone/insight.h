@@ -62,6 +62,12 @@ typedef struct hone_layer {
   double bound_confidence;  /* 0..1 */
   const char *const *onnx_nodes;
   size_t onnx_node_count;
+  /* What hardware counters say of its step, in the order of the record (hone_facts_counters). Where they tell
+   * how busy both the arithmetic and the memory were, these are compute_pct and memory_pct, and the bound is
+   * theirs (by_counters); roof_pct stays that of the roofs, where there are any. */
+  const hone_counter *counters;
+  size_t counter_count;
+  bool by_counters;
 } hone_layer;
 
 /* Share of one operator type. */
@@ -355,7 +361,8 @@ enum {
   HONE_SECTION_FINDINGS = 32,
   HONE_SECTION_BEFORE_AFTER = 64,
   HONE_SECTION_COMPARISON = 128,
-  HONE_SECTION_ALL = 255
+  HONE_SECTION_COUNTERS = 256, /* hardware counters, where there are any */
+  HONE_SECTION_ALL = 511
 };
 
 /* Outcome of comparing the optimised with the reference answers. */

@@ -188,10 +188,14 @@ HONE_API hone_status hone_context_times(const hone_context *context, double *h2d
                                         hone_error *error);
 HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds, hone_error *error);
 
-/* Adds hardware counters of every step to the facts that hone_context_record_end has filled: how busy the
- * multiprocessors, their tensor pipes, DRAM and L2 were, and occupancy, in percent. Steps are done several
- * times. HONE_ERROR_MISSING says why there are none. */
-HONE_API hone_status hone_context_counters(hone_context *context, hone_facts *facts, hone_error *error);
+/* Adds an accelerator's hardware counters of the steps[n_steps] (numbers of plan steps; NULL: all of them) to
+ * the facts that hone_context_record_end has filled: compute_pct_of_peak and memory_pct_of_peak, which then
+ * decide the steps' bounds, shares of DRAM, L2, L1 and tensor units, cache hit rates, occupancy, instructions
+ * a cycle, branch efficiency (docs/importers.md names them). The steps are done several times, so results of
+ * the last run are lost. Counters that this device lacks are left out; HONE_ERROR_MISSING says why there are
+ * none at all. */
+HONE_API hone_status hone_context_counters(hone_context *context, const uint32_t *steps, uint32_t n_steps,
+                                           hone_facts *facts, hone_error *error);
 
 /* Records spans of the following runs into facts (one lane, one "run" span an iteration with an outer wall
  * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */

@@ -420,10 +420,11 @@ hone_status hone_context_repeat(hone_context *c, double *seconds, hone_error *er
   return status == HONE_OK ? hn_context_repeat(c->context, seconds, error) : status;
 }
 
-hone_status hone_context_counters(hone_context *c, hone_facts *facts, hone_error *error) {
+hone_status hone_context_counters(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
+                                  hone_error *error) {
   if (!facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_counters needs facts");
   hone_status status = apart(c, error);
-  return status == HONE_OK ? hn_context_counters(c->context, facts, error) : status;
+  return status == HONE_OK ? hn_context_counters(c->context, steps, n_steps, facts, error) : status;
 }
 
 hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {

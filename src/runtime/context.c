@@ -6,6 +6,7 @@
 #include "runtime/record.h"
 #include "runtime/remote.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -673,22 +674,28 @@ static hone_status do_counted(void *arg, uint32_t i, hone_error *error) {
   return issue(w->context, &w->context->plan->steps.ptr[w->step[i]], error);
 }
 
-hone_status hn_context_counters(hn_context *c, hone_facts *facts, hone_error *error) {
-  static const char *const names[HN_COUNTS] = {[HN_COUNT_SM] = "sm_busy",
-                                               [HN_COUNT_TENSOR] = "tensor_pipe_busy",
-                                               [HN_COUNT_DRAM] = "dram_throughput",
-                                               [HN_COUNT_L2] = "l2_throughput",
-                                               [HN_COUNT_OCCUPANCY] = "occupancy"};
+static const struct {
+  const char *name, *unit;
+} counts[HN_COUNTS] = {
+#define X(id, name, unit) [HN_COUNT_##id] = {name, unit},
+    HN_DEVICE_COUNTS(X)
+#undef X
+};
+
+hone_status hn_context_counters(hn_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
+                                hone_error *error) {
   const hn_plan *p = c->plan;
+  const uint32_t most = steps ? n_steps : (uint32_t)p->steps.len;
   if (!p->backend->counters)
     return hn_fail(error, HONE_ERROR_MISSING, "device %s has no counters", p->backend->name);
-  counted w = {c, hn_calloc(p->steps.len + 1, sizeof *w.step)};
-  hn_counts *out = hn_calloc(p->steps.len + 1, sizeof *out);
+  counted w = {c, hn_calloc(most + 1, sizeof *w.step)};
+  hn_counts *out = hn_calloc(most + 1, sizeof *out);
   uint32_t n = 0;
-  hone_status status =
-      w.step && out ? HONE_OK : hn_fail_memory(error, p->steps.len * sizeof *out, "counters");
-  for (uint32_t k = 0; status == HONE_OK && k < p->steps.len; k++)
-    if (p->steps.ptr[k].kind == HN_STEP_TACTIC) w.step[n++] = k;
+  hone_status status = w.step && out ? HONE_OK : hn_fail_memory(error, most * sizeof *out, "counters");
+  for (uint32_t k = 0; status == HONE_OK && k < most; k++) {
+    const uint32_t s = steps ? steps[k] : k;
+    if (s < p->steps.len && p->steps.ptr[s].kind == HN_STEP_TACTIC) w.step[n++] = s;
+  }
   p->backend->lane(p->device, c->remote.queue, 0);
   if (status == HONE_OK && n) status = p->backend->counters(p->device, n, do_counted, &w, out, error);
   hone_error other = {0};
@@ -696,8 +703,9 @@ hone_status hn_context_counters(hn_context *c, hone_facts *facts, hone_error *er
   if (status == HONE_OK) status = synced;
   for (uint32_t i = 0; status == HONE_OK && i < n; i++)
     for (int k = 0; k < HN_COUNTS; k++)
-      if (out[i].percent[k] >= 0)
-        hone_facts_add_counter(facts, &(hone_counter){names[k], "%", (int32_t)w.step[i], out[i].percent[k]});
+      if (isfinite(out[i].value[k]))
+        hone_facts_add_counter(
+            facts, &(hone_counter){counts[k].name, counts[k].unit, (int32_t)w.step[i], out[i].value[k]});
   hn_free(w.step);
   hn_free(out);
   return status;

@@ -27,8 +27,10 @@ hone_status hn_context_times(const hn_context *context, double *h2d, double *inf
 /* Of such devices: the steps of the last run once more, on the inputs that lie there, by the device's clock.
  */
 hone_status hn_context_repeat(hn_context *context, double *seconds, hone_error *error);
-/* Hardware counters of every step that the device does, as facts of these steps; after a run. */
-hone_status hn_context_counters(hn_context *context, hone_facts *facts, hone_error *error);
+/* Hardware counters of those of these steps (NULL: of all) that the device does, as facts of them; after a
+ * run. */
+hone_status hn_context_counters(hn_context *context, const uint32_t *steps, uint32_t n_steps,
+                                hone_facts *facts, hone_error *error);
 /* Steps of the last run that the host did since no tactic of the device took their shapes: step[i], at most
  * `most`; returns how many. Those that the plan gave to the host (hn_step_falls_back) are not among them. */
 uint32_t hn_context_fallen_back(const hn_context *context, uint32_t *step, uint32_t most);

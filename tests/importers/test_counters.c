@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,6 +23,21 @@ static double step_counter(const hone_facts *f, int32_t step, const char *name) 
   for (size_t i = 0; i < n; i++)
     if (c[i].step == step && strcmp(c[i].name, name) == 0) return c[i].value;
   return -1;
+}
+
+static hone_status keep(void *user, const char *data, size_t length, hone_error *error) {
+  (void)error;
+  *(char **)user = strndup(data, length);
+  return HONE_OK;
+}
+
+/* Owned by the caller. */
+static char *report(const hone_profile *p, hone_report_format format) {
+  char *text = NULL;
+  hone_error e = {0};
+  assert_int_equal(
+      hone_report_write(&(hone_report_input){.baseline = p, .width = 200}, format, keep, &text, &e), HONE_OK);
+  return text;
 }
 
 /* ---- Nsight Compute ---- */
@@ -106,6 +122,77 @@ static void damaged_kernels(void **unused) {
   refuse_text("k.csv", RAW, HONE_ERROR_INPUT);
   refuse_text("k.csv", RAW "\"0\",\"1\",\"k", HONE_ERROR_INPUT);
   refuse_text("k.csv", RAW "\"0\",\"1\",\"k\",\"\",\"\",\"n/a\"\n", HONE_ERROR_INPUT);
+}
+
+/* Hit rates, instruction throughput and branches reach the table, the CSV and the JSON of a report. */
+static void counters_in_reports(void **unused) {
+  (void)unused;
+  hone_facts *f = import_text(
+      "k.csv", "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\","
+               "\"sm__throughput.avg.pct_of_peak_sustained_elapsed\","
+               "\"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed\","
+               "\"lts__t_sector_hit_rate.pct\",\"l1tex__t_sector_hit_rate.pct\","
+               "\"sm__inst_executed.avg.per_cycle_elapsed\","
+               "\"smsp__sass_average_branch_targets_threads_uniform.pct\"\n"
+               "\"\",\"\",\"\",\"usecond\",\"%\",\"%\",\"%\",\"%\",\"inst/cycle\",\"%\"\n"
+               "\"0\",\"1\",\"walk\",\"100\",\"22\",\"81\",\"63.25\",\"17.5\",\"1.37\",\"93.75\"\n");
+  hone_profile *p = sound_profile(f);
+  char *text = report(p, HONE_REPORT_TEXT), *csv = report(p, HONE_REPORT_CSV),
+       *json = report(p, HONE_REPORT_JSON), *page = report(p, HONE_REPORT_HTML);
+  const char *in_text[] = {"Hardware counters (1)", "L2 hit %", "63", "L1 hit %", "18", "instr/cycle", "1.37",
+                           "branch eff. %",         "94"};
+  for (size_t i = 0; i < sizeof in_text / sizeof *in_text; i++) assert_non_null(strstr(text, in_text[i]));
+  assert_non_null(strstr(csv, "bound_source,compute_pct_of_peak,memory_pct_of_peak,l2_hit_pct,l1_hit_pct,"
+                              "instructions_per_cycle,branch_uniform_pct\r\n"));
+  assert_non_null(strstr(csv, ",counters,22.0000,81.0000,63.2500,17.5000,1.3700,93.7500\r\n"));
+  for (int i = 0; i < 2; i++) {
+    const char *in = i ? page : json;
+    assert_non_null(strstr(in, "\"bound\":\"memory\""));
+    assert_non_null(strstr(in, "\"bound_source\":\"counters\""));
+    assert_non_null(strstr(in, "\"l2_hit_pct\":63.25"));
+    assert_non_null(strstr(in, "\"branch_uniform_pct\":93.75"));
+  }
+  free(text), free(csv), free(json), free(page);
+  hone_profile_destroy(p);
+  hone_facts_destroy(f);
+}
+
+/* ---- Ascend ---- */
+
+#define SUMMARY(ratios)                                                                                      \
+  "Device_id,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,Task Type,Task Start Time(us),Task "        \
+  "Duration(us)," ratios "\n"
+#define OP(name, type, start, us, ratios) "0,1,1,1,1," name "," type ",AI_CORE," start "," us "," ratios "\n"
+
+/* The busiest pipe of each kind stands for it, by the same limits as a GPU's counters. */
+static void ascend_bounds(void **unused) {
+  (void)unused;
+  hone_facts *f = import_text(
+      "op_summary_1.csv",
+      SUMMARY("aic_mac_ratio,aic_mte1_ratio,aic_mte2_ratio,aiv_vec_ratio,aiv_mte2_ratio,aiv_mte3_ratio")
+          OP("mul", "MatMulV2", "1000", "50", "0.82,0.31,0.4,0,0,0")
+              OP("add", "Add", "1050", "40", "0,0,0,0.25,0.7,0.91")
+                  OP("small", "Softmax", "1090", "30", "0,0,0,0.2,0.3,0.1")
+                      OP("between", "Conv2D", "1120", "20", "0.5,0.45,0.2,0,0,0")
+                          OP("unknown", "TopK", "1140", "20", "N/A,N/A,N/A,N/A,N/A,N/A"));
+  hone_profile *p = sound_profile(f);
+  const hone_layer *mul = layer(p, "mul"), *add = layer(p, "add"), *between = layer(p, "between");
+  assert_int_equal(mul->bound, HONE_LIMIT_COMPUTE);
+  assert_true(mul->by_counters && mul->bound_confidence > 0.5);
+  assert_float_equal(mul->compute_pct, 82, 1e-9);
+  assert_float_equal(mul->memory_pct, 40, 1e-9);
+  assert_int_equal(add->bound, HONE_LIMIT_MEMORY);
+  assert_float_equal(add->memory_pct, 91, 1e-9);
+  assert_int_equal(layer(p, "small")->bound, HONE_LIMIT_LATENCY);
+  assert_int_equal(between->bound, HONE_LIMIT_COMPUTE);
+  assert_true(between->bound_confidence < 0.5);
+  assert_int_equal(layer(p, "unknown")->bound, HONE_LIMIT_UNKNOWN);
+  assert_float_equal(step_counter(f, add->step, "mte3_busy"), 91, 1e-9);
+  char *text = report(p, HONE_REPORT_TEXT);
+  assert_non_null(strstr(text, "Hardware counters (4)"));
+  free(text);
+  hone_profile_destroy(p);
+  hone_facts_destroy(f);
 }
 
 /* ---- OpenVINO ---- */
@@ -254,8 +341,13 @@ static void onednn_log(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(raw_page),      cmocka_unit_test(details_page), cmocka_unit_test(damaged_kernels),
-      cmocka_unit_test(benchmark_app), cmocka_unit_test(onednn_log),
+      cmocka_unit_test(raw_page),
+      cmocka_unit_test(details_page),
+      cmocka_unit_test(counters_in_reports),
+      cmocka_unit_test(ascend_bounds),
+      cmocka_unit_test(damaged_kernels),
+      cmocka_unit_test(benchmark_app),
+      cmocka_unit_test(onednn_log),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

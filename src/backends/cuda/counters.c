@@ -13,6 +13,7 @@ hone_status hn_cuda_counters(hn_device *d, uint32_t n, hn_counted_work work, voi
 #else
 #include "backends/cuda/dl_counters.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,14 +32,29 @@ hone_status hn_dl_counters_load(hn_dl_counters *t, hone_error *error) {
   return hn_dl_load(&library, symbols, sizeof symbols / sizeof *symbols, t, NULL, 0, error);
 }
 
-/* What is asked for, each with its names on different chips, best first; all in percent. */
-static const char *const wanted[HN_COUNTS][2] = {
-    [HN_COUNT_SM] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL},
+/* What is asked for, each with its names on different chips and in different CUPTIs, best first. */
+enum { NAMES = 3 };
+static const char *const wanted[HN_COUNTS][NAMES] = {
+    [HN_COUNT_COMPUTE] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed"},
+    [HN_COUNT_MEMORY] = {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+                         "gpu__compute_memory_access_throughput.avg.pct_of_peak_sustained_elapsed"},
+    [HN_COUNT_DRAM] = {"dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                       "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
+    [HN_COUNT_L2] = {"lts__throughput.avg.pct_of_peak_sustained_elapsed",
+                     "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"},
+    [HN_COUNT_L1] = {"l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
+                     "l1tex__throughput.avg.pct_of_peak_sustained_active"},
     [HN_COUNT_TENSOR] = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
                          "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"},
-    [HN_COUNT_DRAM] = {"dram__throughput.avg.pct_of_peak_sustained_elapsed", NULL},
-    [HN_COUNT_L2] = {"lts__throughput.avg.pct_of_peak_sustained_elapsed", NULL},
-    [HN_COUNT_OCCUPANCY] = {"sm__warps_active.avg.pct_of_peak_sustained_active", NULL},
+    [HN_COUNT_L1_HIT] = {"l1tex__t_sector_hit_rate.pct"},
+    [HN_COUNT_L2_HIT] = {"lts__t_sector_hit_rate.pct"},
+    [HN_COUNT_OCCUPANCY] = {"sm__warps_active.avg.pct_of_peak_sustained_active"},
+    [HN_COUNT_IPC] = {"sm__inst_executed.avg.per_cycle_elapsed", "sm__inst_executed.avg.per_cycle_active"},
+    [HN_COUNT_ISSUE] = {"sm__inst_issued.avg.pct_of_peak_sustained_elapsed",
+                        "sm__inst_issued.avg.pct_of_peak_sustained_active",
+                        "smsp__issue_active.avg.pct_of_peak_sustained_elapsed"},
+    [HN_COUNT_BRANCH] = {"smsp__sass_average_branch_targets_threads_uniform.pct"},
+    [HN_COUNT_THREADS] = {"smsp__thread_inst_executed_per_inst_executed.ratio"},
 };
 
 typedef struct counting {
@@ -81,7 +97,7 @@ static void close_host(counting *c, CUpti_Profiler_Host_Object *host) {
 /* Which of the metrics this chip has; a host object that refused one is not used further. */
 static hone_status find_metrics(counting *c, hone_error *error) {
   for (int i = 0; i < HN_COUNTS; i++)
-    for (int k = 0; k < 2 && wanted[i][k]; k++) {
+    for (int k = 0; k < NAMES && wanted[i][k]; k++) {
       CUpti_Profiler_Host_Object *trial;
       hone_status status = open_host(c, &trial, error);
       if (status != HONE_OK) return status;
@@ -200,8 +216,8 @@ static hone_status evaluate(counting *c, uint32_t n, hn_counts *out, hone_error 
     double value[HN_COUNTS] = {0};
     hn_host_evaluate p = {sizeof p, NULL, c->host, c->data, c->data_size, i, c->metric, c->n_metrics, value};
     status = CU(c, error, cuptiProfilerHostEvaluateToGpuValues, &p);
-    for (int k = 0; k < HN_COUNTS; k++) out[i].percent[k] = -1;
-    for (size_t k = 0; k < c->n_metrics; k++) out[i].percent[c->count[k]] = value[k];
+    for (int k = 0; k < HN_COUNTS; k++) out[i].value[k] = NAN;
+    for (size_t k = 0; k < c->n_metrics; k++) out[i].value[c->count[k]] = value[k];
   }
   return status;
 }

@@ -91,8 +91,8 @@ static double percent(double part, double whole) { return whole > 0 ? 100 * part
 void hn_bound_classify(hone_layer *l, double reached, double far) {
   double top = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
   /* With arithmetic whose roof nobody measured, little use of the memory says nothing. */
-  if (l->compute_pct <= 0 && l->flops > 0 && top <= reached) top = 0;
-  if (top <= 0) {
+  if (!l->by_counters && l->compute_pct <= 0 && l->flops > 0 && top <= reached) top = 0;
+  if (!l->by_counters && top <= 0) {
     l->bound = l->ridge;
     l->bound_confidence = l->ridge == HONE_LIMIT_UNKNOWN ? 0 : 0.3;
     return;
@@ -115,18 +115,46 @@ double hn_typical_wall_ms(const hone_profile *p) {
   return ms;
 }
 
+static bool is_of_step(const hone_counter *c, size_t steps) {
+  return c->name && c->step >= 0 && (size_t)c->step < steps;
+}
+
 hn_utilisation *hn_utilisation_of_steps(const hone_facts *facts, hn_arena *arena) {
   size_t steps, n;
   hone_facts_steps(facts, &steps);
   const hone_counter *c = hone_facts_counters(facts, &n);
   hn_utilisation *all = HN_NEW_ARRAY(arena, hn_utilisation, steps + 1);
-  for (size_t i = 0; all && i < steps; i++) all[i] = (hn_utilisation){-1, -1};
-  for (size_t i = n; all && i-- > 0;) { /* of several the first counts */
-    if (c[i].step < 0 || (size_t)c[i].step >= steps || !c[i].name) continue;
-    if (strcmp(c[i].name, "compute_pct_of_peak") == 0) all[c[i].step].compute_pct = c[i].value;
-    if (strcmp(c[i].name, "memory_pct_of_peak") == 0) all[c[i].step].memory_pct = c[i].value;
+  hone_counter *sorted = HN_NEW_ARRAY(arena, hone_counter, n + 1);
+  if (!all || !sorted) return NULL;
+  for (size_t i = 0; i < n; i++)
+    if (is_of_step(&c[i], steps)) all[c[i].step].count++;
+  for (size_t i = 0; i < steps; i++) {
+    const size_t count = all[i].count;
+    all[i] = (hn_utilisation){-1, -1, sorted, 0};
+    sorted += count;
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (!is_of_step(&c[i], steps)) continue;
+    hn_utilisation *u = &all[c[i].step];
+    u->counters[u->count++] = c[i];
+    /* Of several the first counts. */
+    if (u->compute_pct < 0 && strcmp(c[i].name, "compute_pct_of_peak") == 0) u->compute_pct = c[i].value;
+    if (u->memory_pct < 0 && strcmp(c[i].name, "memory_pct_of_peak") == 0) u->memory_pct = c[i].value;
   }
   return all;
+}
+
+/* Measured utilisation is better than what FLOPs and bytes over time suggest. */
+static void take_counters(const hn_utilisation *measured, hone_layer *l) {
+  l->counters = measured->counters;
+  l->counter_count = measured->count;
+  l->by_counters = measured->compute_pct >= 0 && measured->memory_pct >= 0;
+  if (measured->compute_pct >= 0) l->compute_pct = measured->compute_pct;
+  if (measured->memory_pct >= 0) {
+    l->memory_pct = measured->memory_pct;
+    l->memory_level = NULL; /* whichever is busiest */
+  }
+  if (l->roof_pct <= 0) l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
 }
 
 void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hone_layer *l) {
@@ -148,15 +176,8 @@ void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hon
     l->memory_pct = percent(l->gbs, memory->gbs);
     l->memory_level = memory->name;
   }
-  /* Measured utilisation is better than what FLOPs and bytes over time suggest. */
-  const double busy = step ? measured[l->step].compute_pct : -1,
-               moving = step ? measured[l->step].memory_pct : -1;
-  if (busy >= 0) l->compute_pct = busy;
-  if (moving >= 0) {
-    l->memory_pct = moving;
-    l->memory_level = NULL; /* whichever is busiest */
-  }
   l->roof_pct = l->compute_pct > l->memory_pct ? l->compute_pct : l->memory_pct;
+  if (step) take_counters(&measured[l->step], l);
   if (compute && memory && l->bytes > 0)
     l->ridge = l->intensity > compute->gflops / memory->gbs ? HONE_LIMIT_COMPUTE : HONE_LIMIT_MEMORY;
   hn_bound_classify(l, HN_ROOF_REACHED, HN_ROOF_FAR);

@@ -23,10 +23,12 @@ double hn_typical_ms(const hone_layer *layer);
  * run would be alone. */
 double hn_typical_wall_ms(const hone_profile *profile);
 
-/* What a tool's hardware counters say of each step, in percent; negative: nothing. Looked up once, as there
+/* What hardware counters say of each step; the shares in percent, negative: nothing. Looked up once, as there
  * may be as many counters as steps. NULL when out of memory. */
 typedef struct hn_utilisation {
   double compute_pct, memory_pct;
+  hone_counter *counters;
+  size_t count;
 } hn_utilisation;
 hn_utilisation *hn_utilisation_of_steps(const hone_facts *facts, hn_arena *arena);
 

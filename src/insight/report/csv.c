@@ -1,6 +1,8 @@
 /* The layer table as comma-separated values (RFC 4180), in order of execution. */
 #include "insight/report/report.h"
 
+#include "base/error.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,11 +50,22 @@ static void number(hn_str *o, double value, int decimals) {
 }
 
 hone_status hn_report_csv(const hone_report_input *in, hn_str *o, hone_error *error) {
-  (void)error;
   const hone_profile *p = hn_report_current(in);
+  hn_arena arena = {0};
+  size_t counters;
+  const char *const *counter = hn_counter_names(p, &arena, &counters);
+  if (!counter) {
+    hn_arena_free(&arena);
+    return hn_fail_memory(error, 0, "the counters of the layers");
+  }
   hn_str_puts(
       o, "name,type,kind,tactic,time_ms,pct,calls,p50_ms,p95_ms,min_ms,cv,flops,bytes,intensity,gflops,gbs,"
-         "roof_pct,memory_level,bound,onnx_nodes\r\n");
+         "roof_pct,memory_level,bound,onnx_nodes,compute_pct,memory_pct,bound_confidence,bound_source");
+  for (size_t k = 0; k < counters; k++) { /* a column each, by its name in the facts */
+    hn_str_putc(o, ',');
+    field(o, counter[k]);
+  }
+  hn_str_puts(o, "\r\n");
   for (size_t i = 0; i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[i];
     field(o, l->name);
@@ -75,7 +88,13 @@ hone_status hn_report_csv(const hone_report_input *in, hn_str *o, hone_error *er
     number(o, l->roof_pct, 2);
     hn_str_printf(o, ",%s,%s,", l->memory_level ? l->memory_level : "", hone_limit_name(l->bound));
     nodes(o, l);
+    number(o, l->compute_pct, 2);
+    number(o, l->memory_pct, 2);
+    number(o, l->bound_confidence, 2);
+    hn_str_printf(o, ",%s", hn_bound_source(l) ? hn_bound_source(l) : "");
+    for (size_t k = 0; k < counters; k++) number(o, hn_counter_of(l, counter[k]), 4);
     hn_str_puts(o, "\r\n");
   }
+  hn_arena_free(&arena);
   return HONE_OK;
 }

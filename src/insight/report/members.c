@@ -52,6 +52,16 @@ static void write_step(hn_str *o, const hone_profile *p, const hone_layer *l) {
   if (l->step >= 0) hn_json_members(o, list, &steps[l->step]);
 }
 
+static void write_counters(hn_str *o, const hone_layer *l) {
+  hn_json_open(o, "counters", '{');
+  for (size_t i = 0; i < l->counter_count; i++) {
+    bool again = false; /* of several the first counts */
+    for (size_t k = 0; k < i; k++) again = again || strcmp(l->counters[k].name, l->counters[i].name) == 0;
+    if (!again) hn_json_num(o, l->counters[i].name, l->counters[i].value);
+  }
+  hn_json_close(o, '}');
+}
+
 void hn_members_layers(hn_str *o, const hone_profile *p) {
   static const hn_json_member list[] = {HN_JSON(hone_layer, tactic),
                                         HN_JSON(hone_layer, time_ms),
@@ -83,6 +93,8 @@ void hn_members_layers(hn_str *o, const hone_profile *p) {
     hn_json_text(o, "bound", hone_limit_name(l->bound));
     hn_json_text(o, "bound_by_ridge", hone_limit_name(l->ridge));
     hn_json_num(o, "bound_confidence", l->bound_confidence);
+    hn_json_text(o, "bound_source", hn_bound_source(l));
+    write_counters(o, l);
     write_step(o, p, l);
     hn_json_texts(o, "onnx_nodes", l->onnx_nodes, l->onnx_node_count);
     hn_json_close(o, '}');

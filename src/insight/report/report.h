@@ -3,6 +3,8 @@
 #ifndef HN_INSIGHT_REPORT_H
 #define HN_INSIGHT_REPORT_H
 
+#include "base/arena.h"
+#include "base/map.h"
 #include "base/str.h"
 
 #include "insight/report/table.h"
@@ -33,6 +35,19 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
 /* What became of a time, for readers: of a difference that does not count also why. */
 const char *hn_change_words(const hn_look *look, const hone_difference *d);
 void hn_comparison_members(hn_str *o, const hone_comparison *c); /* "comparison": {...} or null */
+
+/* ---- counters.c ---- */
+
+/* The layers' hardware counters as a table, those of the whole run below; nothing where there are none. */
+void hn_counters_text(hn_str *o, const hn_look *look, const hone_profile *p, size_t most);
+/* Names of all counters that some layer has, in order of their first appearance; NULL when out of memory. */
+const char *const *hn_counter_names(const hone_profile *p, hn_arena *arena, size_t *count);
+/* NaN: the layer has no such counter. */
+double hn_counter_of(const hone_layer *l, const char *name);
+/* What a layer's bound stands on: "counters", "roofs", "ridge"; NULL: the bound is not known. */
+const char *hn_bound_source(const hone_layer *l);
+/* "compute", "memory"..., in the language of the report. */
+const char *hn_limit_words(const hn_look *look, hone_limit bound);
 
 /* ---- findings_text.c ---- */
 

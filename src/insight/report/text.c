@@ -101,7 +101,7 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
 
 static hn_color heat(double pct) { return pct >= 10 ? HN_RED : pct >= 4 ? HN_YELLOW : HN_PLAIN; }
 
-static const char *limit(const hn_look *look, hone_limit bound) {
+const char *hn_limit_words(const hn_look *look, hone_limit bound) {
   static const char *const chinese[] = {"未知", "计算", "内存", "延迟"};
   return look->zh ? chinese[bound] : hone_limit_name(bound);
 }
@@ -122,7 +122,8 @@ static void layer_row(hn_table *t, const hn_look *look, const hone_layer *l) {
   if (l->flops > 0) hn_table_cell(t, 9, HN_PLAIN, "%.1f", l->gflops);
   if (l->bytes > 0) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->gbs);
   if (l->roof_pct > 0) hn_table_cell(t, 11, HN_PLAIN, "%.0f", l->roof_pct);
-  hn_table_cell(t, 12, HN_CYAN, "%s%s%s", l->bound == HONE_LIMIT_UNKNOWN ? "" : limit(look, l->bound),
+  hn_table_cell(t, 12, HN_CYAN, "%s%s%s",
+                l->bound == HONE_LIMIT_UNKNOWN ? "" : hn_limit_words(look, l->bound),
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? " " : "",
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? l->memory_level : "");
   hn_table_cell(t, 13, HN_DIM, "%s", l->tactic ? l->tactic : "");
@@ -177,7 +178,7 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     if (l->roof_pct > 0)
       hn_str_printf(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
-      hn_str_printf(o, HN_IN(look, ", %s-bound", "，受 %s 限制"), limit(look, l->bound));
+      hn_str_printf(o, HN_IN(look, ", %s-bound", "，受 %s 限制"), hn_limit_words(look, l->bound));
     hn_str_putc(o, '\n');
   }
 }
@@ -351,6 +352,7 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   if (parts & HONE_SECTION_TYPES && timed) types(o, &look, p);
   if (parts & HONE_SECTION_CLOSURE && timed) closure(o, &look, p);
   if (parts & HONE_SECTION_CLOSURE) not_measured(o, &look, p);
+  if (parts & HONE_SECTION_COUNTERS) hn_counters_text(o, &look, p, in->max_layers);
   if ((parts & HONE_SECTION_FINDINGS) && in->findings) {
     const bool pair = in->baseline && in->optimized;
     hn_report_findings_text(o, &look, in->findings, timed, pair ? in->baseline->wall.p50 : 0,

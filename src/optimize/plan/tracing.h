@@ -33,10 +33,30 @@ typedef struct hn_tracing {
   void (*close)(hn_trace *trace);
 } hn_tracing;
 
-/* Hardware counters of a piece of work, in percent of what the device can do at most; negative: not known. */
-enum { HN_COUNT_SM, HN_COUNT_TENSOR, HN_COUNT_DRAM, HN_COUNT_L2, HN_COUNT_OCCUPANCY, HN_COUNTS };
+/* Hardware counters of a piece of work: id, name in the facts, unit. The names are those that importers of
+ * other tools' counters use (docs/importers.md), so rules, bounds and reports read both alike. */
+#define HN_DEVICE_COUNTS(X)                                                                                  \
+  X(COMPUTE, "compute_pct_of_peak", "%") /* the busiest unit of the multiprocessors */                       \
+  X(MEMORY, "memory_pct_of_peak", "%")   /* the busiest of L1, L2 and DRAM, or their buses */                \
+  X(DRAM, "dram_pct_of_peak", "%")                                                                           \
+  X(L2, "l2_pct_of_peak", "%")                                                                               \
+  X(L1, "l1_pct_of_peak", "%")                                                                               \
+  X(TENSOR, "tensor_pipe_pct", "%")                                                                          \
+  X(L1_HIT, "l1_hit_pct", "%")                                                                               \
+  X(L2_HIT, "l2_hit_pct", "%")                                                                               \
+  X(OCCUPANCY, "occupancy_pct", "%")        /* warps in flight of those that fit */                          \
+  X(IPC, "instructions_per_cycle", "")      /* of a multiprocessor */                                        \
+  X(ISSUE, "issue_slots_pct", "%")          /* cycles in which a scheduler issued, of all */                 \
+  X(BRANCH, "branch_uniform_pct", "%")      /* branch targets that all threads of a warp took together */    \
+  X(THREADS, "threads_per_instruction", "") /* active ones of the 32 of a warp */
+enum {
+#define X(id, name, unit) HN_COUNT_##id,
+  HN_DEVICE_COUNTS(X)
+#undef X
+      HN_COUNTS
+};
 typedef struct hn_counts {
-  double percent[HN_COUNTS];
+  double value[HN_COUNTS]; /* NaN: not known */
 } hn_counts;
 /* Gives piece i to the device. */
 typedef hone_status (*hn_counted_work)(void *arg, uint32_t i, hone_error *error);

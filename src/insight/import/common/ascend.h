@@ -6,15 +6,36 @@
 #include "insight/import/import.h"
 #include "insight/import/timeline.h"
 
+/* The pipes of an AI core whose busy time msprof gives: name of the counter, the columns that end so, what
+ * the pipe does. MTE1 moves from L1 to the operand buffers, MTE2 into the core, MTE3 and FixPipe out of it.
+ */
+#define HN_ASCEND_PIPES(X)                                                                                   \
+  X(CUBE, "cube_busy", "mac_ratio", COMPUTE)                                                                 \
+  X(VECTOR, "vector_busy", "vec_ratio", COMPUTE)                                                             \
+  X(MTE1, "mte1_busy", "mte1_ratio", MEMORY)                                                                 \
+  X(MTE2, "mte2_busy", "mte2_ratio", MEMORY)                                                                 \
+  X(MTE3, "mte3_busy", "mte3_ratio", MEMORY)                                                                 \
+  X(FIXPIPE, "fixpipe_busy", "fixpipe_ratio", MEMORY)                                                        \
+  X(SCALAR, "scalar_busy", "scalar_ratio", NEITHER)
+enum {
+#define X(id, counter, column, unit) HN_ASCEND_##id,
+  HN_ASCEND_PIPES(X)
+#undef X
+      HN_ASCEND_PIPE_COUNT
+};
+
+/* Shares of a time: sum of share * microseconds, and the microseconds for which it is known. */
+typedef struct hn_ascend_share {
+  double sum, us;
+} hn_ascend_share;
+
 /* What op_summary, kernel_details and task_time say, row by row, before the runs are known. */
 typedef struct hn_ascend_op {
   hone_step_fact step;
   const char *signature; /* tells operators of one name apart: name, type and shapes */
   const char *name;
-  int32_t number;                     /* in the facts' table; -1: not there yet */
-  double weights;                     /* of the ratios: microseconds */
-  double mac, vec, mte2, cube, bound; /* sums of ratio * microseconds */
-  bool has_bound, has_cube, has_ratios;
+  int32_t number; /* in the facts' table; -1: not there yet */
+  hn_ascend_share pipe[HN_ASCEND_PIPE_COUNT], cube_use, bound;
 } hn_ascend_op;
 
 typedef struct hn_ascend_row {

@@ -188,18 +188,21 @@ static double largest(const hn_csv *csv, const char *suffix) {
   return most;
 }
 
+static void add_share(hn_ascend_share *s, double share, double us) {
+  if (share < 0) return;
+  s->sum += us * share;
+  s->us += us;
+}
+
 static void add_ratios(hn_ascend_op *op, const hn_csv *csv, double us) {
-  double mac = largest(csv, "mac_ratio"), vec = largest(csv, "vec_ratio"), mte2 = largest(csv, "mte2_ratio");
-  double cube = largest(csv, "cube_utilization"), bound = largest(csv, "memory_bound");
-  op->weights += us;
-  if (mac >= 0 || vec >= 0 || mte2 >= 0) {
-    op->has_ratios = true;
-    op->mac += us * fmax(mac, 0);
-    op->vec += us * fmax(vec, 0);
-    op->mte2 += us * fmax(mte2, 0);
-  }
-  if (cube >= 0) op->has_cube = true, op->cube += us * cube;
-  if (bound >= 0) op->has_bound = true, op->bound += us * bound;
+  static const char *const columns[] = {
+#define X(id, counter, column, unit) column,
+      HN_ASCEND_PIPES(X)
+#undef X
+  };
+  for (int i = 0; i < HN_ASCEND_PIPE_COUNT; i++) add_share(&op->pipe[i], largest(csv, columns[i]), us);
+  add_share(&op->cube_use, largest(csv, "cube_utilization"), us);
+  add_share(&op->bound, largest(csv, "memory_bound"), us);
 }
 
 static uint32_t small(const hn_csv *csv, int column) {

@@ -70,24 +70,42 @@ static hone_status add_nodes(hn_ascend *a, const hn_ascend_op *op, int32_t step,
   return HONE_OK;
 }
 
+/* Mean by time; negative: not known. */
+static double mean_share(const hn_ascend_share *s) { return s->us > 0 ? s->sum / s->us : -1; }
+
+static void add_counter(hn_ascend *a, const hn_ascend_op *op, const char *name, const char *unit,
+                        double value) {
+  if (value >= 0 && isfinite(value))
+    hone_facts_add_counter(a->in->facts, &(hone_counter){name, unit, op->number, value});
+}
+
+/* What the busiest pipe of a kind says is how near the operator is to what the core can do: bounds are told
+ * by it as by the counters of GPUs. */
 static void add_counters(hn_ascend *a, const hn_ascend_op *op) {
-  const double w = op->weights;
-  if (w <= 0) return;
-  const struct {
-    const char *name, *unit;
-    double value;
-    bool known;
-  } all[] = {{"cube_busy", "%", 100 * op->mac / w, op->has_ratios},
-             {"vector_busy", "%", 100 * op->vec / w, op->has_ratios},
-             {"mte2_busy", "%", 100 * op->mte2 / w, op->has_ratios},
-             {"cube_utilization", "%", op->cube / w, op->has_cube},
-             /* As msprof defines it: waiting for data against computing; above 1 is memory-bound. */
-             {"memory_bound", "", op->has_bound ? op->bound / w : op->mte2 / fmax(op->mac, op->vec),
-              op->has_bound || (op->has_ratios && fmax(op->mac, op->vec) > 0)}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (all[i].known && isfinite(all[i].value))
-      hone_facts_add_counter(a->in->facts,
-                             &(hone_counter){all[i].name, all[i].unit, op->number, all[i].value});
+  enum { COMPUTE, MEMORY, NEITHER, UNITS };
+  static const struct {
+    const char *name;
+    int unit;
+  } pipes[] = {
+#define X(id, counter, column, unit) {counter, unit},
+      HN_ASCEND_PIPES(X)
+#undef X
+  };
+  double busiest[UNITS] = {-1, -1, -1}, share[HN_ASCEND_PIPE_COUNT];
+  for (int i = 0; i < HN_ASCEND_PIPE_COUNT; i++) {
+    share[i] = mean_share(&op->pipe[i]);
+    busiest[pipes[i].unit] = fmax(busiest[pipes[i].unit], share[i]);
+  }
+  add_counter(a, op, "compute_pct_of_peak", "%", 100 * busiest[COMPUTE]);
+  add_counter(a, op, "memory_pct_of_peak", "%", 100 * busiest[MEMORY]);
+  for (int i = 0; i < HN_ASCEND_PIPE_COUNT; i++) add_counter(a, op, pipes[i].name, "%", 100 * share[i]);
+  add_counter(a, op, "cube_utilization", "%", mean_share(&op->cube_use));
+  /* As msprof defines it: waiting for data against computing; above 1 is memory-bound. */
+  const double told = mean_share(&op->bound), mte2 = share[HN_ASCEND_MTE2];
+  add_counter(a, op, "memory_bound", "",
+              told >= 0                           ? told
+              : mte2 >= 0 && busiest[COMPUTE] > 0 ? mte2 / busiest[COMPUTE]
+                                                  : -1);
 }
 
 /* Steps in the order of the table. A name that stands for several shapes gets the shapes behind it. */

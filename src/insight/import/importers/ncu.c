@@ -29,6 +29,12 @@ static const struct {
     {"tensor_pipe_pct", "%", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", NULL},
     {"tensor_pipe_pct", "%", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", NULL},
     {"tensor_pipe_pct", "%", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active", NULL},
+    {"instructions_per_cycle", "", "sm__inst_executed.avg.per_cycle_elapsed", "Executed Ipc Elapsed"},
+    {"instructions_per_cycle", "", "sm__inst_executed.avg.per_cycle_active", "Executed Ipc Active"},
+    {"issue_slots_pct", "%", "sm__inst_issued.avg.pct_of_peak_sustained_active", "Issue Slots Busy"},
+    {"issue_slots_pct", "%", "smsp__issue_active.avg.pct_of_peak_sustained_active", NULL},
+    {"threads_per_instruction", "", "smsp__thread_inst_executed_per_inst_executed.ratio",
+     "Avg. Active Threads Per Warp"},
     {"branch_uniform_pct", "%", "smsp__sass_average_branch_targets_threads_uniform.pct", "Branch Efficiency"},
     {"registers_per_thread", "", "launch__registers_per_thread", "Registers Per Thread"},
 };

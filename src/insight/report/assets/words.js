@@ -22,6 +22,14 @@ hone.words = {
   Answers: '答案', '{0} inputs, off by {1}': '{0} 组输入，相差 {1}', Spread: '波动', '{0} runs': '{0} 次运行',
   'one run tells nothing of it': '一次运行说明不了',
 
+  /* hardware counters */
+  'Hardware counters': '硬件计数器',
+  'What the device itself counted while each step ran; shares are of the most that it can do.': '设备在每一步运行时自己的计数；比例相对于它的极限。',
+  'tensor units': '张量单元', '{0} hits': '{0} 命中', occupancy: '占用率', 'instructions a cycle': '每周期指令', 'issue slots': '发射槽',
+  'branch efficiency': '分支效率', 'threads an instruction': '每条指令的线程', 'cube utilisation': '矩阵单元利用率', 'misses of the last cache': '末级缓存缺失',
+  'branch misses in 1000': '每千条指令的分支错', 'DRAM, estimated': 'DRAM（估计）',
+  'bound by its hardware counters': '受限判断来自硬件计数器', 'bound by measured roofs': '受限判断来自实测上限', 'bound by intensity alone': '受限判断仅凭强度', 'with low confidence': '置信度低',
+
   /* where the time goes */
   'Where the time goes': '时间花在哪里',
   'Share of the wall by operator type; everything adds up to an outer clock.': '各算子类型占墙钟的比例；全部相加等于外部时钟。',
