@@ -1,10 +1,18 @@
 #!/bin/sh
-# All tests: lint, the release build's tests (command line, conformance), everything again under ASan + UBSan, what uses threads under
-# TSan, a short fuzz of each target. Ends with the seconds of every stage and the line "N passed, N failed". HONE_TEST_FAST=1 leaves out
-# lint, sanitizers and fuzz; HONE_FUZZ_SECONDS is the time of a fuzz target (30; importers half of it).
+# All tests: the release build's tests (command line, conformance), those that run on the processor again as on a smaller one (HONE_CPU=scalar and
+# avx2) and on one core, lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
+# folder. Ends with what was skipped and why, the ten slowest tests, the seconds of every stage and the line "N passed, N failed" (with
+# ", N skipped" where tests found nothing here that they could test). HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz;
+# HONE_FUZZ_SECONDS is the time of a fuzz target (30; importers half of it).
 set -u
 cd "$(dirname "$0")/.."
-passed=0 failed=0 stages='' stage='' since=0
+passed=0 failed=0 skipped=0 stages='' stage='' since=0
+HOME=$(mktemp -d "${TMPDIR:-/tmp}/hone-home-XXXXXX") || exit 6
+export HOME
+notes=$HOME.notes # of skips and times, a line each
+: >"$notes"
+trap 'rm -rf "$HOME" "$notes"' EXIT
+trap 'exit 143' TERM INT HUP
 lap() { # ends the stage before: its name and seconds are kept
   now=$(date +%s)
   [ -n "$stage" ] && stages="$stages$(printf '%6d s  %s' $((now - since)) "$stage")
@@ -15,27 +23,47 @@ say() { lap "$1"; printf '\n== %s (%s)\n' "$1" "$(date +%H:%M:%S)"; }
 count() { # name status
   if [ "$2" = 0 ]; then passed=$((passed + 1)); echo "ok      $1"; else failed=$((failed + 1)); echo "FAILED  $1"; fi
 }
-suite() { # preset, build folder
+build() { # preset, build folder
   say "build: $1"
   cmake --preset "$1" >"$2.log" 2>&1 && cmake --build "$2" >>"$2.log" 2>&1
   s=$?
   count "build $1" $s
-  if [ $s != 0 ]; then tail -40 "$2.log"; return; fi
+  if [ $s != 0 ]; then tail -40 "$2.log"; return 1; fi
   rm -f "$2.log"
-  say "tests: $1"
-  ctest --test-dir "$2" --output-on-failure -j "$(nproc)" >"$2/ctest.log" 2>&1
-  grep -E 'Test +#|\*\*\*|SKIP' "$2/ctest.log" | sed 's/  */ /g' | grep -v 'Start ' | head -200
-  p=$(grep -cE 'Test +#[0-9]+: .*(Passed|Skipped)' "$2/ctest.log")
-  f=$(grep -cE 'Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception|Not Run)' "$2/ctest.log")
-  passed=$((passed + p)) failed=$((failed + f))
-  [ "$f" != 0 ] && sed -n '/The following tests FAILED/,$p' "$2/ctest.log" && grep -B2 -A25 -E 'FAILED|ERROR|runtime error|Assert' "$2/ctest.log" | head -120
 }
-suite release build
+# One run of ctest. The log of the whole run has each test's output, also of those that passed: lines that begin with SKIP are kept.
+tests() { # name, build folder, processes, command before ctest..., --, arguments of ctest...
+  name=$1 folder=$2 jobs=$3; shift 3
+  say "tests: $name"
+  before=''
+  while [ "$1" != -- ]; do before="$before $1"; shift; done
+  shift
+  log=$folder/ctest.log
+  # shellcheck disable=SC2086 # words
+  $before ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" >"$log" 2>&1
+  grep -E 'Test +#|\*\*\*|^SKIP' "$log" | sed 's/  */ /g' | grep -v 'Start ' | head -250
+  p=$(grep -cE 'Test +#[0-9]+: .*Passed' "$log")
+  k=$(grep -cE 'Test +#[0-9]+: .*\*\*\*Skipped' "$log")
+  f=$(grep -cE 'Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception|Not Run)' "$log")
+  [ $((p + k + f)) != 0 ] || f=1 # no test ran
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + k))
+  sed -nE "s/.*Test +#[0-9]+: ([^ ]+) .*(Passed|\*\*\*[A-Z][a-z ]*) +([0-9.]+) sec/time \3 \1 ($name)/p" "$log" >>"$notes"
+  awk -v suite="$name" '/^[0-9]+\/[0-9]+ Test: / { test = $3 } /^SKIP/ { sub(/^SKIP:? */, ""); print "skip " test " (" suite "): " $0 }' \
+    "$folder/Testing/Temporary/LastTest.log" >>"$notes"
+  [ "$f" = 0 ] || { sed -n '/The following tests FAILED/,$p' "$log"; grep -B2 -A25 -E 'FAILED|ERROR|FAIL|runtime error|Assert' "$log" | head -150; }
+}
+if build release build; then
+  tests release build "$(nproc)" --
+  # As on other machines. Tests of the GPU's backend and of its texts do not depend on the processor.
+  for tier in scalar avx2; do tests "as with $tier" build "$(nproc)" env HONE_CPU=$tier -- -LE emulated; done
+  core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+  tests 'on one core' build 1 taskset -c "$core" -- -LE emulated
+fi
 if [ -z "${HONE_TEST_FAST:-}" ]; then
   say lint
   sh tools/lint.sh
   count lint $?
-  suite asan build-asan
+  build asan build-asan && tests asan build-asan "$(nproc)" --
   say "threads, under TSan"
   sh tools/tsan.sh
   count tsan $?
@@ -44,5 +72,17 @@ if [ -z "${HONE_TEST_FAST:-}" ]; then
   count fuzz $?
 fi
 lap ''
-printf '\n%s\n%d passed, %d failed\n' "$stages" "$passed" "$failed"
+[ -z "$(find "$HOME" -mindepth 1 ! -name .cache ! -path "$HOME/.cache/ccache*" | head -1)" ]
+count 'nothing was written into HOME' $?
+if grep -q '^skip' "$notes"; then
+  printf '\nNot tested here:\n'
+  # The same reason in several runs, or for several tests, is one line.
+  sed -n 's/^skip //p' "$notes" | awk '{ at = index($0, "): "); why = substr($0, at + 3); who = $1; if (!(why in n)) order[++m] = why; n[why]++; if (n[why] < 4 && !index(tests[why], who)) tests[why] = tests[why] " " who }
+    END { for (i = 1; i <= m; i++) printf "  %s:%s%s\n", order[i], tests[order[i]], n[order[i]] > 1 ? " (" n[order[i]] " times)" : "" }'
+fi
+printf '\nThe slowest tests:\n'
+sed -n 's/^time //p' "$notes" | sort -rn | head -10 | awk '{ printf "%8.1f s  %s\n", $1, substr($0, length($1) + 2) }'
+printf '\n%s\n%d passed, %d failed' "$stages" "$passed" "$failed"
+[ "$skipped" = 0 ] || printf ', %d skipped' "$skipped"
+printf '\n'
 [ "$failed" = 0 ]

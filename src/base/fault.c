@@ -6,7 +6,7 @@
 
 /* Any thread may be the first to ask; all of them read the same environment. */
 static _Atomic(const char *) active;
-static atomic_bool asked;
+static atomic_bool asked, reached;
 enum { MOST_MET = 512 }; /* places in the sources that ask */
 static _Atomic(const char *) met[MOST_MET];
 
@@ -29,5 +29,9 @@ bool hn_fault_active(const char *name) {
   if (!atomic_load_explicit(&asked, memory_order_acquire)) hn_fault_set(getenv("HONE_FAULT"));
   const char *a = atomic_load_explicit(&active, memory_order_relaxed);
   if (a && *a == '?') keep(name);
-  return a && strcmp(a, name) == 0;
+  const bool is = a && strcmp(a, name) == 0;
+  if (is) atomic_store_explicit(&reached, true, memory_order_relaxed);
+  return is;
 }
+
+bool hn_fault_reached(void) { return atomic_load_explicit(&reached, memory_order_relaxed); }

@@ -11,6 +11,8 @@ bool hn_fault_active(const char *name);
 /* From hn_fault_set("?") on nothing fails, but names that are asked for are kept: the i-th of them (one may
  * come more than once), or NULL behind the last. */
 const char *hn_fault_met(unsigned i);
+/* Code that the active fault is in has run. */
+bool hn_fault_reached(void);
 
 #ifdef HN_FAULTS
 #define HN_FAULT(name) hn_fault_active(name)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "temporary.h"
 #include "api/net.h"
 #include "base/os.h"
 
@@ -92,8 +93,8 @@ static void near(const float *got, const float *want) {
 
 /* The bytes of a file, to be placed at any alignment. */
 static unsigned char *saved(size_t *size) {
-  char path[] = "/tmp/hone_test_memory_XXXXXX";
-  int fd = mkstemp(path);
+  char path[128];
+  int fd = mkstemp(temporary(path, sizeof path, "hone-memory"));
   assert_true(fd >= 0);
   hn_model *m = big_net();
   hone_error e = {0};

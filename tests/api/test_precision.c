@@ -13,25 +13,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hone_model *network(void) {
-  hone_model *m = NULL;
+/* What a test holds; freed by its teardown, so that a failed assertion leaks nothing. */
+static struct {
+  hone_model *model;
+  hone_precision_choice choice[3];
+  float *answer[3];
+} held;
+
+static int hold(void **state) {
+  (void)state;
   hone_zoo_options o = {.width = 0.5, .size = 64};
-  assert_int_equal(hone_zoo_build("resnet50", &o, &m, NULL), HONE_OK);
-  return m;
+  memset(&held, 0, sizeof held);
+  return hone_zoo_build("resnet50", &o, &held.model, NULL);
 }
 
-static hone_precision_choice choose(hone_model *m, double budget) {
-  hone_precision_choice c;
+static int let_go(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    hone_precision_choice_free(&held.choice[i]);
+    free(held.answer[i]);
+  }
+  hone_model_release(held.model);
+  return 0;
+}
+
+static hone_precision_choice *choose(int which, double budget) {
+  hone_precision_choice *c = &held.choice[which];
   hone_precision_options o = {.budget = budget, .threads = 2, .samples = 2};
-  hone_error e = {0};
-  assert_int_equal(hone_precision_choose(m, &o, &c, &e), HONE_OK);
-  assert_true(c.candidates >= 53);
-  assert_int_equal(c.samples, 2);
+  assert_int_equal(hone_precision_choose(held.model, &o, c, NULL), HONE_OK);
+  assert_true(c->candidates >= 53);
+  assert_int_equal(c->samples, 2);
   return c;
 }
 
-/* Output of the network with this choice on the first sample of hone_precision_choose; free it. */
-static float *answer(hone_model *m, const char *precision, const hone_precision_choice *c, int64_t *n) {
+/* Output of the network with this choice on the first sample of hone_precision_choose. */
+static const float *answer(int which, const char *precision, const hone_precision_choice *c, int64_t *n) {
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_context *context = NULL;
@@ -40,7 +56,7 @@ static float *answer(hone_model *m, const char *precision, const hone_precision_
   hone_plan_options po = {.level = -1, .precision = precision};
   if (c) po.f32_nodes = (const char *const *)c->f32_nodes, po.n_f32_nodes = c->n_f32_nodes;
   assert_int_equal(hone_engine_create(&eo, &engine, NULL), HONE_OK);
-  assert_int_equal(hone_plan_create(engine, m, &po, &plan, NULL), HONE_OK);
+  assert_int_equal(hone_plan_create(engine, held.model, &po, &plan, NULL), HONE_OK);
   assert_int_equal(hone_context_create(plan, &context, NULL), HONE_OK);
   assert_int_equal(
       hone_data_random(hone_plan_input_name(plan, 0), hone_plan_input_desc(plan, 0), -1, 1, &data, NULL),
@@ -49,7 +65,7 @@ static float *answer(hone_model *m, const char *precision, const hone_precision_
   assert_int_equal(hone_context_run(context, in, NULL, NULL), HONE_OK);
   const hone_tensor *out = hone_context_output(context, 0);
   *n = hone_desc_count(&out->desc);
-  float *y = malloc((size_t)*n * sizeof *y);
+  float *y = held.answer[which] = malloc((size_t)*n * sizeof *y);
   assert_non_null(y);
   memcpy(y, out->data, (size_t)*n * sizeof *y);
   hone_data_free(&data);
@@ -69,54 +85,48 @@ static double distance(const float *a, const float *b, int64_t n) {
   return worst / (high - low);
 }
 
-static void a_budget_is_kept(void **state) {
+/* A budget of everything keeps everything: no step has to stay f32, whatever the processor has. */
+static void a_wide_budget_keeps_all(void **state) {
   (void)state;
-  hone_model *m = network();
-  hone_precision_choice all = choose(m, 1);
-  assert_int_equal(all.n_f32_nodes, 0);
-  assert_true(all.plans == 1 && all.error == all.error_bf16);
-  if (all.error_bf16 == 0) {
-    print_message("SKIP: this processor has no bf16 products that hone would choose\n");
-    hone_precision_choice_free(&all);
-    hone_model_release(m);
-    skip();
-  }
-  assert_true(all.error_bf16 > 1e-4 && all.error_bf16 < 0.05);
-  /* Half the error: some steps stay f32, some do not, and a plan of that choice is as good as was said. */
-  hone_precision_choice half = choose(m, all.error_bf16 / 2);
-  assert_true(half.n_f32_nodes > 0 && half.n_f32_nodes < half.candidates);
-  assert_true(half.error <= half.budget);
-  int64_t n = 0;
-  float *f32 = answer(m, "f32", NULL, &n), *narrow = answer(m, "bf16", NULL, &n),
-        *chosen = answer(m, "bf16", &half, &n);
-  assert_true(distance(narrow, f32, n) > distance(chosen, f32, n));
-  assert_true(distance(chosen, f32, n) <= 1.5 * half.budget); /* the range is that of one sample here */
-  /* The same again gives the same. */
-  hone_precision_choice again = choose(m, all.error_bf16 / 2);
-  assert_int_equal(again.n_f32_nodes, half.n_f32_nodes);
-  for (uint32_t i = 0; i < half.n_f32_nodes; i++) assert_string_equal(again.f32_nodes[i], half.f32_nodes[i]);
-  free(f32);
-  free(narrow);
-  free(chosen);
-  hone_precision_choice_free(&again);
-  hone_precision_choice_free(&half);
-  hone_precision_choice_free(&all);
-  hone_model_release(m);
+  const hone_precision_choice *all = choose(0, 1);
+  assert_int_equal(all->n_f32_nodes, 0);
+  assert_true(all->plans == 1 && all->error == all->error_bf16);
+  assert_true(all->error_bf16 < 0.05);
 }
 
+static void a_budget_is_kept(void **state) {
+  (void)state;
+  const hone_precision_choice *all = choose(0, 1);
+  if (all->error_bf16 == 0) {
+    print_message("SKIP: this processor has no bf16 products that hone would choose\n");
+    skip();
+  }
+  assert_true(all->error_bf16 > 1e-4);
+  /* Half the error: some steps stay f32, some do not, and a plan of that choice is as good as was said. */
+  const hone_precision_choice *half = choose(1, all->error_bf16 / 2);
+  assert_true(half->n_f32_nodes > 0 && half->n_f32_nodes < half->candidates);
+  assert_true(half->error <= half->budget);
+  int64_t n = 0;
+  const float *f32 = answer(0, "f32", NULL, &n), *narrow = answer(1, "bf16", NULL, &n),
+              *chosen = answer(2, "bf16", half, &n);
+  assert_true(distance(narrow, f32, n) > distance(chosen, f32, n));
+  assert_true(distance(chosen, f32, n) <= 1.5 * half->budget); /* the range is that of one sample here */
+  /* The same again gives the same. */
+  const hone_precision_choice *again = choose(2, all->error_bf16 / 2);
+  assert_int_equal(again->n_f32_nodes, half->n_f32_nodes);
+  for (uint32_t i = 0; i < half->n_f32_nodes; i++)
+    assert_string_equal(again->f32_nodes[i], half->f32_nodes[i]);
+}
+
+/* How many steps would be bf16 is the processor's matter; that none of those that would is, is not. */
 static void a_budget_that_nothing_keeps_leaves_f32(void **state) {
   (void)state;
-  hone_model *m = network();
-  hone_precision_choice c = choose(m, 1e-12);
-  if (c.error_bf16 > 0) assert_true(c.n_f32_nodes > c.candidates / 2); /* some are f32 in either plan */
-  assert_true(c.error <= 1e-12);
+  const hone_precision_choice *c = choose(0, 1e-12);
+  assert_true((c->n_f32_nodes > 0) == (c->error_bf16 > 0));
+  assert_true(c->error <= 1e-12);
   int64_t n = 0;
-  float *f32 = answer(m, "f32", NULL, &n), *chosen = answer(m, "bf16", &c, &n);
+  const float *f32 = answer(0, "f32", NULL, &n), *chosen = answer(1, "bf16", c, &n);
   assert_true(distance(chosen, f32, n) <= 1e-12);
-  free(f32);
-  free(chosen);
-  hone_precision_choice_free(&c);
-  hone_model_release(m);
 }
 
 static bool no(void *arg, uint32_t done, uint32_t total) {
@@ -126,37 +136,36 @@ static bool no(void *arg, uint32_t done, uint32_t total) {
 
 static void it_can_be_cancelled(void **state) {
   (void)state;
-  hone_model *m = network();
   hone_precision_choice c;
   hone_precision_options o = {.threads = 1, .samples = 1, .progress = no};
   hone_error e = {0};
-  assert_int_equal(hone_precision_choose(m, &o, &c, &e), HONE_ERROR_CANCELLED);
+  assert_int_equal(hone_precision_choose(held.model, &o, &c, &e), HONE_ERROR_CANCELLED);
   assert_null(c.f32_nodes);
   assert_int_equal(hone_precision_choose(NULL, &o, &c, &e), HONE_ERROR_USAGE);
-  hone_model_release(m);
 }
 
 static void unknown_precisions_are_refused(void **state) {
   (void)state;
-  hone_model *m = network();
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_error e = {0};
   assert_int_equal(hone_engine_create(NULL, &engine, NULL), HONE_OK);
   hone_plan_options o = {.level = -1, .precision = "f16"};
-  assert_int_equal(hone_plan_create(engine, m, &o, &plan, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_plan_create(engine, held.model, &o, &plan, &e), HONE_ERROR_USAGE);
   assert_string_equal(e.expected, "f32 or bf16");
   assert_null(plan);
   hone_engine_destroy(engine);
-  hone_model_release(m);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hold, let_go)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_budget_is_kept),
-      cmocka_unit_test(a_budget_that_nothing_keeps_leaves_f32),
-      cmocka_unit_test(it_can_be_cancelled),
-      cmocka_unit_test(unknown_precisions_are_refused),
+      TEST(a_wide_budget_keeps_all),
+      TEST(a_budget_is_kept),
+      TEST(a_budget_that_nothing_keeps_leaves_f32),
+      TEST(it_can_be_cancelled),
+      TEST(unknown_precisions_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "temporary.h"
 #include "api/net.h"
 #include "base/checksum.h"
 #include "optimize/plan/saved.h"
@@ -68,7 +69,7 @@ static void run(hone_plan *plan, float out[3 * OUT]) {
 }
 
 typedef struct saved_file {
-  char path[64];
+  char path[128];
   unsigned char *data;
   size_t size;
   float want[3 * OUT];
@@ -82,8 +83,8 @@ static void write_bytes(const char *path, const void *data, size_t size) {
 }
 
 static saved_file make(hone_engine *engine, const hone_plan_options *o) {
-  saved_file s = {.path = "/tmp/hone_test_saved_XXXXXX"};
-  int fd = mkstemp(s.path);
+  saved_file s = {0};
+  int fd = mkstemp(temporary(s.path, sizeof s.path, "hone-saved"));
   assert_true(fd >= 0);
   close(fd);
   hn_model *m = mixed_net();

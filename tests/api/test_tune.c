@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "temporary.h"
 #include "api/net.h"
 #include "backends/cpu/backend.h"
 #include "base/os.h"
@@ -17,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/hone-tune-XXXXXX";
+static char folder[64];
 
 static const char *file(const char *name) {
-  static char path[128];
+  static char path[256];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return path;
 }
@@ -133,7 +134,7 @@ static int setup(void **state) {
   slow = quick = hn_tactic_max_pool;
   slow.name = "planted_slow", slow.cost = cost_low, slow.run = run_slow;
   quick.name = "planted_quick", quick.cost = cost_high, quick.run = run_quick;
-  return mkdtemp(folder) ? 0 : -1;
+  return mkdtemp(temporary(folder, sizeof folder, "hone-tune")) ? 0 : -1;
 }
 
 static int teardown(void **state) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "temporary.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -107,8 +108,8 @@ static void errors_are_one_line(void **state) {
 
 static void external_files_stay_below_their_folder(void **state) {
   (void)state;
-  char dir[] = "/tmp/hone-base-XXXXXX", path[128], link[128];
-  assert_non_null(mkdtemp(dir));
+  char dir[64], path[160], link[160];
+  assert_non_null(mkdtemp(temporary(dir, sizeof dir, "hone-base")));
   snprintf(path, sizeof path, "%s/data.bin", dir);
   assert_int_equal(hn_file_write(path, "abc", 3, NULL), HONE_OK);
   hn_file f;

@@ -1,4 +1,5 @@
 /* The command as its users see it: exit codes, one-line errors, JSON fields, files, interrupts. */
+#include "temporary.h"
 #include "cli/process.h"
 
 #include <dirent.h>
@@ -18,15 +19,15 @@
 
 #include <hone/hone.h>
 
-static char folder[] = "/tmp/hone-cli-XXXXXX";
-static char tiny[64]; /* a model in the folder */
+static char folder[64];
+static char tiny[160]; /* a model in the folder */
 
 #define RUN(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
 #define INTERRUPT(ms, ...) process_run(folder, ms, (const char *const[]){__VA_ARGS__, NULL})
 
 static int setup(void **state) {
   (void)state;
-  if (!mkdtemp(folder)) return -1;
+  if (!mkdtemp(temporary(folder, sizeof folder, "hone-cli"))) return -1;
   setenv("XDG_CACHE_HOME", folder, 1);
   snprintf(tiny, sizeof tiny, "%s/tiny.onnx", folder);
   process p = RUN("zoo", "mobilenetv2", "-o", tiny, "--width", "0.1", "--size", "32");
@@ -38,7 +39,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[128];
+  char command[192];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   return system(command);
 }

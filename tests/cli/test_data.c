@@ -1,4 +1,5 @@
 /* Arrays and pictures as files: round trips, conversions, and files that lie. */
+#include "temporary.h"
 #include "cli/make_files.h"
 
 #include <setjmp.h>
@@ -16,11 +17,11 @@
 
 #include <hone/hone.h>
 
-static char path[] = "/tmp/hone-data-XXXXXX";
+static char path[128];
 
 static int setup(void **state) {
   (void)state;
-  int fd = mkstemp(path);
+  int fd = mkstemp(temporary(path, sizeof path, "hone-data"));
   if (fd >= 0) close(fd);
   return fd < 0;
 }

@@ -1,4 +1,5 @@
 /* The first interrupt waits for what runs, a second one does not; what comes twice at once counts once. */
+#include "temporary.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -44,19 +45,19 @@ static pid_t waiting(const char *temporary) {
 
 static void second_interrupt_ends(void **state) {
   (void)state;
-  char temporary[] = "/tmp/hone-interrupt-XXXXXX";
-  close(mkstemp(temporary));
-  pid_t child = waiting(temporary);
+  char path[128];
+  close(mkstemp(temporary(path, sizeof path, "hone-interrupt")));
+  pid_t child = waiting(path);
   int status;
   kill(child, SIGTERM);
   kill(child, SIGINT); /* at once: the same wish */
   sleep_ms(450);
   assert_int_equal(waitpid(child, &status, WNOHANG), 0);
-  assert_int_equal(access(temporary, F_OK), 0);
+  assert_int_equal(access(path, F_OK), 0);
   kill(child, SIGTERM);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
-  assert_int_equal(access(temporary, F_OK), -1);
+  assert_int_equal(access(path, F_OK), -1);
 }
 
 int main(void) {

@@ -1,3 +1,4 @@
+#include "temporary.h"
 #include "one_test.h"
 
 #include "base/error.h"
@@ -42,11 +43,13 @@ hone_status run_eval(hn_model *model, const hone_tensor *const *inputs, hone_ten
 
 hone_status run_saved(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
                       double seconds, hone_error *error) {
-  const char *path = hn_arena_printf(keep, "/tmp/hone-conformance-%ld.onnx", (long)getpid());
+  char path[128];
   hn_model *again;
-  hone_status status = path ? hn_onnx_save(model, path, error) : HONE_ERROR_MEMORY;
+  const int fd = mkstemp(temporary(path, sizeof path, "hone-conformance"));
+  if (fd >= 0) close(fd);
+  hone_status status = fd >= 0 ? hn_onnx_save(model, path, error) : HONE_ERROR_MEMORY;
   if (status == HONE_OK) status = hn_onnx_load(path, &again, error);
-  if (path) unlink(path);
+  if (fd >= 0) unlink(path);
   if (status == HONE_OK) status = hn_model_resolve(again, error);
   if (status == HONE_OK) status = hn_model_infer(again, error);
   return status == HONE_OK ? run_eval(again, inputs, outputs, keep, seconds, error) : status;

@@ -1,5 +1,6 @@
 /* check_attention: fused attention on a GPU (an emulated one in CI) against sums in double, over types, odd
  * sizes, masks and memory layouts. Prints what is wrong; exit 1 when something is. */
+#include "skipped.h"
 #include "backends/cuda/backend.h"
 #include "base/half.h"
 #include "base/rng.h"
@@ -186,7 +187,7 @@ int main(void) {
                {HONE_DTYPE_F32, HONE_MATH_F32, 3e-6}};
   hone_error error = {0};
   const hone_status opened = cuda->open(0, 2, NULL, &device, &error);
-  if (opened == HONE_ERROR_MISSING) return printf("SKIP: %s\n", error.what), 0;
+  if (opened == HONE_ERROR_MISSING) return printf("SKIP: %s\n", error.what), SKIPPED;
   must(opened, &error);
   must(cuda->queue_open(device, &queue, &error), &error);
   int runs = 0;

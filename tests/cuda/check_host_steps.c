@@ -4,6 +4,7 @@
  * usage: check_host_steps [FOLDER]   FOLDER: models, also one folder below; default $HONE_SHARED or
  * ../shared, in cases/models. Without it nothing is checked (SKIP).
  */
+#include "skipped.h"
 #include "api/api.h"
 
 #include <hone/hone.h>
@@ -54,14 +55,14 @@ int main(int argc, char **argv) {
   glob(pattern, GLOB_APPEND, NULL, &g);
   if (!g.gl_pathc) {
     printf("SKIP: no models in %s\n", folder);
-    return 0;
+    return SKIPPED;
   }
   hone_engine *engine = NULL;
   hone_error e = {0};
   hone_status s = hone_engine_create(&(hone_engine_options){.device = "cuda", .threads = 2, .tuning = "off"},
                                      &engine, &e);
   if (s == HONE_ERROR_MISSING) printf("SKIP: %s\n", e.what);
-  if (s) return s != HONE_ERROR_MISSING;
+  if (s) return s == HONE_ERROR_MISSING ? SKIPPED : 1;
   int bad = 0;
   static const char *const precisions[] = {"f32", "fp16"};
   for (size_t i = 0; i < g.gl_pathc; i++)

@@ -4,6 +4,7 @@
  * FOLDER is what the emulated compiler recorded (HONE_FAKE_RECORD): one folder for each text as tactics gave
  * it, with prefix and headers. ARCH is "sm_80" or "sm_90a". At most N (6) variants of each text are compiled,
  * chosen evenly. Prints SKIP where there is no NVRTC. */
+#include "skipped.h"
 #include "backends/cuda/dl_nvrtc.h"
 #include "base/mem.h"
 
@@ -131,7 +132,7 @@ int main(int argc, char **argv) {
   unsetenv("HONE_LIBNVRTC"); /* the real one */
   if (hn_dl_nvrtc_load(&rtc, NULL, 0, &error)) {
     printf("SKIP: %s\n", error.what);
-    return 0;
+    return SKIPPED;
   }
   find_texts(argv[1]);
   const size_t all = count;

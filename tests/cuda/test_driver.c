@@ -2,6 +2,7 @@
  * error, hangs nowhere, leaks nothing and leaves the process usable. Runs on the fake driver (HONE_LIBCUDA
  * and HONE_LIBNVRTC), or, with neither set, on the machine's GPU; failures on purpose need the fake one.
  * Every case has a process of its own: what the driver answers is set in the environment. */
+#include "skipped.h"
 #include "backends/cuda/backend.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/device.h"
@@ -734,7 +735,7 @@ int main(void) {
   const char *given = getenv("HONE_LIBCUDA");
   if (given ? !hn_path_exists(given) : !has_gpu()) {
     printf("SKIP: no GPU and no fake driver\n");
-    return 0;
+    return SKIPPED;
   }
   snprintf(folder, sizeof folder, "%s/hone_driver_%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
            (int)getpid());

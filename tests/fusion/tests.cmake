@@ -8,11 +8,7 @@ if(HONE_FAULTS)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
     foreach(fault ${faults})
-      set(gate)
-      if(fault MATCHES "^attention_bf16_")
-        set(gate sh ${CMAKE_SOURCE_DIR}/tests/needs_amx.sh)
-      endif()
-      hone_ctest(fusion_catches_${fault} ${gate} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
+      hone_ctest(fusion_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
         $<TARGET_FILE:check_fusion> tests/fusion/cases.txt --expect-failure)
     endforeach()
   endforeach()

@@ -18,9 +18,13 @@ static hone_status swallow(void *user, const char *data, size_t length, hone_err
 static hone_status import_file(const uint8_t *data, size_t size, const hone_import_options *options,
                                hone_facts **facts, hone_error *error) {
   /* Not memfd_create: SQLite follows links and would open what /proc/self/fd says the file is called. */
-  char path[64];
+  char path[256];
   const char *paths[] = {path};
-  snprintf(path, sizeof path, "%s/hone_fuzz_%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
+  const char *folder = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/hone_fuzz_%d",
+           !access("/dev/shm", W_OK) ? "/dev/shm"
+           : folder && *folder       ? folder
+                                     : "/tmp",
            (int)getpid());
   FILE *file = fopen(path, "wb");
   if (!file || fwrite(data, 1, size, file) != size || fclose(file)) abort();

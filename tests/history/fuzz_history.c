@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char path[64];
+static char path[256];
 static uint8_t whole[1 << 18], changed[1 << 18];
 static size_t whole_size;
 
@@ -20,7 +20,8 @@ static void begin(void) {
   hone_history *h = NULL;
   hone_error e;
   char json[3000];
-  snprintf(path, sizeof path, "/tmp/hone-fuzz-%ld.db", (long)getpid());
+  snprintf(path, sizeof path, "%s/hone-fuzz-%ld.db", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+           (long)getpid());
   unlink(path);
   if (hone_history_open(path, true, &h, &e) != HONE_OK) abort();
   for (int i = 0; i < 20; i++) {

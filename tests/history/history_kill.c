@@ -5,6 +5,8 @@
  * A writer tells that a run is in by one byte-exact line through a pipe, which outlives it. */
 #include <hone/hone.h>
 
+#include "temporary.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -87,12 +89,13 @@ static int compare(const char *path, char (*told)[15], size_t n, unsigned kills)
 
 int main(int argc, char **argv) {
   unsigned kills = argc > 1 ? (unsigned)atoi(argv[1]) : 80, done = 0, writer = 0;
-  char folder[] = "/tmp/hone-kill-XXXXXX", path[64], command[128];
+  char folder[128], path[160], command[192];
   static char told[MOST / 15][15];
   size_t n = 0;
   int ends[2];
   pid_t pid[WRITERS] = {0};
-  if (!mkdtemp(folder) || pipe(ends) != 0) return die("no folder or pipe");
+  if (!mkdtemp(temporary(folder, sizeof folder, "hone-kill")) || pipe(ends) != 0)
+    return die("no folder or pipe");
   snprintf(path, sizeof path, "%s/history.db", folder);
   state ^= (uint64_t)time(NULL);
   while (done < kills) {

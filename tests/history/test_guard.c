@@ -1,4 +1,5 @@
 /* bench --save, history and gate as their users see them. */
+#include "temporary.h"
 #include "cli/process.h"
 
 #include <setjmp.h>
@@ -13,14 +14,14 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/hone-guard-XXXXXX";
-static char tiny[64];
+static char folder[64];
+static char tiny[160];
 
 #define RUN(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
 
 static int setup(void **state) {
   (void)state;
-  if (!mkdtemp(folder)) return -1;
+  if (!mkdtemp(temporary(folder, sizeof folder, "hone-guard"))) return -1;
   setenv("XDG_CACHE_HOME", folder, 1);
   setenv("XDG_DATA_HOME", folder, 1);
   unsetenv("HONE_HISTORY");
@@ -35,7 +36,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[128];
+  char command[192];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   return system(command);
 }
@@ -220,7 +221,7 @@ static void test_gate_verdicts(void **state) {
 /* Real processes of hone on both sides: models, and another build (here the same one). */
 static void test_gate_models(void **state) {
   (void)state;
-  char copy[64];
+  char copy[96];
   snprintf(copy, sizeof copy, "%s/with 'quote.onnx", folder);
   process p = RUN("zoo", "mobilenetv2", "-o", copy, "--width", "0.1", "--size", "32");
   assert_int_equal(p.code, 0);

@@ -2,6 +2,7 @@
  * are. */
 #include <hone/hone.h>
 
+#include "temporary.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -20,20 +21,19 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/hone-history-XXXXXX";
-static char path[64];
+static char folder[64];
+static char path[160];
 
 static int setup(void **state) {
   (void)state;
-  if (!folder[0] || !strstr(folder, "XXXXXX")) strcpy(folder, "/tmp/hone-history-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (!mkdtemp(temporary(folder, sizeof folder, "hone-history"))) return -1;
   snprintf(path, sizeof path, "%s/sub/h.db", folder);
   return 0;
 }
 
 static int teardown(void **state) {
   (void)state;
-  char command[128];
+  char command[192];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   return system(command);
 }
@@ -176,14 +176,14 @@ static const char first_schema[] = "PRAGMA application_id = 1213156933; CREATE T
                                    "VALUES('old.onnx', 7, 7, '{\"avg_latency_ms\": 7}')";
 
 static void make_folder(void) {
-  char sub[64];
+  char sub[80];
   snprintf(sub, sizeof sub, "%s/sub", folder);
   mkdir(sub, 0777);
 }
 
 static void test_migration(void **state) {
   (void)state;
-  char copy[80], second[80];
+  char copy[192], second[192];
   make_folder();
   run_sql(path, first_schema);
   snprintf(copy, sizeof copy, "%s.v1.bak", path);
@@ -385,7 +385,7 @@ static void test_full_disk(void **state) {
  * is tested. */
 static void test_read_only_folder(void **state) {
   (void)state;
-  char sub[64];
+  char sub[80];
   hone_history *h = open_history(true);
   add(h, "a", "b", 1, NULL);
   hone_history_close(h);

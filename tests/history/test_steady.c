@@ -1,6 +1,7 @@
 /* Drift, what slow runs have in common, sensors from a made file system, and counters from recorded reads. */
 #include <hone/hone.h>
 
+#include "temporary.h"
 #include "base/mem.h"
 #include "base/sensors.h"
 
@@ -127,7 +128,7 @@ static void test_slow_cause(void **unused) {
   assert_int_equal(hone_slow_run_cause(&r), HONE_SLOW_DISK);
 }
 
-static char root[] = "/tmp/hone-sensors-XXXXXX";
+static char root[128];
 
 static void put(const char *name, const char *text) {
   char command[512];
@@ -138,8 +139,8 @@ static void put(const char *name, const char *text) {
 
 static void test_sensors(void **unused) {
   (void)unused;
-  char command[64];
-  assert_non_null(mkdtemp(root));
+  char command[192];
+  assert_non_null(mkdtemp(temporary(root, sizeof root, "hone-sensors")));
   assert_true(isnan(hn_sensor_temperature(root)) && isnan(hn_sensor_clock(root)) &&
               isnan(hn_sensor_throttles(root)));
   put("/sys/class/thermal/thermal_zone0/type", "acpitz");

@@ -4,8 +4,8 @@
 set -eu
 hone=$1
 samples=${HONE_SHARED:-../shared}/cases/profiles
-[ -d "$samples" ] || { echo "SKIP: no samples in $samples"; exit 0; }
-command -v jq >/dev/null || { echo "SKIP: no jq"; exit 0; }
+[ -d "$samples" ] || { echo "SKIP: no samples in $samples"; exit 77; }
+command -v jq >/dev/null || { echo "SKIP: no jq"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0

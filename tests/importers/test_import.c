@@ -1,6 +1,7 @@
 /* The tools that importers share: bytes, JSON beyond the standard, tables, numbers, and the one entry. */
 #include <hone/hone.h>
 
+#include "temporary.h"
 #include "insight/import/csv.h"
 #include "insight/import/json_stream.h"
 #include "insight/import/text.h"
@@ -230,8 +231,8 @@ static void refuse(const char *const *paths, size_t n, const hone_import_options
 
 static void test_entry(void **unused) {
   (void)unused;
-  char folder[] = "/tmp/hone-import-XXXXXX", packed[64], plain[64], other[64];
-  assert_non_null(mkdtemp(folder));
+  char folder[64], packed[160], plain[160], other[160];
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "hone-import")));
   snprintf(packed, sizeof packed, "%s/p.json.gz", folder);
   snprintf(plain, sizeof plain, "%s/p.json", folder);
   snprintf(other, sizeof other, "%s/o.csv", folder);

@@ -1,5 +1,6 @@
 /* Exports of Nsight Systems, made here row by row so that every figure is known, and the sample in shared/.
  */
+#include "temporary.h"
 #include "importers/timeline_help.h"
 
 #include <setjmp.h>
@@ -13,12 +14,11 @@
 
 #include <cmocka.h>
 
-static char path[64];
+static char path[128];
 
 static int begin(void **unused) {
   (void)unused;
-  strcpy(path, "/tmp/hone_nsys_XXXXXX");
-  int file = mkstemp(path);
+  int file = mkstemp(temporary(path, sizeof path, "hone-nsys"));
   if (file < 0) return -1;
   close(file);
   return 0;

@@ -1,4 +1,5 @@
 /* A trace larger than what is kept of it: memory stays within its bound, figures are those of the whole. */
+#include "temporary.h"
 #include "importers/timeline_help.h"
 #include "importers/trace_grow.h"
 
@@ -72,8 +73,8 @@ static void in_child(int (*body)(const char *path, size_t copies), const char *p
 
 static void large_trace(void **unused) {
   (void)unused;
-  char path[64] = "/tmp/hone_trace_XXXXXX";
-  int file = mkstemp(path);
+  char path[128];
+  int file = mkstemp(temporary(path, sizeof path, "hone-trace"));
   assert_true(file >= 0);
   close(file);
   size_t copies = trace_grow(SAMPLE, GROWN_BYTES, path);

@@ -5,7 +5,7 @@ set -u
 sample=$1
 browser=${HONE_BROWSER:-$(command -v chromium || command -v chromium-browser || command -v google-chrome)} || {
   echo "SKIP: no chromium on this machine"
-  exit 0
+  exit 77
 }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

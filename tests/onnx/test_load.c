@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "temporary.h"
 #include "base/half.h"
 #include "base/mem.h"
 #include "model/ir/eval.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/hone-load-XXXXXX";
+static char folder[64];
 
 static hn_model *load(const char *name) {
   hn_model *m = NULL;
@@ -322,12 +323,12 @@ static void every_allocation_fails(void **state) {
 
 static int setup(void **state) {
   (void)state;
-  return mkdtemp(folder) ? 0 : -1;
+  return mkdtemp(temporary(folder, sizeof folder, "hone-load")) ? 0 : -1;
 }
 
 static int teardown(void **state) {
   (void)state;
-  char command[64];
+  char command[96];
   pb_done();
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);

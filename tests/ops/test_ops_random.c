@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { SECONDS = 5 };
+enum { SECONDS = 15 }; /* of processor time: five times the budget that the case is given */
 
 static uint64_t state;
 
@@ -319,11 +320,11 @@ static bool one(const hone_op_desc *op, uint64_t seed) {
   op_case run, infer;
   uint32_t n_out;
   build(&run, op, seed, &n_out);
-  uint64_t start = hn_now_ns();
+  const clock_t start = clock();
   hone_status s = op_run(&run, n_out);
   if (s == HONE_ERROR_INTERNAL) fail(op, seed, "internal error", &run);
   if (s != HONE_OK && !run.error.what[0]) fail(op, seed, "an error without words", &run);
-  if (hn_now_ns() - start > SECONDS * 1000000000ull) fail(op, seed, "took too long", &run);
+  if ((double)(clock() - start) > (double)SECONDS * CLOCKS_PER_SEC) fail(op, seed, "took too long", &run);
   /* Knowing less must not contradict the result. */
   build(&infer, op, seed, &n_out);
   uint32_t hide = random_below(256), rank = random_below(256), known = random_below(256);

@@ -3,6 +3,7 @@
  * have a pitch of whole 16 bytes with zeros behind the channels, or are parts of wider pixels (layout w, what
  * a plan makes of the inputs of a Concat). Every step is captured and launched as a segment, which is how
  * plans run. What was not written is NaN. */
+#include "skipped.h"
 #include "tactic_case.h"
 
 #include "base/mem.h"
@@ -498,7 +499,7 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
   const hone_status s = device_open(&r.place, o->device, &error);
   if (s == HONE_ERROR_MISSING) {
     printf("SKIP: %s\n", error.what);
-    return 0;
+    return SKIPPED;
   }
   if (s) {
     printf("FAIL %s: %s\n", o->device, error.what);

@@ -63,7 +63,7 @@ typedef struct device_check {
 } device_check;
 
 /* Every case through every tactic of the device's backend. 0: all agreed; 1: some did not, or with `coverage`
- * some are reached by no case; prints SKIP and returns 0 where there is no such device. */
+ * some are reached by no case; prints SKIP and returns SKIPPED where there is no such device. */
 int check_on_device(const device_check *o, case_file *cases, size_t n_files);
 /* An option of the above at argv[i]; how many words it takes, 0: it is none, -1: its value is wrong. */
 int read_device_option(device_check *o, char **argv, int left);

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Runs a test apart from all else on the machine: with an empty HOME, without settings or caches of whoever runs it or of an earlier
+# test, and with a folder for temporary files ($TMPDIR) of its own. Both are removed afterwards; a test that leaves something in HOME
+# beyond hone's cache and data, or a process behind, has failed.
+# usage: apart.sh COMMAND...
+set -u
+own=$(mktemp -d "${TMPDIR:-/tmp}/hone-test-XXXXXX") || exit 6
+trap 'rm -rf "$own"' EXIT
+trap 'exit 143' TERM INT HUP
+mkdir "$own/home" "$own/tmp"
+# What CI services and desktops set changes what hone prints.
+for name in $(env | sed -n 's/^\(XDG_[A-Z_]*\|GITHUB_[A-Z_]*\|GITLAB_[A-Z_]*\|HONE_HISTORY\|NO_COLOR\|CLICOLOR[A-Z_]*\|COLUMNS\|LANG\|LANGUAGE\|LC_[A-Z]*\)=.*/\1/p'); do
+  unset "$name"
+done
+HOME=$own/home TMPDIR=$own/tmp "$@"
+status=$?
+strange=$(cd "$own/home" && find . -mindepth 1 ! -path ./.cache ! -path './.cache/hone*' ! -path ./.local ! -path ./.local/share ! -path './.local/share/hone*' | head -5)
+if [ -n "$strange" ]; then
+  echo "FAIL: the test wrote into HOME: $strange"
+  [ $status != 0 ] || status=1
+fi
+exit $status

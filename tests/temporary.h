@@ -1,0 +1,17 @@
+/* Where a test may write: below $TMPDIR, which tests/apart.sh makes for each test and removes with all that
+ * is in it. */
+#ifndef HN_TESTS_TEMPORARY_H
+#define HN_TESTS_TEMPORARY_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A template for mkdtemp or mkstemp. */
+static inline char *temporary(char *path, size_t size, const char *name) {
+  const char *folder = getenv("TMPDIR");
+  const int n = snprintf(path, size, "%s/%s-XXXXXX", folder && *folder ? folder : "/tmp", name);
+  if (n < 0 || (size_t)n >= size) abort();
+  return path;
+}
+
+#endif
