@@ -265,6 +265,16 @@ const char *cli_commit(void); /* git revision of the source; NULL: unknown */
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 
+/* ---- the machine's peaks (roofs.c) */
+
+/* Measured once a process, or read from the cache; `again` measures in any case. max_seconds 0: as long as it
+ * usually takes. Ctrl-C ends it: HONE_ERROR_CANCELLED. */
+hone_status cli_roofs(uint32_t threads, bool again, double max_seconds, hone_roofs *out, hone_error *error);
+hone_status cli_device_roofs(const char *device, bool again, double max_seconds, hone_device_roofs *out,
+                             hone_error *error);
+/* The same into a record of runs; what cannot be measured is noted there. */
+hone_status cli_add_roofs(hone_facts *facts, const char *device, uint32_t threads, double max_seconds,
+                          hone_error *error);
 /* Says so when the machine was busy while its peaks were measured, and returns whether it was. */
 bool cli_note_busy(const hone_roofs *roofs);
 

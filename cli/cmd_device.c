@@ -51,7 +51,8 @@ static int accelerator(const cli_args *args) {
   hone_device_roofs r;
   hone_sensors now;
   const char *device = cli_device_name(args);
-  if (hone_device_roofs_measure(device, args->again, &r, &error) != HONE_OK) return cli_report(&error);
+  if (cli_device_roofs(device, args->again, args->max_seconds, &r, &error) != HONE_OK)
+    return cli_report(&error);
   const bool read = hone_device_sensors(device, &now, &unread) == HONE_OK;
   if (args->json) {
     json_t *j = json_accelerator(device), *roofs = json_array(), *sensors = json_object();
@@ -69,11 +70,13 @@ static int accelerator(const cli_args *args) {
   for (uint32_t i = 0; i < r.count; i++) {
     const hone_device_roof *x = &r.roof[i];
     if (x->gbs > 0)
-      printf("%-5s copy             %8.0f GB/s\n", x->name, x->gbs);
+      printf("%-5s copy             %8.0f GB/s     (runs differ by %.0f %%)\n", x->name, x->gbs,
+             100 * x->spread);
     else if (x->gflops > 0)
-      printf("%-5s matrix product   %8.1f TFLOP/s  (%s)\n", x->name, x->gflops / 1e3, x->by);
+      printf("%-5s matrix product   %8.1f TFLOP/s  (%s; runs differ by %.0f %%)\n", x->name, x->gflops / 1e3,
+             x->by, 100 * x->spread);
     else
-      printf("%-5s                  not measured: no tactic of this device\n", x->name);
+      printf("%-5s                  not measured: no tactic of this device, or time was up\n", x->name);
   }
   printf("\n");
   for (uint32_t i = 0; read && i < now.count; i++)
@@ -86,7 +89,7 @@ static int run(const cli_args *args) {
   hone_error error = {0};
   hone_roofs r;
   if (strcmp(cli_device_name(args), "cpu") != 0) return accelerator(args);
-  if (hone_roofs_measure((uint32_t)args->threads, args->again, &r, &error) != HONE_OK)
+  if (cli_roofs((uint32_t)args->threads, args->again, args->max_seconds, &r, &error) != HONE_OK)
     return cli_report(&error);
   cli_note_busy(&r);
   if (args->json) {
@@ -98,11 +101,12 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
     json_array_append_new(roofs, level("DRAM", r.dram_gbs, "GB/s"));
-    return cli_print_json(json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:b, s:[o]}", "device", "cpu", "name",
-                                    r.cpu, "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
-                                    r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(),
-                                    "others_share", cli_real(r.others), "quiet", r.others <= HONE_ROOFS_QUIET,
-                                    "accelerators", json_accelerator("cuda")));
+    return cli_print_json(json_pack(
+        "{s:s, s:s, s:i, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:[o]}", "device", "cpu", "name", r.cpu,
+        "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
+        r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(), "others_share",
+        cli_real(r.others), "quiet", r.quiet, "windows", (int)r.windows, "spread", cli_real(r.spread),
+        "delay_share", cli_real(r.delay), "accelerators", json_accelerator("cuda")));
   }
   printf("%s, %u threads\n\n", r.cpu, r.threads);
   printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
@@ -119,7 +123,10 @@ static int run(const cli_args *args) {
   if (r.dram_gbs > 0)
     printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
            r.f32_gflops / r.dram_gbs);
-  putchar('\n');
+  printf("\nbest of %u windows; they differ by up to %.0f %%. In the quietest, others took %.0f %% of the "
+         "processors "
+         "and threads waited %.0f %% of the time for one\n\n",
+         r.windows, 100 * r.spread, 100 * r.others, 100 * r.delay);
   print_accelerator("cuda");
   return cli_flush();
 }
@@ -128,6 +135,8 @@ static const cli_option options[] = {
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "cpu, cuda or cuda:N (cpu)"},
     {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even when a cached measurement exists"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",
+     "what is not measured after this long is left out"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -15,7 +15,7 @@ hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *m, hon
   if (status != HONE_OK) return status;
   if (!m->accelerator) {
     hone_roofs r;
-    status = hone_roofs_measure((uint32_t)args->threads, false, &r, error);
+    status = cli_roofs((uint32_t)args->threads, false, 0, &r, error);
     if (status != HONE_OK) return status;
     snprintf(m->name, sizeof m->name, "%s", r.cpu);
     m->threads = r.threads;
@@ -25,7 +25,7 @@ hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *m, hon
     return HONE_OK;
   }
   hone_device_roofs r;
-  status = hone_device_roofs_measure(m->device, false, &r, error);
+  status = cli_device_roofs(m->device, false, 0, &r, error);
   for (uint32_t i = 0; status == HONE_OK && i < r.count; i++) {
     if (strcmp(r.roof[i].name, "f32") == 0) m->f32_gflops = r.roof[i].gflops;
     if (strcmp(r.roof[i].name, "f16") == 0) m->narrow_gflops = r.roof[i].gflops;

@@ -6,59 +6,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-bool cli_note_busy(const hone_roofs *r) {
-  if (r->others <= HONE_ROOFS_QUIET) return false;
-  cli_note(
-      "other processes took %.0f %% of the processors while the peaks were measured: too low, and not kept",
-      100 * r->others);
-  return true;
-}
-
-/* An accelerator's roofs; steps that fell back to the host are few and have none. */
-static void add_device_roofs(hone_facts *facts, const char *device) {
-  hone_error error = {0};
-  hone_device_roofs r;
-  if (hone_device_roofs_measure(device, false, &r, &error) != HONE_OK) {
-    hone_facts_add_unmeasured(facts, "roofs of the device", error.what);
-    return;
-  }
-  for (uint32_t i = 0; i < r.count; i++)
-    if (r.roof[i].gflops > 0 || r.roof[i].gbs > 0)
-      hone_facts_add_roof(facts, &(hone_roof){r.roof[i].name, 1, r.roof[i].gflops, r.roof[i].gbs, 0});
-    else
-      hone_facts_add_unmeasured(facts, r.roof[i].name, "no tactic of this device multiplies such matrices");
-}
-
-static void add_roofs(hone_facts *facts, const char *device, uint32_t threads, hone_roofs *roofs) {
-  hone_error error = {0};
-  if (strcmp(device, "cpu") != 0) {
-    add_device_roofs(facts, device);
-    return;
-  }
-  if (hone_roofs_measure(threads, false, roofs, &error) != HONE_OK) {
-    hone_facts_add_unmeasured(facts, "machine roofs", error.what);
-    return;
-  }
-  const hone_roofs r = *roofs;
-  if (cli_note_busy(&r))
-    hone_facts_add_unmeasured(facts, "machine roofs at rest", "other processes were busy: they are too low");
-  const struct {
-    const char *name;
-    double gflops, gbs;
-    uint64_t capacity;
-  } rows[] = {{"f32", r.f32_gflops, 0, 0},     {"bf16", r.bf16_gflops, 0, 0},
-              {"int8", r.int8_gops, 0, 0},     {"L1", 0, r.l1_gbs, r.l1_bytes},
-              {"L2", 0, r.l2_gbs, r.l2_bytes}, {"L3", 0, r.l3_gbs, r.l3_bytes},
-              {"DRAM", 0, r.dram_gbs, 0}};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i].gflops > 0 || rows[i].gbs > 0)
-      hone_facts_add_roof(facts, &(hone_roof){rows[i].name, (int32_t)r.threads, rows[i].gflops, rows[i].gbs,
-                                              rows[i].capacity});
-}
-
 /* Keeps what the runtime wrote and fills in what only the command knows. */
 static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path,
-                     int level, uint32_t warmups, uint32_t runs, const char *cpu) {
+                     int level, uint32_t warmups, uint32_t runs) {
   hone_facts_meta m = *hone_facts_get_meta(facts);
   char date[32], os[200], flags[120];
   time_t now = time(NULL);
@@ -75,7 +25,6 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   m.tool_version = hone_version();
   m.commit = cli_commit();
   m.model = path;
-  if (!m.device) m.device = cpu;
   m.backend = cli_device_name(args);
   if (machine && !m.isa)
     m.isa = machine->isa & HONE_ISA_AMX          ? "amx"
@@ -145,14 +94,17 @@ static void add_counters(const cli_profile_plan *p, const cli_args *args, const 
 
 /* Facts of one session's recorded runs -> profile. */
 static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
-                          uint32_t runs, const hone_counts *counted, cli_profile *out, hone_error *error) {
-  hone_roofs roofs = {0};
+                          uint32_t runs, const hone_counts *counted, double start_ms, cli_profile *out,
+                          hone_error *error) {
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
   if (args->counters) add_counters(p, args, counted, runs, out->facts);
-  add_roofs(out->facts, cli_device_name(args), threads, &roofs);
-  add_meta(out->facts, p->session, args, path, p->level, warmups, runs, roofs.cpu[0] ? roofs.cpu : NULL);
+  const double left = args->max_seconds > 0 ? cli_remaining(start_ms, args->max_seconds) : 0;
+  status = cli_add_roofs(out->facts, cli_device_name(args), threads,
+                         args->max_seconds > 0 && left <= 0 ? 1e-3 : left, error);
+  if (status != HONE_OK) return status;
+  add_meta(out->facts, p->session, args, path, p->level, warmups, runs);
   if (p->rss_peak > 0) {
     hone_memory_facts m = *hone_facts_get_memory(out->facts);
     m.rss_peak = (uint64_t)p->rss_peak;
@@ -201,7 +153,7 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
 #undef X
   cli_progress_end();
   for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-    status = finish(&plan[k], args, path, warmups, runs, &counted, &out[k], error);
+    status = finish(&plan[k], args, path, warmups, runs, &counted, start, &out[k], error);
   for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }

@@ -96,22 +96,42 @@ typedef struct hone_roofs {
   double f32_gflops, bf16_gflops, int8_gops;
   double l1_gbs, l2_gbs, l3_gbs, dram_gbs; /* reading */
   uint64_t l1_bytes, l2_bytes, l3_bytes;   /* capacity of one cache; 0: the system does not say */
-  double others; /* share of the processors' time that other processes took while measuring, 0 to 1 */
+  /* How they were measured: every figure is the best of so many windows. */
+  uint32_t windows;
+  double spread; /* (best - worst) / best of the windows, of the figure that differed most */
+  double others; /* share of the processors' time that other processes took, 0 to 1, in the quietest window */
+  double delay;  /* share of the threads' time in which they were ready and had no processor, there */
+  bool quiet;    /* enough of the windows were quiet (HONE_ROOFS_QUIET) for the figures to be kept */
 } hone_roofs;
 
-/* With a larger share of others the figures are too low: they are given, but not kept. */
+/* With a larger share of others, or a longer wait for a processor, a window's figures may be too low. */
 #define HONE_ROOFS_QUIET 0.1
 
-/* Measures (about 2 s), or reads the cache of an earlier measurement (keyed by CPU, threads, version) unless
- * `again`. */
-HONE_API hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error);
+/* How peaks are to be measured. NULL where these are taken: all zero. */
+typedef struct hone_roofs_options {
+  bool again;         /* measure, whatever the cache knows */
+  double max_seconds; /* 0: 6, of an accelerator 120. What is not measured by then stays 0 */
+  bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
+  void *progress_arg;
+} hone_roofs_options;
+
+/* Measures (1 to 2 s, longer while others are busy), or reads the cache of an earlier measurement (keyed by
+ * CPU, instruction tier, threads and version). Figures are cached when they were measured while the machine
+ * was quiet. HONE_ERROR_CANCELLED when progress says so. */
+HONE_API hone_status hone_roofs_measure(uint32_t threads, const hone_roofs_options *options, hone_roofs *out,
+                                        hone_error *error);
+
+/* A run was faster than `roofs`, or they were measured once more: takes the larger of each figure (nothing
+ * makes a machine faster than it is), and caches the outcome where one of the two was measured in quiet. */
+HONE_API void hone_roofs_raise(hone_roofs *roofs, const hone_roofs *seen);
 
 /* Measured peaks of an accelerator, through plans of hone's own: matrix products by type (f16, bf16, tf32,
  * f32), and a copy. One of gflops and gbs is set; both are 0 where the device cannot. */
 typedef struct hone_device_roof {
   char name[8]; /* as in facts: "f16", "DRAM" */
   double gflops, gbs;
-  char by[48]; /* the tactic that reached it */
+  char by[48];   /* the tactic that reached it */
+  double spread; /* (median - best) / best of its runs' times */
 } hone_device_roof;
 
 #define HONE_MOST_ROOFS 8
@@ -121,10 +141,15 @@ typedef struct hone_device_roofs {
   uint32_t count;
 } hone_device_roofs;
 
-/* Measures device "cuda" or "cuda:N" (some seconds), or reads the cache of an earlier measurement (keyed by
- * device, driver, compiler and version) unless `again`. */
-HONE_API hone_status hone_device_roofs_measure(const char *device, bool again, hone_device_roofs *out,
-                                               hone_error *error);
+/* Measures device "cuda" or "cuda:N" (some seconds; of an emulated one small matrices only), or reads the
+ * cache of an earlier measurement (keyed by device, driver, compiler and version). A size of matrices that
+ * would take more than max_seconds is not tried, and nothing is begun after them; the cache keeps whole
+ * measurements. HONE_ERROR_CANCELLED when progress says so: between two runs. */
+HONE_API hone_status hone_device_roofs_measure(const char *device, const hone_roofs_options *options,
+                                               hone_device_roofs *out, hone_error *error);
+/* As hone_roofs_raise: the larger of each figure, cached when all were measured. */
+HONE_API void hone_device_roofs_raise(const char *device, hone_device_roofs *roofs,
+                                      const hone_device_roofs *seen);
 
 /* ---------------------------------------------------------------- tuning
  *

@@ -310,6 +310,7 @@ typedef struct hone_machine {
   double tf32_flops;
   double launch_s;    /* from one small kernel to the next that waits for it, in a captured segment */
   uint32_t libraries; /* HONE_LIB_*: those that were found */
+  bool emulated;      /* a program stands in for the chip: right answers, and times that say nothing */
 } hone_machine;
 
 /* Why a tactic does not take a step. */

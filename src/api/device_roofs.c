@@ -5,18 +5,20 @@
 
 #include "api/api.h"
 #include "base/error.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "improve/roof_cache.h"
 #include "model/ir/text.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WARM = 3, RUNS = 12 };
+#define USUAL_SECONDS 120.0 /* texts are compiled on the way */
 #define PRODUCTS                                                                                             \
   4 /* one behind the other, so that narrowing the input and widening the output count little */
 
@@ -34,6 +36,7 @@ static const probe probes[] = {{"f16", "fp16", true, true},
                                {"DRAM", "f32", false, false}};
 static const char *const ways[] = {NULL, "cublaslt_matmul_1*,reformat", "cublaslt_matmul_2*,reformat",
                                    "-cublaslt*,-cudnn*"}; /* tactics to choose from */
+enum { PROBES = sizeof probes / sizeof *probes, WAYS = sizeof ways / sizeof *ways };
 
 static hone_status model_of(const probe *p, int64_t n, hn_model **out, hone_error *error) {
   char text[320];
@@ -57,129 +60,198 @@ static bool all_on_device(const hn_plan *p) {
   return true;
 }
 
-/* The best of some runs in seconds; 0: this way does not exist on this device. */
-static hone_status best_of(hone_plan *plan, const hone_tensor *a, double *best, const char **tactic,
-                           hone_error *error) {
+/* Time that is left, and whether anybody still wants an answer. */
+typedef struct limits {
+  const hone_roofs_options *options;
+  uint64_t end_ns;
+  uint32_t done, total; /* roofs */
+} limits;
+
+static double seconds_left(const limits *l) { return ((double)l->end_ns - (double)hn_now_ns()) * 1e-9; }
+
+static hone_status go_on(const limits *l, hone_error *error) {
+  const hone_roofs_options *o = l->options;
+  if (!o->progress || o->progress(o->progress_arg, l->done, l->total)) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_CANCELLED, "measuring the device's peaks was interrupted");
+}
+
+static int shorter_first(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Some runs of a plan: the best in seconds, and how much longer the median took, as a share of the best. */
+typedef struct timing {
+  double best, spread; /* best 0: this way does not exist on this device */
+  const char *tactic;  /* of the step with most work */
+} timing;
+
+static hone_status time_plan(hone_plan *plan, const hone_tensor *a, const limits *l, timing *out,
+                             hone_error *error) {
   hone_context *c = NULL;
   const hone_tensor *in[2] = {a, a};
   const hn_plan *p = hn_api_plan(plan);
-  *best = 0;
+  double ran[RUNS];
+  uint32_t n = 0;
+  *out = (timing){.tactic = ""};
   if (!all_on_device(p)) return HONE_OK;
   double most = -1;
   for (size_t i = 0; i < p->steps.len; i++)
     if (p->steps.ptr[i].tactic && p->steps.ptr[i].desc.cost.flops > most) {
       most = p->steps.ptr[i].desc.cost.flops;
-      *tactic = p->steps.ptr[i].tactic->name;
+      out->tactic = p->steps.ptr[i].tactic->name;
     }
   hone_status status = hone_context_create(plan, &c, error);
   if (status == HONE_OK) status = hone_context_run(c, in, NULL, error);
-  for (int i = 0; i < WARM + RUNS && status == HONE_OK; i++) {
+  for (int i = 0; i < WARM + RUNS && status == HONE_OK && (i <= WARM || seconds_left(l) > 0); i++) {
     double s = 0;
-    status = hone_context_repeat(c, &s, error);
-    if (status == HONE_OK && i >= WARM && s > 0 && (*best == 0 || s < *best)) *best = s;
+    status = go_on(l, error);
+    if (status == HONE_OK) status = hone_context_repeat(c, &s, error);
+    if (status == HONE_OK && i >= WARM && s > 0) ran[n++] = s;
   }
   hone_context_destroy(c);
+  if (status != HONE_OK || !n) return status;
+  qsort(ran, n, sizeof *ran, shorter_first);
+  out->best = ran[0];
+  out->spread = (ran[n / 2] - ran[0]) / ran[0];
+  return HONE_OK;
+}
+
+/* One way of computing a probe. That a device has not got it is no failure. */
+static hone_status time_way(const char *device, const probe *p, const char *way, const hone_tensor *a,
+                            int64_t n, const limits *l, timing *out, hone_error *error) {
+  hone_engine *engine = NULL;
+  hone_plan *plan = NULL;
+  hn_model *model = NULL;
+  hone_error none = {0};
+  const hone_engine_options options = {.device = device, .tactics = way};
+  *out = (timing){.tactic = ""};
+  hone_status status = hone_engine_create(&options, &engine, error);
+  if (status == HONE_OK) status = model_of(p, n, &model, error);
+  if (status == HONE_OK &&
+      hone_plan_create(engine, model, &(hone_plan_options){.level = -1, .precision = p->precision}, &plan,
+                       &none) == HONE_OK)
+    status = time_plan(plan, a, l, out, error);
+  hone_plan_destroy(plan);
+  hn_model_destroy(model);
+  hone_engine_destroy(engine);
   return status;
 }
 
 static hone_status measure(const char *device, const probe *p, const hone_tensor *a, int64_t n,
-                           hone_device_roof *out, hone_error *error) {
+                           const limits *l, hone_device_roof *out, hone_error *error) {
   *out = (hone_device_roof){0};
   snprintf(out->name, sizeof out->name, "%s", p->roof);
   const double work = p->product ? PRODUCTS * 2e-9 * (double)n * (double)n * (double)n : 8e-9 * (double)n;
+  double *best = p->product ? &out->gflops : &out->gbs;
   hone_status status = HONE_OK;
-  for (size_t w = 0; w < sizeof ways / sizeof *ways && status == HONE_OK; w++) {
-    hone_engine *engine = NULL;
-    hone_plan *plan = NULL;
-    hn_model *model = NULL;
-    const char *tactic = "";
-    double seconds = 0;
-    hone_error none = {0};
-    const hone_engine_options options = {.device = device, .tactics = ways[w]};
+  for (size_t w = 0; w < WAYS && status == HONE_OK && seconds_left(l) > 0; w++) {
+    timing t;
     if (w && !p->product) break;
-    status = hone_engine_create(&options, &engine, error);
-    if (status == HONE_OK) status = model_of(p, n, &model, error);
-    /* A way that this device has not is no failure. */
-    if (status == HONE_OK &&
-        hone_plan_create(engine, model, &(hone_plan_options){.level = -1, .precision = p->precision}, &plan,
-                         &none) == HONE_OK)
-      status = best_of(plan, a, &seconds, &tactic, error);
-    const double rate = seconds > 0 ? work / seconds : 0;
-    double *best = p->product ? &out->gflops : &out->gbs;
-    if (rate > *best) {
-      *best = rate;
-      snprintf(out->by, sizeof out->by, "%.47s", tactic);
-    }
-    hone_plan_destroy(plan);
-    hn_model_destroy(model);
-    hone_engine_destroy(engine);
+    status = go_on(l, error);
+    if (status == HONE_OK) status = time_way(device, p, ways[w], a, n, l, &t, error);
+    if (status != HONE_OK || t.best <= 0 || work / t.best <= *best) continue;
+    *best = work / t.best;
+    out->spread = t.spread;
+    snprintf(out->by, sizeof out->by, "%.47s", t.tactic);
   }
   return status;
 }
 
 /* ---- cache: one small text file per device and versions */
 
-static bool cache_path(const char *key, char *folder, char *path, size_t size) {
-  if (!hn_cache_dir(folder, size)) return false;
-  const int n =
-      snprintf(path, size, "%s/roofs-%016llx.txt", folder, (unsigned long long)hn_hash(key, strlen(key), 0));
-  return n > 0 && (size_t)n < size;
-}
-
 static bool cache_read(const char *key, hone_device_roofs *r) {
-  char folder[4096], path[4096], text[2048];
-  hn_file file;
-  if (!cache_path(key, folder, path, sizeof path) || hn_file_map(path, NULL, &file, NULL) != HONE_OK)
-    return false;
-  const size_t size = file.size < sizeof text - 1 ? file.size : sizeof text - 1, len = strlen(key);
-  memcpy(text, file.data, size);
-  text[size] = 0;
-  hn_file_unmap(&file);
-  if (strncmp(text, key, len) != 0 || text[len] != '\n') return false;
-  r->count = 0;
-  for (const char *line = text + len + 1; *line && r->count < HONE_MOST_ROOFS; r->count++) {
-    hone_device_roof *roof = &r->roof[r->count];
+  hn_str lines = {0};
+  uint32_t n = 0;
+  bool ok = hn_roof_cache_read(key, &lines);
+  for (const char *line = lines.ptr; ok && line && *line && n < HONE_MOST_ROOFS; n++) {
+    hone_device_roof *roof = &r->roof[n];
     *roof = (hone_device_roof){0};
-    if (sscanf(line, "%7s %lf %lf %47s", roof->name, &roof->gflops, &roof->gbs, roof->by) != 4) return false;
+    ok = sscanf(line, "%7s %lf %lf %lf %47s", roof->name, &roof->gflops, &roof->gbs, &roof->spread,
+                roof->by) == 5;
     line += strcspn(line, "\n");
     line += *line == '\n';
   }
-  return r->count == sizeof probes / sizeof *probes;
+  hn_str_free(&lines);
+  r->count = ok && n == PROBES ? n : 0;
+  return r->count > 0;
 }
 
-/* A cache that cannot be written costs some seconds next time and nothing else. */
 static void cache_write(const char *key, const hone_device_roofs *r) {
-  char folder[4096], path[4096];
-  if (!cache_path(key, folder, path, sizeof path) || hn_mkdirs(folder, NULL) != HONE_OK) return;
   hn_str s = {0};
-  hn_str_printf(&s, "%s\n", key);
   for (uint32_t i = 0; i < r->count; i++)
-    hn_str_printf(&s, "%s %.6g %.6g %s\n", r->roof[i].name, r->roof[i].gflops, r->roof[i].gbs,
-                  r->roof[i].by[0] ? r->roof[i].by : "-");
-  if (!s.failed) hn_file_write(path, s.ptr, s.len, NULL);
+    hn_str_printf(&s, "%s %.6g %.6g %.3g %s\n", r->roof[i].name, r->roof[i].gflops, r->roof[i].gbs,
+                  r->roof[i].spread, r->roof[i].by[0] ? r->roof[i].by : "-");
+  hn_roof_cache_write(key, &s);
   hn_str_free(&s);
+}
+
+/* ---- size */
+
+static hone_tensor operand(float *data, int64_t rows, int64_t columns) {
+  hone_tensor t = {.data = data};
+  t.desc = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){rows, columns});
+  return t;
+}
+
+static float *random_matrices(int64_t n, uint32_t count, hone_error *error) {
+  const int64_t all = n * n * count;
+  float *data = hn_aligned(HN_MEM_ALIGN, (size_t)all * sizeof *data);
+  if (!data) {
+    hn_fail_memory(error, (unsigned long long)all * sizeof *data, "measuring the device");
+    return NULL;
+  }
+  hn_rng rng = {1};
+  const float scale = sqrtf(12.0f / (float)n); /* products keep their operands' size */
+  for (int64_t i = 0; i < all; i++) data[i] = scale * (float)(hn_rng_unit(&rng) - 0.5);
+  return data;
+}
+
+/* Far beyond the caches and long beside a launch, but no larger than memory and time allow: a size is tried
+ * when what a smaller one took says that all probes of it fit into the time. An emulator would take hours for
+ * what a GPU does in a millisecond, and its speed means nothing anyhow. */
+static hone_status fitting_size(const char *device, const hone_device_info *info, const limits *l, int64_t *n,
+                                hone_error *error) {
+  static const int64_t sizes[] = {64, 512, 4096, 8192};
+  static const probe f32 = {"f32", "f32", true, false};
+  const size_t most = info->machine.emulated ? 1 : sizeof sizes / sizeof *sizes;
+  hone_status status = HONE_OK;
+  *n = sizes[0];
+  for (size_t i = 0; i + 1 < most && status == HONE_OK; i++) {
+    const double growth = (double)sizes[i + 1] / (double)sizes[i], next = (double)sizes[i + 1];
+    timing t;
+    if (next * next * 4 * 5 > (double)info->memory_free) break;
+    float *data = random_matrices(sizes[i], 1, error);
+    if (!data) return HONE_ERROR_MEMORY;
+    const hone_tensor a = operand(data, sizes[i], sizes[i]);
+    status = time_way(device, &f32, NULL, &a, sizes[i], l, &t, error);
+    hn_free(data);
+    const double all = t.best * growth * growth * growth * (WARM + RUNS) * PROBES * WAYS;
+    if (status != HONE_OK || t.best <= 0 || all > seconds_left(l)) break;
+    *n = sizes[i + 1];
+  }
+  return status;
 }
 
 /* ---- */
 
-/* Far beyond the caches, and long beside a launch; less on a small device, and on one that is slow (an
- * emulator takes hours for what a GPU does in a millisecond). data: of the trial. */
-static hone_status fitting_size(const char *device, const hone_tensor *data, uint64_t memory, int64_t *n,
-                                hone_error *error) {
-  enum { TRIAL = 64 };
-  const probe f32 = {"f32", "f32", true, false};
-  hone_device_roof trial;
-  hone_tensor a = {.data = data->data};
-  a.desc = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){TRIAL, TRIAL});
-  while (*n > TRIAL && (double)*n * (double)*n * 4 * 5 > (double)memory) *n /= 2;
-  hone_status status = measure(device, &f32, &a, TRIAL, &trial, error);
-  if (trial.gflops < 1) *n = TRIAL; /* the slowest GPU does a hundred times that, launches included */
-  return status;
+static void key_of(const hone_device_info *info, char *buf, size_t size) {
+  snprintf(buf, size, "hone-device-roofs 2 | %s | %s | sm_%u | %s | %s", hone_version(), info->name,
+           info->machine.arch, info->driver, info->compiler);
 }
 
-hone_status hone_device_roofs_measure(const char *device, bool again, hone_device_roofs *out,
-                                      hone_error *error) {
+/* What could not be measured is tried again the next time. */
+static bool is_whole(const hone_device_roofs *r) {
+  bool whole = r->count == PROBES;
+  for (uint32_t i = 0; i < r->count; i++) whole &= r->roof[i].gflops > 0 || r->roof[i].gbs > 0;
+  return whole;
+}
+
+hone_status hone_device_roofs_measure(const char *device, const hone_roofs_options *options,
+                                      hone_device_roofs *out, hone_error *error) {
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_device_roofs_measure: out is NULL");
+  static const hone_roofs_options usual = {0};
+  const hone_roofs_options *o = options ? options : &usual;
   *out = (hone_device_roofs){0};
   hone_device_info info;
   hone_status status = hone_device_about(device, &info, error);
@@ -188,32 +260,39 @@ hone_status hone_device_roofs_measure(const char *device, bool again, hone_devic
   if (!info.machine.arch)
     return hn_fail(error, HONE_ERROR_USAGE, "device %s has no roofs of its own", device ? device : "cpu");
   char key[512];
-  snprintf(key, sizeof key, "hone-device-roofs 1 | %s | %s | sm_%u | %s | %s", hone_version(), info.name,
-           info.machine.arch, info.driver, info.compiler);
-  if (!again && cache_read(key, out)) return HONE_OK;
-  int64_t n = 8192;
-  hone_tensor few = {.data = hn_aligned(HN_MEM_ALIGN, 64 * 64 * sizeof(float))};
-  if (!few.data) return hn_fail_memory(error, 64 * 64 * sizeof(float), "measuring the device");
-  memset(few.data, 0, 64 * 64 * sizeof(float));
-  status = fitting_size(device, &few, info.memory_free, &n, error);
-  hn_free(few.data);
-  if (status != HONE_OK) return status;
-  const int64_t count = n * n;
-  float *data = hn_aligned(HN_MEM_ALIGN, (size_t)count * 2 * sizeof *data);
-  if (!data) return hn_fail_memory(error, (unsigned long long)count * 8, "measuring the device");
-  hn_rng rng = {1};
-  const float scale = sqrtf(12.0f / (float)n); /* products keep their operands' size */
-  for (int64_t i = 0; i < 2 * count; i++) data[i] = scale * (float)(hn_rng_unit(&rng) - 0.5);
-  for (size_t i = 0; i < sizeof probes / sizeof *probes && status == HONE_OK; i++) {
-    const int64_t size = probes[i].product ? n : 2 * count;
-    hone_tensor a = {.data = data};
-    a.desc = probes[i].product ? hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){n, n})
-                               : hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){size / 1024, 1024});
-    status = measure(device, &probes[i], &a, size, &out->roof[out->count++], error);
+  key_of(&info, key, sizeof key);
+  if (!o->again && cache_read(key, out)) return HONE_OK;
+  const double seconds = o->max_seconds > 0 ? o->max_seconds : USUAL_SECONDS;
+  limits l = {o, hn_now_ns() + (uint64_t)(seconds * 1e9), 0, PROBES};
+  int64_t n;
+  status = fitting_size(device, &info, &l, &n, error);
+  float *data = status == HONE_OK ? random_matrices(n, 2, error) : NULL;
+  if (status == HONE_OK && !data) status = HONE_ERROR_MEMORY;
+  for (; l.done < PROBES && status == HONE_OK; l.done++) {
+    const probe *p = &probes[l.done];
+    const hone_tensor a = p->product ? operand(data, n, n) : operand(data, 2 * n * n / 1024, 1024);
+    status = measure(device, p, &a, p->product ? n : 2 * n * n, &l, &out->roof[out->count++], error);
   }
   hn_free(data);
-  bool whole = status == HONE_OK; /* what could not be measured is tried again the next time */
-  for (uint32_t i = 0; i < out->count; i++) whole &= out->roof[i].gflops > 0 || out->roof[i].gbs > 0;
-  if (whole) cache_write(key, out);
+  if (status == HONE_OK && is_whole(out)) cache_write(key, out);
   return status;
+}
+
+void hone_device_roofs_raise(const char *device, hone_device_roofs *roofs, const hone_device_roofs *seen) {
+  hone_device_info info;
+  hone_error none = {0};
+  bool more = false;
+  char key[512];
+  if (!roofs || !seen) return;
+  for (uint32_t i = 0; i < roofs->count && i < HONE_MOST_ROOFS; i++)
+    for (uint32_t k = 0; k < seen->count && k < HONE_MOST_ROOFS; k++) {
+      const hone_device_roof *s = &seen->roof[k];
+      hone_device_roof *known = &roofs->roof[i];
+      if (strcmp(known->name, s->name) != 0 || (s->gflops <= known->gflops && s->gbs <= known->gbs)) continue;
+      *known = *s;
+      more = true;
+    }
+  if (!more || !is_whole(roofs) || hone_device_about(device, &info, &none) != HONE_OK) return;
+  key_of(&info, key, sizeof key);
+  cache_write(key, roofs);
 }

@@ -1,167 +1,187 @@
-/* The machine's measured peaks, and their cache. */
-#include <hone/improve.h>
-
-#include "base/error.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/os.h"
-#include "base/pool.h"
-#include "base/str.h"
+/* The machine's measured peaks: how many windows, which of them count, and what is kept. */
 #include "improve/roofs.h"
 
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/os.h"
+#include "improve/roof_cache.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { REPEATS = 6, TARGET_NS = 25000000 };
-#define MAX_BUFFERS ((size_t)256 << 20)
+/* A window takes about a third of a second. */
+enum { FEWEST_WINDOWS = 3, QUIET_WINDOWS = 2, MOST_WINDOWS = 32 };
+#define USUAL_SECONDS 6.0
 
-typedef struct job {
-  hn_roof_loop loop;
-  uint64_t rounds;
-  char *const *buffer; /* by task */
-  size_t bytes;
-  uint64_t *sink; /* by task */
-} job;
-
-static void run_task(void *arg, int64_t task, uint32_t thread) {
-  job *j = arg;
-  (void)thread;
-  j->sink[task] += j->loop.run(j->rounds, j->buffer ? j->buffer[task] : NULL, j->bytes);
+double *hn_roof_at(hone_roofs *roofs, hn_roof_figure figure) {
+  switch (figure) {
+#define X(name)                                                                                              \
+  case HN_ROOF_##name: return &roofs->name;
+    HN_ROOFS(X)
+#undef X
+  case HN_ROOF_COUNT: break;
+  }
+  return NULL;
 }
 
-/* Best of some repeats, each about TARGET_NS long: operations (or bytes) a second of all threads together. A
- * repeat in which one thread had to do two tasks is simply a slow one. */
-static double best_rate(hn_pool *pool, uint32_t threads, job *j) {
-  double best = 0, unit = j->loop.work > 0 ? j->loop.work : (double)j->bytes;
-  if (!j->loop.run) return 0;
-  j->rounds = 1;
-  for (int repeat = 0; repeat < REPEATS;) {
-    uint64_t t = hn_now_ns();
-    hn_pool_parallel(pool, threads, run_task, j);
-    t = hn_now_ns() - t;
-    if (t < TARGET_NS / 4 && j->rounds < (uint64_t)1
-                                             << 40) { /* too short to time: still finding the length */
-      j->rounds *= t < TARGET_NS / 64 ? 16 : 4;
-      continue;
+/* ---- windows */
+
+typedef struct windows {
+  hn_roof_meter *meter;
+  const hone_roofs_options *options;
+  hone_roofs *out; /* figures so far, the best of each */
+  double worst[HN_ROOF_COUNT];
+  uint32_t quiet;  /* windows */
+  double loudness; /* of the quietest */
+  double start;
+} windows;
+
+static double limit_of(const hone_roofs_options *o) {
+  return o->max_seconds > 0 ? o->max_seconds : USUAL_SECONDS;
+}
+
+static double share(double part, double whole) {
+  return part <= 0 || whole <= 0 ? 0 : part < whole ? part / whole : 1;
+}
+
+/* Every figure once. False: time was up before the last. */
+static bool run_window(windows *w, hn_load *before, hone_status *status, hone_error *error) {
+  const hone_roofs_options *o = w->options;
+  const uint32_t total =
+      (FEWEST_WINDOWS > w->out->windows + 1 ? FEWEST_WINDOWS : w->out->windows + 1) * HN_ROOF_COUNT;
+  hn_load after = *before;
+  double rate[HN_ROOF_COUNT];
+  for (int i = 0; i < HN_ROOF_COUNT; i++) {
+    if (o->progress && !o->progress(o->progress_arg, w->out->windows * HN_ROOF_COUNT + (uint32_t)i, total)) {
+      *status = hn_fail(error, HONE_ERROR_CANCELLED, "measuring the machine's peaks was interrupted");
+      return false;
     }
-    double rate = (double)j->rounds * unit * threads / ((double)t * 1e-9);
-    if (rate > best) best = rate;
-    repeat++;
+    if (after.time - w->start >= limit_of(o)) return false;
+    rate[i] = w->meter->rate(w->meter, (hn_roof_figure)i);
+    double *best = hn_roof_at(w->out, (hn_roof_figure)i);
+    if (rate[i] > *best) *best = rate[i];
+    w->meter->load(w->meter, &after);
   }
-  return best;
+  const double seconds = after.time - before->time;
+  const bool counted = before->busy >= 0 && after.busy >= 0;
+  const double others = counted ? after.busy - before->busy - (after.own - before->own) : 0;
+  const double delay = before->delay >= 0 && after.delay >= 0 ? after.delay - before->delay : 0;
+  const double taken = share(others, seconds * w->meter->processors),
+               waited = share(delay, seconds * w->out->threads), loudness = fmax(taken, waited);
+  for (int i = 0; i < HN_ROOF_COUNT; i++)
+    if (!w->out->windows || rate[i] < w->worst[i]) w->worst[i] = rate[i];
+  if (!w->out->windows || loudness < w->loudness) {
+    w->loudness = loudness;
+    w->out->others = taken;
+    w->out->delay = waited;
+  }
+  w->out->windows++;
+  w->quiet += loudness <= HONE_ROOFS_QUIET;
+  *before = after;
+  return true;
 }
 
-static hone_status measure(uint32_t threads, hone_roofs *r, hone_error *error) {
-  const hn_cpu_info *cpu = hn_cpu();
-  hn_roof_loops loops = hn_roof_loops_of(cpu->isa);
-  size_t l1 = r->l1_bytes ? r->l1_bytes : 32768, l2 = r->l2_bytes ? r->l2_bytes : 1 << 20,
-         l3 = r->l3_bytes ? r->l3_bytes : 32 << 20;
-  size_t dram = l3 * 4 / threads; /* for each thread: together far beyond the last cache */
-  if (dram * threads > MAX_BUFFERS) dram = MAX_BUFFERS / threads;
-  dram = dram / 4096 * 4096;
-  hone_status status = HONE_OK;
-  hn_pool *pool = NULL;
-  char **buffer = hn_calloc(threads, sizeof *buffer);
-  uint64_t *sink = hn_calloc(threads, sizeof *sink);
-  for (uint32_t i = 0; buffer && i < threads; i++) {
-    buffer[i] = hn_aligned(4096, dram);
-    if (!buffer[i]) break;
-    memset(buffer[i], 1, dram);
+static hone_status measure(hn_roof_meter *meter, const hone_roofs_options *o, hone_roofs *out,
+                           hone_error *error) {
+  windows w = {.meter = meter, .options = o, .out = out};
+  hn_load now;
+  hone_status status = meter->open(meter, out, error);
+  if (status == HONE_OK) {
+    meter->load(meter, &now);
+    w.start = now.time;
+    while ((out->windows < FEWEST_WINDOWS || w.quiet < QUIET_WINDOWS) && out->windows < MOST_WINDOWS)
+      if (!run_window(&w, &now, &status, error)) break;
   }
-  if (!buffer || !sink || !buffer[threads - 1]) {
-    status = hn_fail_memory(error, (unsigned long long)dram * threads, "measuring bandwidth");
-    goto done;
+  meter->close(meter);
+  for (int i = 0; i < HN_ROOF_COUNT && out->windows; i++) {
+    const double best = *hn_roof_at(out, (hn_roof_figure)i);
+    if (best > 0) out->spread = fmax(out->spread, (best - w.worst[i]) / best);
   }
-  status = hn_pool_create(threads, &pool, error);
-  if (status != HONE_OK) goto done;
-  job j = {.buffer = buffer, .sink = sink};
-  double busy = hn_cpu_busy_seconds(), own = hn_cpu_own_seconds();
-  uint64_t start = hn_now_ns();
-  j.loop = loops.f32, r->f32_gflops = best_rate(pool, threads, &j) * 1e-9;
-  j.loop = loops.bf16, r->bf16_gflops = best_rate(pool, threads, &j) * 1e-9;
-  j.loop = loops.int8, r->int8_gops = best_rate(pool, threads, &j) * 1e-9;
-  j.loop = loops.read;
-  /* Well beyond the second level, and no more of the last one than a guest on a shared machine can hope for.
-   */
-  size_t l3_part = 4 * l2;
-  if (l3_part > l3 / 2 / threads) l3_part = l3 / 2 / threads;
-  if (l3_part < 2 * l2) l3_part = 2 * l2;
-  if (l3_part > dram) l3_part = dram;
-  j.bytes = l1 / 2, r->l1_gbs = best_rate(pool, threads, &j) * 1e-9;
-  j.bytes = l2 / 2, r->l2_gbs = best_rate(pool, threads, &j) * 1e-9;
-  j.bytes = l3_part, r->l3_gbs = best_rate(pool, threads, &j) * 1e-9;
-  j.bytes = dram, r->dram_gbs = best_rate(pool, threads, &j) * 1e-9;
-  busy = busy < 0 ? 0 : hn_cpu_busy_seconds() - busy - (hn_cpu_own_seconds() - own);
-  r->others = busy / ((double)(hn_now_ns() - start) * 1e-9 * hn_cpu_count());
-  r->others = r->others < 0 ? 0 : r->others > 1 ? 1 : r->others;
-done:
-  hn_pool_destroy(pool);
-  for (uint32_t i = 0; buffer && i < threads; i++) hn_free(buffer[i]);
-  hn_free(buffer);
-  hn_free(sink);
+  out->quiet = w.quiet >= QUIET_WINDOWS;
   return status;
 }
 
 /* ---- cache: one small text file per processor, tier, thread count and version */
 
 static void cache_key(const hone_roofs *r, char *buf, size_t size) {
-  snprintf(buf, size, "hone-roofs 1 | %s | %s | %s | %u threads", hone_version(), r->cpu,
+  snprintf(buf, size, "hone-roofs 2 | %s | %s | %s | %u threads", hone_version(), r->cpu,
            hn_isa_name(hn_cpu()->isa), r->threads);
 }
 
-static bool cache_path(const hone_roofs *r, char *folder, char *path, size_t size) {
-  char key[320];
-  cache_key(r, key, sizeof key);
-  if (!hn_cache_dir(folder, size)) return false;
-  int n =
-      snprintf(path, size, "%s/roofs-%016llx.txt", folder, (unsigned long long)hn_hash(key, strlen(key), 0));
-  return n > 0 && (size_t)n < size;
-}
-
 static bool cache_read(hone_roofs *r) {
-  char folder[4096], path[4096], key[320];
-  hn_file file;
-  if (!cache_path(r, folder, path, sizeof path) || hn_file_map(path, NULL, &file, NULL) != HONE_OK)
-    return false;
-  char text[2048];
-  size_t n = file.size < sizeof text - 1 ? file.size : sizeof text - 1;
-  memcpy(text, file.data, n);
-  text[n] = 0;
-  hn_file_unmap(&file);
-  cache_key(r, key, sizeof key);
-  size_t len = strlen(key);
+  char key[320];
+  hn_str lines = {0};
   hone_roofs v = *r;
-  bool ok = strncmp(text, key, len) == 0 && text[len] == '\n' &&
-            sscanf(text + len + 1, "%lf %lf %lf %lf %lf %lf %lf", &v.f32_gflops, &v.bf16_gflops, &v.int8_gops,
-                   &v.l1_gbs, &v.l2_gbs, &v.l3_gbs, &v.dram_gbs) == 7 &&
-            v.f32_gflops > 0 && v.dram_gbs > 0;
-  if (ok) *r = v;
-  return ok;
-}
-
-/* A cache that cannot be written costs two seconds next time and nothing else. */
-static void cache_write(const hone_roofs *r) {
-  char folder[4096], path[4096], key[320];
-  if (!cache_path(r, folder, path, sizeof path) || hn_mkdirs(folder, NULL) != HONE_OK) return;
+  double windows = 0;
   cache_key(r, key, sizeof key);
-  hn_str s = {0};
-  hn_str_printf(&s, "%s\n%.6g %.6g %.6g %.6g %.6g %.6g %.6g\n", key, r->f32_gflops, r->bf16_gflops,
-                r->int8_gops, r->l1_gbs, r->l2_gbs, r->l3_gbs, r->dram_gbs);
-  if (!s.failed) hn_file_write(path, s.ptr, s.len, NULL);
-  hn_str_free(&s);
+  bool ok = hn_roof_cache_read(key, &lines);
+#define X(name) ok = ok && hn_roof_cache_number(&lines, #name, &v.name);
+  HN_ROOFS(X)
+  X(spread)
+  X(others)
+  X(delay)
+#undef X
+  ok = ok && hn_roof_cache_number(&lines, "windows", &windows) && v.f32_gflops > 0 && v.dram_gbs > 0;
+  hn_str_free(&lines);
+  if (!ok) return false;
+  v.windows = (uint32_t)windows;
+  v.quiet = true; /* others are not kept */
+  *r = v;
+  return true;
 }
 
-hone_status hone_roofs_measure(uint32_t threads, bool again, hone_roofs *out, hone_error *error) {
-  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_roofs_measure: out is NULL");
-  uint32_t most = hn_cpu_count();
-  const hn_cpu_info *cpu = hn_cpu();
-  *out = (hone_roofs){.threads = threads && threads < most ? threads : most,
+static void cache_write(const hone_roofs *r) {
+  char key[320];
+  hn_str lines = {0};
+  cache_key(r, key, sizeof key);
+#define X(name) hn_str_printf(&lines, #name " %.6g\n", r->name);
+  HN_ROOFS(X)
+  X(spread)
+  X(others)
+  X(delay)
+#undef X
+  hn_str_printf(&lines, "windows %u\n", r->windows);
+  hn_roof_cache_write(key, &lines);
+  hn_str_free(&lines);
+}
+
+hone_status hn_roofs_measure(hn_roof_meter *meter, uint32_t threads, const hone_roofs_options *options,
+                             hone_roofs *out, hone_error *error) {
+  static const hone_roofs_options usual = {0};
+  const hone_roofs_options *o = options ? options : &usual;
+  *out = (hone_roofs){.threads = threads && threads < meter->processors ? threads : meter->processors,
                       .l1_bytes = hn_cache_size(1),
                       .l2_bytes = hn_cache_size(2),
                       .l3_bytes = hn_cache_size(3)};
-  snprintf(out->cpu, sizeof out->cpu, "%s", cpu->brand);
-  if (!again && cache_read(out)) return HONE_OK;
-  hone_status status = measure(out->threads, out, error);
-  if (status == HONE_OK && out->others <= HONE_ROOFS_QUIET) cache_write(out);
+  snprintf(out->cpu, sizeof out->cpu, "%s", hn_cpu()->brand);
+  if (!o->again && cache_read(out)) return HONE_OK;
+  const hone_status status = measure(meter, o, out, error);
+  if (status == HONE_OK && out->quiet) cache_write(out);
+  return status;
+}
+
+void hone_roofs_raise(hone_roofs *roofs, const hone_roofs *seen) {
+  if (!roofs || !seen) return;
+  hone_roofs other = *seen;
+  bool more = seen->quiet && !roofs->quiet;
+  for (int i = 0; i < HN_ROOF_COUNT; i++) {
+    double *known = hn_roof_at(roofs, (hn_roof_figure)i);
+    const double now = *hn_roof_at(&other, (hn_roof_figure)i);
+    if (!(now > *known)) continue;
+    *known = now;
+    more = true;
+  }
+  roofs->quiet |= seen->quiet;
+  if (more && roofs->quiet) cache_write(roofs);
+}
+
+hone_status hone_roofs_measure(uint32_t threads, const hone_roofs_options *options, hone_roofs *out,
+                               hone_error *error) {
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_roofs_measure: out is NULL");
+  hn_roof_meter *meter = hn_roof_meter_new();
+  if (!meter) return hn_fail_memory(error, sizeof *meter, "measuring the machine's peaks");
+  const hone_status status = hn_roofs_measure(meter, threads, options, out, error);
+  hn_free(meter);
   return status;
 }

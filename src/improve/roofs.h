@@ -1,9 +1,11 @@
-/* Measured roofs: the loops that reach a processor's peaks. Inside of improve only. */
+/* Measured roofs of the processor: the loops that reach its peaks, what they are timed with, and the windows
+ * that are taken. Inside of improve only, and of its tests. */
 #ifndef HN_IMPROVE_ROOFS_H
 #define HN_IMPROVE_ROOFS_H
 
 #include "backends/cpu/features.h"
 
+#include <hone/improve.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +21,41 @@ typedef struct hn_roof_loops {
 } hn_roof_loops;
 
 hn_roof_loops hn_roof_loops_of(hn_isa isa);
+
+/* The figures of hone_roofs, by number. */
+#define HN_ROOFS(X) X(f32_gflops) X(bf16_gflops) X(int8_gops) X(l1_gbs) X(l2_gbs) X(l3_gbs) X(dram_gbs)
+typedef enum hn_roof_figure {
+#define X(name) HN_ROOF_##name,
+  HN_ROOFS(X)
+#undef X
+      HN_ROOF_COUNT
+} hn_roof_figure;
+
+double *hn_roof_at(hone_roofs *roofs, hn_roof_figure figure);
+
+/* What the system has counted so far, in seconds. busy (of all processors, whoever used them) and delay (in
+ * which threads of this process waited for one) are negative where it does not count. */
+typedef struct hn_load {
+  double time, busy, own, delay;
+} hn_load;
+
+/* What figures are measured with. Tests bring their own. */
+typedef struct hn_roof_meter hn_roof_meter;
+struct hn_roof_meter {
+  uint32_t processors; /* that the process may use */
+  /* Before the first figure, and after the last. threads and capacities of caches are in `machine`. */
+  hone_status (*open)(hn_roof_meter *meter, const hone_roofs *machine, hone_error *error);
+  void (*close)(hn_roof_meter *meter);
+  /* GFLOP/s or GB/s of one window; 0: nothing of that kind here. */
+  double (*rate)(hn_roof_meter *meter, hn_roof_figure figure);
+  void (*load)(hn_roof_meter *meter, hn_load *now);
+};
+
+/* hone_roofs_measure with another meter than the processor itself. */
+hone_status hn_roofs_measure(hn_roof_meter *meter, uint32_t threads, const hone_roofs_options *options,
+                             hone_roofs *out, hone_error *error);
+
+/* hone_roofs_measure's own; freed with hn_free. NULL: out of memory. */
+hn_roof_meter *hn_roof_meter_new(void);
 
 #endif

@@ -200,7 +200,7 @@ static double run_once(session *s, const live *how, double usual) {
 static void add_roofs(hone_facts *facts, uint32_t threads) {
   hone_roofs r;
   hone_error error = {0};
-  if (hone_roofs_measure(threads, false, &r, &error) != HONE_OK) die("roofs", &error);
+  if (hone_roofs_measure(threads, NULL, &r, &error) != HONE_OK) die("roofs", &error);
   const hone_roof rows[] = {{"f32", (int32_t)r.threads, r.f32_gflops, 0, 0},
                             {"bf16", (int32_t)r.threads, r.bf16_gflops, 0, 0},
                             {"int8", (int32_t)r.threads, r.int8_gops, 0, 0},

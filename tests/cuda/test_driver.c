@@ -550,6 +550,7 @@ static void scene_open(answer *a) {
 static void scene_about(answer *a) {
   hone_device_info i;
   MUST_OK(hone_device_about("cuda:0", &i, &a->error));
+  MUST(i.machine.emulated == (getenv("HONE_LIBCUDA") != NULL)); /* and a GPU is one */
   MUST(i.name[0] && i.memory_bytes >= i.memory_free && i.machine.arch);
   MUST(hone_device_about("cuda:900", &i, &a->error) == HONE_ERROR_MISSING);
   MUST(hone_device_about("cuda:", &i, &a->error) == HONE_ERROR_USAGE);

@@ -189,6 +189,7 @@ static void describe(hn_device *d, uint32_t threads) {
       .half_flops = all * rates[row].half,
       .tf32_flops = all * (rates[row].tf32 ? rates[row].tf32 : rates[row].f32),
       .launch_s = 1.3e-6,
+      .emulated = d->cu.emulated && d->cu.emulated(),
   };
   /* Without clocks (virtual GPUs hide them) ratios are all that is left. */
   if (!(d->machine.peak_flops > 0)) {

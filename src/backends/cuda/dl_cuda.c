@@ -14,7 +14,8 @@ static const hn_dl_library library = {
 static const hn_dl_symbol symbols[] = {
     HN_CUDA_SYMBOLS(HN_DL_SYMBOL) HN_CUDA_SYMBOLS_OPTIONAL(HN_DL_OPTIONAL)
     /* The newest toolkit's name for it is younger than many drivers; what it does is the same. */
-    {"cuEventElapsedTime", offsetof(hn_dl_cuda, elapsed), true}};
+    {"cuEventElapsedTime", offsetof(hn_dl_cuda, elapsed), true},
+    {HN_CUDA_EMULATED, offsetof(hn_dl_cuda, emulated), true}};
 
 hone_status hn_dl_cuda_load(hn_dl_cuda *t, char *path, size_t size, hone_error *error) {
   hone_status status = hn_dl_load(&library, symbols, sizeof symbols / sizeof *symbols, t, path, size, error);

@@ -59,10 +59,14 @@
   X(cuTensorMapEncodeTiled)                                                                                  \
   X(cuTensorMapEncodeIm2col)
 
+/* A driver that computes on the host exports a function of this name, which returns 1: int (void). */
+#define HN_CUDA_EMULATED "hone_device_is_emulated"
+
 typedef struct hn_dl_cuda {
   HN_CUDA_SYMBOLS(HN_DL_FIELD)
   HN_CUDA_SYMBOLS_OPTIONAL(HN_DL_FIELD)
   CUresult (*elapsed)(float *ms, CUevent from, CUevent to); /* cuEventElapsedTime, under whichever name */
+  int (*emulated)(void); /* HN_CUDA_EMULATED; NULL in every driver of a real device */
 } hn_dl_cuda;
 
 hone_status hn_dl_cuda_load(hn_dl_cuda *table, char *path, size_t size, hone_error *error);

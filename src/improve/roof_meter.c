@@ -1,0 +1,129 @@
+/* Timing the loops that reach the processor's peaks, on all threads together. */
+#include "improve/roofs.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/os.h"
+#include "base/pool.h"
+
+#include <string.h>
+
+/* As long as a kernel, and shorter than the slices in which a busy system shares its processors: some of many
+ * repeats are then run in one piece. Longer ones never are, and half of the peak is what they show. */
+enum { REPEATS = 20, TARGET_NS = 2500000 };
+#define MAX_BUFFERS ((size_t)256 << 20)
+
+typedef struct job {
+  hn_roof_loop loop;
+  uint64_t rounds;
+  char *const *buffer; /* by task */
+  size_t bytes;
+  uint64_t *sink; /* by task */
+} job;
+
+typedef struct cpu_meter {
+  hn_roof_meter meter; /* first: the pointer that callers hold */
+  uint32_t threads;
+  hn_pool *pool;
+  char **buffer;  /* [threads] */
+  uint64_t *sink; /* [threads] */
+  job of[HN_ROOF_COUNT];
+} cpu_meter;
+
+static void run_task(void *arg, int64_t task, uint32_t thread) {
+  job *j = arg;
+  (void)thread;
+  j->sink[task] += j->loop.run(j->rounds, j->buffer[task], j->bytes);
+}
+
+/* Best of some repeats, about TARGET_NS long each: operations (or bytes) a second of all threads together. A
+ * repeat in which one thread had to do two tasks is simply a slow one. */
+static double best_rate(hn_roof_meter *meter, hn_roof_figure figure) {
+  cpu_meter *m = (cpu_meter *)meter;
+  job *j = &m->of[figure];
+  double best = 0, unit = j->loop.work > 0 ? j->loop.work : (double)j->bytes;
+  if (!j->loop.run) return 0;
+  for (int repeat = 0; repeat < REPEATS;) {
+    uint64_t t = hn_now_ns();
+    hn_pool_parallel(m->pool, m->threads, run_task, j);
+    t = hn_now_ns() - t;
+    if (t < TARGET_NS / 4 && j->rounds < (uint64_t)1
+                                             << 40) { /* too short to time: still finding the length */
+      j->rounds *= t < TARGET_NS / 64 ? 16 : 4;
+      continue;
+    }
+    double rate = (double)j->rounds * unit * m->threads / (double)t; /* an operation a nanosecond: giga */
+    if (rate > best) best = rate;
+    repeat++;
+  }
+  return best;
+}
+
+static void read_load(hn_roof_meter *meter, hn_load *now) {
+  (void)meter;
+  *now = (hn_load){(double)hn_now_ns() * 1e-9, hn_cpu_busy_seconds(), hn_cpu_own_seconds(),
+                   hn_run_delay_seconds()};
+}
+
+/* What each figure is measured with; `dram`: bytes of a thread's buffer. */
+static void fill_jobs(cpu_meter *m, const hone_roofs *machine, size_t l1, size_t l2, size_t l3, size_t dram) {
+  const hn_roof_loops loops = hn_roof_loops_of(hn_cpu()->isa);
+  /* Well beyond the second level, and no more of the last one than a guest on a shared machine can hope for.
+   */
+  size_t l3_part = 4 * l2;
+  if (l3_part > l3 / 2 / machine->threads) l3_part = l3 / 2 / machine->threads;
+  if (l3_part < 2 * l2) l3_part = 2 * l2;
+  if (l3_part > dram) l3_part = dram;
+  const struct {
+    hn_roof_loop loop;
+    size_t bytes;
+  } what[HN_ROOF_COUNT] = {
+      [HN_ROOF_f32_gflops] = {loops.f32, 0},   [HN_ROOF_bf16_gflops] = {loops.bf16, 0},
+      [HN_ROOF_int8_gops] = {loops.int8, 0},   [HN_ROOF_l1_gbs] = {loops.read, l1 / 2},
+      [HN_ROOF_l2_gbs] = {loops.read, l2 / 2}, [HN_ROOF_l3_gbs] = {loops.read, l3_part},
+      [HN_ROOF_dram_gbs] = {loops.read, dram},
+  };
+  for (int i = 0; i < HN_ROOF_COUNT; i++)
+    m->of[i] = (job){what[i].loop, 1, m->buffer, what[i].bytes, m->sink};
+}
+
+static hone_status open_cpu(hn_roof_meter *meter, const hone_roofs *machine, hone_error *error) {
+  cpu_meter *m = (cpu_meter *)meter;
+  const uint32_t threads = machine->threads;
+  const size_t l1 = machine->l1_bytes ? machine->l1_bytes : 32768,
+               l2 = machine->l2_bytes ? machine->l2_bytes : 1 << 20,
+               l3 = machine->l3_bytes ? machine->l3_bytes : 32 << 20;
+  size_t dram = l3 * 4 / threads; /* for each thread: together far beyond the last cache */
+  if (dram * threads > MAX_BUFFERS) dram = MAX_BUFFERS / threads;
+  dram = dram / 4096 * 4096;
+  m->threads = threads;
+  m->buffer = hn_calloc(threads, sizeof *m->buffer);
+  m->sink = hn_calloc(threads, sizeof *m->sink);
+  for (uint32_t i = 0; m->buffer && i < threads; i++) {
+    m->buffer[i] = hn_aligned(4096, dram);
+    if (!m->buffer[i]) break;
+    memset(m->buffer[i], 1, dram);
+  }
+  if (!m->buffer || !m->sink || !m->buffer[threads - 1])
+    return hn_fail_memory(error, (unsigned long long)dram * threads, "measuring bandwidth");
+  fill_jobs(m, machine, l1, l2, l3, dram);
+  return hn_pool_create(threads, &m->pool, error);
+}
+
+static void close_cpu(hn_roof_meter *meter) {
+  cpu_meter *m = (cpu_meter *)meter;
+  hn_pool_destroy(m->pool);
+  for (uint32_t i = 0; m->buffer && i < m->threads; i++) hn_free(m->buffer[i]);
+  hn_free(m->buffer);
+  hn_free(m->sink);
+  m->pool = NULL;
+  m->buffer = NULL;
+  m->sink = NULL;
+}
+
+hn_roof_meter *hn_roof_meter_new(void) {
+  cpu_meter *m = hn_calloc(1, sizeof *m);
+  if (!m) return NULL;
+  m->meter = (hn_roof_meter){hn_cpu_count(), open_cpu, close_cpu, best_rate, read_load};
+  return &m->meter;
+}

@@ -1,0 +1,1 @@
+hone_test(test_roofs test_roofs.c)
