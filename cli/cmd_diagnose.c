@@ -1,6 +1,14 @@
 /* hone diagnose: what the profile of another tool (or of hone) says, and what to do about it. */
 #include "cli/cli.h"
 
+#include <string.h>
+
+static bool has(const hone_findings *list, const char *id) {
+  for (size_t i = 0; list && i < list->count; i++)
+    if (strcmp(list->items[i].id, id) == 0) return true;
+  return false;
+}
+
 static int run(const cli_args *args) {
   if (args->list_thresholds) return cli_print_thresholds(args);
   if (!args->rest.n)
@@ -18,6 +26,12 @@ static int run(const cli_args *args) {
                           .unicode = cli_unicode(),
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_TOP5 | HONE_SECTION_CLOSURE |
                                       HONE_SECTION_FINDINGS | HONE_SECTION_COUNTERS};
+  if (p.profile && has(findings, "incomplete_record:window")) {
+    /* Nobody will read a time line of pauses: what was computed in it, and where. */
+    in.sections |= HONE_SECTION_LAYERS | HONE_SECTION_TYPES;
+    in.sections &= ~(unsigned)HONE_SECTION_TOP5;
+    in.max_layers = 12;
+  }
   int code = status != HONE_OK
                  ? cli_report(&error)
                  : cli_print_report(&in, args->json ? HONE_REPORT_FINDINGS_JSON : HONE_REPORT_TEXT);

@@ -135,8 +135,7 @@ static const char *node_of(const hn_diagnosis *d, const char *layer) {
   return layer;
 }
 
-/* "gemv" of "void internal::gemv<int, (Kind)2>(Params)": what profilers of kernels match by default. */
-static const char *function_of(hn_diagnosis *d, const char *name) {
+const char *hn_function_of(hn_diagnosis *d, const char *name) {
   char *plain = hn_arena_alloc(d->arena, strlen(name) + 1), *word = plain;
   size_t n = 0;
   int depth = 0;
@@ -173,7 +172,7 @@ static const char *placeholder(hn_diagnosis *d, const char *text, const char *na
     const bool translate = d->tool != HN_TOOL_HONE && strncmp(text, "hone ", 5) == 0;
     return hn_shell_word(d, !layer ? "*" : translate ? node_of(d, layer) : layer);
   }
-  if (IS("kernel")) return hn_shell_word(d, layer ? function_of(d, layer) : "*");
+  if (IS("kernel")) return hn_shell_word(d, layer ? hn_function_of(d, layer) : "*");
   if (IS("n")) return hn_say(d, "%.0f", n);
 #undef IS
   return NULL;

@@ -111,7 +111,10 @@ void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, cons
   f->p = p < 0 ? 0 : p > 1 ? 1 : p;
   f->s = s < 1 ? 1 : s;
   f->basis = basis;
-  f->s_basis = words;
+  f->s_basis = hn_is_window(d) && p > 0
+                   ? HN_SAY(d, "%s; shares are of what was computed, without the pauses of the record",
+                            "%s；占比只计算实际计算的部分，不含记录中的停顿", words)
+                   : words;
   f->confidence = confidence;
   f->predicted_saved_pct = 100 * f->p * (1 - 1 / f->s);
   f->predicted_gain_pct = gain_pct(f->p, f->s);
@@ -206,6 +209,8 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
                     .language = o->language,
                     .tool = hn_tool_of(meta->tool),
                     .arena = &owned->arena};
+  /* What is left of a record that is mostly pauses: shares of it still tell where the computing goes. */
+  if (hn_is_window(&d)) d.typical_wall_ms = hn_typical_work_ms(profile);
   d.model = meta->model && *meta->model ? hn_shell_word(&d, meta->model) : "MODEL.onnx";
   for (size_t i = 0; i < sizeof rules / sizeof *rules && !d.failed; i++) {
     d.rule = rules[i]->name;

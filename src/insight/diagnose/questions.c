@@ -116,11 +116,7 @@ double hn_streams(const hn_diagnosis *d) {
   return streams > 0 ? streams : 0;
 }
 
-bool hn_is_window(const hn_diagnosis *d) {
-  const hone_stages *s = &d->p->stages;
-  return d->tool != HN_TOOL_HONE && d->p->iterations < 2 && s->total_ms > 0 &&
-         100 * (s->total_ms - s->infer_ms) / s->total_ms > d->t->window_idle;
-}
+bool hn_is_window(const hn_diagnosis *d) { return hn_profile_is_window(d->p, d->t->window_idle); }
 
 bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *value) {
   size_t n;

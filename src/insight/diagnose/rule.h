@@ -45,7 +45,7 @@ typedef struct hn_diagnosis {
   const hone_thresholds *t;
   const hone_profile *float_profile; /* NULL: none */
   hone_language language;
-  double typical_wall_ms; /* see hn_typical_wall_ms */
+  double typical_wall_ms; /* see hn_typical_wall_ms; of a window (hn_is_window) what was computed in it */
   const char *model;      /* for commands, a word of the shell; never NULL */
   hn_tool tool;           /* whose profile this is */
   const char *rule;       /* name of the rule that runs */
@@ -95,6 +95,8 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) __attribute__((form
  * same order. */
 #define HN_WORDS(d, en, zh) ((d)->language == HONE_LANGUAGE_ZH ? (zh) : (en))
 #define HN_SAY(d, en, zh, ...) hn_say((d), HN_WORDS(d, en, zh), __VA_ARGS__)
+/* "gemv" of "void internal::gemv<int, (Kind)2>(Params)": what profilers of kernels match by default. */
+const char *hn_function_of(hn_diagnosis *d, const char *name);
 /* As a word of the shell: quoted when it holds anything that a shell may take for more. */
 const char *hn_shell_word(hn_diagnosis *d, const char *text);
 
@@ -134,9 +136,8 @@ bool hn_on_accelerator(const hn_diagnosis *d);
 bool hn_has_timeline(const hn_diagnosis *d);
 /* Independent queues that the device worked on; 0: not known. */
 double hn_streams(const hn_diagnosis *d);
-/* The record is a window of a program's life rather than runs of a network: one stretch of time by another
- * tool, and hardly anything in it is computed. Set-up, other work and pauses cannot be told apart then, so
- * shares of it say nothing about an inference. */
+/* The record is a window of a program's life rather than runs of a network (hn_profile_is_window). Set-up,
+ * other work and pauses cannot be told apart then: only shares of what was computed say something. */
 bool hn_is_window(const hn_diagnosis *d);
 /* A counter of one step, or with step -1 of the whole run; false when there is none of that name. */
 bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *value);

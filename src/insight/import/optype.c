@@ -329,4 +329,18 @@ const char *hn_optype_of_kernel(const char *name) {
   return NULL;
 }
 
+/* In lower case; the first that occurs decides: names spell the accumulator, too, which is wider. */
+static const word kernel_dtypes[] = {
+    {"bf16", "bf16"},  {"bfloat16", "bf16"}, {"e4m3", "f8"},    {"i8i8", "i8"},    {"s8s8", "i8"},
+    {"imma", "i8"},    {"i8816", "i8"},      {"i16832", "i8"},  {"int8", "i8"},    {"f16f16", "f16"},
+    {"fp16", "f16"},   {"hgemm", "f16"},     {"hcudnn", "f16"}, {"h884", "f16"},   {"h1688", "f16"},
+    {"h16816", "f16"}, {"half", "f16"},      {"tf32", "tf32"},  {"s1688", "tf32"}, {"sgemm", "f32"},
+    {"scudnn", "f32"}, {"f32f32", "f32"},    {"float", "f32"},  {"dgemm", "f64"},  {"double", "f64"}};
+
+const char *hn_optype_dtype_of_kernel(const char *name) {
+  for (size_t i = 0; i < sizeof kernel_dtypes / sizeof *kernel_dtypes; i++)
+    if (strcasestr(name, kernel_dtypes[i].word)) return kernel_dtypes[i].type;
+  return NULL;
+}
+
 bool hn_optype_is_reformat(const char *type) { return type && strcmp(type, "Reformat") == 0; }

@@ -11,6 +11,10 @@ const char *hn_optype_of_operator(const char *name);
 /* Guessed from the name of a device kernel ("ampere_sgemm_128x64_nn"): "MatMul"...; NULL. */
 const char *hn_optype_of_kernel(const char *name);
 
+/* What numbers a device kernel multiplies, by its name ("ampere_sgemm...": "f32"); NULL: the name does not
+ * say. Where sums are wider than what is multiplied, the latter. */
+const char *hn_optype_dtype_of_kernel(const char *name);
+
 /* Does a kernel of this name only change layout or type? */
 bool hn_optype_is_reformat(const char *type);
 

@@ -115,6 +115,22 @@ double hn_typical_wall_ms(const hone_profile *p) {
   return ms;
 }
 
+bool hn_profile_is_window(const hone_profile *p, double idle_pct) {
+  const hone_stages *s = &p->stages;
+  const char *tool = hone_facts_get_meta(p->facts)->tool;
+  return tool && strcmp(tool, "hone") != 0 && p->iterations < 2 && s->total_ms > 0 &&
+         100 * (s->total_ms - s->infer_ms) / s->total_ms > idle_pct;
+}
+
+double hn_typical_work_ms(const hone_profile *p) {
+  double ms = 0;
+  for (size_t i = 0; i < p->layer_count; i++) {
+    const hone_layer *l = &p->layers[i];
+    if (l->kind == HONE_SPAN_KERNEL || l->kind == HONE_SPAN_REFORMAT) ms += hn_typical_ms(l);
+  }
+  return ms;
+}
+
 static bool is_of_step(const hone_counter *c, size_t steps) {
   return c->name && c->step >= 0 && (size_t)c->step < steps;
 }

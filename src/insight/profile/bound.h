@@ -23,6 +23,13 @@ double hn_typical_ms(const hone_layer *layer);
  * run would be alone. */
 double hn_typical_wall_ms(const hone_profile *profile);
 
+/* The record is a window of a program's life rather than runs of a network: one stretch of time by another
+ * tool, of which more than idle_pct percent is no computation. */
+bool hn_profile_is_window(const hone_profile *profile, double idle_pct);
+#define HN_WINDOW_IDLE 60.0
+/* What operators compute in a typical run: no copies, no waiting, no stages. */
+double hn_typical_work_ms(const hone_profile *profile);
+
 /* What hardware counters say of each step; the shares in percent, negative: nothing. Looked up once, as there
  * may be as many counters as steps. NULL when out of memory. */
 typedef struct hn_utilisation {

@@ -76,28 +76,40 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   }
 }
 
+/* What all of them together say; NULL: they say it themselves. */
+static const char *verdict_of(const hone_findings *list, bool zh, bool timed, size_t wrong, size_t trades,
+                              bool partial) {
+  if (!list->count && !timed)
+    return zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.";
+  if (wrong) return NULL;
+  if (trades && partial)
+    return zh ? "记录并不完整。从中看到的最好的下一步要有所取舍："
+              : "The record does not tell everything. The best next step that shows gives something up:";
+  if (trades)
+    return zh ? "没有需要修复的问题。下一步最值得做的要有所取舍："
+              : "Nothing is wrong with it. The best next step gives something up for speed:";
+  if (partial)
+    return zh ? "从这份记录中看不出值得修的问题，但记录并不完整。"
+              : "Nothing worth doing shows in this record, which does not tell everything.";
+  return list->count ? (zh ? "没有值得做的事。下面只是说明。"
+                           : "Nothing worth doing was found. What follows are notes.")
+         : zh        ? "没有值得做的事。"
+                     : "Nothing worth doing was found.";
+}
+
 void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed,
                              double before_ms, double after_ms) {
   const bool zh = list->language == HONE_LANGUAGE_ZH;
-  size_t wrong = 0;
+  size_t wrong = 0, trades = 0;
   bool partial = false;
   for (size_t i = 0; i < list->count; i++) {
     wrong += list->items[i].category < HONE_CATEGORY_TRADE;
+    trades += list->items[i].category == HONE_CATEGORY_TRADE;
     partial = partial || strncmp(list->items[i].id, "incomplete_record", 17) == 0;
   }
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
-  if (!list->count && !timed)
-    hn_str_printf(o, "  %s\n", zh ? "没有时间数据，无从判断。" : "Without times there is nothing to judge.");
-  else if (!wrong && partial)
-    hn_str_printf(o, "  %s\n",
-                  zh ? "从这份记录中看不出值得修的问题，但记录并不完整。"
-                     : "Nothing worth doing shows in this record, which does not tell everything.");
-  else if (!wrong)
-    hn_str_printf(o, "  %s\n",
-                  list->count
-                      ? (zh ? "没有值得修的问题。下面只是取舍与说明。"
-                            : "Nothing worth doing was found. What follows gives something up, or is a note.")
-                      : (zh ? "没有值得做的事。" : "Nothing worth doing was found."));
+  const char *verdict = verdict_of(list, zh, timed, wrong, trades, partial);
+  if (verdict) hn_str_printf(o, "  %s\n", verdict);
   bool done = false;
   for (size_t i = 0; i < list->count; i++) done = done || list->items[i].measured;
   if (list->count && before_ms > 0) {

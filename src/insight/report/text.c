@@ -1,6 +1,8 @@
 /* The report for a terminal: summary, layer table, Top-5, shares, closure, findings, before and after. */
 #include "insight/report/report.h"
 
+#include "insight/profile/bound.h"
+
 #include <stdio.h>
 #include <math.h>
 #include <string.h>
@@ -106,12 +108,35 @@ const char *hn_limit_words(const hn_look *look, hone_limit bound) {
   return look->zh ? chinese[bound] : hone_limit_name(bound);
 }
 
-static void layer_row(hn_table *t, const hn_look *look, const hone_layer *l) {
+/* Percent of the wall; of a window of a program's life, of what was computed in it (NAN: it is no
+ * computation).
+ */
+static double share_of(const hone_profile *p, const hone_layer *l, double ms, double pct) {
+  if (!hn_profile_is_window(p, HN_WINDOW_IDLE)) return pct;
+  const double work = hn_typical_work_ms(p);
+  return (l->kind == HONE_SPAN_KERNEL || l->kind == HONE_SPAN_REFORMAT) && work > 0 ? 100 * ms / work : NAN;
+}
+
+static double type_share(const hone_profile *p, const hone_type_share *t) {
+  size_t i = 0;
+  while (i + 1 < p->layer_count && strcmp(p->layers[i].type, t->type) != 0) i++;
+  return p->layer_count ? share_of(p, &p->layers[i], t->time_ms, t->pct) : t->pct;
+}
+
+static void window_line(hn_str *o, const hn_look *look, const hone_profile *p) {
+  if (hn_profile_is_window(p, HN_WINDOW_IDLE))
+    hn_paint(o, look, HN_DIM, "  %s\n",
+             HN_IN(look, "shares of what was computed: most of the record is something else",
+                   "占比只针对实际计算：记录的大部分是别的内容"));
+}
+
+static void layer_row(hn_table *t, const hn_look *look, const hone_profile *p, const hone_layer *l) {
+  const double share = share_of(p, l, l->time_ms, l->pct);
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", l->name);
   hn_table_cell(t, 1, HN_PLAIN, "%s", l->type);
   hn_table_cell(t, 2, HN_BOLD, "%.3f", l->time_ms);
-  hn_table_cell(t, 3, heat(l->pct), "%.1f", l->pct);
+  if (!isnan(share)) hn_table_cell(t, 3, heat(share), "%.1f", share);
   hn_table_cell(t, 4, HN_PLAIN, "%g", l->calls);
   if (isfinite(l->stats.p50)) hn_table_cell(t, 5, HN_PLAIN, "%.3f", l->stats.p50);
   if (isfinite(l->stats.p95)) hn_table_cell(t, 6, HN_PLAIN, "%.3f", l->stats.p95);
@@ -152,7 +177,7 @@ static void layers(hn_str *o, const hn_look *look, const hone_profile *p, size_t
   hn_table t = {0};
   layer_columns(&t, look);
   for (size_t i = 0; i < n; i++)
-    layer_row(&t, look, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i]);
+    layer_row(&t, look, p, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i]);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   if (n < p->layer_count)
@@ -169,7 +194,9 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     const int room = look->width - 55 - (int)strlen(l->type);
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
-    hn_str_printf(o, "  %.3f ms, %.1f %%", l->time_ms, l->pct);
+    const double share = share_of(p, l, l->time_ms, l->pct);
+    hn_str_printf(o, "  %.3f ms", l->time_ms);
+    if (!isnan(share)) hn_str_printf(o, ", %.1f %%", share);
     /* A mean that a few runs made is no place to start: say so beside it. */
     if (l->stats.count > 1 && l->stats.p50 > 0 && l->stats.mean >= 2 * l->stats.p50)
       hn_paint(o, look, HN_YELLOW,
@@ -185,6 +212,7 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
 
 static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
   hn_heading(o, look, "%s", HN_IN(look, "Share by operator type", "各算子类型的占比"));
+  window_line(o, look, p);
   size_t widest = 0;
   for (size_t i = 0; i < p->type_count && i < 12; i++)
     if (strlen(p->types[i].type) > widest) widest = strlen(p->types[i].type);
@@ -195,8 +223,13 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
     const hone_type_share *t = &p->types[i];
     hn_str_puts(o, "  ");
     hn_paint(o, look, HN_PLAIN, "%-*.28s", (int)widest, t->type);
-    hn_str_printf(o, "  %5.1f %%  %9.3f ms  %4zu  ", t->pct, t->time_ms, t->layers);
-    hn_bar(o, look, t->pct / 100, room);
+    const double share = type_share(p, t);
+    if (isnan(share))
+      hn_str_puts(o, "      -  ");
+    else
+      hn_str_printf(o, "  %5.1f %%", share);
+    hn_str_printf(o, "  %9.3f ms  %4zu  ", t->time_ms, t->layers);
+    hn_bar(o, look, isnan(share) ? 0 : share / 100, room);
     hn_str_putc(o, '\n');
   }
 }

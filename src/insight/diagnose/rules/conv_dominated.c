@@ -1,5 +1,19 @@
-/* Convolutions decide the run, and they are far from their roofline. */
+/* Convolutions decide the run, and they are far from their roofline. Where no roof is known: what networks
+ * like this one gained elsewhere, and where to look. */
 #include "insight/diagnose/rule.h"
+
+#include <string.h>
+
+static const struct {
+  const char *what;
+  double saved_pct;
+  hn_text source;
+} fusions[] = {
+#define FUSION(what, saved, en, zh) {#what, saved, {en, zh}},
+#include "insight/diagnose/fusions.def"
+#undef FUSION
+};
+enum { FUSIONS = sizeof fusions / sizeof *fusions };
 
 /* Channel counts that have rules of their own: small_channels, misaligned_channels. */
 static bool has_unlucky_channels(const hn_diagnosis *d, const hone_layer *l) {
@@ -10,7 +24,85 @@ static bool has_unlucky_channels(const hn_diagnosis *d, const hone_layer *l) {
          step->channels_out % multiple;
 }
 
+/* Neither roofs nor the tool's own counters say how near its limit anything is. */
+static bool is_unlimited(const hn_diagnosis *d) {
+  size_t roofs;
+  hone_facts_roofs(d->facts, &roofs);
+  bool counted = false;
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    counted = counted || d->p->layers[i].compute_pct > 0 || d->p->layers[i].memory_pct > 0;
+  return !roofs && !counted;
+}
+
+/* What follows the convolution is computed in its kernel, as far as names tell. */
+static bool carries_followers(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return l->onnx_node_count > 1 || (step && step->epilogue && *step->epilogue) || strstr(l->name, " + ") ||
+         strcasestr(l->name, "relu");
+}
+
+/* Fusion with what stands beside is unfused_pattern's; what is left has only other people's figures. */
+static void by_table(hn_diagnosis *d) {
+  double ms = 0, high = 0, sum = 0;
+  size_t count = 0, fused = 0, rows = 0;
+  const hone_layer *slowest = NULL;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    if (!hn_is_conv(l)) continue;
+    ms += hn_typical_ms(l);
+    count++;
+    fused += carries_followers(d, l);
+    if (!slowest || hn_typical_ms(l) > hn_typical_ms(slowest)) slowest = l;
+  }
+  const double share = hn_share(d, ms);
+  if (share < d->t->conv_share) return;
+  hone_finding *f = hn_finding_begin(d, NULL);
+  f->title = HN_SAY(d, "Convolutions take %.0f %% of the time", "卷积占时间的 %.0f %%", share);
+  f->category = HONE_CATEGORY_TRADE;
+  d->worst = HONE_SEVERITY_LOW; /* others' figures on others' networks */
+  f->subject =
+      HN_SAY(d, "%zu convolutions, the slowest is '%s'", "%zu 个卷积，最慢的是 '%s'", count, slowest->name);
+  f->quantity = HONE_QUANTITY_NODES;
+  f->remedy = HONE_REMEDY_SETTING;
+  f->cause = HN_WORDS(
+      d,
+      "The record does not tell how near to the machine's limit they are. What helps such networks, in this "
+      "order: normalisation and activation in the convolution's own kernel, narrower numbers, several "
+      "samples "
+      "at once, and at last kernels of your own for these shapes (depthwise with pointwise).",
+      "记录没有说明它们离硬件上限有多远。对这类网络依次有效的是：归一化与激活并入卷积内核，更窄的数值，一次处"
+      "理"
+      "多个样本，最后才是为这些形状自写内核（深度卷积与逐点卷积合一）。");
+  hn_finding_evidence(d, HN_T("convolution share", "卷积占比"), share, "%", HN_SOURCE_SPANS);
+  hn_finding_evidence(d, HN_T("convolutions", "卷积数"), (double)count, "", HN_SOURCE_LAYERS);
+  hn_finding_evidence(d, HN_T("fused with what follows", "已与后续算子融合"), (double)fused, "",
+                      HN_T("names of the layers", "各层的名称"));
+  for (size_t i = 0; i < FUSIONS; i++) {
+    if (strcmp(fusions[i].what, "dw_pw") != 0 && strcmp(fusions[i].what, "own_kernel") != 0) continue;
+    const double saved = fusions[i].saved_pct;
+    hn_finding_evidence(d, HN_T("saved elsewhere", "别处节省的时间"), saved, "%", fusions[i].source);
+    if (saved > high) high = saved;
+    sum += saved;
+    rows++;
+  }
+  hn_finding_do(d, HN_DO_TUNE, NULL, 0);
+  if (hone_facts_get_meta(d->facts)->batch <= 1) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
+  hn_finding_do(d, HN_DO_LAYER, slowest->name, 0);
+  for (size_t i = 0; i < d->p->layer_count; i++)
+    if (hn_is_conv(&d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
+  hn_finding_gain(d, share / 100, 1 / (1 - sum / (double)rows / 100), HONE_BASIS_TABLE,
+                  HN_WORDS(d, "what others saved on networks of theirs, quoted above",
+                           "别人在自己的网络上节省的时间，见上"),
+                  0.2);
+  hn_finding_range(d, 1, 1 / (1 - high / 100));
+  hn_finding_end(d);
+}
+
 static void run(hn_diagnosis *d) {
+  if (is_unlimited(d)) {
+    by_table(d);
+    return;
+  }
   double conv_ms = 0, reachable_ms = 0, flops = 0, lucky_ms = 0, lucky_reachable_ms = 0;
   size_t count = 0;
   const hone_layer *worst = NULL;

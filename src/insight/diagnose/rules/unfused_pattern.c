@@ -149,11 +149,40 @@ static void add_extra(hn_diagnosis *d, group *g, double *extra_bytes, size_t i, 
   hn_finding_layer(d, l, ms);
 }
 
-static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g) {
+enum { CHAINS_SHOWN = 3 };
+
+/* "conv1 + bn1 + relu1, conv2 + bn2 and 4 more": what stands beside each other, in the layers' names. */
+typedef struct chains {
+  const char *text;
+  size_t shown, all;
+} chains;
+
+/* Compiled kernels' names run to hundreds of characters: the operator behind one, else its function. */
+static const char *short_name(hn_diagnosis *d, const hone_layer *l) {
+  return !strpbrk(l->name, "<(")   ? l->name
+         : l->onnx_node_count == 1 ? l->onnx_nodes[0]
+                                   : hn_function_of(d, l->name);
+}
+
+static void name_chain(hn_diagnosis *d, chains *c, const hone_layer *anchor) {
+  c->all++;
+  if (c->shown >= CHAINS_SHOWN) return;
+  c->text = hn_say(d, "%s%s%s", c->text, c->shown++ ? HN_WORDS(d, ", ", "，") : "", short_name(d, anchor));
+}
+
+static void name_link(hn_diagnosis *d, chains *c, const hone_layer *l) {
+  if (c->all <= CHAINS_SHOWN) c->text = hn_say(d, "%s + %s", c->text, short_name(d, l));
+}
+
+static const char *chain_names(hn_diagnosis *d, const chains *c) {
+  return c->all > c->shown ? HN_SAY(d, "%s and %zu more", "%s，还有 %zu 条", c->text, c->all - c->shown)
+                           : c->text;
+}
+
+static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g, const chains *named) {
   f->title = HN_SAY(d, "Elementwise operators behind %zu products could not be fused with them",
                     "%zu 个乘加之后的逐元素算子无法与其融合", g->patterns);
-  f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products",
-                        "卷积与矩阵乘之后的逐元素算子");
+  f->subject = chain_names(d, named);
   f->remedy = HONE_REMEDY_USER;
   f->cause = HN_WORDS(
       d,
@@ -173,6 +202,7 @@ static void from_order(hn_diagnosis *d, bool refused) {
   const hone_layer *anchor = NULL;
   size_t linked = 0; /* layers up to here belong to the chain of the anchor */
   bool counted = false;
+  chains named = {.text = ""};
   hone_finding *f = hn_finding_begin(d, refused ? "refused" : NULL);
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
@@ -190,7 +220,9 @@ static void from_order(hn_diagnosis *d, bool refused) {
       g.patterns++;
       g.whole_ms += hn_typical_ms(anchor);
       hn_finding_layer(d, anchor, 0);
+      name_chain(d, &named, anchor);
     }
+    name_link(d, &named, l);
     for (; linked < i && !refused; linked++) add_extra(d, &g, &extra_bytes, linked, 0);
     /* A unary operator's read and write both go; a binary one still reads its other input, a third of its
      * bytes. */
@@ -199,14 +231,13 @@ static void from_order(hn_diagnosis *d, bool refused) {
   }
   if (hn_share(d, g.extra_ms) < (refused ? d->t->refused_share : d->t->unfused_share)) return;
   if (refused) {
-    describe_refused(d, f, &g);
+    describe_refused(d, f, &g, &named);
     finish(d, f, &g, extra_bytes, 0.3);
     return;
   }
   f->title = HN_SAY(d, "Chains of elementwise operators (%zu) are not fused",
                     "逐元素算子链（%zu 条）没有融合", g.patterns);
-  f->subject = HN_WORDS(d, "elementwise operators after convolutions and matrix products",
-                        "卷积与矩阵乘之后的逐元素算子");
+  f->subject = chain_names(d, &named);
   f->remedy = HONE_REMEDY_OPTIMIZER;
   f->cause =
       HN_WORDS(d,

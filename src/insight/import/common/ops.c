@@ -153,6 +153,7 @@ static const struct {
     {"PointWise*", "Pointwise"},
     {"Activation", "Pointwise"},
     {"Unary", "Pointwise"},
+    {"Scale", "Pointwise"},
     {"Shuffle", "Transpose"},
     {"Reformat*", "Reformat"},
     {"reformat*", "Reformat"},
@@ -197,6 +198,25 @@ static const struct {
     {"Relu6", "Clip"},
 };
 
+/* How layers are called in frameworks, where no name says it in ONNX's words ("layer1/block0/bn", "fc1"). */
+static const struct {
+  const char *word, *op;
+} modules[] = {{"bn", "BatchNormalization"},
+               {"batchnorm", "BatchNormalization"},
+               {"fc", "Gemm"},
+               {"linear", "Gemm"},
+               {"dense", "Gemm"},
+               {"matmul", "MatMul"},
+               {"maxpool", "MaxPool"},
+               {"avgpool", "AveragePool"},
+               {"pool", "Pool"},
+               {"act", "Pointwise"},
+               {"activation", "Pointwise"},
+               {"hardswish", "HardSwish"},
+               {"hswish", "HardSwish"},
+               {"deconv", "ConvTranspose"},
+               {"dwconv", "Conv"}};
+
 static bool matches(const char *pattern, const char *word) {
   size_t n = strlen(pattern);
   return pattern[n - 1] == '*' ? strncmp(pattern, word, n - 1) == 0 : strcmp(pattern, word) == 0;
@@ -213,27 +233,39 @@ const char *hn_op_of_word(const char *word) {
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static const char *op_in(const char *name, size_t length, bool exact) {
+/* Whose spelling a name is read in. */
+typedef enum spelling { ONNX_SPELLING, ANY_CASE, MODULES } spelling;
+
+static const char *op_called(const char *word, size_t n, spelling how) {
+  for (size_t i = 0; how != MODULES && i < KNOWN; i++)
+    if (strlen(known[i].op) == n &&
+        (how == ONNX_SPELLING ? memcmp(known[i].op, word, n) : strncasecmp(known[i].op, word, n)) == 0)
+      return known[i].op;
+  for (size_t i = 0; how == MODULES && i < sizeof modules / sizeof *modules; i++)
+    if (strlen(modules[i].word) == n && strncasecmp(modules[i].word, word, n) == 0) return modules[i].op;
+  return NULL;
+}
+
+static const char *op_in(const char *name, size_t length, spelling how) {
   for (size_t end = length; end > 0;) {
     while (end && !is_letter(name[end - 1])) end--;
     size_t start = end;
     while (start && is_letter(name[start - 1])) start--;
     const size_t n = end - start;
     const bool inside = start && is_digit(name[start - 1]);
-    for (size_t i = 0; i < KNOWN && n && !inside; i++)
-      if (strlen(known[i].op) == n &&
-          (exact ? memcmp(known[i].op, name + start, n) : strncasecmp(known[i].op, name + start, n)) == 0)
-        return known[i].op;
+    const char *op = n && !inside ? op_called(name + start, n, how) : NULL;
+    if (op) return op;
     end = start;
   }
   return NULL;
 }
 
 /* Words from the last to the first. ONNX's own spelling counts first, so that a module called "conv" around a
- * Relu is none; a name without it may still say "conv1". */
+ * Relu is none; a name without it may still say "conv1", or last "bn1". */
 const char *hn_op_of_name(const char *name, size_t length) {
-  const char *op = op_in(name, length, true);
-  return op ? op : op_in(name, length, false);
+  const char *op = op_in(name, length, ONNX_SPELLING);
+  if (!op) op = op_in(name, length, ANY_CASE);
+  return op ? op : op_in(name, length, MODULES);
 }
 
 int hn_op_weight(const char *op) {

@@ -250,6 +250,14 @@ static bool is_identity(const hn_jvalue *permutation) {
   return true;
 }
 
+/* "(Unnamed Layer* 3) [Convolution]" and nothing else. */
+static const char *type_in_brackets(hn_import *in, const char *name) {
+  if (!hn_text_starts(name, "(Unnamed Layer*") || !hn_text_ends(name, "]")) return NULL;
+  const char *open = strrchr(name, '[');
+  const char *word = open ? hn_arena_strndup(&in->arena, open + 1, strlen(open) - 2) : NULL;
+  return word ? hn_op_of_word(word) : NULL;
+}
+
 static const char *type_of(hn_import *in, const hn_jvalue *layer, const char *heavy, const char *name) {
   const char *parameter = hn_jtext(layer, "ParameterType"), *type = hn_jtext(layer, "LayerType");
   const char *origin = hn_jtext(layer, "Origin"), *pooling = hn_jtext(layer, "PoolingType");
@@ -274,6 +282,7 @@ static const char *type_of(hn_import *in, const hn_jvalue *layer, const char *he
   if (op) return op;
   if (type && strcmp(type, "kgen") == 0) return "Pointwise"; /* generated kernels without metadata */
   if (type) return hn_import_text(in, type);
+  if ((op = type_in_brackets(in, name))) return op;
   return hn_text_starts(name, "{ForeignNode") || hn_text_starts(name, "__myl") ? "ForeignNode" : "Layer";
 }
 

@@ -86,16 +86,6 @@ static void begin(launch *l) {
   for (size_t i = 0; i < COUNTERS; i++) l->value[i] = NAN;
 }
 
-static const char *dtype_of(const char *kernel) {
-  static const struct {
-    const char *word, *dtype;
-  } words[] = {{"hgemm", "f16"}, {"h16816", "f16"}, {"f16f16", "f16"}, {"half", "f16"},  {"bf16", "bf16"},
-               {"i8i8", "i8"},   {"imma", "i8"},    {"sgemm", "f32"},  {"float", "f32"}, {"scudnn", "f32"}};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strstr(kernel, words[i].word)) return words[i].dtype;
-  return NULL;
-}
-
 static bool name_layer(state *s, hn_total *total, const launch *l) {
   hn_import *in = s->in;
   const char *kernel = hn_import_text(in, l->kernel);
@@ -103,7 +93,7 @@ static bool name_layer(state *s, hn_total *total, const launch *l) {
   intptr_t shapes = (intptr_t)hn_map_get(&s->names, kernel) + 1;
   total->step.name = shapes > 1 ? hn_import_text(in, total->key) : kernel;
   total->step.op_type = hn_optype_of_kernel(kernel);
-  total->step.dtype = dtype_of(kernel);
+  total->step.dtype = hn_optype_dtype_of_kernel(kernel);
   total->step.is_reformat = hn_optype_is_reformat(total->step.op_type);
   if (total->step.is_reformat) total->kind = HONE_SPAN_REFORMAT;
   return total->step.name && hn_map_set(&s->names, kernel, (void *)shapes);
