@@ -14,12 +14,14 @@ int cli_verdict_exit(hone_verdict verdict) {
 }
 
 json_t *cli_verification_json(const hone_verify_result *r) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:s, s:s, s:o, s:i, s:o}", "verdict",
-                   cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel",
-                   cli_real(r->max_rel), "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs,
-                   "reference", r->reference, "reason", r->reason, "first_different_node",
-                   r->first_different_node[0] ? json_string(r->first_different_node) : json_null(),
-                   "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels));
+  return json_pack(
+      "{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:i, s:o}", "verdict",
+      cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel", cli_real(r->max_rel),
+      "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs, "inputs_wanted", (int)r->inputs_wanted,
+      "edge_inputs", (int)r->edge_inputs, "edge_inputs_unjudged", (int)r->edge_inputs_unjudged,
+      "edge_inputs_wanted", (int)r->edge_inputs_wanted, "reference", r->reference, "reason", r->reason,
+      "first_different_node", r->first_different_node[0] ? json_string(r->first_different_node) : json_null(),
+      "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels));
 }
 
 static bool progress(void *arg, uint32_t done, uint32_t total) {
@@ -28,13 +30,26 @@ static bool progress(void *arg, uint32_t done, uint32_t total) {
   return !cli_interrupted();
 }
 
+/* Inputs that were wanted and say nothing. */
+static void left_out(const hone_verify_result *r) {
+  const uint32_t late = r->edge_inputs_wanted - r->edge_inputs - r->edge_inputs_unjudged;
+  if (r->inputs < r->inputs_wanted || late)
+    printf("no time (--max-seconds) for %u random and %u edge inputs\n", r->inputs_wanted - r->inputs, late);
+  if (r->edge_inputs_unjudged)
+    printf(
+        "%u edge input%s not judged: the reference refuses them, overflows, or moves as much when they move "
+        "in their last place\n",
+        r->edge_inputs_unjudged, r->edge_inputs_unjudged == 1 ? "" : "s");
+}
+
 static int text(const hone_verify_result *r) {
   bool color = cli_colors(stdout);
   const char *paint = !color ? "" : r->verdict == HONE_VERDICT_SAME ? "\033[32m" : "\033[31m";
-  printf(
-      "%s%s%s  on %u random inputs: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
-      paint, cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs, r->max_abs, r->max_rel,
-      r->tolerance);
+  printf("%s%s%s  on %u random", paint, cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs);
+  if (r->edge_inputs) printf(" and %u edge", r->edge_inputs);
+  printf(" input%s: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
+         r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel, r->tolerance);
+  if (r->verdict != HONE_VERDICT_DIFFERENT) left_out(r);
   if (r->steps_compared)
     printf("step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart\n",
            r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s");
@@ -127,7 +142,7 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {'n', "inputs", CLI_SOME, CLI_FIELD(count), "N",
-     "random inputs (100 for small networks, fewer for large ones)"},
+     "random inputs (100, fewer where time is up; below 8 no edge values)"},
     {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X",
      "largest difference relative to an output's range (by dtype)"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
@@ -136,7 +151,8 @@ static const cli_option options[] = {
     CLI_OPT_PRECISION,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
-    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "use fewer inputs when this is spent (30)"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",
+     "time for random inputs; edge values take up to a quarter more (30)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -15,10 +15,11 @@ typedef enum hone_verdict {
 } hone_verdict;
 
 typedef struct hone_verify_options {
-  uint32_t inputs;    /* random inputs; 0: chosen by the cost of one reference run (100 for small nets) */
+  uint32_t inputs;    /* random inputs; 0: 100. Below 8, no edge values are tried */
   uint64_t seed;      /* 0: 1 */
   double tolerance;   /* largest |a - b| relative to the reference output's range; 0: by dtype (f32 1e-4) */
-  double max_seconds; /* 0: 30; fewer inputs are used when it is spent (at least 1) */
+  double max_seconds; /* 0: 30; fewer random inputs are used when it is spent (at least 1). Edge values take
+                       * up to a quarter of it besides */
   uint32_t threads;
   int64_t batch;
   const hone_binding *bindings;
@@ -37,7 +38,12 @@ typedef struct hone_verify_options {
 
 typedef struct hone_verify_result {
   hone_verdict verdict;
-  uint32_t inputs;         /* compared */
+  uint32_t inputs;        /* random ones, compared */
+  uint32_t inputs_wanted; /* there was no time for more than `inputs` of them */
+  /* Zeros, ones, extremes of the inputs' types and the like, in all inputs and in each alone: compared; not
+   * judged, because the reference refuses them, overflows, or moves as much when they move in the last place;
+   * and all of them, of which some may have found no time. */
+  uint32_t edge_inputs, edge_inputs_unjudged, edge_inputs_wanted;
   double max_abs, max_rel; /* max_rel: relative to the output's range */
   double tolerance;
   char reason[256];               /* why different or mistrusted */

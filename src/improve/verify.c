@@ -4,17 +4,23 @@
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/os.h"
-#include "base/rng.h"
 #include "improve/compare.h"
-#include "improve/side.h"
-#include "runtime/data/data.h"
+#include "improve/feeds.h"
+#include "improve/values.h"
+#include "model/ops/common/op.h"
 
-#include <hone/data.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { INPUTS = 100, FEWEST = 3, EDGES = 3, EDGES_FROM = 8 };
+enum {
+  INPUTS = 100,
+  EDGES_FROM = 8, /* who asks for fewer inputs wants a quick look */
+  MOST_ALONE = 8  /* inputs that get edge values by themselves */
+};
+#define EDGE_SHARE 0.25 /* of the time for random inputs, and after them */
+#define NUDGE 1e-6f     /* some units in the last place of f32 */
 #define REFERENCE_FLOPS                                                                                      \
   4e9 /* what scalar references do in a second, about; only decides who the reference is */
 
@@ -106,31 +112,12 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
 
 /* ---- inputs */
 
-/* Edge inputs are random ones with values that kernels like to get wrong. */
-static void put_edges(hone_tensor *t, uint32_t kind, uint64_t seed) {
-  if (t->desc.dtype != HONE_DTYPE_F32) return;
-  hn_rng r = {seed};
-  float *v = t->data;
-  for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++) {
-    uint64_t dice = hn_rng_below(&r, 8);
-    if (kind == 0) v[i] = dice < 2 ? 0.0f : dice < 4 ? -0.0f : v[i];
-    if (kind == 1) v[i] *= 8;
-    if (kind == 2) v[i] = dice < 2 ? v[i] * 1e-39f : v[i] * 1e-2f;
-  }
+static hn_feed_case random_case(const job *j, uint32_t k) {
+  return (hn_feed_case){.seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003, .only = -1};
 }
 
-static hone_status make_feeds(job *j, uint32_t k, uint32_t edge, hone_error *error) {
-  const hn_plan *p = j->reference.plan;
-  uint64_t seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003;
-  for (uint32_t i = 0; i < j->n_feeds; i++) {
-    hone_data_free(&j->feeds[i].data);
-    j->feeds[i].name = p->inputs[i]->name;
-    hone_status status = hone_data_random(p->inputs[i]->name, &p->inputs[i]->desc,
-                                          hone_model_input_bound(j->a, i), seed, &j->feeds[i].data, error);
-    if (status != HONE_OK) return status;
-    if (edge) put_edges(&j->feeds[i].data.tensor, edge - 1, seed + i);
-  }
-  return HONE_OK;
+static hone_status make_feeds(job *j, const hn_feed_case *c, hone_error *error) {
+  return hn_feeds_make(j->reference.plan, j->a, c, j->feeds, error);
 }
 
 /* ---- comparing */
@@ -139,6 +126,11 @@ static int output_of(const hn_plan *p, const char *name, uint32_t i) {
   for (uint32_t k = 0; k < p->n_outputs; k++)
     if (strcmp(p->outputs[k]->name, name) == 0) return (int)k;
   return i < p->n_outputs ? (int)i : -1;
+}
+
+/* What a difference within one answer is relative to. */
+static double scale_of(const hn_difference *d) {
+  return d->range > 0 ? d->range : d->magnitude > 0 ? d->magnitude : 1;
 }
 
 static void note_telling(job *j, uint32_t i, const hone_tensor *ref, const hn_difference *d, uint32_t k) {
@@ -156,8 +148,9 @@ static void note_telling(job *j, uint32_t i, const hone_tensor *ref, const hn_di
   if (finite && d->count < 10) j->telling[i] = true; /* too few elements to say anything by themselves */
 }
 
-/* One output of one input. False: the answers differ; the reason is filled in. */
-static bool compare_output(job *j, uint32_t i, uint32_t k, bool edge) {
+/* One output of one input. False: the answers differ; the reason is filled in. The range of edge values'
+ * answers is no measure for those of random inputs. */
+static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   hone_verify_result *out = j->out;
   const char *name = j->reference.plan->outputs[i]->name;
   int other = output_of(j->test.plan, name, i);
@@ -173,20 +166,24 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, bool edge) {
   hn_difference d;
   hn_compare(got, ref, &d);
   if (!edge) note_telling(j, i, ref, &d, k);
-  if (d.range > j->range[i]) j->range[i] = d.range;
+  double scale = d.range > j->range[i] ? d.range : j->range[i];
+  if (!edge) j->range[i] = scale;
+  if (hn_edge_is_extreme(edge) && d.magnitude > scale) scale = d.magnitude; /* often all answers are equal */
   hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype)
                          ? j->narrowest
                          : ref->desc.dtype;
   double tolerance = j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(dtype, j->quantised);
   if (j->tolerance <= 0 && 2 * j->sway[i] > tolerance) tolerance = 2 * j->sway[i];
-  double scale = j->range[i] > 0 ? j->range[i] : d.magnitude > 0 ? d.magnitude : 1;
+  if (!(scale > 0)) scale = d.magnitude > 0 ? d.magnitude : 1;
+  /* Integers are exact, however large they are. */
+  const bool wrong = tolerance > 0 ? d.max_abs / scale > tolerance : d.max_abs > 0;
   double rel = d.max_abs / scale;
-  if (d.max_abs > out->max_abs) out->max_abs = d.max_abs;
+  if (!edge && d.max_abs > out->max_abs) out->max_abs = d.max_abs;
   if (rel >= out->max_rel) {
     out->max_rel = rel;
     out->tolerance = tolerance;
   }
-  if (!d.unlike && rel <= tolerance) return true;
+  if (!d.unlike && !wrong) return true;
   if (d.unlike)
     snprintf(out->reason, sizeof out->reason,
              "output '%.80s': %lld of %lld elements are not finite (or text) on one side only; first at %lld",
@@ -201,21 +198,13 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, bool edge) {
 
 /* Roundings to a few levels amplify: a difference in the last bit flips one, which flips others behind it,
  * and two right evaluations of a quantised model end some steps apart. How far is a property of model and
- * input, so it is measured: the reference answers once more with inputs moved by one part in a million, and
- * what that changes is no error. */
-static hone_status measure_sway(job *j, uint32_t k, hone_error *error) {
-  hone_status status = HONE_OK;
-  hn_rng r = {k + 77};
+ * input, so it is measured: the reference answers once more with inputs moved by a small part, and what that
+ * changes (by output, relative to its range; what is there already counts if it is more) is no error. */
+static hone_status measure_sway(job *j, const hn_feed_case *c, float part, double *sways, hone_error *error) {
   hone_tensor *moved = hn_calloc(j->n_outputs + 1u, sizeof *moved);
   if (!moved) return hn_fail_memory(error, j->n_outputs * sizeof *moved, "verify");
-  for (uint32_t i = 0; i < j->n_feeds; i++) {
-    hone_tensor *t = &j->feeds[i].data.tensor;
-    if (t->desc.dtype != HONE_DTYPE_F32) continue;
-    float *v = t->data;
-    for (int64_t e = 0, n = hone_desc_count(&t->desc); e < n; e++)
-      v[e] *= hn_rng_below(&r, 2) ? 1.000001f : 0.999999f;
-  }
-  status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
+  hn_feeds_nudge(j->feeds, j->n_feeds, part, c->seed + 77);
+  hone_status status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs; i++) {
     const hone_tensor *t = hn_context_output(j->reference.context, i);
     if (!hone_dtype_is_float(t->desc.dtype)) continue;
@@ -227,15 +216,15 @@ static hone_status measure_sway(job *j, uint32_t k, hone_error *error) {
     else if (bytes)
       memcpy(moved[i].data, t->data, bytes);
   }
-  if (status == HONE_OK) status = make_feeds(j, k, 0, error);
+  if (status == HONE_OK) status = make_feeds(j, c, error);
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs; i++) {
     const hone_tensor *t = hn_context_output(j->reference.context, i);
     if (!moved[i].data || !hone_desc_same_dims(&moved[i].desc, &t->desc)) continue;
     hn_difference d;
     hn_compare(&moved[i], t, &d);
-    double sway = d.range > 0 ? d.max_abs / d.range : 0;
-    if (sway > j->sway[i]) j->sway[i] = sway;
+    double sway = d.unlike ? INFINITY : d.max_abs / scale_of(&d);
+    if (sway > sways[i]) sways[i] = sway;
   }
   for (uint32_t i = 0; i < j->n_outputs; i++) hn_free(moved[i].data);
   hn_free(moved);
@@ -260,16 +249,179 @@ static hone_status compare_steps(job *j, bool *same, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status compare_once(job *j, uint32_t k, uint32_t edge, bool *same, hone_error *error) {
-  hone_status status = make_feeds(j, k, edge, error);
-  if (status == HONE_OK && j->quantised && !edge && j->tolerance <= 0) status = measure_sway(j, k, error);
+static bool compare_outputs(job *j, uint32_t k, hn_edge edge) {
+  for (uint32_t i = 0; i < j->n_outputs; i++)
+    if (!compare_output(j, i, k, edge)) return false;
+  return true;
+}
+
+static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *error) {
+  const hn_feed_case c = random_case(j, k);
+  hone_status status = make_feeds(j, &c, error);
+  if (status == HONE_OK && j->quantised && j->tolerance <= 0)
+    status = measure_sway(j, &c, NUDGE, j->sway, error);
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
-  for (uint32_t i = 0; status == HONE_OK && i < j->n_outputs && *same; i++)
-    *same = compare_output(j, i, k, edge != 0);
-  if (status == HONE_OK && !edge && !j->b && !j->o->plan && j->quantised && j->tolerance <= 0)
+  if (status == HONE_OK) *same = compare_outputs(j, k, HN_EDGE_NONE);
+  if (status == HONE_OK && !j->b && !j->o->plan && j->quantised && j->tolerance <= 0)
     status = compare_steps(j, same, error);
   return status;
+}
+
+/* ---- edge values */
+
+/* Whether every value of a run keeps far enough from its type's largest that no order of sums, and no square
+ * or cube inside of an operator, leaves it. Values that are only moved may be anything finite. */
+typedef struct room {
+  double most;
+  bool kept;
+} room;
+
+static void look_for_room(void *arg, const hn_step *s, hone_tensor *const *out) {
+  room *r = arg;
+  for (uint32_t i = 0; i < s->desc.n_outputs && r->kept; i++) {
+    const hone_tensor *t = out[i];
+    if (!t || !t->data || !hone_dtype_is_float(t->desc.dtype)) continue;
+    const double most = s->desc.cost.flops > 0 ? r->most : DBL_MAX;
+    hone_tensor *rows = hn_rows_of(t);
+    for (int64_t e = 0, n = hone_desc_count(&t->desc); rows && e < n && r->kept; e++)
+      r->kept = fabs(hn_get_f64(rows, e)) <= most;
+    r->kept = r->kept && rows;
+    hn_rows_free(rows);
+  }
+}
+
+/* "the largest value (6.87e+10) in 'x': " */
+static void name_case(const job *j, const hn_feed_case *c, char *buf, size_t size) {
+  char value[32] = "";
+  if (c->largest > 0) snprintf(value, sizeof value, " (%.3g)", c->largest);
+  snprintf(buf, size, "%s%s in %s%.60s%s: ", hn_edge_name(c->edge), value, c->only < 0 ? "" : "'",
+           c->only < 0 ? "every input" : j->reference.plan->inputs[c->only]->name, c->only < 0 ? "" : "'");
+}
+
+static void put_reason(job *j, const hn_feed_case *c, const char *what) {
+  char name[160], text[sizeof j->out->reason];
+  name_case(j, c, name, sizeof name);
+  snprintf(text, sizeof text, "%s%s", name, what);
+  memcpy(j->out->reason, text, sizeof text);
+}
+
+/* The side under test on an edge input that the reference answers. */
+static hone_status answer_of_test(job *j, const hn_feed_case *c, bool *answered, bool *same,
+                                  hone_error *error) {
+  hone_error why = {0};
+  hone_status status = hn_side_run(&j->test, j->feeds, j->n_feeds, &why);
+  *answered = status == HONE_OK;
+  if (status == HONE_OK || status == HONE_ERROR_BUDGET) return HONE_OK; /* out of time: nothing is known */
+  if (status == HONE_ERROR_CANCELLED) {
+    *error = why;
+    return status;
+  }
+  *same = false;
+  put_reason(j, c, why.what);
+  return HONE_OK;
+}
+
+/* The reference's answer. Extreme values are lowered until everything in the network has room. Not answered:
+ * it refuses such an input, takes too long, or never has room. */
+static hone_status answer_of_reference(job *j, hn_feed_case *c, bool *answered, bool *same,
+                                       hone_error *error) {
+  static const double largest[] = {0, 0x1p36, 0x1p24, 0x1p12, 0x1p6, 0x1p3};
+  const bool extreme = hn_feeds_extreme(j->reference.plan, c);
+  *answered = false;
+  for (size_t i = 0; i < (extreme ? sizeof largest / sizeof *largest : 1) && *same; i++) {
+    hone_error why = {0};
+    bool ran;
+    room r = {j->narrowest == HONE_DTYPE_F16 ? 0x1p12 : 0x1p40, true};
+    c->largest = largest[i];
+    hone_status status = make_feeds(j, c, error);
+    if (status != HONE_OK) return status;
+    if (extreme) hn_context_watch(j->reference.context, look_for_room, &r, false);
+    status = hn_side_run(&j->reference, j->feeds, j->n_feeds, &why);
+    hn_context_watch(j->reference.context, NULL, NULL, false);
+    if (status == HONE_ERROR_CANCELLED) *error = why;
+    if (status != HONE_OK) return status == HONE_ERROR_CANCELLED ? status : HONE_OK;
+    if ((*answered = r.kept)) return HONE_OK;
+    /* What overflows is not compared, but must be survived. */
+    if (i == 0 && (status = answer_of_test(j, c, &ran, same, error)) != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+/* Does the reference itself move as much when its inputs move in their last places? Such an input proves
+ * nothing: there is no right answer to be near. */
+static hone_status is_excused(job *j, const hn_feed_case *c, bool *excused, hone_error *error) {
+  const float part = j->narrowest == HONE_DTYPE_BF16  ? 0x1p-8f
+                     : j->narrowest == HONE_DTYPE_F16 ? 0x1p-11f
+                                                      : NUDGE;
+  /* Zeros and ones are exact in every type. */
+  if (!hn_edge_is_extreme(c->edge) && c->edge != HN_EDGE_TIMES_8 && c->edge != HN_EDGE_DENORMALS)
+    return HONE_OK;
+  double *sways = hn_calloc(j->n_outputs + 1u, sizeof *sways);
+  if (!sways) return hn_fail_memory(error, j->n_outputs * sizeof *sways, "verify");
+  hone_status status = measure_sway(j, c, part, sways, error);
+  *excused = status == HONE_OK;
+  for (uint32_t i = 0; i < j->n_outputs && *excused; i++) {
+    const hone_tensor *ref = hn_context_output(j->reference.context, i), *got = NULL;
+    const int other = output_of(j->test.plan, j->reference.plan->outputs[i]->name, i);
+    if (other >= 0) got = hn_context_output(j->test.context, (uint32_t)other);
+    if (!got || got->desc.dtype != ref->desc.dtype || !hone_desc_same_dims(&got->desc, &ref->desc)) {
+      *excused = false;
+    } else if (isfinite(sways[i])) {
+      hn_difference d;
+      hn_compare(got, ref, &d);
+      *excused = !d.unlike && d.max_abs <= 2 * sways[i] * scale_of(&d);
+    }
+  }
+  hn_free(sways);
+  return status;
+}
+
+static hone_status compare_edge(job *j, hn_feed_case *c, bool *same, hone_error *error) {
+  const hone_verify_result before = *j->out;
+  bool answered, excused = false;
+  j->out->edge_inputs_unjudged++;
+  hone_status status = answer_of_reference(j, c, &answered, same, error);
+  if (status != HONE_OK || !*same || !answered) return status;
+  status = answer_of_test(j, c, &answered, same, error);
+  if (status != HONE_OK || !*same || !answered) return status;
+  if (!compare_outputs(j, 1, c->edge)) {
+    const hone_verify_result found = *j->out;
+    status = is_excused(j, c, &excused, error);
+    *j->out = excused ? before : found;
+    if (status != HONE_OK) return status;
+    if (!excused) {
+      char what[sizeof found.reason];
+      memcpy(what, found.reason, sizeof what);
+      put_reason(j, c, what);
+      *same = false;
+    }
+  }
+  j->out->edge_inputs_unjudged = before.edge_inputs_unjudged + excused;
+  j->out->edge_inputs = before.edge_inputs + !excused;
+  return HONE_OK;
+}
+
+/* Every kind of edge value in all inputs together, then in each alone. */
+static hone_status compare_edges(job *j, double max_seconds, bool *same, hone_error *error) {
+  const int32_t alone = j->n_feeds < 2 ? 0 : j->n_feeds > MOST_ALONE ? MOST_ALONE : (int32_t)j->n_feeds;
+  const uint64_t start = hn_now_ns();
+  for (int32_t only = -1; only < alone; only++)
+    for (int edge = HN_EDGE_NONE + 1; edge < HN_EDGE_KINDS && *same; edge++) {
+      hn_feed_case c = random_case(j, INPUTS + (uint32_t)edge);
+      c.edge = (hn_edge)edge;
+      c.only = only;
+      if (!hn_feeds_differ(j->reference.plan, &c)) continue;
+      const double left = max_seconds - (double)(hn_now_ns() - start) * 1e-9;
+      j->out->edge_inputs_wanted++;
+      if (left <= 0) continue;
+      if (j->o->progress && !j->o->progress(j->o->progress_arg, j->out->inputs, j->out->inputs_wanted))
+        return hn_fail(error, HONE_ERROR_CANCELLED, "verify was cancelled");
+      j->test.max_seconds = j->reference.max_seconds = left > 1 ? left : 1;
+      hone_status status = compare_edge(j, &c, same, error);
+      if (status != HONE_OK) return status;
+    }
+  return HONE_OK;
 }
 
 /* ---- verdict */
@@ -290,22 +442,26 @@ static void mistrust(job *j) {
 
 static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   const hone_verify_options *o = j->o;
-  uint32_t wanted = j->n_feeds == 0 ? 1 : o->inputs ? o->inputs : INPUTS;
-  uint64_t start = hn_now_ns();
+  const uint32_t wanted = j->n_feeds == 0 ? 1 : o->inputs ? o->inputs : INPUTS;
+  const uint64_t start = hn_now_ns();
   bool same = true;
+  double spent = 0;
+  hone_status status = HONE_OK;
+  j->out->inputs_wanted = wanted;
   for (uint32_t k = 0; k < wanted && same; k++) {
-    double spent = (double)(hn_now_ns() - start) * 1e-9;
-    /* By default a large network gets fewer inputs; what the caller asked for is only cut by the time he
-     * gave. */
-    if (k && spent * (k + 1) / k > (o->inputs || k < FEWEST ? max_seconds : max_seconds / 2)) break;
+    if (k && spent * (k + 1) / k > max_seconds) break;
     if (o->progress && !o->progress(o->progress_arg, k, wanted))
       return hn_fail(error, HONE_ERROR_CANCELLED, "verify was cancelled");
-    hone_status status = compare_once(j, k, 0, &same, error);
+    status = compare_once(j, k, &same, error);
     if (status != HONE_OK) return status;
     j->out->inputs++;
+    spent = (double)(hn_now_ns() - start) * 1e-9;
   }
-  for (uint32_t e = 1; e <= EDGES && same && j->out->inputs >= EDGES_FROM; e++) {
-    hone_status status = compare_once(j, wanted + e, e, &same, error);
+  /* A network that has no time for some random inputs has none for edges either. */
+  if (same && wanted >= EDGES_FROM) {
+    const double left = spent / j->out->inputs < EDGE_SHARE * max_seconds ? EDGE_SHARE * max_seconds : 0;
+    status = compare_edges(j, left, &same, error);
+    j->test.max_seconds = j->reference.max_seconds = 4 * max_seconds;
     if (status != HONE_OK) return status;
   }
   if (same) {
@@ -348,7 +504,7 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
   }
   status = run_all(&j, max_seconds, error);
 done:
-  for (uint32_t i = 0; j.feeds && i < j.n_feeds; i++) hone_data_free(&j.feeds[i].data);
+  hn_feeds_free(j.feeds, j.n_feeds);
   hn_free(j.feeds);
   hn_free(j.range);
   hn_free(j.sway);

@@ -1,6 +1,7 @@
 /* verify must find what is wrong, name where, and say when it cannot tell. */
 #include "base/fault.h"
 #include "model/ir/graph.h"
+#include "model/ir/text.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -212,6 +213,107 @@ static void test_quantised(void **state) {
   hone_model_release(m);
 }
 
+/* ---- edge values */
+
+static hone_model *parsed(const char *text) {
+  hn_model *m = NULL;
+  hone_error e = {0};
+  if (hn_model_parse("test", text, strlen(text), &m, &e) != HONE_OK || hn_model_resolve(m, &e) != HONE_OK ||
+      hn_model_infer(m, &e) != HONE_OK)
+    fail_msg("%s: %s", e.what, text);
+  return m;
+}
+
+/* All of the hundred where there is time, and every kind of edge value besides. */
+static void test_all_inputs(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint32_t edges;
+  } nets[] = {
+      {"graph g(%a: f32[4x8]) -> (%y) {\n  %y = MatMul(%a, f32[8x3]rand(1))\n}\n", 8},
+      {"graph g(%a: u8[4x8]) -> (%y) {\n  %b = Cast(%a) {to=6}\n  %y = Neg(%b)\n}\n", 5},
+      {"graph g(%a: bool[4x8]) -> (%y) {\n  %y = Not(%a)\n}\n", 2},
+      /* all together, and each of the two alone */
+      {"graph g(%a: f32[4x8], %b: i8[4x8]) -> (%y) {\n  %c = Cast(%b) {to=1}\n  %y = Max(%a, %c)\n}\n", 21},
+  };
+  for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+    hone_model *m = parsed(nets[i].text);
+    hone_verify_result r = verify(m, NULL, 0);
+    if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s: %s", nets[i].text, r.reason);
+    assert_int_equal(r.inputs, 100);
+    assert_int_equal(r.inputs_wanted, 100);
+    assert_int_equal(r.edge_inputs, nets[i].edges);
+    assert_int_equal(r.edge_inputs_unjudged, 0);
+    assert_int_equal(r.edge_inputs_wanted, nets[i].edges);
+    r = verify(m, NULL, 7); /* a quick look */
+    assert_int_equal(r.inputs, 7);
+    assert_int_equal(r.edge_inputs_wanted, 0);
+    hone_model_release(m);
+  }
+}
+
+/* Pairs that agree on everything but one edge value. */
+static void test_edges_differ(void **state) {
+  (void)state;
+  static const struct {
+    const char *a, *b, *says;
+  } pairs[] = {
+      {"graph g(%x: f32[32]) -> (%y) {\n  %z = Equal(%x, f32[]{0})\n  %c = Cast(%z) {to=1}\n  %y = Add(%x, "
+       "%c)\n}\n",
+       "graph g(%x: f32[32]) -> (%y) {\n  %y = Identity(%x)\n}\n", "zeros in every input"},
+      {"graph g(%x: f32[32]) -> (%y) {\n  %z = Equal(%x, f32[]{1})\n  %c = Cast(%z) {to=1}\n  %y = Add(%x, "
+       "%c)\n}\n",
+       "graph g(%x: f32[32]) -> (%y) {\n  %y = Identity(%x)\n}\n", "ones in every input"},
+      {"graph g(%x: f32[32]) -> (%y) {\n  %y = Identity(%x)\n}\n",
+       "graph g(%x: f32[32]) -> (%y) {\n  %y = Min(%x, f32[]{1e30})\n}\n",
+       "the largest value in every input"},
+      {"graph g(%x: f32[32]) -> (%y) {\n  %y = Identity(%x)\n}\n",
+       "graph g(%x: f32[32]) -> (%y) {\n  %y = Max(%x, f32[]{-1e30})\n}\n",
+       "the lowest value in every input"},
+      {"graph g(%x: i8[32]) -> (%y) {\n  %y = Cast(%x) {to=6}\n}\n",
+       "graph g(%x: i8[32]) -> (%y) {\n  %w = Cast(%x) {to=6}\n  %y = Max(%w, i32[]{-127})\n}\n",
+       "the lowest value in every input"},
+      {"graph g(%x: i64[32]) -> (%y) {\n  %y = Identity(%x)\n}\n",
+       "graph g(%x: i64[32]) -> (%y) {\n  %y = Min(%x, i64[]{9223372036854775806})\n}\n",
+       "the largest value in every input"},
+      /* one of them 1 and the other not */
+      {"graph g(%x: f32[32], %z: f32[32]) -> (%y) {\n  %a = Equal(%x, f32[]{1})\n  %b = Equal(%z, f32[]{1})\n"
+       "  %c = Not(%a)\n  %d = And(%b, %c)\n  %e = Cast(%d) {to=1}\n  %f = Add(%x, %z)\n  %y = Add(%e, "
+       "%f)\n}\n",
+       "graph g(%x: f32[32], %z: f32[32]) -> (%y) {\n  %y = Add(%x, %z)\n}\n", "in 'z'"},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    hone_model *a = parsed(pairs[i].a), *b = parsed(pairs[i].b);
+    hone_verify_result r = verify(a, b, 8);
+    if (r.verdict != HONE_VERDICT_DIFFERENT || !strstr(r.reason, pairs[i].says))
+      fail_msg("%zu: '%s' is not in: %s", i, pairs[i].says, r.reason);
+    assert_int_equal(r.inputs, 8);
+    hone_model_release(a);
+    hone_model_release(b);
+  }
+}
+
+/* What overflows inside is tried at smaller values; what the reference refuses is not judged. */
+static void test_edges_without_answer(void **state) {
+  (void)state;
+  hone_model *m =
+      parsed("graph g(%x: f32[4x64]) -> (%y) {\n  %a = Mul(%x, %x)\n  %b = MatMul(%a, f32[64x8]rand(1))\n"
+             "  %y = Relu(%b)\n}\n");
+  hone_verify_result r = verify(m, NULL, 0);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
+  assert_int_equal(r.edge_inputs, 8);
+  hone_model_release(m);
+  /* Rows 0 to 99 exist, which the walk from input to table cannot see behind a product. */
+  m = parsed(
+      "graph g(%x: f32[100x8], %n: i64[4]) -> (%y) {\n  %i = Mul(%n, i64[]{1})\n  %y = Gather(%x, %i)\n}\n");
+  r = verify(m, NULL, 0);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
+  assert_true(r.edge_inputs_unjudged > 0);
+  assert_int_equal(r.edge_inputs + r.edge_inputs_unjudged, r.edge_inputs_wanted);
+  hone_model_release(m);
+}
+
 static bool stop_at_three(void *arg, uint32_t done, uint32_t total) {
   (void)total;
   *(uint32_t *)arg = done;
@@ -341,6 +443,9 @@ int main(void) {
       cmocka_unit_test(test_localised),
       cmocka_unit_test(test_mistrusted),
       cmocka_unit_test(test_cancel),
+      cmocka_unit_test(test_all_inputs),
+      cmocka_unit_test(test_edges_differ),
+      cmocka_unit_test(test_edges_without_answer),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_quantised),
       cmocka_unit_test(test_quantised_faults),
