@@ -160,11 +160,14 @@ const char *cli_mib(double bytes, char buf[24]);
 /* ---- files that appear whole or not at all */
 
 typedef struct cli_file {
-  FILE *stream;
-  char path[4096], temporary[4096]; /* temporary "": written in place (a device or pipe) */
+  FILE *stream; /* NULL: closed */
+  hone_writer *writer;
+  hone_error failed; /* of the first write that failed */
 } cli_file;
 
 hone_status cli_file_open(cli_file *file, const char *path, hone_error *error);
+/* The same for one that is added to. */
+hone_status cli_file_append(cli_file *file, const char *path, hone_error *error);
 /* A hone_sink whose user is a cli_file. */
 hone_status cli_file_sink(void *file, const char *data, size_t length, hone_error *error);
 /* Closes and puts the file in its place. */
@@ -189,8 +192,6 @@ bool cli_interrupted(void);
 void cli_cancellable(hone_context *context);
 /* While held (files are being written), Ctrl-C is only noted. Nests. */
 void cli_hold(bool on);
-/* A file that must not stay when the process ends here; the path must live until it is taken back. */
-void cli_temporary(const char *path, bool exists);
 
 /* ---- models and sessions */
 

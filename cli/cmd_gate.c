@@ -19,6 +19,7 @@ enum {
   MOST_NEW = 40
 };
 #define SAME_DAY_HOURS 24
+#define REPORT_MOST ((size_t)64 << 20) /* bytes; a report of a large network has some thousand times less */
 
 static hone_status fail(hone_error *error, hone_status status, const char *what, const char *where,
                         const char *hint) {
@@ -139,27 +140,17 @@ static void take_records(cli_args *args, const hone_records *records, gate_run *
 }
 
 static hone_status read_file(const char *path, hone_records *out, hone_error *error) {
-  FILE *f = fopen(path, "rb");
-  size_t n = 0, room = 1 << 16;
-  char *text = malloc(room);
-  while (f && text) {
-    n += fread(text + n, 1, room - n, f);
-    if (n < room) break;
-    char *more = room < (64u << 20) ? realloc(text, room *= 2) : NULL;
-    if (!more) free(text);
-    text = more;
-  }
-  hone_status status =
-      !f      ? fail(error, HONE_ERROR_INPUT, "cannot open the baseline", path, "")
-      : !text ? fail(error, HONE_ERROR_MEMORY, "the baseline is larger than a report can be", path, "")
-              : hone_record_parse(text, n, out, error);
-  if (status != HONE_OK && f && text) {
+  char *text;
+  size_t n;
+  hone_status status = hone_file_read(path, REPORT_MOST, &text, &n, error);
+  if (status != HONE_OK) return status;
+  status = hone_record_parse(text, n, out, error);
+  if (status != HONE_OK) {
     char where[256];
     snprintf(where, sizeof where, "%.150s%s%.80s", path, error->where[0] ? ": " : "", error->where);
     memcpy(error->where, where, sizeof where);
   }
-  if (f) fclose(f);
-  free(text);
+  hone_file_free(text);
   return status;
 }
 
@@ -208,11 +199,8 @@ static hone_status read_history(const char *name, const char *model, hone_record
 /* By its first bytes: on some file systems everything is executable. */
 static bool is_program(const char *path) {
   char begin[4] = "";
-  FILE *f = fopen(path, "rb");
-  if (!f) return false;
-  size_t n = fread(begin, 1, sizeof begin, f);
-  fclose(f);
-  return n == 4 && (memcmp(begin, "\177ELF", 4) == 0 || memcmp(begin, "#!", 2) == 0);
+  return hone_file_begin(path, begin, sizeof begin) == 4 &&
+         (memcmp(begin, "\177ELF", 4) == 0 || memcmp(begin, "#!", 2) == 0);
 }
 
 static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone_error *error) {

@@ -5,68 +5,74 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static hone_status io_error(hone_error *error, const char *path, const char *doing) {
   int e = errno;
   *error = (hone_error){.status = HONE_ERROR_IO};
   snprintf(error->what, sizeof error->what, "cannot %s: %s", doing, strerror(e));
   snprintf(error->where, sizeof error->where, "%s", path);
-  if (e == ENOSPC) snprintf(error->hint, sizeof error->hint, "free some disk space; nothing was left behind");
   return HONE_ERROR_IO;
 }
 
-hone_status cli_file_open(cli_file *file, const char *path, hone_error *error) {
+static ssize_t put(void *user, const char *data, size_t length) {
+  cli_file *file = user;
+  if (hone_writer_sink(file->writer, data, length, &file->failed) == HONE_OK) return (ssize_t)length;
+  errno = EIO;
+  return 0; /* how such a stream is told; file->failed says more */
+}
+
+static hone_status begin(cli_file *file, const char *path,
+                         hone_status (*open)(const char *, hone_writer **, hone_error *), hone_error *error) {
   *file = (cli_file){0};
-  struct stat st;
-  bool in_place = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-  int n = snprintf(file->path, sizeof file->path, "%s", path);
-  int m = in_place ? 0 : snprintf(file->temporary, sizeof file->temporary, "%s.tmp%ld", path, (long)getpid());
-  if (n >= (int)sizeof file->path || m >= (int)sizeof file->temporary) {
-    errno = ENAMETOOLONG;
-    return io_error(error, path, "create");
-  }
   cli_hold(true);
-  if (!in_place) cli_temporary(file->temporary, true);
-  file->stream = fopen(in_place ? path : file->temporary, "w");
-  if (file->stream) return HONE_OK;
-  hone_status status = io_error(error, path, "create");
-  cli_temporary(file->temporary, false);
+  hone_status status = open(path, &file->writer, error);
+  if (status == HONE_OK) {
+    file->stream = fopencookie(file, "w", (cookie_io_functions_t){.write = put});
+    if (file->stream) return HONE_OK;
+    status = io_error(error, path, "create");
+    hone_writer_abandon(file->writer);
+  }
   cli_hold(false);
   return status;
 }
 
-hone_status cli_file_sink(void *user, const char *data, size_t length, hone_error *error) {
-  cli_file *file = user;
-  return fwrite(data, 1, length, file->stream) == length ? HONE_OK : io_error(error, file->path, "write");
+hone_status cli_file_open(cli_file *file, const char *path, hone_error *error) {
+  return begin(file, path, hone_writer_open, error);
 }
 
-static void close_stream(cli_file *file) {
-  fclose(file->stream);
-  file->stream = NULL;
+hone_status cli_file_append(cli_file *file, const char *path, hone_error *error) {
+  return begin(file, path, hone_writer_append, error);
+}
+
+static hone_status failed(const cli_file *file, hone_error *error) {
+  if (!file->failed.status) return io_error(error, "standard output", "write");
+  *error = file->failed;
+  return error->status;
+}
+
+hone_status cli_file_sink(void *user, const char *data, size_t length, hone_error *error) {
+  cli_file *file = user;
+  return fwrite(data, 1, length, file->stream) == length ? HONE_OK : failed(file, error);
 }
 
 void cli_file_abort(cli_file *file) {
   if (!file->stream) return;
-  close_stream(file);
-  if (file->temporary[0]) unlink(file->temporary);
-  cli_temporary(file->temporary, false);
+  fclose(file->stream);
+  file->stream = NULL;
+  hone_writer_abandon(file->writer);
   cli_hold(false);
 }
 
 hone_status cli_file_commit(cli_file *file, hone_error *error) {
   hone_status status = HONE_OK;
   if (fflush(file->stream) != 0 || ferror(file->stream)) {
-    status = io_error(error, file->path, "write");
+    status = failed(file, error);
     cli_file_abort(file);
     return status;
   }
-  close_stream(file);
-  if (file->temporary[0] && rename(file->temporary, file->path) != 0) {
-    status = io_error(error, file->path, "create");
-    unlink(file->temporary);
-  }
-  cli_temporary(file->temporary, false);
+  fclose(file->stream);
+  file->stream = NULL;
+  status = hone_writer_commit(file->writer, error);
   cli_hold(false);
   return status;
 }
@@ -135,7 +141,7 @@ hone_status cli_file_report(const char *path, const hone_report_input *input, ho
 
 int cli_print_report(const hone_report_input *input, hone_report_format format) {
   hone_error error = {0};
-  cli_file out = {.stream = stdout, .path = "standard output"};
+  cli_file out = {.stream = stdout};
   cli_progress_end();
   if (hone_report_write(input, format, cli_file_sink, &out, &error) != HONE_OK) return cli_report(&error);
   return cli_flush();

@@ -2,7 +2,6 @@
  * text. */
 #include "cli/gate.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,13 +180,9 @@ hone_status gate_junit(const gate_run *g, const char *path, hone_error *error) {
 
 hone_status gate_markdown(const gate_run *g, const char *path, bool append, hone_error *error) {
   if (!append) return write_file(g, path, markdown, error);
-  FILE *f = fopen(path, "a"); /* a summary that other steps write, too */
-  if (f) markdown(g, f);
-  bool wrong = !f || ferror(f);
-  if (f && fclose(f) != 0) wrong = true;
-  if (!wrong) return HONE_OK;
-  *error = (hone_error){.status = HONE_ERROR_IO};
-  snprintf(error->what, sizeof error->what, "cannot write the summary: %s", strerror(errno));
-  snprintf(error->where, sizeof error->where, "%.200s", path);
-  return HONE_ERROR_IO;
+  cli_file file; /* a summary that other steps write, too */
+  hone_status status = cli_file_append(&file, path, error);
+  if (status != HONE_OK) return status;
+  markdown(g, file.stream);
+  return cli_file_commit(&file, error);
 }

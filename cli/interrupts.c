@@ -8,12 +8,10 @@
 
 /* What is sent twice at once is meant once: timeout(1) signals its child and then its group. */
 #define TWICE_SECONDS 0.4
-enum { TEMPORARIES = 8 };
 
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t held;
 static hone_context *_Atomic cancellable;
-static const char *_Atomic temporaries[TEMPORARIES];
 static _Atomic double first_at;
 
 /* Only calls that a signal handler may make. */
@@ -24,10 +22,7 @@ static double seconds(void) {
 }
 
 static void end(void) {
-  for (int i = 0; i < TEMPORARIES; i++) {
-    const char *path = atomic_load(&temporaries[i]);
-    if (path) unlink(path);
-  }
+  hone_writer_abandon_all();
   cli_progress_wipe();
   _exit(130);
 }
@@ -59,10 +54,3 @@ void cli_signals(void) {
 bool cli_interrupted(void) { return interrupted != 0; }
 void cli_cancellable(hone_context *context) { atomic_store(&cancellable, context); }
 void cli_hold(bool on) { held = held + (on ? 1 : -1); }
-
-void cli_temporary(const char *path, bool exists) {
-  for (int i = 0; i < TEMPORARIES; i++) {
-    const char *there = exists ? NULL : path;
-    if (atomic_compare_exchange_strong(&temporaries[i], &there, exists ? path : NULL)) return;
-  }
-}

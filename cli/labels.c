@@ -1,35 +1,35 @@
 /* Top-5 of a classifier's output with the names of a label file. */
 #include "cli/labels.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A million names of 60 letters. */
+enum { LABELS_MOST = 64 << 20 };
+
 hone_status cli_labels_read(const char *path, cli_labels *out, hone_error *error) {
   *out = (cli_labels){0};
-  FILE *f = fopen(path, "r");
-  char *line = NULL;
-  size_t cap = 0;
-  hone_status status = f ? HONE_OK : HONE_ERROR_INPUT;
-  if (!f) {
-    *error = (hone_error){.status = HONE_ERROR_INPUT};
-    snprintf(error->what, sizeof error->what, "cannot read labels: %s", strerror(errno));
-    snprintf(error->where, sizeof error->where, "%s", path);
-  }
-  for (ssize_t n; f && status == HONE_OK && (n = getline(&line, &cap, f)) >= 0;) {
-    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
+  char *text;
+  size_t size;
+  hone_status status = hone_file_read(path, LABELS_MOST, &text, &size, error);
+  const char *end = status == HONE_OK ? text + size : NULL;
+  for (char *line = text, *next; status == HONE_OK && line < end; line = next) {
+    char *stop = memchr(line, '\n', (size_t)(end - line));
+    size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
+    next = line + n + (stop != NULL);
+    while (n && line[n - 1] == '\r') n--;
     char **p = realloc(out->name, (out->n + 1) * sizeof *p);
     if (p) out->name = p;
-    if (!p || out->n >= 1000000 || !(p[out->n] = strdup(line))) {
+    if (!p || out->n >= 1000000 || !(p[out->n] = strndup(line, n))) {
       *error = (hone_error){.status = HONE_ERROR_INPUT, .what = "too many labels"};
+      snprintf(error->where, sizeof error->where, "%.250s", path);
       status = HONE_ERROR_INPUT;
     } else {
       out->n++;
     }
   }
-  if (f) fclose(f);
-  free(line);
+  hone_file_free(text);
   if (status != HONE_OK) cli_labels_free(out);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <hone/compare.h>
 #include <hone/data.h>
 #include <hone/facts.h>
+#include <hone/file.h>
 #include <hone/history.h>
 #include <hone/improve.h>
 #include <hone/import.h>

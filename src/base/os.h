@@ -13,33 +13,73 @@ uint64_t hn_now_ns(void);
 uint64_t hn_now_raw_ns(void);
 void hn_sleep_ms(unsigned ms);
 
+/* ---- reading (read_linux.c): regular files only, nothing that waits, no more bytes than their kind may have
+ */
+
+typedef enum hn_file_kind {
+  HN_FILE_MODEL,    /* a model, or a tensor of ONNX */
+  HN_FILE_WEIGHTS,  /* a model's external data */
+  HN_FILE_PLAN,     /* a saved plan */
+  HN_FILE_DATA,     /* inputs: arrays and pictures */
+  HN_FILE_PROFILE,  /* another tool's record, read piece by piece */
+  HN_FILE_DATABASE, /* the same, or a history */
+  HN_FILE_CACHE,    /* what hone keeps in its own folder */
+  HN_FILE_TEXT      /* what is read whole into memory: labels, reports */
+} hn_file_kind;
+
+/* Opens a regular file for reading; *out is the descriptor (-1 after an error), *size its bytes. `beneath`,
+ * if not NULL, is a folder: path is relative to it and must name a regular file with one hard link strictly
+ * below it, without symbolic links on the way or ".." (for external data of untrusted models).
+ * HONE_ERROR_INPUT for folders, pipes, devices, and what is too large. */
+hone_status hn_file_open(const char *path, const char *beneath, hn_file_kind kind, int *out, uint64_t *size,
+                         hone_error *error);
+/* Reads until `room` bytes are there or the file ends. */
+hone_status hn_file_pull(int fd, void *to, size_t room, size_t *got, hone_error *error);
+/* The first bytes of a file of any kind, to see what it is; returns how many. 0: none, or no regular file. */
+size_t hn_file_begin(const char *path, void *to, size_t room);
+
 /* A read-only view of a regular file. */
 typedef struct hn_file {
   const uint8_t *data; /* never NULL after success, also for an empty file */
   size_t size;
 } hn_file;
 
-/* Maps a regular file. `beneath`, if not NULL, is a folder: path is relative to it and must name a regular
- * file with one hard link strictly below it, without symbolic links on the way or ".." (for external data of
- * untrusted models). */
-hone_status hn_file_map(const char *path, const char *beneath, hn_file *out, hone_error *error);
+hone_status hn_file_map(const char *path, const char *beneath, hn_file_kind kind, hn_file *out,
+                        hone_error *error);
 void hn_file_unmap(hn_file *file);
 /* Takes the pages around [at, at + size) out of memory; reading brings them back. */
 void hn_file_drop(const hn_file *file, size_t at, size_t size);
+/* The descriptor that "/dev/stdin", "/dev/fd/3" and the like name; -1 for every other path. */
+int hn_own_descriptor(const char *path);
+
+/* ---- writing (write_linux.c) */
 
 /* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never
- * half. */
+ * half, and on the disk before the name says so. Any number of threads and processes may write one path. */
 hone_status hn_file_write(const char *path, const void *data, size_t size, hone_error *error);
 /* The same piece by piece: open, write any number of times, then commit (renames) or abandon (nothing is
- * left). After a failed write only abandon is allowed; commit abandons by itself when it fails. */
+ * left). After a failed write only abandon is allowed; commit abandons by itself when it fails. Devices,
+ * pipes and own descriptors ("/dev/stdout") are written to in place. A link in the path's place is replaced,
+ * never followed. */
 typedef struct hn_writer {
-  int fd;
-  char *path, *temp;
+  int fd, dir;
+  char *path;
+  char temp[32]; /* in dir; "": written in place */
+  int slot;
 } hn_writer;
 hone_status hn_writer_open(const char *path, hn_writer *out, hone_error *error);
+/* Adds to the end of a file that others write, too. Never through a link. */
+hone_status hn_writer_append(const char *path, hn_writer *out, hone_error *error);
 hone_status hn_writer_write(hn_writer *writer, const void *data, size_t size, hone_error *error);
+/* The path of the temporary file, for who can only write by name; false when there is none. */
+bool hn_writer_temporary(const hn_writer *writer, char *buf, size_t size);
 hone_status hn_writer_commit(hn_writer *writer, hone_error *error);
 void hn_writer_abandon(hn_writer *writer);
+/* Removes the unfinished files of this process, which is about to end. Signal handlers may call it. */
+void hn_writer_abandon_all(void);
+
+/* ---- folders */
+
 /* True when something of that name exists. */
 bool hn_path_exists(const char *path);
 /* Creates a folder and its parents (mode 0777 & ~umask). */

@@ -17,7 +17,8 @@ static bool place_of(const char *key, char *folder, char *path, size_t size) {
 bool hn_roof_cache_read(const char *key, hn_str *lines) {
   char folder[4096], path[4096];
   hn_file file;
-  if (!place_of(key, folder, path, sizeof path) || hn_file_map(path, NULL, &file, NULL) != HONE_OK)
+  if (!place_of(key, folder, path, sizeof path) ||
+      hn_file_map(path, NULL, HN_FILE_CACHE, &file, NULL) != HONE_OK)
     return false;
   const size_t len = strlen(key);
   const bool ours = file.size > len && memcmp(file.data, key, len) == 0 && file.data[len] == '\n' &&

@@ -113,27 +113,27 @@ static void external_files_stay_below_their_folder(void **state) {
   snprintf(path, sizeof path, "%s/data.bin", dir);
   assert_int_equal(hn_file_write(path, "abc", 3, NULL), HONE_OK);
   hn_file f;
-  assert_int_equal(hn_file_map("data.bin", dir, &f, NULL), HONE_OK);
+  assert_int_equal(hn_file_map("data.bin", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_OK);
   assert_int_equal(f.size, 3);
   hn_file_unmap(&f);
-  assert_int_equal(hn_file_map("/etc/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
-  assert_int_equal(hn_file_map("../etc/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("/etc/passwd", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("../etc/passwd", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
   snprintf(link, sizeof link, "%s/sym", dir);
   assert_int_equal(symlink("/etc/passwd", link), 0);
-  assert_int_equal(hn_file_map("sym", dir, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("sym", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
   unlink(link);
   snprintf(link, sizeof link, "%s/folder", dir);
   assert_int_equal(symlink("/etc", link), 0);
-  assert_int_equal(hn_file_map("folder/passwd", dir, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("folder/passwd", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
   unlink(link);
   snprintf(link, sizeof link, "%s/hard", dir);
   if (linkat(0, path, 0, link, 0) == 0) {
-    assert_int_equal(hn_file_map("hard", dir, &f, NULL), HONE_ERROR_INPUT);
+    assert_int_equal(hn_file_map("hard", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
     unlink(link);
   }
   snprintf(link, sizeof link, "%s/pipe", dir);
   assert_int_equal(mkfifo(link, 0600), 0);
-  assert_int_equal(hn_file_map("pipe", dir, &f, NULL), HONE_ERROR_INPUT);
+  assert_int_equal(hn_file_map("pipe", dir, HN_FILE_WEIGHTS, &f, NULL), HONE_ERROR_INPUT);
   unlink(link);
   unlink(path);
   rmdir(dir);

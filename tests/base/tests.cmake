@@ -1,1 +1,2 @@
 hone_test(test_base test_base.c)
+hone_test(test_files test_files.c)

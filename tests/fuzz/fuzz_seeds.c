@@ -15,7 +15,7 @@
 static void copy(const char *from, const char *folder, size_t i) {
   hn_file f;
   char to[512];
-  if (hn_file_map(from, NULL, &f, NULL) != HONE_OK) return;
+  if (hn_file_map(from, NULL, HN_FILE_DATA, &f, NULL) != HONE_OK) return;
   snprintf(to, sizeof to, "%s/seed%zu", folder, i);
   if (f.size < 65536) hn_file_write(to, f.data, f.size, NULL);
   hn_file_unmap(&f);

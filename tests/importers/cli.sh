@@ -75,13 +75,15 @@ want 3 'many.csv: 6000 layers in 6000 iterations' "$hone" diagnose "$work/many.c
 want 3 'nowhere.json' "$hone" report "$work/nowhere.json"
 want 3 'line 13: the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.csv
 want 3 'the benchmark failed: Input x is dynamic' "$hone" diagnose $data/openvino/failed_report.json
-# What is no plain file: a pipe is read, but a database in one is not waited for.
+# What is no plain file: a pipe that the shell opened is read, one with a name in a folder is never waited for.
+want 0 'PyTorch' sh -c "cat $data/pytorch/gpu.json | timeout 20 '$hone' diagnose -"
+want 0 'PyTorch' sh -c "cat $data/pytorch/gpu.json | timeout 20 '$hone' diagnose /dev/stdin"
+want 0 'PyTorch' sh -c "cat $data/pytorch/gpu.json | timeout 20 '$hone' diagnose /dev/fd/9 9<&0"
 mkfifo "$work/p.json" "$work/p.sqlite"
-cat $data/pytorch/gpu.json >"$work/p.json" &
-want 0 'PyTorch' timeout 20 "$hone" diagnose "$work/p.json"
-cat $data/nsys/trace.sqlite >"$work/p.sqlite" &
-want 3 'must be a file' timeout 20 "$hone" diagnose "$work/p.sqlite"
-want 3 'Is a directory' "$hone" diagnose "$work"
+want 3 'got a pipe (- reads standard input)' timeout 20 "$hone" diagnose "$work/p.json"
+want 3 'got a pipe' timeout 20 "$hone" diagnose "$work/p.sqlite"
+want 3 'got a device' timeout 20 "$hone" diagnose /dev/zero
+want 3 'got a folder' "$hone" diagnose "$work"
 ln -s loop.json "$work/loop.json"
 want 3 'loop.json' "$hone" diagnose "$work/loop.json"
 wait

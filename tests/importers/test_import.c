@@ -262,7 +262,7 @@ static void test_entry(void **unused) {
   refuse(paths, 1, &(hone_import_options){.format = "ascend"}, HONE_ERROR_INPUT, "offset");
   refuse((const char *const[]){folder}, 1, NULL, HONE_ERROR_INPUT, folder);
   refuse((const char *const[]){"/nonexistent/x.json"}, 1, NULL, HONE_ERROR_INPUT, "/nonexistent/x.json");
-  refuse((const char *const[]){"/dev/null"}, 1, NULL, HONE_ERROR_INPUT, "empty");
+  refuse((const char *const[]){"/dev/null"}, 1, NULL, HONE_ERROR_INPUT, "regular file");
   refuse((const char *const[]){plain, plain}, 2, NULL, HONE_ERROR_INPUT, "second profile");
   assert_int_equal(truncate(packed, 40), 0);
   refuse(paths, 1, NULL, HONE_ERROR_INPUT, "too early");

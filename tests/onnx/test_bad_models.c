@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   hn_file golden_file = {0};
   bool update = argc > 1 && strcmp(argv[1], "--update") == 0;
   if (!getcwd(cwd, sizeof cwd) ||
-      (!update && hn_file_map(golden_path, NULL, &golden_file, NULL) != HONE_OK)) {
+      (!update && hn_file_map(golden_path, NULL, HN_FILE_TEXT, &golden_file, NULL) != HONE_OK)) {
     fprintf(stderr, "run this from the repository's root\n");
     return 2;
   }

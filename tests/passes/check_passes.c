@@ -55,7 +55,7 @@ static case_list read_cases(void) {
   case_list list = {0};
   hone_error e = {0};
   hn_file f;
-  if (hn_file_map(path, NULL, &f, &e) != HONE_OK) fail_msg("%s", e.what);
+  if (hn_file_map(path, NULL, HN_FILE_MODEL, &f, &e) != HONE_OK) fail_msg("%s", e.what);
   char *all = strndup((const char *)f.data, f.size), *save = NULL;
   hn_file_unmap(&f);
   char **section = NULL;

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
   size_t len = strlen(file);
   hone_status status;
   if (len > 4 && strcmp(file + len - 4, ".txt") == 0) {
-    status = hn_file_map(file, NULL, &map, &error);
+    status = hn_file_map(file, NULL, HN_FILE_MODEL, &map, &error);
     if (status == HONE_OK) status = hn_model_parse(file, (const char *)map.data, map.size, &m, &error);
   } else
     status = hn_onnx_load(file, &m, &error);

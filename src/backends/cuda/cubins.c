@@ -39,7 +39,7 @@ bool hn_cubin_read(hn_device *d, const char *folder, const uint64_t key[2], void
   header h;
   if (!*folder) return false;
   path_of(path, folder, key);
-  if (!hn_path_exists(path) || hn_file_map(path, NULL, &f, NULL) != HONE_OK) return false;
+  if (!hn_path_exists(path) || hn_file_map(path, NULL, HN_FILE_CACHE, &f, NULL) != HONE_OK) return false;
   bool good = f.size > sizeof h;
   if (good) memcpy(&h, f.data, sizeof h);
   good = good && memcmp(h.magic, magic, sizeof magic) == 0 && h.key[0] == key[0] && h.key[1] == key[1] &&

@@ -141,16 +141,20 @@ hone_status hn_history_inspect(sqlite3 *db, const char *path, int *schema, hone_
 static hone_status back_up(const char *path, int schema, hone_error *error) {
   char name[4096], temporary[4096];
   sqlite3 *from = NULL, *to = NULL;
+  hn_writer file;
   const char *doing = "copy the history before its schema changes";
   int n = snprintf(name, sizeof name, "%s.v%d.bak", path, schema);
   for (int k = 1; n > 0 && (size_t)n < sizeof name && hn_path_exists(name); k++)
     n = snprintf(name, sizeof name, "%s.v%d.bak%d", path, schema, k);
-  int m = snprintf(temporary, sizeof temporary, "%s.tmp%ld", name, (long)getpid());
-  if (n <= 0 || m <= 0 || (size_t)m >= sizeof temporary)
+  if (n <= 0 || (size_t)n + sizeof file.temp >= sizeof temporary)
     return hn_fail(error, HONE_ERROR_IO, "cannot %s: its name is too long", doing);
+  hone_status status = hn_writer_open(name, &file, error);
+  if (status != HONE_OK) return status;
+  hn_writer_temporary(&file, temporary, sizeof temporary);
   int rc = sqlite3_open_v2(path, &from, SQLITE_OPEN_READONLY, NULL);
-  if (rc == SQLITE_OK) rc = sqlite3_open_v2(temporary, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-  if (rc == SQLITE_OK) rc = sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_open_v2(temporary, &to, SQLITE_OPEN_READWRITE, NULL);
+  /* A new file needs no journal beside it: it counts when it is whole, or not at all. */
+  if (rc == SQLITE_OK) rc = sqlite3_exec(to, "PRAGMA journal_mode = OFF", NULL, NULL, NULL);
   sqlite3_backup *copy = rc == SQLITE_OK ? sqlite3_backup_init(to, "main", from, "main") : NULL;
   if (copy) {
     rc = sqlite3_backup_step(copy, -1);
@@ -159,15 +163,12 @@ static hone_status back_up(const char *path, int schema, hone_error *error) {
   } else if (rc == SQLITE_OK) {
     rc = sqlite3_errcode(to);
   }
-  hone_status status = rc == SQLITE_OK ? HONE_OK : hn_history_fail(to ? to : from, rc, name, doing, error);
+  status = rc == SQLITE_OK ? HONE_OK : hn_history_fail(to ? to : from, rc, name, doing, error);
   if (sqlite3_close(to) != SQLITE_OK && status == HONE_OK)
     status = hn_fail(error, HONE_ERROR_IO, "cannot %s", doing);
   sqlite3_close(from);
-  if (status == HONE_OK && rename(temporary, name) != 0) {
-    status = hn_fail(error, HONE_ERROR_IO, "cannot %s: %s", doing, strerror(errno));
-    hn_error_where(error, "%s", name);
-  }
-  if (status != HONE_OK) unlink(temporary);
+  if (status == HONE_OK) return hn_writer_commit(&file, error);
+  hn_writer_abandon(&file);
   return status;
 }
 

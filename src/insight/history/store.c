@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { WAIT_MS = 30000 }; /* for other processes' transactions, which take milliseconds */
 
@@ -126,14 +127,14 @@ static uint32_t big_endian(const char *p) {
 static hone_status check_file(const char *path, uint64_t size, hone_error *error) {
   static const char magic[16] = "SQLite format 3";
   char begin[72] = {0};
-  FILE *f = fopen(path, "rb");
-  if (!f) {
-    hone_status status = hn_fail(error, HONE_ERROR_IO, "cannot open the history: %s", strerror(errno));
-    hn_error_where(error, "%s", path);
-    return status;
-  }
-  size_t n = fread(begin, 1, sizeof begin, f);
-  fclose(f);
+  size_t n;
+  int f;
+  uint64_t bytes;
+  hone_status status = hn_file_open(path, NULL, HN_FILE_DATABASE, &f, &bytes, error);
+  if (status != HONE_OK) return status;
+  status = hn_file_pull(f, begin, sizeof begin, &n, error);
+  close(f);
+  if (status != HONE_OK) return status;
   if (n && memcmp(begin, magic, sizeof magic) != 0)
     return hn_history_fail(NULL, SQLITE_NOTADB, path, "open the history", error);
   if (n == sizeof begin && !has_log(path) && big_endian(begin + 68) == HN_HISTORY_APPLICATION &&

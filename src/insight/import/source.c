@@ -2,17 +2,19 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/os.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 enum { WINDOW = 1 << 18, PACKED = 1 << 16, AHEAD_MOST = 65536 };
 
 typedef struct hn_source_input {
-  FILE *file;            /* NULL: the bytes below */
+  int file;              /* -1: the bytes below */
   bool owned;            /* the file is to be closed */
   const uint8_t *memory; /* the rest of them */
   size_t left;
@@ -35,16 +37,15 @@ static hone_status fail_io(hn_source *s) {
 /* Up to `room` bytes as they lie in the file; 0 at its end. */
 static size_t read_raw(hn_source *s, uint8_t *to, size_t room) {
   input *in = s->input;
-  if (!in->file) {
+  if (in->file < 0) {
     size_t n = room < in->left ? room : in->left;
     memcpy(to, in->memory, n);
     in->memory += n;
     in->left -= n;
     return n;
   }
-  errno = 0;
-  size_t n = fread(to, 1, room, in->file);
-  if (!n && ferror(in->file)) fail_io(s);
+  size_t n;
+  if (hn_file_pull(in->file, to, room, &n, NULL) != HONE_OK && !n) fail_io(s);
   return n;
 }
 
@@ -145,26 +146,22 @@ hone_status hn_source_open(hn_source *s, const char *path, const void *bytes, si
   hone_status status = HONE_OK;
   s->input = hn_calloc(1, sizeof *s->input);
   if (!s->input) return hn_fail_memory(error, sizeof *s->input, "reading a file");
+  s->input->file = -1;
   s->input->limit = max_bytes ? max_bytes : (uint64_t)64 << 30;
   s->at = s->end = s->input->window;
   if (bytes) {
     s->input->memory = bytes;
     s->input->left = size;
-  } else if (strcmp(path, "-") == 0) {
-    s->input->file = stdin;
+  } else if (strcmp(path, "-") == 0 || hn_own_descriptor(path) >= 0) {
+    /* Whoever gives an open pipe ("<(nsys ...)") wants it to be waited for; a name in a folder is no such
+     * wish. */
+    s->input->file = path[1] ? hn_own_descriptor(path) : STDIN_FILENO;
   } else {
-    s->input->file = fopen(path, "rb");
-    s->input->owned = true;
-    if (!s->input->file) {
-      /* Whatever is wrong with the path is the caller's; the machine's limits are not. */
-      const bool machine = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO;
-      status = hn_fail(error, machine ? HONE_ERROR_IO : HONE_ERROR_INPUT, "cannot open: %s", strerror(errno));
-      hn_error_where(error, "%s", path);
-      goto done;
-    }
+    uint64_t bytes;
+    status = hn_file_open(path, NULL, HN_FILE_PROFILE, &s->input->file, &bytes, error);
+    s->input->owned = status == HONE_OK;
   }
-  status = begin(s);
-done:
+  if (status == HONE_OK) status = begin(s);
   if (status) hn_source_close(s);
   return status;
 }
@@ -172,7 +169,7 @@ done:
 void hn_source_close(hn_source *s) {
   if (!s->input) return;
   if (s->input->packed) inflateEnd(&s->input->z);
-  if (s->input->file && s->input->owned) fclose(s->input->file);
+  if (s->input->owned) close(s->input->file);
   hn_free(s->input);
   *s = (hn_source){0};
 }

@@ -232,7 +232,7 @@ hone_status hn_onnx_external(hn_onnx_data *d, const hn_pb *m, const char *tensor
   if (!d->folder) {
     status = hn_fail(s->error, HONE_ERROR_UNSUPPORTED,
                      "the bytes lie in another file, but there is no folder to look in");
-  } else if ((status = hn_file_map(location, d->folder, out, s->error)) == HONE_OK) {
+  } else if ((status = hn_file_map(location, d->folder, HN_FILE_WEIGHTS, out, s->error)) == HONE_OK) {
     if (hn_vec_push(d->files, *out) &&
         hn_map_set(&d->by_location, location, (void *)(uintptr_t)d->files->len))
       return HONE_OK;

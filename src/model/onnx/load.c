@@ -146,7 +146,7 @@ hone_status hn_onnx_load(const char *path, hn_model **out, hone_error *error) {
   if (n >= sizeof folder) return hn_fail(error, HONE_ERROR_USAGE, "the path is too long");
   memcpy(folder, n ? path : ".", n ? n : 1);
   folder[n ? n : 1] = 0;
-  hone_status status = hn_file_map(path, NULL, &file, error);
+  hone_status status = hn_file_map(path, NULL, HN_FILE_MODEL, &file, error);
   return status != HONE_OK ? status : load(file.data, file.size, &file, folder, path, NULL, 0, out, error);
 }
 
@@ -175,7 +175,7 @@ hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char
 hone_status hn_onnx_load_tensor(const char *path, hn_arena *arena, hone_tensor *out, const char **name,
                                 hone_error *error) {
   hn_file file;
-  hone_status status = hn_file_map(path, NULL, &file, error);
+  hone_status status = hn_file_map(path, NULL, HN_FILE_MODEL, &file, error);
   if (status != HONE_OK) return status;
   status = hn_onnx_load_tensor_memory(file.data, file.size, path, arena, out, name, error);
   hn_file_unmap(&file);

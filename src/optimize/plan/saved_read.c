@@ -50,11 +50,8 @@ static hone_status foreign(const char *path, hone_error *error, const char *what
 
 bool hn_saved_is(const char *path) {
   char magic[8];
-  FILE *f = fopen(path, "rbe");
-  bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
-            memcmp(magic, HN_SAVED_MAGIC, sizeof magic) == 0;
-  if (f) fclose(f);
-  return is;
+  return hn_file_begin(path, magic, sizeof magic) == sizeof magic &&
+         memcmp(magic, HN_SAVED_MAGIC, sizeof magic) == 0;
 }
 
 static bool inside(uint64_t at, uint64_t bytes, uint64_t whole) { return at <= whole && bytes <= whole - at; }
@@ -91,7 +88,7 @@ static hone_status read_head(const char *path, const hn_file *f, hn_saved_head *
 
 hone_status hn_saved_peek(const char *path, hn_saved_head *out, hone_error *error) {
   hn_file f;
-  hone_status status = hn_file_map(path, NULL, &f, error);
+  hone_status status = hn_file_map(path, NULL, HN_FILE_PLAN, &f, error);
   if (status != HONE_OK) return status;
   status = read_head(path, &f, out, error);
   hn_file_unmap(&f);
@@ -343,7 +340,7 @@ hone_status hn_saved_read(const char *path, const hn_backend *backend, hn_device
   *out = NULL;
   hn_saved *s = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "a saved plan");
-  hone_status status = hn_file_map(path, NULL, &s->file, error);
+  hone_status status = hn_file_map(path, NULL, HN_FILE_PLAN, &s->file, error);
   if (status == HONE_OK && !(s->path = hn_arena_strdup(&s->arena, path)))
     status = hn_fail_memory(error, strlen(path), "a saved plan");
   const hn_saved_head *h = &s->head;

@@ -145,7 +145,7 @@ static char *read_body(const char *path, hone_status *status, hone_error *error)
   hn_file file;
   *status = HONE_OK;
   if (!hn_path_exists(path)) return NULL;
-  *status = hn_file_map(path, NULL, &file, error);
+  *status = hn_file_map(path, NULL, HN_FILE_CACHE, &file, error);
   if (*status != HONE_OK) return NULL;
   const char *text = (const char *)file.data;
   const size_t head = strlen(MAGIC) + CHECKSUM + 1;

@@ -66,7 +66,7 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
     return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
   *out = (hone_data){0};
   hn_file file = {0};
-  hone_status status = hn_file_map(path, NULL, &file, error);
+  hone_status status = hn_file_map(path, NULL, HN_FILE_DATA, &file, error);
   if (status != HONE_OK) return status;
   hn_arena *arena = hn_calloc(1, sizeof *arena);
   if (!arena) {

@@ -1,11 +1,11 @@
 #include "insight/import/common/database.h"
 
 #include "base/error.h"
+#include "base/os.h"
 #include "base/str.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static hone_status fail(hn_database *d, hone_error *error, const char *where) {
   int code = sqlite3_errcode(d->db);
@@ -70,20 +70,13 @@ static uint64_t size_in_header(const uint8_t *header) {
 
 static hone_status check_file(hn_database *d, const char *path, hone_error *error) {
   uint8_t header[100] = {0};
-  struct stat st;
-  hone_status status = HONE_OK;
-  /* Opening a pipe would wait for somebody who writes into it. */
-  const bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
-  FILE *file = regular ? fopen(path, "rb") : NULL;
-  const size_t n = file ? fread(header, 1, sizeof header, file) : 0;
-  if (file) fclose(file);
-  if (!file) {
-    status =
-        hn_fail(error, HONE_ERROR_INPUT, regular ? "the file cannot be opened" : "a database must be a file");
-    hn_error_where(error, "%s", path);
-    return status;
-  }
-  d->size = (uint64_t)st.st_size;
+  size_t n;
+  int file;
+  hone_status status = hn_file_open(path, NULL, HN_FILE_DATABASE, &file, &d->size, error);
+  if (status != HONE_OK) return status;
+  status = hn_file_pull(file, header, sizeof header, &n, error);
+  close(file);
+  if (status != HONE_OK) return status;
   if (n < 16 || memcmp(header, "SQLite format 3", 16) != 0) {
     status = hn_fail(error, HONE_ERROR_INPUT, "the file is no SQLite database");
     hn_error_where(error, "%s: offset 0", path);
