@@ -247,9 +247,10 @@ hone_status cli_session_open(cli_session *session, const cli_args *args, const c
 /* Plans the open session's model again at another level (the inputs stay). */
 hone_status cli_session_replan(cli_session *session, const cli_args *args, int level, hone_error *error);
 /* A second plan beside an open session's, with the same engine and inputs; close it first. */
-/* The steps of the plan at this level, which is not built, into the facts of this session's profile. */
+/* The steps of the plan at this level, which is not built, with the times that they take on this machine,
+ * into the facts of this session's profile. */
 hone_status cli_session_preview(cli_session *s, const cli_args *args, int level, hone_facts *facts,
-                                hone_error *error);
+                                hone_rehearsal *rehearsal, hone_error *error);
 hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
                              hone_error *error);
 void cli_session_close(cli_session *session);

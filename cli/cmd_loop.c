@@ -19,9 +19,11 @@ typedef struct loop {
   hone_comparison *comparison;
   hone_model *optimized;
   hone_verify_result verdict;
+  hone_rehearsal rehearsal;
   cli_profile first; /* of the model as it is, before anything was changed */
   double predicted_pct, predicted_ms;
   char predicted_at[32]; /* UTC */
+  char predicted_by[240];
   double start_ms;
 } loop;
 
@@ -117,11 +119,21 @@ static hone_report_input prediction_input(const loop *l) {
                              .predicted_gain_pct = l->predicted_pct,
                              .predicted_after_ms = l->predicted_ms,
                              .prediction_made = l->predicted_at,
-                             .prediction_basis =
-                                 l->predicted_ms > 0
-                                     ? "cost models of the plan that was not built yet, scaled by the "
-                                       "measured profile"
-                                     : NULL};
+                             .prediction_basis = l->predicted_ms > 0 ? l->predicted_by : NULL};
+}
+
+/* What the forecast rests on, and what it cost. */
+static void say_basis(loop *l, const hone_forecast *f) {
+  const hone_rehearsal *r = &l->rehearsal;
+  if (r->timed)
+    snprintf(l->predicted_by, sizeof l->predicted_by,
+             "%.0f %% of it measured on this machine: %u of %u new steps timed on their own (in %.1f s), "
+             "what stays "
+             "as in the profile; the rest by cost models, scaled by what the same kernels took",
+             f->seen_pct, r->timed, r->steps, r->seconds);
+  else
+    snprintf(l->predicted_by, sizeof l->predicted_by,
+             "cost models of the plan that was not built yet, scaled by the measured profile");
 }
 
 /* Says what the change will bring, and writes it down, before there is anything that could be measured. */
@@ -134,13 +146,14 @@ static hone_status predict(loop *l, double rss, hone_error *error) {
   hone_status status =
       cli_profile_make(&plan, 1, l->args, l->path, WARMUPS, FIRST_RUNS, FIRST_SECONDS, &l->first, error);
   if (status == HONE_OK)
-    status = cli_session_preview(&l->session, l->args, level_of(l), l->first.facts, error);
+    status = cli_session_preview(&l->session, l->args, level_of(l), l->first.facts, &l->rehearsal, error);
   if (status == HONE_OK) status = cli_diagnose(l->args, l->first.profile, &l->findings, error);
   if (status != HONE_OK) return status;
   l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
   if (hone_forecast_make(l->first.profile, &forecast)) {
     l->predicted_pct = forecast.gain_pct;
     l->predicted_ms = forecast.after_ms;
+    say_basis(l, &forecast);
   }
   now = time(NULL);
   gmtime_r(&now, &t);

@@ -202,8 +202,13 @@ static hone_plan_options options_of(const cli_session *s, const cli_args *args, 
                                  args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
 }
 
+static bool go_on(void *arg) {
+  (void)arg;
+  return !cli_interrupted();
+}
+
 hone_status cli_session_preview(cli_session *s, const cli_args *args, int level, hone_facts *facts,
-                                hone_error *error) {
+                                hone_rehearsal *rehearsal, hone_error *error) {
   hone_plan *plan = NULL;
   hone_status status = HONE_OK;
   if (level < 0 || level >= 2)
@@ -212,7 +217,8 @@ hone_status cli_session_preview(cli_session *s, const cli_args *args, int level,
   hone_plan_options o = options_of(s, args, level);
   o.preview = true;
   status = hone_plan_create(s->engine, s->model, &o, &plan, error);
-  if (status == HONE_OK) status = hone_plan_preview(plan, facts, error);
+  const hone_rehearsal_options rehearse = {.progress = go_on};
+  if (status == HONE_OK) status = hone_plan_rehearse(plan, s->plan, &rehearse, facts, rehearsal, error);
   hone_plan_destroy(plan);
   return status;
 }

@@ -276,6 +276,7 @@ typedef struct hone_preview_step {
   const char *op_type, *tactic;
   const char *epilogue; /* as of hone_step_fact */
   double predicted_ms;  /* one execution, by the tactic's cost model */
+  double timed_ms; /* one execution, timed on its own on this machine (hone_plan_rehearse); 0: it was not */
   int32_t anchor_node;  /* index into the node table, -1: none */
   const int32_t *nodes; /* every ONNX node it would execute */
   size_t node_count;

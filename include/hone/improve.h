@@ -220,6 +220,31 @@ HONE_API hone_status hone_tune(hone_plan *plan, const hone_tune_options *options
                                hone_error *error);
 HONE_API void hone_tune_report_free(hone_tune_report *report);
 
+/* ---------------------------------------------------------------- rehearsing
+ *
+ * What will a plan take on this machine? Cost models know which kernel is faster, and not how fast this
+ * processor is; so the steps of a preview are timed one by one before the plan is built, what is expensive
+ * first: each with memory of its own, random values, and caches as the rest of the model would leave them. */
+typedef struct hone_rehearsal_options {
+  double max_seconds;          /* what is not timed by then stays with its cost model; 0: 3 */
+  bool (*progress)(void *arg); /* asked between runs; false: stop with HONE_ERROR_CANCELLED. NULL */
+  void *progress_arg;
+} hone_rehearsal_options;
+
+typedef struct hone_rehearsal {
+  uint32_t steps; /* of the plan that `known` does not have */
+  uint32_t timed; /* of these */
+  double seconds; /* that it took */
+} hone_rehearsal;
+
+/* Adds the steps of a plan to the facts of another plan of the same model, as hone_plan_preview does, with
+ * the times that they took. known: the plan whose facts these are, or NULL: steps that it also has, with the
+ * same tactic, are not timed again. Accelerators: nothing is timed. No other plan of the engine may run
+ * meanwhile. HONE_ERROR_USAGE for NULL. */
+HONE_API hone_status hone_plan_rehearse(const hone_plan *plan, const hone_plan *known,
+                                        const hone_rehearsal_options *options, hone_facts *facts,
+                                        hone_rehearsal *out, hone_error *error);
+
 #ifdef __cplusplus
 }
 #endif

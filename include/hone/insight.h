@@ -216,7 +216,7 @@ HONE_API const char *hone_remedy_name(hone_remedy remedy);
 
 /* Where a speed-up comes from. */
 #define HONE_BASES(X)                                                                                        \
-  X(MEASURED, "measured") /* of times in this very profile */                                                \
+  X(MEASURED, "measured") /* of times in this very profile, or of steps timed for it (hone_plan_rehearse) */ \
   X(ROOFLINE, "roofline") /* of what the machine's measured roofs allow */                                   \
   X(TABLE, "table")       /* of a table whose entries name source and device */                              \
   X(MODEL, "model")       /* of the tactics' cost models, scaled by what this very profile measured */
@@ -323,13 +323,16 @@ HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_p
  * there are none. */
 HONE_API double hone_findings_predict(const hone_findings *findings, hone_remedy remedy);
 
-/* What another plan of the model would take, from the preview steps in the facts (hone_plan_preview): their
- * cost models, scaled by what the same tactics took in this profile. */
+/* What another plan of the model would take, from the preview steps in the facts (hone_plan_rehearse,
+ * hone_plan_preview): what they were timed at on this machine; what was not, by its cost model, scaled by
+ * what the same tactics took. */
 typedef struct hone_forecast {
   int level;
   double before_ms, after_ms; /* typical run */
   double saved_pct;           /* of before */
   double gain_pct;            /* (before / after - 1) * 100 */
+  double seen_pct; /* share of the steps' time that was measured of these very steps and tactics: timed on
+                      their own, or part of the profile. The rest is scaled cost models */
 } hone_forecast;
 
 /* False when the facts hold no preview, or the profile is filtered. */

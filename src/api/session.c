@@ -336,7 +336,7 @@ void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, 
 
 hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error) {
   if (!plan || !facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_preview needs a plan and facts");
-  hn_recorder_preview(plan->plan, facts);
+  hn_recorder_preview(plan->plan, NULL, facts);
   return HONE_OK;
 }
 

@@ -21,6 +21,7 @@ typedef struct fixture_layer {
   const char *does;   /* a conversion of the tensor `name`, which no node asked for; NULL: a node */
   bool on_host;
   double preview_ms; /* what a tactic of a plan that was not built would take; 0: no preview step */
+  double timed_ms;   /* of the preview step, timed on its own; 0: it was not */
   double model_ms;   /* of the measured step; 0: half of what it took */
   const char *preview_tactic;
 } fixture_layer;

@@ -89,6 +89,26 @@ static void forecast(void **state) {
   assert_true(hone_forecast_make(f.profile, &forecast));
   assert_true(fabs(forecast.saved_pct) < 0.5);
   fixture_free(&f);
+  /* what was timed on its own takes that, whatever the models say; what was not goes as its tactic did */
+  f = fixture_healthy();
+  faster_kernels(&f);
+  for (int i = 0; i < 4; i++) f.layers[i].timed_ms = 0.9;
+  fixture_diagnose(&f);
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  assert_true(fabs(forecast.before_ms - forecast.after_ms - 5 * 1.1) < 0.02);
+  assert_true(fabs(forecast.seen_pct - 100 * (4 * 0.9 + 0.8) / (5 * 0.9 + 0.8)) < 0.5);
+  finding = fixture_finding(&f, "faster_tactics");
+  assert_int_equal(finding->basis, HONE_BASIS_MODEL); /* one of five is not timed */
+  fixture_free(&f);
+  f = fixture_healthy();
+  faster_kernels(&f);
+  for (int i = 0; i < 5; i++) f.layers[i].timed_ms = 0.9;
+  fixture_diagnose(&f);
+  finding = fixture_finding(&f, "faster_tactics");
+  assert_int_equal(finding->basis, HONE_BASIS_MEASURED);
+  assert_true(hone_forecast_make(f.profile, &forecast));
+  assert_true(fabs(finding->predicted_saved_pct - forecast.saved_pct) < 0.5);
+  fixture_free(&f);
   /* a start of 3 ms that is in the model only: what the model adds is added, not the model's share of it */
   f = fixture_healthy();
   same_kernels(&f);

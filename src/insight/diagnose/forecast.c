@@ -1,11 +1,12 @@
-/* A cost model is good at comparing and poor at absolute times: it knows nothing of this machine's mood, of
- * caches that are warm or of a compiler's luck. So its word for a step is scaled by what the same tactic
- * really took in the measured plan, over what the model had said there:
+/* A step of the preview that was timed on its own, on this machine, takes that. What was not (it is in the
+ * measured plan, too, or the time for it was up) goes by its cost model. A cost model is good at comparing
+ * and poor at absolute times: it knows nothing of this processor, of caches that are warm or of a compiler's
+ * luck. So its word is scaled by what the same tactic really took, over what the model had said there:
  *
  *   same step and tactic:      t = measured(step) * model(preview) / model(measured plan)
  *   the same, but larger:      t = measured(step) + what the model adds * slowness
- *   same tactic elsewhere:     t = model(preview) * sum measured(tactic) / sum model(tactic)
- *   a tactic never measured:   t = model(preview) * slowness
+ *   same tactic elsewhere:     t = model(preview) * sum of times(tactic) / sum model(tactic); of the
+ * preview's timed steps, else of the measured plan a tactic never measured:   t = model(preview) * slowness
  *   no model at all:           t = measured(step), or nothing when the step was not measured
  *
  * slowness: sum measured / sum model of all steps, or of convolutions and products alone; the lesser, at
@@ -30,7 +31,7 @@ typedef struct forecaster {
   const hone_profile *p;
   const hone_step_fact *steps;
   size_t step_count, node_count;
-  hn_map by_tactic;
+  hn_map by_tactic, by_timed;   /* what was measured in the plan; what was timed of the preview */
   calibration all, products;    /* of all steps; of those with convolutions and products */
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
   hn_map by_name;               /* layers without an anchor, by what `named` makes of them */
@@ -53,11 +54,11 @@ static const char *named(forecaster *f, const char *what, const char *does) {
   return s;
 }
 
-static bool calibrate(forecaster *f, const char *tactic, double measured, double model) {
-  calibration *c = tactic ? hn_map_get(&f->by_tactic, tactic) : NULL;
+static bool calibrate(forecaster *f, hn_map *map, const char *tactic, double measured, double model) {
+  calibration *c = tactic ? hn_map_get(map, tactic) : NULL;
   if (tactic && !c) {
     c = HN_NEW(f->arena, calibration);
-    if (!c || !hn_map_set(&f->by_tactic, tactic, c)) return false;
+    if (!c || !hn_map_set(map, tactic, c)) return false;
   }
   if (c) c->measured += measured, c->model += model;
   return tactic != NULL;
@@ -72,13 +73,20 @@ static bool add_layer(forecaster *f, const hone_layer *l) {
   } else if ((size_t)s->anchor_node < f->node_count && !s->is_reformat && !f->of_anchor[s->anchor_node])
     f->of_anchor[s->anchor_node] = l;
   if (!s->tactic || s->predicted_ms <= 0) return true;
-  if (!calibrate(f, s->tactic, hn_typical_ms(l), s->predicted_ms)) return false;
-  if (s->is_reformat && !calibrate(f, named(f, s->tactic, s->epilogue), hn_typical_ms(l), s->predicted_ms))
+  if (!calibrate(f, &f->by_tactic, s->tactic, hn_typical_ms(l), s->predicted_ms)) return false;
+  const char *directed = s->is_reformat ? named(f, s->tactic, s->epilogue) : NULL;
+  if (s->is_reformat && !calibrate(f, &f->by_tactic, directed, hn_typical_ms(l), s->predicted_ms))
     return false;
   f->all.measured += hn_typical_ms(l);
   f->all.model += s->predicted_ms;
   if (hn_is_matrix(l)) f->products.measured += hn_typical_ms(l), f->products.model += s->predicted_ms;
   return true;
+}
+
+static bool add_timed(forecaster *f, const hone_preview_step *s) {
+  if (s->timed_ms <= 0 || !s->tactic) return true;
+  const char *does = s->anchor_node < 0 ? named(f, s->tactic, s->epilogue) : s->tactic;
+  return calibrate(f, &f->by_timed, does, s->timed_ms, s->predicted_ms);
 }
 
 static double over(const calibration *c) { return c->model > 0 ? c->measured / c->model : 1; }
@@ -111,22 +119,31 @@ static double same_tactic(const forecaster *f, double measured, double model, do
 /* How the step's tactic did elsewhere; of conversions, those in the same direction. */
 static const calibration *elsewhere(forecaster *f, const hone_preview_step *s) {
   const char *directed = s->anchor_node < 0 ? named(f, s->tactic, s->epilogue) : NULL;
-  const calibration *c = directed ? hn_map_get(&f->by_tactic, directed) : NULL;
+  const char *does = directed ? directed : s->tactic;
+  const calibration *c = does ? hn_map_get(&f->by_timed, does) : NULL;
+  if (c && c->measured > 0 && c->model > 0) return c;
+  c = directed ? hn_map_get(&f->by_tactic, directed) : NULL;
   if (!c && s->tactic) c = hn_map_get(&f->by_tactic, s->tactic);
   return c && c->measured > 0 ? c : NULL;
 }
 
-static double one(forecaster *f, const hone_preview_step *s) {
+/* *seen: whether the time is a measurement of this very step. */
+static double one(forecaster *f, const hone_preview_step *s, bool *seen) {
+  *seen = s->timed_ms > 0;
+  if (*seen) return s->timed_ms;
   const hone_layer *l = same_step(f, s);
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
-  if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0)
+  if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0) {
+    *seen = s->predicted_ms <= was->predicted_ms;
     return same_tactic(f, hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
+  }
   const calibration *c = elsewhere(f, s);
   return s->predicted_ms * (c ? bounded(c->measured / c->model) : slowness(f));
 }
 
-const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
+/* *seen_ms, unless NULL: how much of it was measured of the very steps. */
+static const double *forecast_steps(const hone_profile *p, hn_arena *arena, double *seen_ms) {
   forecaster f = {.p = p, .arena = arena};
   size_t n;
   const hone_preview_step *previews = hone_facts_preview_steps(p->facts, &n);
@@ -136,16 +153,27 @@ const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
   f.of_anchor = HN_NEW_ARRAY(arena, const hone_layer *, f.node_count + 1);
   bool fine = ms && f.of_anchor;
   for (size_t i = 0; i < p->layer_count && fine; i++) fine = add_layer(&f, &p->layers[i]);
-  for (size_t i = 0; i < n && fine; i++) ms[i] = one(&f, &previews[i]);
+  for (size_t i = 0; i < n && fine; i++) fine = add_timed(&f, &previews[i]);
+  for (size_t i = 0; i < n && fine; i++) {
+    bool seen;
+    ms[i] = one(&f, &previews[i], &seen);
+    if (seen_ms && seen) *seen_ms += ms[i];
+  }
   hn_map_free(&f.by_tactic);
+  hn_map_free(&f.by_timed);
   hn_map_free(&f.by_name);
   return fine ? ms : NULL;
+}
+
+const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
+  return forecast_steps(p, arena, NULL);
 }
 
 bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
   *out = (hone_forecast){0};
   hn_arena arena = {0};
-  const double *ms = p->filtered ? NULL : hn_forecast_steps(p, &arena);
+  double seen = 0;
+  const double *ms = p->filtered ? NULL : forecast_steps(p, &arena, &seen);
   double wall = hn_typical_wall_ms(p), layers = 0, after = 0;
   size_t n;
   const hone_preview_step *previews = hone_facts_preview_steps(p->facts, &n);
@@ -159,6 +187,7 @@ bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
     out->after_ms = after + between * (double)n / (double)p->layer_count;
     out->saved_pct = 100 * (1 - out->after_ms / wall);
     out->gain_pct = 100 * (wall / out->after_ms - 1);
+    out->seen_pct = 100 * seen / after;
   }
   hn_arena_free(&arena);
   return known;
