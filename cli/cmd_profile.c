@@ -32,7 +32,8 @@ static int run(const cli_args *args) {
   hone_counting *counting = NULL;
   hone_error uncounted = {0};
   /* Before the session starts its threads: counters follow only threads that begin later. */
-  if (args->counters && strcmp(cli_device_name(args), "cpu") == 0) hone_counting_start(&counting, &uncounted);
+  if ((args->counters || args->filter) && strcmp(cli_device_name(args), "cpu") == 0)
+    hone_counting_start(&counting, &uncounted);
   hone_status status = cli_session_open(&s, args, path, &error);
   if (status == HONE_OK)
     status = cli_profile_make(&(cli_profile_plan){.session = &s,
@@ -66,11 +67,11 @@ static int run(const cli_args *args) {
 
 static const cli_option options[] = {
     {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TYPE|GLOB",
-     "only layers of this operator type, name or ONNX node"},
+     "only layers of this operator type, name or ONNX node, with their hardware counters"},
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (30)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
     {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL,
-     "also read hardware counters: of every step on a GPU, of the whole run on a CPU"},
+     "hardware counters without --filter: of every step on a GPU, of the whole run on a CPU"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N layers (all)"},
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the profile as JSON (facts v1)"},
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -72,24 +73,81 @@ static hone_status run_times(const cli_profile_plan *p, const cli_args *args, ui
   return status;
 }
 
-/* Of an accelerator for every step, of the processor for the whole run; or why there are none. */
-static void add_counters(const cli_profile_plan *p, const cli_args *args, const hone_counts *counted,
-                         uint32_t runs, hone_facts *facts) {
-  hone_error none = {0};
-  if (strcmp(cli_device_name(args), "cpu") != 0) {
-    if (hone_context_counters(p->session->context, NULL, 0, facts, &none) != HONE_OK)
-      hone_facts_add_unmeasured(facts, "hardware counters", none.what);
-    return;
-  }
-  if (!p->counting) {
-    hone_facts_add_unmeasured(facts, "hardware counters", p->uncounted ? p->uncounted : "not asked for");
-    return;
-  }
+static bool on_cpu(const cli_args *args) { return strcmp(cli_device_name(args), "cpu") == 0; }
+
+/* Of the processor for the whole run, or why there are none. */
+static void add_run_counters(const cli_profile_plan *p, const hone_counts *counted, uint32_t runs,
+                             hone_facts *facts) {
+  if (!p->counting) return;
 #define X(name)                                                                                              \
   if (isfinite(counted->name) && runs)                                                                       \
     hone_facts_add_counter(facts, &(hone_counter){#name, "a run", -1, counted->name / runs});
   HONE_COUNTS(X)
 #undef X
+}
+
+static int by_number(const void *pa, const void *pb) {
+  const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+  return a < b ? -1 : a > b;
+}
+
+/* Numbers of the steps behind the layers that the filter leaves, each once; to be freed. */
+static uint32_t *chosen_steps(const hone_facts *facts, const char *filter, uint32_t *n, hone_error *error) {
+  hone_profile *narrow = NULL;
+  *n = 0;
+  if (hone_profile_create(facts, &(hone_profile_options){.filter = filter}, &narrow, error) != HONE_OK)
+    return NULL;
+  uint32_t *steps = malloc((narrow->layer_count + 1) * sizeof *steps), count = 0;
+  for (size_t i = 0; steps && i < narrow->layer_count; i++)
+    if (narrow->layers[i].step >= 0) steps[count++] = (uint32_t)narrow->layers[i].step;
+  hone_profile_destroy(narrow);
+  if (!steps) {
+    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for steps"};
+    return NULL;
+  }
+  qsort(steps, count, sizeof *steps, by_number);
+  for (uint32_t i = 0; i < count; i++)
+    if (!*n || steps[*n - 1] != steps[i]) steps[(*n)++] = steps[i];
+  return steps;
+}
+
+/* Runs once more with the processor's counters read around these steps. */
+static hone_status count_on_cpu(const cli_profile_plan *p, const cli_args *args, const uint32_t *steps,
+                                uint32_t n, uint32_t runs, hone_facts *facts, hone_error *error) {
+  enum { MOST = 10 };
+  hone_context *context = p->session->context;
+  const double start = cli_now_ms();
+  hone_status status = hone_context_count(context, p->counting, steps, n, error);
+  for (uint32_t i = 0; i < runs && i < MOST && status == HONE_OK; i++) {
+    if (i && cli_remaining(start, args->max_seconds) <= 0) break;
+    status = cli_session_run(p->session, args, error);
+  }
+  hone_error other = {0};
+  hone_status ended = hone_context_count_end(context, facts, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? ended : status;
+}
+
+/* The narrow second pass: hardware counters of the chosen steps (of all without --filter, on an accelerator),
+ * or a note that says why there are none. The times stay those of the first pass. */
+static hone_status second_pass(const cli_profile_plan *p, const cli_args *args, uint32_t runs,
+                               hone_facts *facts, hone_error *error) {
+  hone_status status = HONE_OK;
+  hone_error none = {0};
+  uint32_t *steps = NULL, n = 0;
+  if (on_cpu(args) && !p->counting) {
+    hone_facts_add_unmeasured(facts, "hardware counters", p->uncounted ? p->uncounted : "not asked for");
+    return HONE_OK;
+  }
+  if (on_cpu(args) && !args->filter) return HONE_OK;
+  if (args->filter && !(steps = chosen_steps(facts, args->filter, &n, error))) return error->status;
+  if (args->filter && !n)
+    status = HONE_OK; /* no such layer, or none with a step: cli_check_filter tells */
+  else if (on_cpu(args))
+    status = count_on_cpu(p, args, steps, n, runs, facts, error);
+  else if (hone_context_counters(p->session->context, steps, n, facts, &none) != HONE_OK)
+    hone_facts_add_unmeasured(facts, "hardware counters", none.what);
+  free(steps);
+  return status;
 }
 
 /* Facts of one session's recorded runs -> profile. */
@@ -99,7 +157,9 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
-  if (args->counters) add_counters(p, args, counted, runs, out->facts);
+  if (args->counters && on_cpu(args)) add_run_counters(p, counted, runs, out->facts);
+  if (args->counters || args->filter) status = second_pass(p, args, runs, out->facts, error);
+  if (status != HONE_OK) return status;
   const double left = args->max_seconds > 0 ? cli_remaining(start_ms, args->max_seconds) : 0;
   status = cli_add_roofs(out->facts, cli_device_name(args), threads,
                          args->max_seconds > 0 && left <= 0 ? 1e-3 : left, error);

@@ -9,6 +9,7 @@
 #include <hone/facts.h>
 #include <hone/model.h>
 #include <hone/plugin.h>
+#include <hone/system.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -196,6 +197,18 @@ HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds,
  * none at all. */
 HONE_API hone_status hone_context_counters(hone_context *context, const uint32_t *steps, uint32_t n_steps,
                                            hone_facts *facts, hone_error *error);
+
+/* Counts steps of the following runs with the processor's hardware counters (hone_counting_start, called
+ * before the engine was created): steps[n_steps] are numbers of plan steps, NULL: all. Reading the counters
+ * takes microseconds a step, so time other runs. counting is borrowed until hone_context_count_end, which
+ * stops and adds to the facts, for each counted step, cycles, instructions, llc_references, llc_misses and
+ * branch_misses of one execution (all threads, those that wait included), instructions_per_cycle,
+ * llc_miss_pct, branch_misses_per_1000 (instructions) and dram_gbs_estimate (a cache line a miss); what the
+ * processor does not count is noted as not measured. HONE_ERROR_UNSUPPORTED for plans of accelerators
+ * (hone_context_counters), HONE_ERROR_USAGE for NULL and for an end without a beginning. */
+HONE_API hone_status hone_context_count(hone_context *context, const hone_counting *counting,
+                                        const uint32_t *steps, uint32_t n_steps, hone_error *error);
+HONE_API hone_status hone_context_count_end(hone_context *context, hone_facts *facts, hone_error *error);
 
 /* Records spans of the following runs into facts (one lane, one "run" span an iteration with an outer wall
  * clock); NULL stops. Memory for max_runs runs is taken at once, so that recording does not allocate. */

@@ -6,6 +6,7 @@
 #include "optimize/plan/plan.h"
 
 #include <hone/session.h>
+#include <hone/system.h>
 
 /* The passes' report as the public structure; *to is zeroed before. */
 hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, hone_error *error);
@@ -15,5 +16,14 @@ const hn_plan *hn_api_plan(const hone_plan *plan);
 struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);
+
+/* step_counts.c: counters of the processor for some of n steps (steps NULL: all). NULL when out of memory. */
+typedef struct hn_step_counts hn_step_counts;
+hn_step_counts *hn_step_counts_open(const hone_counting *counting, uint32_t n, const uint32_t *steps,
+                                    uint32_t n_steps);
+void hn_step_counts_edge(void *counts, uint32_t step, bool after); /* a hn_step_edge */
+/* Means of an execution as counters of the steps, and what could not be read. */
+void hn_step_counts_write(const hn_step_counts *counts, hone_facts *facts);
+void hn_step_counts_close(hn_step_counts *counts); /* NULL is fine */
 
 #endif

@@ -38,6 +38,7 @@ struct hone_context {
   const hone_tensor **in; /* by plan input */
   hone_facts *facts;      /* being recorded into, or NULL */
   bool in_stage;
+  hn_step_counts *counts; /* of the following runs, or NULL */
 };
 
 /* ------------------------------------------------------------------ engines */
@@ -362,6 +363,7 @@ hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error 
 void hone_context_destroy(hone_context *c) {
   if (!c) return;
   hn_context_destroy(c->context);
+  hn_step_counts_close(c->counts);
   hn_free((void *)c->in);
   hn_free(c);
 }
@@ -425,6 +427,33 @@ hone_status hone_context_counters(hone_context *c, const uint32_t *steps, uint32
   if (!facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_counters needs facts");
   hone_status status = apart(c, error);
   return status == HONE_OK ? hn_context_counters(c->context, steps, n_steps, facts, error) : status;
+}
+
+hone_status hone_context_count(hone_context *c, const hone_counting *counting, const uint32_t *steps,
+                               uint32_t n_steps, hone_error *error) {
+  if (!c || !counting || (n_steps && !steps))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_count needs a context, counters and steps");
+  const hn_plan *p = c->plan->plan;
+  if (p->backend->asynchronous)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the processor counts its own steps, not those of '%s'",
+                   p->backend->name);
+  hn_step_counts *counts = hn_step_counts_open(counting, (uint32_t)p->steps.len, steps, n_steps);
+  if (!counts) return hn_fail_memory(error, p->steps.len, "counters of steps");
+  hn_step_counts_close(c->counts);
+  c->counts = counts;
+  hn_context_edges(c->context, hn_step_counts_edge, counts);
+  return HONE_OK;
+}
+
+hone_status hone_context_count_end(hone_context *c, hone_facts *facts, hone_error *error) {
+  if (!c || !facts)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_count_end needs a context and facts");
+  if (!c->counts) return hn_fail(error, HONE_ERROR_USAGE, "no steps are being counted");
+  hn_context_edges(c->context, NULL, NULL);
+  hn_step_counts_write(c->counts, facts);
+  hn_step_counts_close(c->counts);
+  c->counts = NULL;
+  return HONE_OK;
 }
 
 hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {

@@ -2,6 +2,7 @@
 #include <hone/system.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/sensors.h"
@@ -55,7 +56,18 @@ enum { EVENTS = sizeof events / sizeof *events };
 
 struct hone_counting {
   int fd[EVENTS];
+  bool imitated;
 };
+
+/* For tests on machines without counters: in fixed proportion to the process's time. */
+static hone_counts imitation(void) {
+  const double ns = 1e9 * hn_cpu_own_seconds();
+  return (hone_counts){.cycles = 3 * ns,
+                       .instructions = 6 * ns,
+                       .llc_references = ns / 10,
+                       .llc_misses = ns / 50,
+                       .branch_misses = ns / 1000};
+}
 
 static const char *explain(int e) {
   switch (e) {
@@ -74,7 +86,9 @@ hone_status hone_counting_start(hone_counting **out, hone_error *error) {
   *out = NULL;
   hone_counting *c = hn_calloc(1, sizeof *c);
   if (!c) return hn_fail_memory(error, sizeof *c, "counters");
-  for (int i = 0; i < EVENTS; i++) {
+  c->imitated = HN_FAULT("imitated_counters");
+  for (int i = 0; i < EVENTS; i++) c->fd[i] = -1;
+  for (int i = 0; i < EVENTS && !c->imitated; i++) {
     struct perf_event_attr a = {.type = PERF_TYPE_HARDWARE,
                                 .size = sizeof a,
                                 .config = events[i].config,
@@ -87,7 +101,7 @@ hone_status hone_counting_start(hone_counting **out, hone_error *error) {
     if (c->fd[i] < 0 && !why) why = errno;
     opened += c->fd[i] >= 0;
   }
-  if (opened) {
+  if (opened || c->imitated) {
     *out = c;
     return HONE_OK;
   }
@@ -97,6 +111,10 @@ hone_status hone_counting_start(hone_counting **out, hone_error *error) {
 
 void hone_counting_read(const hone_counting *c, hone_counts *out) {
   double v[EVENTS];
+  if (c->imitated) {
+    *out = imitation();
+    return;
+  }
   for (int i = 0; i < EVENTS; i++) {
     uint64_t word[3];
     ssize_t n = c->fd[i] >= 0 ? read(c->fd[i], word, sizeof word) : -1;

@@ -46,6 +46,8 @@ struct hn_context {
   hn_step_watch watch;
   void *watch_arg;
   bool watch_writes;
+  hn_step_edge edge;
+  void *edge_arg;
 };
 
 /* ------------------------------------------------------------------ life */
@@ -427,7 +429,9 @@ static hone_status run_one(hn_context *c, uint32_t k, hone_error *error) {
     if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
   } else {
     hn_recorder_begin(&c->recorder);
+    if (c->edge) c->edge(c->edge_arg, k, false);
     status = issue(c, s, error);
+    if (c->edge) c->edge(c->edge_arg, k, true);
     hn_recorder_end(&c->recorder, s);
   }
   if (status == HONE_OK) status = show(c, s, error);
@@ -682,6 +686,19 @@ static const struct {
 #undef X
 };
 
+static void write_counts(hone_facts *facts, const counted *w, const hn_counts *out, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    for (int k = 0; k < HN_COUNTS; k++)
+      if (isfinite(out[i].value[k]))
+        hone_facts_add_counter(
+            facts, &(hone_counter){counts[k].name, counts[k].unit, (int32_t)w->step[i], out[i].value[k]});
+  for (int k = 0; k < HN_COUNTS; k++) {
+    bool read = !n;
+    for (uint32_t i = 0; i < n && !read; i++) read = isfinite(out[i].value[k]);
+    if (!read) hone_facts_add_unmeasured(facts, counts[k].name, "this device has no such counter");
+  }
+}
+
 hone_status hn_context_counters(hn_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
                                 hone_error *error) {
   const hn_plan *p = c->plan;
@@ -701,11 +718,7 @@ hone_status hn_context_counters(hn_context *c, const uint32_t *steps, uint32_t n
   hone_error other = {0};
   hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
   if (status == HONE_OK) status = synced;
-  for (uint32_t i = 0; status == HONE_OK && i < n; i++)
-    for (int k = 0; k < HN_COUNTS; k++)
-      if (isfinite(out[i].value[k]))
-        hone_facts_add_counter(
-            facts, &(hone_counter){counts[k].name, counts[k].unit, (int32_t)w.step[i], out[i].value[k]});
+  if (status == HONE_OK) write_counts(facts, &w, out, n);
   hn_free(w.step);
   hn_free(out);
   return status;
@@ -727,6 +740,11 @@ void hn_context_stage_begin(hn_context *c, hone_span_kind kind) {
 }
 
 void hn_context_stage_end(hn_context *c) { hn_recorder_stage_end(&c->recorder); }
+
+void hn_context_edges(hn_context *c, hn_step_edge edge, void *arg) {
+  c->edge = edge;
+  c->edge_arg = arg;
+}
 
 void hn_context_watch(hn_context *c, hn_step_watch watch, void *arg, bool writes) {
   c->watch = watch;

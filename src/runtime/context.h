@@ -53,4 +53,9 @@ void hn_context_stage_end(hn_context *context);
 typedef void (*hn_step_watch)(void *arg, const hn_step *step, hone_tensor *const *out);
 void hn_context_watch(hn_context *context, hn_step_watch watch, void *arg, bool writes);
 
+/* Called right before and right after each step of the following runs, on devices that do one step after
+ * another; NULL: nobody. */
+typedef void (*hn_step_edge)(void *arg, uint32_t step, bool after);
+void hn_context_edges(hn_context *context, hn_step_edge edge, void *arg);
+
 #endif

@@ -332,6 +332,57 @@ static void test_profile_json(void **state) {
   assert_true(exists("t.json") && exists("l.csv") && exists("p.html"));
 }
 
+static double counter_of(const json_t *layer, const char *name) {
+  return json_number_value(json_object_get(json_object_get(layer, "counters"), name));
+}
+
+static bool says_why(const json_t *doc, const char *what) {
+  size_t i;
+  json_t *note;
+  json_array_foreach(json_object_get(doc, "not_measured"), i,
+                     note) if (strcmp(json_string_value(json_object_get(note, "what")), what) ==
+                               0) return strlen(json_string_value(json_object_get(note, "why"))) > 10;
+  return false;
+}
+
+/* The narrow pass on the processor: counters of the chosen layers and of no other, or the reason why there
+ * are none (virtual machines hide them). */
+static void test_narrow_pass(void **state) {
+  (void)state;
+  setenv("HONE_FAULT", "imitated_counters", 1); /* in builds with faults */
+  process p = RUN("profile", tiny, "-n", "4", "--filter", "Gemm", "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p), *layer;
+  size_t i;
+  const bool counted = !says_why(doc, "hardware counters");
+#ifdef HN_FAULTS
+  assert_true(counted);
+#endif
+  assert_true(json_array_size(json_object_get(doc, "layers")) > 0);
+  json_array_foreach(json_object_get(doc, "layers"), i, layer) if (counted && !says_why(doc, "instructions"))
+      assert_true(counter_of(layer, "instructions") > 0);
+  json_array_foreach(json_object_get(doc, "counters"), i, layer) {
+    const json_t *step = json_object_get(layer, "step");
+    if (!step || strcmp(json_string_value(json_object_get(layer, "name")), "instructions") != 0) continue;
+    const json_t *of = json_array_get(json_object_get(doc, "steps"), (size_t)json_integer_value(step));
+    assert_string_equal(json_string_value(json_object_get(of, "op_type")), "Gemm");
+  }
+#ifdef HN_FAULTS /* the imitation's proportions */
+  layer = json_array_get(json_object_get(doc, "layers"), 0);
+  assert_float_equal(counter_of(layer, "instructions_per_cycle"), 2, 1e-6);
+  assert_float_equal(counter_of(layer, "llc_miss_pct"), 20, 1e-6);
+  assert_float_equal(counter_of(layer, "branch_misses_per_1000"), 1000. / 6000, 1e-6);
+  assert_true(counter_of(layer, "dram_gbs_estimate") > 0);
+#endif
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("profile", tiny, "-n", "4", "--filter", "Gemm");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, counted ? "Hardware counters (" : "not measured: hardware counters ("));
+  process_free(&p);
+  unsetenv("HONE_FAULT");
+}
+
 static void test_compare(void **state) {
   (void)state;
   process p = RUN("profile", tiny, "-n", "6", "--level", "0", "-o", "p0.json");
@@ -579,6 +630,7 @@ int main(void) {
       cmocka_unit_test(test_verify_different),
       cmocka_unit_test(test_optimize),
       cmocka_unit_test(test_profile_json),
+      cmocka_unit_test(test_narrow_pass),
       cmocka_unit_test(test_compare),
       cmocka_unit_test(test_loop),
       cmocka_unit_test(test_run_files),

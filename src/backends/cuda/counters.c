@@ -65,6 +65,7 @@ typedef struct counting {
   size_t available_size, config_size, data_size;
   CUpti_Profiler_Host_Object *host;
   CUpti_RangeProfiler_Object *ranges;
+  int most;                      /* so many of `wanted` are asked for */
   const char *metric[HN_COUNTS]; /* those of `wanted` that this chip has */
   int count[HN_COUNTS];          /* which they are */
   size_t n_metrics;
@@ -96,7 +97,7 @@ static void close_host(counting *c, CUpti_Profiler_Host_Object *host) {
 
 /* Which of the metrics this chip has; a host object that refused one is not used further. */
 static hone_status find_metrics(counting *c, hone_error *error) {
-  for (int i = 0; i < HN_COUNTS; i++)
+  for (int i = 0; i < c->most; i++)
     for (int k = 0; k < NAMES && wanted[i][k]; k++) {
       CUpti_Profiler_Host_Object *trial;
       hone_status status = open_host(c, &trial, error);
@@ -222,13 +223,13 @@ static hone_status evaluate(counting *c, uint32_t n, hn_counts *out, hone_error 
   return status;
 }
 
-hone_status hn_cuda_counters(hn_device *d, uint32_t n, hn_counted_work work, void *arg, hn_counts *out,
-                             hone_error *error) {
-  enum { MOST_PASSES = 64 };
-  counting c = {.device = d};
+/* With the first `most` of the counters. */
+static hone_status attempt(hn_device *d, int most, uint32_t n, hn_counted_work work, void *arg,
+                           hn_counts *out, hone_error *error) {
+  enum { MOST_PASSES = 128 };
+  counting c = {.device = d, .most = most};
   bool done = false;
-  hone_status status = hn_cuda_enter(d, error);
-  if (status == HONE_OK) status = hn_dl_counters_load(&c.cu, error);
+  hone_status status = hn_dl_counters_load(&c.cu, error);
   if (status != HONE_OK) return status;
   status = prepare(&c, n, error);
   for (int pass = 0; pass < MOST_PASSES && !done && status == HONE_OK; pass++)
@@ -243,6 +244,19 @@ hone_status hn_cuda_counters(hn_device *d, uint32_t n, hn_counted_work work, voi
   hn_free(c.available);
   hn_free(c.config);
   hn_free(c.data);
+  return status;
+}
+
+hone_status hn_cuda_counters(hn_device *d, uint32_t n, hn_counted_work work, void *arg, hn_counts *out,
+                             hone_error *error) {
+  hone_status status = hn_cuda_enter(d, error);
+  if (status == HONE_OK) status = attempt(d, HN_COUNTS, n, work, arg, out, error);
+  /* A chip may have each of the counters and yet not all of them together. */
+  hone_error other = {0};
+  if (status != HONE_OK && attempt(d, HN_COUNTS_OF_BOUNDS, n, work, arg, out, &other) == HONE_OK) {
+    if (error) *error = (hone_error){0};
+    status = HONE_OK;
+  }
   return status;
 }
 #endif

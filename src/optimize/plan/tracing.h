@@ -53,7 +53,8 @@ enum {
 #define X(id, name, unit) HN_COUNT_##id,
   HN_DEVICE_COUNTS(X)
 #undef X
-      HN_COUNTS
+      HN_COUNTS,
+  HN_COUNTS_OF_BOUNDS = HN_COUNT_L2 + 1 /* the first ones, which tell what bounds a step */
 };
 typedef struct hn_counts {
   double value[HN_COUNTS]; /* NaN: not known */
