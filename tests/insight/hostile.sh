@@ -9,6 +9,7 @@ browser=${HONE_BROWSER:-$(command -v chromium || command -v chromium-browser || 
   exit 77
 }
 dir=$(mktemp -d) || exit 1
+export HOME="$dir" # browsers write there
 trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }

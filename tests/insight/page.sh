@@ -8,6 +8,7 @@ browser=${HONE_BROWSER:-$(command -v chromium || command -v chromium-browser || 
   exit 77
 }
 dir=$(mktemp -d) || exit 1
+export HOME="$dir" # browsers write there
 trap 'rm -rf "$dir"' EXIT
 "$sample" "$dir" >/dev/null || { echo "the sample reports could not be written"; exit 1; }
 [ "$browser" = none ] && { echo "written"; exit 0; }
