@@ -214,6 +214,20 @@ typedef enum hone_remedy {
 
 HONE_API const char *hone_remedy_name(hone_remedy remedy);
 
+/* What a line of a finding's commands is for. */
+#define HONE_PURPOSES(X)                                                                                     \
+  X(REMEDY, "remedy") /* a command (or setting of a tool) that changes the time */                           \
+  X(CODE, "code")     /* a change of the reader's own program that does */                                   \
+  X(LOOK, "look")     /* shows more, and changes nothing */
+
+typedef enum hone_purpose {
+#define X(id, word) HONE_PURPOSE_##id,
+  HONE_PURPOSES(X)
+#undef X
+} hone_purpose;
+
+HONE_API const char *hone_purpose_name(hone_purpose purpose);
+
 /* Where a speed-up comes from. */
 #define HONE_BASES(X)                                                                                        \
   X(MEASURED, "measured") /* of times in this very profile, or of steps timed for it (hone_plan_rehearse) */ \
@@ -242,6 +256,7 @@ typedef struct hone_finding {
   const char *cause;
   /* Exact commands to type, or settings of the tool whose profile this is. */
   const char *const *commands;
+  const hone_purpose *purposes; /* of each of them */
   size_t command_count;
   const char *const *nodes; /* ONNX nodes (or layer names) it speaks of; may be empty */
   size_t node_count;

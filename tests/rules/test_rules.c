@@ -420,6 +420,52 @@ static void every_tool_has_commands(void **state) {
   fixture_free(&f);
 }
 
+/* What only shows more is never called a remedy, and stands behind what changes the time. Who can be helped
+ * by the optimiser or a setting is told how. */
+static void check_purposes(const hone_finding *f, const char *tool) {
+  static const char *const shows[] = {"hone profile",
+                                      "hone inspect",
+                                      "hone verify",
+                                      "hone demo",
+                                      "nsys ",
+                                      "ncu ",
+                                      "perf ",
+                                      "top ",
+                                      "vmstat ",
+                                      "--explain",
+                                      "--noDataTransfers",
+                                      "--exportProfile",
+                                      "nvidia-smi",
+                                      "npu-smi",
+                                      "_VERBOSE"};
+  for (size_t i = 0; i < f->command_count; i++) {
+    if (i && f->purposes[i] < f->purposes[i - 1])
+      fail_msg("%s, %s: out of order: %s", tool, f->id, f->commands[i]);
+    for (size_t k = 0; k < sizeof shows / sizeof *shows && f->purposes[i] != HONE_PURPOSE_LOOK; k++)
+      if (strstr(f->commands[i], shows[k]))
+        fail_msg("%s, %s: changes nothing: %s", tool, f->id, f->commands[i]);
+  }
+  if (f->remedy != HONE_REMEDY_USER && f->category != HONE_CATEGORY_NOTE &&
+      (!f->command_count || f->purposes[0] == HONE_PURPOSE_LOOK))
+    fail_msg("%s, %s: nothing to do: %s", tool, f->id, f->command_count ? f->commands[0] : "");
+}
+
+static void remedies_change_the_time(void **state) {
+  (void)state;
+  static const char *const tools[] = {NULL,      "trtexec", "onnxruntime", "nsys",   "ncu",
+                                      "pytorch", "ascend",  "openvino",    "onednn", "other"};
+  for (size_t t = 0; t < sizeof tools / sizeof *tools; t++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      fixture f = fixture_healthy();
+      cases[i].ill(&f);
+      if (tools[t]) f.meta.tool = tools[t];
+      fixture_diagnose(&f);
+      for (size_t k = 0; k < f.findings->count; k++)
+        check_purposes(&f.findings->items[k], tools[t] ? tools[t] : "hone");
+      fixture_free(&f);
+    }
+}
+
 static bool commanded(const hone_finding *finding, const char *command) {
   for (size_t i = 0; finding && i < finding->command_count; i++)
     if (strcmp(finding->commands[i], command) == 0) return true;
@@ -744,6 +790,7 @@ int main(void) {
       cmocka_unit_test(measured_gain_follows_the_nodes),
       cmocka_unit_test(chinese_everywhere),
       cmocka_unit_test(every_tool_has_commands),
+      cmocka_unit_test(remedies_change_the_time),
       cmocka_unit_test(commands_repeat_what_was_given),
       cmocka_unit_test(done_is_not_suggested),
       cmocka_unit_test(consequences_join_their_cause),

@@ -15,15 +15,15 @@ static const struct {
   hn_tool tool;
   hn_action action;
   hn_condition when;
-  const char *text;
+  hone_purpose purpose;
+  const char *text, *zh; /* zh: NULL where it is a command */
 } rows[] = {
-#define ACTION_IF(action, tool, when, text) {HN_TOOL_##tool, HN_DO_##action, HN_WHEN_##when, text},
-#define ACTION(action, tool, text) ACTION_IF(action, tool, ALWAYS, text)
+#define ROW(action, tool, when, purpose, text, zh)                                                           \
+  {HN_TOOL_##tool, HN_DO_##action, HN_WHEN_##when, HONE_PURPOSE_##purpose, text, zh},
 #define COMMAND(name, options)
 #include "insight/diagnose/actions.def"
 #undef COMMAND
-#undef ACTION
-#undef ACTION_IF
+#undef ROW
 };
 
 /* words: several, with spaces between. In the name itself spaces and underscores are the same. */
@@ -46,13 +46,17 @@ hn_tool hn_tool_of(const char *tool) {
   return HN_TOOL_ANY;
 }
 
-static const char *row_of(hn_tool tool, hn_action action, unsigned hold, int index) {
+static int row_of(hn_tool tool, hn_action action, unsigned hold, int index) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].tool == tool && rows[i].action == action && hold >> rows[i].when & 1 && index-- == 0)
-      return rows[i].text;
-  return NULL;
+      return (int)i;
+  return -1;
 }
 
-const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index) {
-  return row_of(row_of(tool, action, hold, 0) ? tool : HN_TOOL_ANY, action, hold, index);
+const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index, hone_language language,
+                           hone_purpose *purpose) {
+  const int row = row_of(row_of(tool, action, hold, 0) >= 0 ? tool : HN_TOOL_ANY, action, hold, index);
+  if (row < 0) return NULL;
+  *purpose = rows[row].purpose;
+  return language == HONE_LANGUAGE_ZH && rows[row].zh ? rows[row].zh : rows[row].text;
 }

@@ -3,6 +3,8 @@
 #ifndef HN_INSIGHT_ACTIONS_H
 #define HN_INSIGHT_ACTIONS_H
 
+#include <hone/insight.h>
+
 /* Tools whose profiles hone knows, and how meta.tool may begin then. ANY stands for all that have no row of
  * their own. */
 #define HN_TOOLS(X)                                                                                          \
@@ -90,7 +92,8 @@ typedef enum hn_condition {
 /* Whose profile this is, by meta.tool. NULL (not recorded): HONE. */
 hn_tool hn_tool_of(const char *tool);
 /* Row `index` (0, 1, ...) of an action for a tool with {placeholders}, of those whose condition is among
- * `hold` (bits 1u << hn_condition); NULL: no more. */
-const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index);
+ * `hold` (bits 1u << hn_condition), and what it is for; NULL: no more. */
+const char *hn_action_text(hn_tool tool, hn_action action, unsigned hold, int index, hone_language language,
+                           hone_purpose *purpose);
 
 #endif

@@ -44,11 +44,9 @@ static const struct {
   const char *name, *options;
 } commands[] = {
 #define COMMAND(name, options) {#name, " " options " "},
-#define ACTION_IF(action, tool, when, text)
-#define ACTION(action, tool, text)
+#define ROW(action, tool, when, purpose, text, zh)
 #include "insight/diagnose/actions.def"
-#undef ACTION
-#undef ACTION_IF
+#undef ROW
 #undef COMMAND
 };
 
@@ -222,16 +220,18 @@ static bool is_recurrent(const hn_diagnosis *d) {
 
 void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double n) {
   const char *text;
+  hone_purpose purpose;
   double fixed = 0;
   const unsigned hold = conditions(d);
   if (action == HN_DO_BATCH && hn_counter(d, "batch_fixed", -1, &fixed) && fixed > 0) {
     if (is_recurrent(d)) return;
     action = HN_DO_REBATCH;
   }
-  for (int i = 0; (text = hn_action_text(d->tool, action, hold, i)); i++) {
+  for (int i = 0; (text = hn_action_text(d->tool, action, hold, i, d->language, &purpose)); i++) {
     const char *command = fill_in(d, text, layer, n);
     bool known = false;
     for (size_t k = 0; k < d->commands.len; k++) known = known || strcmp(d->commands.ptr[k], command) == 0;
-    if (!known && !hn_vec_push(&d->commands, command)) d->failed = true;
+    if (!known && (!hn_vec_push(&d->commands, command) || !hn_vec_push(&d->purposes, purpose)))
+      d->failed = true;
   }
 }

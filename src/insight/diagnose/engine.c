@@ -49,7 +49,7 @@ hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
   d->worst = HONE_SEVERITY_HIGH;
   d->current.category = HONE_CATEGORY_MICRO;
-  d->evidence.len = d->commands.len = d->nodes.len = d->savings.len = d->beside.len = 0;
+  d->evidence.len = d->commands.len = d->purposes.len = d->nodes.len = d->savings.len = d->beside.len = 0;
   return &d->current;
 }
 
@@ -159,6 +159,7 @@ void hn_finding_end(hn_diagnosis *d) {
   f->evidence = keep(d, d->evidence.ptr, d->evidence.len, sizeof *d->evidence.ptr);
   f->evidence_count = d->evidence.len;
   f->commands = keep(d, d->commands.ptr, d->commands.len, sizeof *d->commands.ptr);
+  f->purposes = keep(d, d->purposes.ptr, d->purposes.len, sizeof *d->purposes.ptr);
   f->command_count = d->commands.len;
   f->nodes = keep(d, d->nodes.ptr, d->nodes.len, sizeof *d->nodes.ptr);
   f->node_count = d->nodes.len;
@@ -169,6 +170,26 @@ void hn_finding_end(hn_diagnosis *d) {
 }
 
 /* ---- the run ---- */
+
+/* What makes it faster stands first, then what only shows more. */
+static void looks_last(hn_diagnosis *d, hone_finding *f) {
+  const size_t n = f->command_count;
+  const char **commands = HN_NEW_ARRAY(d->arena, const char *, n + 1);
+  hone_purpose *purposes = HN_NEW_ARRAY(d->arena, hone_purpose, n + 1);
+  if (!commands || !purposes) {
+    d->failed = true;
+    return;
+  }
+  size_t at = 0;
+  for (int purpose = HONE_PURPOSE_REMEDY; purpose <= HONE_PURPOSE_LOOK; purpose++)
+    for (size_t i = 0; i < n; i++)
+      if (f->purposes[i] == (hone_purpose)purpose) {
+        commands[at] = f->commands[i];
+        purposes[at++] = f->purposes[i];
+      }
+  f->commands = commands;
+  f->purposes = purposes;
+}
 
 static int by_rank(const void *pa, const void *pb) {
   const hone_finding *a = pa, *b = pb;
@@ -217,6 +238,7 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
     rules[i]->run(&d);
   }
   hn_findings_merge(&d);
+  for (size_t i = 0; i < d.found.len && !d.failed; i++) looks_last(&d, &d.found.ptr[i]);
   if (d.found.len) qsort(d.found.ptr, d.found.len, sizeof *d.found.ptr, by_rank);
   owned->view.items = keep(&d, d.found.ptr, d.found.len, sizeof *d.found.ptr);
   owned->view.count = d.found.len;
@@ -231,6 +253,7 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   hn_vec_free(&d.found);
   hn_vec_free(&d.evidence);
   hn_vec_free(&d.commands);
+  hn_vec_free(&d.purposes);
   hn_vec_free(&d.nodes);
   hn_vec_free(&d.savings);
   hn_vec_free(&d.beside);

@@ -86,6 +86,25 @@ static bool has_kind(const hone_finding *root, const hone_finding *symptom) {
   return false;
 }
 
+/* The symptom's commands that the root has not, behind its own, with what they are for. */
+static void join_commands(hn_diagnosis *d, hone_finding *root, const hone_finding *symptom) {
+  const size_t n = root->command_count;
+  size_t count, all = n;
+  const char *const *commands =
+      joined(d, root->commands, n, symptom->commands, symptom->command_count, &count);
+  hone_purpose *purposes = HN_NEW_ARRAY(d->arena, hone_purpose, n + symptom->command_count + 1);
+  if (!commands || !purposes) {
+    d->failed = true;
+    return;
+  }
+  for (size_t i = 0; i < n; i++) purposes[i] = root->purposes[i];
+  for (size_t i = 0; i < symptom->command_count; i++)
+    if (!has_text(root->commands, n, symptom->commands[i])) purposes[all++] = symptom->purposes[i];
+  root->commands = commands;
+  root->purposes = purposes;
+  root->command_count = count;
+}
+
 /* The root keeps its own prediction; what the symptom might bring in addition widens the range. */
 static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symptom) {
   size_t n = root->evidence_count + symptom->evidence_count;
@@ -101,9 +120,7 @@ static void absorb(hn_diagnosis *d, hone_finding *root, const hone_finding *symp
   root->evidence = evidence;
   root->evidence_count = n;
   /* The next of several symptoms of one kind only says the same of another layer. */
-  if (!has_kind(root, symptom))
-    root->commands = joined(d, root->commands, root->command_count, symptom->commands, symptom->command_count,
-                            &root->command_count);
+  if (!has_kind(root, symptom)) join_commands(d, root, symptom);
   root->merged = joined(d, root->merged, root->merged_count, &symptom->id, 1, &root->merged_count);
   root->merged = joined(d, root->merged, root->merged_count, symptom->merged, symptom->merged_count,
                         &root->merged_count);

@@ -56,6 +56,7 @@ typedef struct hn_diagnosis {
   hone_severity worst;  /* that the current finding may have; begin resets it to high */
   HN_VEC(hone_evidence) evidence;
   HN_VEC(const char *) commands;
+  HN_VEC(hone_purpose) purposes; /* of the commands */
   HN_VEC(const char *) nodes;
   HN_VEC(double) savings; /* of each node, see hn_finding_layer */
   HN_VEC(const char *) beside;

@@ -20,6 +20,18 @@ static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding
   hn_str_free(&list);
 }
 
+/* A remedy stands by itself; what changes nothing, or is no command, says so before it. */
+static void one_command(hn_str *o, const hn_look *look, bool zh, const hone_finding *f, size_t i) {
+  const hone_purpose purpose = f->purposes[i];
+  const bool first = !i || f->purposes[i - 1] != purpose;
+  hn_str_puts(o, "     ");
+  if (purpose != HONE_PURPOSE_REMEDY && first)
+    hn_paint(o, look, HN_DIM, "%s\n     ",
+             purpose == HONE_PURPOSE_LOOK ? (zh ? "进一步查看：" : "to see more:")
+                                          : (zh ? "在你的程序里：" : "in your program:"));
+  hn_paint(o, look, HN_CYAN, "%s %s\n", purpose == HONE_PURPOSE_CODE ? "-" : "$", f->commands[i]);
+}
+
 static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, const hone_finding *f) {
   static const hn_color colors[] = {HN_RED, HN_YELLOW, HN_CYAN};
   static const char *const severities[] = {"高", "中", "低"};
@@ -70,10 +82,7 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   if (merged.len) hn_paragraph(o, look, 5, HN_DIM, merged.ptr);
   if (merged.failed) o->failed = true;
   hn_str_free(&merged);
-  for (size_t i = 0; i < f->command_count; i++) {
-    hn_str_puts(o, "     ");
-    hn_paint(o, look, HN_CYAN, "$ %s\n", f->commands[i]);
-  }
+  for (size_t i = 0; i < f->command_count; i++) one_command(o, look, zh, f, i);
 }
 
 /* What all of them together say; NULL: they say it themselves. */

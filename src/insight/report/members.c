@@ -168,6 +168,9 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_close(o, ']');
   hn_json_text(o, "cause", f->cause);
   hn_json_texts(o, "commands", f->commands, f->command_count);
+  hn_json_open(o, "purposes", '[');
+  for (size_t i = 0; i < f->command_count; i++) hn_json_text(o, NULL, hone_purpose_name(f->purposes[i]));
+  hn_json_close(o, ']');
   hn_json_texts(o, "nodes", f->nodes, f->node_count);
   hn_json_texts(o, "beside", f->beside, f->beside_count);
   hn_json_texts(o, "merged", f->merged, f->merged_count);

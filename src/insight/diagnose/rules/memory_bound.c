@@ -68,6 +68,11 @@ static void run(hn_diagnosis *d) {
     hn_finding_evidence(d, HN_T("of it weights", "其中权重"), 100 * weights / bytes, "%", HN_SOURCE_SHAPES);
   }
   if (by_weights) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
+  hn_finding_do(d,
+                narrow_ms > ms / 2     ? HN_DO_OPTIMIZE
+                : hn_on_accelerator(d) ? HN_DO_FP16
+                                       : HN_DO_BF16,
+                NULL, 0);
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (waits_for_memory(d, &d->p->layers[i]))
