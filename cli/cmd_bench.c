@@ -304,7 +304,7 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
     {0, "duration", CLI_TEXT, CLI_FIELD(duration), "TIME",
      "run for so long (30s, 10m, 1h) and watch latency, memory, temperature and clock"},
     {0, "counters", CLI_FLAG, CLI_FIELD(counters), NULL, "hardware counters of the processor"},

@@ -310,7 +310,7 @@ static const cli_option options[] = {
     {0, "junit", CLI_TEXT, CLI_FIELD(junit), "FILE", "write the verdict as JUnit XML"},
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "runs in each process (20)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
     CLI_OPT_RUN,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

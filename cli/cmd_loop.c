@@ -296,7 +296,7 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'o', "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the report goes (hone-report)"},
     {0, "inputs", CLI_SOME, CLI_FIELD(count), "N", "random inputs for verify (by the cost of one)"},
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
      "graph passes to use; -GLOB leaves out (all of the level)"},
     CLI_OPT_RUN,

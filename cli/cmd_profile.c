@@ -77,7 +77,7 @@ static const cli_option options[] = {
     {0, "trace", CLI_TEXT, CLI_FIELD(trace), "FILE", "write a Chrome trace (opens in Perfetto)"},
     {0, "csv", CLI_TEXT, CLI_FIELD(csv), "FILE", "write the layer table as CSV"},
     {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "write a self-contained page"},
-    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file (seeded random)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
     {0, "reload", CLI_FLAG, CLI_FIELD(reload), NULL,
      "read and decode the input files before every run, as a server does: T_pre"},
     CLI_OPT_RUN,

@@ -148,7 +148,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
-                                      "an input: .npy, .npz, .pb, .jpg or .png (seeded random)"},
+                                      "an input: .npy, .npz, .pb, .jpg, .png, or a number (seeded random)"},
                                      {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
                                       "write every output as DIR/<name>.npy, and DIR/outputs.json"},
                                      {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
@@ -162,7 +162,8 @@ const cli_command cli_cmd_run = {
     "MODEL [--input [NAME=]FILE]...",
     "run a model once",
     "Inputs without a file are random but seeded; integers respect embedding "
-    "tables, masks are ones. Pictures are resized\n"
+    "tables, masks are ones, and what an If\n"
+    "compares with a constant to choose its branch is that constant (--input sr=8000 says otherwise). Pictures are resized\n"
     "and normalised as for ImageNet. NAME may be left out for a model with one input.\n"
     "In file names every character of an "
     "output's name outside A-Za-z0-9._- becomes _.",

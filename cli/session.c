@@ -156,8 +156,8 @@ static hone_status make_feeds(cli_session *s, const cli_args *args, hone_error *
       if (!s->data[i].impl && port.optional) continue; /* its initializer serves */
       if (!s->data[i].impl) {
         uint64_t seed = args->seed ? (uint64_t)args->seed : 1;
-        hone_status status = hone_data_random(port.name, hone_plan_input_desc(s->plan, p),
-                                              hone_model_input_bound(s->model, i), seed, &s->data[i], error);
+        hone_status status =
+            hone_data_for_input(s->model, i, hone_plan_input_desc(s->plan, p), seed, &s->data[i], error);
         if (status != HONE_OK) return status;
       }
       s->feeds[p] = &s->data[i].tensor;

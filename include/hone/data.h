@@ -26,8 +26,9 @@ typedef struct hone_image_options {
  * lost (rounding between floating-point types is allowed, overflow is not), else refused. Pictures are
  * decoded, resized (bilinear, with the filter widened when shrinking) and normalised to want's NCHW (or NHWC
  * when the last dim is 1 or 3) shape; u8 inputs get plain bytes; a batch gets copies. `member`: entry of a
- * .npz, usually the input's name; "in:" + member and the only entry serve too. HONE_ERROR_INPUT names the
- * file. */
+ * .npz, usually the input's name; "in:" + member and the only entry serve too. A path that is a number and
+ * nothing else ("16000") is no file but the value of every element; want's dimensions must then be known (a
+ * file of that name: "./16000"). HONE_ERROR_INPUT names the file. */
 HONE_API hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
                                     const hone_image_options *image, hone_data *out, hone_error *error);
 /* Seeded random values that a model can digest: floats standard normal; integers by the input's name and use
@@ -35,6 +36,12 @@ HONE_API hone_status hone_data_load(const char *path, const char *member, const 
  * that reads it, 0: 100. */
 HONE_API hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below,
                                       uint64_t seed, hone_data *out, hone_error *error);
+/* The same for input i of a model (without initializers first, as hone_model_input counts): ids stay below
+ * the smallest table that reads them, and one integer that an If compares with a constant to choose its
+ * branch is that constant: a model made for a sampling rate of 16000 gets 16000. HONE_ERROR_USAGE when there
+ * is no such input or its shape is not known. Free with hone_data_free. */
+HONE_API hone_status hone_data_for_input(const hone_model *model, uint32_t i, const hone_tensor_desc *desc,
+                                         uint64_t seed, hone_data *out, hone_error *error);
 /* Largest legal index of integer input i (from Gather tables it reads) or 0 when nothing is known. */
 HONE_API int64_t hone_model_input_bound(const hone_model *model, uint32_t i);
 HONE_API hone_status hone_data_save_npy(const hone_tensor *tensor, const char *path, hone_error *error);

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "model/ops/common/op.h"
+#include "runtime/data/data.h"
 
 #include <float.h>
 #include <math.h>
@@ -116,9 +117,11 @@ hone_status hn_feeds_make(const hn_plan *p, const hone_model *model, const hn_fe
     const int64_t below = hone_model_input_bound(model, i);
     hone_data_free(&feeds[i].data);
     feeds[i].name = p->inputs[i]->name;
-    hone_status status = hone_data_random(p->inputs[i]->name, d, below, c->seed, &feeds[i].data, error);
+    hone_status status = hone_data_for_input(model, i, d, c->seed, &feeds[i].data, error);
     if (status != HONE_OK) return status;
     if (!takes_input(p, c, i)) continue;
+    /* A number that chooses a branch does not choose one that these shapes contradict. */
+    if (p->model->unfit_branches && hn_data_chooses(model, i)) continue;
     hn_rng r = {c->seed + i};
     if (c->edge >= HN_EDGE_SIGNED_ZEROS) {
       put_among_random(&feeds[i].data.tensor, c->edge, &r);

@@ -83,8 +83,7 @@ static hone_status make_samples(job *j, hone_error *error) {
     uint64_t seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003;
     for (uint32_t i = 0; i < p->n_inputs && status == HONE_OK; i++) {
       feeds[i].name = j->input_names[i];
-      status = hone_data_random(p->inputs[i]->name, &p->inputs[i]->desc, hone_model_input_bound(j->model, i),
-                                seed, &feeds[i].data, error);
+      status = hone_data_for_input(j->model, i, &p->inputs[i]->desc, seed, &feeds[i].data, error);
     }
     if (status == HONE_OK) status = hn_side_run(&j->reference, feeds, p->n_inputs, error);
     for (uint32_t i = 0; i < p->n_outputs && status == HONE_OK; i++) {

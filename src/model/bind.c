@@ -4,8 +4,16 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { DEFAULT_IMAGE = 224, DEFAULT_LENGTH = 128 };
+/* What open dimensions are taken as: the first, and the rest in turn until one fits (hn_guess.k). */
+static const int64_t images[] = {224, 256, 320, 640, 512, 448, 416, 384, 299, 128, 112, 96, 64, 32, 28, 1024};
+static const int64_t lengths[] = {128, 512, 256, 1024, 64, 77, 32, 16, 3000, 8, 4, 100, 2048, 4096, 16000};
+static const int64_t samples[] = {16000, 8000, 512, 256,   1024, 2048, 4096, 48000,
+                                  480,   400,  160, 32000, 128,  64,   32,   1};
+enum { SIZES = sizeof lengths / sizeof *lengths };
+
+uint32_t hn_guess_count(void) { return SIZES; }
 
 /* Is the input a picture? Rank 4 floats or bytes with 1, 3 or 4 channels; *first is the first spatial
  * dimension. */
@@ -16,11 +24,41 @@ static bool picture(const hone_tensor_desc *d, int32_t *first) {
   return *first == 1 || c1 == 1 || c1 == 3 || c1 == 4 || c1 < 0;
 }
 
-static int64_t default_dim(const hone_tensor_desc *d, int32_t i, int64_t batch) {
+static bool contains(const char *text, const char *const *words) {
+  for (; words && text && *words; words++)
+    for (const char *p = text; *p; p++)
+      if (strncasecmp(p, *words, strlen(*words)) == 0) return true;
+  return false;
+}
+
+/* A wave form: one number an instant, in the last dimension. */
+static bool wave_shaped(const hone_tensor_desc *d, int32_t i) {
+  return (!d->dtype || hone_dtype_is_float(d->dtype)) && d->rank <= 3 && i == d->rank - 1 &&
+         (d->rank < 3 || d->dim[1] == 1);
+}
+
+static bool named_wave(const char *input, const char *symbol) {
+  static const char *const waves[] = {"audio", "wav", "speech", "pcm", "signal", "samples", NULL};
+  static const char *const others[] = {"feat", "mel", "spec", "embed", "mask", NULL};
+  return (contains(input, waves) || contains(symbol, waves)) && !contains(input, others);
+}
+
+/* The size of dimension i of an input, which the model and the caller leave open. *vary: other sizes may be
+ * tried. */
+static int64_t default_dim(const hone_tensor_desc *d, int32_t i, const char *input, const char *symbol,
+                           int64_t batch, uint32_t k, bool *vary) {
+  static const char *const batches[] = {"batch", NULL};
   int32_t first;
-  if (i == 0) return batch > 0 ? batch : 1;
-  if (picture(d, &first)) return i >= first && i < first + 2 ? DEFAULT_IMAGE : 3;
-  return DEFAULT_LENGTH;
+  if (batch <= 0) batch = 1;
+  *vary = true;
+  if (wave_shaped(d, i) && (i > 0 || d->rank == 1) && named_wave(input, symbol)) return samples[k];
+  if (i == 0 && d->rank == 1 && k > 0 && !contains(symbol, batches)) return lengths[k - 1];
+  if (picture(d, &first) && i >= first && i < first + 2) return images[k];
+  *vary = i == 0 ? d->rank == 1 : !picture(d, &first);
+  if (i == 0 || contains(symbol, batches)) return *vary = *vary && i == 0, batch;
+  if (picture(d, &first)) return 3;
+  /* A float for each instant may be sound, too: its lengths are tried behind the first. */
+  return k > 0 && wave_shaped(d, i) ? samples[k - 1] : lengths[k];
 }
 
 static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_t *symbol_value,
@@ -62,10 +100,12 @@ static hone_status apply(hn_model *m, hn_value *v, const hone_binding *b, int64_
   return HONE_OK;
 }
 
-hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
-                          hn_model **out, hone_bound_shape *bound, hone_error *error) {
+hone_status hn_model_bind_once(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                               hn_guess *guess, hn_model **out, hone_bound_shape *bound, hone_error *error) {
   hn_model *m = NULL;
   int64_t *symbol = NULL;
+  guess->open = 0;
+  guess->contradicted = false;
   hone_status status = hn_model_clone(model, &m, error);
   if (status != HONE_OK) goto done;
   symbol = hn_malloc((m->symbols.len + 1) * sizeof *symbol);
@@ -116,7 +156,9 @@ hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_
         *d = symbol[-2 - *d];
         continue;
       }
-      int64_t value = default_dim(&declared, k, batch);
+      bool vary;
+      int64_t value = default_dim(&declared, k, v->name, hn_model_symbol_name(m, *d), batch, guess->k, &vary);
+      if (vary && guess->open < 32 && guess->ones >> guess->open++ & 1) value = batch > 0 ? batch : 1;
       if (*d <= -2) symbol[-2 - *d] = value; /* the same symbol is the same size everywhere */
       *d = value;
       chosen = true;
@@ -132,6 +174,7 @@ hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_
     at++;
   }
   status = hn_model_infer(m, error);
+  guess->contradicted = status == HONE_ERROR_INPUT;
 done:
   hn_free(symbol);
   if (status == HONE_OK)

@@ -166,6 +166,34 @@ static void pool_borders(void **state) {
   op_end(&c);
 }
 
+/* One row of five through a pooling: what ONNX's reference implementation says of the same node, and where
+ * ONNX Runtime says something else (docs/onnx.md). */
+static void pool_row(const char *op, int opset, const char *attrs, const char *shape,
+                     const double *expected) {
+  op_case c;
+  op_begin(&c, op, opset);
+  op_in(&c, F32, "1x1x5", V(-2, -1, 0, 1, 2), 0);
+  op_attrs(&c, attrs);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, F32, shape, expected, 1e-6);
+  op_end(&c);
+}
+
+static void pool_windows_without_room(void **state) {
+  (void)state;
+  /* auto_pad counts what the dilated kernel spans; ONNX Runtime what the kernel has. */
+  pool_row("MaxPool", 18, "kernel_shape=3, dilations=2, auto_pad=s:SAME_LOWER", "1x1x5", V(0, 1, 2, 1, 2));
+  pool_row("MaxPool", 18, "kernel_shape=2, dilations=2, auto_pad=s:SAME_LOWER", "1x1x5", V(-1, 0, 1, 2, 1));
+  pool_row("MaxPool", 18, "kernel_shape=2, dilations=3, auto_pad=s:SAME_UPPER", "1x1x5", V(0, 1, 2, 0, 1));
+  /* The padding makes room, or ceil_mode does. */
+  pool_row("LpPool", 18, "kernel_shape=7, pads=1,1", "1x1x1", V(3.16227766));
+  pool_row("MaxPool", 18, "kernel_shape=7, pads=1,1", "1x1x1", V(2));
+  pool_row("MaxPool", 18, "kernel_shape=7, strides=3, ceil_mode=1", "1x1x1", V(2));
+  /* Nothing does: no elements, but a maximum is refused (bad_attributes). */
+  pool_row("LpPool", 18, "kernel_shape=7, pads=0,1", "1x1x0", V(0));
+  pool_row("AveragePool", 18, "kernel_shape=7, pads=0,1", "1x1x0", V(0));
+}
+
 static void unpool_bounds(void **state) {
   (void)state;
   op_case c;
@@ -242,6 +270,49 @@ static void layer_norm_outputs(void **state) {
   op_expect(&c, 0, HONE_DTYPE_F16, "2x2", V(4, 7, 4, 7), 1e-3);
   op_expect(&c, 1, F32, "2x1", V(2, 0), 0);
   op_expect(&c, 2, F32, "2x1", V(1, 0.5), 1e-6);
+  op_end(&c);
+}
+
+/* The first stage has the range of f32 (stash_type): a variance beyond it is infinite, one below it is zero.
+ */
+static void norms_have_the_range_of_their_stash(void **state) {
+  (void)state;
+  op_case c;
+  op_begin(&c, "LayerNormalization", 17);
+  op_in(&c, F32, "2x4", V(4e30, -4e30, 3e30, 1, 1, 1, 3, 3), 0);
+  op_in(&c, F32, "4", V(1, 1, 1, 1), 0);
+  op_attrs(&c, "epsilon=f:0");
+  assert_int_equal(op_run(&c, 3), HONE_OK);
+  op_expect(&c, 0, F32, "2x4", V(0, 0, 0, 0, -1, -1, 1, 1), 1e-6);
+  op_expect(&c, 2, F32, "2x1", V(0, 1), 1e-6);
+  op_end(&c);
+  op_begin(&c, "LayerNormalization", 17); /* f64 keeps its own range */
+  op_in(&c, HONE_DTYPE_F64, "1x2", V(4e30, -4e30), 0);
+  op_in(&c, HONE_DTYPE_F64, "2", V(1, 1), 0);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, HONE_DTYPE_F64, "1x2", V(1, -1), 1e-6);
+  op_end(&c);
+  op_begin(&c, "LayerNormalization", 17); /* 300 * 300 is beyond f16, and within f32 */
+  op_in(&c, HONE_DTYPE_F16, "1x2", V(300, -300), 0);
+  op_in(&c, HONE_DTYPE_F16, "2", V(1, 1), 0);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, HONE_DTYPE_F16, "1x2", V(1, -1), 1e-3);
+  op_end(&c);
+  for (int stash = 1; stash <= 10; stash += 9) {
+    op_begin(&c, "GroupNormalization", 21);
+    op_in(&c, HONE_DTYPE_F16, "1x2x1", V(300, -300), 0);
+    op_in(&c, HONE_DTYPE_F16, "2", V(1, 1), 0);
+    op_in(&c, HONE_DTYPE_F16, "2", V(0, 0), 0);
+    op_attrs(&c, stash == 1 ? "num_groups=1 stash_type=1" : "num_groups=1 stash_type=10");
+    assert_int_equal(op_run(&c, 1), HONE_OK);
+    op_expect(&c, 0, HONE_DTYPE_F16, "1x2x1", stash == 1 ? V(1, -1) : V(0, 0), 1e-3);
+    op_end(&c);
+  }
+  op_begin(&c, "RMSNormalization", 23);
+  op_in(&c, F32, "1x2", V(4e30, -4e30), 0);
+  op_in(&c, F32, "2", V(1, 1), 0);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, F32, "1x2", V(0, 0), 0);
   op_end(&c);
 }
 
@@ -563,6 +634,10 @@ static void hostile_nodes_are_refused(void **state) {
       {"MaxPool", 12, "f32:1x2x5x5", "kernel_shape=0,1"},
       {"MaxPool", 12, "f32:1x2x5x5", "kernel_shape=6,1"},
       {"MaxPool", 12, "f32:1x2x5x5", "kernel_shape=2,"},
+      {"MaxPool", 18, "f32:1x1x5", "kernel_shape=7, pads=0,1"},
+      {"LpPool", 18, "f32:1x1x5", "kernel_shape=7,"},
+      {"LpPool", 18, "f32:1x1x5", "kernel_shape=9, strides=2, ceil_mode=1"},
+      {"GlobalMaxPool", 12, "f32:1x2x0", ""},
       {"MaxPool", 12, "f32:1x2x5x5", ""},
       {"MaxPool", 12, "f32:1x2x5x5", "kernel_shape=2,2 storage_order=7"},
       {"AveragePool", 11, "f32:1x2x5x5", "kernel_shape=2,2 strides=0,0 ceil_mode=1"},
@@ -684,9 +759,11 @@ int main(void) {
       cmocka_unit_test(conv_same_padding),
       cmocka_unit_test(conv_transpose_small),
       cmocka_unit_test(pool_borders),
+      cmocka_unit_test(pool_windows_without_room),
       cmocka_unit_test(unpool_bounds),
       cmocka_unit_test(batch_norm_versions),
       cmocka_unit_test(layer_norm_outputs),
+      cmocka_unit_test(norms_have_the_range_of_their_stash),
       cmocka_unit_test(group_norm_versions),
       cmocka_unit_test(quantise_saturates_and_ties),
       cmocka_unit_test(qlinear_conv_by_channel),

@@ -86,6 +86,7 @@ struct hn_graph {
   const char *name;
   hone_node *first, *last;
   uint32_t n_nodes;
+  bool unfit; /* a branch of If whose shapes contradict each other: inference ended inside it (ir/infer.c) */
   HN_VEC(hn_value *) inputs, outputs; /* in order; an output may repeat */
   HN_VEC(hn_value *) values;          /* all values that were ever made here */
   hn_map by_name;
@@ -103,6 +104,7 @@ typedef struct hn_opset {
 
 struct hone_model {
   hn_arena arena;
+  uint32_t unfit_branches; /* branches of If that may be taken although their shapes contradict each other */
   const char *path; /* for messages; "" when built in memory */
   int64_t ir_version;
   const char *producer;

@@ -2,6 +2,7 @@
 #include "model/ir/eval.h"
 
 #include "base/error.h"
+#include "model/ops/common/op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ typedef struct inference {
   hn_arena arena;
   const hone_tensor **value; /* by value id: known beforehand */
   hn_budget budget;
+  uint32_t unfit; /* branches that may be taken, and cannot work */
 } inference;
 
 static hone_status infer_graph(hn_graph *g, inference *inf, hone_error *error);
@@ -100,6 +102,35 @@ static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error)
   return HONE_OK;
 }
 
+/* Errors that say that a branch cannot work with these shapes, and nothing about hone or the machine. */
+static bool contradicts(hone_status status) {
+  return status == HONE_ERROR_INPUT || status == HONE_ERROR_UNSUPPORTED;
+}
+
+/* A branch that is never taken need not infer. Of two that may be taken one has to; the other is marked, and
+ * is the error of the run that takes it. */
+static hone_status infer_branches(hone_node *n, inference *inf, hone_error *error) {
+  static const char *const names[] = {"else_branch", "then_branch"};
+  const hone_tensor *cond = n->n_in && n->in[0] ? known(inf, n->in[0]) : NULL;
+  const int taken = cond && hone_desc_count(&cond->desc) == 1 ? hn_get_i64(cond, 0) != 0 : -1;
+  hone_error why[2] = {{0}, {0}};
+  hone_status failed[2] = {HONE_OK, HONE_OK};
+  for (int k = 0; k < 2; k++) {
+    const hn_attr *a = hn_node_attr(n, names[k]);
+    if (!a || a->type != HONE_ATTR_GRAPH) continue;
+    failed[k] = infer_graph(a->g, inf, &why[k]);
+    a->g->unfit = failed[k] != HONE_OK;
+    if (failed[k] == HONE_OK || contradicts(failed[k])) continue;
+    if (error) *error = why[k];
+    return failed[k];
+  }
+  if (taken < 0) inf->unfit += (failed[0] != HONE_OK) + (failed[1] != HONE_OK);
+  if (taken >= 0 ? !failed[taken] : !failed[0] || !failed[1]) return HONE_OK;
+  const int said = taken >= 0 ? taken : 1;
+  if (error) *error = why[said];
+  return failed[said];
+}
+
 static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   hone_status status = HONE_OK;
   hn_arena temp = {0};
@@ -135,7 +166,7 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
     n->out[i]->desc = (hone_tensor_desc){.rank = -1};
     out[i] = &n->out[i]->desc;
   }
-  status = infer_bodies(n, inf, error);
+  status = strcmp(n->op_type, "If") == 0 ? infer_branches(n, inf, error) : infer_bodies(n, inf, error);
   if (status != HONE_OK) goto done;
   hone_infer io = {n, n->n_in, n->n_out, in, value, out};
   status = n->op->infer ? n->op->infer(&io, error) : HONE_OK;
@@ -163,6 +194,8 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   }
   fold_aside(n, inf);
 done:
+  for (uint32_t i = 0; status != HONE_OK && old && i < n->n_out; i++) /* what was known stays */
+    if (out && out[i]) *out[i] = old[i];
   if (status != HONE_OK && error && !error->where[0])
     hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
   hn_arena_free(&temp);
@@ -183,6 +216,7 @@ hone_status hn_model_infer(hn_model *m, hone_error *error) {
   inf.value = hn_calloc(m->next_value_id, sizeof *inf.value);
   if (!inf.value) return hn_fail_memory(error, m->next_value_id * sizeof *inf.value, "shape inference");
   hone_status status = infer_graph(m->graph, &inf, error);
+  m->unfit_branches = inf.unfit;
   hn_free((void *)inf.value);
   hn_arena_free(&inf.arena);
   return status;

@@ -47,9 +47,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 /* Statistics of one channel over the batch, and the running ones: old * momentum + new * (1 - momentum). */
 static void train(hone_call *call, int64_t c, const double *column, int64_t n, double *mean, double *var) {
+  const hone_dtype type = hn_stash(call->node, call->input[0]->desc.dtype);
   double momentum = hone_node_float(call->node, "momentum", 0.9f), now[2];
-  now[0] = *mean = hn_mean(column, n);
-  now[1] = *var = hn_variance(column, n, *mean);
+  now[0] = *mean = hn_mean(column, n, type);
+  now[1] = *var = hn_variance(column, n, *mean, type);
   for (uint32_t i = 0; i < 2; i++)
     if (i + 1 < call->n_outputs && call->output[i + 1])
       hn_set_f64(call->output[i + 1], c,

@@ -9,6 +9,14 @@ static double maximum(const hone_node *node, const double *x, int64_t n) {
   return best;
 }
 
+/* A maximum of no elements is not defined. */
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  for (int32_t d = 2; d < io->input[0]->rank; d++)
+    if (io->input[0]->dim[d] == 0)
+      return hn_op_bad(io->node, error, "spatial dimension %d is empty", (int)d - 2);
+  return hn_global_pool_infer(io, error);
+}
+
 static hone_status reference(hone_call *call, hone_error *error) {
   return hn_global_pool_run(call, maximum, error);
 }
@@ -21,6 +29,6 @@ HN_OP(global_max_pool) = {HN_OP_HEAD,
                           .min_outputs = 1,
                           .max_outputs = 1,
                           .types = HN_TYPES_FLOAT,
-                          .infer = hn_global_pool_infer,
+                          .infer = infer,
                           .cost = hn_global_pool_cost,
                           .reference = reference};

@@ -28,13 +28,15 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
+  const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int64_t groups = hone_node_int(call->node, "num_groups", 1), each = x->desc.dim[1] / groups;
   int64_t n = hn_dims_product(&x->desc, 2, x->desc.rank), planes = x->desc.dim[0] * groups;
   double *data = hn_scratch(call, each * n, sizeof *data, error);
   if (!data) return HONE_ERROR_MEMORY;
   for (int64_t p = 0; p < planes; p++) {
     hn_load_f64(data, x, p * each * n, each * n);
-    double mean = hn_mean(data, each * n), inverse = 1 / sqrt(hn_variance(data, each * n, mean) + epsilon);
+    double mean = hn_mean(data, each * n, type);
+    double inverse = 1 / sqrt(hn_variance(data, each * n, mean, type) + epsilon);
     for (int64_t c = 0; c < each; c++) {
       int64_t k = by_group(call->node) ? p % groups : p % groups * each + c;
       double factor = hn_get_f64(call->input[1], k) * inverse, shift = hn_get_f64(call->input[2], k);

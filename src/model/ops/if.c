@@ -11,10 +11,17 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 0; i < io->n_outputs; i++) {
     const hone_tensor_desc *yes = hn_body_output(io->node, "then_branch", i);
     const hone_tensor_desc *no = hn_body_output(io->node, "else_branch", i);
+    const bool yes_fits = hn_body_fits(io->node, "then_branch"),
+               no_fits = hn_body_fits(io->node, "else_branch");
     hone_tensor_desc either;
-    hone_status s = hn_desc_either(io->node, yes, no, &either, error);
-    if (s) return s;
-    if (chosen && hn_count(chosen) == 1) either = hn_get_i64(chosen, 0) ? *yes : *no;
+    if (chosen && hn_count(chosen) == 1) {
+      either = hn_get_i64(chosen, 0) ? *yes : *no;
+    } else if (yes_fits && no_fits) {
+      hone_status s = hn_desc_either(io->node, yes, no, &either, error);
+      if (s) return s;
+    } else {
+      either = yes_fits ? *yes : *no; /* the other ends every run that takes it */
+    }
     hn_infer_set(io, i, either.dtype, either.rank, either.dim);
   }
   return HONE_OK;

@@ -16,13 +16,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
+  const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int64_t channels = x->desc.dim[1], planes = x->desc.dim[0] * channels,
           n = hn_dims_product(&x->desc, 2, x->desc.rank);
   double *plane = hn_scratch(call, n, sizeof *plane, error);
   if (!plane) return HONE_ERROR_MEMORY;
   for (int64_t p = 0; p < planes; p++) {
     hn_load_f64(plane, x, p * n, n);
-    double mean = hn_mean(plane, n), inverse = 1 / sqrt(hn_variance(plane, n, mean) + epsilon);
+    double mean = hn_mean(plane, n, type), inverse = 1 / sqrt(hn_variance(plane, n, mean, type) + epsilon);
     double factor = hn_get_f64(call->input[1], p % channels) * inverse,
            shift = hn_get_f64(call->input[2], p % channels);
     for (int64_t i = 0; i < n; i++) plane[i] = (plane[i] - mean) * factor + shift;

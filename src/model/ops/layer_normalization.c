@@ -31,6 +31,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
+  const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int32_t axis = 0, rank = x->desc.rank;
   hone_status s = hn_axis(hone_node_int(call->node, "axis", -1), rank, &axis, error);
   if (s) return s;
@@ -42,7 +43,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_iter_init(&it, &x->desc, &call->input[1], biased ? 2 : 1);
   for (int64_t o = 0; o < outer; o++) {
     hn_load_f64(row, x, o * inner, inner);
-    double mean = hn_mean(row, inner), inverse = 1 / sqrt(hn_variance(row, inner, mean) + epsilon);
+    double mean = hn_mean(row, inner, type),
+           inverse = 1 / sqrt(hn_variance(row, inner, mean, type) + epsilon);
     for (int64_t i = 0; i < inner; i++, hn_iter_next(&it))
       row[i] = (row[i] - mean) * inverse * hn_get_f64(call->input[1], it.at[0]) +
                (biased ? hn_get_f64(call->input[2], it.at[1]) : 0);

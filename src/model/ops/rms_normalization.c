@@ -1,6 +1,7 @@
 /* RMSNormalization (opset 23): x / sqrt(mean(x^2) + epsilon) over the dimensions from `axis` on, times scale.
  */
 #include "model/ops/common/bulk.h"
+#include "model/ops/common/moments.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
@@ -21,6 +22,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
+  const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int32_t axis = 0, rank = x->desc.rank;
   hone_status s = hn_axis(hone_node_int(call->node, "axis", -1), rank, &axis, error);
   if (s) return s;
@@ -30,10 +32,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_iter it;
   hn_iter_init(&it, &x->desc, &call->input[1], 1);
   for (int64_t o = 0; o < outer; o++) {
-    double sum = 0;
     hn_load_f64(row, x, o * n, n);
-    for (int64_t i = 0; i < n; i++) sum += row[i] * row[i];
-    double inverse = 1 / sqrt(sum / (double)n + epsilon);
+    double inverse = 1 / sqrt(hn_mean_square(row, n, type) + epsilon);
     for (int64_t i = 0; i < n; i++, hn_iter_next(&it))
       row[i] *= inverse * hn_get_f64(call->input[1], it.at[0]);
     hn_store_f64(call->output[0], o * n, row, n);

@@ -23,6 +23,16 @@ hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_e
 hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,
                          hone_error *error);
 
+/* Is the text a number and nothing else? Then it is an input's value, not a file's name (./7 is the file). */
+bool hn_is_number(const char *text);
+/* A tensor of the wanted shape and type full of that number; HONE_ERROR_INPUT where the type cannot hold it.
+ */
+hone_status hn_number_tensor(const char *text, const hone_tensor_desc *want, hn_arena *arena,
+                             hone_tensor *out, hone_error *error);
+
+/* Does an If compare input i (as hone_model_input counts) with a constant to choose its branch? */
+bool hn_data_chooses(const hone_model *model, uint32_t i);
+
 /* 8-bit RGB, row by row. */
 typedef struct hn_picture {
   int64_t width, height;

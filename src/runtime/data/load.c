@@ -66,7 +66,8 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
     return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
   *out = (hone_data){0};
   hn_file file = {0};
-  hone_status status = hn_file_map(path, NULL, HN_FILE_DATA, &file, error);
+  const bool number = hn_is_number(path);
+  hone_status status = number ? HONE_OK : hn_file_map(path, NULL, HN_FILE_DATA, &file, error);
   if (status != HONE_OK) return status;
   hn_arena *arena = hn_calloc(1, sizeof *arena);
   if (!arena) {
@@ -74,8 +75,9 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
     goto done;
   }
   out->impl = arena;
-  status =
-      hn_data_parse(path, (hn_bytes){file.data, file.size}, member, want, image, arena, &out->tensor, error);
+  status = number ? hn_number_tensor(path, want, arena, &out->tensor, error)
+                  : hn_data_parse(path, (hn_bytes){file.data, file.size}, member, want, image, arena,
+                                  &out->tensor, error);
   if (status != HONE_OK && error && !strstr(error->where, path)) hn_error_where(error, "%s", path);
   /* A stored .npz entry is parsed into the arena by hn_npy_parse, so nothing points into the mapping any
    * more. */

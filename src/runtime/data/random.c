@@ -62,6 +62,54 @@ int64_t hone_model_input_bound(const hone_model *model, uint32_t i) {
   return v ? smallest_table(v, &budget, 0) : 0;
 }
 
+/* ---- what a branch is chosen by */
+
+/* Does the value become the condition of an If? */
+static bool decides(const hn_value *v, int *budget, int depth) {
+  static const char *const through[] = {"Cast",      "Identity", "Reshape", "Squeeze",
+                                        "Unsqueeze", "Not",      "And",     "Or"};
+  for (size_t u = 0; u<v->users.len && * budget> 0 && depth < 16; u++) {
+    const hone_node *n = v->users.ptr[u].node;
+    --*budget;
+    if (!n) continue;
+    if (strcmp(n->op_type, "If") == 0) return true;
+    for (size_t k = 0; k < sizeof through / sizeof *through; k++)
+      if (strcmp(n->op_type, through[k]) == 0 && n->n_out && n->out[0] &&
+          decides(n->out[0], budget, depth + 1))
+        return true;
+  }
+  return false;
+}
+
+/* A constant of the file, also while a Constant node still makes it. */
+static const hone_tensor *constant_of(const hn_value *v) {
+  const hone_node *n = v->producer;
+  return v->constant                                ? v->constant
+         : n && strcmp(n->op_type, "Constant") == 0 ? hone_node_tensor(n, "value")
+                                                    : NULL;
+}
+
+/* The constant that an If compares v with. */
+static bool compared_with(const hn_value *v, int *budget, int depth, int64_t *out) {
+  for (size_t u = 0; u<v->users.len && * budget> 0 && depth < 16; u++) {
+    const hone_node *n = v->users.ptr[u].node;
+    const uint32_t index = v->users.ptr[u].index;
+    --*budget;
+    if (!n || !n->n_out || !n->out[0]) continue;
+    if (strcmp(n->op_type, "Equal") == 0 && n->n_in == 2 && n->in[1 - index]) {
+      const hone_tensor *c = constant_of(n->in[1 - index]);
+      if (!c || hone_desc_count(&c->desc) != 1 || c->desc.dtype == HONE_DTYPE_STRING ||
+          !decides(n->out[0], budget, 0))
+        continue;
+      *out = hn_get_i64(c, 0);
+      return true;
+    }
+    if (index == 0 && passes_index(n->op_type) && compared_with(n->out[0], budget, depth + 1, out))
+      return true;
+  }
+  return false;
+}
+
 /* ---- values */
 
 static bool contains(const char *name, const char *word) {
@@ -119,6 +167,32 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
     for (int64_t i = 0; i < count; i++)
       hn_set_i64(t, i, ones ? 1 : zeros ? 0 : (int64_t)hn_rng_below(&r, (uint64_t)n));
   }
+  return HONE_OK;
+}
+
+/* The constant of an If that input i is compared with. */
+static bool choice(const hone_model *model, uint32_t i, int64_t *out) {
+  const hn_value *v = input_at(model->graph, i);
+  int budget = WALK_NODES;
+  return v && !hone_dtype_is_float(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_STRING &&
+         compared_with(v, &budget, 0, out);
+}
+
+bool hn_data_chooses(const hone_model *model, uint32_t i) {
+  int64_t constant;
+  return choice(model, i, &constant);
+}
+
+hone_status hone_data_for_input(const hone_model *model, uint32_t i, const hone_tensor_desc *desc,
+                                uint64_t seed, hone_data *out, hone_error *error) {
+  const hn_value *v = model ? input_at(model->graph, i) : NULL;
+  if (!v) return hn_fail(error, HONE_ERROR_USAGE, "hone_data_for_input: the model has no input %u", i);
+  int64_t value;
+  hone_status status = hone_data_random(v->name, desc, hone_model_input_bound(model, i), seed, out, error);
+  if (status != HONE_OK || hone_desc_count(desc) != 1 || hone_dtype_is_float(desc->dtype) ||
+      desc->dtype == HONE_DTYPE_STRING || !choice(model, i, &value))
+    return status;
+  hn_set_i64(&out->tensor, 0, value);
   return HONE_OK;
 }
 

@@ -20,6 +20,8 @@ static bool read(const hone_step *s, grouped *g, hone_reason *why) {
     return hn_refuse(why, "dimensions are not known");
   if (x->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "not row-major");
+  if (hone_node_int(s->node, "stash_type", HONE_DTYPE_F32) == HONE_DTYPE_F16)
+    return hn_refuse(why, "moments in f16, which overflow where these do not");
   if (groups < 1 || x->dim[1] % groups) return hn_refuse(why, "channels do not divide into groups");
   const int64_t rows = x->dim[0] * groups, dims[2] = {rows, hone_desc_count(x) / rows};
   memset(g, 0, sizeof *g);

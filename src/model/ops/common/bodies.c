@@ -13,6 +13,11 @@ int64_t hn_body_outputs(const hone_node *node, const char *attr) {
   return g ? (int64_t)g->outputs.len : -1;
 }
 
+bool hn_body_fits(const hone_node *node, const char *attr) {
+  const hn_graph *g = body(node, attr);
+  return g && !g->unfit;
+}
+
 const hone_tensor_desc *hn_body_output(const hone_node *node, const char *attr, uint32_t i) {
   const hn_graph *g = body(node, attr);
   return g && i < g->outputs.len ? &g->outputs.ptr[i]->desc : NULL;

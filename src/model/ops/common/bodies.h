@@ -6,6 +6,8 @@
 
 /* Number of outputs of the body in attribute `attr`; -1 when there is no such body. */
 int64_t hn_body_outputs(const hone_node *node, const char *attr);
+/* False: the body's shapes contradict each other; whoever takes it meets the error when it runs. */
+bool hn_body_fits(const hone_node *node, const char *attr);
 /* Descriptor of output i of the body; NULL where there is none. */
 const hone_tensor_desc *hn_body_output(const hone_node *node, const char *attr, uint32_t i);
 /* What is certain of a value that is either a or b: equal sizes stay, others become unknown. HONE_ERROR_INPUT

@@ -87,6 +87,9 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
   pad_mode mode;
   hone_status s = read_common(w, node, x, kernel, &mode, error);
   if (s) return s;
+  /* A pooling without a place for its window has no elements, by the standard's formula; a maximum has to
+   * have one, and a convolution that is too large for its input is always a mistake. */
+  const int64_t least = kernel || !strcmp(hone_node_op(node), "MaxPool") ? 1 : 0;
   for (int32_t i = 0; i < w->n; i++) {
     w->out[i] = HONE_DIM_UNKNOWN;
     if (w->in[i] < 0) continue;
@@ -106,7 +109,7 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
     int64_t room = in + w->pad[i] + w->pad_end[i] - reach;
     int64_t out = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
     if (ceil_mode && out > 1 && (out - 1) * stride >= in + w->pad[i]) out--;
-    if (out < 1)
+    if (out < least)
       return hn_op_bad(node, error, "a kernel that spans %lld is larger than the padded input (%lld)",
                        (long long)reach, (long long)(room + reach));
     w->out[i] = out;
