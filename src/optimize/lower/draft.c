@@ -14,13 +14,20 @@ static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
   return hone_desc_same_dims(d, out);
 }
 
+/* A step that computes with what stays f32 reads that as it lies, and constants beside it. Products take
+ * their own operands narrow all the same. */
+static bool reads_wide(const hn_lowering *l, const hn_draft *d, const hn_value *v) {
+  return d->careful && (hn_is_exact(l, v) || (v->constant && !v->producer));
+}
+
 static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hn_form form) {
   uint32_t i = d->step.n_inputs;
   if (i == HN_MAX_IN + HONE_MAX_EPILOGUE) return false;
   d->step.n_inputs++;
   d->in_value[i] = v;
   d->in_slot[i] = HN_NO_SLOT;
-  if (v && v->desc.dtype == HONE_DTYPE_F32 && form != HN_HOST) form |= d->form & HN_NARROW;
+  if (v && v->desc.dtype == HONE_DTYPE_F32 && form != HN_HOST && !reads_wide(l, d, v))
+    form |= d->form & HN_NARROW;
   d->in_form[i] = form;
   d->in[i] = (hone_step_tensor){0};
   if (!v) return true;
@@ -228,7 +235,8 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
   memset(d, 0, sizeof *d);
   const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
   if (form == HN_LAST && !rule) return false;
-  d->form = form | (form == HN_HOST ? 0 : narrow_of(l->plan, u->node->name));
+  d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node->name));
+  d->careful = !hn_fusable_anchor(u) && hn_touches_exact(l, u, n_epi);
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
                         .node = u->node, .math = math_of(l->plan, u->node->name)};
   if (u->kind == HN_UNIT_CHAIN) return form == HN_LAST && make_chain(l, u, d);
@@ -282,7 +290,8 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
     const hone_tensor_desc *desc = &d->out_value[i]->desc;
     d->out_form[i] = form == HN_LAST && desc->rank < 3 ? HN_ROW : form;
     const bool wide = l->wide && i == 0 && hn_only_returned(d->out_value[i]);
-    if (desc->dtype == HONE_DTYPE_F32 && !wide) d->out_form[i] |= d->form & HN_NARROW;
+    if (desc->dtype == HONE_DTYPE_F32 && !wide && !hn_is_exact(l, d->out_value[i]))
+      d->out_form[i] |= d->form & HN_NARROW;
     d->out[i].desc = hn_laid_out(l->plan, desc, d->out_form[i]);
   }
   if (u->out_view) d->out[0].desc = hn_stored(l->plan, u->out_view, d->out_form[0]);

@@ -43,6 +43,7 @@ typedef struct hn_draft {
   hn_form out_form[HN_UNIT_OPERANDS];
   hn_form
       form; /* of what follows the output: HN_ROW, HN_LAST, or HN_HOST; HN_NARROW where f32 is stored so */
+  bool careful; /* it computes with what stays f32 although the plan stores narrow (exact.c) */
   hone_pw_program program;
 } hn_draft;
 

@@ -33,8 +33,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
 }
 
 /* Finds layout and tactic for u with n_epi epilogue units. */
-static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
-                   const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
+static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
+                        const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
   hn_form order[2];
   uint32_t n = layouts(l, u, order);
   const bool narrow = l->plan->storage != HONE_DTYPE_F32;
@@ -51,6 +51,17 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
       found = *tactic != NULL;
     }
   l->wide = false;
+  return found;
+}
+
+/* Where quantising operators want f32, tactics may refuse to mix it with the narrow type: then all is f32. */
+static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
+                   const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
+  if (choose_form(l, u, n_epi, d, tactic, estimate, why)) return true;
+  if (l->plan->storage == HONE_DTYPE_F32 || !hn_touches_exact(l, u, n_epi)) return false;
+  l->all_wide = true;
+  const bool found = choose_form(l, u, n_epi, d, tactic, estimate, why);
+  l->all_wide = false;
   return found;
 }
 
@@ -95,11 +106,12 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   if (!hone_desc_known(&x->desc) || !hone_desc_known(&y->desc) ||
       hone_desc_count(&x->desc) != hone_desc_count(&y->desc))
     return HONE_OK;
-  static const hn_form rows[] = {HN_ROW | HN_NARROW, HN_ROW, HN_HOST},
-                       lasts[] = {HN_LAST | HN_NARROW, HN_LAST};
+  static const hn_form rows[] = {HN_ROW, HN_ROW | HN_NARROW, HN_ROW, HN_HOST},
+                       lasts[] = {HN_LAST, HN_LAST | HN_NARROW, HN_LAST};
   uint32_t in;
-  hn_form form = hn_form_at_hand(l, x, rows, 3);
-  if (form == HN_FORMS) form = hn_form_at_hand(l, x, lasts, 2);
+  const bool exact = hn_is_exact(l, y); /* then f32 comes first */
+  hn_form form = hn_form_at_hand(l, x, rows + !exact, 3);
+  if (form == HN_FORMS) form = hn_form_at_hand(l, x, lasts + !exact, 2);
   form = form == HN_FORMS ? HN_ROW : form & ~(hn_form)HN_LAST;
   /* An accelerator returns a copy in any case: what it was given may pass through it under another name. */
   if (form == HN_HOST && y->is_output && y->desc.dtype != HONE_DTYPE_STRING) form = HN_ROW;
@@ -407,6 +419,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
     status = hn_fail_memory(error, n * sizeof(void *), "lowering");
     goto done;
   }
+  if ((status = hn_lower_exact(&l, error)) != HONE_OK) goto done;
   if ((status = bind_ports(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_units(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_patterns(&l, error)) != HONE_OK) goto done;

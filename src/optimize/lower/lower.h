@@ -86,6 +86,8 @@ typedef struct hn_lowering {
   uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
   bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */
   uint8_t *says_shapes;    /* value id -> late.c's own */
+  uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
+  bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
   bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
 
@@ -105,6 +107,11 @@ hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
 /* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
  * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
+
+/* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it */
+hone_status hn_lower_exact(hn_lowering *l, hone_error *error);
+bool hn_is_exact(const hn_lowering *l, const hn_value *value);
+bool hn_touches_exact(const hn_lowering *l, const hn_unit *unit, uint32_t n_epi);
 
 /* slots.c: the slot of a constant, made once for HN_ROW and HN_LAST each; HN_NO_SLOT when memory is short */
 uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hn_form form);

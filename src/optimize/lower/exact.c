@@ -1,0 +1,110 @@
+/* What stays f32 in plans that store values narrow (fp16, bf16): what quantising operators read, and the
+ * scales, zero points and sums of integers around them. A step of 8 bits computed from rounded values is
+ * another step, and sums of integers are beyond f16. */
+#include "optimize/lower/lower.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+enum { EXACT = 1, PARAMETER = 2, DEEP = 64 }; /* PARAMETER: a scale or zero point, or computed for one */
+
+static bool is(const hone_node *n, const char *op) { return n && !n->domain[0] && !strcmp(n->op_type, op); }
+
+static bool renames(const hone_node *n) {
+  return n && n->op && (n->op->flags & HONE_OP_VIEW || is(n, "Identity") || is(n, "Dropout"));
+}
+
+/* Operators with products of their own: what they read is no part of a scale's arithmetic. */
+static bool multiplies(const hone_node *n) {
+  static const char *const ops[] = {"Conv",   "ConvTranspose", "Gemm", "MatMul",
+                                    "Einsum", "LSTM",          "GRU",  "RNN"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (is(n, ops[i])) return true;
+  return n->op && n->op->flags & HONE_OP_CONTROL;
+}
+
+/* v is read by a quantising operator: it stays what its maker computed, under every name. A parameter is
+ * followed through its arithmetic to what it is computed from. */
+static void need(uint8_t *marks, const hn_value *v, uint8_t mark, int depth) {
+  if (!v || depth > DEEP || (marks[v->id] & mark) == mark) return;
+  marks[v->id] |= mark;
+  const hone_node *n = v->producer;
+  if (!n || multiplies(n)) return;
+  if (renames(n)) need(marks, n->in[0], mark, depth + 1);
+  for (uint32_t i = 0; mark & PARAMETER && i < n->n_in; i++) {
+    const bool whole = n->in[i] && hone_desc_count(&n->in[i]->desc) != hone_desc_count(&v->desc);
+    need(marks, n->in[i], whole ? EXACT : mark, depth + 1); /* what is reduced is data */
+  }
+}
+
+/* Sums of products of integers, also after integer arithmetic. */
+static bool sums_integers(const hn_value *v, int depth) {
+  const hone_node *n = v ? v->producer : NULL;
+  if (!n || depth > DEEP || v->desc.dtype != HONE_DTYPE_I32) return false;
+  return is(n, "ConvInteger") || is(n, "MatMulInteger") ||
+         ((renames(n) || is(n, "Add") || is(n, "Transpose")) && sums_integers(n->in[0], depth + 1));
+}
+
+/* Inputs of quantising operators: bit i of data and parameters. */
+static const struct {
+  const char *op;
+  uint32_t data, parameters;
+} quantising[] = {{"QuantizeLinear", 1, 6},  {"DequantizeLinear", 0, 6}, {"DynamicQuantizeLinear", 1, 0},
+                  {"ConvInteger", 0, 12},    {"MatMulInteger", 0, 12},   {"QLinearConv", 0, 0xf6},
+                  {"QLinearMatMul", 0, 0xf6}};
+
+static void visit(uint8_t *marks, const hone_node *n) {
+  for (size_t k = 0; k < sizeof quantising / sizeof *quantising; k++)
+    for (uint32_t i = 0; is(n, quantising[k].op) && i < n->n_in; i++) {
+      if (quantising[k].data >> i & 1) need(marks, n->in[i], EXACT, 0);
+      if (quantising[k].parameters >> i & 1) need(marks, n->in[i], EXACT | PARAMETER, 0);
+    }
+  if (is(n, "DynamicQuantizeLinear"))
+    for (uint32_t i = 1; i < n->n_out; i++)
+      if (n->out[i]) marks[n->out[i]->id] |= EXACT | PARAMETER;
+  if (is(n, "Cast") && sums_integers(n->in[0], 0) && n->out[0]) marks[n->out[0]->id] |= EXACT;
+}
+
+/* Scales times constants are scales. */
+static void follow(uint8_t *marks, const hone_node *n) {
+  bool any = false;
+  if (!n->op || n->n_out != 1 || !n->out[0] ||
+      !(renames(n) || n->op->flags & HONE_OP_POINTWISE || is(n, "Mul") || is(n, "Div") ||
+        is(n, "Reciprocal")))
+    return;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hn_value *v = n->in[i];
+    if (!v || (v->constant && !v->producer)) continue;
+    if (!(marks[v->id] & PARAMETER)) return;
+    any = true;
+  }
+  if (any) marks[n->out[0]->id] |= EXACT | PARAMETER;
+}
+
+hone_status hn_lower_exact(hn_lowering *l, hone_error *error) {
+  if (l->plan->storage == HONE_DTYPE_F32) return HONE_OK;
+  l->exact = HN_NEW_ARRAY(l->temp, uint8_t, l->plan->model->next_value_id);
+  if (!l->exact) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
+  for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) visit(l->exact, n);
+  for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) follow(l->exact, n);
+  return HONE_OK;
+}
+
+bool hn_is_exact(const hn_lowering *l, const hn_value *v) {
+  return l->exact && v && v->desc.dtype == HONE_DTYPE_F32 && l->exact[v->id] & EXACT;
+}
+
+/* Does the unit with its first n_epi absorbed units read or make what stays f32? */
+bool hn_touches_exact(const hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
+  if (!l->exact) return false;
+  for (uint32_t i = 0; i < u->n_in; i++)
+    if (hn_is_exact(l, u->in[i])) return true;
+  for (uint32_t i = 0; u->kind == HN_UNIT_NODE && i < u->node->n_out; i++)
+    if (hn_is_exact(l, u->node->out[i])) return true;
+  for (uint32_t k = 0; k < n_epi; k++)
+    if (hn_touches_exact(l, u->absorbed[k], u->absorbed[k]->n_absorbed)) return true;
+  for (uint32_t k = 0; k < u->n_parts; k++)
+    if (hn_touches_exact(l, u->parts[k], u->parts[k]->n_absorbed)) return true;
+  return hn_is_exact(l, u->out);
+}

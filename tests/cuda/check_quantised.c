@@ -1,0 +1,141 @@
+/* check_quantised: networks that quantise while they run, on a GPU (an emulated one in CI) in fp16 and bf16,
+ * against the references. Steps of 8 bits must come from values that were not rounded to the storage type:
+ * codes are at most one level apart, results within what verify allows. Prints what is wrong; exit 1 when
+ * something is. */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "model/ir/text.h"
+
+#include <hone/hone.h>
+#include <hone/session.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD "ir 8\nopset 17\n"
+
+static const struct {
+  const char *name, *text;
+} cases[] = {
+    /* As quantize_dynamic writes it: sums beyond f16's range, and products of scales below it. */
+    {"dynamic convolutions",
+     HEAD "graph g(%x: f32[1x48x6x6]) -> (%y, %q, %r) {\n"
+          "  const %w: u8[40x48x1x1] = rand(1, 100, 255)\n  const %v: u8[24x40x3x3] = rand(2, 90, 160)\n"
+          "  const %b: f32[1x40x1x1] = rand(3)\n"
+          "  %q, %s, %z = DynamicQuantizeLinear(%x)\n  %t = Mul(%s, f32 0.0000002)\n"
+          "  %i = ConvInteger(%q, %w, %z, u8 0)\n  %f = Cast(%i) {to=1}\n  %m = Mul(%f, %t)\n"
+          "  %n = Mul(%m, f32 1000)\n  %a = Add(%n, %b)\n  %c = Clip(%a, f32 -6, f32 6)\n"
+          "  %r, %u, %o = DynamicQuantizeLinear(%c)\n  %k = Mul(%u, f32 0.0001)\n"
+          "  %j = ConvInteger(%r, %v, %o, u8 128) {pads=[1, 1, 1, 1]}\n  %g = Cast(%j) {to=1}\n"
+          "  %h = Mul(%g, %k)\n  %p = GlobalAveragePool(%h)\n  %y = Flatten(%p)\n}\n"},
+    /* The step is computed from the data by hand, and what is quantised is a convolution's result. */
+    {"a computed scale",
+     HEAD "graph g(%x: f32[1x16x8x8]) -> (%y, %q) {\n"
+          "  const %w: f32[24x16x3x3] = rand(4, -0.0001, 0.0001)\n  const %v: f32[8x24x1x1] = rand(5)\n"
+          "  %c = Conv(%x, %w) {pads=[1, 1, 1, 1]}\n  %e = Abs(%c)\n  %m = ReduceMax(%e) {keepdims=0}\n"
+          "  %s = Div(%m, f32 127)\n  %q = QuantizeLinear(%c, %s, i8 0)\n"
+          "  %d = DequantizeLinear(%q, %s, i8 0)\n  %g = Mul(%d, f32 1000)\n  %y = Conv(%g, %v)\n}\n"},
+    /* Fixed steps, too small for f16. */
+    {"fixed scales", HEAD "graph g(%x: f32[4x64]) -> (%y, %q) {\n"
+                          "  const %w: f32[64x32] = rand(6)\n  %a = Mul(%x, f32 0.000027)\n"
+                          "  %q = QuantizeLinear(%a, f32 0.00000027, u8 120)\n"
+                          "  %d = DequantizeLinear(%q, f32 0.00000027, u8 120)\n  %g = Mul(%d, f32 30000)\n"
+                          "  %y = MatMul(%g, %w)\n}\n"},
+};
+
+static int failures;
+
+static hone_plan *plan_of(const char *name, const char *text, hone_engine *engine, const char *precision,
+                          bool reference) {
+  hone_error e = {0};
+  hn_model *m = NULL;
+  hone_plan *plan = NULL;
+  hone_plan_options o = {.level = 2, .precision = precision, .reference = reference};
+  hone_status s = hn_model_parse(name, text, strlen(text), &m, &e);
+  if (!s) s = hn_model_resolve(m, &e);
+  if (!s) s = hn_model_infer(m, &e);
+  if (!s) s = hone_plan_create(engine, m, &o, &plan, &e);
+  if (s) printf("FAIL %s: %s %s\n", name, e.what, e.where), failures++;
+  hn_model_destroy(m);
+  return plan;
+}
+
+static hone_context *run(const char *name, hone_plan *plan, const float *x) {
+  hone_context *c = NULL;
+  hone_error e = {0};
+  const hone_tensor in = {plan ? *hone_plan_input_desc(plan, 0) : (hone_tensor_desc){0},
+                          (void *)(uintptr_t)x};
+  const hone_tensor *feed = &in;
+  hone_status s = plan ? hone_context_create(plan, &c, &e) : HONE_ERROR_INTERNAL;
+  if (!s) s = hone_context_run(c, &feed, NULL, &e);
+  if (!s) return c;
+  if (plan) printf("FAIL %s: %s %s\n", name, e.what, e.where), failures++;
+  hone_context_destroy(c);
+  return NULL;
+}
+
+static void compare_floats(const char *name, const char *precision, const hone_tensor *a,
+                           const hone_tensor *b) {
+  const float *p = a->data, *q = b->data;
+  double worst = 0, low = p[0], high = p[0];
+  for (int64_t i = 0, n = hone_desc_count(&a->desc); i < n; i++) {
+    const double d = fabs((double)p[i] - (double)q[i]);
+    if (!(d <= worst)) worst = d; /* NaN, too */
+    low = fmin(low, (double)p[i]), high = fmax(high, (double)p[i]);
+  }
+  const double share = worst / (high - low), allowed = strcmp(precision, "fp16") == 0 ? 0x1p-8 : 0x1p-5;
+  printf("%s, %s: %.3g of the range (%.3g allowed)\n", name, precision, share, allowed);
+  if (!(share <= allowed)) printf("FAIL %s, %s\n", name, precision), failures++;
+}
+
+static void compare_codes(const char *name, const char *precision, const hone_tensor *a,
+                          const hone_tensor *b) {
+  int worst = 0;
+  for (int64_t i = 0, n = hone_desc_count(&a->desc); i < n; i++) {
+    const int d = a->desc.dtype == HONE_DTYPE_U8
+                      ? ((const uint8_t *)a->data)[i] - ((const uint8_t *)b->data)[i]
+                      : ((const int8_t *)a->data)[i] - ((const int8_t *)b->data)[i];
+    if (abs(d) > worst) worst = abs(d);
+  }
+  if (worst > 1) printf("FAIL %s, %s: codes are %d levels apart\n", name, precision, worst), failures++;
+}
+
+int main(void) {
+  static const char *const precisions[] = {"fp16", "bf16"};
+  hone_engine *cpu = NULL, *gpu = NULL;
+  hone_error e = {0};
+  float x[48 * 36];
+  hn_rng rng = {7};
+  if (hone_engine_create(NULL, &cpu, &e) ||
+      hone_engine_create(&(hone_engine_options){.device = "cuda"}, &gpu, &e)) {
+    printf("FAIL: %s\n", e.what);
+    hone_engine_destroy(cpu);
+    return 1;
+  }
+  for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = hn_rng_normal(&rng);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    hone_plan *truth = plan_of(cases[k].name, cases[k].text, cpu, "f32", true);
+    hone_context *expected = run(cases[k].name, truth, x);
+    for (size_t p = 0; p < 2 && expected; p++) {
+      hone_plan *plan = plan_of(cases[k].name, cases[k].text, gpu, precisions[p], false);
+      hone_context *got = run(cases[k].name, plan, x);
+      for (uint32_t o = 0; got && o < hone_plan_outputs(plan); o++) {
+        const hone_tensor *a = hone_context_output(expected, o), *b = hone_context_output(got, o);
+        if (a->desc.dtype == HONE_DTYPE_F32)
+          compare_floats(cases[k].name, precisions[p], a, b);
+        else
+          compare_codes(cases[k].name, precisions[p], a, b);
+      }
+      hone_context_destroy(got);
+      hone_plan_destroy(plan);
+    }
+    hone_context_destroy(expected);
+    hone_plan_destroy(truth);
+  }
+  hone_engine_destroy(gpu);
+  hone_engine_destroy(cpu);
+  printf("%zu networks, %d failures\n", sizeof cases / sizeof *cases, failures);
+  return failures != 0;
+}
