@@ -163,7 +163,8 @@ const cli_command cli_cmd_run = {
     "run a model once",
     "Inputs without a file are random but seeded; integers respect embedding "
     "tables, masks are ones, and what an If\n"
-    "compares with a constant to choose its branch is that constant (--input sr=8000 says otherwise). Pictures are resized\n"
+    "compares with a constant to choose its branch is that constant (--input sr=8000 says otherwise). "
+    "Pictures are resized\n"
     "and normalised as for ImageNet. NAME may be left out for a model with one input.\n"
     "In file names every character of an "
     "output's name outside A-Za-z0-9._- becomes _.",

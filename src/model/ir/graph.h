@@ -105,7 +105,7 @@ typedef struct hn_opset {
 struct hone_model {
   hn_arena arena;
   uint32_t unfit_branches; /* branches of If that may be taken although their shapes contradict each other */
-  const char *path; /* for messages; "" when built in memory */
+  const char *path;        /* for messages; "" when built in memory */
   int64_t ir_version;
   const char *producer;
   HN_VEC(hn_opset) opsets;
