@@ -16,6 +16,8 @@ typedef struct loop {
   cli_session session, baseline;
   cli_profile before, after;
   hone_findings *findings;
+  hone_findings *left; /* of the plan that was made */
+  cli_profile today;   /* --baseline: what runs today */
   hone_comparison *comparison;
   hone_model *optimized;
   hone_verify_result verdict;
@@ -180,6 +182,8 @@ static hone_status work(loop *l, hone_error *error) {
   base.level = 0;
   snprintf(last, sizeof last, "%.4096s/optimized.onnx", l->folder);
   hone_status status = cli_keep_inputs(l->args, last, error);
+  if (status == HONE_OK && l->args->baseline)
+    status = cli_import(l->args, &l->args->baseline, 1, &l->today, error);
   status = next(l, "load", status, error);
   if (status == HONE_OK) status = cli_session_open(&l->session, &base, l->path, error);
   if (status != HONE_OK) return status;
@@ -201,6 +205,7 @@ static hone_status work(loop *l, hone_error *error) {
   if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
   if (status == HONE_OK)
     status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
+  if (status == HONE_OK) status = cli_diagnose(l->args, l->after.profile, &l->left, error);
   if (status != HONE_OK) return status;
   return hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
 }
@@ -219,6 +224,8 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
   in.baseline = l->before.profile;
   in.optimized = l->after.profile;
   in.comparison = l->comparison;
+  in.left = l->left;
+  in.today = l->today.profile;
   in.verification = verdict;
   in.sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON);
   in.width = cli_columns();
@@ -286,6 +293,8 @@ static int run(const cli_args *args) {
   hone_model_release(l.optimized);
   hone_comparison_destroy(l.comparison);
   hone_findings_destroy(l.findings);
+  hone_findings_destroy(l.left);
+  cli_profile_free(&l.today);
   cli_profile_free(&l.first);
   cli_profile_free(&l.before);
   cli_profile_free(&l.after);
@@ -299,6 +308,8 @@ static const cli_option options[] = {
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
     {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
      "graph passes to use; -GLOB leaves out (all of the level)"},
+    {0, "baseline", CLI_TEXT, CLI_FIELD(baseline), "FILE",
+     "what runs today: ONNX Runtime's profile of the model, or another tool's; a column of its own"},
     CLI_OPT_RUN,
     CLI_OPT_VERBOSE,
     CLI_OPT_FINDINGS,

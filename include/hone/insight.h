@@ -394,10 +394,12 @@ typedef struct hone_report_verdict {
 } hone_report_verdict;
 
 typedef struct hone_report_input {
-  const char *title;                        /* NULL: the model's name */
-  const hone_profile *baseline;             /* the only profile, or the one before */
-  const hone_profile *optimized;            /* NULL: no before/after */
-  const hone_findings *findings;            /* NULL: none asked for */
+  const char *title;             /* NULL: the model's name */
+  const hone_profile *baseline;  /* the only profile, or the one before */
+  const hone_profile *optimized; /* NULL: no before/after */
+  const hone_findings *findings; /* NULL: none asked for */
+  const hone_findings *left;     /* about `optimized`: what is left to do; NULL: not asked for */
+  const hone_profile *today;     /* the same network as it runs today, by another tool; NULL: not given */
   const struct hone_comparison *comparison; /* of baseline and optimized (hone/compare.h); NULL: none */
   const hone_report_verdict *verification;  /* NULL: not verified */
   bool has_prediction; /* the next are set: predicted gain of everything that was applied */

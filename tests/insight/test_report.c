@@ -165,6 +165,44 @@ static void profile_json_is_facts(void **state) {
   hn_str_free(&out);
 }
 
+/* What is left in the new plan, and what runs today beside both; a purpose before what is no remedy. */
+static void left_and_today(void **state) {
+  pair *p = *state;
+  hone_report_input input = p->input;
+  json_t *root = parsed(&input, HONE_REPORT_JSON);
+  assert_true(json_is_null(json_object_get(root, "left")));
+  assert_true(json_is_null(json_object_get(json_object_get(root, "before_after"), "today")));
+  json_decref(root);
+  hone_error error = {0};
+  hone_findings *left = NULL;
+  hone_facts *facts = sample_facts(2);
+  hone_facts_meta meta = *hone_facts_get_meta(facts);
+  hone_profile *today = NULL;
+  meta.tool = "othertool";
+  meta.tool_version = "7.1";
+  hone_facts_set_meta(facts, &meta);
+  assert_int_equal(hone_profile_create(facts, NULL, &today, &error), HONE_OK);
+  assert_int_equal(hone_diagnose(p->b, NULL, &left, &error), HONE_OK);
+  input.left = left;
+  input.today = today;
+  root = parsed(&input, HONE_REPORT_JSON);
+  assert_int_equal(json_array_size(json_object_get(root, "left")), left->count);
+  const json_t *row = json_object_get(json_object_get(root, "before_after"), "today");
+  assert_string_equal(json_string_value(json_object_get(row, "tool")), "othertool");
+  assert_true(fabs(number(row, "speedup") - today->wall.p50 / p->b->wall.p50) < 1e-9);
+  json_decref(root);
+  hn_str out = write(&input, HONE_REPORT_TEXT);
+  assert_non_null(strstr(out.ptr, "What is left"));
+  assert_non_null(strstr(out.ptr, "othertool 7.1"));
+  assert_non_null(strstr(out.ptr, "which runs today: x"));
+  assert_non_null(strstr(out.ptr, "(hone, level"));
+  assert_null(strstr(out.ptr, ":?"));
+  hn_str_free(&out);
+  hone_findings_destroy(left);
+  hone_profile_destroy(today);
+  hone_facts_destroy(facts);
+}
+
 static void findings_schema(void **state) {
   pair *p = *state;
   json_t *root = parsed(&p->input, HONE_REPORT_FINDINGS_JSON);
@@ -347,6 +385,7 @@ int main(void) {
       cmocka_unit_test(temperature_when_measured),
       cmocka_unit_test(profile_json_is_facts),
       cmocka_unit_test(findings_schema),
+      cmocka_unit_test(left_and_today),
       cmocka_unit_test(trace_events),
       cmocka_unit_test(csv_quotes),
       cmocka_unit_test(html_data_is_inert),

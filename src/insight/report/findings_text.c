@@ -22,13 +22,14 @@ static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding
 
 /* A remedy stands by itself; what changes nothing, or is no command, says so before it. */
 static void one_command(hn_str *o, const hn_look *look, bool zh, const hone_finding *f, size_t i) {
+  static const char *const heads[][2] = {[HONE_PURPOSE_CODE] = {"in your program:", "在你的程序里："},
+                                         [HONE_PURPOSE_LOOK] = {"to see more:", "进一步查看："}};
   const hone_purpose purpose = f->purposes[i];
-  const bool first = !i || f->purposes[i - 1] != purpose;
   hn_str_puts(o, "     ");
-  if (purpose != HONE_PURPOSE_REMEDY && first)
-    hn_paint(o, look, HN_DIM, "%s\n     ",
-             purpose == HONE_PURPOSE_LOOK ? (zh ? "进一步查看：" : "to see more:")
-                                          : (zh ? "在你的程序里：" : "in your program:"));
+  if (purpose != HONE_PURPOSE_REMEDY && (!i || f->purposes[i - 1] != purpose)) {
+    hn_paint(o, look, HN_DIM, "%s", heads[purpose][zh]);
+    hn_str_puts(o, "\n     ");
+  }
   hn_paint(o, look, HN_CYAN, "%s %s\n", purpose == HONE_PURPOSE_CODE ? "-" : "$", f->commands[i]);
 }
 
@@ -135,4 +136,37 @@ void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings
     hn_str_free(&line);
   }
   for (size_t i = 0; i < list->count; i++) one_finding(o, look, zh, i + 1, &list->items[i]);
+}
+
+/* Said of the model before the rewrite, and not done by it. */
+static bool was_said(const hone_findings *said, const hone_finding *f) {
+  for (size_t i = 0; said && i < said->count; i++)
+    if (!said->items[i].measured && strcmp(said->items[i].id, f->id) == 0) return true;
+  return false;
+}
+
+void hn_report_left_text(hn_str *o, const hn_look *look, const hone_findings *left,
+                         const hone_findings *said) {
+  const bool zh = left->language == HONE_LANGUAGE_ZH;
+  hn_str known = {0};
+  size_t number = 0;
+  hn_heading(o, look, "%s", zh ? "还剩什么（改写之后的计划）" : "What is left (the plan after the rewrite)");
+  for (size_t i = 0; i < left->count; i++)
+    if (was_said(said, &left->items[i]))
+      hn_str_printf(&known, "%s%s", known.len ? (zh ? "，" : ", ") : "", left->items[i].id);
+    else
+      number++;
+  if (known.len) {
+    hn_str line = {0};
+    hn_str_printf(&line, zh ? "上面说过，依然成立：%s。" : "Said above, and still so: %s.", known.ptr);
+    hn_paragraph(o, look, 2, HN_PLAIN, line.ptr);
+    if (line.failed) o->failed = true;
+    hn_str_free(&line);
+  } else if (!number)
+    hn_str_printf(o, "  %s\n", zh ? "没有值得做的事。" : "Nothing worth doing was found.");
+  if (known.failed) o->failed = true;
+  hn_str_free(&known);
+  number = 0;
+  for (size_t i = 0; i < left->count; i++)
+    if (!was_said(said, &left->items[i])) one_finding(o, look, zh, ++number, &left->items[i]);
 }

@@ -183,6 +183,22 @@ static void write_profile(hn_str *o, const char *key, const hone_profile *p, boo
   hn_json_line(o);
 }
 
+/* Another tool's record of the network, which is what runs today. */
+static void write_today(hn_str *o, const hone_report_input *in) {
+  if (!in->today) {
+    hn_json_null(o, "today");
+    return;
+  }
+  const hone_facts_meta *m = hone_facts_get_meta(in->today->facts);
+  const double after = in->optimized->wall.p50;
+  hn_json_open(o, "today", '{');
+  hn_json_text(o, "tool", m->tool);
+  hn_json_text(o, "tool_version", m->tool_version);
+  hn_json_num(o, "ms", in->today->wall.p50);
+  hn_json_num(o, "speedup", after > 0 ? in->today->wall.p50 / after : 0);
+  hn_json_close(o, '}');
+}
+
 static void write_before_after(hn_str *o, const hone_report_input *in) {
   if (!in->optimized) {
     hn_json_null(o, "before_after");
@@ -198,6 +214,7 @@ static void write_before_after(hn_str *o, const hone_report_input *in) {
     hn_json_num(o, "predicted_gain_pct", in->predicted_gain_pct);
   else
     hn_json_null(o, "predicted_gain_pct");
+  write_today(o, in);
   hn_json_close(o, '}');
   hn_json_line(o);
 }
@@ -247,6 +264,7 @@ void hn_members_report(hn_str *o, const hone_report_input *in, bool page) {
   write_prediction(o, in);
   write_verification(o, in->verification);
   hn_members_findings(o, hn_report_language(in), in->findings);
+  hn_members_findings_as(o, "left", in->left);
   hn_comparison_members(o, in->comparison);
   write_profile(o, "baseline", in->baseline, page);
   write_profile(o, "optimized", in->optimized, page);

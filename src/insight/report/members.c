@@ -197,10 +197,19 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_close(o, '}');
 }
 
-void hn_members_findings(hn_str *o, hone_language language, const hone_findings *findings) {
-  hn_json_text(o, "language", hone_language_name(language));
-  hn_json_open(o, "findings", '[');
-  for (size_t i = 0; findings && i < findings->count; i++) write_finding(o, &findings->items[i]);
+void hn_members_findings_as(hn_str *o, const char *key, const hone_findings *findings) {
+  if (!findings) {
+    hn_json_null(o, key);
+    return;
+  }
+  hn_json_open(o, key, '[');
+  for (size_t i = 0; i < findings->count; i++) write_finding(o, &findings->items[i]);
   hn_json_close(o, ']');
   hn_json_line(o);
+}
+
+void hn_members_findings(hn_str *o, hone_language language, const hone_findings *findings) {
+  static const hone_findings none = {0};
+  hn_json_text(o, "language", hone_language_name(language));
+  hn_members_findings_as(o, "findings", findings ? findings : &none);
 }

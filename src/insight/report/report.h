@@ -55,6 +55,9 @@ const char *hn_limit_words(const hn_look *look, hone_limit bound);
  * none. */
 void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings *list, bool timed,
                              double before_ms, double after_ms);
+/* What is left in the new plan. What the first list says of it already is named in a line. */
+void hn_report_left_text(hn_str *o, const hn_look *look, const hone_findings *left,
+                         const hone_findings *said);
 
 /* ---- members.c: shared JSON members ---- */
 
@@ -64,6 +67,8 @@ void hn_members_layers(hn_str *o, const hone_profile *p);
 /* wall_ms, latency_ms, samples_ms, closure, stages, throughput, types, layers. */
 void hn_members_derived(hn_str *o, const hone_profile *p);
 void hn_members_findings(hn_str *o, hone_language language, const hone_findings *findings);
+/* The list alone, under another name; findings may be NULL: null. */
+void hn_members_findings_as(hn_str *o, const char *key, const hone_findings *findings);
 /* The whole report as an object; `page` adds what only the HTML page draws (spans, memory samples). */
 void hn_members_report(hn_str *o, const hone_report_input *in, bool page);
 

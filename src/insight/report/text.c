@@ -293,19 +293,24 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
                 p->throughput.overlapped_fps, p->throughput.slowest_stage);
 }
 
-static void change_row(hn_table *t, const char *what, double before, double after, const char *format,
-                       bool less_is_better) {
-  char a[32], b[32];
+/* One row: what runs today (NAN: not given or not told), before, after, and the change between the last two.
+ */
+static void change_row(hn_table *t, const char *what, double today, double before, double after,
+                       const char *format, bool less_is_better) {
+  char a[32], b[32], c[32];
+  const int first = t->column_count > 4; /* today has a column */
   snprintf(a, sizeof a, format, before);
   snprintf(b, sizeof b, format, after);
+  snprintf(c, sizeof c, format, today);
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", what);
-  hn_table_cell(t, 1, HN_PLAIN, "%s", a);
-  hn_table_cell(t, 2, HN_BOLD, "%s", b);
+  if (first && !isnan(today)) hn_table_cell(t, 1, HN_PLAIN, "%s", c);
+  hn_table_cell(t, 1 + (size_t)first, HN_PLAIN, "%s", a);
+  hn_table_cell(t, 2 + (size_t)first, HN_BOLD, "%s", b);
   if (before > 0 && after > 0) {
     double change = 100 * (after / before - 1);
     bool good = less_is_better ? change < 0 : change > 0;
-    hn_table_cell(t, 3,
+    hn_table_cell(t, 3 + (size_t)first,
                   change > -0.5 && change < 0.5 ? HN_PLAIN
                   : good                        ? HN_GREEN
                                                 : HN_RED,
@@ -313,27 +318,64 @@ static void change_row(hn_table *t, const char *what, double before, double afte
   }
 }
 
-static void before_after(hn_str *o, const hn_look *look, const hone_report_input *in) {
-  const hone_profile *a = in->baseline, *b = in->optimized;
-  hn_heading(o, look, "%s", HN_IN(look, "Before and after", "前后对比"));
-  hn_table t = {0};
-  hn_table_column(&t, "", true, 12, 0);
-  hn_table_column(&t, HN_IN(look, "before", "之前"), false, 0, 0);
-  hn_table_column(&t, HN_IN(look, "after", "之后"), false, 0, 0);
-  hn_table_column(&t, HN_IN(look, "change", "变化"), false, 0, 0);
-  change_row(&t, HN_IN(look, "median latency, ms", "延迟中位数，毫秒"), a->wall.p50, b->wall.p50, "%.3f",
-             true);
-  change_row(&t, HN_IN(look, "best latency, ms", "最短延迟，毫秒"), a->wall.min, b->wall.min, "%.3f", true);
-  change_row(&t, HN_IN(look, "p95 latency, ms", "p95 延迟，毫秒"), a->wall.p95, b->wall.p95, "%.3f", true);
-  change_row(&t, HN_IN(look, "samples/s", "样本每秒"), a->throughput.measured_fps, b->throughput.measured_fps,
-             "%.1f", false);
-  change_row(&t, "GFLOP/s", a->gflops, b->gflops, "%.1f", false);
-  change_row(&t, HN_IN(look, "steps", "步骤"), (double)a->layer_count, (double)b->layer_count, "%.0f", true);
-  change_row(&t, HN_IN(look, "bytes moved, MB", "搬运的字节，MB"), a->bytes / 1e6, b->bytes / 1e6, "%.1f",
-             true);
-  change_row(&t, HN_IN(look, "activations at peak, MiB", "激活值峰值，MiB"),
+/* "before: level 0", for a reader who runs something else today. */
+static void side_head(char head[64], const hn_look *look, const char *en, const char *zh,
+                      const hone_profile *p) {
+  const double level = hone_facts_get_meta(p->facts)->opt_level;
+  if (level >= 0)
+    snprintf(head, 64, HN_IN(look, "%s (hone, level %.0f)", "%s（hone，级别 %.0f）"), HN_IN(look, en, zh),
+             level);
+  else
+    snprintf(head, 64, "%s", HN_IN(look, en, zh));
+}
+
+static void today_head(char head[64], const hone_profile *today) {
+  const hone_facts_meta *m = hone_facts_get_meta(today->facts);
+  snprintf(head, 64, "%.40s%s%.20s", or_unknown(m->tool), m->tool_version ? " " : "",
+           m->tool_version ? m->tool_version : "");
+}
+
+static double told(double value) { return value > 0 ? value : NAN; }
+
+static void change_rows(hn_table *t, const hn_look *look, const hone_report_input *in) {
+  const hone_profile *a = in->baseline, *b = in->optimized, *c = in->today;
+  /* A single sum of layers is no distribution. */
+  const bool spread = c && c->wall.count > 1;
+  change_row(t, HN_IN(look, "median latency, ms", "延迟中位数，毫秒"), c ? told(c->wall.p50) : NAN,
+             a->wall.p50, b->wall.p50, "%.3f", true);
+  change_row(t, HN_IN(look, "best latency, ms", "最短延迟，毫秒"), spread ? told(c->wall.min) : NAN,
+             a->wall.min, b->wall.min, "%.3f", true);
+  change_row(t, HN_IN(look, "p95 latency, ms", "p95 延迟，毫秒"), spread ? told(c->wall.p95) : NAN,
+             a->wall.p95, b->wall.p95, "%.3f", true);
+  change_row(t, HN_IN(look, "samples/s", "样本每秒"),
+             c && hone_facts_get_meta(c->facts)->batch >= 1 ? told(c->throughput.measured_fps) : NAN,
+             a->throughput.measured_fps, b->throughput.measured_fps, "%.1f", false);
+  change_row(t, "GFLOP/s", c ? told(c->gflops) : NAN, a->gflops, b->gflops, "%.1f", false);
+  change_row(t, HN_IN(look, "steps", "步骤"), c ? (double)c->layer_count : NAN, (double)a->layer_count,
+             (double)b->layer_count, "%.0f", true);
+  change_row(t, HN_IN(look, "bytes moved, MB", "搬运的字节，MB"), c ? told(c->bytes / 1e6) : NAN,
+             a->bytes / 1e6, b->bytes / 1e6, "%.1f", true);
+  change_row(t, HN_IN(look, "activations at peak, MiB", "激活值峰值，MiB"), NAN,
              (double)hone_facts_get_memory(a->facts)->actual_peak / 1048576,
              (double)hone_facts_get_memory(b->facts)->actual_peak / 1048576, "%.1f", true);
+}
+
+static void before_after(hn_str *o, const hn_look *look, const hone_report_input *in) {
+  const hone_profile *a = in->baseline, *b = in->optimized;
+  char before[64], after[64], today[64];
+  hn_heading(o, look, "%s", HN_IN(look, "Before and after", "前后对比"));
+  hn_table t = {0};
+  side_head(before, look, "before", "之前", a);
+  side_head(after, look, "after", "之后", b);
+  hn_table_column(&t, "", true, 12, 0);
+  if (in->today) {
+    today_head(today, in->today);
+    hn_table_column(&t, today, false, 0, 0);
+  }
+  hn_table_column(&t, before, false, 0, 0);
+  hn_table_column(&t, after, false, 0, 0);
+  hn_table_column(&t, HN_IN(look, "change", "变化"), false, 0, 0);
+  change_rows(&t, look, in);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   double speedup = hn_report_speedup(in);
@@ -348,6 +390,12 @@ static void before_after(hn_str *o, const hn_look *look, const hone_report_input
   const hone_comparison *c = in->comparison;
   hn_str_printf(o, "%s%s\n", c && c->wall.change == HONE_CHANGE_SAME ? HN_IN(look, ", ", "，") : "",
                 c && c->wall.change == HONE_CHANGE_SAME ? hn_change_words(look, &c->wall) : "");
+  if (in->today && in->today->wall.p50 > 0 && b->wall.p50 > 0) {
+    hn_str_puts(o, "  ");
+    hn_paint(o, look, HN_BOLD, HN_IN(look, "against %s, which runs today: x%.2f", "相对目前运行的 %s：x%.2f"),
+             today, in->today->wall.p50 / b->wall.p50);
+    hn_str_puts(o, HN_IN(look, " (its figures are from its own profile)\n", "（其数字来自它自己的记录）\n"));
+  }
 }
 
 static const char *verdict_word(const hn_look *look, const char *verdict) {
@@ -395,5 +443,6 @@ hone_status hn_report_text(const hone_report_input *in, hn_str *o, hone_error *e
   if ((parts & HONE_SECTION_COMPARISON) && in->comparison)
     hn_comparison_text(o, &look, in->comparison, in->max_layers);
   if ((parts & HONE_SECTION_BEFORE_AFTER) && in->verification) verification(o, &look, in->verification);
+  if ((parts & HONE_SECTION_FINDINGS) && in->left) hn_report_left_text(o, &look, in->left, in->findings);
   return HONE_OK;
 }

@@ -10,6 +10,17 @@ hone.panel({
     if (!report.findings.length) body.append(hone.el('p', { class: 'empty' }, report.closure && !(report.closure.wall_ms > 0) ? hone.say('Without times there is nothing to judge.') : hone.say('Nothing worth doing was found.')));
     const most = Math.max(1, ...report.findings.flatMap((f) => [f.predicted_gain_pct, f.measured_gain_pct || 0]));
     report.findings.forEach((finding) => body.append(this.card(finding, most)));
+    if (report.left) this.left(body, report);
+  },
+  /* About the new plan; what was said of the old one, and not done, is still so. */
+  left(body, report) {
+    const said = new Set(report.findings.filter((f) => f.measured_gain_pct === null).map((f) => f.id));
+    const known = report.left.filter((f) => said.has(f.id)), fresh = report.left.filter((f) => !said.has(f.id));
+    body.append(hone.el('h3', {}, hone.say('What is left (the plan after the rewrite)')));
+    if (known.length) body.append(hone.el('p', { class: 'cause' }, hone.say('Said above, and still so: {0}.', known.map((f) => f.id).join(', '))));
+    if (!report.left.length) body.append(hone.el('p', { class: 'empty' }, hone.say('Nothing worth doing was found.')));
+    const most = Math.max(1, ...fresh.map((f) => f.predicted_gain_pct));
+    fresh.forEach((finding) => body.append(this.card(finding, most)));
   },
   card(f, most) {
     const { el } = hone;
