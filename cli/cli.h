@@ -263,7 +263,8 @@ const char *cli_device_name(const cli_args *args);
 hone_status cli_check_device(const cli_args *args, hone_error *error);
 uint32_t cli_threads(const cli_session *session, const cli_args *args);
 double cli_now_ms(void);
-const char *cli_commit(void); /* git revision of the source; NULL: unknown */
+const char *cli_commit(void);       /* git revision of hone's source; NULL: unknown */
+const char *cli_hone_version(void); /* "0.1.0 (1b3d42d2c7ab)": with that revision, where it is known */
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 
@@ -334,12 +335,12 @@ int cli_print_thresholds(const cli_args *args);
 
 /* ---- reports that are kept (stamp.c) */
 
-/* Adds where, when and of what a measurement is: commit, hone_commit, tag, model, machine, os, device,
+/* Adds where, when and of what a measurement is: commit, hone_version, tag, model, machine, os, device,
  * precision, flags, version, temperature_c_range, profiling_date. */
 void cli_stamp(json_t *document, const cli_args *args, const char *path);
-/* The revision that is measured: --commit, GITHUB_SHA, or git's HEAD of the working directory. False: none.
- */
-bool cli_revision(const cli_args *args, char *buf, size_t size);
+/* The revision of the user's repository: --commit, GITHUB_SHA, or git's HEAD of the working directory, else
+ * of the folder of the model (NULL: none). False: none of these. revision.c; no program is started. */
+bool cli_revision(const cli_args *args, const char *model, char *buf, size_t size);
 /* What git in the working directory calls so ("HEAD~1", "main"), as a whole revision. False: nothing. */
 bool cli_resolve_revision(const char *name, char *buf, size_t size);
 /* Processor, its number and the host: "AMD EPYC 9B14, 8 processors, host runner-3". */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 enum { WARMUPS = 5, RUNS = 50, LONG_RUNS = 5000 };
@@ -45,14 +46,48 @@ static json_t *device_json(const cli_session *s, const device_times *d) {
                    "d2h_ms", cli_real(d->d2h_ms));
 }
 
+/* A figure, or null and why it was not measured. */
+static void set_or_why(json_t *doc, const char *key, json_t *value, const char *why) {
+  char reason[64];
+  json_object_set_new(doc, key, value ? value : json_null());
+  if (value) return;
+  snprintf(reason, sizeof reason, "%s_reason", key);
+  json_object_set_new(doc, reason, cli_text(why));
+}
+
+static bool on_cpu(const cli_args *args) { return strcmp(cli_device_name(args), "cpu") == 0; }
+
 /* What the seed of a report asks for by name; nothing runs before or after the network here. */
-static void add_figures(json_t *doc, const hone_sample_stats *t, const device_times *d) {
+static void add_figures(json_t *doc, const cli_args *args, const cli_session *s, const hone_sample_stats *t,
+                        const device_times *d) {
   json_object_set_new(doc, "avg_latency_ms", cli_real(t->mean));
   json_object_set_new(doc, "median_latency_ms", cli_real(t->p50));
   json_object_set_new(doc, "p95_latency_ms", cli_real(t->p95));
   json_object_set_new(doc, "cv", cli_real(t->cv));
-  json_object_set_new(doc, "h2d_ms_ratio", cli_real(d->known && t->mean > 0 ? d->h2d_ms / t->mean : 0));
-  json_object_set_new(doc, "post_ms_ratio", cli_real(0));
+  json_t *copies = on_cpu(args)              ? cli_real(0) /* nothing is copied */
+                   : d->known && t->mean > 0 ? cli_real(d->h2d_ms / t->mean)
+                                             : NULL;
+  set_or_why(doc, "h2d_ms_ratio", copies, "not measured: the device has no clock of its own");
+  set_or_why(doc, "post_ms_ratio", NULL, "not measured: bench runs the network alone");
+  const double rss = cli_rss_peak_bytes(), device = (double)hone_engine_device_peak(s->engine);
+  json_object_set_new(doc, "memory_peak_mb", cli_real((on_cpu(args) ? rss : device) / 1048576));
+  json_object_set_new(doc, "memory_peak_source",
+                      cli_text(on_cpu(args) ? "peak resident set of the process" : "memory of the device"));
+  json_object_set_new(doc, "host_rss_peak_mb", cli_real(rss / 1048576));
+}
+
+/* [least, most], or null and why. */
+static void add_temperature(json_t *doc, const cli_args *args, const measured *m) {
+  double low, high;
+  const bool read = m->steady ? steady_range(m->steady->temperature_c, m->steady->n, &low, &high)
+                              : steady_range(m->celsius, 2, &low, &high);
+  hone_system_sample now;
+  hone_system_read(&now);
+  const char *why = on_cpu(args) ? hone_system_unread(&now, "temperature") : "its sensors cannot be read";
+  char reason[200];
+  snprintf(reason, sizeof reason, "not measured: %s", *why ? why : "no reading succeeded");
+  set_or_why(doc, "temperature_c_range", read ? json_pack("[o, o]", cli_real(low), cli_real(high)) : NULL,
+             reason);
 }
 
 static json_t *counters_json(const counters *c) {
@@ -70,7 +105,6 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   const double *samples = m->samples;
   const device_times *d = &m->device;
   const uint32_t warmups = m->warmups;
-  char celsius[32];
   uint64_t arena = 0, constants = 0, workspace = 0;
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
   json_t *raw = json_array();
@@ -82,22 +116,19 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
                              (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
   json_t *doc = json_pack(
-      "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}", "latency_ms", latency,
+      "{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}", "latency_ms", latency,
       "device_times", device_json(s, d), "throughput_fps", cli_real(1e3 * (double)cli_batch(s) / t->mean),
-      "memory_peak_mb", cli_real(cli_rss_peak_bytes() / 1048576), "load_ms", cli_real(s->load_ms), "threads",
-      (json_int_t)cli_threads(s, args), "batch", (json_int_t)cli_batch(s), "runs", (json_int_t)t->count,
-      "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan), "level",
-      args->level < 0 ? 2 : (int)args->level, "precision_auto", cli_precision_json(args, &s->precision),
-      "memory", memory, "samples_ms", raw);
+      "load_ms", cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
+      (json_int_t)cli_batch(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups, "steps",
+      (json_int_t)hone_plan_steps(s->plan), "level", args->level < 0 ? 2 : (int)args->level, "precision_auto",
+      cli_precision_json(args, &s->precision), "memory", memory, "samples_ms", raw);
   if (!doc) return NULL;
-  add_figures(doc, t, d);
+  add_figures(doc, args, s, t, d);
   cli_stamp(doc, args, path);
   json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
   json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));
   if (m->steady) json_object_set_new(doc, "stability", steady_json(m->steady));
-  if (m->steady ? steady_range(m->steady->temperature_c, m->steady->n, celsius, sizeof celsius)
-                : steady_range(m->celsius, 2, celsius, sizeof celsius))
-    json_object_set_new(doc, "temperature_c_range", json_string(celsius));
+  add_temperature(doc, args, m);
   return doc;
 }
 
@@ -115,10 +146,23 @@ static void counters_text(const counters *c) {
          cli_si(c->of.branch_misses / c->runs, b[3]));
 }
 
+static void memory_text(const cli_args *args, const cli_session *s) {
+  char peak[24], host[24], predicted[24], used[24];
+  uint64_t arena = 0;
+  hone_plan_memory(s->plan, &arena, NULL, NULL);
+  cli_mib(cli_rss_peak_bytes(), host);
+  if (on_cpu(args))
+    printf("memory      %s at peak", host);
+  else
+    printf("memory      %s of the device at peak, %s of the host",
+           cli_mib((double)hone_engine_device_peak(s->engine), peak), host);
+  printf("; activations %s predicted, %s used\n", cli_mib((double)arena, predicted),
+         cli_mib((double)hone_context_peak(s->context), used));
+}
+
 static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
   const hone_sample_stats *t = &m->stats;
   const device_times *d = &m->device;
-  char rss[24];
   printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
          (long long)cli_batch(s));
   printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
@@ -129,7 +173,7 @@ static void text(const cli_args *args, const cli_session *s, const char *path, c
            "outputs back\n",
            d->steps.p50, 1e3 * (double)cli_batch(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
   printf("throughput  %.1f a second\n", 1e3 * (double)cli_batch(s) / t->mean);
-  printf("memory      %s at peak\n", cli_mib(cli_rss_peak_bytes(), rss));
+  memory_text(args, s);
   printf("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
   if (m->steady && m->steady->runs > t->count)
@@ -316,14 +360,14 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_bench = {
-    "bench",
-    "MODEL",
-    "measure latency, throughput and memory",
-    "--max-seconds ends measuring early, with the runs that finished. "
-    "memory_peak_mb is the peak resident set in MiB. On a GPU the steps are also timed by its own\n"
-    "clock, on inputs that lie there already (device_times).",
-    options,
-    1,
-    1,
-    run};
+const cli_command cli_cmd_bench = {"bench",
+                                   "MODEL",
+                                   "measure latency, throughput and memory",
+                                   "--max-seconds ends measuring early, with the runs that finished. "
+                                   "memory_peak_mb is the peak resident set in MiB, on a GPU the device's "
+                                   "memory. There the steps are also timed by its own\n"
+                                   "clock, on inputs that lie there already (device_times).",
+                                   options,
+                                   1,
+                                   1,
+                                   run};

@@ -8,12 +8,20 @@
 
 enum { WORD = 200 };
 
+/* [54, 58] of "54-58", as reports have it. */
+static json_t *range_json(const char *text) {
+  double low, high;
+  if (!text || sscanf(text, "%lf-%lf", &low, &high) != 2) return json_null();
+  return json_pack("[o, o]", cli_real(low), cli_real(high));
+}
+
 static json_t *record_json(const hone_record *r) {
   json_t *o = json_object();
   json_object_set_new(o, "id", json_integer(r->id));
 #define X(field) json_object_set_new(o, #field, cli_text(r->field));
   HONE_RECORD_TEXTS(X)
 #undef X
+  json_object_set_new(o, "temperature_c_range", range_json(r->temperature_c_range));
 #define X(field) json_object_set_new(o, #field, cli_real(r->field));
   HONE_RECORD_NUMBERS(X)
 #undef X

@@ -3,4 +3,8 @@
 
 #include "commit.h" /* cmake/Commit.cmake writes it into the build folder */
 
+const char *cli_hone_version(void) {
+  return HONE_COMMIT[0] ? HONE_VERSION_STRING " (" HONE_COMMIT ")" : HONE_VERSION_STRING;
+}
+
 const char *cli_commit(void) { return HONE_COMMIT[0] ? HONE_COMMIT : NULL; }

@@ -44,7 +44,7 @@ json_t *gate_json(const gate_run *g) {
                    "change_pct", figure(r, 100 * r->change), "low_pct", figure(r, 100 * r->low), "high_pct",
                    figure(r, 100 * r->high), "p_slower", cli_real(r->p_slower), "p_threshold",
                    cli_real(r->p_threshold), "noise_pct", figure(r, 100 * r->noise), "commit",
-                   cli_revision(&none, revision, sizeof revision) ? cli_text(revision) : json_null(),
+                   cli_revision(&none, NULL, revision, sizeof revision) ? cli_text(revision) : json_null(),
                    "machine", cli_text(machine), "date", date);
 }
 

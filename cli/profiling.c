@@ -1,5 +1,6 @@
 /* Recording runs as facts and making a profile of them. */
 #include "cli/cli.h"
+#include "cli/steady.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path,
                      int level, uint32_t warmups, uint32_t runs) {
   hone_facts_meta m = *hone_facts_get_meta(facts);
-  char date[32], os[200], flags[120];
+  char date[32], os[200], flags[120], revision[128];
   time_t now = time(NULL);
   struct tm t;
   struct utsname u;
@@ -24,7 +25,8 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
   const hone_machine *machine = hone_engine_machine(s->engine);
   m.tool = "hone";
   m.tool_version = hone_version();
-  m.commit = cli_commit();
+  m.hone_version = cli_hone_version();
+  m.commit = cli_revision(args, path, revision, sizeof revision) ? revision : NULL;
   m.model = path;
   m.backend = cli_device_name(args);
   if (machine && !m.isa)
@@ -152,11 +154,16 @@ static hone_status second_pass(const cli_profile_plan *p, const cli_args *args, 
 
 /* Facts of one session's recorded runs -> profile. */
 static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
-                          uint32_t runs, const hone_counts *counted, double start_ms, cli_profile *out,
-                          hone_error *error) {
+                          uint32_t runs, const hone_counts *counted, const double celsius[2], double start_ms,
+                          cli_profile *out, hone_error *error) {
+  double low, high;
   uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
+  if (steady_range(celsius, 2, &low, &high)) {
+    hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_min", "C", -1, low});
+    hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_max", "C", -1, high});
+  }
   if (args->counters && on_cpu(args)) add_run_counters(p, counted, runs, out->facts);
   if (args->counters || args->filter) status = second_pass(p, args, runs, out->facts, error);
   if (status != HONE_OK) return status;
@@ -203,6 +210,7 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
   uint32_t block = n < 2 ? runs : per_run > 0 && per_run < BLOCK_MS ? (uint32_t)(BLOCK_MS / per_run) : 1;
   if (n > 1 && block > LONGEST_BLOCK) block = LONGEST_BLOCK;
   hone_counts counted = {0}, before = {0};
+  double celsius[2] = {steady_temperature(args), (double)NAN};
   if (plan->counting) hone_counting_read(plan->counting, &before);
   for (uint32_t i = 0; i < runs && status == HONE_OK; i += block)
     for (uint32_t k = 0; k < n && status == HONE_OK; k++)
@@ -212,8 +220,9 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
   HONE_COUNTS(X)
 #undef X
   cli_progress_end();
+  celsius[1] = steady_temperature(args);
   for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-    status = finish(&plan[k], args, path, warmups, runs, &counted, start, &out[k], error);
+    status = finish(&plan[k], args, path, warmups, runs, &counted, celsius, start, &out[k], error);
   for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }

@@ -87,33 +87,6 @@ void cli_machine(char *buf, size_t size) {
   snprintf(buf, size, "%s, %ld processors, host %s", cpu, sysconf(_SC_NPROCESSORS_ONLN), host);
 }
 
-/* The first line that a command of git prints. */
-static bool ask_git(const char *command, char *buf, size_t size) {
-  buf[0] = 0;
-  FILE *git = popen(command, "r");
-  if (!git) return false;
-  bool read = fgets(buf, (int)size, git) != NULL;
-  if (pclose(git) != 0 || !read) buf[0] = 0;
-  buf[strcspn(buf, "\r\n")] = 0;
-  return buf[0] != 0;
-}
-
-bool cli_resolve_revision(const char *name, char *buf, size_t size) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/~^@";
-  char command[300];
-  buf[0] = 0;
-  if (!*name || *name == '-' || name[strspn(name, plain)]) return false; /* it goes through a shell */
-  int n = snprintf(command, sizeof command, "git rev-parse --verify --quiet '%s^{commit}' 2>/dev/null", name);
-  return n > 0 && (size_t)n < sizeof command && ask_git(command, buf, size);
-}
-
-bool cli_revision(const cli_args *args, char *buf, size_t size) {
-  const char *given = args->commit ? args->commit : getenv("GITHUB_SHA");
-  buf[0] = 0;
-  if (given && *given) return (size_t)snprintf(buf, size, "%s", given) < size;
-  return ask_git("git rev-parse --verify HEAD 2>/dev/null", buf, size);
-}
-
 /* What decides about the speed of a run. */
 static const cli_option measured[] = {{'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", ""},
                                       {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", ""},
@@ -254,8 +227,8 @@ void cli_stamp(json_t *doc, const cli_args *args, const char *path) {
   cli_date(date, sizeof date);
   cli_flags(args, flags, sizeof flags);
   json_object_set_new(doc, "commit",
-                      cli_revision(args, revision, sizeof revision) ? cli_text(revision) : json_null());
-  json_object_set_new(doc, "hone_commit", cli_text(cli_commit()));
+                      cli_revision(args, path, revision, sizeof revision) ? cli_text(revision) : json_null());
+  json_object_set_new(doc, "hone_version", cli_text(cli_hone_version()));
   json_object_set_new(doc, "tag", cli_text(args->tag));
   json_object_set_new(doc, "model", cli_text(path));
   json_object_set_new(doc, "machine", cli_text(machine));

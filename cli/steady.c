@@ -220,6 +220,7 @@ static hone_status make_facts(steady_run *r, const cli_session *s, const cli_arg
   }
   hone_facts_set_meta(f, &(hone_facts_meta){.tool = "hone",
                                             .tool_version = hone_version(),
+                                            .hone_version = cli_hone_version(),
                                             .model = path,
                                             .backend = cli_device_name(args),
                                             .outer_clock = "CLOCK_MONOTONIC",
@@ -279,11 +280,11 @@ void steady_free(steady_run *r) {
   cli_profile_free(&r->record);
 }
 
-bool steady_range(const double *celsius, size_t n, char *buf, size_t size) {
-  double low = INFINITY, high = -INFINITY;
+bool steady_range(const double *celsius, size_t n, double *low, double *high) {
+  *low = INFINITY, *high = -INFINITY;
   for (size_t i = 0; i < n; i++)
-    if (isfinite(celsius[i])) low = fmin(low, celsius[i]), high = fmax(high, celsius[i]);
-  return high >= low && snprintf(buf, size, "%.0f-%.0f", low, high) > 0;
+    if (isfinite(celsius[i])) *low = fmin(*low, celsius[i]), *high = fmax(*high, celsius[i]);
+  return *high >= *low;
 }
 
 static json_t *series(const double *v, size_t n) {

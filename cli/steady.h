@@ -53,7 +53,7 @@ json_t *steady_json(const steady_run *run);
 void steady_text(const steady_run *run);
 /* Celsius of the processor or the accelerator now; NaN where it cannot be read. */
 double steady_temperature(const cli_args *args);
-/* "54-58" from samples, of which NaN are left out; false when none is left. */
-bool steady_range(const double *celsius, size_t n, char *buf, size_t size);
+/* Lowest and highest of the readings that succeeded; false: none did. */
+bool steady_range(const double *celsius, size_t n, double *low, double *high);
 
 #endif

@@ -103,7 +103,7 @@ def row(name, report):
                 if f["remedy"] == "optimizer" and f["measured_saved_pct"] is not None]
     return {"name": name, "before": before, "after": after, "measured": measured, "error": error, "predicted": predicted,
             "scored": measured >= 3 * error, "met": abs(predicted - measured) <= 0.25 * measured, "findings": findings, "others": report["others"],
-            "machine": report["machine"], "version": report["tool_version"] + " " + (report["commit"] or "")}
+            "machine": report["machine"], "version": report["hone_version"]}
 
 
 def told(r):

@@ -150,8 +150,9 @@ static inline void hone_span_push(hone_span_buffer *buffer, hone_span_kind kind,
 #define HONE_META_TEXTS(X)                                                                                   \
   X(tool) /* who recorded: "hone", "trtexec", ... */                                                         \
   X(tool_version)                                                                                            \
-  X(commit) /* source revision of the tool or of the user's project */                                       \
-  X(model)  /* file name or network name */                                                                  \
+  X(hone_version) /* of the hone that recorded it, with its own revision: "0.1.0 (1b3d42d2c7ab)" */          \
+  X(commit)       /* revision of the user's repository */                                                    \
+  X(model)        /* file name or network name */                                                            \
   X(model_hash)                                                                                              \
   X(device)  /* "AMD EPYC 9654", "NVIDIA H200" */                                                            \
   X(backend) /* "cpu", "cuda" */                                                                             \
@@ -303,7 +304,8 @@ typedef struct hone_memory_facts {
   uint64_t actual_peak;    /* activations, as used */
   uint64_t naive_sum;      /* all activations without reuse */
   uint64_t weights;
-  uint64_t rss_peak;
+  uint64_t rss_peak;    /* of the host's process */
+  uint64_t device_peak; /* of an accelerator's memory: taken for weights, activations and workspace at most */
 } hone_memory_facts;
 
 /* One wall time by the outer clock. */

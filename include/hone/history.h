@@ -23,7 +23,7 @@ extern "C" {
   X(precision)                                                                                               \
   X(flags)                                                                                                   \
   X(version)             /* of hone */                                                                       \
-  X(temperature_c_range) /* "54-58" */                                                                       \
+  X(temperature_c_range) /* "54-58": of the report's [54, 58] */                                             \
   X(profiling_date)      /* ISO 8601, UTC */
 
 /* Numbers of a report; NaN where it says nothing. Milliseconds, MiB, images a second. */

@@ -33,6 +33,10 @@ HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
 HONE_API const hone_machine *hone_engine_machine(const hone_engine *engine);
+/* The most bytes of an accelerator's own memory that this engine has taken so far: weights, activations,
+ * workspace (the driver's context and what libraries take for themselves are not in it). 0 for the processor
+ * and for NULL. */
+HONE_API uint64_t hone_engine_device_peak(const hone_engine *engine);
 /* What went wrong on the engine's device since the last call and was put right (a damaged kernel cache), one
  * a line, into buf; "" for nothing. */
 HONE_API void hone_engine_warnings(hone_engine *engine, char *buf, size_t size);

@@ -108,6 +108,10 @@ void hone_engine_destroy(hone_engine *e) {
   hn_free(e);
 }
 
+uint64_t hone_engine_device_peak(const hone_engine *e) {
+  return e ? hn_device_peak(e->backend, e->device) : 0;
+}
+
 void hone_engine_warnings(hone_engine *e, char *buf, size_t size) {
   if (size) buf[0] = 0;
   if (e && e->backend->warnings) e->backend->warnings(e->device, buf, size);

@@ -126,7 +126,8 @@ static void read_memory(reader *r, const json_t *o) {
                          .actual_peak = count(r, o, "actual_peak_bytes"),
                          .naive_sum = count(r, o, "naive_sum_bytes"),
                          .weights = count(r, o, "weight_bytes"),
-                         .rss_peak = count(r, o, "rss_peak_bytes")};
+                         .rss_peak = count(r, o, "rss_peak_bytes"),
+                         .device_peak = count(r, o, "device_peak_bytes")};
   hone_facts_set_memory(r->facts, &m);
 }
 

@@ -40,6 +40,7 @@ void hn_facts_write_memory(hn_str *o, const hone_facts *f) {
       HN_JSON_AS(hone_memory_facts, "naive_sum_bytes", naive_sum, HN_JSON_ALWAYS),
       HN_JSON_AS(hone_memory_facts, "weight_bytes", weights, HN_JSON_ALWAYS),
       HN_JSON_AS(hone_memory_facts, "rss_peak_bytes", rss_peak, HN_JSON_ALWAYS),
+      HN_JSON_AS(hone_memory_facts, "device_peak_bytes", device_peak, HN_JSON_UNLESS_ZERO),
       {0}};
   hn_json_object(o, "memory", list, hone_facts_get_memory(f));
 }

@@ -355,7 +355,8 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
                                                     .actual_peak = actual_peak,
                                                     .naive_sum = p->naive_bytes,
                                                     .weights = p->blob_bytes + p->constant_bytes,
-                                                    .rss_peak = hn_rss_peak_bytes()});
+                                                    .rss_peak = hn_rss_peak_bytes(),
+                                                    .device_peak = hn_device_peak(p->backend, p->device)});
   name_lanes(facts, p, &r->spans);
   for (uint32_t i = 0; i < r->runs; i++) hone_facts_add_wall(facts, (int32_t)i, r->wall[i]);
   hone_facts_add_buffer(facts, &r->spans);

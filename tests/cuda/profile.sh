@@ -14,3 +14,8 @@ case $(value doubt) in null | *"measured peak"*) ;; *) exit 1 ;; esac
 grep -q '"kind": *"copy_h2d"' "$temp"
 grep -q 'CUDA events' "$temp"
 grep -q '"backend": *"cuda"' "$temp"
+# Memory is the device's; the host's stands beside it. The copies to the device are measured.
+"$1" bench "$2" --device cuda -n 3 --json >"$temp"
+echo "device $(value memory_peak_mb) MiB, host $(value host_rss_peak_mb) MiB, copies $(value h2d_ms_ratio)"
+grep -q '"memory_peak_source": *"memory of the device"' "$temp"
+awk -v d="$(value memory_peak_mb)" -v h="$(value host_rss_peak_mb)" -v c="$(value h2d_ms_ratio)" 'BEGIN { exit !(d > 0 && d != h && h > 0 && c > 0) }'

@@ -63,14 +63,18 @@ static void test_history_commands(void **state) {
   expect(RUN("bench", tiny, "-n", "5", "--tag", "x"), 2, NULL, "--tag and --commit belong to --save");
   process p = RUN("bench", tiny, "-n", "5", "--save", "--json");
   json_t *doc = process_json(&p);
-  static const char *const numbers[] = {"batch",        "avg_latency_ms", "p95_latency_ms", "throughput_fps",
-                                        "h2d_ms_ratio", "post_ms_ratio",  "memory_peak_mb"};
+  static const char *const numbers[] = {"batch",        "avg_latency_ms", "p95_latency_ms",  "throughput_fps",
+                                        "h2d_ms_ratio", "memory_peak_mb", "host_rss_peak_mb"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     assert_true(json_is_number(json_object_get(doc, numbers[i])));
   static const char *const texts[] = {"model", "machine", "version", "flags", "profiling_date"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_true(text_of(doc, texts[i])[0]);
   assert_non_null(json_object_get(doc, "commit"));
-  assert_non_null(json_object_get(doc, "temperature_c_range"));
+  const json_t *range = json_object_get(doc, "temperature_c_range");
+  assert_true(json_array_size(range) == 2 || json_is_null(range));
+  assert_int_equal(json_is_null(range), text_of(doc, "temperature_c_range_reason")[0] != 0);
+  assert_true(json_is_null(json_object_get(doc, "post_ms_ratio")));
+  assert_non_null(strstr(text_of(doc, "post_ms_ratio_reason"), "alone"));
   assert_int_equal(json_array_size(json_object_get(doc, "samples_ms")), 5);
   assert_int_equal(json_integer_value(json_object_get(doc, "history_id")), 3);
   json_decref(doc);

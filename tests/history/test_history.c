@@ -72,6 +72,31 @@ static size_t count(hone_history *h, hone_history_query q) {
   return n;
 }
 
+/* A range of temperatures is an array in a report; older ones had a text. Both are kept alike. */
+static void test_temperature_range(void **state) {
+  (void)state;
+  static const struct {
+    const char *json, *kept;
+  } cases[] = {{"{\"avg_latency_ms\":2,\"temperature_c_range\":[41,55.5]}", "41-55.5"},
+               {"{\"avg_latency_ms\":2,\"temperature_c_range\":\"41-55\"}", "41-55"},
+               {"{\"avg_latency_ms\":2,\"temperature_c_range\":null,\"post_ms_ratio\":null}", NULL}};
+  hone_records r;
+  hone_error e = {0};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(hone_record_parse(cases[i].json, strlen(cases[i].json), &r, &e), HONE_OK);
+    assert_int_equal(r.items[0].temperature_c_range != NULL, cases[i].kept != NULL);
+    if (cases[i].kept) assert_string_equal(r.items[0].temperature_c_range, cases[i].kept);
+    assert_true(r.items[0].post_ms_ratio != r.items[0].post_ms_ratio);
+    hone_records_free(&r);
+  }
+  static const char *const wrong[] = {"[41]", "[41,\"x\"]", "5"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    char json[80];
+    snprintf(json, sizeof json, "{\"avg_latency_ms\":2,\"temperature_c_range\":%s}", wrong[i]);
+    assert_int_equal(hone_record_parse(json, strlen(json), &r, &e), HONE_ERROR_INPUT);
+  }
+}
+
 static void test_round_trip(void **state) {
   (void)state;
   hone_history *h = open_history(true);
@@ -478,8 +503,8 @@ static void test_out_of_memory(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_round_trip), TEST(test_reports),        TEST(test_migration), TEST(test_refusals),
-      TEST(test_damage),     TEST(test_damaged_report), TEST(test_full_disk), TEST(test_read_only_folder),
-      TEST(test_html),       TEST(test_out_of_memory)};
+      TEST(test_temperature_range), TEST(test_round_trip), TEST(test_reports),        TEST(test_migration),
+      TEST(test_refusals),          TEST(test_damage),     TEST(test_damaged_report), TEST(test_full_disk),
+      TEST(test_read_only_folder),  TEST(test_html),       TEST(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

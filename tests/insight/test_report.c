@@ -99,10 +99,12 @@ static double number(const json_t *o, const char *key) {
 static void seed_fields(void **state) {
   pair *p = *state;
   json_t *root = parsed(&p->input, HONE_REPORT_JSON);
-  static const char *const numbers[] = {"batch",        "avg_latency_ms", "p95_latency_ms", "throughput_fps",
-                                        "h2d_ms_ratio", "post_ms_ratio",  "memory_peak_mb"};
+  static const char *const numbers[] = {"batch",          "avg_latency_ms", "p95_latency_ms",
+                                        "throughput_fps", "h2d_ms_ratio",   "memory_peak_mb"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number(root, numbers[i]);
-  static const char *const texts[] = {"commit", "model", "profiling_date", "flags"};
+  assert_true(json_is_null(json_object_get(root, "post_ms_ratio"))); /* nobody measured a stage behind it */
+  static const char *const texts[] = {"commit", "model",        "profiling_date",
+                                      "flags",  "hone_version", "post_ms_ratio_reason"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     assert_true(json_is_string(json_object_get(root, texts[i])));
   assert_true(json_is_null(json_object_get(root, "temperature_c_range")));
@@ -117,6 +119,68 @@ static void seed_fields(void **state) {
                       "same");
   assert_true(json_is_array(json_object_get(json_object_get(root, "machine"), "roofs")));
   json_decref(root);
+}
+
+/* A ratio is measured or null with its reason; a device's memory is the device's, the host's beside it. */
+static void measured_or_why(void **state) {
+  (void)state;
+  for (int kind = 0; kind < 3;
+       kind++) { /* nothing beside the network; with stages; another tool's on a GPU */
+    hone_error error = {0};
+    hone_facts *f = hone_facts_create();
+    hone_facts_meta m = {.tool = kind == 2 ? "trtexec" : "hone",
+                         .backend = "cuda",
+                         .hone_version = "0.1.0 (abc)",
+                         .commit = "feed",
+                         .opt_level = -1};
+    hone_facts_set_meta(f, &m);
+    hone_facts_set_memory(f, &(hone_memory_facts){.predicted_peak = 3 << 20,
+                                                  .actual_peak = 2 << 20,
+                                                  .rss_peak = 80 << 20,
+                                                  .device_peak = 16 << 20});
+    hone_facts_add_span(f, &(hone_span){.start_ns = 0, .end_ns = 1000000, .kind = HONE_SPAN_RUN, .step = -1});
+    hone_facts_add_span(f, &(hone_span){.start_ns = 200000,
+                                        .end_ns = 700000,
+                                        .kind = HONE_SPAN_KERNEL,
+                                        .step = -1,
+                                        .parent = 1,
+                                        .name = "k",
+                                        .op_type = "Conv"});
+    if (kind == 1) {
+      hone_facts_add_span(
+          f,
+          &(hone_span){.start_ns = 0, .end_ns = 200000, .kind = HONE_SPAN_COPY_H2D, .step = -1, .parent = 1});
+      hone_facts_add_span(
+          f, &(hone_span){
+                 .start_ns = 700000, .end_ns = 800000, .kind = HONE_SPAN_POST, .step = -1, .parent = 1});
+    }
+    hone_profile *p;
+    if (hone_profile_create(f, NULL, &p, &error) != HONE_OK) fail_msg("%s", error.what);
+    json_t *root = parsed(&(hone_report_input){.baseline = p}, HONE_REPORT_JSON);
+    const json_t *h2d = json_object_get(root, "h2d_ms_ratio"), *post = json_object_get(root, "post_ms_ratio");
+    if (kind == 1) {
+      assert_true(fabs(json_number_value(h2d) - 0.2) < 1e-9);
+      assert_true(fabs(json_number_value(post) - 0.1) < 1e-9);
+      assert_null(json_object_get(root, "post_ms_ratio_reason"));
+    } else {
+      assert_true(json_is_null(post));
+      assert_true(json_is_string(json_object_get(root, "post_ms_ratio_reason")));
+      assert_true(kind == 2 ? json_is_null(h2d) : json_number_value(h2d) == 0 && json_is_number(h2d));
+      assert_int_equal(json_is_string(json_object_get(root, "h2d_ms_ratio_reason")), kind == 2);
+    }
+    assert_true(number(root, "memory_peak_mb") == 16 && number(root, "host_rss_peak_mb") == 80);
+    assert_string_equal(json_string_value(json_object_get(root, "memory_peak_source")),
+                        "memory of the device");
+    assert_string_equal(json_string_value(json_object_get(root, "hone_version")), "0.1.0 (abc)");
+    assert_string_equal(json_string_value(json_object_get(root, "commit")), "feed");
+    json_decref(root);
+    hn_str out = write(&(hone_report_input){.baseline = p}, HONE_REPORT_TEXT);
+    assert_non_null(strstr(out.ptr, "device memory 16.0 MiB"));
+    assert_non_null(strstr(out.ptr, "activations at peak: 3.00 MiB predicted, 2.00 MiB used"));
+    hn_str_free(&out);
+    hone_profile_destroy(p);
+    hone_facts_destroy(f);
+  }
 }
 
 static void temperature_when_measured(void **state) {
@@ -382,6 +446,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_commands_stay_whole),
       cmocka_unit_test(seed_fields),
+      cmocka_unit_test(measured_or_why),
       cmocka_unit_test(temperature_when_measured),
       cmocka_unit_test(profile_json_is_facts),
       cmocka_unit_test(findings_schema),

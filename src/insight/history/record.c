@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct owner {
@@ -76,10 +77,26 @@ static hone_status read_number(json_t *root, const char *object, const char *fie
   return *value >= 0 ? HONE_OK : wrong(error, field, "number of 0 or more");
 }
 
+/* The range of temperatures, [41, 55], is kept as the text "41-55", as reports before version 1 wrote it. */
+static hone_status read_range(json_t *root, const char *field, hone_records *out, const char **value,
+                              hone_error *error) {
+  json_t *v = json_object_get(root, field);
+  const json_t *low = json_array_get(v, 0), *high = json_array_get(v, 1);
+  char text[64];
+  if (!json_is_array(v)) return read_text(root, field, out, value, error);
+  if (json_array_size(v) != 2 || !json_is_number(low) || !json_is_number(high))
+    return wrong(error, field, "array of two numbers");
+  snprintf(text, sizeof text, "%g-%g", json_number_value(low), json_number_value(high));
+  *value = hn_records_text(out, text, strlen(text));
+  return *value ? HONE_OK : hn_fail_memory(error, sizeof text, "a report");
+}
+
 static hone_status read_fields(json_t *root, hone_records *out, hone_record *r, hone_error *error) {
   hone_status status = HONE_OK;
 #define X(field)                                                                                             \
-  if (status == HONE_OK) status = read_text(root, #field, out, &r->field, error);
+  if (status == HONE_OK)                                                                                     \
+    status = (strcmp(#field, "temperature_c_range") == 0 ? read_range : read_text)(root, #field, out,        \
+                                                                                   &r->field, error);
   HONE_RECORD_TEXTS(X)
 #undef X
 #define X(field)                                                                                             \

@@ -4,6 +4,11 @@
 #include "insight/facts_write.h"
 #include "insight/json.h"
 
+#include <hone/version.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
 static void write_machine(hn_str *o, const hone_profile *p) {
   static const hn_json_member list[] = {HN_JSON(hone_facts_meta, device),
                                         HN_JSON(hone_facts_meta, backend),
@@ -48,6 +53,41 @@ static void write_notes(hn_str *o, const hone_profile *p) {
   hn_json_objects(o, "not_measured", list, missing, n, sizeof *missing);
 }
 
+static bool has_kind(const hone_profile *p, hone_span_kind kind) {
+  size_t n;
+  const hone_span *spans = hone_facts_spans(p->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    if (spans[i].kind == kind && spans[i].iteration >= 0) return true;
+  const hone_step_stats *stats = hone_facts_step_stats(p->facts, &n);
+  for (size_t i = 0; i < n; i++)
+    if (stats[i].kind == kind) return true;
+  return false;
+}
+
+/* Why copies to the device are not known; NULL: they are. hone's own record adds up to an outer clock, so
+ * what it does not hold has not been; to a processor nothing is copied. */
+static const char *h2d_unmeasured(const hone_profile *p) {
+  const hone_facts_meta *m = hone_facts_get_meta(p->facts);
+  const bool own = m->tool && strcmp(m->tool, "hone") == 0,
+             cpu = m->backend && strcasecmp(m->backend, "cpu") == 0;
+  return own || cpu || has_kind(p, HONE_SPAN_COPY_H2D)
+             ? NULL
+             : "not measured: the record holds no copies to the device";
+}
+
+/* A share of T_total, or null and why. */
+static void write_ratio(hn_str *o, const hone_profile *p, const char *key, double ms, const char *why) {
+  char reason[64];
+  if (!why && p->stages.total_ms <= 0) why = "not measured: nothing was timed";
+  if (!why) {
+    hn_json_num(o, key, ms / p->stages.total_ms);
+    return;
+  }
+  hn_json_null(o, key);
+  snprintf(reason, sizeof reason, "%s_reason", key);
+  hn_json_text(o, reason, why);
+}
+
 /* The field names of the seed's report. */
 static void write_summary(hn_str *o, const hone_profile *p) {
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -58,8 +98,12 @@ static void write_summary(hn_str *o, const hone_profile *p) {
   hn_json_num(o, "avg_latency_ms", p->wall.mean);
   hn_json_num(o, "p95_latency_ms", p->wall.p95);
   hn_json_num(o, "throughput_fps", p->throughput.measured_fps);
-  hn_json_num(o, "h2d_ms_ratio", s->total_ms > 0 ? s->h2d_ms / s->total_ms : 0);
-  hn_json_num(o, "post_ms_ratio", s->total_ms > 0 ? s->post_ms / s->total_ms : 0);
+  write_ratio(o, p, "h2d_ms_ratio", s->h2d_ms, h2d_unmeasured(p));
+  write_ratio(
+      o, p, "post_ms_ratio", s->post_ms,
+      has_kind(p, HONE_SPAN_POST)
+          ? NULL
+          : "not measured: no post-processing was part of the record (hone_context_stage_begin marks it)");
   const char *source;
   uint64_t peak = hn_report_memory_peak(p, &source);
   if (peak)
@@ -67,6 +111,11 @@ static void write_summary(hn_str *o, const hone_profile *p) {
   else
     hn_json_null(o, "memory_peak_mb");
   hn_json_text(o, "memory_peak_source", peak ? source : "not measured");
+  const double rss = (double)hone_facts_get_memory(p->facts)->rss_peak;
+  if (rss > 0)
+    hn_json_num(o, "host_rss_peak_mb", rss / (1024 * 1024));
+  else
+    hn_json_null(o, "host_rss_peak_mb");
   double low, high;
   if (hn_report_counter(p, "temperature_c_min", &low) && hn_report_counter(p, "temperature_c_max", &high)) {
     hn_json_open(o, "temperature_c_range", '[');
@@ -81,6 +130,7 @@ static void write_summary(hn_str *o, const hone_profile *p) {
   hn_json_text(o, "profiling_date", m->date);
   hn_json_text(o, "tool", m->tool);
   hn_json_text(o, "tool_version", m->tool_version);
+  hn_json_text(o, "hone_version", m->hone_version ? m->hone_version : hone_version());
   hn_json_text(o, "precision", m->precision);
   hn_json_num(o, "opt_level", m->opt_level);
   hn_json_text(o, "flags", m->flags);

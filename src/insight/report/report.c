@@ -65,6 +65,10 @@ int32_t hn_report_typical_iteration(const hone_profile *p) {
 
 uint64_t hn_report_memory_peak(const hone_profile *p, const char **source) {
   const hone_memory_facts *m = hone_facts_get_memory(p->facts);
+  if (m->device_peak) {
+    *source = "memory of the device";
+    return m->device_peak;
+  }
   if (m->rss_peak) {
     *source = "peak resident set of the process";
     return m->rss_peak;

@@ -70,6 +70,22 @@ static const char *per_second(const hn_look *look, const hone_facts_meta *m) {
                        : HN_IN(look, "%.1f runs/s", "每秒 %.1f 次运行");
 }
 
+/* What the plan predicted beside what the runs used. */
+static void activations(hn_str *o, const hn_look *look, const hone_memory_facts *m) {
+  const double mib = 1024 * 1024;
+  if (!m->predicted_peak) return;
+  hn_str_printf(o,
+                HN_IN(look, "  activations at peak: %.2f MiB predicted, ", "  激活值峰值：预计 %.2f MiB，"),
+                (double)m->predicted_peak / mib);
+  if (m->actual_peak)
+    hn_str_printf(o, HN_IN(look, "%.2f MiB used", "实际 %.2f MiB"), (double)m->actual_peak / mib);
+  else
+    hn_str_puts(o, HN_IN(look, "use not measured", "实际未测量"));
+  if (m->weights)
+    hn_str_printf(o, HN_IN(look, "; weights %.2f MiB", "；权重 %.2f MiB"), (double)m->weights / mib);
+  hn_str_putc(o, '\n');
+}
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -91,9 +107,13 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   const char *source;
   uint64_t peak = hn_report_memory_peak(p, &source);
   if (peak)
-    hn_str_printf(o, HN_IN(look, "   peak memory %.1f MiB", "   内存峰值 %.1f MiB"),
+    hn_str_printf(o,
+                  hone_facts_get_memory(p->facts)->device_peak
+                      ? HN_IN(look, "   device memory %.1f MiB", "   设备内存 %.1f MiB")
+                      : HN_IN(look, "   peak memory %.1f MiB", "   内存峰值 %.1f MiB"),
                   (double)peak / (1024 * 1024));
   hn_str_putc(o, '\n');
+  activations(o, look, hone_facts_get_memory(p->facts));
   if (m->interrupted != 0)
     hn_paint(o, look, HN_YELLOW,
              HN_IN(look, "  interrupted: %zu of %.0f runs are complete\n",

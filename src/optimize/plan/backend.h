@@ -111,6 +111,13 @@ typedef struct hn_backend {
   void (*warnings)(hn_device *device, char *buf, size_t size);
 } hn_backend;
 
+/* The most bytes of a device's own memory that were taken so far; 0: it has none of its own. */
+static inline uint64_t hn_device_peak(const hn_backend *backend, hn_device *device) {
+  hn_memory_use use = {0};
+  if (backend->memory) backend->memory(device, &use);
+  return use.peak > use.held ? use.peak : use.held;
+}
+
 /* alloc or alloc_host gave NULL: an error that says how much was wanted, for what, and what the device has
  * free; or, where the device is lost, that. */
 hone_status hn_no_memory(const hn_backend *backend, hn_device *device, uint64_t bytes, const char *purpose,

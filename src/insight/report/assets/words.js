@@ -18,7 +18,7 @@ hone.words = {
   'Median latency': '延迟中位数', 'Best latency': '最短延迟', 'p95 latency': 'p95 延迟', 'was {0}': '之前 {0}',
   Throughput: '吞吐量', 'ceiling {0} /s': '上限 {0} /s', Arithmetic: '运算', '{0}FLOP a run': '每次运行 {0}FLOP',
   'shapes not recorded': '未记录形状', 'Peak memory': '内存峰值', 'peak resident set of the process': '进程的最大常驻内存',
-  'weights and planned activations': '权重与计划的激活值', 'not measured': '未测量',
+  'weights and planned activations': '权重与计划的激活值', 'memory of the device': '设备内存', 'not measured': '未测量',
   Answers: '答案', '{0} inputs, off by {1}': '{0} 组输入，相差 {1}', Spread: '波动', '{0} runs': '{0} 次运行',
   'one run tells nothing of it': '一次运行说明不了',
 
