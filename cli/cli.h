@@ -38,7 +38,7 @@ typedef struct cli_args {
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;
   const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace,
-      *html, *passes, *cache, *model;
+      *html, *passes, *cache, *model, *profile;
   const char *lang;
   bool list_thresholds;
   bool reload;           /* the input files, before every run */

@@ -1,5 +1,5 @@
 /* hone inspect: what a model is and costs, without running it. */
-#include "cli/cli.h"
+#include "cli/inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,24 @@ static json_t *port_json(const hone_port *port, const hone_bound_shape *bound) {
   return o;
 }
 
+/* Rows of input 0: what a throughput counts. */
+static int64_t rows_of(const hone_bound_shape *bound) {
+  const int64_t n = bound->input && bound->desc.rank > 0 ? bound->desc.dim[0] : 1;
+  return n > 0 ? n : 1;
+}
+
+static json_t *bound_json(const cli_peaks *peaks, const hone_node_info *n) {
+  const cli_bound b = cli_bound_of(peaks, n);
+  return b == CLI_BOUND_COMPUTE || b == CLI_BOUND_MEMORY ? json_string(cli_bound_name(b)) : json_null();
+}
+
+static json_t *roof_json(const cli_peaks *peaks, const hone_node_info *n) {
+  if (cli_bound_of(peaks, n) == CLI_BOUND_UNKNOWN) return json_null();
+  return cli_real(cli_roof_ms(peaks, n->dtype, n->flops, n->bytes_read + n->bytes_written));
+}
+
 static json_t *document(const char *path, const hone_model *model, const hone_model *bound_model,
-                        const hone_bound_shape *bound, const hone_inspection *in) {
+                        const hone_bound_shape *bound, const hone_inspection *in, const cli_analysis *a) {
   json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array();
   hone_port port;
   for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
@@ -27,23 +43,28 @@ static json_t *document(const char *path, const hone_model *model, const hone_mo
     json_array_append_new(outputs, port_json(&port, NULL));
   for (uint32_t i = 0; i < in->n_nodes; i++) {
     const hone_node_info *n = &in->nodes[i];
-    json_array_append_new(nodes, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                                           n->name, "type", n->op_type, "shape", n->shape, "dtype",
-                                           hone_dtype_name(n->dtype), "flops", cli_real(n->flops), "macs",
-                                           cli_real(n->macs), "params", cli_real(n->params), "bytes",
-                                           cli_real(n->bytes_read + n->bytes_written), "bytes_read",
-                                           cli_real(n->bytes_read), "bytes_written",
-                                           cli_real(n->bytes_written), "intensity", cli_real(n->intensity)));
+    json_array_append_new(
+        nodes,
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "name", n->name,
+                  "type", n->op_type, "shape", n->shape, "dtype", hone_dtype_name(n->dtype), "flops",
+                  cli_real(n->flops), "macs", cli_real(n->macs), "params", cli_real(n->params), "bytes",
+                  cli_real(n->bytes_read + n->bytes_written), "bytes_read", cli_real(n->bytes_read),
+                  "bytes_written", cli_real(n->bytes_written), "intensity", cli_real(n->intensity), "bound",
+                  bound_json(&a->peaks, n), "roof_ms", roof_json(&a->peaks, n), "quantisation",
+                  hone_quantisation_name(hone_quantisation_of(n->op_type))));
   }
   json_t *totals = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "flops", cli_real(in->flops), "macs",
                              cli_real(in->macs), "params", cli_real(in->params), "param_bytes",
                              cli_real(in->param_bytes), "bytes", cli_real(in->bytes), "intensity",
                              cli_real(in->bytes > 0 ? in->flops / in->bytes : 0), "peak_memory_bytes",
                              cli_real(in->peak_memory_bytes), "nodes", (json_int_t)in->n_nodes);
-  return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "model", path, "ir_version",
-                   (json_int_t)hone_model_ir_version(model), "opset", (json_int_t)hone_model_opset(model),
-                   "producer", hone_model_producer(model) ? hone_model_producer(model) : "", "inputs", inputs,
-                   "outputs", outputs, "totals", totals, "nodes", nodes);
+  json_t *doc =
+      json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "model", path, "ir_version",
+                (json_int_t)hone_model_ir_version(model), "opset", (json_int_t)hone_model_opset(model),
+                "producer", hone_model_producer(model) ? hone_model_producer(model) : "", "inputs", inputs,
+                "outputs", outputs, "totals", totals, "nodes", nodes);
+  cli_analysis_json(a, in, rows_of(bound), doc);
+  return doc;
 }
 
 static void ports_text(const hone_model *model, const hone_bound_shape *bound, bool inputs) {
@@ -66,7 +87,8 @@ static void ports_text(const hone_model *model, const hone_bound_shape *bound, b
 }
 
 static void text(const cli_args *args, const char *path, const hone_model *model,
-                 const hone_model *bound_model, const hone_bound_shape *bound, const hone_inspection *in) {
+                 const hone_model *bound_model, const hone_bound_shape *bound, const hone_inspection *in,
+                 const cli_analysis *analysis) {
   char a[24], b[24], c[24], d[24];
   const char *producer = hone_model_producer(model);
   printf("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
@@ -75,13 +97,14 @@ static void text(const cli_args *args, const char *path, const hone_model *model
   ports_text(model, bound, true);
   ports_text(bound_model, NULL, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;
-  printf("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s\n", "node", "type", "output", "FLOP", "MAC", "params",
-         "bytes", "FLOP/byte");
+  printf("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s %s\n", "node", "type", "output", "FLOP", "MAC", "params",
+         "bytes", "FLOP/byte", "bound");
   for (uint32_t i = 0; i < in->n_nodes && i < rows; i++) {
     const hone_node_info *n = &in->nodes[i];
-    printf("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f\n", n->name, n->op_type, n->shape,
+    printf("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f %s\n", n->name, n->op_type, n->shape,
            cli_si(n->flops, a), cli_si(n->macs, b), cli_si(n->params, c),
-           cli_si(n->bytes_read + n->bytes_written, d), n->intensity);
+           cli_si(n->bytes_read + n->bytes_written, d), n->intensity,
+           cli_bound_name(cli_bound_of(&analysis->peaks, n)));
   }
   if (rows < in->n_nodes) printf("... and %u more\n", in->n_nodes - rows);
   printf("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
@@ -90,6 +113,7 @@ static void text(const cli_args *args, const char *path, const hone_model *model
   printf("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);
   printf("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory",
          cli_mib(in->peak_memory_bytes, a));
+  cli_analysis_text(analysis, in, rows_of(bound), (uint32_t)args->rows);
 }
 
 static int run(const cli_args *args) {
@@ -98,6 +122,7 @@ static int run(const cli_args *args) {
   hone_binding *bindings = NULL;
   hone_bound_shape *bound = NULL;
   hone_inspection in = {0};
+  cli_analysis analysis = {0};
   hone_error error = {0};
   uint32_t n = 0;
   int code = 0;
@@ -112,15 +137,17 @@ static int run(const cli_args *args) {
     status = hone_model_bind(model, bindings, n, args->batch, &bound_model, bound, &error);
   }
   if (status == HONE_OK) status = hone_model_inspect(bound_model, &in, &error);
+  if (status == HONE_OK) status = cli_analyse(args, model, bindings, n, &analysis, &error);
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else if (args->json) {
-    code = cli_print_json(document(path, model, bound_model, bound, &in));
+    code = cli_print_json(document(path, model, bound_model, bound, &in, &analysis));
   } else {
-    text(args, path, model, bound_model, bound, &in);
+    text(args, path, model, bound_model, bound, &in, &analysis);
     code = cli_flush();
   }
 done:
+  cli_analysis_free(&analysis);
   hone_inspection_free(&in);
   free(bound);
   free(bindings);
@@ -131,17 +158,22 @@ done:
 
 static const cli_option options[] = {
     CLI_OPT_SHAPES,
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads of the roofs (all processors)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "whose roofs and fusions: cpu, cuda or cuda:N (cpu)"},
+    {0, "profile", CLI_TEXT, CLI_FIELD(profile), "FILE", "a profile of it: measured stages and throughput"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N nodes (all)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_inspect = {"inspect",
-                                     "MODEL",
-                                     "count FLOPs, MACs, parameters, bytes and peak memory",
-                                     "Nothing is run. Dimensions that the model leaves open get defaults, "
-                                     "which are shown: batch 1, image sides 224, others\n"
-                                     "128; --shape and --batch change them.",
-                                     options,
-                                     1,
-                                     1,
-                                     run};
+const cli_command cli_cmd_inspect = {
+    "inspect",
+    "MODEL",
+    "count FLOPs, bytes and memory; bounds, fusions, 8 bits",
+    "Nothing is run. Dimensions that the model leaves open get defaults, "
+    "which are shown: batch 1, image sides 224, others\n"
+    "128; --shape and --batch change them. The roofs that nodes are held against are measured "
+    "once (hone device) and cached.",
+    options,
+    1,
+    1,
+    run};

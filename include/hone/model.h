@@ -64,6 +64,20 @@ HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bind
                                      hone_error *error);
 
 /* ---- static analysis */
+/* What 8 bits do to an operator. */
+typedef enum hone_quantisation {
+  HONE_QUANTISATION_PRODUCT = 0, /* high gain: sums of products of codes (Conv, MatMul, Gemm) */
+  HONE_QUANTISATION_CODES,       /* high: comparisons, sums, averages of codes (Relu, pools, Add with
+                                    requantisation) */
+  HONE_QUANTISATION_TABLE,       /* by look-up table: functions of one number (Sigmoid, Tanh, SiLU, GELU) */
+  HONE_QUANTISATION_FLOAT, /* kept in float: LayerNormalization, Softmax, Exp and whatever is not known */
+  HONE_QUANTISATION_MOVES  /* moves numbers, of any type */
+} hone_quantisation;
+enum { HONE_QUANTISATIONS = HONE_QUANTISATION_MOVES + 1 };
+/* By the operator's type alone. */
+HONE_API hone_quantisation hone_quantisation_of(const char *op_type);
+HONE_API const char *hone_quantisation_name(hone_quantisation q); /* "products", "codes", "table"... */
+
 typedef struct hone_node_info {
   const char *name, *op_type;
   char shape[96];                                                   /* of output 0 */
@@ -84,10 +98,12 @@ HONE_API void hone_inspection_free(hone_inspection *inspection);
 
 /* ---- rewriting */
 typedef struct hone_rewrite {
-  const char *pass; /* "fold_batch_norm" */
-  bool hit;         /* false: a near miss */
-  char nodes[256];  /* names of the nodes concerned */
-  char reason[200]; /* near miss: why it was refused; hit: what was done */
+  const char *pass;   /* "fold_batch_norm" */
+  bool hit;           /* false: a near miss */
+  char nodes[256];    /* names of the nodes concerned */
+  char reason[200];   /* near miss: why it was refused; hit: what was done */
+  double bytes_saved; /* memory traffic between those nodes as separate operators; 0: none, or not known */
+  int enable_level;   /* near miss: the level that would do it all the same; -1: none does */
 } hone_rewrite;
 
 typedef struct hone_rewrites {

@@ -165,6 +165,30 @@ HONE_API void hone_plan_memory(const hone_plan *plan, uint64_t *arena, uint64_t 
  * it: it is for looking at, not for saving or planning. */
 HONE_API const hone_model *hone_plan_model(const hone_plan *plan);
 
+/* ---- fusions: operators that are one step, or could nearly be */
+typedef struct hone_fusion {
+  bool done;        /* level 2 does it on this engine; false: `reason` says what is against it */
+  const char *pass; /* not done: the pass that refused it, "" where lowering did; static */
+  char what[192];   /* "Conv + bias + Relu" */
+  char nodes[256];  /* names of the ONNX nodes, "a, b" */
+  char reason[200];
+  int level;          /* the lowest level that does it; -1: none */
+  double bytes_saved; /* memory traffic of one run: writes and reads of the values between the nodes */
+  int32_t step;       /* of the level-2 plan; -1: none of its own */
+} hone_fusion;
+
+typedef struct hone_fusions {
+  uint32_t n;
+  hone_fusion *fusion; /* done ones first, then by bytes; owned */
+} hone_fusions;
+
+/* Which operators the engine would run as one, by plans that are only previewed (their level is not read).
+ * Free with hone_fusions_free. */
+HONE_API hone_status hone_fusions_find(hone_engine *engine, hone_model *model,
+                                       const hone_plan_options *options, hone_fusions *out,
+                                       hone_error *error);
+HONE_API void hone_fusions_free(hone_fusions *fusions);
+
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);
 HONE_API void hone_context_destroy(hone_context *context);
 

@@ -109,6 +109,8 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
     hone_rewrite *w = &to->record[to->n++];
     w->pass = r->pass;
     w->hit = r->hit;
+    w->bytes_saved = r->bytes_saved;
+    w->enable_level = r->enable_level;
     snprintf(w->nodes, sizeof w->nodes, "%s", r->nodes ? r->nodes : "");
     snprintf(w->reason, sizeof w->reason, "%s", r->reason ? r->reason : "");
   }

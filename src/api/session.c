@@ -499,6 +499,13 @@ static uint32_t find_nodes(const hone_facts *facts, const char *names, int32_t *
   return n;
 }
 
+/* Lowering may have put together what a pass left apart. */
+static bool one_step(const hn_plan *p, const int32_t *nodes, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++)
+    if (p->node_step[nodes[i]] != p->node_step[nodes[0]]) return false;
+  return n > 1;
+}
+
 /* What the passes did, and what they did not do, for reports and for the rules that look for unfused
  * patterns. */
 static void add_rewrites(const hone_plan *p, hone_facts *facts) {
@@ -516,9 +523,12 @@ static void add_rewrites(const hone_plan *p, hone_facts *facts) {
     int32_t nodes[16];
     uint32_t n = find_nodes(facts, w->nodes, nodes, 16);
     hone_facts_add_near_miss(
-        facts,
-        &(hone_near_miss){
-            .pass = w->pass, .reason = w->reason, .nodes = nodes, .node_count = n, .enable_level = -1});
+        facts, &(hone_near_miss){.pass = w->pass,
+                                 .reason = w->reason,
+                                 .nodes = nodes,
+                                 .node_count = n,
+                                 .bytes_saved = one_step(p->plan, nodes, n) ? 0 : (uint64_t)w->bytes_saved,
+                                 .enable_level = w->enable_level});
   }
 }
 

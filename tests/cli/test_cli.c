@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include <hone/hone.h>
+#include <math.h>
 
 static char folder[64];
 static char tiny[160]; /* a model in the folder */
@@ -262,6 +263,67 @@ static void test_bench_json(void **state) {
   assert_int_equal(number(doc, "runs", NULL), 7);
   json_decref(doc);
   process_free(&p);
+}
+
+static const json_t *with(const json_t *list, const char *key, const char *value) {
+  size_t i;
+  json_t *item;
+  json_array_foreach(list, i, item) {
+    const char *text = json_string_value(json_object_get(item, key));
+    if (text && strcmp(text, value) == 0) return item;
+  }
+  fail_msg("nothing has %s '%s'", key, value);
+  return NULL;
+}
+
+/* What static analysis says beyond counting. */
+static void test_inspect_analysis(void **state) {
+  (void)state;
+  process p = RUN("inspect", tiny, "--json");
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p), *item;
+  const double ridge = number(doc, "roofs", "ridge_flop_per_byte");
+  double flops = 0, share = 0;
+  size_t i;
+  json_array_foreach(json_object_get(doc, "nodes"), i, item) {
+    const double work = number(item, "flops", NULL), bytes = number(item, "bytes", NULL);
+    const char *bound = json_string_value(json_object_get(item, "bound"));
+    flops += work;
+    if (bytes > 0 && strcmp(json_string_value(json_object_get(item, "dtype")), "f32") == 0)
+      assert_string_equal(bound, work / bytes >= ridge ? "compute" : "memory");
+  }
+  json_array_foreach(json_object_get(doc, "quantisation"), i, item) share += number(item, "flops_pct", NULL);
+  assert_true(flops == number(doc, "totals", "flops") && fabs(share - 100) < 0.1);
+  assert_string_equal(
+      json_string_value(json_object_get(with(json_object_get(doc, "nodes"), "type", "Conv"), "quantisation")),
+      "products");
+  assert_true(number(with(json_object_get(doc, "quantisation"), "class", "products"), "flops_pct", NULL) >
+              50);
+  assert_true(json_array_size(json_object_get(doc, "fusions")) > 0);
+  json_array_foreach(json_object_get(doc, "fusions"), i, item)
+      assert_true(number(item, "bytes_saved", NULL) > 0);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "throughput"), "basis")),
+                      "estimate");
+  assert_true(number(doc, "throughput", "ceiling_fps") > 0);
+  json_decref(doc);
+  process_free(&p);
+  p = RUN("inspect", tiny);
+  assert_non_null(strstr(p.out, "memory-bound"));
+  assert_non_null(strstr(p.out, "fusions: "));
+  assert_non_null(strstr(p.out, "throughput (estimate)"));
+  process_free(&p);
+  /* Stages that were measured */
+  p = RUN("profile", tiny, "-n", "3", "-o", "inspect.facts.json");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = RUN("inspect", tiny, "--profile", "inspect.facts.json", "--json");
+  doc = process_json(&p);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "throughput"), "basis")),
+                      "measured");
+  assert_true(number(doc, "throughput", "ceiling_fps") >= number(doc, "throughput", "serial_fps"));
+  json_decref(doc);
+  process_free(&p);
+  expect_error(RUN("inspect", tiny, "--profile", tiny), 3, "not a profile");
 }
 
 static void test_verify_json(void **state) {
@@ -706,6 +768,7 @@ int main(void) {
       cmocka_unit_test(test_full_stdout),
       cmocka_unit_test(test_inspect_json),
       cmocka_unit_test(test_bench_json),
+      cmocka_unit_test(test_inspect_analysis),
       cmocka_unit_test(test_verify_json),
       cmocka_unit_test(test_verify_different),
       cmocka_unit_test(test_optimize),

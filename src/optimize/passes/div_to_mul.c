@@ -15,7 +15,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (v == 0 || !isfinite(v) || fabs(v) < least || fabs(r) < least)
     return hn_pass_miss(ctx, "1 / %g is no normal number", v);
   if (frexp(fabs(v), &exponent) != 0.5 && ctx->options->level < 3)
-    return hn_pass_miss(ctx, "1 / %.9g is not exact; level 3 allows it", v);
+    return hn_pass_miss_below(ctx, 3, "1 / %.9g is not exact; level 3 allows it", v);
   hn_value *k = hn_make_floats(ctx, c->name, &c->constant->desc, &r);
   hone_node *mul =
       k ? hn_make_node(ctx, n, "Mul", (hn_value *const[]){n->in[0], k}, 2, &n->out[0]->desc) : NULL;

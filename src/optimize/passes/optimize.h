@@ -29,6 +29,8 @@ typedef struct hn_pass_record {
   uint32_t n_origin;
   const uint32_t *origin;             /* source nodes concerned */
   uint32_t nodes_before, nodes_after; /* nodes of the model around this hit; equal for near misses */
+  double bytes_saved;   /* memory traffic of what passes between the nodes, as separate operators move it */
+  int32_t enable_level; /* near miss: the level that would do it all the same; -1: none does */
 } hn_pass_record;
 
 typedef struct hn_pass_total {

@@ -73,6 +73,7 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   hn_pass_record_add(ctx, true, nodes, n, "-");
   ctx->changed = changed;
   ctx->why.text[0] = 0;
+  ctx->enable_level = -1;
   hn_pass_result result = m ? ctx->pass->match(ctx, m) : ctx->pass->visit(ctx, at);
   if (record >= r->records.len) { /* the record itself found no memory */
     ctx->changed |= result == HN_PASS_HIT;
@@ -86,6 +87,7 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   char *text = hn_arena_strdup(&r->arena, ctx->why.text);
   k->reason = text ? text : "";
   k->hit = result == HN_PASS_HIT;
+  k->enable_level = k->hit ? -1 : ctx->enable_level;
   k->nodes_after = k->nodes_before - before + ctx->graph->n_nodes;
   ctx->changed |= k->hit;
   return result;

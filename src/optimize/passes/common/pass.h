@@ -29,6 +29,7 @@ typedef struct hn_pass_context {
   const hn_pass *pass;
   hn_arena *scratch; /* cleared after each pass */
   hone_reason why;
+  int32_t enable_level; /* of the near miss being made; -1: none */
   hone_status status;
   hone_error *error;
   hn_pass_report *report;
@@ -58,6 +59,9 @@ hn_pass_result hn_pass_hit(hn_pass_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 hn_pass_result hn_pass_miss(hn_pass_context *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A near miss that a higher level takes. */
+hn_pass_result hn_pass_miss_below(hn_pass_context *ctx, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 hn_pass_result hn_pass_memory(hn_pass_context *ctx);
 /* For passes over whole graphs: records one hit or near miss at some nodes. Call before editing them. */
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,

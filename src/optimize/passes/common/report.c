@@ -23,6 +23,37 @@ hn_pass_result hn_pass_miss(hn_pass_context *ctx, const char *format, ...) {
   return HN_PASS_MISS;
 }
 
+hn_pass_result hn_pass_miss_below(hn_pass_context *ctx, int level, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  ctx->enable_level = level;
+  return HN_PASS_MISS;
+}
+
+static bool among(const hone_node *n, hone_node *const *nodes, uint32_t count) {
+  for (uint32_t i = 0; n && i < count; i++)
+    if (nodes[i] == n) return true;
+  return false;
+}
+
+/* A value that only these nodes read is neither written nor read any more; for others a read less is left. */
+static double traffic_between(hone_node *const *nodes, uint32_t n) {
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t o = 0; nodes[i] && o < nodes[i]->n_out; o++) {
+      const hn_value *v = nodes[i]->out[o];
+      const int64_t bytes =
+          v && hone_desc_known(&v->desc) && v->desc.dtype != HONE_DTYPE_NONE ? hone_desc_bytes(&v->desc) : 0;
+      size_t inside = 0;
+      if (bytes <= 0 || (nodes[i]->op && nodes[i]->op->flags & HONE_OP_VIEW)) continue;
+      for (size_t u = 0; u < v->users.len; u++) inside += among(v->users.ptr[u].node, nodes, n);
+      if (inside) sum += (double)bytes * (double)(inside + (inside == v->users.len && !v->is_output));
+    }
+  return sum;
+}
+
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                         const char *format, ...) {
   ctx->changed |= hit;
@@ -41,7 +72,12 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
   }
   if (shown > 12) hn_str_printf(&names, " and %u more", shown - 12);
   uint32_t *origin = HN_NEW_ARRAY(&r->arena, uint32_t, n_origin ? n_origin : 1), k = 0;
-  hn_pass_record rec = {.pass = ctx->pass->name, .level = ctx->pass->level, .hit = hit, .origin = origin};
+  hn_pass_record rec = {.pass = ctx->pass->name,
+                        .level = ctx->pass->level,
+                        .hit = hit,
+                        .origin = origin,
+                        .bytes_saved = traffic_between(nodes, n),
+                        .enable_level = -1};
   for (uint32_t i = 0; i < n && origin; i++)
     for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
       /* A node may stand for thousands (merged copies): there a repeated name does less harm than the search
