@@ -207,8 +207,12 @@ typedef struct hone_step_fact {
   const char *dtype;                /* of the computation: "f32", "bf16", "i8" */
   const char *shape_in, *shape_out; /* "1x3x224x224"; several separated by a space */
   const char *layout;               /* "nhwc" */
-  uint64_t flops;                   /* of one execution */
-  uint64_t bytes;                   /* read + written by one execution, weights included */
+  uint64_t flops;                   /* of one execution, by the operator's formula */
+  /* What the tactic really computes in one execution: fewer (Winograd) or more (f32 as products of narrower
+   * parts). 0: as many as flops. Roofs and bounds go by it. */
+  uint64_t executed_flops;
+  const char *arithmetic; /* the units that do it, a roof's name: "bf16"; "unknown"; NULL: dtype says it */
+  uint64_t bytes;         /* read + written by one execution, weights included */
   uint64_t weight_bytes;
   double predicted_ms; /* one execution, by the tactic's cost model; 0: not known */
   bool is_reference;   /* runs the scalar reference tactic */

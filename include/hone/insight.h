@@ -52,10 +52,12 @@ typedef struct hone_layer {
       *samples_ms;     /* stats.count of them in order of iteration; NULL: only the statistics are known */
   double flops, bytes; /* an iteration; 0: not known */
   double gflops, gbs;  /* achieved in the median iteration */
-  double intensity;    /* FLOP per byte; 0: not known */
-  double compute_pct;  /* of the compute roof of its dtype; 0: not known */
-  double memory_pct;   /* of the bandwidth roof of the level it fits into */
-  double roof_pct;     /* the larger of the two: how close to the roofline */
+  /* What the tactic really computes (hone_step_fact.executed_flops): roofs and bounds go by these. */
+  double executed_flops, executed_gflops;
+  double intensity;         /* executed FLOP per byte; 0: not known */
+  double compute_pct;       /* of the compute roof of its dtype; 0: not known */
+  double memory_pct;        /* of the bandwidth roof of the level it fits into */
+  double roof_pct;          /* the larger of the two: how close to the roofline */
   const char *memory_level; /* that level; NULL: no roof */
   hone_limit bound;         /* by utilisation */
   hone_limit ridge;         /* by intensity against the ridge point */

@@ -328,6 +328,32 @@ typedef struct hone_tactic_need {
   uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
 } hone_tactic_need;
 
+/* The units that do a step's products, each with a measured roof of its own: name in the code, word in facts.
+ */
+#define HONE_ARITHMETICS(X)                                                                                  \
+  X(OF_DTYPE, "") /* as the step's element type says */                                                      \
+  X(F32, "f32")                                                                                              \
+  X(TF32, "tf32")                                                                                            \
+  X(BF16, "bf16")                                                                                            \
+  X(F16, "f16")                                                                                              \
+  X(INT8, "int8")                                                                                            \
+  X(UNKNOWN, "unknown") /* a library chooses, and does not say: nothing is compared with a roof */
+
+typedef enum hone_arithmetic {
+#define X(id, word) HONE_ARITHMETIC_##id,
+  HONE_ARITHMETICS(X)
+#undef X
+} hone_arithmetic;
+
+/* What one run of a step really computes, where that is not what its operator's formula counts. */
+typedef struct hone_work {
+  /* Operations of the algorithm, its transforms included, whole tiles counted where it computes whole tiles.
+   * Lanes that a kernel pads to fill a register are waste, not work. */
+  double flops;
+  hone_arithmetic arithmetic;
+  bool split; /* every product of the formula is a sum of several of this narrower arithmetic */
+} hone_work;
+
 /* One run of a step. */
 typedef struct hone_step_run {
   const hone_step *step;
@@ -361,6 +387,8 @@ typedef struct hone_tactic_desc {
   hone_status (*prepack)(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
   /* Computes; allocates nothing, takes no lock. */
   hone_status (*run)(const hone_step_run *run, hone_error *error);
+  /* `work` comes with the FLOPs of step->cost and OF_DTYPE. NULL: so it is. For steps that it accepts. */
+  void (*work)(const hone_step *step, const hone_machine *machine, hone_work *work);
 } hone_tactic_desc;
 
 /* ---------------------------------------------------------------- patterns */

@@ -157,6 +157,7 @@ int32_t hone_facts_add_step(hone_facts *f, const hone_step_fact *step) {
   row.tactic = intern(f, step->tactic);
   row.epilogue = intern(f, step->epilogue);
   row.dtype = intern(f, step->dtype);
+  row.arithmetic = intern(f, step->arithmetic);
   row.shape_in = intern(f, step->shape_in);
   row.shape_out = intern(f, step->shape_out);
   row.layout = intern(f, step->layout);

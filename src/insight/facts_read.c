@@ -163,6 +163,8 @@ static void read_step(reader *r, const json_t *o) {
                       .shape_out = text(r, o, "shape_out"),
                       .layout = text(r, o, "layout"),
                       .flops = count(r, o, "flops"),
+                      .executed_flops = count(r, o, "executed_flops"),
+                      .arithmetic = text(r, o, "arithmetic"),
                       .bytes = count(r, o, "bytes"),
                       .weight_bytes = count(r, o, "weight_bytes"),
                       .predicted_ms = number(r, o, "predicted_ms", 0),

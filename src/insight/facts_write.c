@@ -73,16 +73,17 @@ void hn_facts_write_lanes(hn_str *o, const hone_facts *f) {
 
 static void write_step(hn_str *o, const hone_step_fact *s) {
   static const hn_json_member list[] = {
-      HN_JSON_SET(hone_step_fact, name),          HN_JSON_SET(hone_step_fact, op_type),
-      HN_JSON_SET(hone_step_fact, tactic),        HN_JSON_SET(hone_step_fact, epilogue),
-      HN_JSON_SET(hone_step_fact, dtype),         HN_JSON_SET(hone_step_fact, shape_in),
-      HN_JSON_SET(hone_step_fact, shape_out),     HN_JSON_SET(hone_step_fact, layout),
-      HN_JSON_SET(hone_step_fact, flops),         HN_JSON_SET(hone_step_fact, bytes),
-      HN_JSON_SET(hone_step_fact, weight_bytes),  HN_JSON_SET(hone_step_fact, predicted_ms),
-      HN_JSON_SET(hone_step_fact, is_reference),  HN_JSON_SET(hone_step_fact, is_reformat),
-      HN_JSON_SET(hone_step_fact, on_host),       HN_JSON_SET(hone_step_fact, is_launch),
-      HN_JSON_SET(hone_step_fact, channels_in),   HN_JSON_SET(hone_step_fact, channels_out),
-      HN_JSON_INDEX(hone_step_fact, anchor_node), {0}};
+      HN_JSON_SET(hone_step_fact, name),           HN_JSON_SET(hone_step_fact, op_type),
+      HN_JSON_SET(hone_step_fact, tactic),         HN_JSON_SET(hone_step_fact, epilogue),
+      HN_JSON_SET(hone_step_fact, dtype),          HN_JSON_SET(hone_step_fact, shape_in),
+      HN_JSON_SET(hone_step_fact, shape_out),      HN_JSON_SET(hone_step_fact, layout),
+      HN_JSON_SET(hone_step_fact, flops),          HN_JSON_SET(hone_step_fact, bytes),
+      HN_JSON_SET(hone_step_fact, executed_flops), HN_JSON_SET(hone_step_fact, arithmetic),
+      HN_JSON_SET(hone_step_fact, weight_bytes),   HN_JSON_SET(hone_step_fact, predicted_ms),
+      HN_JSON_SET(hone_step_fact, is_reference),   HN_JSON_SET(hone_step_fact, is_reformat),
+      HN_JSON_SET(hone_step_fact, on_host),        HN_JSON_SET(hone_step_fact, is_launch),
+      HN_JSON_SET(hone_step_fact, channels_in),    HN_JSON_SET(hone_step_fact, channels_out),
+      HN_JSON_INDEX(hone_step_fact, anchor_node),  {0}};
   hn_json_line(o);
   hn_json_open(o, NULL, '{');
   hn_json_members(o, list, s);

@@ -88,18 +88,13 @@ static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative
   return k;
 }
 
-/* A tactic that rounds the operands of its products to bf16 says so in its name; what is stored stays f32. */
-static bool rounds_to_bf16(const hone_step *d, const hone_tactic_desc *t) {
-  static const char suffix[] = "_bf16";
-  const size_t n = t ? strlen(t->name) : 0, m = sizeof suffix - 1;
-  return d->math >= HONE_MATH_BF16 && n > m && strcmp(t->name + n - m, suffix) == 0;
-}
-
-static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_late *late, uint32_t k) {
+static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_late *late, uint32_t k) {
+  const hn_step *s = &p->steps.ptr[k];
   const hone_step *d = &s->desc;
   const hone_tactic_desc *chosen = NULL;
   if (late && s->kind == HN_STEP_LATE) d = hn_late_step(late, k, &chosen);
   const bool fell_back = late && late->fell_back[k];
+  const hone_work work = hn_tactic_work(late && s->kind == HN_STEP_LATE ? chosen : s->tactic, d, &p->machine);
   double weights = 0;
   for (uint32_t i = 0; i < d->n_inputs; i++)
     if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
@@ -114,7 +109,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_
                             : hn_step_doer(s),
       .epilogue = s->what,
       /* what is computed with: the narrower side, where a step also converts */
-      .dtype = rounds_to_bf16(d, late && s->kind == HN_STEP_LATE ? chosen : s->tactic) ? "bf16"
+      .dtype = work.arithmetic == HONE_ARITHMETIC_BF16 && !work.split ? "bf16"
                : in && out && hone_dtype_is_float(in->dtype) &&
                        hone_dtype_size(in->dtype) < hone_dtype_size(out->dtype)
                    ? hone_dtype_name(in->dtype)
@@ -124,6 +119,8 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_step *s, const hn_
       .shape_out = shape_text(a, d->output, d->n_outputs < 3 ? d->n_outputs : 3),
       .layout = out ? layout_word(out) : "",
       .flops = (uint64_t)d->cost.flops,
+      .executed_flops = work.flops > 0 ? (uint64_t)work.flops : 0,
+      .arithmetic = work.arithmetic == HONE_ARITHMETIC_OF_DTYPE ? NULL : hn_arithmetic_name(work.arithmetic),
       .bytes = (uint64_t)(d->cost.bytes > 0 ? d->cost.bytes : 0),
       .weight_bytes = (uint64_t)weights,
       .is_reference =
@@ -337,7 +334,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
   hone_facts_set_meta(facts, &meta);
   for (size_t i = 0; i < p->steps.len; i++) {
-    add_step(facts, &temp, &p->steps.ptr[i], r->late, (uint32_t)i);
+    add_step(facts, &temp, p, r->late, (uint32_t)i);
     if (p->steps.ptr[i].denormal_pct > 0)
       hone_facts_add_counter(
           facts, &(hone_counter){"weights_denormal", "%", (int32_t)i, p->steps.ptr[i].denormal_pct});

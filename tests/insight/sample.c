@@ -77,6 +77,7 @@ static void conv(sample *s, const char *name, int cin, int cout, int size, int k
   step.layout = "nhwc";
   step.tactic = kernel == 1 ? "conv_1x1_gemm_avx512" : cin < 16 ? "conv_first_avx512" : "conv_direct_avx512";
   step.flops = 2 * pixels * cin * cout * kernel * kernel;
+  step.executed_flops = step.flops;
   step.bytes = 4 * pixels * cin + tensor + weights + (fused && add ? tensor : 0);
   step.weight_bytes = weights;
   step.channels_in = cin;

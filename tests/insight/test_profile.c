@@ -305,6 +305,49 @@ static void bounds(void **state) {
   bound_is(0.5, 10, 10, HONE_LIMIT_COMPUTE, "L3", 50); /* in between: the larger names it */
 }
 
+/* Roofs and bounds count what is executed, speeds what the formula says. */
+static void executed_work_meets_the_roof(void **state) {
+  (void)state;
+  static const struct {
+    double executed;
+    const char *arithmetic, *dtype;
+    double roof_pct, intensity;
+    hone_limit bound;
+    bool doubt;
+  } c[] = {{0, NULL, "f32", 400, 8, HONE_LIMIT_COMPUTE, true},     /* as the formula: impossible */
+           {0.25, NULL, "f32", 100, 2, HONE_LIMIT_COMPUTE, false}, /* Winograd */
+           {0.1, NULL, "f32", 40, 0.8, HONE_LIMIT_COMPUTE, false},
+           {3, "bf16", "f32", 60, 24, HONE_LIMIT_LATENCY, false},    /* three products on wider units */
+           {0, "unknown", "f32", 25, 8, HONE_LIMIT_UNKNOWN, false}}; /* a library's secret: memory alone */
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+    hone_facts *f = hone_facts_create();
+    hone_facts_add_roof(f, &(hone_roof){"f32", 1, 100, 0, 0});
+    hone_facts_add_roof(f, &(hone_roof){"bf16", 1, 2000, 0, 0});
+    hone_facts_add_roof(f, &(hone_roof){"DRAM", 1, 0, 200, 0});
+    hone_facts_add_step(f, &(hone_step_fact){.name = "s",
+                                             .op_type = "Conv",
+                                             .dtype = c[i].dtype,
+                                             .flops = 400000000,
+                                             .executed_flops = (uint64_t)(c[i].executed * 4e8),
+                                             .arithmetic = c[i].arithmetic,
+                                             .anchor_node = -1,
+                                             .bytes = 50000000});
+    hone_facts_add_span(f, &(hone_span){.kind = HONE_SPAN_KERNEL, .end_ns = 1000000});
+    hone_profile *p = profile(f);
+    const hone_layer *l = &p->layers[0];
+    near(l->gflops, 400);
+    near(p->gflops, 400);
+    near(l->flops, 4e8);
+    near(l->executed_flops, c[i].executed > 0 ? c[i].executed * 4e8 : 4e8);
+    near(l->roof_pct, c[i].roof_pct);
+    near(l->intensity, c[i].intensity);
+    assert_int_equal(p->doubt != NULL, c[i].doubt);
+    if (c[i].bound == HONE_LIMIT_COMPUTE) assert_int_equal(l->bound, HONE_LIMIT_COMPUTE);
+    hone_profile_destroy(p);
+    hone_facts_destroy(f);
+  }
+}
+
 static void filter_keeps_shares(void **state) {
   (void)state;
   hone_facts *f = hone_facts_create();
@@ -321,6 +364,7 @@ static void filter_keeps_shares(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(executed_work_meets_the_roof),
       cmocka_unit_test(one_after_the_other),
       cmocka_unit_test(nested_time_is_the_inner_ones),
       cmocka_unit_test(computation_hides_copies),

@@ -12,8 +12,6 @@
 #define RESIDUAL_MS 0.005
 /* Share of a measured compute roof beyond which the roof, the FLOPs or the clock must be wrong. */
 #define IMPOSSIBLE_PCT 130.0
-/* Winograd's F(4x4, 3x3) multiplies a quarter as often as the FLOPs of the operator count. */
-#define WINOGRAD_SAVES 4.0
 
 static const char *say(hn_arena *arena, const char *what, const char *name) {
   return name ? hn_arena_printf(arena, "%s '%s'", what, name) : hn_arena_strdup(arena, what);
@@ -51,8 +49,7 @@ static const char *check_layers(const hone_profile *p, const hone_layer *rows, s
   if (!ran) return NULL;
   for (size_t i = 0; i < n; i++) {
     if (rows[i].step >= 0) ran[rows[i].step] = true;
-    const bool winograd = rows[i].tactic && strstr(rows[i].tactic, "winograd");
-    if (rows[i].compute_pct > (winograd ? WINOGRAD_SAVES : 1) * IMPOSSIBLE_PCT)
+    if (rows[i].compute_pct > IMPOSSIBLE_PCT)
       return hn_arena_printf(arena, "'%s' is faster than the measured peak of the machine (%.0f %%)",
                              rows[i].name, rows[i].compute_pct);
   }

@@ -46,6 +46,14 @@ const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype) {
   return best;
 }
 
+const hone_roof *hn_roof_of_step(const hone_facts *facts, const hone_step_fact *step) {
+  return hn_roof_compute(facts, !step ? NULL : step->arithmetic ? step->arithmetic : step->dtype);
+}
+
+double hn_executed_flops(const hone_step_fact *step) {
+  return !step ? 0 : (double)(step->executed_flops ? step->executed_flops : step->flops);
+}
+
 static const hone_roof *memory_named(const hone_facts *facts, const char *name) {
   size_t n;
   const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
@@ -181,13 +189,14 @@ void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hon
   double seconds = hn_typical_ms(l) / 1e3;
   if (seconds > 0) {
     l->gflops = l->flops / seconds / 1e9;
+    l->executed_gflops = l->executed_flops / seconds / 1e9;
     l->gbs = l->bytes / seconds / 1e9;
   }
-  if (l->bytes > 0) l->intensity = l->flops / l->bytes;
-  const hone_roof *compute = hn_roof_compute(facts, step ? step->dtype : NULL);
+  if (l->bytes > 0) l->intensity = l->executed_flops / l->bytes;
+  const hone_roof *compute = hn_roof_of_step(facts, step);
   double bytes_per_call = l->calls > 0 ? l->bytes / l->calls : l->bytes;
   const hone_roof *memory = hn_roof_memory(facts, step, bytes_per_call);
-  if (compute) l->compute_pct = percent(l->gflops, compute->gflops);
+  if (compute) l->compute_pct = percent(l->executed_gflops, compute->gflops);
   if (memory && l->bytes > 0) {
     l->memory_pct = percent(l->gbs, memory->gbs);
     l->memory_level = memory->name;

@@ -9,6 +9,10 @@
 /* The compute roof for a dtype (NULL: f32) at the run's thread count, or the nearest count below; NULL: not
  * measured. */
 const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype);
+/* The compute roof of what a step is computed with (NULL: f32). */
+const hone_roof *hn_roof_of_step(const hone_facts *facts, const hone_step_fact *step);
+/* FLOPs that one execution really takes; 0 for NULL. */
+double hn_executed_flops(const hone_step_fact *step);
 /* The bandwidth roof that applies to a step which touches `bytes` an execution; NULL: not measured. */
 const hone_roof *hn_roof_memory(const hone_facts *facts, const hone_step_fact *step, double bytes);
 /* The slowest, outermost memory level. */

@@ -92,6 +92,7 @@ hone_status hn_layers_add(hn_layer_table *t, const hone_facts *facts, const hone
     const hone_step_fact *step = step_of(facts, spans[i]->step);
     row->calls += 1;
     row->flops += (double)(spans[i]->flops ? spans[i]->flops : step ? step->flops : 0);
+    row->executed_flops += spans[i]->flops ? (double)spans[i]->flops : hn_executed_flops(step);
     row->bytes += (double)(spans[i]->bytes ? spans[i]->bytes : step ? step->bytes : 0);
     if (t->current.ptr[r] < 0) {
       t->current.ptr[r] = 0;
@@ -145,6 +146,7 @@ static hone_status finish_stats(hn_layer_table *t, size_t iterations, hn_arena *
     row->time_ms = HN_FAULT("layers_median_as_mean") ? row->stats.min : row->stats.mean;
     row->calls /= (double)iterations;
     row->flops /= (double)iterations;
+    row->executed_flops /= (double)iterations;
     row->bytes /= (double)iterations;
   }
   return HONE_OK;
@@ -222,6 +224,7 @@ static hone_status add_totals(hn_layer_table *t, const hone_facts *facts, hone_e
     row.calls = calls;
     row.time_ms = s->total_ms / runs;
     row.flops = (double)step->flops * calls;
+    row.executed_flops = hn_executed_flops(step) * calls;
     row.bytes = (double)step->bytes * calls;
     /* What the tool says of one execution is what it says of a run only when there is one in each. */
     const bool each = s->count == s->runs;

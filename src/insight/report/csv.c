@@ -60,7 +60,8 @@ hone_status hn_report_csv(const hone_report_input *in, hn_str *o, hone_error *er
   }
   hn_str_puts(
       o, "name,type,kind,tactic,time_ms,pct,calls,p50_ms,p95_ms,min_ms,cv,flops,bytes,intensity,gflops,gbs,"
-         "roof_pct,memory_level,bound,onnx_nodes,compute_pct,memory_pct,bound_confidence,bound_source");
+         "roof_pct,memory_level,bound,onnx_nodes,compute_pct,memory_pct,bound_confidence,bound_source,"
+         "executed_flops,executed_gflops");
   for (size_t k = 0; k < counters; k++) { /* a column each, by its name in the facts */
     hn_str_putc(o, ',');
     field(o, counter[k]);
@@ -92,6 +93,8 @@ hone_status hn_report_csv(const hone_report_input *in, hn_str *o, hone_error *er
     number(o, l->memory_pct, 2);
     number(o, l->bound_confidence, 2);
     hn_str_printf(o, ",%s", hn_bound_source(l) ? hn_bound_source(l) : "");
+    number(o, l->executed_flops, 0);
+    number(o, l->executed_gflops, 3);
     for (size_t k = 0; k < counters; k++) number(o, hn_counter_of(l, counter[k]), 4);
     hn_str_puts(o, "\r\n");
   }

@@ -43,10 +43,13 @@ void hn_members_closure(hn_str *o, const hone_profile *p) {
 }
 
 static void write_step(hn_str *o, const hone_profile *p, const hone_layer *l) {
-  static const hn_json_member list[] = {
-      HN_JSON_SET(hone_step_fact, epilogue), HN_JSON_SET(hone_step_fact, dtype),
-      HN_JSON_SET(hone_step_fact, shape_in), HN_JSON_SET(hone_step_fact, shape_out),
-      HN_JSON_SET(hone_step_fact, layout),   {0}};
+  static const hn_json_member list[] = {HN_JSON_SET(hone_step_fact, epilogue),
+                                        HN_JSON_SET(hone_step_fact, dtype),
+                                        HN_JSON_SET(hone_step_fact, arithmetic),
+                                        HN_JSON_SET(hone_step_fact, shape_in),
+                                        HN_JSON_SET(hone_step_fact, shape_out),
+                                        HN_JSON_SET(hone_step_fact, layout),
+                                        {0}};
   size_t n;
   const hone_step_fact *steps = hone_facts_steps(p->facts, &n);
   if (l->step >= 0) hn_json_members(o, list, &steps[l->step]);
@@ -72,9 +75,11 @@ void hn_members_layers(hn_str *o, const hone_profile *p) {
                                         HN_JSON_AS(hone_layer, "min_ms", stats.min, HN_JSON_ALWAYS),
                                         HN_JSON_AS(hone_layer, "cv", stats.cv, HN_JSON_ALWAYS),
                                         HN_JSON(hone_layer, flops),
+                                        HN_JSON(hone_layer, executed_flops),
                                         HN_JSON(hone_layer, bytes),
                                         HN_JSON(hone_layer, intensity),
                                         HN_JSON(hone_layer, gflops),
+                                        HN_JSON(hone_layer, executed_gflops),
                                         HN_JSON(hone_layer, gbs),
                                         HN_JSON(hone_layer, compute_pct),
                                         HN_JSON(hone_layer, memory_pct),

@@ -150,7 +150,20 @@ static void window_line(hn_str *o, const hn_look *look, const hone_profile *p) {
                    "占比只针对实际计算：记录的大部分是别的内容"));
 }
 
-static void layer_row(hn_table *t, const hn_look *look, const hone_profile *p, const hone_layer *l) {
+/* The tactic computes more or less than the operator's formula counts. */
+static bool differs(const hone_layer *l) {
+  return l->executed_flops > 0 && fabs(l->executed_flops - l->flops) > 0.005 * l->flops;
+}
+
+static bool any_differs(const hone_profile *p) {
+  bool any = false;
+  for (size_t i = 0; i < p->layer_count; i++) any = any || differs(&p->layers[i]);
+  return any;
+}
+
+static void layer_row(hn_table *t, const hn_look *look, const hone_profile *p, const hone_layer *l,
+                      bool executed) {
+  const size_t next = executed ? 11 : 10; /* behind the speeds */
   const double share = share_of(p, l, l->time_ms, l->pct);
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", l->name);
@@ -165,16 +178,17 @@ static void layer_row(hn_table *t, const hn_look *look, const hone_profile *p, c
     hn_table_cell(t, 8, l->stats.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.2f%s", l->stats.cv,
                   l->stats.cv > NOISY ? "!" : "");
   if (l->flops > 0) hn_table_cell(t, 9, HN_PLAIN, "%.1f", l->gflops);
-  if (l->bytes > 0) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->gbs);
-  if (l->roof_pct > 0) hn_table_cell(t, 11, HN_PLAIN, "%.0f", l->roof_pct);
-  hn_table_cell(t, 12, HN_CYAN, "%s%s%s",
+  if (executed && differs(l)) hn_table_cell(t, 10, HN_PLAIN, "%.1f", l->executed_gflops);
+  if (l->bytes > 0) hn_table_cell(t, next, HN_PLAIN, "%.1f", l->gbs);
+  if (l->roof_pct > 0) hn_table_cell(t, next + 1, HN_PLAIN, "%.0f", l->roof_pct);
+  hn_table_cell(t, next + 2, HN_CYAN, "%s%s%s",
                 l->bound == HONE_LIMIT_UNKNOWN ? "" : hn_limit_words(look, l->bound),
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? " " : "",
                 l->bound == HONE_LIMIT_MEMORY && l->memory_level ? l->memory_level : "");
-  hn_table_cell(t, 13, HN_DIM, "%s", l->tactic ? l->tactic : "");
+  hn_table_cell(t, next + 3, HN_DIM, "%s", l->tactic ? l->tactic : "");
 }
 
-static void layer_columns(hn_table *t, const hn_look *look) {
+static void layer_columns(hn_table *t, const hn_look *look, bool executed) {
   hn_table_column(t, HN_IN(look, "layer", "层"), true, 28, 0);
   hn_table_column(t, HN_IN(look, "type", "类型"), true, 6, 0);
   hn_table_column(t, HN_IN(look, "ms", "毫秒"), false, 0, 0);
@@ -185,6 +199,7 @@ static void layer_columns(hn_table *t, const hn_look *look) {
   hn_table_column(t, HN_IN(look, "min", "最小"), false, 0, 6);
   hn_table_column(t, "CV", false, 0, 3);
   hn_table_column(t, "GFLOP/s", false, 0, 2);
+  if (executed) hn_table_column(t, HN_IN(look, "executed", "实际执行"), false, 0, 7);
   hn_table_column(t, "GB/s", false, 0, 5);
   hn_table_column(t, HN_IN(look, "roof %", "屋顶 %"), false, 0, 1);
   hn_table_column(t, HN_IN(look, "bound", "受限于"), true, 7, 1);
@@ -195,9 +210,10 @@ static void layers(hn_str *o, const hn_look *look, const hone_profile *p, size_t
   size_t n = most && most < p->layer_count ? most : p->layer_count;
   hn_heading(o, look, HN_IN(look, "Layers (%zu)", "层（%zu）"), p->layer_count);
   hn_table t = {0};
-  layer_columns(&t, look);
+  const bool executed = any_differs(p);
+  layer_columns(&t, look, executed);
   for (size_t i = 0; i < n; i++)
-    layer_row(&t, look, p, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i]);
+    layer_row(&t, look, p, n < p->layer_count ? &p->layers[p->by_time[i]] : &p->layers[i], executed);
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   if (n < p->layer_count)

@@ -247,4 +247,9 @@ static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
   return s;
 }
 
+/* What a tactic computes for a step that it accepts (NULL: the reference). */
+hone_work hn_tactic_work(const hone_tactic_desc *tactic, const hone_step *step, const hone_machine *machine);
+/* "tf32"; "" for what the step's element type says. */
+const char *hn_arithmetic_name(hone_arithmetic arithmetic);
+
 #endif

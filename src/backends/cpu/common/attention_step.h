@@ -29,6 +29,10 @@ hone_status hn_attention_run(const hone_step_run *r, hone_error *error);
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     return hn_attention_prepack(s, m, PARTS, blob, error);                                                   \
   }                                                                                                          \
+  static void work(const hone_step *s, const hone_machine *m, hone_work *w) {                                \
+    (void)m;                                                                                                 \
+    if (PARTS) hn_bf16_work(s->cost.macs, PARTS > 1, w);                                                     \
+  }                                                                                                          \
   const struct hone_tactic_desc hn_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                        \
                                                     .name = #NAME,                                           \
                                                     .device = "cpu",                                         \
@@ -38,6 +42,7 @@ hone_status hn_attention_run(const hone_step_run *r, hone_error *error);
                                                     .cost = cost,                                            \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
-                                                    .run = hn_attention_run}
+                                                    .run = hn_attention_run,                                 \
+                                                    .work = work}
 
 #endif

@@ -52,6 +52,10 @@ hone_status hn_bf16_step_run(const hone_step_run *r, hone_error *error);
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     return hn_bf16_step_prepack(s, m, X3, blob, error, DESCRIBE);                                            \
   }                                                                                                          \
+  static void work(const hone_step *s, const hone_machine *m, hone_work *w) {                                \
+    (void)m;                                                                                                 \
+    hn_bf16_work(s->cost.macs, X3, w);                                                                       \
+  }                                                                                                          \
   const struct hone_tactic_desc hn_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                        \
                                                     .name = #NAME,                                           \
                                                     .device = "cpu",                                         \
@@ -61,6 +65,7 @@ hone_status hn_bf16_step_run(const hone_step_run *r, hone_error *error);
                                                     .cost = cost,                                            \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
-                                                    .run = hn_bf16_step_run}
+                                                    .run = hn_bf16_step_run,                                 \
+                                                    .work = work}
 
 #endif

@@ -163,6 +163,18 @@ double hn_chain_step_cost(const hone_step *s, const hone_machine *m, int parts) 
   return h.chain.cycles / hertz + epilogues + 3e-6;
 }
 
+/* The depthwise convolution, and one that spans a window, are f32's in any case; beside the 1x1 convolutions
+ * they are little. */
+void hn_chain_step_work(const hone_step *s, const hone_machine *m, int parts, hone_work *work) {
+  blob_head h;
+  roles r;
+  hn_conv_attr a[3];
+  if (!parts || !describe(s, m, parts, &h, NULL) || !find_roles(s, &r, a, NULL)) return;
+  double macs = r.project ? r.project->step->cost.macs : 0;
+  if (r.expand && e_parts(&h.chain)) macs += r.expand->step->cost.macs;
+  hn_bf16_work(macs, parts > 1, work);
+}
+
 hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, int parts, hone_tactic_need *n,
                                hone_error *error) {
   blob_head h;

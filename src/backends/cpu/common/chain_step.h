@@ -13,6 +13,7 @@ hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, int pa
 hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m, int parts, void *blob,
                                   hone_error *error);
 hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
+void hn_chain_step_work(const hone_step *s, const hone_machine *m, int parts, hone_work *work);
 
 /* A tactic file is one line. */
 #define HN_CHAIN_TACTIC(NAME, PARTS)                                                                         \
@@ -27,6 +28,9 @@ hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     return hn_chain_step_prepack(s, m, PARTS, blob, error);                                                  \
   }                                                                                                          \
+  static void work(const hone_step *s, const hone_machine *m, hone_work *w) {                                \
+    hn_chain_step_work(s, m, PARTS, w);                                                                      \
+  }                                                                                                          \
   const struct hone_tactic_desc hn_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),                        \
                                                     .name = #NAME,                                           \
                                                     .device = "cpu",                                         \
@@ -36,6 +40,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, hone_error *error);
                                                     .cost = cost,                                            \
                                                     .need = need,                                            \
                                                     .prepack = prepack,                                      \
-                                                    .run = hn_chain_step_run}
+                                                    .run = hn_chain_step_run,                                \
+                                                    .work = work}
 
 #endif

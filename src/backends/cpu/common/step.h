@@ -41,4 +41,12 @@ double hn_handed_over_seconds(const hone_machine *m, double bytes);
 /* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency);
 
+/* hone_tactic_desc.work of products on bf16 units: operands rounded, or each product as three of their parts.
+ */
+static inline void hn_bf16_work(double macs, bool split, hone_work *work) {
+  work->arithmetic = HONE_ARITHMETIC_BF16;
+  work->split = split;
+  if (split) work->flops += 2 * 2 * macs;
+}
+
 #endif

@@ -82,6 +82,17 @@ hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, int64
   return HONE_OK;
 }
 
+/* Per tile: the products of all frequencies, the transform of its input and that back to its output
+ * (kernels/winograd/winograd_body.h). What the formula counts beside products is the epilogue. */
+void hn_winograd_work(const hone_step *s, const hone_machine *m, int64_t tile, hone_work *work) {
+  blob_head h;
+  if (!describe(s, m, tile, &h, NULL)) return;
+  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)tile + 2;
+  work->flops += (double)h.plan.tiles * (2 * n * n * cin * cout + hn_winograd_input_flops(tile) * cin +
+                                         hn_winograd_output_flops(tile) * cout) -
+                 2 * s->cost.macs;
+}
+
 hone_status hn_winograd_run(const hone_step_run *r, hone_error *error) {
   (void)error;
   const blob_head *h = r->blob;

@@ -11,6 +11,7 @@ hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, int64_t 
 hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, int64_t tile, void *blob,
                                 hone_error *error);
 hone_status hn_winograd_run(const hone_step_run *r, hone_error *error);
+void hn_winograd_work(const hone_step *s, const hone_machine *m, int64_t tile, hone_work *work);
 
 /* Defines the tactic `name_` with tiles of tile_ x tile_ output pixels. */
 #define HN_WINOGRAD_TACTIC(name_, tile_)                                                                     \
@@ -25,6 +26,9 @@ hone_status hn_winograd_run(const hone_step_run *r, hone_error *error);
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     return hn_winograd_prepack(s, m, tile_, blob, error);                                                    \
   }                                                                                                          \
+  static void work(const hone_step *s, const hone_machine *m, hone_work *w) {                                \
+    hn_winograd_work(s, m, tile_, w);                                                                        \
+  }                                                                                                          \
   const struct hone_tactic_desc hn_tactic_##name_ = {HONE_DESC_HEAD(hone_tactic_desc),                       \
                                                      .name = #name_,                                         \
                                                      .device = "cpu",                                        \
@@ -34,6 +38,7 @@ hone_status hn_winograd_run(const hone_step_run *r, hone_error *error);
                                                      .cost = cost,                                           \
                                                      .need = need,                                           \
                                                      .prepack = prepack,                                     \
-                                                     .run = hn_winograd_run}
+                                                     .run = hn_winograd_run,                                 \
+                                                     .work = work}
 
 #endif

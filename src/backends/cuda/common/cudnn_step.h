@@ -68,6 +68,7 @@ hone_status hn_cudnn_need(const hone_step *s, const hone_machine *m, const hn_cu
                           hone_tactic_need *n, hone_error *error);
 hone_status hn_cudnn_prepack(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
                              void *blob, hone_error *error);
+void hn_cudnn_work(const hone_step *s, const hone_machine *m, hone_work *work);
 hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error);
 
 #endif

@@ -7,6 +7,8 @@
 #include "backends/cuda/libraries.h"
 #include "base/error.h"
 
+#include <string.h>
+
 #if HN_HAVE_CUDNN
 
 static hone_status ask(hn_cuda_queue *q, const void *spec, hn_library_answer *answer, hone_error *error) {
@@ -98,4 +100,18 @@ hone_status hn_cudnn_prepack(const hone_step *s, const hone_machine *m, const hn
   if (!config->kind->of(s, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
   hn_cudnn_pack(s, config->kind, &c, blob);
   return HONE_OK;
+}
+
+/* Whether the engine is a Winograd convolution, which multiplies less often than the formula, is cuDNN's
+ * choice, and may be so wherever a kernel is wider than a pixel (cudnn_graph.c lets f32 ones alone pass). */
+void hn_cudnn_work(const hone_step *s, const hone_machine *m, hone_work *work) {
+  (void)m;
+  if (s->input[0].desc.dtype != HONE_DTYPE_F32 || s->math < HONE_MATH_F32) return;
+  const hone_tensor_desc *w = &s->input[1].desc;
+  int64_t taps = 1;
+  for (int32_t i = 2; strcmp(s->anchor, "Conv") == 0 && i < w->rank; i++) taps *= w->dim[i];
+  if (taps > 1)
+    work->arithmetic = HONE_ARITHMETIC_UNKNOWN;
+  else if (s->math >= HONE_MATH_TF32)
+    work->arithmetic = HONE_ARITHMETIC_TF32;
 }

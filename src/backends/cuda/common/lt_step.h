@@ -44,6 +44,7 @@ hone_status hn_lt_need(const hone_step *s, const hone_machine *m, const hn_lt_co
                        hone_tactic_need *n, hone_error *error);
 hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt_config *config, void *blob,
                           hone_error *error);
+void hn_lt_work(const hone_step *s, const hone_machine *m, hone_work *work);
 hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_error *error);
 
 #endif

@@ -103,3 +103,9 @@ hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt
   hn_lt_pack(s, &l, blob);
   return HONE_OK;
 }
+
+void hn_lt_work(const hone_step *s, const hone_machine *m, hone_work *work) {
+  (void)m;
+  if (s->input[0].desc.dtype == HONE_DTYPE_F32 && s->math >= HONE_MATH_TF32)
+    work->arithmetic = HONE_ARITHMETIC_TF32;
+}

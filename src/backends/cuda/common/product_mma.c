@@ -145,6 +145,11 @@ hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, co
   return HONE_OK;
 }
 
+void hn_product_mma_work(const hone_step *s, const hone_machine *m, hone_work *work) {
+  (void)m;
+  hn_cuda_tf32_work(s, work);
+}
+
 hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error) {
   const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   const hone_step *s = run->step;

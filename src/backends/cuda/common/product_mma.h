@@ -20,6 +20,7 @@ hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const
                                 hone_tactic_need *need, hone_error *error);
 hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                                    void *blob, hone_error *error);
+void hn_product_mma_work(const hone_step *s, const hone_machine *m, hone_work *work);
 hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error);
 
 /* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */

@@ -20,4 +20,6 @@ hone_status hn_product_simt_prepack(const hone_step *s, const hone_machine *m, c
                                     void *blob, hone_error *error);
 hone_status hn_product_simt_run(const hone_step_run *run, const hn_simt_tile *t, hone_error *error);
 
+#define hn_product_simt_work NULL /* what the formula counts */
+
 #endif

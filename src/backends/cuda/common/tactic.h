@@ -6,6 +6,7 @@
  *   bool F_accepts(const hone_step *, const hone_machine *, const F_config *, hone_reason *why)
  *   double F_cost(const hone_step *, const hone_machine *, const F_config *)
  *   hone_status F_run(const hone_step_run *, const F_config *, hone_error *)
+ *   void F_work(const hone_step *, const hone_machine *, hone_work *), or F_work is a macro: NULL
  * and, where blobs or workspace are wanted,
  *   hone_status F_need(const hone_step *, const hone_machine *, const F_config *, hone_tactic_need *,
  * hone_error *) hone_status F_prepack(const hone_step *, const hone_machine *, const F_config *, void *blob,
@@ -14,6 +15,15 @@
 #define HN_CUDA_COMMON_TACTIC_H
 
 #include <hone/plugin.h>
+
+/* hone_tactic_desc.work of products on tensor cores that take f32: rounded to tf32 where the plan allows it,
+ * else as three products of such parts. */
+static inline void hn_cuda_tf32_work(const hone_step *s, hone_work *work) {
+  if (s->input[0].desc.dtype != HONE_DTYPE_F32) return;
+  work->arithmetic = HONE_ARITHMETIC_TF32;
+  work->split = s->math < HONE_MATH_TF32;
+  if (work->split) work->flops += 2 * 2 * s->cost.macs;
+}
 
 /* The descriptor; what follows ANCHOR are its functions: .accepts = accepts, ... */
 #define HN_CUDA_TACTIC_DESC(NAME, ANCHOR, ...)                                                               \
@@ -50,7 +60,7 @@
   HN_CUDA_TACTIC_NEED(FAMILY)                                                                                \
   HN_CUDA_TACTIC_PREPACK(FAMILY)                                                                             \
   HN_CUDA_TACTIC_DESC(NAME, ANCHOR, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,      \
-                      .run = run)
+                      .run = run, .work = FAMILY##_work)
 
 /* The same without packing, and without workspace, too. */
 #define HN_CUDA_TACTIC_UNPACKED(NAME, ANCHOR, FAMILY, ...)                                                   \

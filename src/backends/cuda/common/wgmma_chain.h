@@ -20,4 +20,6 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
 hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
                                hone_error *error);
 
+#define hn_wgmma_chain_work NULL /* what the formula counts */
+
 #endif

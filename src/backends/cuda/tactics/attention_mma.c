@@ -190,4 +190,10 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return st;
 }
 
-HN_CUDA_TACTIC_DESC(attention_mma, "FusedAttention", .accepts = accepts, .cost = cost, .run = run);
+static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
+  (void)m;
+  hn_cuda_tf32_work(s, w);
+}
+
+HN_CUDA_TACTIC_DESC(attention_mma, "FusedAttention", .accepts = accepts, .cost = cost, .run = run,
+                    .work = work);

@@ -6,11 +6,11 @@ enum { BATCH = 8 };
 /* Milliseconds a sample of this layer with BATCH samples at once: weights read once for all, the rest as
  * often as there are samples; never below what the arithmetic needs. */
 static double batched_ms(const hn_diagnosis *d, const hone_layer *l, const hone_step_fact *step) {
-  const hone_roof *compute = hn_roof_compute(d->facts, step->dtype);
+  const hone_roof *compute = hn_roof_of_step(d->facts, step);
   double weights = (double)step->weight_bytes * l->calls, rest = l->bytes - weights;
   double by_bytes = hn_typical_ms(l) * (weights / BATCH + (rest > 0 ? rest : 0)) / l->bytes;
   double by_flops =
-      compute ? l->flops / compute->gflops / 1e6 * 100 / d->t->reachable_roof : hn_typical_ms(l);
+      compute ? l->executed_flops / compute->gflops / 1e6 * 100 / d->t->reachable_roof : hn_typical_ms(l);
   double ms = by_bytes > by_flops ? by_bytes : by_flops;
   return ms < hn_typical_ms(l) ? ms : hn_typical_ms(l);
 }

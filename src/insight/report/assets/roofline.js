@@ -18,6 +18,8 @@ hone.panel({
       el('span', { class: 'key' }, el('i', { class: 'dot', style: { background: 'var(--c0)', borderRadius: '50%' } }), hone.say('after, by operator type'))));
     hone.drawn(holder, (width) => holder.replaceChildren(this.draw(width, points, old)));
   },
+  /* Against a roof counts what is executed. */
+  speed: (l) => l.executed_gflops || l.gflops,
   points: (profile) => profile.layers.filter((l) => l.flops > 0 && l.bytes > 0 && l.time_ms > 0),
   /* Of roofs with one name the one measured with the run's threads, or the nearest count below. */
   roofs() {
@@ -33,13 +35,13 @@ hone.panel({
     const height = Math.max(300, Math.min(400, Math.round(width * 0.72))), left = 46, right = width - 8, top = 14, bottom = height - 38;
     const svg = hone.chart(width, height, hone.say('Roofline: GFLOP/s over FLOP per byte'));
     const everything = [...points, ...old], { compute, memory } = this.roofs();
-    const used = new Set(everything.map((l) => l.dtype || 'f32'));
+    const used = new Set(everything.map((l) => l.arithmetic || l.dtype || 'f32'));
     const shownCompute = compute.filter((r) => used.has(r.name) || r.name === 'f32');
     const pad = (list, low, high) => [10 ** Math.floor(Math.log10(Math.min(...list) * low)), 10 ** Math.ceil(Math.log10(Math.max(...list) * high))];
     const ridges = shownCompute.length && memory.length ? [shownCompute[shownCompute.length - 1].gflops / memory[memory.length - 1].gbs] : [];
     const [x0, x1] = pad([...everything.map((l) => l.intensity), ...ridges], 0.8, 1.5);
-    const floor = Math.min(...everything.map((l) => l.gflops));
-    const [y0, y1] = pad([Math.max(floor, Math.max(...everything.map((l) => l.gflops)) / 1e5), ...everything.map((l) => l.gflops), ...shownCompute.map((r) => r.gflops)].filter((v, i) => i === 0 || v > 0), 0.8, 1.2);
+    const floor = Math.min(...everything.map((l) => this.speed(l)));
+    const [y0, y1] = pad([Math.max(floor, Math.max(...everything.map((l) => this.speed(l))) / 1e5), ...everything.map((l) => this.speed(l)), ...shownCompute.map((r) => r.gflops)].filter((v, i) => i === 0 || v > 0), 0.8, 1.2);
     const x = hone.log(x0, x1, left, right), y = hone.log(y0, y1, bottom, top);
     for (const t of hone.decades(x0, x1)) hone.gridX(svg, x(t), top, bottom, hone.number(t, t < 1 ? Math.round(-Math.log10(t)) : 0));
     for (const t of hone.decades(y0, y1)) hone.gridY(svg, y(t), left, right, hone.number(t, t < 1 ? Math.round(-Math.log10(t)) : 0));
@@ -64,10 +66,10 @@ hone.panel({
     const slowest = Math.max(...everything.map((l) => l.time_ms));
     const dot = (l, was) => {
       const r = 2.5 + 11 * Math.sqrt(l.time_ms / slowest);
-      const point = hone.svg('circle', { class: 'point', cx: x(l.intensity), cy: y(Math.max(l.gflops, y0)), r: was ? Math.max(2, r - 0.75) : r });
+      const point = hone.svg('circle', { class: 'point', cx: x(l.intensity), cy: y(Math.max(this.speed(l), y0)), r: was ? Math.max(2, r - 0.75) : r });
       point.style.cssText = was ? 'fill:none;stroke:var(--before);stroke-width:1.5' : `fill:${hone.color(l.type)};fill-opacity:.72;stroke:var(--card);stroke-width:1`;
       point.honeNodes = l.onnx_nodes.length ? l.onnx_nodes : [l.name];
-      svg.append(hone.hover(point, () => [l.name, (was ? hone.say('before') + ', ' : '') + l.type, hone.say('{0} GFLOP/s at {1} FLOP per byte', hone.number(l.gflops), hone.number(l.intensity)), hone.say('{0}, {1} of the roof, limited by {2}', hone.ms(l.time_ms), hone.percent(l.roof_pct, 0), hone.say(l.bound))]));
+      svg.append(hone.hover(point, () => [l.name, (was ? hone.say('before') + ', ' : '') + l.type, hone.say('{0} GFLOP/s at {1} FLOP per byte', hone.number(this.speed(l)), hone.number(l.intensity)), hone.say('{0}, {1} of the roof, limited by {2}', hone.ms(l.time_ms), hone.percent(l.roof_pct, 0), hone.say(l.bound))]));
     };
     old.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, true));
     points.slice().sort((a, b) => b.time_ms - a.time_ms).forEach((l) => dot(l, false));

@@ -12,6 +12,8 @@ hone.words = {
   compute: '计算', memory: '内存', latency: '延迟', unknown: '未知', different: '不同', mistrusted: '不可信',
   layers: '层', reformats: '布局转换', host: '主机', pre: '前处理', post: '后处理', gaps: '空隙', copies: '拷贝', sync: '同步', wall: '墙钟',
 
+  'executed: {0}FLOP of {1}FLOP, {2} GFLOP/s': '实际执行：{0}FLOP（公式 {1}FLOP），{2} GFLOP/s',
+
   /* key figures */
   threads: '线程', precision: '精度', batch: '批量', commit: '提交',
   'Speed-up, measured': '实测加速', 'predicted \u00d7{0}': '预计 \u00d7{0}',

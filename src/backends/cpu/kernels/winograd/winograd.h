@@ -76,6 +76,11 @@ static inline const double (*hn_winograd_g(int64_t m))[3] { return m == 2 ? hn_w
 /* N of the bound above: (3 * 1.5 * 2)^2, and (7.3640 * 1.4715 * 5.1214)^2 rounded up. */
 static inline double hn_winograd_norm(int64_t m) { return m == 2 ? 81.0 : 3080.0; }
 
+/* Operations of the transforms of a tile, a channel: those of one line (a multiply-add counts 2) times the
+ * lines of both directions. */
+static inline double hn_winograd_input_flops(int64_t m) { return m == 2 ? 4.0 * 8 : 22.0 * 12; }
+static inline double hn_winograd_output_flops(int64_t m) { return m == 2 ? 4.0 * 6 : 16.0 * 10; }
+
 /* The kernel of F(m x m, 3 x 3) of the best tier <= isa. */
 const hn_winograd_ops *hn_winograd_find(hn_isa isa, int64_t m);
 
