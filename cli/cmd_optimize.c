@@ -53,7 +53,8 @@ static void text(const cli_args *args, const hone_rewrites *r) {
   char model[4096];
   const size_t length = cli_quote(args->rest.item[0], model, sizeof model, 0);
   printf("%swritten to %s\n", args->explain ? "\n" : "", args->output);
-  if (length < sizeof model) /* another bench of what was written shows no gain: loading rewrites, too */
+  if (!args->open_batch &&
+      length < sizeof model) /* another bench of what was written shows no gain: loading rewrites, too */
     printf("the gain: hone bench %s --level 0, then without --level (hone rewrites whatever it loads)\n",
            model);
 }
@@ -105,6 +106,14 @@ static int misplaced(const cli_args *args) {
   return cli_error(HONE_ERROR_USAGE, "hone optimize: --%s is for saved plans (-o M.hone)", option);
 }
 
+static hone_status load(const cli_args *args, hone_model **model, hone_error *error) {
+  hone_model *fixed = NULL;
+  hone_status status = cli_load(args, args->rest.item[0], args->open_batch ? &fixed : model, error);
+  if (status == HONE_OK && args->open_batch) status = hone_model_open_batch(fixed, model, error);
+  hone_model_release(fixed);
+  return status;
+}
+
 static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
     return cli_error(HONE_ERROR_USAGE,
@@ -112,6 +121,9 @@ static int run(const cli_args *args) {
   hone_error error = {0}; /* a graph is the same for all devices, but one that is not there is told */
   if (args->device && cli_check_device(args, &error) != HONE_OK) return cli_report(&error);
   if (cli_keep_inputs(args, args->output, &error) != HONE_OK) return cli_report(&error);
+  if (wants_plan(args) && args->open_batch)
+    return cli_error(HONE_ERROR_USAGE,
+                     "hone optimize: --open-batch is for models; a saved plan (-o M.hone) has one batch");
   if (wants_plan(args)) return save_plan(args);
   int wrong = misplaced(args);
   if (wrong) return wrong;
@@ -122,7 +134,7 @@ static int run(const cli_args *args) {
                              .verify_passes = args->verify_passes,
                              .passes = args->passes,
                              .max_seconds = args->max_seconds};
-  hone_status status = cli_load(args, args->rest.item[0], &model, &error);
+  hone_status status = load(args, &model, &error);
   if (status == HONE_OK) status = hone_model_optimize(model, &o, &out, &rewrites, &error);
   if (status == HONE_OK && args->output) {
     cli_hold(true);
@@ -158,6 +170,8 @@ static const cli_option options[] = {
     CLI_OPT_SHAPES,
     CLI_OPT_PRECISION,
     CLI_OPT_PREFER,
+    {0, "open-batch", CLI_FLAG, CLI_FIELD(open_batch), NULL,
+     "let a model that was exported for one batch size take any"},
     {0, "verify-passes", CLI_FLAG, CLI_FIELD(verify_passes), NULL, "prove equal answers after every pass"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "budget of constant folding (20)"},
     CLI_OPT_JSON,

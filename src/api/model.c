@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "model/bind.h"
+#include "model/open_batch.h"
 #include "model/ir/graph.h"
 #include "model/onnx/onnx.h"
 #include "optimize/passes/optimize.h"
@@ -94,6 +95,14 @@ hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uin
       return hn_fail(error, HONE_ERROR_USAGE, "a shape names no input or has more than %d dimensions",
                      HONE_MAX_RANK);
   return hn_model_bind(model, bindings, n, batch, out, bound, error);
+}
+
+hone_status hone_model_open_batch(hone_model *model, hone_model **out, hone_error *error) {
+  if (!model || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_open_batch: missing argument");
+  *out = NULL;
+  const hone_status status = hn_model_open_batch(model, out, error);
+  if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
+  return status;
 }
 
 /* ------------------------------------------------------------------ rewriting */
