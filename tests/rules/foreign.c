@@ -335,11 +335,11 @@ void foreign_onednn(foreign *f, const foreign_row *rows, size_t n) {
   for (int run = 0; run < RUNS; run++)
     for (size_t i = 0; i < n; i++) {
       const double us = vary(rows[i].us, run, i);
-      t += us / 1e3;
       fprintf(out,
               "onednn_verbose,v1,%.6f,primitive,exec,cpu,%s,%s,forward_inference,src:%s::blocked:acdb::f0,,,%"
               "s,%g\n",
               t, rows[i].type, rows[i].where, rows[i].dtype, rows[i].name, us / 1e3);
+      t += us / 1e3; /* stamps are starts */
     }
   end_file(out);
 }

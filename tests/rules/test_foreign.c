@@ -256,6 +256,130 @@ static void onednn_reference(foreign *f) {
   foreign_onednn(f, rows, COUNT(rows));
 }
 
+/* ---- written after the rules, expected before they were asked ---- */
+
+static void trt_diverse(foreign *f) {
+  static const foreign_row rows[] = {
+      {"Conv_0", "", 300, "", NULL, 0, 0},   {"Gemm_1", "", 250, "", NULL, 0, 0},
+      {"Gather_2", "", 110, "", NULL, 0, 0}, {"Gather_3", "", 90, "", NULL, 0, 0},
+      {"Reshape_4", "", 80, "", NULL, 0, 0}, {"Reshape_5", "", 70, "", NULL, 0, 0},
+      {"Softmax_6", "", 100, "", NULL, 0, 0}};
+  foreign_trt_profile(f, rows, COUNT(rows));
+}
+
+static void ascend_diverse(foreign *f) {
+  static const foreign_row rows[] = {{"c", "Conv2D", 300, "FLOAT16", NULL, 0, 0},
+                                     {"m", "MatMulV2", 250, "FLOAT16", NULL, 0, 0},
+                                     {"g", "GatherV2", 200, "FLOAT16", NULL, 0, 0},
+                                     {"s", "StridedSliceD", 150, "FLOAT16", NULL, 0, 0},
+                                     {"t", "TopKV2", 100, "FLOAT16", NULL, 0, 0}};
+  foreign_ascend(f, rows, COUNT(rows), 6, 1);
+}
+
+static void ascend_gaps(foreign *f) {
+  static const foreign_row rows[] = {{"c0", "Conv2D", 300, "FLOAT16", NULL, 0, 0},
+                                     {"c1", "Conv2D", 280, "FLOAT16", NULL, 0, 0},
+                                     {"m", "MatMulV2", 260, "FLOAT16", NULL, 0, 0}};
+  foreign_ascend(f, rows, COUNT(rows), 6, 110);
+}
+
+static void kineto_launches(foreign *f) {
+  foreign_row rows[40];
+  for (size_t i = 0; i < COUNT(rows); i++)
+    rows[i] = (foreign_row){i % 2 ? "softmax_warp_forward" : "gemv_kernel_fp16",
+                            i % 2 ? "aten::softmax" : "aten::mm",
+                            4 + (double)(i % 4),
+                            NULL,
+                            NULL,
+                            0,
+                            0};
+  foreign_kineto(f, rows, COUNT(rows), true, 0);
+}
+
+static void onednn_reorders(foreign *f) {
+  static const foreign_row rows[] = {{"mb1_ic64oc64_ih56oh56kh3sh1dh0ph1_iw56ow56kw3sw1dw0pw1", "convolution",
+                                      900, "f32", "brg:avx512_core", 0, 0},
+                                     {"1x64x56x56", "reorder", 350, "f32", "jit:uni", 0, 0},
+                                     {"mb1_ic64oc64_ih56oh56kh1sh1dh0ph0_iw56ow56kw1sw1dw0pw0", "convolution",
+                                      500, "f32", "jit:avx512_core", 0, 0},
+                                     {"1x64x3136", "reorder", 300, "f32", "jit:uni", 0, 0},
+                                     {"64x16:16x64", "matmul", 200, "f32", "brg:avx512_core", 0, 0}};
+  foreign_onednn(f, rows, COUNT(rows));
+}
+
+static void ncu_products(foreign *f) {
+  static const foreign_row rows[] = {
+      {"ampere_sgemm_128x64_nn", NULL, 900, NULL, NULL, 84, 40},
+      {"ampere_scudnn_128x128_relu_medium_nn_v1", NULL, 700, NULL, NULL, 79, 45},
+      {"softmax_warp_forward", NULL, 60, NULL, NULL, 20, 70}};
+  foreign_ncu(f, rows, COUNT(rows));
+}
+
+static void trt_d2h(foreign *f) {
+  trt_int8(f);
+  foreign_trt_times(f, 0.05, 1.52, 1.1);
+}
+
+static void trt_pointwise(foreign *f) {
+  static const foreign_row rows[] = {{"Conv_0", "Convolution", 400, "FP16", NULL, 0, 0},
+                                     {"PWN(Relu_1)", "PointWise", 120, "FP16", NULL, 0, 0},
+                                     {"Conv_2", "Convolution", 420, "FP16", NULL, 0, 0},
+                                     {"PWN(Sigmoid_3, Mul_4)", "PointWise", 140, "FP16", NULL, 0, 0}};
+  foreign_trt_profile(f, rows, COUNT(rows));
+  foreign_trt_layers(f, rows, COUNT(rows));
+}
+
+static void ort_swish(foreign *f) {
+  static const foreign_row rows[] = {
+      {"fc0", "Gemm", 900, "float", NULL, 0, 0},   {"s0", "Sigmoid", 250, "float", NULL, 0, 0},
+      {"m0", "Mul", 220, "float", NULL, 0, 0},     {"fc1", "Gemm", 800, "float", NULL, 0, 0},
+      {"s1", "Sigmoid", 240, "float", NULL, 0, 0}, {"m1", "Mul", 210, "float", NULL, 0, 0}};
+  foreign_ort(f, rows, COUNT(rows), 2);
+}
+
+static const foreign_row resnet_f16[] = RESNET("FP16");
+static void trt_f16(foreign *f) {
+  foreign_trt_profile(f, resnet_f16, COUNT(resnet_f16));
+  foreign_trt_layers(f, resnet_f16, COUNT(resnet_f16));
+  foreign_trt_times(f, 0.05, 1.5, 0.02);
+}
+static void trt_one_region(foreign *f) {
+  static const foreign_row rows[] = {{"{ForeignNode[/embed/Gather.../head/Add]}", "", 1900, "", NULL, 0, 0},
+                                     {"Reformatting CopyNode for Input Tensor 0", "", 20, "", NULL, 0, 0}};
+  foreign_trt_profile(f, rows, COUNT(rows));
+}
+static void kineto_f16(foreign *f) {
+  static const foreign_row rows[] = {
+      {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc", "aten::cudnn_convolution", 900, NULL,
+       NULL, 0, 0},
+      {"void cudnn::bn_fw_inf_1C11_kernel_NHWC<__half>", "aten::max_pool2d", 60, NULL, NULL, 0, 0},
+      {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_b", "aten::cudnn_convolution", 700,
+       NULL, NULL, 0, 0},
+      {"ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x3_nn", "aten::addmm", 300, NULL, NULL, 0, 0}};
+  foreign_kineto(f, rows, COUNT(rows), true, 0);
+}
+static void ascend_f16(foreign *f) {
+  static const foreign_row rows[] = {{"c0", "Conv2D", 300, "FLOAT16", NULL, 0, 0},
+                                     {"c1", "Conv2D", 280, "FLOAT16", NULL, 0, 0},
+                                     {"p", "MaxPoolV3", 40, "FLOAT16", "AI_VECTOR_CORE", 0, 0},
+                                     {"m", "MatMulV2", 200, "FLOAT16", NULL, 0, 0}};
+  foreign_ascend(f, rows, COUNT(rows), 6, 1);
+}
+static void openvino_int8(foreign *f) {
+  static const foreign_row rows[] = {{"c0", "Convolution", 300, NULL, "brgconv_avx512_amx_i8", 0, 0},
+                                     {"c1", "Convolution", 350, NULL, "brgconv_avx512_amx_i8", 0, 0},
+                                     {"pool", "Pooling", 30, NULL, "jit_avx512_i8", 0, 0},
+                                     {"fc", "FullyConnected", 60, NULL, "brgemm_avx512_amx_i8", 0, 0}};
+  foreign_openvino(f, rows, COUNT(rows));
+}
+static void ort_fused(foreign *f) {
+  static const foreign_row rows[] = {{"c0", "FusedConv", 900, "float", NULL, 0, 0},
+                                     {"c1", "FusedConv", 950, "float", NULL, 0, 0},
+                                     {"p", "MaxPool", 100, "float", NULL, 0, 0},
+                                     {"fc", "FusedGemm", 200, "float", NULL, 0, 0}};
+  foreign_ort(f, rows, COUNT(rows), 2);
+}
+
 /* What an expert names first; several where the seeds name the same thing twice ("a|b"). */
 static const struct {
   const char *name;
@@ -295,13 +419,26 @@ static const struct {
     {"openvino_convolutions", openvino_convolutions, "reduced_precision|conv_dominated",
      "f32 convolutions 90 %: narrower numbers"},
     {"onednn_reference", onednn_reference, "reference_fallback", "ref:any takes 70 %"},
+    {"trt_diverse", trt_diverse, "operator_diverse", "pattern 3 by names alone"},
+    {"ascend_diverse", ascend_diverse, "operator_diverse", "pattern 3 on an NPU"},
+    {"ascend_gaps", ascend_gaps, "scheduling_gaps", "idle 28 % between tasks"},
+    {"kineto_launches", kineto_launches, "launch_bound",
+     "40 kernels of 5 us an iteration, the host is as slow"},
+    {"onednn_reorders", onednn_reorders, "layout_conversions", "reorders 29 % between primitives"},
+    {"ncu_products", ncu_products, "reduced_precision:fp16",
+     "f32 products at their roof: only narrower numbers help"},
+    {"trt_d2h", trt_d2h, "slow_d2h|copy_dominated", "D2H 41 %"},
+    {"trt_pointwise", trt_pointwise, "unfused_pattern", "PWN layers behind convolutions take 24 %"},
+    {"ort_swish", ort_swish, "unfused_pattern", "Sigmoid and Mul behind each Gemm take 35 %"},
 };
 
 /* Nothing is wrong with these: only a trade or a note may be said of them. */
 static const struct {
   const char *name;
   void (*write)(foreign *f);
-} healthy[] = {{"trt_int8", trt_int8}};
+} healthy[] = {{"trt_int8", trt_int8},     {"trt_f16", trt_f16},       {"trt_one_region", trt_one_region},
+               {"kineto_f16", kineto_f16}, {"ascend_f16", ascend_f16}, {"openvino_int8", openvino_int8},
+               {"ort_fused", ort_fused}};
 
 static bool of_rule(const char *id, const char *rule, size_t n) {
   return strncmp(id, rule, n) == 0 && (id[n] == 0 || id[n] == ':');
@@ -347,10 +484,35 @@ static void the_healthy_are_not_blamed(void **unused) {
   }
 }
 
+/* Tables that were put together tell a task twice; that is no contradiction, and no time. */
+static void repeated_rows_count_once(void **unused) {
+  (void)unused;
+  static const char table[] =
+      "Name,Type,Start Time(us),Duration(us),Stream ID\n"
+      "m,MatMulV3,1000,50,2\nm,MatMulV3,1000,50,2\nm,MatMulV3,1100,50,2\nm,MatMulV3,1000,50,2\n"
+      "a,Add,1160,10,2\n";
+  hone_facts *facts = NULL;
+  hone_profile *p = NULL;
+  hone_error error = {0};
+  if (hone_import_memory("kernel_details.csv", table, sizeof table - 1, NULL, &facts, &error))
+    fail_msg("%s", error.what);
+  assert_int_equal(hone_profile_create(facts, NULL, &p, &error), HONE_OK);
+  assert_null(p->doubt);
+  assert_int_equal(p->layer_count, 2);
+  assert_true(p->layers[0].calls == 2 && p->closure.layers_ms > 0.109 && p->closure.layers_ms < 0.111);
+  size_t n, told = 0;
+  const hone_note *notes = hone_facts_unmeasured(facts, &n);
+  for (size_t i = 0; i < n; i++) told += strcmp(notes[i].what, "rows told twice") == 0;
+  assert_int_equal(told, 1);
+  hone_profile_destroy(p);
+  hone_facts_destroy(facts);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_first_finding_is_the_experts),
       cmocka_unit_test(the_healthy_are_not_blamed),
+      cmocka_unit_test(repeated_rows_count_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,22 @@ static bool number_runs(const hn_ascend *a, const hn_ascend_row *rows, size_t n,
 static int by_start(const void *pa, const void *pb) {
   const hn_ascend_row *a = pa, *b = pb;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->lane < b->lane ? -1 : a->lane > b->lane;
+  if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+  if (a->length != b->length) return a->length < b->length ? -1 : 1;
+  return a->op < b->op ? -1 : a->op > b->op;
+}
+
+/* The same task in several rows (tables that were put together): once. rows: sorted by_start. */
+static size_t without_repeats(hn_ascend *a, hn_ascend_row *rows, size_t n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!kept || rows[i].length == 0 || by_start(&rows[kept - 1], &rows[i]) != 0) rows[kept++] = rows[i];
+  if (kept < n)
+    hone_facts_add_unmeasured(
+        a->in->facts, "rows told twice",
+        hn_import_say(a->in, "%zu of %zu rows repeat a task with its start and duration and count once",
+                      n - kept, n));
+  return kept;
 }
 
 /* Durations without starts: totals. */
@@ -207,7 +222,7 @@ static hone_status add_rows(hn_ascend *a, hn_ascend_row *rows, size_t n, hone_er
         hn_import_say(a->in, "%zu of %zu rows have no time of start and are left out", n - stamped, n));
   qsort(rows, n, sizeof *rows, by_start);
   rows += n - stamped;
-  n = stamped;
+  n = without_repeats(a, rows, stamped);
   int32_t *iteration = hn_calloc(n, sizeof *iteration);
   hone_status status = iteration && number_runs(a, rows, n, iteration) ? HONE_OK : out_of_memory(error);
   hn_runlog log = {0};
