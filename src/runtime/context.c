@@ -697,6 +697,10 @@ static void write_counts(hone_facts *facts, const counted *w, const hn_counts *o
     for (uint32_t i = 0; i < n && !read; i++) read = isfinite(out[i].value[k]);
     if (!read) hone_facts_add_unmeasured(facts, counts[k].name, "this device has no such counter");
   }
+  if (!n)
+    hone_facts_add_unmeasured(
+        facts, "hardware counters",
+        "the device does none of these steps: views, steps of the host, shapes that only the run knows");
 }
 
 hone_status hn_context_counters(hn_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,

@@ -158,6 +158,28 @@ static void chosen_steps_alone(void **state) {
   net_close(&s);
 }
 
+/* Steps that are none of the device's have a note in place of counters. */
+static void nothing_to_count(void **state) {
+  (void)state;
+  setenv("HONE_FAKE_METRICS", COMPUTE "70;" MEMORY "20", 1);
+  net_session s = open_net();
+  hone_error e = {0};
+  hone_status counted;
+  hone_facts *f = record(&s, (const uint32_t[]){77}, 1, &counted, &e);
+  assert_int_equal(counted, HONE_OK);
+  assert_true(is_unmeasured(f, "hardware counters") && !is_unmeasured(f, "compute_pct_of_peak"));
+  assert_true(hone_engine_device_peak(s.engine) > 0);
+  assert_int_equal(hone_engine_device_peak(NULL), 0);
+  hone_counting *none = NULL;
+  assert_int_equal(hone_context_count(s.context, none, NULL, 0, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_count_end(s.context, f, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_count(NULL, none, NULL, 0, NULL), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_count_end(NULL, NULL, NULL), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_counters(NULL, NULL, 0, f, &e), HONE_ERROR_USAGE);
+  hone_facts_destroy(f);
+  net_close(&s);
+}
+
 static void refused_counters_say_why(void **state) {
   (void)state;
   setenv("HONE_FAKE_METRICS", "refuse", 1);
@@ -175,7 +197,7 @@ static void refused_counters_say_why(void **state) {
 int main(void) {
   setenv("HONE_TRACE", "events", 1); /* what ran when is test_trace's matter */
   const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_by_counters),
-                                     cmocka_unit_test(chosen_steps_alone),
+                                     cmocka_unit_test(chosen_steps_alone), cmocka_unit_test(nothing_to_count),
                                      cmocka_unit_test(refused_counters_say_why)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

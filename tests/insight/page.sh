@@ -77,6 +77,10 @@ sed 's|</body>|<script>addEventListener("load", () => setTimeout(() => [...docum
 open_page focus "file://$dir/focus.html" 1280,2000
 [ "$(grep -o 'class="layer lit"' "$dir/focus.dom" | wc -l)" -ge 2 ] || fail "the steps beside a gap are not marked"
 grep -Eq 'data-lit="[1-9][0-9]*" data-gaps="[1-9]' "$dir/focus.dom" || fail "the gap is not marked in the timeline"
+# Hardware counters stand in a panel where there are any.
+grep -q 'id="counters"' "$dir/single.dom" && fail "a panel of counters without any"
+[ "$(grep -o 'class="counted"' "$dir/focus.dom" | wc -l)" -eq 3 ] || fail "the rows of hardware counters are missing"
+grep -q '77 %' "$dir/focus.dom" || fail "a hit rate is missing"
 # In Chinese nothing of the page's own is left in English.
 for words in '发现' '时间线' '如何测量' '受限于'; do grep -q "$words" "$dir/focus.dom" || fail "the Chinese page lacks $words"; done
 grep -q '<html lang="zh"' "$dir/focus.dom" || fail "the Chinese page does not say its language"
