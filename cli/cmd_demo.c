@@ -17,7 +17,8 @@ typedef struct demo {
   const char *network;
   int64_t network_device_batch;
   uint32_t fused;
-  bool copies; /* what counts is how inputs come to the device */
+  const char *without; /* the processor's last row, in words */
+  bool copies;         /* what counts is how inputs come to the device */
 } demo;
 
 static const demo demos[] = {
@@ -43,13 +44,23 @@ static const demo demos[] = {
      .device_batch = 256,
      .host_batch = 1,
      .row = {{"f32, separate operators", "mobilenetv2", "f32", UNFOLDED, "-depthwise*", true,
-              HONE_CHAINS_NEVER, false},
-             {"f32, fused", "mobilenetv2", "f32", NULL, "-depthwise*", false, HONE_CHAINS_NEVER, false},
-             {"narrow, fused", "mobilenetv2", NULL, NULL, "-depthwise*", false, HONE_CHAINS_NEVER, false},
-             {"narrow, fused, depthwise kernel", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_NEVER,
-              false},
-             {"and chains where they are faster", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_FASTER,
-              false}}},
+              HONE_CHAINS_NEVER},
+             {"f32, fused", "mobilenetv2", "f32", NULL, "-depthwise*", false, HONE_CHAINS_NEVER},
+             {"narrow, fused", "mobilenetv2", NULL, NULL, "-depthwise*", false, HONE_CHAINS_NEVER},
+             {.label = "narrow, fused, depthwise kernel",
+              .network = "mobilenetv2",
+              .chains = HONE_CHAINS_NEVER,
+              .accelerator_only = true},
+             {.label = "and chains where they are faster",
+              .network = "mobilenetv2",
+              .chains = HONE_CHAINS_FASTER},
+             {.label = "narrow, fused, no depthwise kernel",
+              .network = "mobilenetv2",
+              .chains = HONE_CHAINS_NEVER,
+              .host_only = true,
+              .host_tactics = "-depthwise*"}},
+     .without = "Without its own kernel a depthwise convolution is a matrix product a channel, with one "
+                "column of weights."},
     {.name = "merged-copies",
      .title = "Sixteen small inputs: one copy each, and one for all",
      .device_batch = 1,
@@ -59,6 +70,10 @@ static const demo demos[] = {
      .copies = true},
 };
 enum { DEMOS = sizeof demos / sizeof *demos };
+
+static bool left_out(const cli_demo_machine *m, const cli_demo_row *row) {
+  return m->accelerator ? row->host_only : row->accelerator_only;
+}
 
 /* The time that the machine's roofs allow for what the row's steps do and move. */
 static double roof_ms(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
@@ -104,6 +119,9 @@ typedef struct prediction {
   bool known;
   int64_t batch;
   double p, s, predicted, measured, before_ms, after_ms;
+  /* The part's own places in the network: all its operators, in the blocks behind the first one. */
+  uint32_t block_nodes;
+  double block_p, block_s, block_predicted, block_measured;
 } prediction;
 
 static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_demo_result *part,
@@ -115,9 +133,19 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_d
   if (!before->measured || !after->measured || before->conv_share < 0) return HONE_OK;
   slow.network = fast.network = d->network;
   slow.part = fast.part = false;
-  hone_status status = cli_demo_measure(m, &slow, out->batch, true, &whole, error);
-  if (status == HONE_OK) status = cli_demo_measure(m, &fast, out->batch, false, &fused, error);
+  cli_demo_block block = {0};
+  hone_status status = cli_demo_block_find(m, d->network, out->batch, after->shape, &block, error);
+  if (status == HONE_OK) status = cli_demo_measure(m, &slow, out->batch, true, &block, &whole, error);
+  if (status == HONE_OK) status = cli_demo_measure(m, &fast, out->batch, true, &block, &fused, error);
+  out->block_nodes = block.n;
+  cli_demo_block_free(&block);
   if (status != HONE_OK || !whole.measured || !fused.measured) return status;
+  if (out->block_nodes && whole.steps_ms > 0) {
+    out->block_p = whole.block_ms / whole.steps_ms;
+    out->block_s = before->ms / after->ms;
+    out->block_predicted = hone_amdahl(out->block_p, out->block_s);
+    out->block_measured = whole.steps_ms / (whole.steps_ms - whole.block_ms + fused.block_ms);
+  }
   const double conv = before->conv_share * before->ms, rest = before->ms - conv, left = after->ms - conv;
   out->p = 1 - whole.conv_share;
   out->s = rest / (left > 0.02 * rest ? left : 0.02 * rest); /* beyond 50 times nothing changes any more */
@@ -132,9 +160,16 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_d
 static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const cli_demo_result *r,
                        const prediction *x) {
   json_t *rows = json_array();
-  for (uint32_t i = 0; d->row[i].label; i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
+  for (uint32_t i = 0; d->row[i].label; i++)
+    if (!left_out(m, &d->row[i])) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
   json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->device, "name", m->name,
                         "batch", (json_int_t)batch, "rows", rows);
+  if (x->known && x->block_nodes)
+    json_object_set_new(j, "block",
+                        json_pack("{s:i, s:o, s:o, s:o, s:o}", "nodes", (int)x->block_nodes, "p",
+                                  cli_real(x->block_p), "s", cli_real(x->block_s), "predicted_speedup",
+                                  cli_real(x->block_predicted), "measured_speedup",
+                                  cli_real(x->block_measured)));
   if (x->known)
     json_object_set_new(j, "network",
                         json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", d->network, "batch",
@@ -149,12 +184,13 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
                         cli_demo_result *r, prediction *x, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; d->row[i].label && status == HONE_OK; i++) {
-    status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, &r[i], error);
+    if (left_out(m, &d->row[i])) continue;
+    status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     /* The first row is the one that needs most. */
     while (status == HONE_ERROR_MEMORY && i == 0 && *batch > 1) {
       *batch /= 2;
       cli_note("batch %lld does not fit: %lld", (long long)*batch * 2, (long long)*batch);
-      status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, &r[i], error);
+      status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     }
     if (status == HONE_OK && i == 0 && !args->json) {
       printf("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name, m->device,
@@ -177,6 +213,13 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
            "the part, Amdahl predicts %.2fx.\nMeasured: %.3f ms -> %.3f ms, %.2fx\n",
            d->network, (long long)x->batch, 100 * x->p, x->s, x->predicted, x->before_ms, x->after_ms,
            x->measured);
+  if (status == HONE_OK && x->known && x->block_nodes && !args->json)
+    printf("The part's own %u operators, in the blocks behind the stage's first: %.1f %% of the time; %.2f "
+           "times faster, "
+           "as in the part, Amdahl predicts %.3fx end to end.\nMeasured: %.3fx, with their steps in the "
+           "fused network\n",
+           x->block_nodes, 100 * x->block_p, x->block_s, x->block_predicted, x->block_measured);
+  if (status == HONE_OK && d->without && !m->accelerator && !args->json) printf("\n%s\n", d->without);
   return status;
 }
 
@@ -212,6 +255,11 @@ static int run(const cli_args *args) {
   cli_demo_machine m;
   cli_demo_result r[MOST_ROWS] = {0};
   prediction x = {0};
+  if (d->copies && strcmp(cli_device_name(args), "cpu") == 0)
+    return cli_error(HONE_ERROR_MISSING,
+                     "%s needs a GPU: on the processor inputs are read where they lie, and nothing is "
+                     "copied (--device cuda)",
+                     d->name);
   hone_status status = cli_demo_machine_find(args, &m, &error);
   int64_t batch = args->batch ? args->batch : m.accelerator ? d->device_batch : d->host_batch;
   if (status == HONE_OK) status = show(d, args, &m, &batch, r, &x, &error);

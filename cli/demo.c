@@ -80,7 +80,9 @@ static hone_status fill(hone_tensor *t, uint64_t seed, hone_error *error) {
 
 static hone_status bench_open(const cli_demo_machine *m, const cli_demo_row *row, int64_t batch, bench *b,
                               hone_error *error) {
-  const hone_engine_options e = {.device = m->device, .threads = m->threads, .tactics = row->tactics};
+  const hone_engine_options e = {.device = m->device,
+                                 .threads = m->threads,
+                                 .tactics = m->accelerator ? row->tactics : row->host_tactics};
   const hone_zoo_options z = {.batch = batch, .size = m->size};
   const hone_plan_options p = {.level = 2,
                                .precision = row->precision ? row->precision : m->narrow,
@@ -143,8 +145,53 @@ static bool around(const char *type) {
   return strcmp(type, "Reformat") == 0 || strcmp(type, "Copy") == 0 || strcmp(type, "GlobalAveragePool") == 0;
 }
 
+static const char *behind_batch(const char *shape) {
+  const char *dims = strchr(shape, '['), *x = strchr(dims ? dims + 1 : shape, 'x');
+  return x ? x + 1 : shape;
+}
+
+hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, int64_t batch,
+                                const char *shape, cli_demo_block *out, hone_error *error) {
+  hone_model *model = NULL, *bound = NULL;
+  hone_inspection in = {0};
+  const char *want = behind_batch(shape);
+  const size_t len = strcspn(want, "]");
+  bool added = false, later = false;
+  *out = (cli_demo_block){0};
+  hone_status status =
+      hone_zoo_build(network, &(hone_zoo_options){.batch = batch, .size = m->size}, &model, error);
+  if (status == HONE_OK) status = hone_model_bind(model, NULL, 0, batch, &bound, NULL, error);
+  if (status == HONE_OK) status = hone_model_inspect(bound, &in, error);
+  out->name = status == HONE_OK ? calloc(in.n_nodes + 1u, sizeof *out->name) : NULL;
+  if (status == HONE_OK && !out->name) status = no_memory(error);
+  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes; i++) {
+    const char *dims = behind_batch(in.nodes[i].shape), *type = in.nodes[i].op_type;
+    if (strlen(dims) != len || strncmp(dims, want, len) != 0) continue;
+    if (later) snprintf(out->name[out->n++], sizeof *out->name, "%s", in.nodes[i].name);
+    added = added || strcmp(type, "Add") == 0;
+    later = later || (added && strcmp(type, "Relu") == 0);
+  }
+  hone_inspection_free(&in);
+  hone_model_release(bound);
+  hone_model_release(model);
+  return status;
+}
+
+void cli_demo_block_free(cli_demo_block *b) {
+  free(b->name);
+  *b = (cli_demo_block){0};
+}
+
+static bool in_block(const cli_demo_block *b, const hone_layer *l) {
+  for (uint32_t i = 0; b && i < b->n; i++)
+    for (size_t k = 0; k < l->onnx_node_count; k++)
+      if (strcmp(b->name[i], l->onnx_nodes[k]) == 0) return true;
+  return false;
+}
+
 /* By a profile: the time of the steps without what is around them, and the share of convolutions in it. */
-static hone_status by_profile(bench *b, uint32_t runs, double *ms, double *share, hone_error *error) {
+static hone_status by_profile(bench *b, uint32_t runs, const cli_demo_block *block, double *ms, double *share,
+                              double *block_ms, hone_error *error) {
   hone_facts *facts = hone_facts_create();
   hone_profile *p = NULL;
   double conv = 0, all = 0;
@@ -158,6 +205,7 @@ static hone_status by_profile(bench *b, uint32_t runs, double *ms, double *share
     const hone_layer *l = &p->layers[i];
     if (l->step < 0 || around(l->type)) continue;
     all += l->stats.p50;
+    if (in_block(block, l)) *block_ms += l->stats.p50;
     if (strcmp(l->type, "Conv") == 0) conv += l->stats.p50;
   }
   *share = all > 0 ? conv / all : 0;
@@ -168,7 +216,7 @@ static hone_status by_profile(bench *b, uint32_t runs, double *ms, double *share
 }
 
 hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row, int64_t batch, bool shares,
-                             cli_demo_result *out, hone_error *error) {
+                             const cli_demo_block *block, cli_demo_result *out, hone_error *error) {
   bench b = {0};
   *out = (cli_demo_result){.conv_share = -1};
   hone_status status = bench_open(m, row, batch, &b, error);
@@ -180,6 +228,7 @@ hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row,
                info.op_type);
     if (row->part && around(info.op_type)) continue;
     out->steps++;
+    snprintf(out->shape, sizeof out->shape, "%s", info.shape);
     out->flops += info.flops;
     out->moved += info.bytes > 0 ? info.bytes : 0;
   }
@@ -193,8 +242,9 @@ hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row,
                           large       ? (m->runs < 8 ? m->runs : 8)
                           : row->part ? m->runs
                                       : 5,
-                          &ms, &share, error);
+                          block, &ms, &share, &out->block_ms, error);
       out->conv_share = share;
+      out->steps_ms = ms;
       if (row->part) out->ms = ms;
     }
   } else if (status == HONE_ERROR_UNSUPPORTED) {

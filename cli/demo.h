@@ -8,10 +8,12 @@ typedef struct cli_demo_row {
   const char *label, *network; /* of the zoo */
   const char *precision;       /* "f32", or NULL: the narrow one of the device */
   const char *passes;          /* as in hone_plan_options */
-  const char *tactics;         /* masks; NULL: all */
+  const char *tactics;         /* of accelerators: masks; NULL: all */
   bool separate;
   hone_chains chains;
   bool part; /* of a network: what brings inputs into its layout and reads its output does not count */
+  bool accelerator_only, host_only;
+  const char *host_tactics; /* the masks of the processor */
 } cli_demo_row;
 
 typedef struct cli_demo_result {
@@ -21,6 +23,9 @@ typedef struct cli_demo_result {
   double flops, bytes, moved; /* moved: bytes of all steps, each tensor as often as it is read and written */
   uint32_t steps;
   double conv_share; /* of the steps' time; negative: not asked for */
+  double steps_ms;   /* all steps of the profile */
+  double block_ms;   /* steps of the block's nodes, when asked for */
+  char shape[96];    /* of the last step that counts: "f32[4x512x28x28]" */
 } cli_demo_result;
 
 typedef struct cli_demo_machine {
@@ -33,9 +38,20 @@ typedef struct cli_demo_machine {
 } cli_demo_machine;
 
 hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *out, hone_error *error);
-/* One row with this batch; shares: also profile it for conv_share. Fails for want of memory and the like;
- * what the device cannot do is a result that was not measured. */
+/* Nodes of a network that are the part in it, but for the first occurrence. Free with cli_demo_block_free. */
+typedef struct cli_demo_block {
+  char (*name)[128];
+  uint32_t n;
+} cli_demo_block;
+
+/* Of the blocks behind the first one: what makes, normalises, adds and activates tensors of this shape (its
+ * batch does not count). A block ends with the activation behind its sum. */
+hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, int64_t batch,
+                                const char *shape, cli_demo_block *out, hone_error *error);
+void cli_demo_block_free(cli_demo_block *block);
+/* One row with this batch; block: also what its nodes take, or NULL; shares: also profile it for conv_share.
+ * Fails for want of memory and the like; what the device cannot do is a result that was not measured. */
 hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row, int64_t batch, bool shares,
-                             cli_demo_result *out, hone_error *error);
+                             const cli_demo_block *block, cli_demo_result *out, hone_error *error);
 
 #endif

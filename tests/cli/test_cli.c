@@ -207,6 +207,7 @@ static void test_bad_input(void **state) {
 static void test_other_exit_codes(void **state) {
   (void)state;
   expect_error(RUN("run", tiny, "--device", "cuda"), 4, "cuda");
+  expect_error(RUN("demo", "merged-copies"), 4, "needs a GPU");
   expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "/dev/full"), 6, "No space left");
   expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "no/such/folder/m.onnx"), 6,
                "no/such/folder");
