@@ -140,16 +140,20 @@ hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *
                                     .fold_seconds = o->max_seconds};
   if (options.level < 0 || options.level > 3)
     return hn_fail(error, HONE_ERROR_USAGE, "optimisation level %d is not in 0..3", options.level);
+  const uint64_t lost = hn_mem_lost();
   hn_pass_report report = {0};
   hn_model *copy = NULL;
   hone_status status = hn_model_clone(model, &copy, error);
   if (status == HONE_OK) status = hn_optimize(copy, &options, &report, error);
   if (status == HONE_OK && rewrites) status = hn_export_rewrites(&report, rewrites, error);
   hn_pass_report_free(&report);
-  if (status == HONE_OK)
+  status = hn_settle(status, lost, error);
+  if (status == HONE_OK) {
     *out = copy;
-  else
+  } else {
     hn_model_destroy(copy);
+    if (rewrites) hone_rewrites_free(rewrites);
+  }
   return status;
 }
 

@@ -83,6 +83,7 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
   uint32_t index;
   hone_status status = hn_backend_find(o->device, &backend, &index, error);
   if (status != HONE_OK) return status;
+  const uint64_t lost = hn_mem_lost();
   hone_engine *e = hn_calloc(1, sizeof *e);
   if (!e) return hn_fail_memory(error, sizeof *e, "the engine");
   e->backend = backend;
@@ -93,6 +94,7 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
     e->tuned = hn_tuned_open(backend, e->device, o->tuning, &e->tuned_source);
     if (!e->tuned) status = hn_fail_memory(error, 0, "the engine");
   }
+  status = hn_settle(status, lost, error);
   if (status == HONE_OK)
     *out = e;
   else
@@ -191,6 +193,7 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
   hone_status status = HONE_OK;
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
+  const uint64_t lost = hn_mem_lost();
   hone_plan *p = hn_calloc(1, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
   p->engine = engine;
@@ -207,6 +210,7 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
     status = compile(p, model, o, level, false, &beyond, error);
   }
 done:
+  status = hn_settle(status, lost, error);
   if (status == HONE_OK)
     *out = p;
   else {
@@ -244,6 +248,7 @@ hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **ou
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_plan_open needs an engine, a path and a place for the result");
   *out = NULL;
+  const uint64_t lost = hn_mem_lost();
   hone_plan *p = hn_calloc(1, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
   p->engine = engine;
@@ -257,6 +262,7 @@ hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **ou
   }
   for (uint32_t i = 0; status == HONE_OK && i < p->plan->n_inputs; i++)
     p->bound[i] = (hone_bound_shape){p->plan->inputs[i]->name, p->plan->inputs[i]->desc, false};
+  status = hn_settle(status, lost, error);
   if (status == HONE_OK)
     *out = p;
   else
@@ -395,7 +401,8 @@ hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, cons
   }
   hn_run_limits limits = {0};
   if (o) limits = (hn_run_limits){o->max_seconds, o->max_bytes, o->max_nodes};
-  return hn_context_run(c->context, c->in, o ? &limits : NULL, error);
+  const uint64_t lost = hn_mem_lost();
+  return hn_settle(hn_context_run(c->context, c->in, o ? &limits : NULL, error), lost, error);
 }
 
 const hone_tensor *hone_context_output(const hone_context *c, uint32_t i) {
@@ -536,7 +543,8 @@ hone_status hone_context_record_end(hone_context *c, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record_end needs a context");
   hone_facts *facts = c->facts;
   c->facts = NULL;
+  const uint64_t lost = hn_mem_lost();
   hone_status status = hn_context_record_end(c->context, error);
   if (status == HONE_OK && facts) add_rewrites(c->plan, facts);
-  return status;
+  return hn_settle(status, lost, error);
 }

@@ -46,6 +46,16 @@ hone_status hn_fail_memory(hone_error *error, unsigned long long bytes, const ch
   return hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate %llu bytes for %s", bytes, purpose);
 }
 
+hone_status hn_settle(hone_status status, uint64_t lost, hone_error *error) {
+  if (hn_mem_lost() == lost || status == HONE_ERROR_MEMORY || status == HONE_ERROR_CANCELLED) return status;
+  char where[sizeof error->where] = "";
+  if (error && status != HONE_OK) memcpy(where, error->where, sizeof where);
+  hn_fail(error, HONE_ERROR_MEMORY, "out of memory");
+  hn_error_hint(error, "close other programs, or use a smaller batch or shape");
+  if (error) memcpy(error->where, where, sizeof where);
+  return HONE_ERROR_MEMORY;
+}
+
 void hn_error_where(hone_error *error, const char *format, ...) {
   if (!error) return;
   char old[sizeof error->where];

@@ -15,6 +15,14 @@ void *hn_aligned(size_t alignment, size_t size); /* freed with hn_free */
 char *hn_strdup(const char *s);
 void hn_free(void *p);
 
+/* How often this thread was refused memory so far: hn_settle (base/error.h) asks. */
+uint64_t hn_mem_lost(void);
+
+/* Around a call of another library that may say "bad file" when its own memory is lacking: end counts ENOMEM
+ * since begin as a refusal of this thread. */
+void hn_mem_foreign_begin(void);
+void hn_mem_foreign_end(void);
+
 /* Tests: the n-th allocation from now (1 is the next) fails once; 0 switches it off. */
 void hn_mem_fail_after(uint64_t n);
 /* True when the allocation that hn_mem_fail_after named was reached. */

@@ -277,6 +277,7 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   static const hone_precision_options none = {0};
   if (!model || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_precision_choose needs a model and a place for the result");
+  const uint64_t lost = hn_mem_lost();
   *out = (hone_precision_choice){0};
   job j = {.model = model, .o = options ? options : &none, .start = hn_now_ns()};
   j.stores = j.o->device && strncmp(j.o->device, "cpu", 3) != 0;
@@ -311,6 +312,7 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   hn_free(j.input_names);
   hn_free(j.expected);
   hn_free(j.range);
+  status = hn_settle(status, lost, error);
   if (status != HONE_OK) hone_precision_choice_free(out);
   return status;
 }

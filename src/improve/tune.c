@@ -205,6 +205,7 @@ static hone_status fill_report(tuning *t, hone_error *error) {
 
 hone_status hn_tune(const hn_plan *plan, hn_tuned *table, const hone_tune_options *options,
                     hone_tune_report *out, hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   *out = (hone_tune_report){0};
   tuning *t = hn_calloc(1, sizeof *t);
   if (!t) return hn_fail_memory(error, sizeof *t, "tuning");
@@ -219,6 +220,7 @@ hone_status hn_tune(const hn_plan *plan, hn_tuned *table, const hone_tune_option
     if (t->step[i].state == HONE_TUNE_SKIPPED) t->total++, t->weight_total += t->row[i].weight;
   if (status == HONE_OK) status = measure_all(t, error);
   if (status == HONE_OK) status = fill_report(t, error);
+  status = hn_settle(status, lost, error);
   if (status != HONE_OK) hn_tune_report_free(out);
   return status;
 }

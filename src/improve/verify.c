@@ -479,6 +479,7 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
   static const hone_verify_options none = {0};
   if (!a || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_verify needs a model and a place for the result");
+  const uint64_t lost = hn_mem_lost();
   *out = (hone_verify_result){.verdict = HONE_VERDICT_SAME};
   job j = {.o = options ? options : &none, .a = a, .b = b, .out = out};
   double max_seconds = j.o->max_seconds > 0 ? j.o->max_seconds : 30;
@@ -513,5 +514,5 @@ done:
   hn_free(j.telling);
   hn_side_close(&j.test);
   hn_side_close(&j.reference);
-  return status;
+  return hn_settle(status, lost, error);
 }

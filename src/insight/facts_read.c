@@ -375,14 +375,17 @@ static hone_status check_document(const json_t *root, hone_error *error) {
 }
 
 hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **facts, hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   *facts = NULL;
   json_error_t where;
   reader r = {.error = error};
+  hn_mem_foreign_begin();
   json_t *root = json_loadb(json, length, 0, &where);
   if (!root) {
+    hn_mem_foreign_end();
     r.status = hn_fail(error, HONE_ERROR_INPUT, "no JSON: %s", where.text);
     hn_error_where(error, "facts: line %d, offset %d", where.line, where.position);
-    return r.status;
+    return hn_settle(r.status, lost, error);
   }
   r.status = check_document(root, error);
   if (r.status) goto done;
@@ -412,6 +415,7 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   read_table(&r, root, "slow_runs", read_slow_run);
   if (!r.status) r.status = hone_facts_check(r.facts, error);
 done:
+  r.status = hn_settle(r.status, lost, error);
   if (r.status)
     hone_facts_destroy(r.facts);
   else

@@ -388,6 +388,7 @@ static bool build(joiner *j, hone_comparison *c) {
 hone_status hone_compare(const hone_profile *before, const hone_profile *after,
                          const hone_compare_options *options, hone_comparison **comparison,
                          hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   *comparison = NULL;
   joiner j = {.side = {before, after}};
   hone_status status = check(&j, options, error);
@@ -397,7 +398,7 @@ hone_status hone_compare(const hone_profile *before, const hone_profile *after,
   j.arena = &owned->arena;
   owned->view.before = before;
   owned->view.after = after;
-  if (build(&j, &owned->view))
+  if (build(&j, &owned->view) && hn_mem_lost() == lost)
     *comparison = &owned->view;
   else {
     status = hn_fail_memory(error, j.n * sizeof(hone_compare_row), "comparing two profiles");

@@ -202,6 +202,7 @@ static int by_rank(const void *pa, const void *pb) {
 
 hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_options *options,
                           hone_findings **findings, hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   *findings = NULL;
   /* Rules compare layers with each other, so they need all of them. What findings keep of the profile's texts
    * belongs to the facts. */
@@ -243,9 +244,9 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   owned->view.items = keep(&d, d.found.ptr, d.found.len, sizeof *d.found.ptr);
   owned->view.count = d.found.len;
   owned->view.language = o->language;
-  hone_status status = HONE_OK;
-  if (d.failed) {
-    status = hn_fail_memory(error, owned->arena.used, "the findings");
+  hone_status status = d.failed ? hn_fail_memory(error, owned->arena.used, "the findings") : HONE_OK;
+  status = hn_settle(status, lost, error);
+  if (status) {
     hone_findings_destroy(&owned->view);
   } else
     *findings = &owned->view;

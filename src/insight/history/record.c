@@ -125,15 +125,18 @@ static hone_status read_fields(json_t *root, hone_records *out, hone_record *r, 
 hone_status hone_record_parse(const char *json, size_t length, hone_records *out, hone_error *error) {
   if (!json || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_record_parse needs a text and a result");
   *out = (hone_records){0};
+  const uint64_t lost = hn_mem_lost();
   json_error_t where;
+  hn_mem_foreign_begin();
   json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
   hone_status status = HONE_OK;
   if (!root || !json_is_object(root)) {
+    if (!root) hn_mem_foreign_end();
     status = hn_fail(error, HONE_ERROR_INPUT, "no report: %s", root ? "not a JSON object" : where.text);
     if (!root) hn_error_where(error, "line %d, column %d", where.line, where.column);
     hn_error_hint(error, "hone bench MODEL --json > FILE writes one");
     json_decref(root);
-    return status;
+    return hn_settle(status, lost, error);
   }
   hone_record *r = hn_records_add(out);
   status = r ? read_fields(root, out, r, error) : hn_fail_memory(error, sizeof *r, "a report");

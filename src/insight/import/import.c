@@ -151,6 +151,7 @@ static hone_status finish(run *r, hone_error *error) {
 static hone_status import(const char *const *paths, size_t n, const void *bytes, size_t size,
                           const hone_import_options *options, hone_facts **facts, hone_error *error) {
   static const hone_import_options defaults = {0};
+  const uint64_t lost = hn_mem_lost();
   *facts = NULL;
   if (!n) return hn_fail(error, HONE_ERROR_USAGE, "no file to import");
   run r = {.in = {.options = options ? options : &defaults, .meta = {.opt_level = -1}}};
@@ -161,6 +162,7 @@ static hone_status import(const char *const *paths, size_t n, const void *bytes,
   if (r.importer && r.importer->destroy && r.in.state) r.importer->destroy(r.in.state);
   hn_map_free(&r.in.steps);
   hn_map_free(&r.in.labels);
+  status = hn_settle(status, lost, error);
   if (status)
     hone_facts_destroy(r.in.facts);
   else

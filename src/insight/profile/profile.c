@@ -268,6 +268,7 @@ static hone_status finish(builder *b, const char *filter, hn_arena *arena, hone_
 
 hone_status hone_profile_create(const hone_facts *facts, const hone_profile_options *options,
                                 hone_profile **profile, hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   *profile = NULL;
   builder b = {.facts = facts};
   owned_profile *owned = NULL;
@@ -285,6 +286,7 @@ hone_status hone_profile_create(const hone_facts *facts, const hone_profile_opti
   if (!status) status = add_iterations(&b, error);
   if (!status) status = finish(&b, options ? options->filter : NULL, &owned->arena, error);
 done:
+  status = hn_settle(status, lost, error);
   hn_layers_free(&b.layers);
   hn_vec_free(&b.spans);
   hn_vec_free(&b.outer);

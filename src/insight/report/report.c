@@ -26,9 +26,11 @@ hone_status hone_report_write(const hone_report_input *in, hone_report_format fo
     return hn_fail(error, HONE_ERROR_USAGE, "a report needs at least one profile (baseline)");
   if (format == HONE_REPORT_COMPARISON_JSON && !in->comparison)
     return hn_fail(error, HONE_ERROR_USAGE, "a comparison's JSON needs a comparison");
+  const uint64_t lost = hn_mem_lost();
   hn_str out = {0};
   hone_status status = writers[format](in, &out, error);
   if (!status && out.failed) status = hn_fail_memory(error, out.len, "a report");
+  status = hn_settle(status, lost, error);
   if (!status) status = sink(user, out.ptr ? out.ptr : "", out.len, error);
   hn_str_free(&out);
   return status;

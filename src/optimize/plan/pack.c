@@ -256,6 +256,8 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
       at += bytes;
     }
   }
+  /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
+  memset((void *)(uintptr_t)s->blob, 0, hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN));
   hone_status status = s->tactic->prepack
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
                            : HONE_OK;

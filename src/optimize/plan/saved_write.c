@@ -180,6 +180,7 @@ static hone_status write_all(const hn_saved_head *h, const hn_str *meta, const h
 }
 
 hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error) {
+  const uint64_t lost = hn_mem_lost();
   hn_str meta = {0}, graph = {0};
   constants c = {.plan = p};
   if (p->reference || !p->decisions || p->saved)
@@ -201,6 +202,7 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
         fetched ? hn_plan_download(p, fetched, error) : hn_fail_memory(error, p->blob_bytes, "saving a plan");
   }
   const void *blob = fetched ? fetched : p->blob;
+  status = hn_settle(status, lost, error); /* nothing is written of a plan that is told of in part */
   if (status == HONE_OK) {
     hn_saved_head h;
     memset(&h, 0, sizeof h);

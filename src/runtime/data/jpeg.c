@@ -57,7 +57,9 @@ hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone
   t.manager.emit_message = on_message;
   t.manager.output_message = no_output;
   volatile hone_status status = HONE_OK;
+  hn_mem_foreign_begin();
   if (setjmp(t.back)) {
+    hn_mem_foreign_end();
     status = hn_fail(error, HONE_ERROR_INPUT, "bad JPEG: %.200s", t.message);
     goto done;
   }

@@ -64,6 +64,7 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
                            const hone_image_options *image, hone_data *out, hone_error *error) {
   if (!path || !want || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
+  const uint64_t lost = hn_mem_lost();
   *out = (hone_data){0};
   hn_file file = {0};
   const bool number = hn_is_number(path);
@@ -82,6 +83,7 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
   /* A stored .npz entry is parsed into the arena by hn_npy_parse, so nothing points into the mapping any
    * more. */
 done:
+  status = hn_settle(status, lost, error);
   hn_file_unmap(&file);
   if (status != HONE_OK) hone_data_free(out);
   return status;

@@ -71,6 +71,7 @@ static hone_status next_entry(hn_bytes zip, uint64_t *at, entry *e, hone_error *
 
 static hone_status inflate_entry(hn_bytes packed, uint8_t *out, size_t size, hone_error *error) {
   z_stream z = {.next_in = (Bytef *)packed.data, .next_out = out};
+  hn_mem_foreign_begin();
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return hn_fail(error, HONE_ERROR_MEMORY, "cannot start zlib");
   size_t in_left = packed.size, out_left = size;
   int r = Z_OK;
@@ -87,6 +88,7 @@ static hone_status inflate_entry(hn_bytes packed, uint8_t *out, size_t size, hon
     if (!z.avail_in && in_left) z.avail_in = (uInt)(in_left > 64 ? 64 : in_left);
     whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 1;
   }
+  if (!whole) hn_mem_foreign_end();
   inflateEnd(&z);
   return whole ? HONE_OK : bad(error, "an entry does not inflate to its declared size");
 }

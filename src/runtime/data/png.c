@@ -22,7 +22,9 @@ hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_
   image.version = PNG_IMAGE_VERSION;
   hone_status status = HONE_OK;
   uint8_t *rgba = NULL;
+  hn_mem_foreign_begin();
   if (!png_image_begin_read_from_memory(&image, file.data, file.size)) {
+    hn_mem_foreign_end();
     status = hn_fail(error, HONE_ERROR_INPUT, "bad PNG: %.60s", image.message);
     goto done;
   }
@@ -36,7 +38,9 @@ hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_
     status = hn_fail_memory(error, pixels * 4, "a picture");
     goto done;
   }
+  hn_mem_foreign_begin();
   if (!png_image_finish_read(&image, NULL, rgba, 0, NULL)) {
+    hn_mem_foreign_end();
     status = hn_fail(error, HONE_ERROR_INPUT, "bad PNG: %.60s", image.message);
     goto done;
   }
