@@ -11,11 +11,12 @@
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
+#   make test-faults   every call to the system fails once by every way to it, about 20 minutes (make test: once a place)
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
-.PHONY: bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -94,6 +95,9 @@ bench-planted: all
 
 bench-gate: all
 	@$(BUILD)/gate_replay -n 2000 bench/gate/noise.txt bench/gate/noise-neighbour.txt
+
+test-faults: deps-test all
+	@sh tests/apart.sh $(BUILD)/test_faults --stacks
 
 test-history-kill: all
 	$(BUILD)/history_kill 1000

@@ -1,6 +1,7 @@
 /* hone MODEL: measure, explain, change, prove, measure again, report. */
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -156,6 +157,10 @@ static hone_status predict(loop *l, double rss, hone_error *error) {
     l->predicted_pct = forecast.gain_pct;
     l->predicted_ms = forecast.after_ms;
     say_basis(l, &forecast);
+  }
+  if (isnan(l->predicted_pct) || isnan(forecast.gain_pct)) {
+    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for the prediction"};
+    return error->status;
   }
   now = time(NULL);
   gmtime_r(&now, &t);

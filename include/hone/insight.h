@@ -337,7 +337,7 @@ HONE_API hone_status hone_findings_measure(hone_findings *findings, const hone_p
 
 /* Predicted end-to-end gain in percent of applying every finding with this remedy. Findings that speak of the
  * same nodes are not counted twice: each node is saved once, by the finding that saves most of it. 0 when
- * there are none. */
+ * there are none, NaN when out of memory. */
 HONE_API double hone_findings_predict(const hone_findings *findings, hone_remedy remedy);
 
 /* What another plan of the model would take, from the preview steps in the facts (hone_plan_rehearse,
@@ -352,7 +352,8 @@ typedef struct hone_forecast {
                       their own, or part of the profile. The rest is scaled cost models */
 } hone_forecast;
 
-/* False when the facts hold no preview, or the profile is filtered. */
+/* False when the facts hold no preview, or the profile is filtered; gain_pct is NaN when it is for want of
+ * memory. */
 HONE_API bool hone_forecast_make(const hone_profile *profile, hone_forecast *forecast);
 
 /* End-to-end speed-up by Amdahl: 1/((1-p)+p/s). p in 0..1, s > 0. */

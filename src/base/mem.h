@@ -18,8 +18,8 @@ void hn_free(void *p);
 /* How often this thread was refused memory so far: hn_settle (base/error.h) asks. */
 uint64_t hn_mem_lost(void);
 
-/* Around a call of another library that may say "bad file" when its own memory is lacking: end counts ENOMEM
- * since begin as a refusal of this thread. */
+/* Around a call of another library that says "bad file" when its own memory is lacking, or loses a character
+ * without a word (jansson): end counts ENOMEM since begin as a refusal of this thread. */
 void hn_mem_foreign_begin(void);
 void hn_mem_foreign_end(void);
 

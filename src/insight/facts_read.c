@@ -381,8 +381,8 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   reader r = {.error = error};
   hn_mem_foreign_begin();
   json_t *root = json_loadb(json, length, 0, &where);
+  hn_mem_foreign_end();
   if (!root) {
-    hn_mem_foreign_end();
     r.status = hn_fail(error, HONE_ERROR_INPUT, "no JSON: %s", where.text);
     hn_error_where(error, "facts: line %d, offset %d", where.line, where.position);
     return hn_settle(r.status, lost, error);

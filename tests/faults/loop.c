@@ -57,7 +57,7 @@ typedef struct written {
 
 typedef struct state {
   const scenario *s;
-  char folder[64], out[80], again[80]; /* where it writes, and where a second try does */
+  char folder[256], out[280], again[280]; /* where it writes, and where a second try does */
   told *told;
   fault_answer *right; /* the answer without a fault */
   fault_event *events;
@@ -395,8 +395,9 @@ int fault_loop(const scenario *s, const loop_options *o) {
   t->told = shared(sizeof *t->told);
   t->right = shared(sizeof *t->right);
   t->events = shared((size_t)EVENTS * sizeof *t->events);
-  t->words = tmpfile();
-  snprintf(t->folder, sizeof t->folder, "/tmp/hone_faults_XXXXXX");
+  const char *temporary = getenv("TMPDIR");
+  t->words = fdopen(memfd_create("words", 0), "w+");
+  snprintf(t->folder, sizeof t->folder, "%s/hone_faults_XXXXXX", temporary ? temporary : "/tmp");
   if (!t->words || !mkdtemp(t->folder)) abort();
   snprintf(t->out, sizeof t->out, "%s/out", t->folder);
   snprintf(t->again, sizeof t->again, "%s/again", t->folder);

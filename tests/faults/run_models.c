@@ -14,7 +14,7 @@ static const char *join(char *buf, size_t size, const char *folder, const char *
 }
 
 static void save_network(const char *folder, const char *name) {
-  char path[200], file[64];
+  char path[400], file[64];
   snprintf(file, sizeof file, "%s.onnx", name);
   hone_model *m = fault_model(name);
   if (hone_model_save(m, join(path, sizeof path, folder, file), NULL) != HONE_OK) abort();
@@ -26,7 +26,7 @@ static void save_networks(const char *folder) {
 }
 
 static hone_status open_network(const char *folder, const char *name, hone_model **out, hone_error *error) {
-  char path[200], file[64];
+  char path[400], file[64];
   snprintf(file, sizeof file, "%s.onnx", name);
   return hone_model_load(join(path, sizeof path, folder, file), out, error);
 }
@@ -51,7 +51,7 @@ static hone_status look(hone_model *m, fault_answer *answer, hone_error *error) 
 }
 
 static hone_status load(const char *folder, const char *out_folder, fault_answer *answer, hone_error *error) {
-  char path[200], name[64];
+  char path[400], name[64];
   hone_status status = HONE_OK;
   for (int i = 0; fault_models[i] && status == HONE_OK; i++) {
     hone_model *m = NULL;
@@ -76,7 +76,7 @@ static void *read_all(const char *path, size_t *size) {
 static hone_status load_memory(const char *folder, const char *out_folder, fault_answer *answer,
                                hone_error *error) {
   (void)out_folder;
-  char path[200];
+  char path[400];
   size_t size;
   const void *bytes = read_all(join(path, sizeof path, folder, "control.onnx"), &size);
   hone_model *m = NULL;
@@ -95,7 +95,7 @@ const scenario scenario_load_memory = {"load_memory", save_networks, load_memory
 
 static hone_status optimize(const char *folder, const char *out_folder, fault_answer *answer,
                             hone_error *error) {
-  char path[200], name[64];
+  char path[400], name[64];
   hone_status status = HONE_OK;
   for (int i = 0; fault_models[i] && status == HONE_OK; i++) {
     hone_model *m = NULL, *better = NULL;
@@ -216,7 +216,7 @@ const scenario scenario_plan_plain = {"plan_plain", save_networks, plan_plain, f
 
 static hone_status save_plans(const char *folder, const char *out_folder, fault_answer *answer,
                               hone_error *error) {
-  char path[200], name[64];
+  char path[400], name[64];
   hone_engine *engine = NULL;
   hone_status status =
       hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = "off"}, &engine, error);
@@ -248,7 +248,7 @@ static void prepare_plans(const char *folder) {
 static hone_status open_plans(const char *folder, const char *out_folder, fault_answer *answer,
                               hone_error *error) {
   (void)out_folder;
-  char path[200], name[64];
+  char path[400], name[64];
   hone_engine *engine = NULL;
   hone_status status =
       hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = "off"}, &engine, error);
@@ -308,7 +308,7 @@ static hone_status precision(const char *folder, const char *out_folder, fault_a
 const scenario scenario_precision = {"precision", save_networks, precision, false};
 
 static hone_status tune(const char *folder, const char *out_folder, fault_answer *answer, hone_error *error) {
-  char path[200];
+  char path[400];
   hone_model *m = NULL;
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
@@ -332,7 +332,7 @@ const scenario scenario_tune = {"tune", save_networks, tune, true};
 
 static hone_status zoo(const char *folder, const char *out_folder, fault_answer *answer, hone_error *error) {
   (void)folder;
-  char path[200];
+  char path[400];
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < hone_zoo_count() && status == HONE_OK; i++) {
     const char *name = hone_zoo_name(i);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 static const scenario *const all[] = {
-#define X(name) &scenario_##name,
-    SCENARIOS(X)
-#undef X
+#define SCENARIO(name) &scenario_##name,
+#include "faults/scenarios.def"
+#undef SCENARIO
 };
 
 int main(int argc, char **argv) {

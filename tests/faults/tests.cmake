@@ -1,6 +1,10 @@
-# Not with clang's sanitizers (make fuzz): their allocator cannot be stood in front of.
+# Not with clang's sanitizers (make fuzz), whose allocator cannot be stood in front of, and not with threads watched: they fork.
 if(NOT HONE_FUZZ AND NOT HONE_SANITIZE MATCHES thread)
   hone_test_tool(test_faults test_faults.c interpose.c loop.c models.c run_models.c run_insight.c ../insight/sample.c ../cli/make_files.c)
   target_link_options(test_faults PRIVATE -rdynamic)
   target_compile_options(test_faults PRIVATE -fno-builtin)
+  hone_def_names(scenarios tests/faults/scenarios.def SCENARIO)
+  foreach(name ${scenarios})
+    hone_ctest(faults_${name} test_faults --scenario ${name})
+  endforeach()
 endif()

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUNS = 60, MOST_STEPS = 256 };
+enum { MOST_STEPS = 256 };
 
 /* Seconds the step takes and how it is recorded. */
 typedef struct planned {
@@ -173,9 +173,9 @@ static void network(sample *s) {
   other(s, "/fc/Gemm", "Gemm", 4096000, 8204192, 8196000, HONE_SPAN_KERNEL, "1x1000");
 }
 
-static void run(sample *s) {
+static void run(sample *s, int runs) {
   int64_t t = 5000000000;
-  for (int i = -3; i < RUNS; i++) {
+  for (int i = -3; i < runs; i++) {
     double slow = 1 + 0.015 * uniform(s) + (uniform(s) > 0.95 ? 0.06 : 0);
     int64_t start = t, first = t;
     t += 3000;
@@ -185,9 +185,10 @@ static void run(sample *s) {
           .start_ns = t, .end_ns = t + took, .kind = s->plan[k].kind, .iteration = i < 0 ? -1 : i};
       span.step = s->plan[k].step;
       hone_facts_add_span(s->f, &span);
-      if (i == 0) {
-        size_t n;
-        const hone_step_fact *step = &hone_facts_steps(s->f, &n)[s->plan[k].step];
+      size_t n;
+      const hone_step_fact *step = hone_facts_steps(s->f, &n);
+      if (i == 0 && s->plan[k].step >= 0 && (size_t)s->plan[k].step < n) {
+        step += s->plan[k].step;
         uint64_t live = (step->bytes - step->weight_bytes) + (uint64_t)(200000 * uniform(s));
         hone_facts_add_memory_sample(
             s->f, &(hone_memory_sample){t, live, (s->level ? 138u : 171u) * 1000000ull + live});
@@ -203,7 +204,9 @@ static void run(sample *s) {
   }
 }
 
-hone_facts *sample_facts(int level) {
+hone_facts *sample_facts(int level) { return sample_facts_of(level, 60); }
+
+hone_facts *sample_facts_of(int level, int runs) {
   static sample s;
   s = (sample){.f = hone_facts_create(), .level = level, .random = 7};
   if (!s.f) return NULL;
@@ -224,7 +227,7 @@ hone_facts *sample_facts(int level) {
   m.opt_level = level;
   m.seed = 1;
   m.warmups = 3;
-  m.runs = RUNS;
+  m.runs = runs;
   m.timer_overhead_ns = 23;
   m.load_ms = level ? 212 : 148;
   hone_facts_set_meta(s.f, &m);
@@ -242,6 +245,6 @@ hone_facts *sample_facts(int level) {
   hone_facts_add_unmeasured(s.f, "hardware counters", "perf_event is not permitted on this machine");
   hone_facts_name_lane(s.f, 0, "main");
   network(&s);
-  run(&s);
+  run(&s, runs);
   return s.f;
 }

@@ -9,5 +9,6 @@
 
 /* Level 0 (every ONNX node a step) or level 2 (fused). The caller destroys it; NULL when out of memory. */
 hone_facts *sample_facts(int level);
+hone_facts *sample_facts_of(int level, int runs); /* 60 are usual */
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "insight/diagnose/rule.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One tactic in the measured plan, or all of them. */
@@ -170,6 +171,7 @@ const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
 }
 
 bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
+  const uint64_t lost = hn_mem_lost();
   *out = (hone_forecast){0};
   hn_arena arena = {0};
   double seen = 0;
@@ -190,5 +192,7 @@ bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
     out->seen_pct = 100 * seen / after;
   }
   hn_arena_free(&arena);
-  return known;
+  if (hn_mem_lost() == lost) return known;
+  *out = (hone_forecast){.gain_pct = NAN};
+  return false;
 }

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
 /* What one step of the plan afterwards executes, or one node that no step executes any more. */
@@ -153,6 +154,7 @@ done:
 }
 
 double hone_findings_predict(const hone_findings *findings, hone_remedy remedy) {
+  const uint64_t lost = hn_mem_lost();
   node_times times = {0};
   double saved_pct = 0;
   for (size_t i = 0; i < findings->count; i++) {
@@ -167,6 +169,7 @@ double hone_findings_predict(const hone_findings *findings, hone_remedy remedy) 
     }
   }
   free_times(&times);
+  if (hn_mem_lost() != lost) return NAN;
   double saved = saved_pct < 95 ? saved_pct / 100 : 0.95;
   return 100 * (1 / (1 - saved) - 1);
 }

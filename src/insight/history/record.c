@@ -129,9 +129,9 @@ hone_status hone_record_parse(const char *json, size_t length, hone_records *out
   json_error_t where;
   hn_mem_foreign_begin();
   json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
+  hn_mem_foreign_end();
   hone_status status = HONE_OK;
   if (!root || !json_is_object(root)) {
-    if (!root) hn_mem_foreign_end();
     status = hn_fail(error, HONE_ERROR_INPUT, "no report: %s", root ? "not a JSON object" : where.text);
     if (!root) hn_error_where(error, "line %d, column %d", where.line, where.column);
     hn_error_hint(error, "hone bench MODEL --json > FILE writes one");
@@ -143,6 +143,7 @@ hone_status hone_record_parse(const char *json, size_t length, hone_records *out
   if (status == HONE_OK && !(r->report = hn_records_text(out, json, length)))
     status = hn_fail_memory(error, length, "a report");
   json_decref(root);
+  status = hn_settle(status, lost, error);
   if (status != HONE_OK) hone_records_free(out);
   return status;
 }

@@ -119,9 +119,11 @@ void hn_database_close(hn_database *d) {
 
 static bool ask(hn_database *d, const char *sql, const char *name) {
   sqlite3_stmt *stmt = NULL;
+  hn_mem_foreign_begin();
   bool found = sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
                sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC) == SQLITE_OK &&
                sqlite3_step(stmt) == SQLITE_ROW;
+  hn_mem_foreign_end();
   sqlite3_finalize(stmt);
   return found;
 }
@@ -135,11 +137,13 @@ bool hn_database_has_column(hn_database *d, const char *table, const char *colum
   sqlite3_snprintf(sizeof sql, sql, "PRAGMA table_info(\"%w\")", table);
   sqlite3_stmt *stmt = NULL;
   bool found = false;
+  hn_mem_foreign_begin();
   if (sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) == SQLITE_OK)
     while (!found && sqlite3_step(stmt) == SQLITE_ROW) {
       const char *name = (const char *)sqlite3_column_text(stmt, 1);
       found = name && sqlite3_stricmp(name, column) == 0;
     }
+  hn_mem_foreign_end();
   sqlite3_finalize(stmt);
   return found;
 }
