@@ -187,6 +187,8 @@ int cli_print_report(const hone_report_input *input, hone_report_format format);
  * one does not wait for it. */
 
 void cli_signals(void);
+/* From here on the command ends (exit code 6) when there is no memory for JSON. */
+void cli_memory(void);
 bool cli_interrupted(void);
 /* The context that Ctrl-C cancels; NULL: none, then Ctrl-C ends the process at once unless cli_hold is on. */
 void cli_cancellable(hone_context *context);

@@ -65,6 +65,7 @@ static int dispatch(int argc, char **argv) {
 int main(int argc, char **argv) {
   setlocale(LC_CTYPE, "");
   cli_signals();
+  cli_memory();
   int code = dispatch(argc, argv);
   cli_progress_end();
   return code;

@@ -106,11 +106,12 @@ int cli_flush(void) {
 int cli_print_json(json_t *document) {
   if (!document) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
   cli_progress_end();
-  bool ok = json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
+  char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(document);
-  putchar('\n');
-  int code = cli_flush();
-  return ok || code ? code : cli_error(HONE_ERROR_IO, "cannot write JSON to standard output");
+  if (!text) return cli_error(HONE_ERROR_INTERNAL, "this cannot be said in JSON");
+  puts(text);
+  free(text);
+  return cli_flush();
 }
 
 json_t *cli_real(double v) { return isfinite(v) ? json_real(v) : json_null(); }

@@ -53,19 +53,6 @@ static int kind_errno(fault_kind kind) {
 
 /* ---- who is called: the next definition of each name, whatever library it is in */
 
-/* Before the dynamic linker has answered, memory comes from here. */
-static char early[64 << 10];
-static size_t early_used;
-static void *early_memory(size_t size) {
-  size_t at = (early_used + 15) / 16 * 16;
-  if (at + size > sizeof early) abort();
-  early_used = at + size;
-  return early + at;
-}
-static bool is_early(const void *p) {
-  return (const char *)p >= early && (const char *)p < early + sizeof early;
-}
-
 static void *next(const char *name) {
   void *p = dlsym(RTLD_NEXT, name);
   if (!p) abort();
@@ -217,50 +204,49 @@ int fault_stack(void *const **frames) {
 #define KEEP(c, p, size)                                                                                     \
   if ((c).counted) add_block(p, size, (c).event, (c).frame, (c).depth)
 
+/* The sanitizer's functions where there is one (both libraries export these names), the C library's
+ * elsewhere: they work before the dynamic linker can be asked. */
+#define MEMORY(result, name, libc, ...)                                                                      \
+  extern result __interceptor_##name(__VA_ARGS__) __attribute__((weak));                                     \
+  extern result libc(__VA_ARGS__);
+MEMORY(void *, malloc, __libc_malloc, size_t)
+MEMORY(void *, calloc, __libc_calloc, size_t, size_t)
+MEMORY(void *, realloc, __libc_realloc, void *, size_t)
+MEMORY(void, free, __libc_free, void *)
+MEMORY(void *, memalign, __libc_memalign, size_t, size_t)
+
+static void *aligned(call *c, size_t alignment, size_t size) {
+  meet(c, FAULT_MEMORY);
+  if (c->fails) return NULL;
+  void *p =
+      __interceptor_memalign ? __interceptor_memalign(alignment, size) : __libc_memalign(alignment, size);
+  KEEP(*c, p, size);
+  return p;
+}
+
 EXPORT void *malloc(size_t size) {
-  static void *(*real)(size_t);
-  static _Thread_local bool asking;
-  if (!real) {
-    if (asking) return early_memory(size);
-    asking = true;
-    real = (void *(*)(size_t))next("malloc");
-    asking = false;
-  }
   call c;
   meet(&c, FAULT_MEMORY);
   if (c.fails) return NULL;
-  void *p = real(size);
+  void *p = __interceptor_malloc ? __interceptor_malloc(size) : __libc_malloc(size);
   KEEP(c, p, size);
   return p;
 }
 
 EXPORT void *calloc(size_t n, size_t size) {
-  static void *(*real)(size_t, size_t);
-  static _Thread_local bool asking;
-  if (!real) {
-    if (asking) return early_memory(n * size); /* zeroed: static */
-    asking = true;
-    real = (void *(*)(size_t, size_t))next("calloc");
-    asking = false;
-  }
   call c;
   meet(&c, FAULT_MEMORY);
   if (c.fails) return NULL;
-  void *p = real(n, size);
+  void *p = __interceptor_calloc ? __interceptor_calloc(n, size) : __libc_calloc(n, size);
   KEEP(c, p, n * size);
   return p;
 }
 
 EXPORT void *realloc(void *old, size_t size) {
-  REAL(void *, realloc, void *, size_t)
-  if (is_early(old)) {
-    void *p = malloc(size);
-    return p ? memcpy(p, old, size) : NULL;
-  }
   call c;
   meet(&c, FAULT_MEMORY);
   if (c.fails) return NULL;
-  /* Before the memory can be somebody else's. */
+  /* Taken out before the memory can be somebody else's. */
   fault_block was = {0};
   if (blocks && old) {
     pthread_mutex_lock(&blocks_lock);
@@ -271,7 +257,7 @@ EXPORT void *realloc(void *old, size_t size) {
     }
     pthread_mutex_unlock(&blocks_lock);
   }
-  void *p = real_realloc(old, size);
+  void *p = __interceptor_realloc ? __interceptor_realloc(old, size) : __libc_realloc(old, size);
   if (c.counted)
     add_block(p, size, c.event, c.frame, c.depth);
   else if (was.at)
@@ -280,41 +266,29 @@ EXPORT void *realloc(void *old, size_t size) {
 }
 
 EXPORT void free(void *p) {
-  if (is_early(p)) return;
-  static void (*real)(void *);
-  if (!real) real = (void (*)(void *))next("free");
-  if (!inside) drop_block(p);
-  real(p);
+  drop_block(p);
+  if (__interceptor_free)
+    __interceptor_free(p);
+  else
+    __libc_free(p);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) {
-  REAL(void *, memalign, size_t, size_t)
   call c;
-  meet(&c, FAULT_MEMORY);
-  if (c.fails) return NULL;
-  void *p = real_memalign(alignment, size);
-  KEEP(c, p, size);
-  return p;
+  return aligned(&c, alignment, size);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-  REAL(void *, aligned_alloc, size_t, size_t)
   call c;
-  meet(&c, FAULT_MEMORY);
-  if (c.fails) return NULL;
-  void *p = real_aligned_alloc(alignment, size);
-  KEEP(c, p, size);
-  return p;
+  return aligned(&c, alignment, size);
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size) {
-  REAL(int, posix_memalign, void **, size_t, size_t)
   call c;
-  meet(&c, FAULT_MEMORY);
-  if (c.fails) return ENOMEM;
-  int rc = real_posix_memalign(out, alignment, size);
-  if (rc == 0) KEEP(c, *out, size);
-  return rc;
+  void *p = aligned(&c, alignment, size);
+  if (!p) return ENOMEM;
+  *out = p;
+  return 0;
 }
 
 EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -332,7 +306,7 @@ EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, of
 
 EXPORT int munmap(void *at, size_t size) {
   REAL(int, munmap, void *, size_t)
-  if (!inside) drop_block(at);
+  drop_block(at);
   return real_munmap(at, size);
 }
 

@@ -22,7 +22,7 @@ static void stop(const char *name, const hone_error *e) {
 hone_model *fault_model(const char *name) {
   hone_error e = {0};
   hn_file file;
-  if (hn_file_map("tests/faults/models.txt", NULL, &file, &e) != HONE_OK) stop(name, &e);
+  if (hn_file_map("tests/faults/models.txt", NULL, HN_FILE_TEXT, &file, &e) != HONE_OK) stop(name, &e);
   char head[80], *all = strndup((const char *)file.data, file.size);
   hn_file_unmap(&file);
   snprintf(head, sizeof head, "\n== %s\n", name);
