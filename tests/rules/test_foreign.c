@@ -487,10 +487,10 @@ static void the_healthy_are_not_blamed(void **unused) {
 /* Tables that were put together tell a task twice; that is no contradiction, and no time. */
 static void repeated_rows_count_once(void **unused) {
   (void)unused;
-  static const char table[] =
-      "Name,Type,Start Time(us),Duration(us),Stream ID\n"
-      "m,MatMulV3,1000,50,2\nm,MatMulV3,1000,50,2\nm,MatMulV3,1100,50,2\nm,MatMulV3,1000,50,2\n"
-      "a,Add,1160,10,2\n";
+  static const char table[] = "Stream ID,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n"
+                              "2,m,MatMulV3,AI_CORE,1000,50\n2,m,MatMulV3,AI_CORE,1000,50\n2,m,MatMulV3,AI_"
+                              "CORE,1100,50\n2,m,MatMulV3,AI_CORE,1000,50\n"
+                              "2,a,Add,AI_VECTOR_CORE,1160,10\n";
   hone_facts *facts = NULL;
   hone_profile *p = NULL;
   hone_error error = {0};
