@@ -150,12 +150,13 @@ static const char *behind_batch(const char *shape) {
   return x ? x + 1 : shape;
 }
 
+static long channels(const char *shape) { return strtol(behind_batch(shape), NULL, 10); }
+
 hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, int64_t batch,
                                 const char *shape, cli_demo_block *out, hone_error *error) {
   hone_model *model = NULL, *bound = NULL;
   hone_inspection in = {0};
-  const char *want = behind_batch(shape);
-  const size_t len = strcspn(want, "]");
+  const char *want = NULL;
   bool added = false, later = false;
   *out = (cli_demo_block){0};
   hone_status status =
@@ -164,9 +165,13 @@ hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, 
   if (status == HONE_OK) status = hone_model_inspect(bound, &in, error);
   out->name = status == HONE_OK ? calloc(in.n_nodes + 1u, sizeof *out->name) : NULL;
   if (status == HONE_OK && !out->name) status = no_memory(error);
-  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes; i++) {
-    const char *dims = behind_batch(in.nodes[i].shape), *type = in.nodes[i].op_type;
-    if (strlen(dims) != len || strncmp(dims, want, len) != 0) continue;
+  /* Image sizes may differ between part and network: its first sum of so many channels. */
+  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes && !want; i++)
+    if (strcmp(in.nodes[i].op_type, "Add") == 0 && channels(in.nodes[i].shape) == channels(shape))
+      want = behind_batch(in.nodes[i].shape);
+  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes && want; i++) {
+    const char *type = in.nodes[i].op_type;
+    if (strcmp(behind_batch(in.nodes[i].shape), want) != 0) continue;
     if (later) snprintf(out->name[out->n++], sizeof *out->name, "%s", in.nodes[i].name);
     added = added || strcmp(type, "Add") == 0;
     later = later || (added && strcmp(type, "Relu") == 0);

@@ -44,8 +44,8 @@ typedef struct cli_demo_block {
   uint32_t n;
 } cli_demo_block;
 
-/* Of the blocks behind the first one: what makes, normalises, adds and activates tensors of this shape (its
- * batch does not count). A block ends with the activation behind its sum. */
+/* Of the blocks behind the first one: what makes, normalises, adds and activates tensors of as many channels
+ * as this shape has. A block ends with the activation behind its sum. */
 hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, int64_t batch,
                                 const char *shape, cli_demo_block *out, hone_error *error);
 void cli_demo_block_free(cli_demo_block *block);
