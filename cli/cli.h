@@ -42,6 +42,7 @@ typedef struct cli_args {
   const char *lang;
   bool list_thresholds;
   bool reload;           /* the input files, before every run */
+  double quiet_wait;     /* seconds */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */
   bool save, plot;
@@ -99,6 +100,12 @@ typedef struct cli_args {
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
   }
 
+/* Of everything that measures. */
+#define CLI_OPT_QUIET                                                                                        \
+  {                                                                                                          \
+    0, "quiet-wait", CLI_NUMBER, CLI_FIELD(quiet_wait), "S",                                                 \
+        "first wait up to S seconds until other processes leave the processors alone"                        \
+  }
 #define CLI_OPT_LANG                                                                                         \
   { 0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings and reports (LANG)" }
 /* Options of everything that explains. */
@@ -270,6 +277,10 @@ const char *cli_hone_version(void); /* "0.1.0 (1b3d42d2c7ab)": with that revisio
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */
 
+/* --quiet-wait: waits until others take less than a tenth of the processors, at most so many seconds in the
+ * whole command, and says what it saw. HONE_ERROR_CANCELLED: Ctrl-C. */
+hone_status cli_quiet_wait(const cli_args *args, hone_error *error);
+
 /* ---- the machine's peaks (roofs.c) */
 
 /* Measured once a process, or read from the cache; `again` measures in any case. max_seconds 0: as long as it
@@ -280,6 +291,11 @@ hone_status cli_device_roofs(const char *device, bool again, double max_seconds,
 /* The same into a record of runs; what cannot be measured is noted there. */
 hone_status cli_add_roofs(hone_facts *facts, const char *device, uint32_t threads, double max_seconds,
                           hone_error *error);
+/* A layer of the record was faster than a peak (profile->beaten): measures the peaks again, once a process,
+ * and takes what the layer reached where that is no more than a little above. *raised: the record has other
+ * roofs now, and wants a new profile. */
+hone_status cli_raise_roofs(hone_facts *facts, const hone_profile *profile, const char *device,
+                            double max_seconds, bool *raised, hone_error *error);
 /* Says so when the machine was busy while its peaks were measured, and returns whether it was. */
 bool cli_note_busy(const hone_roofs *roofs);
 

@@ -334,6 +334,7 @@ static int run(const cli_args *args) {
   if (args->counters && hone_counting_start(&counting, &error) != HONE_OK)
     snprintf(m.counters.why, sizeof m.counters.why, "%s", error.what);
   hone_status status = m.samples && m.seen ? cli_session_open(&s, args, path, &error) : out_of_memory(&error);
+  if (status == HONE_OK) status = cli_quiet_wait(args, &error);
   if (status == HONE_OK) status = measure_all(&s, args, path, seconds, runs, counting, &m, &error);
   int code = status == HONE_OK ? answer(args, &s, path, &m) : cli_report(&error);
   hone_counting_stop(counting);
@@ -357,6 +358,7 @@ static const cli_option options[] = {
     {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV",
      "the revision that was measured (GITHUB_SHA, or git's HEAD here)"},
     CLI_OPT_RUN,
+    CLI_OPT_QUIET,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -316,6 +316,7 @@ static const cli_option options[] = {
     {0, "baseline", CLI_TEXT, CLI_FIELD(baseline), "FILE",
      "what runs today: ONNX Runtime's profile of the model, or another tool's; a column of its own"},
     CLI_OPT_RUN,
+    CLI_OPT_QUIET,
     CLI_OPT_VERBOSE,
     CLI_OPT_FINDINGS,
     CLI_OPT_JSON,

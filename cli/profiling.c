@@ -152,6 +152,12 @@ static hone_status second_pass(const cli_profile_plan *p, const cli_args *args, 
   return status;
 }
 
+/* Of --max-seconds what is left; 0: no limit. */
+static double seconds_for_roofs(const cli_args *args, double start_ms) {
+  const double left = cli_remaining(start_ms, args->max_seconds);
+  return args->max_seconds <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
+}
+
 /* Facts of one session's recorded runs -> profile. */
 static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
                           uint32_t runs, const hone_counts *counted, const double celsius[2], double start_ms,
@@ -167,9 +173,8 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
   if (args->counters && on_cpu(args)) add_run_counters(p, counted, runs, out->facts);
   if (args->counters || args->filter) status = second_pass(p, args, runs, out->facts, error);
   if (status != HONE_OK) return status;
-  const double left = args->max_seconds > 0 ? cli_remaining(start_ms, args->max_seconds) : 0;
-  status = cli_add_roofs(out->facts, cli_device_name(args), threads,
-                         args->max_seconds > 0 && left <= 0 ? 1e-3 : left, error);
+  const char *device = cli_device_name(args);
+  status = cli_add_roofs(out->facts, device, threads, seconds_for_roofs(args, start_ms), error);
   if (status != HONE_OK) return status;
   add_meta(out->facts, p->session, args, path, p->level, warmups, runs);
   if (p->rss_peak > 0) {
@@ -177,14 +182,22 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
     m.rss_peak = (uint64_t)p->rss_peak;
     hone_facts_set_memory(out->facts, &m);
   }
-  return hone_profile_create(out->facts, &(hone_profile_options){.filter = args->filter}, &out->profile,
-                             error);
+  const hone_profile_options o = {.filter = args->filter};
+  bool raised = false;
+  status = hone_profile_create(out->facts, &o, &out->profile, error);
+  if (status == HONE_OK)
+    status =
+        cli_raise_roofs(out->facts, out->profile, device, seconds_for_roofs(args, start_ms), &raised, error);
+  if (status != HONE_OK || !raised) return status;
+  hone_profile_destroy(out->profile);
+  out->profile = NULL;
+  return hone_profile_create(out->facts, &o, &out->profile, error);
 }
 
 hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path,
                              uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
                              hone_error *error) {
-  hone_status status = HONE_OK;
+  hone_status status = cli_quiet_wait(args, error);
   double start = cli_now_ms(), slowest = 0;
   uint32_t done = 0, total = n * (warmups + runs);
   for (uint32_t k = 0; k < n; k++) out[k] = (cli_profile){0};

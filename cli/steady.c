@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { IN_WINDOW = 1024 };
 #define SENSOR_SECONDS 2.0 /* asking an accelerator takes time of its own */
@@ -102,7 +101,7 @@ static hone_status end_window(steady_run *r, const cli_args *args, double start_
   r->voluntary_switches[at] = now.voluntary_switches - before->voluntary_switches;
   r->minor_faults[at] = now.minor_faults - before->minor_faults;
   r->major_faults[at] = now.major_faults - before->major_faults;
-  double room = (now.time_s - before->time_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+  double room = (now.time_s - before->time_s) * now.processors;
   double others = (now.busy_seconds - before->busy_seconds) - (now.own_seconds - before->own_seconds);
   r->others_pct[at] = room > 0 ? fmax(0, 100 * others / room) : (double)NAN;
   read_device(args, r, at);

@@ -391,6 +391,9 @@ HONE_API void hone_facts_add_pass(hone_facts *facts, const hone_pass_fact *pass)
 HONE_API void hone_facts_add_near_miss(hone_facts *facts, const hone_near_miss *miss);
 HONE_API void hone_facts_add_preview_step(hone_facts *facts, const hone_preview_step *step);
 HONE_API void hone_facts_add_roof(hone_facts *facts, const hone_roof *roof);
+/* The run was faster than a roof, or that was measured again: of the same name and threads the larger figure
+ * stays; where there is none, as add. */
+HONE_API void hone_facts_raise_roof(hone_facts *facts, const hone_roof *roof);
 HONE_API void hone_facts_add_memory_sample(hone_facts *facts, const hone_memory_sample *sample);
 HONE_API void hone_facts_add_counter(hone_facts *facts, const hone_counter *counter);
 /* Returns the row's id (1, 2, ...) for hone_span.launch; 0 after running out of memory. */

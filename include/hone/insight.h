@@ -130,6 +130,11 @@ typedef struct hone_profile {
   const char *doubt;
   /* NULL, or what a reader must know of the layers' times: another tool gave only their totals. */
   const char *note;
+  /* Compute roofs that a layer was faster than, with what the fastest reached: they are no peaks, so measure
+   * them again (hone_facts_raise_roof, and a new profile). Memory is not among them: part of what a step
+   * touches may come from a nearer level than all of it would. */
+  const hone_roof *beaten;
+  size_t beaten_count;
   double flops, bytes; /* one iteration, all steps */
   double gflops, gbs;  /* achieved by the whole */
   double ridge;        /* FLOP per byte where compute meets DRAM roof for the main dtype; 0: not known */

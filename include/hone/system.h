@@ -23,6 +23,7 @@ typedef struct hone_system_sample {
   double voluntary_switches, involuntary_switches; /* waited; lost the processor to somebody else */
   double minor_faults, major_faults;               /* pages mapped; pages read from disk */
   double own_seconds, busy_seconds; /* processor time of this process; of everybody on its processors */
+  uint32_t processors;              /* those: that this process may use */
 } hone_system_sample;
 
 HONE_API void hone_system_read(hone_system_sample *out);

@@ -29,7 +29,8 @@ void hone_system_read(hone_system_sample *out) {
                               .minor_faults = known ? (double)u.ru_minflt : (double)NAN,
                               .major_faults = known ? (double)u.ru_majflt : (double)NAN,
                               .own_seconds = hn_cpu_own_seconds(),
-                              .busy_seconds = busy >= 0 ? busy : (double)NAN};
+                              .busy_seconds = busy >= 0 ? busy : (double)NAN,
+                              .processors = hn_cpu_count()};
 }
 
 const char *hone_system_unread(const hone_system_sample *s, const char *what) {

@@ -214,6 +214,17 @@ void hone_facts_add_roof(hone_facts *f, const hone_roof *roof) {
   PUSH(f, roofs, row);
 }
 
+void hone_facts_raise_roof(hone_facts *f, const hone_roof *roof) {
+  for (size_t i = 0; roof->name && i < f->roofs.len; i++) {
+    hone_roof *r = &f->roofs.ptr[i];
+    if (r->threads != roof->threads || strcmp(r->name, roof->name) != 0) continue;
+    if (roof->gflops > r->gflops) r->gflops = roof->gflops;
+    if (roof->gbs > r->gbs) r->gbs = roof->gbs;
+    return;
+  }
+  hone_facts_add_roof(f, roof);
+}
+
 void hone_facts_add_memory_sample(hone_facts *f, const hone_memory_sample *sample) {
   PUSH(f, samples, *sample);
 }

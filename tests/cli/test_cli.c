@@ -725,6 +725,16 @@ static void test_busy_device(void **state) {
   process stopped = INTERRUPT(500, "profile", tiny, "--shape", "N=1", "-n", "1", "--threads", "1");
   assert_int_equal(stopped.code, 130);
   process_free(&stopped);
+  process waited = RUN("bench", tiny, "--shape", "N=1", "-n", "3", "--quiet-wait", "1.2");
+  assert_int_equal(waited.code, 0);
+  assert_non_null(strstr(waited.err, "others "));
+  stopped = INTERRUPT(1500, "bench", tiny, "--shape", "N=1", "-n", "3", "--quiet-wait", "600");
+  if (sysconf(_SC_NPROCESSORS_ONLN) <= 8) {
+    assert_non_null(strstr(waited.err, "going on beside them"));
+    assert_int_equal(stopped.code, 130);
+  }
+  process_free(&waited);
+  process_free(&stopped);
   for (int i = 0; i < 2; i++) {
     kill(others[i], SIGKILL);
     waitpid(others[i], NULL, 0);

@@ -348,6 +348,33 @@ static void executed_work_meets_the_roof(void **state) {
   }
 }
 
+/* A layer that beats a roof is named with its speed, and a raised roof is no longer beaten. */
+static void beaten_roofs_are_raised(void **state) {
+  (void)state;
+  hone_facts *f = one_layer(1.2, 1, 10); /* 120 GFLOP/s under a roof of 100 */
+  hone_profile *p = profile(f);
+  assert_int_equal(p->beaten_count, 1);
+  assert_string_equal(p->beaten[0].name, "f32");
+  assert_int_equal(p->beaten[0].threads, 1);
+  near(p->beaten[0].gflops, 120);
+  near(p->layers[0].compute_pct, 120);
+  hone_roof higher = p->beaten[0];
+  size_t n;
+  hone_facts_raise_roof(f, &(hone_roof){"f32", 1, 50, 0, 0}); /* lower: nothing changes */
+  hone_facts_raise_roof(f, &higher);
+  hone_facts_raise_roof(f, &(hone_roof){"bf16", 1, 400, 0, 0}); /* new */
+  const hone_roof *roofs = hone_facts_roofs(f, &n);
+  assert_int_equal(n, 4);
+  near(roofs[0].gflops, 120);
+  hone_profile_destroy(p);
+  p = profile(f);
+  assert_int_equal(p->beaten_count, 0);
+  near(p->layers[0].compute_pct, 100);
+  assert_null(p->doubt);
+  hone_profile_destroy(p);
+  hone_facts_destroy(f);
+}
+
 static void filter_keeps_shares(void **state) {
   (void)state;
   hone_facts *f = hone_facts_create();
@@ -365,6 +392,7 @@ static void filter_keeps_shares(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(executed_work_meets_the_roof),
+      cmocka_unit_test(beaten_roofs_are_raised),
       cmocka_unit_test(one_after_the_other),
       cmocka_unit_test(nested_time_is_the_inner_ones),
       cmocka_unit_test(computation_hides_copies),

@@ -677,6 +677,39 @@ static void brief_drift_is_a_note(void **state) {
   }
 }
 
+/* Neighbours come first while they slow the typical run, with a way to measure without them; once few runs
+ * are interrupted they are a note. */
+static void neighbours_of_a_steady_run_are_a_note(void **state) {
+  (void)state;
+  static const struct {
+    double switches, jitter, drift;
+    bool note;
+  } c[] = {{300, 0, 0, false},   /* every run was interrupted */
+           {3, 0, 0, true},      /* some were, and are hardly longer */
+           {3, 3, 0, true},      /* some were, and are much longer */
+           {3, 0, 0.03, false}}; /* the typical run takes far longer than the best */
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+    for (int language = 0; language < 2; language++) {
+      fixture f = fixture_healthy();
+      f.language = language ? HONE_LANGUAGE_ZH : HONE_LANGUAGE_EN;
+      f.drift = c[i].drift;
+      for (int k = 0; k < f.count; k++) f.layers[k].jitter = c[i].jitter;
+      fixture_counter(&f, "others_cpu", -1, 45);
+      fixture_counter(&f, "run_delay", -1, 35);
+      fixture_counter(&f, "involuntary_switches", -1, c[i].switches);
+      fixture_diagnose(&f);
+      const hone_finding *found = fixture_finding(&f, "busy_neighbour");
+      assert_non_null(found);
+      assert_int_equal(found->category, c[i].note ? HONE_CATEGORY_NOTE : HONE_CATEGORY_STRUCTURAL);
+      assert_int_equal(found->predicted_gain_pct > 0, !c[i].note);
+      bool waits = false;
+      for (size_t k = 0; k < found->command_count; k++)
+        waits |= strstr(found->commands[k], "--quiet-wait") != NULL;
+      assert_true(waits);
+      fixture_free(&f);
+    }
+}
+
 /* A run in which everything scatters is a note about the measurement: what is wrong with the network comes
  * first. */
 static void noise_is_a_note(void **state) {
@@ -796,6 +829,7 @@ int main(void) {
       cmocka_unit_test(consequences_join_their_cause),
       cmocka_unit_test(outliers_join_what_explains_them),
       cmocka_unit_test(brief_drift_is_a_note),
+      cmocka_unit_test(neighbours_of_a_steady_run_are_a_note),
       cmocka_unit_test(noise_is_a_note),
       cmocka_unit_test(outlier_among_few),
       cmocka_unit_test(nothing_is_claimed_without_facts),

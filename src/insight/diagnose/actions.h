@@ -63,6 +63,7 @@ typedef enum hn_tool {
   X(POSTPROCESS) /* decoding on the device, beside the next inference */                                     \
   X(CLOCKS)      /* why is the clock low? */                                                                 \
   X(NEIGHBOURS)  /* who else uses this machine? */                                                           \
+  X(WHEN_QUIET)  /* wait for quiet, then measure */                                                          \
   X(ROOFS)       /* measure the machine's roofs again */
 
 typedef enum hn_action {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "insight/profile/bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,4 +146,23 @@ hone_status hn_audit(const hone_profile *p, const hone_layer *rows, size_t row_c
   if (!*doubt) *doubt = check_layers(p, rows, row_count, arena);
   hn_free(sorted);
   return HONE_OK;
+}
+
+bool hn_find_beaten(hone_profile *p, const hone_layer *rows, size_t count, hn_arena *arena) {
+  size_t steps, roofs, found = 0;
+  const hone_step_fact *step = hone_facts_steps(p->facts, &steps);
+  hone_facts_roofs(p->facts, &roofs);
+  hone_roof *beaten = HN_NEW_ARRAY(arena, hone_roof, roofs + 1);
+  if (!beaten) return false;
+  for (size_t i = 0; i < count; i++) {
+    const hone_roof *roof = rows[i].step < 0 ? NULL : hn_roof_of_step(p->facts, &step[rows[i].step]);
+    if (!roof || rows[i].executed_gflops <= roof->gflops) continue;
+    size_t k = 0;
+    while (k < found && strcmp(beaten[k].name, roof->name) != 0) k++;
+    if (k == found) beaten[found++] = *roof;
+    if (rows[i].executed_gflops > beaten[k].gflops) beaten[k].gflops = rows[i].executed_gflops;
+  }
+  p->beaten = beaten;
+  p->beaten_count = found;
+  return true;
 }

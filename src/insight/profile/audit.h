@@ -12,4 +12,7 @@
 hone_status hn_audit(const hone_profile *profile, const hone_layer *rows, size_t row_count, hn_arena *arena,
                      const char **doubt, hone_error *error);
 
+/* Fills profile->beaten from all rows of the layer table. False: out of memory. */
+bool hn_find_beaten(hone_profile *profile, const hone_layer *rows, size_t count, hn_arena *arena);
+
 #endif

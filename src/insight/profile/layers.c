@@ -287,6 +287,7 @@ hone_status hn_layers_finish(hn_layer_table *t, const char *filter, hn_arena *ar
     all_ms += row->time_ms;
     if (is_uncounted(row)) uncounted_ms += row->time_ms;
   }
+  if (!hn_find_beaten(p, t->rows.ptr, t->rows.len, arena)) return hn_fail_memory(error, 0, "the roofs");
   /* What the tool counted is not the network's work when the heavy layers are not among it. */
   if (uncounted_ms > 0.01 * all_ms) p->flops = 0;
   if (t->has_totals) {
