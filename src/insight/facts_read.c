@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "insight/json_read.h"
 #include "base/vec.h"
 
 #include <jansson.h>
@@ -379,9 +380,7 @@ hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **f
   *facts = NULL;
   json_error_t where;
   reader r = {.error = error};
-  hn_mem_foreign_begin();
-  json_t *root = json_loadb(json, length, 0, &where);
-  hn_mem_foreign_end();
+  json_t *root = hn_json_load(json, length, 0, &where);
   if (!root) {
     r.status = hn_fail(error, HONE_ERROR_INPUT, "no JSON: %s", where.text);
     hn_error_where(error, "facts: line %d, offset %d", where.line, where.position);

@@ -44,6 +44,8 @@ typedef struct fault_event {
   uint8_t kind;
 } fault_event;
 
+/* jansson's own allocations do not fail. */
+void fault_spare_jansson(void);
 /* `events`: room for `room` of them when recording, or NULL. */
 void fault_arm(uint64_t n, fault_mode mode, fault_event *events, size_t room);
 /* Calls that were met since. */

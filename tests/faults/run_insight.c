@@ -56,6 +56,11 @@ static hone_status facts(const char *folder, const char *out_folder, fault_answe
   hone_status status = facts_of(2, &f, error);
   if (status == HONE_OK) status = hone_facts_to_json(f, &text, &size, error);
   if (status == HONE_OK) answer_bytes(answer, "facts", text, size);
+  if (status == HONE_OK) status = hone_facts_from_json(text, size, &again, error);
+  free(text);
+  text = NULL;
+  if (status == HONE_OK) status = hone_facts_to_json(again, &text, &size, error);
+  if (status == HONE_OK) answer_bytes(answer, "the same", text, size);
   free(text);
   hone_facts_destroy(again);
   hone_facts_destroy(f);

@@ -38,6 +38,7 @@ int main(int argc, char **argv) {
     else
       return fprintf(stderr, "test_faults: '%s'?\n", argv[i]), 2;
   }
+  fault_spare_jansson();
   int wrong = 0, done = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (only && strcmp(only, all[i]->name) != 0) continue;

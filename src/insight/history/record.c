@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "insight/json_read.h"
 #include "base/vec.h"
 
 #include <jansson.h>
@@ -127,9 +128,7 @@ hone_status hone_record_parse(const char *json, size_t length, hone_records *out
   *out = (hone_records){0};
   const uint64_t lost = hn_mem_lost();
   json_error_t where;
-  hn_mem_foreign_begin();
-  json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
-  hn_mem_foreign_end();
+  json_t *root = hn_json_load(json, length, JSON_REJECT_DUPLICATES, &where);
   hone_status status = HONE_OK;
   if (!root || !json_is_object(root)) {
     status = hn_fail(error, HONE_ERROR_INPUT, "no report: %s", root ? "not a JSON object" : where.text);

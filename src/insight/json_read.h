@@ -1,0 +1,10 @@
+/* Reading JSON, by jansson. */
+#ifndef HN_INSIGHT_JSON_READ_H
+#define HN_INSIGHT_JSON_READ_H
+
+#include <jansson.h>
+
+/* json_loadb, where a lack of memory counts for hn_settle. */
+json_t *hn_json_load(const char *text, size_t length, size_t flags, json_error_t *where);
+
+#endif
