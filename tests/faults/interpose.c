@@ -39,6 +39,8 @@ static fault_kind failed_kind;
 static void *failed_frame[DEEPEST];
 static int failed_depth;
 static _Thread_local int inside; /* the interposer's own calls */
+static _Thread_local bool
+    started; /* what a thread does before and after its function is the system's or a sanitizer's */
 
 const char *fault_kind_name(fault_kind kind) {
   static const char *const words[] = {
@@ -148,7 +150,7 @@ __attribute__((noinline)) static void meet(call *c, fault_kind kind) {
   c->counted = c->fails = c->partly = false;
   c->event = 0;
   c->depth = 0;
-  if (inside || !atomic_load_explicit(&armed, memory_order_relaxed)) return;
+  if (inside || !started || !atomic_load_explicit(&armed, memory_order_relaxed)) return;
   c->counted = true;
   c->event = atomic_fetch_add(&calls, 1) + 1;
   const bool hit = how != FAULT_RECORD && c->event == fail_at;
@@ -202,6 +204,7 @@ void fault_arm(uint64_t n, fault_mode mode, fault_event *events, size_t room) {
     inside--;
     blocks = p;
   }
+  started = true;
   fail_at = n;
   how = mode;
   notes = events;
@@ -338,14 +341,31 @@ EXPORT int munmap(void *at, size_t size) {
   return real_munmap(at, size);
 }
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+typedef struct thread_start {
+  void *(*function)(void *);
+  void *arg;
+} thread_start;
+
+static void *start_thread(void *arg) {
+  const thread_start s = *(thread_start *)arg;
+  free(arg);
+  started = true;
+  void *result = s.function(s.arg);
+  started = false;
+  return result;
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
                           void *arg) {
   REAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
   call c;
   meet(&c, FAULT_THREAD);
   if (c.fails) return EAGAIN;
   inside++; /* its stack is not ours */
-  int rc = real_pthread_create(thread, attributes, start, arg);
+  thread_start *s = malloc(sizeof *s);
+  if (s) *s = (thread_start){function, arg};
+  int rc = s ? real_pthread_create(thread, attributes, start_thread, s) : EAGAIN;
+  if (rc != 0) free(s);
   inside--;
   return rc;
 }
