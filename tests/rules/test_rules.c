@@ -295,7 +295,7 @@ static void fixed_batch_is_opened_first(void **state) {
     assert_non_null(missing);
     size_t opening = 0;
     for (size_t i = 0; i < missing->command_count; i++)
-      opening += strstr(missing->commands[i], "onnx.save(") != NULL;
+      opening += strstr(missing->commands[i], "--open-batch") != NULL;
     assert_int_equal(opening, fixed);
     fixture_free(&f);
   }

@@ -149,6 +149,28 @@ static void add_extra(hn_diagnosis *d, group *g, double *extra_bytes, size_t i, 
   hn_finding_layer(d, l, ms);
 }
 
+/* What others saved by the same, where this machine's own figures are few: convolutions of another tool's
+ * record. */
+static void quote_fusions(hn_diagnosis *d) {
+  static const struct {
+    const char *what;
+    double saved_pct;
+    hn_text source;
+  } fusions[] = {
+#define FUSION(what, saved, en, zh) {#what, saved, {en, zh}},
+#include "insight/diagnose/fusions.def"
+#undef FUSION
+  };
+  for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
+    const bool bn = strcmp(fusions[i].what, "conv_bn") == 0;
+    if (bn || strcmp(fusions[i].what, "conv_act") == 0)
+      hn_finding_evidence(d,
+                          bn ? HN_T("saved elsewhere by conv + BN", "别处卷积 + BN 节省")
+                             : HN_T("saved elsewhere by conv + activation", "别处卷积 + 激活节省"),
+                          fusions[i].saved_pct, "%", fusions[i].source);
+  }
+}
+
 enum { CHAINS_SHOWN = 3 };
 
 /* "conv1 + bn1 + relu1, conv2 + bn2 and 4 more": what stands beside each other, in the layers' names. */
@@ -199,6 +221,7 @@ static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g, c
 static void from_order(hn_diagnosis *d, bool refused) {
   group g = {0};
   double extra_bytes = 0;
+  bool convolutions = false;
   const hone_layer *anchor = NULL;
   size_t linked = 0; /* layers up to here belong to the chain of the anchor */
   bool counted = false;
@@ -221,6 +244,7 @@ static void from_order(hn_diagnosis *d, bool refused) {
       g.whole_ms += hn_typical_ms(anchor);
       hn_finding_layer(d, anchor, 0);
       name_chain(d, &named, anchor);
+      convolutions = convolutions || hn_is_conv(anchor);
     }
     name_link(d, &named, l);
     for (; linked < i && !refused; linked++) add_extra(d, &g, &extra_bytes, linked, 0);
@@ -244,6 +268,7 @@ static void from_order(hn_diagnosis *d, bool refused) {
                "Each of these operators reads and writes a whole tensor to do almost no arithmetic; in the "
                "producer's loop the values are still in registers.",
                "这些算子各自读写整个张量，却几乎没有计算；放进前驱的循环里，数值还在寄存器中。");
+  if (convolutions && d->tool != HN_TOOL_HONE) quote_fusions(d);
   hn_finding_do(d, HN_DO_OPTIMIZE, NULL, 0);
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
   finish(d, f, &g, extra_bytes, 0.6);
