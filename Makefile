@@ -6,7 +6,7 @@
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
-#   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md (SECONDS=500: a part, the next one goes on)
+#   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
 #   make test-emulated   what make test leaves out of the emulated GPU: all variants, sizes and device texts
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
@@ -60,7 +60,7 @@ bench: all
 # Predicted against measured gains over networks and settings, about 8 minutes.
 bench-advice: all
 	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),../shared/cases/models) --rows $(BUILD)/advice.jsonl \
-	  $(if $(SECONDS),--seconds $(SECONDS)) --out docs/advice-truth.md
+	  $(if $(SECONDS),--seconds $(SECONDS)) --out $(or $(OUT),docs/advice-truth.md)
 
 bench-kernels: all
 	@{ sed '/^## Figures/q' docs/perf-kernels.md; echo; $(BUILD)/check_kernels --bench --markdown | sed -n '/^Measured on/,$$p'; } >$(BUILD)/perf-kernels.md

@@ -1,6 +1,7 @@
 /* hone device: what this machine can do at most, measured. */
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static json_t *level(const char *name, double value, const char *unit) {
@@ -85,12 +86,62 @@ static int accelerator(const cli_args *args) {
   return cli_flush();
 }
 
+static bool go_on(void *arg) {
+  (void)arg;
+  return !cli_interrupted();
+}
+
+/* What this machine's kernels take over their cost models. */
+static hone_status kernels(const cli_args *args, hone_kernel_speeds *out, hone_error *error) {
+  hone_engine *engine = NULL;
+  const hone_engine_options options = {.threads = (uint32_t)args->threads};
+  const hone_kernels_options measure = {
+      .again = args->again, .max_seconds = args->max_seconds, .progress = go_on};
+  hone_status status = hone_engine_create(&options, &engine, error);
+  if (status == HONE_OK) status = hone_kernels_measure(engine, &measure, out, error);
+  hone_engine_destroy(engine);
+  return status;
+}
+
+static const char *factor(double value, char text[16]) {
+  snprintf(text, 16, value > 0 ? "%.2f" : "-", value);
+  return text;
+}
+
+static void print_kernels(const hone_kernel_speeds *k) {
+  char own[16], last[16], memory[16];
+  printf("what kernels take here over what hone's cost models say, by where a step's tensors fit%s:\n\n",
+         k->quiet ? "" : " (others were busy: not kept)");
+  printf("%-24s %12s %12s %12s\n", "kernel", "own caches", "last cache", "memory");
+  for (uint32_t i = 0; i < k->count; i++)
+    printf("%-24s %12s %12s %12s\n", k->kernel[i].tactic,
+           factor(k->kernel[i].factor[HONE_KERNEL_OWN_CACHES], own),
+           factor(k->kernel[i].factor[HONE_KERNEL_LAST_CACHE], last),
+           factor(k->kernel[i].factor[HONE_KERNEL_MEMORY], memory));
+  putchar('\n');
+}
+
+static json_t *json_factor(double value) { return value > 0 ? cli_real(value) : json_null(); }
+
+static json_t *json_kernels(const hone_kernel_speeds *k) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < k->count; i++)
+    json_array_append_new(list,
+                          json_pack("{s:s, s:o, s:o, s:o}", "tactic", k->kernel[i].tactic, "own_caches",
+                                    json_factor(k->kernel[i].factor[HONE_KERNEL_OWN_CACHES]), "last_cache",
+                                    json_factor(k->kernel[i].factor[HONE_KERNEL_LAST_CACHE]), "memory",
+                                    json_factor(k->kernel[i].factor[HONE_KERNEL_MEMORY])));
+  return list;
+}
+
 static int run(const cli_args *args) {
   hone_error error = {0};
   hone_roofs r;
+  hone_kernel_speeds k;
   if (strcmp(cli_device_name(args), "cpu") != 0) return accelerator(args);
   if (cli_roofs((uint32_t)args->threads, args->again, args->max_seconds, &r, &error) != HONE_OK)
     return cli_report(&error);
+  if (kernels(args, &k, &error) != HONE_OK) return cli_report(&error);
   cli_note_busy(&r);
   if (args->json) {
     json_t *roofs = json_array();
@@ -101,12 +152,13 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
     json_array_append_new(roofs, level("DRAM", r.dram_gbs, "GB/s"));
-    return cli_print_json(json_pack(
-        "{s:s, s:s, s:i, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:[o]}", "device", "cpu", "name", r.cpu,
-        "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
-        r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(), "others_share",
-        cli_real(r.others), "quiet", r.quiet, "windows", (int)r.windows, "spread", cli_real(r.spread),
-        "delay_share", cli_real(r.delay), "accelerators", json_accelerator("cuda")));
+    return cli_print_json(
+        json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:[o]}", "device", "cpu", "name",
+                  r.cpu, "threads", (int)r.threads, "roofs", roofs, "ridge_flop_per_byte",
+                  r.dram_gbs > 0 ? cli_real(r.f32_gflops / r.dram_gbs) : json_null(), "others_share",
+                  cli_real(r.others), "quiet", r.quiet, "windows", (int)r.windows, "spread",
+                  cli_real(r.spread), "delay_share", cli_real(r.delay), "kernels", json_kernels(&k),
+                  "accelerators", json_accelerator("cuda")));
   }
   printf("%s, %u threads\n\n", r.cpu, r.threads);
   printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
@@ -127,6 +179,7 @@ static int run(const cli_args *args) {
          "processors "
          "and threads waited %.0f %% of the time for one\n\n",
          r.windows, 100 * r.spread, 100 * r.others, 100 * r.delay);
+  print_kernels(&k);
   print_accelerator("cuda");
   return cli_flush();
 }

@@ -171,6 +171,27 @@ static hone_status predict(loop *l, double rss, hone_error *error) {
   return status == HONE_OK ? cli_file_report(path, &in, HONE_REPORT_FINDINGS_JSON, error) : status;
 }
 
+/* What the new plan's steps really took is what hone knows of their kernels from now on. Beside busy
+ * neighbours a run says nothing of the kernels. */
+static hone_status learn(const loop *l, hone_error *error) {
+  const hone_profile *p = l->after.profile;
+  const uint32_t n = hone_plan_steps(l->session.plan);
+  size_t counters;
+  const hone_counter *c = hone_facts_counters(l->after.facts, &counters);
+  bool quiet = false;
+  for (size_t i = 0; i < counters; i++)
+    quiet |= strcmp(c[i].name, "others_cpu") == 0 && c[i].value <= 100 * HONE_ROOFS_QUIET;
+  if (!quiet || p->filtered) return HONE_OK;
+  double *seconds = calloc(n + 1, sizeof *seconds);
+  hone_status status = seconds ? HONE_OK : HONE_ERROR_MEMORY;
+  for (size_t i = 0; seconds && i < p->layer_count; i++)
+    if (p->layers[i].step >= 0 && (uint32_t)p->layers[i].step < n)
+      seconds[p->layers[i].step] = p->layers[i].stats.p50 * 1e-3;
+  if (status == HONE_OK) status = hone_kernels_learn(l->session.plan, seconds, n, NULL, error);
+  free(seconds);
+  return status;
+}
+
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
   if (hone_plan_is_saved(l->path)) {
@@ -208,6 +229,7 @@ static hone_status work(loop *l, hone_error *error) {
   if (status == HONE_OK) status = cli_session_replan(&l->session, l->args, level_of(l), error);
   if (status == HONE_OK) status = alone(l, &rss_after, error);
   if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
+  if (status == HONE_OK) status = learn(l, error);
   if (status == HONE_OK)
     status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
   if (status == HONE_OK) status = cli_diagnose(l->args, l->after.profile, &l->left, error);

@@ -1,10 +1,13 @@
 """Is the advice true? Runs `hone MODEL` over networks and settings and compares what was predicted, before anything was changed, with
 what was measured afterwards.
 
-usage: truth.py HONE [--models FOLDER] [--out docs/advice-truth.md] [--only GLOB] [--rows FILE] [--seconds N]
+usage: truth.py HONE [--models FOLDER] [--out docs/advice-truth.md] [--only GLOB] [--rows FILE] [--seconds N] [--others PCT]
 
 A case counts when the measured saving is at least three times its measurement error; it is met when the predicted saving is within 25 %
 of the measured one. Findings are scored by the basis of their S: those measured in the profile apart from rooflines and tables.
+
+A case beside which other processes took more than --others percent of the processors is run again, three times at most, whatever came out;
+the quietest run counts.
 
 The whole list takes a while. With --rows every case is kept in FILE as it ends and is not run again, so that the list can be run in parts
 (--seconds: begin no case after that long); rows of another build of hone are dropped. When the list is complete --out is written and FILE
@@ -93,6 +96,19 @@ def run(hone, model, zoo, options, folder):
     return {**json.loads(p.stdout), "others": 100 * max(0, others)}, ""
 
 
+def quiet_run(hone, model, zoo, options, folder, most):
+    best, why = None, ""
+    for _ in range(3):
+        report, why = run(hone, model, zoo, options, folder)
+        if report is None:
+            return best, why
+        if best is None or report["others"] < best["others"]:
+            best = report
+        if best["others"] <= most:
+            break
+    return best, why
+
+
 def row(name, report):
     a, b = report["baseline"], report["optimized"]
     before, after = statistics.median(a["samples_ms"]), statistics.median(b["samples_ms"])
@@ -129,6 +145,7 @@ def main():
     ap.add_argument("--only", default="*")
     ap.add_argument("--rows", default="")
     ap.add_argument("--seconds", type=float, default=math.inf)
+    ap.add_argument("--others", type=float, default=10)
     args = ap.parse_args()
     start, build = time.monotonic(), os.stat(args.hone).st_mtime
     wanted = [c for c in cases(args.models) if fnmatch.fnmatch(c[0], args.only)]
@@ -145,7 +162,7 @@ def main():
             if time.monotonic() - start > args.seconds:
                 print(f"{len(done)} of {len(wanted)} cases done; the same command goes on")
                 sys.exit(2)
-            report, why = run(args.hone, model, zoo, options, temp)
+            report, why = quiet_run(args.hone, model, zoo, options, temp, args.others)
             done[name] = {**row(name, report), "build": build} if report else {"name": name, "why": why, "build": build}
             print(told(done[name]) if report else f"{name}: left out: {why}", flush=True)
             if log:
@@ -175,10 +192,11 @@ def summary(rows, left_out):
            "`make bench-advice` writes this file. Each row is one `hone MODEL`: the prediction was stored with its time and basis before the",
            "changed plan was built (prediction.json), both plans were then measured in alternation. Savings are shares of the time before.",
            "A case is scored when the measured saving is at least three times its error, and met when the predicted saving is within 25 % of it.",
-           "Plans are untuned (--no-cache). others: the share of the processors that other processes took meanwhile; not scored by it, but what",
-           "they do to both measurements is part of the miss.",
+           "The prediction rests on the new plan's steps timed one by one on this very machine (docs/findings.md, Forecast).",
+           "Plans are untuned (--no-cache). others: the share of the processors that other processes took meanwhile; a case with more than 10 %",
+           "is run again, three times at most, whatever came out, and the quietest run counts.",
            "",
-           f"{datetime.date.today().isoformat()}, hone {rows[0]['version']}, {m['device']}, {m['threads']:g} threads, {platform.system()}.", "",
+           f"{datetime.date.today().isoformat()}, hone {rows[0]['version']}, {m['device']}, {m['isa']}, {m['threads']:g} threads, {platform.system()}.", "",
            f"**{met} of {len(scored)} within 25 %: {share:.0f} %** (wanted: 80 %); {len(rows) - len(scored)} not scored, of which {empty} had "
            "promised more than that.", "",
            "| model | before ms | after ms | predicted saving | measured saving | error | others | |", "|---|---|---|---|---|---|---|---|"]

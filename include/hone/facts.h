@@ -281,7 +281,9 @@ typedef struct hone_preview_step {
   const char *op_type, *tactic;
   const char *epilogue; /* as of hone_step_fact */
   double predicted_ms;  /* one execution, by the tactic's cost model */
-  double timed_ms; /* one execution, timed on its own on this machine (hone_plan_rehearse); 0: it was not */
+  double timed_ms;  /* one execution, timed on its own on this machine (hone_plan_rehearse); 0: it was not */
+  double scaled_ms; /* where it was not: predicted_ms, as much faster or slower as its kernel is on this
+                       machine; 0: nothing is known of that */
   int32_t anchor_node;  /* index into the node table, -1: none */
   const int32_t *nodes; /* every ONNX node it would execute */
   size_t node_count;

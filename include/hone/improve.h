@@ -226,7 +226,7 @@ HONE_API void hone_tune_report_free(hone_tune_report *report);
  * processor is; so the steps of a preview are timed one by one before the plan is built, what is expensive
  * first: each with memory of its own, random values, and caches as the rest of the model would leave them. */
 typedef struct hone_rehearsal_options {
-  double max_seconds;          /* what is not timed by then stays with its cost model; 0: 3 */
+  double max_seconds;          /* what is not timed by then goes by its kernel's known speed; 0: 3 */
   bool (*progress)(void *arg); /* asked between runs; false: stop with HONE_ERROR_CANCELLED. NULL */
   void *progress_arg;
 } hone_rehearsal_options;
@@ -244,6 +244,53 @@ typedef struct hone_rehearsal {
 HONE_API hone_status hone_plan_rehearse(const hone_plan *plan, const hone_plan *known,
                                         const hone_rehearsal_options *options, hone_facts *facts,
                                         hone_rehearsal *out, hone_error *error);
+
+/* ---------------------------------------------------------------- kernels
+ *
+ * How fast are this machine's kernels? Cost models were written on another one. So what steps really took,
+ * over what their models said, is kept by tactic and by where a step's tensors fit, for this processor,
+ * instruction tier, thread count and version. It speaks for steps that a rehearsal has no time for. */
+typedef enum hone_kernel_place {
+  HONE_KERNEL_OWN_CACHES, /* all of a step's tensors fit the threads' second-level caches */
+  HONE_KERNEL_LAST_CACHE, /* the last level */
+  HONE_KERNEL_MEMORY      /* neither */
+} hone_kernel_place;
+#define HONE_KERNEL_PLACES 3
+#define HONE_MOST_KERNELS 96
+
+typedef struct hone_kernel_speed {
+  char tactic[48];
+  double factor[HONE_KERNEL_PLACES]; /* measured / cost model; 0: not known */
+} hone_kernel_speed;
+
+typedef struct hone_kernel_speeds {
+  uint32_t count;
+  hone_kernel_speed kernel[HONE_MOST_KERNELS];
+  double seconds; /* that measuring took now */
+  bool cached;    /* of an earlier measurement */
+  bool quiet;     /* others took at most HONE_ROOFS_QUIET of the processors: only then is it kept */
+} hone_kernel_speeds;
+
+typedef struct hone_kernels_options {
+  bool again;                  /* measure, whatever the cache knows */
+  double max_seconds;          /* 0: 4 */
+  bool (*progress)(void *arg); /* asked between runs; false: stop with HONE_ERROR_CANCELLED. NULL */
+  void *progress_arg;
+} hone_kernels_options;
+
+/* Calibrates by rehearsing the steps of small built-in networks (2 to 4 s), or reads the cache. The CPU only:
+ * HONE_ERROR_UNSUPPORTED elsewhere. No plan of the engine may run meanwhile. */
+HONE_API hone_status hone_kernels_measure(hone_engine *engine, const hone_kernels_options *options,
+                                          hone_kernel_speeds *out, hone_error *error);
+
+/* A share by which a run contradicts what is known of a kernel. */
+#define HONE_KERNELS_DIFFER 0.25
+
+/* What the steps of a plan took (seconds of one execution, by step; 0: not measured; n: hone_plan_steps) is
+ * compared with what is known: kernels that are new, or that a run contradicts, are known by it from then on.
+ * changed (NULL: not asked): how many figures that were. */
+HONE_API hone_status hone_kernels_learn(const hone_plan *plan, const double *step_seconds, uint32_t n,
+                                        uint32_t *changed, hone_error *error);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,8 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
 
 /* The plan inside, and its engine's tuned tactics with the file that they are kept in ("": none). */
 const hn_plan *hn_api_plan(const hone_plan *plan);
+hone_engine *hn_api_engine(const hone_plan *plan);
+const hn_backend *hn_api_backend(const hone_engine *engine, hn_device **device);
 struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);

@@ -132,6 +132,12 @@ hn_tuned *hn_api_tuned(const hone_plan *p, const char **path) {
 
 const hn_context *hn_api_context(const hone_context *c) { return c->context; }
 const hn_plan *hn_api_plan(const hone_plan *p) { return p->plan; }
+hone_engine *hn_api_engine(const hone_plan *p) { return p->engine; }
+
+const hn_backend *hn_api_backend(const hone_engine *e, hn_device **device) {
+  *device = e->device;
+  return e->backend;
+}
 
 const hone_machine *hone_engine_machine(const hone_engine *e) {
   return e ? e->backend->machine(e->device) : NULL;
@@ -347,7 +353,7 @@ void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, 
 
 hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error) {
   if (!plan || !facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_preview needs a plan and facts");
-  hn_recorder_preview(plan->plan, NULL, facts);
+  hn_recorder_preview(plan->plan, NULL, NULL, facts);
   return HONE_OK;
 }
 

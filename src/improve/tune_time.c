@@ -316,6 +316,8 @@ static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_
   }
   if (r->other_bytes) {
     b->cool(r->plan->device, r->other_bytes);
+    if (b->consume && r->workspace) /* all steps share it: it stays in the caches */
+      b->consume(r->plan->device, r->workspace, m->need.workspace_bytes);
     status = copy_inputs(r, error); /* the step before has just written them */
     if (status != HONE_OK) return status;
   }

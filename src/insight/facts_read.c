@@ -203,6 +203,7 @@ static void read_preview_step(reader *r, const json_t *o) {
                          .epilogue = text(r, o, "epilogue"),
                          .predicted_ms = number(r, o, "predicted_ms", 0),
                          .timed_ms = number(r, o, "timed_ms", 0),
+                         .scaled_ms = number(r, o, "scaled_ms", 0),
                          .anchor_node = index_of(r, o, "anchor_node"),
                          .nodes = r->indices.ptr,
                          .node_count = r->indices.len};

@@ -156,6 +156,7 @@ static void write_preview(hn_str *o, const hone_facts *f) {
                                         HN_JSON_SET(hone_preview_step, epilogue),
                                         HN_JSON(hone_preview_step, predicted_ms),
                                         HN_JSON_SET(hone_preview_step, timed_ms),
+                                        HN_JSON_SET(hone_preview_step, scaled_ms),
                                         HN_JSON_INDEX(hone_preview_step, anchor_node),
                                         {0}};
   size_t n;

@@ -139,7 +139,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
   hone_facts_add_step(facts, &f);
 }
 
-void hn_recorder_preview(const hn_plan *p, const double *seconds, hone_facts *facts) {
+void hn_recorder_preview(const hn_plan *p, const double *seconds, const double *scaled, hone_facts *facts) {
   hn_arena a = {0};
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
@@ -153,6 +153,7 @@ void hn_recorder_preview(const hn_plan *p, const double *seconds, hone_facts *fa
                                                      .epilogue = s->what,
                                                      .predicted_ms = s->predicted_s * 1e3,
                                                      .timed_ms = seconds ? seconds[i] * 1e3 : 0,
+                                                     .scaled_ms = scaled ? scaled[i] * 1e3 : 0,
                                                      .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
                                                      .nodes = nodes,
                                                      .node_count = nodes ? s->n_origin : 0});

@@ -31,9 +31,9 @@ hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p
 void hn_recorder_free(hn_recorder *r);
 hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *plan, uint64_t actual_peak, hone_error *error);
 
-/* The steps of a plan as preview steps of the facts, with the seconds that each was timed at (NULL: none; 0:
- * not this one). */
-void hn_recorder_preview(const hn_plan *plan, const double *seconds, hone_facts *facts);
+/* The steps of a plan as preview steps of the facts, with the seconds that each was timed at, and those that
+ * its kernel is known to take (NULL: none; 0: not this one). */
+void hn_recorder_preview(const hn_plan *plan, const double *seconds, const double *scaled, hone_facts *facts);
 
 static inline bool hn_recording(const hn_recorder *r) { return r->facts && r->runs < r->max_runs; }
 

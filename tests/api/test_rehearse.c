@@ -9,9 +9,14 @@
 #include "api/net.h"
 #include "backends/cpu/backend.h"
 #include "base/os.h"
+#include "improve/kernel_speeds.h"
 #include "improve/rehearse.h"
+#include "temporary.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const hone_tactic_desc hn_tactic_max_pool;
 
@@ -199,6 +204,86 @@ static void facts_hold_the_times(void **state) {
   net_close(&s);
 }
 
+/* ------------------------------------------------------------------ kernels */
+
+static void sums_of(hn_kernel_sums *sums, double factor) {
+  *sums = (hn_kernel_sums){.count = 2};
+  sums->kernel[0].tactic = "one";
+  sums->kernel[0].measured[HONE_KERNEL_OWN_CACHES] = factor * 2e-3;
+  sums->kernel[0].model[HONE_KERNEL_OWN_CACHES] = 2e-3;
+  sums->kernel[1].tactic = "two";
+  sums->kernel[1].measured[HONE_KERNEL_MEMORY] = 3e-3;
+  sums->kernel[1].model[HONE_KERNEL_MEMORY] = 1e-3;
+}
+
+/* A run that says about the same changes nothing; one that contradicts replaces what was known. */
+static void runs_teach(void **state) {
+  (void)state;
+  hone_kernel_speeds k = {0};
+  hn_kernel_sums sums;
+  sums_of(&sums, 0.5);
+  assert_int_equal(hn_kernel_speeds_learn(&k, &sums), 2);
+  assert_int_equal(k.count, 2);
+  sums_of(&sums, 0.5 * (1 + 0.9 * HONE_KERNELS_DIFFER));
+  assert_int_equal(hn_kernel_speeds_learn(&k, &sums), 0);
+  assert_true(hn_kernel_factor(&k, "one", HONE_KERNEL_OWN_CACHES) == 0.5);
+  sums_of(&sums, 0.5 * (1 + 1.1 * HONE_KERNELS_DIFFER));
+  assert_int_equal(hn_kernel_speeds_learn(&k, &sums), 1);
+  assert_true(hn_kernel_factor(&k, "one", HONE_KERNEL_OWN_CACHES) > 0.6);
+  /* the nearest place speaks for one that was not seen; nothing speaks for an unknown kernel */
+  assert_true(hn_kernel_factor(&k, "two", HONE_KERNEL_OWN_CACHES) == 3);
+  assert_true(hn_kernel_factor(&k, "three", HONE_KERNEL_OWN_CACHES) == 0);
+  assert_int_equal(k.count, 2);
+}
+
+static char folder[256];
+
+static void kernels_are_kept(void **state) {
+  (void)state;
+  const char *old = getenv("XDG_CACHE_HOME");
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "hone-kernels")));
+  char *was = old ? strdup(old) : NULL;
+  setenv("XDG_CACHE_HOME", folder, 1);
+  bench b;
+  bench_open(&b, true);
+  hone_kernel_speeds k = {0}, again;
+  hn_kernel_sums sums;
+  sums_of(&sums, 0.5);
+  hn_kernel_speeds_learn(&k, &sums);
+  assert_false(hn_kernel_speeds_read(&b.backend, b.device, &again));
+  hn_kernel_speeds_write(&b.backend, b.device, &k);
+  assert_true(hn_kernel_speeds_read(&b.backend, b.device, &again));
+  assert_true(again.cached);
+  assert_int_equal(again.count, 2);
+  assert_memory_equal(again.kernel, k.kernel, 2 * sizeof *k.kernel);
+  /* another thread count is another machine */
+  hn_device *two = NULL;
+  hone_error e = {0};
+  assert_int_equal(b.backend.open(0, 2, NULL, &two, &e), HONE_OK);
+  assert_false(hn_kernel_speeds_read(&b.backend, two, &again));
+  assert_int_equal(again.count, 0);
+  b.backend.close(two);
+  /* what steps of a plan took is kept by their tactic */
+  double seconds[MOST_STEPS] = {0};
+  for (size_t i = 0; i < b.plan->steps.len; i++)
+    if (b.plan->steps.ptr[i].tactic == &tactic) seconds[i] = 4 * b.plan->steps.ptr[i].predicted_s;
+  hn_kernel_sums taken = {0};
+  hn_kernel_sums_add(&taken, b.plan, seconds);
+  assert_int_equal(taken.count, 1);
+  assert_int_equal(hn_kernel_speeds_learn(&k, &taken), 1);
+  const double factor = hn_kernel_factor(&k, "planted", HONE_KERNEL_OWN_CACHES);
+  assert_true(factor > 3.999 && factor < 4.001);
+  bench_close(&b);
+  if (was)
+    setenv("XDG_CACHE_HOME", was, 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  free(was);
+  char command[300];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_new_step_is_timed),
@@ -206,6 +291,8 @@ int main(void) {
       cmocka_unit_test(time_ends_it),
       cmocka_unit_test(the_caller_ends_it),
       cmocka_unit_test(facts_hold_the_times),
+      cmocka_unit_test(runs_teach),
+      cmocka_unit_test(kernels_are_kept),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

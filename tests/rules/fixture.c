@@ -83,6 +83,7 @@ static void add_tables(fixture *f) {
                                                                  .epilogue = l->does,
                                                                  .predicted_ms = l->preview_ms,
                                                                  .timed_ms = l->timed_ms,
+                                                                 .scaled_ms = l->scaled_ms,
                                                                  .anchor_node = l->does ? -1 : node,
                                                                  .nodes = &node,
                                                                  .node_count = l->does ? 0 : 1});

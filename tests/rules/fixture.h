@@ -22,6 +22,7 @@ typedef struct fixture_layer {
   bool on_host;
   double preview_ms; /* what a tactic of a plan that was not built would take; 0: no preview step */
   double timed_ms;   /* of the preview step, timed on its own; 0: it was not */
+  double scaled_ms;  /* of the preview step, as its kernel is known to take; 0: not known */
   double model_ms;   /* of the measured step; 0: half of what it took */
   const char *preview_tactic;
 } fixture_layer;

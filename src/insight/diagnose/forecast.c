@@ -32,7 +32,7 @@ typedef struct forecaster {
   const hone_profile *p;
   const hone_step_fact *steps;
   size_t step_count, node_count;
-  hn_map by_tactic, by_timed;   /* what was measured in the plan; what was timed of the preview */
+  hn_map by_tactic;
   calibration all, products;    /* of all steps; of those with convolutions and products */
   const hone_layer **of_anchor; /* by node: the layer whose anchor it is */
   hn_map by_name;               /* layers without an anchor, by what `named` makes of them */
@@ -55,11 +55,11 @@ static const char *named(forecaster *f, const char *what, const char *does) {
   return s;
 }
 
-static bool calibrate(forecaster *f, hn_map *map, const char *tactic, double measured, double model) {
-  calibration *c = tactic ? hn_map_get(map, tactic) : NULL;
+static bool calibrate(forecaster *f, const char *tactic, double measured, double model) {
+  calibration *c = tactic ? hn_map_get(&f->by_tactic, tactic) : NULL;
   if (tactic && !c) {
     c = HN_NEW(f->arena, calibration);
-    if (!c || !hn_map_set(map, tactic, c)) return false;
+    if (!c || !hn_map_set(&f->by_tactic, tactic, c)) return false;
   }
   if (c) c->measured += measured, c->model += model;
   return tactic != NULL;
@@ -74,20 +74,13 @@ static bool add_layer(forecaster *f, const hone_layer *l) {
   } else if ((size_t)s->anchor_node < f->node_count && !s->is_reformat && !f->of_anchor[s->anchor_node])
     f->of_anchor[s->anchor_node] = l;
   if (!s->tactic || s->predicted_ms <= 0) return true;
-  if (!calibrate(f, &f->by_tactic, s->tactic, hn_typical_ms(l), s->predicted_ms)) return false;
+  if (!calibrate(f, s->tactic, hn_typical_ms(l), s->predicted_ms)) return false;
   const char *directed = s->is_reformat ? named(f, s->tactic, s->epilogue) : NULL;
-  if (s->is_reformat && !calibrate(f, &f->by_tactic, directed, hn_typical_ms(l), s->predicted_ms))
-    return false;
+  if (s->is_reformat && !calibrate(f, directed, hn_typical_ms(l), s->predicted_ms)) return false;
   f->all.measured += hn_typical_ms(l);
   f->all.model += s->predicted_ms;
   if (hn_is_matrix(l)) f->products.measured += hn_typical_ms(l), f->products.model += s->predicted_ms;
   return true;
-}
-
-static bool add_timed(forecaster *f, const hone_preview_step *s) {
-  if (s->timed_ms <= 0 || !s->tactic) return true;
-  const char *does = s->anchor_node < 0 ? named(f, s->tactic, s->epilogue) : s->tactic;
-  return calibrate(f, &f->by_timed, does, s->timed_ms, s->predicted_ms);
 }
 
 static double over(const calibration *c) { return c->model > 0 ? c->measured / c->model : 1; }
@@ -120,10 +113,7 @@ static double same_tactic(const forecaster *f, double measured, double model, do
 /* How the step's tactic did elsewhere; of conversions, those in the same direction. */
 static const calibration *elsewhere(forecaster *f, const hone_preview_step *s) {
   const char *directed = s->anchor_node < 0 ? named(f, s->tactic, s->epilogue) : NULL;
-  const char *does = directed ? directed : s->tactic;
-  const calibration *c = does ? hn_map_get(&f->by_timed, does) : NULL;
-  if (c && c->measured > 0 && c->model > 0) return c;
-  c = directed ? hn_map_get(&f->by_tactic, directed) : NULL;
+  const calibration *c = directed ? hn_map_get(&f->by_tactic, directed) : NULL;
   if (!c && s->tactic) c = hn_map_get(&f->by_tactic, s->tactic);
   return c && c->measured > 0 ? c : NULL;
 }
@@ -139,6 +129,7 @@ static double one(forecaster *f, const hone_preview_step *s, bool *seen) {
     *seen = s->predicted_ms <= was->predicted_ms;
     return same_tactic(f, hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
   }
+  if (s->scaled_ms > 0) return s->scaled_ms;
   const calibration *c = elsewhere(f, s);
   return s->predicted_ms * (c ? bounded(c->measured / c->model) : slowness(f));
 }
@@ -154,14 +145,12 @@ static const double *forecast_steps(const hone_profile *p, hn_arena *arena, doub
   f.of_anchor = HN_NEW_ARRAY(arena, const hone_layer *, f.node_count + 1);
   bool fine = ms && f.of_anchor;
   for (size_t i = 0; i < p->layer_count && fine; i++) fine = add_layer(&f, &p->layers[i]);
-  for (size_t i = 0; i < n && fine; i++) fine = add_timed(&f, &previews[i]);
   for (size_t i = 0; i < n && fine; i++) {
     bool seen;
     ms[i] = one(&f, &previews[i], &seen);
     if (seen_ms && seen) *seen_ms += ms[i];
   }
   hn_map_free(&f.by_tactic);
-  hn_map_free(&f.by_timed);
   hn_map_free(&f.by_name);
   return fine ? ms : NULL;
 }
