@@ -217,7 +217,9 @@ hone_status cli_session_preview(cli_session *s, const cli_args *args, int level,
   hone_plan_options o = options_of(s, args, level);
   o.preview = true;
   status = hone_plan_create(s->engine, s->model, &o, &plan, error);
-  const hone_rehearsal_options rehearse = {.progress = go_on};
+  const hone_rehearsal_options rehearse = {
+      .max_seconds = args->max_seconds > 0 && args->max_seconds < 3 ? args->max_seconds : 0,
+      .progress = go_on};
   if (status == HONE_OK) status = hone_plan_rehearse(plan, s->plan, &rehearse, facts, rehearsal, error);
   hone_plan_destroy(plan);
   return status;

@@ -286,9 +286,9 @@ HONE_API hone_status hone_kernels_measure(hone_engine *engine, const hone_kernel
 /* A share by which a run contradicts what is known of a kernel. */
 #define HONE_KERNELS_DIFFER 0.25
 
-/* What the steps of a plan took (seconds of one execution, by step; 0: not measured; n: hone_plan_steps) is
- * compared with what is known: kernels that are new, or that a run contradicts, are known by it from then on.
- * changed (NULL: not asked): how many figures that were. */
+/* What the steps of a plan took (seconds of one execution, by step; 0 or less: not measured; n:
+ * hone_plan_steps) is compared with what is known: kernels that are new, or that a run contradicts, are known
+ * by it from then on. changed (NULL: not asked): how many figures that were. */
 HONE_API hone_status hone_kernels_learn(const hone_plan *plan, const double *step_seconds, uint32_t n,
                                         uint32_t *changed, hone_error *error);
 

@@ -58,7 +58,12 @@ hone_status hone_kernels_measure(hone_engine *engine, const hone_kernels_options
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "kernels are calibrated on the CPU only");
   if (!o->again && hn_kernel_speeds_read(backend, device, out)) return HONE_OK;
   hn_kernel_sums *sums = hn_calloc(1, sizeof *sums);
-  if (!sums) return hn_fail_memory(error, sizeof *sums, "measuring kernels");
+  hone_kernel_speeds *old = hn_calloc(1, sizeof *old);
+  if (!sums || !old) {
+    hn_free(sums);
+    hn_free(old);
+    return hn_fail_memory(error, sizeof *sums, "measuring kernels");
+  }
   *out = (hone_kernel_speeds){0};
   const hn_neighbours before = hn_neighbours_look();
   const uint64_t start = hn_now_ns();
@@ -72,7 +77,9 @@ hone_status hone_kernels_measure(hone_engine *engine, const hone_kernels_options
   out->seconds = (double)(hn_now_ns() - start) * 1e-9;
   out->quiet = hn_neighbours_quiet(&before);
   hn_kernel_speeds_learn(out, sums);
+  if (hn_kernel_speeds_read(backend, device, old)) hn_kernel_speeds_fill(out, old);
   hn_free(sums);
+  hn_free(old);
   if (status == HONE_OK && out->quiet) hn_kernel_speeds_write(backend, device, out);
   return status;
 }
@@ -103,11 +110,6 @@ hone_status hone_kernels_learn(const hone_plan *plan, const double *step_seconds
 
 /* ------------------------------------------------------------------ rehearsing */
 
-static bool all_timed(const hn_plan *p, const hone_rehearsal *r) {
-  (void)p;
-  return r->timed == r->steps;
-}
-
 /* What was not timed, by its model and what is known of its kernel: from this rehearsal, else from earlier
  * ones, else from a calibration now, for which the rest of the time is taken, a second at least. */
 static hone_status scale(const hone_plan *plan, const hone_rehearsal_options *o, const double *seconds,
@@ -126,11 +128,15 @@ static hone_status scale(const hone_plan *plan, const hone_rehearsal_options *o,
   bool asked = false;
   for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (seconds[i] > 0 || s->kind != HN_STEP_TACTIC) continue;
+    if (!(seconds[i] < 0)) continue; /* timed, or seen in the other plan */
+    if (s->tuned) {                  /* it was measured when it was tuned */
+      scaled[i] = s->predicted_s;
+      continue;
+    }
     const hone_kernel_place place = hn_kernel_place(&s->desc, &p->machine);
     double factor = hn_kernel_factor(now, s->tactic->name, place);
     if (factor <= 0) factor = hn_kernel_factor(known, s->tactic->name, place);
-    if (factor <= 0 && !asked && !all_timed(p, r)) {
+    if (factor <= 0 && !asked) {
       const double left = o->max_seconds - r->seconds;
       const hone_kernels_options options = {true, left > 1 ? left : 1, o->progress, o->progress_arg};
       asked = true;

@@ -72,6 +72,14 @@ uint32_t hn_kernel_speeds_learn(hone_kernel_speeds *speeds, const hn_kernel_sums
   return changed;
 }
 
+void hn_kernel_speeds_fill(hone_kernel_speeds *speeds, const hone_kernel_speeds *old) {
+  for (uint32_t i = 0; i < old->count; i++) {
+    hone_kernel_speed *k = speed_of(speeds, old->kernel[i].tactic);
+    for (int place = 0; k && place < HONE_KERNEL_PLACES; place++)
+      if (k->factor[place] <= 0) k->factor[place] = old->kernel[i].factor[place];
+  }
+}
+
 double hn_kernel_factor(const hone_kernel_speeds *speeds, const char *tactic, hone_kernel_place place) {
   for (uint32_t i = 0; i < speeds->count; i++) {
     const hone_kernel_speed *k = &speeds->kernel[i];

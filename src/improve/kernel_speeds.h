@@ -23,6 +23,8 @@ void hn_kernel_sums_add(hn_kernel_sums *sums, const hn_plan *plan, const double 
 /* Puts what is new, and what contradicts what is known by more than HONE_KERNELS_DIFFER, in its place. How
  * many figures changed. */
 uint32_t hn_kernel_speeds_learn(hone_kernel_speeds *speeds, const hn_kernel_sums *sums);
+/* Takes from `old` what is not known yet. */
+void hn_kernel_speeds_fill(hone_kernel_speeds *speeds, const hone_kernel_speeds *old);
 /* Measured over model of a tactic, at that place or the nearest that is known; 0: the tactic is not known. */
 double hn_kernel_factor(const hone_kernel_speeds *speeds, const char *tactic, hone_kernel_place place);
 

@@ -194,8 +194,10 @@ hone_status hn_rehearse(const hn_plan *plan, const hn_plan *known, const hone_re
   for (uint32_t i = 0; i < n && good; i++) good = add_step(&r, known, i);
   r.other_bytes = bytes_of_others(plan);
   hone_status status = good ? time_rows(&r, error) : hn_fail_memory(error, n, "a rehearsal");
-  for (uint32_t i = 0; i < n; i++)
-    seconds[i] = status == HONE_OK && r.of[i] ? seconds_of(&r.row[r.of[i] - 1]) : 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const row *w = status == HONE_OK && r.of[i] ? &r.row[r.of[i] - 1] : NULL;
+    seconds[i] = !w ? 0 : w->windows ? seconds_of(w) : -1;
+  }
   for (uint32_t i = 0; i < r.n; i++) {
     out->steps += r.row[i].count;
     out->timed += r.row[i].windows ? r.row[i].count : 0;

@@ -7,9 +7,9 @@
 
 #include <hone/improve.h>
 
-/* Seconds of one execution by step of the plan, 0 where a step was not timed; memory of the caller. Steps
- * that `known` (may be NULL) also has with the same work and tactic are not: they were seen where they
- * belong. */
+/* Seconds of one execution by step of the plan; memory of the caller. Negative where there was no time for a
+ * step; 0 for what has no tactic, and for steps that `known` (may be NULL) also has with the same work and
+ * tactic: they were seen where they belong. */
 hone_status hn_rehearse(const hn_plan *plan, const hn_plan *known, const hone_rehearsal_options *options,
                         double *seconds, hone_rehearsal *out, hone_error *error);
 

@@ -145,18 +145,18 @@ void hn_recorder_preview(const hn_plan *p, const double *seconds, const double *
     const hn_step *s = &p->steps.ptr[i];
     int32_t *nodes = HN_NEW_ARRAY(&a, int32_t, s->n_origin);
     for (uint32_t k = 0; nodes && k < s->n_origin; k++) nodes[k] = (int32_t)s->origin[k];
-    hone_facts_add_preview_step(facts,
-                                &(hone_preview_step){.level = p->level,
-                                                     .name = s->desc.name,
-                                                     .op_type = s->desc.anchor,
-                                                     .tactic = s->tactic ? s->tactic->name : "ref",
-                                                     .epilogue = s->what,
-                                                     .predicted_ms = s->predicted_s * 1e3,
-                                                     .timed_ms = seconds ? seconds[i] * 1e3 : 0,
-                                                     .scaled_ms = scaled ? scaled[i] * 1e3 : 0,
-                                                     .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
-                                                     .nodes = nodes,
-                                                     .node_count = nodes ? s->n_origin : 0});
+    hone_facts_add_preview_step(
+        facts, &(hone_preview_step){.level = p->level,
+                                    .name = s->desc.name,
+                                    .op_type = s->desc.anchor,
+                                    .tactic = s->tactic ? s->tactic->name : "ref",
+                                    .epilogue = s->what,
+                                    .predicted_ms = s->predicted_s * 1e3,
+                                    .timed_ms = seconds && seconds[i] > 0 ? seconds[i] * 1e3 : 0,
+                                    .scaled_ms = scaled ? scaled[i] * 1e3 : 0,
+                                    .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
+                                    .nodes = nodes,
+                                    .node_count = nodes ? s->n_origin : 0});
   }
   hn_arena_free(&a);
 }

@@ -155,6 +155,9 @@ static void time_ends_it(void **state) {
   o.max_seconds = 5e-4; /* by its model the wide one does not fit, and four runs of the narrow one do */
   assert_int_equal(hn_rehearse(b.plan, NULL, &o, seconds, &r, &e), HONE_OK);
   assert_int_equal(runs_wide, 0);
+  for (size_t i = 0; i < b.plan->steps.len; i++)
+    assert_true(b.plan->steps.ptr[i].tactic != &tactic || !is_wide(&b.plan->steps.ptr[i].desc) ||
+                seconds[i] < 0);
   assert_true(runs_narrow <= 5);
   bench_close(&b);
 }
@@ -233,6 +236,12 @@ static void runs_teach(void **state) {
   /* the nearest place speaks for one that was not seen; nothing speaks for an unknown kernel */
   assert_true(hn_kernel_factor(&k, "two", HONE_KERNEL_OWN_CACHES) == 3);
   assert_true(hn_kernel_factor(&k, "three", HONE_KERNEL_OWN_CACHES) == 0);
+  /* an earlier measurement speaks where a new one did not see the kernel */
+  hone_kernel_speeds fresh = {.count = 1,
+                              .kernel = {{.tactic = "one", .factor = {[HONE_KERNEL_OWN_CACHES] = 7}}}};
+  hn_kernel_speeds_fill(&fresh, &k);
+  assert_true(hn_kernel_factor(&fresh, "one", HONE_KERNEL_OWN_CACHES) == 7);
+  assert_true(hn_kernel_factor(&fresh, "two", HONE_KERNEL_MEMORY) == 3);
   assert_int_equal(k.count, 2);
 }
 
