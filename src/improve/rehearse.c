@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/os.h"
 #include "improve/tune.h"
+#include "optimize/plan/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@ enum { FEWEST_SAMPLES = 2 };
  * best: a neighbour that stays slows the profile, with which these times are compared, just as much. */
 enum { MOST_WINDOWS = 4 };
 #define AGREE 0.05 /* share by which two windows may differ */
+/* Share of a step's time, by its model, that may ride along without the step being another one: less than a
+ * rehearsal misses by. */
+#define RIDES_ALONG 0.05
 /* Runs of a step that its timing takes at least, the one that warms up included: what a step must have time
  * for before it is begun. */
 #define TIMED_RUNS 4
@@ -38,8 +42,9 @@ typedef struct rehearsal {
   const hone_rehearsal_options *options;
   row *row;
   uint32_t n;
-  uint32_t *of; /* by step of the plan: its row + 1; 0: none */
-  hn_map by_work;
+  uint32_t *of;    /* by step of the plan: its row + 1; 0: none */
+  hn_map by_work;  /* rows */
+  hn_map by_known; /* steps of the other plan, without what rides along */
   uint64_t other_bytes, start_ns;
   double measured, predicted; /* sums of what was timed: how far the cost models are off */
   bool stopped;
@@ -49,10 +54,15 @@ static double elapsed(const rehearsal *r) { return (double)(hn_now_ns() - r->sta
 
 /* ------------------------------------------------------------------ what there is to time */
 
-/* "tactic threads signature": what two steps share that take the same time. NULL: out of memory. */
-static const char *work_of(rehearsal *r, const hn_step *s) {
+/* "tactic threads signature": what two steps share that take the same time; bare: save for what rides along
+ * (epilogues). NULL: out of memory. */
+static const char *work_of(rehearsal *r, const hn_step *s, bool bare) {
   hn_str text = {0};
-  hn_str_printf(&text, "%s %u %s", s->tactic->name, s->threads, s->signature);
+  hn_str_printf(&text, "%s %u ", s->tactic->name, s->threads);
+  hone_step alone = s->desc;
+  alone.n_epilogue = 0;
+  if (alone.n_inputs > alone.n_anchor_inputs) alone.n_inputs = alone.n_anchor_inputs;
+  hn_step_signature(bare && s->desc.n_epilogue ? &alone : &s->desc, &text);
   const char *work = text.failed ? NULL : hn_arena_strdup(&r->arena, text.ptr);
   hn_str_free(&text);
   return work;
@@ -60,24 +70,32 @@ static const char *work_of(rehearsal *r, const hn_step *s) {
 
 static bool timeable(const hn_step *s) { return s->kind == HN_STEP_TACTIC && s->tactic && s->signature; }
 
-/* Marks the works of another plan: they need no rehearsal. */
 static bool note_known(rehearsal *r, const hn_plan *known) {
   for (size_t i = 0; known && i < known->steps.len; i++) {
-    if (!timeable(&known->steps.ptr[i])) continue;
-    const char *work = work_of(r, &known->steps.ptr[i]);
-    if (!work || !hn_map_set(&r->by_work, work, (void *)known)) return false;
+    const hn_step *s = &known->steps.ptr[i];
+    if (!timeable(s)) continue;
+    const char *work = work_of(r, s, true);
+    if (!work || !hn_map_set(&r->by_known, work, (void *)s)) return false;
   }
   return true;
 }
 
-static bool add_step(rehearsal *r, const hn_plan *known, uint32_t i) {
+/* Whether the other plan has the step, but for what rides along and costs next to nothing. Its place there
+ * tells more of it than a rehearsal. */
+static bool is_known(rehearsal *r, const hn_step *s, bool *good) {
+  const char *work = work_of(r, s, true);
+  const hn_step *was = work ? hn_map_get(&r->by_known, work) : NULL;
+  *good = work != NULL;
+  return was && s->predicted_s <= (1 + RIDES_ALONG) * was->predicted_s;
+}
+
+static bool add_step(rehearsal *r, uint32_t i) {
   const hn_step *s = &r->plan->steps.ptr[i];
-  if (!timeable(s)) return true;
-  const char *work = work_of(r, s);
+  bool good = true;
+  if (!timeable(s) || is_known(r, s, &good)) return good;
+  const char *work = good ? work_of(r, s, false) : NULL;
   if (!work) return false;
-  void *found = hn_map_get(&r->by_work, work);
-  if (found && found == (const void *)known) return true;
-  row *at = found;
+  row *at = hn_map_get(&r->by_work, work);
   if (!at) {
     at = &r->row[r->n++];
     *at = (row){.step = s};
@@ -191,7 +209,7 @@ hone_status hn_rehearse(const hn_plan *plan, const hn_plan *known, const hone_re
   r.row = HN_NEW_ARRAY(&r.arena, row, n + 1);
   r.of = HN_NEW_ARRAY(&r.arena, uint32_t, n + 1);
   bool good = r.row && r.of && note_known(&r, known);
-  for (uint32_t i = 0; i < n && good; i++) good = add_step(&r, known, i);
+  for (uint32_t i = 0; i < n && good; i++) good = add_step(&r, i);
   r.other_bytes = bytes_of_others(plan);
   hone_status status = good ? time_rows(&r, error) : hn_fail_memory(error, n, "a rehearsal");
   for (uint32_t i = 0; i < n; i++) {
@@ -204,6 +222,7 @@ hone_status hn_rehearse(const hn_plan *plan, const hn_plan *known, const hone_re
   }
   out->seconds = elapsed(&r);
   hn_map_free(&r.by_work);
+  hn_map_free(&r.by_known);
   hn_arena_free(&r.arena);
   return status;
 }

@@ -39,6 +39,9 @@ typedef struct forecaster {
   hn_arena *arena;
 } forecaster;
 
+/* Share of a step's time, by its model, that fusion may add without its being another step (rehearse.c). */
+#define RIDES_ALONG 0.05
+
 /* A ratio of two cost models far from 1 says that they do not speak of the same work. */
 static double bounded(double ratio) { return ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio; }
 
@@ -126,7 +129,7 @@ static double one(forecaster *f, const hone_preview_step *s, bool *seen) {
   if (s->predicted_ms <= 0) return l ? hn_typical_ms(l) : 0;
   const hone_step_fact *was = l ? &f->steps[l->step] : NULL;
   if (was && was->predicted_ms > 0 && was->tactic && s->tactic && strcmp(was->tactic, s->tactic) == 0) {
-    *seen = s->predicted_ms <= was->predicted_ms;
+    *seen = s->predicted_ms <= (1 + RIDES_ALONG) * was->predicted_ms;
     return same_tactic(f, hn_typical_ms(l), was->predicted_ms, s->predicted_ms);
   }
   if (s->scaled_ms > 0) return s->scaled_ms;
