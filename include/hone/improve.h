@@ -239,8 +239,8 @@ typedef struct hone_rehearsal {
 
 /* Adds the steps of a plan to the facts of another plan of the same model, as hone_plan_preview does, with
  * the times that they took. known: the plan whose facts these are, or NULL: steps that it also has, with the
- * same tactic, are not timed again. Accelerators: nothing is timed. No other plan of the engine may run
- * meanwhile. HONE_ERROR_USAGE for NULL. */
+ * same tactic and but for what rides along at next to no cost, are not timed again. Accelerators: nothing is
+ * timed. No other plan of the engine may run meanwhile. HONE_ERROR_USAGE for NULL. */
 HONE_API hone_status hone_plan_rehearse(const hone_plan *plan, const hone_plan *known,
                                         const hone_rehearsal_options *options, hone_facts *facts,
                                         hone_rehearsal *out, hone_error *error);
