@@ -134,7 +134,17 @@ const cli_command *cli_find(const char *name);
 const char *cli_nearest(const char *word, const char *const *candidates, size_t n);
 const char *cli_nearest_command(const char *word);
 
-/* ---- talking */
+/* ---- talking. Everything that is shown goes through cli_print and its like: the arguments of %s come out of
+ * models, profiles and command lines, and are escaped (hone_text_format). tools/check_output.sh holds to
+ * that. */
+
+int cli_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* the bytes that it wrote */
+int cli_print_to(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* hone's own text as it is: newlines, marks of a format. Never a name. */
+void cli_put(FILE *stream, const char *own);
+/* Switches a colour on or off where the stream wants colours. */
+typedef enum cli_paint { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BOLD_RED } cli_paint;
+void cli_color(FILE *stream, cli_paint paint);
 
 /* Prints "hone: error: ..." on standard error and returns the exit code that belongs to the error's status.
  */
@@ -155,6 +165,9 @@ void cli_progress_wipe(void); /* the same from a signal handler that ends the pr
 /* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it.
  */
 int cli_print_json(json_t *document);
+/* The document as text with a newline at its end, harmless to show; releases the document. free() it; NULL:
+ * no memory. */
+char *cli_json_text(json_t *document);
 /* Real number that JSON can carry (NaN and infinities become null). */
 json_t *cli_real(double v);
 /* Flushes standard output; exit code 0 or 6. */
@@ -375,8 +388,6 @@ void cli_record_options(const cli_args *args, const cli_session *session, hone_f
 size_t cli_quote(const char *word, char *buf, size_t size, size_t n);
 /* Text of any bytes for JSON: what is no UTF-8 becomes U+FFFD. */
 json_t *cli_text(const char *text);
-/* Text of any bytes for a terminal: control characters and what is no UTF-8 become '?'. Cut at size. */
-const char *cli_printable(const char *text, char *buf, size_t size);
 /* Adds a report to the history; the document stays the caller's. */
 hone_status cli_history_save(json_t *document, int64_t *id, hone_error *error);
 

@@ -70,29 +70,30 @@ static void print_text(const part *v) {
   static const double steps[] = {1.1, 1.25, 1.5, 2, 3, 5, 10};
   double whole = hone_amdahl(v->p, v->s);
   if (v->layers)
-    printf("%zu layer%s: %.4g of %.4g ms (P = %.4f)\n", v->layers, v->layers == 1 ? "" : "s", v->part_ms,
-           v->wall_ms, v->p);
-  printf(
+    cli_print("%zu layer%s: %.4g of %.4g ms (P = %.4f)\n", v->layers, v->layers == 1 ? "" : "s", v->part_ms,
+              v->wall_ms, v->p);
+  cli_print(
       "speed-up of the whole = 1 / ((1 - P) + P / S) = 1 / ((1 - %.4g) + %.4g / %.4g) = %.4f  (%+.2f %%)\n",
       v->p, v->p, v->s, whole, 100 * (whole - 1));
-  printf("time saved: %.2f %%", 100 * (1 - 1 / whole));
-  if (v->wall_ms > 0) printf(" (%.4g -> %.4g ms)", v->wall_ms, v->wall_ms / whole);
-  printf("\nlimit (S without end): ");
+  cli_print("time saved: %.2f %%", 100 * (1 - 1 / whole));
+  if (v->wall_ms > 0) cli_print(" (%.4g -> %.4g ms)", v->wall_ms, v->wall_ms / whole);
+  cli_print("\nlimit (S without end): ");
   if (v->p < 1)
-    printf("%.4f  (%+.2f %%)\n\n", 1 / (1 - v->p), 100 * (1 / (1 - v->p) - 1));
+    cli_print("%.4f  (%+.2f %%)\n\n", 1 / (1 - v->p), 100 * (1 / (1 - v->p) - 1));
   else
-    printf("none\n\n");
-  printf("%8s %12s %10s\n", "S", "whole", "gain");
+    cli_print("none\n\n");
+  cli_print("%8s %12s %10s\n", "S", "whole", "gain");
   bool own = false;
   for (size_t i = 0; i < sizeof steps / sizeof *steps + 1; i++) {
     double next = i < sizeof steps / sizeof *steps ? steps[i] : INFINITY;
     if (!own && v->s <= next) {
-      printf("%8.4g %12.4f %+9.2f %%  <-\n", v->s, whole, 100 * (whole - 1));
+      cli_print("%8.4g %12.4f %+9.2f %%  <-\n", v->s, whole, 100 * (whole - 1));
       own = true;
       if (v->s == next) continue;
     }
     if (isfinite(next))
-      printf("%8.4g %12.4f %+9.2f %%\n", next, hone_amdahl(v->p, next), 100 * (hone_amdahl(v->p, next) - 1));
+      cli_print("%8.4g %12.4f %+9.2f %%\n", next, hone_amdahl(v->p, next),
+                100 * (hone_amdahl(v->p, next) - 1));
   }
 }
 

@@ -135,15 +135,15 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
 static void counters_text(const counters *c) {
   if (!c->asked) return;
   if (!c->runs) {
-    printf("counters    not measured: %s\n", c->why);
+    cli_print("counters    not measured: %s\n", c->why);
     return;
   }
   char b[4][16];
-  printf("counters    %s cycles a run, %s instructions (%.2f a cycle), %s misses of the last cache, %s "
-         "mispredicted branches\n",
-         cli_si(c->of.cycles / c->runs, b[0]), cli_si(c->of.instructions / c->runs, b[1]),
-         c->of.instructions / c->of.cycles, cli_si(c->of.llc_misses / c->runs, b[2]),
-         cli_si(c->of.branch_misses / c->runs, b[3]));
+  cli_print("counters    %s cycles a run, %s instructions (%.2f a cycle), %s misses of the last cache, %s "
+            "mispredicted branches\n",
+            cli_si(c->of.cycles / c->runs, b[0]), cli_si(c->of.instructions / c->runs, b[1]),
+            c->of.instructions / c->of.cycles, cli_si(c->of.llc_misses / c->runs, b[2]),
+            cli_si(c->of.branch_misses / c->runs, b[3]));
 }
 
 static void memory_text(const cli_args *args, const cli_session *s) {
@@ -152,36 +152,36 @@ static void memory_text(const cli_args *args, const cli_session *s) {
   hone_plan_memory(s->plan, &arena, NULL, NULL);
   cli_mib(cli_rss_peak_bytes(), host);
   if (on_cpu(args))
-    printf("memory      %s at peak", host);
+    cli_print("memory      %s at peak", host);
   else
-    printf("memory      %s of the device at peak, %s of the host",
-           cli_mib((double)hone_engine_device_peak(s->engine), peak), host);
-  printf("; activations %s predicted, %s used\n", cli_mib((double)arena, predicted),
-         cli_mib((double)hone_context_peak(s->context), used));
+    cli_print("memory      %s of the device at peak, %s of the host",
+              cli_mib((double)hone_engine_device_peak(s->engine), peak), host);
+  cli_print("; activations %s predicted, %s used\n", cli_mib((double)arena, predicted),
+            cli_mib((double)hone_context_peak(s->context), used));
 }
 
 static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
   const hone_sample_stats *t = &m->stats;
   const device_times *d = &m->device;
-  printf("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
-         (long long)cli_batch(s));
-  printf("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
-         t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
+  cli_print("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
+            (long long)cli_batch(s));
+  cli_print("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
+            t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
   if (d->known)
-    printf("device      median %.3f ms for the steps, inputs in place (%.1f a second); %.3f ms inputs in, "
-           "%.3f ms "
-           "outputs back\n",
-           d->steps.p50, 1e3 * (double)cli_batch(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
-  printf("throughput  %.1f a second\n", 1e3 * (double)cli_batch(s) / t->mean);
+    cli_print("device      median %.3f ms for the steps, inputs in place (%.1f a second); %.3f ms inputs in, "
+              "%.3f ms "
+              "outputs back\n",
+              d->steps.p50, 1e3 * (double)cli_batch(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
+  cli_print("throughput  %.1f a second\n", 1e3 * (double)cli_batch(s) / t->mean);
   memory_text(args, s);
-  printf("load        %.1f ms\n", s->load_ms);
+  cli_print("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
   if (m->steady && m->steady->runs > t->count)
-    printf("runs        %llu after %u warm-ups; the latency above is of %zu of them, evenly spread\n",
-           (unsigned long long)m->steady->runs, m->warmups, t->count);
+    cli_print("runs        %llu after %u warm-ups; the latency above is of %zu of them, evenly spread\n",
+              (unsigned long long)m->steady->runs, m->warmups, t->count);
   else
-    printf("runs        %zu after %u warm-ups\n", t->count, m->warmups);
-  if (m->spread[0]) printf("spread      %s\n", m->spread);
+    cli_print("runs        %zu after %u warm-ups\n", t->count, m->warmups);
+  if (m->spread[0]) cli_print("spread      %s\n", m->spread);
   counters_text(&m->counters);
   if (m->steady) steady_text(m->steady);
 }
@@ -204,7 +204,7 @@ static int answer(const cli_args *args, const cli_session *s, const char *path, 
   }
   json_decref(doc);
   text(args, s, path, m);
-  if (id) printf("saved       as run %lld (hone history)\n", (long long)id);
+  if (id) cli_print("saved       as run %lld (hone history)\n", (long long)id);
   return cli_flush();
 }
 

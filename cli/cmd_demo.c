@@ -90,16 +90,17 @@ static const char *precision_of(const cli_demo_machine *m, const cli_demo_row *r
 static void print_row(const demo *d, const cli_demo_machine *m, const cli_demo_row *row,
                       const cli_demo_result *r, double first_ms) {
   if (!r->measured) {
-    printf("%-34s %-5s not measured: %s\n", row->label, precision_of(m, row), r->why);
+    cli_print("%-34s %-5s not measured: %s\n", row->label, precision_of(m, row), r->why);
     return;
   }
   const double ms = d->copies ? r->end_ms : r->ms;
   if (d->copies)
-    printf("%-34s %-5s %9.4f %9.4f %6.2fx\n", row->label, precision_of(m, row), r->end_ms, r->h2d_ms,
-           first_ms / ms);
+    cli_print("%-34s %-5s %9.4f %9.4f %6.2fx\n", row->label, precision_of(m, row), r->end_ms, r->h2d_ms,
+              first_ms / ms);
   else
-    printf("%-34s %-5s %6u %9.3f %8.2f %9.1f %6.0f %% %6.2fx\n", row->label, precision_of(m, row), r->steps,
-           r->ms, r->flops / r->ms * 1e-9, r->moved * 1e-6, 100 * roof_ms(m, row, r) / r->ms, first_ms / ms);
+    cli_print("%-34s %-5s %6u %9.3f %8.2f %9.1f %6.0f %% %6.2fx\n", row->label, precision_of(m, row),
+              r->steps, r->ms, r->flops / r->ms * 1e-9, r->moved * 1e-6, 100 * roof_ms(m, row, r) / r->ms,
+              first_ms / ms);
 }
 
 static json_t *row_json(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
@@ -193,12 +194,13 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
       status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     }
     if (status == HONE_OK && i == 0 && !args->json) {
-      printf("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name, m->device,
-             (long long)*batch, m->runs);
+      cli_print("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name, m->device,
+                (long long)*batch, m->runs);
       if (d->copies)
-        printf("%-34s %-5s %9s %9s %7s\n", "", "", "whole ms", "copy ms", "");
+        cli_print("%-34s %-5s %9s %9s %7s\n", "", "", "whole ms", "copy ms", "");
       else
-        printf("%-34s %-5s %6s %9s %8s %9s %8s %7s\n", "", "", "steps", "ms", "TFLOP/s", "MB", "of roof", "");
+        cli_print("%-34s %-5s %6s %9s %8s %9s %8s %7s\n", "", "", "steps", "ms", "TFLOP/s", "MB", "of roof",
+                  "");
     }
     /* Rows of another network start a comparison of their own. */
     uint32_t first = i;
@@ -208,18 +210,20 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
   }
   if (status == HONE_OK && d->network) status = predict(d, m, r, x, error);
   if (status == HONE_OK && x->known && !args->json)
-    printf("\n%s, batch %lld: %.0f %% of the separate operators' time is not convolution; %.1f times faster, "
-           "as in "
-           "the part, Amdahl predicts %.2fx.\nMeasured: %.3f ms -> %.3f ms, %.2fx\n",
-           d->network, (long long)x->batch, 100 * x->p, x->s, x->predicted, x->before_ms, x->after_ms,
-           x->measured);
+    cli_print(
+        "\n%s, batch %lld: %.0f %% of the separate operators' time is not convolution; %.1f times faster, "
+        "as in "
+        "the part, Amdahl predicts %.2fx.\nMeasured: %.3f ms -> %.3f ms, %.2fx\n",
+        d->network, (long long)x->batch, 100 * x->p, x->s, x->predicted, x->before_ms, x->after_ms,
+        x->measured);
   if (status == HONE_OK && x->known && x->block_nodes && !args->json)
-    printf("The part's own %u operators, in the blocks behind the stage's first: %.1f %% of the time; %.2f "
-           "times faster, "
-           "as in the part, Amdahl predicts %.3fx end to end.\nMeasured: %.3fx, with their steps in the "
-           "fused network\n",
-           x->block_nodes, 100 * x->block_p, x->block_s, x->block_predicted, x->block_measured);
-  if (status == HONE_OK && d->without && !m->accelerator && !args->json) printf("\n%s\n", d->without);
+    cli_print(
+        "The part's own %u operators, in the blocks behind the stage's first: %.1f %% of the time; %.2f "
+        "times faster, "
+        "as in the part, Amdahl predicts %.3fx end to end.\nMeasured: %.3fx, with their steps in the "
+        "fused network\n",
+        x->block_nodes, 100 * x->block_p, x->block_s, x->block_predicted, x->block_measured);
+  if (status == HONE_OK && d->without && !m->accelerator && !args->json) cli_print("\n%s\n", d->without);
   return status;
 }
 
@@ -229,7 +233,7 @@ static int list(const cli_args *args) {
     if (args->json)
       json_array_append_new(names, json_pack("{s:s, s:s}", "name", demos[i].name, "about", demos[i].title));
     else
-      printf("%-14s %s\n", demos[i].name, demos[i].title);
+      cli_print("%-14s %s\n", demos[i].name, demos[i].title);
   }
   if (args->json) return cli_print_json(json_pack("{s:o}", "demos", names));
   json_decref(names);

@@ -16,17 +16,17 @@ static void print_accelerator(const char *device) {
   char why[1200];
   if (hone_device_about(device, &i, &error) != HONE_OK) {
     hone_error_format(&error, why, sizeof why);
-    printf("%s: %s\n", device, why);
+    cli_print("%s: %s\n", device, why);
     return;
   }
-  printf("%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
-         i.machine.processors, (double)i.memory_free * 1e-9, (double)i.memory_bytes * 1e-9);
-  printf("%s | %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? " | " : "", i.libraries);
-  printf("by its clocks: f32 %.0f, tf32 %.0f, f16 %.0f TFLOP/s, memory %.2f TB/s; a block has %zu KB of "
-         "shared memory, "
-         "L2 %.0f MB\n",
-         i.machine.peak_flops * 1e-12, i.machine.tf32_flops * 1e-12, i.machine.half_flops * 1e-12,
-         i.machine.dram_bytes * 1e-12, i.machine.shared_bytes >> 10, (double)i.machine.l2 / (1 << 20));
+  cli_print("%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
+            i.machine.processors, (double)i.memory_free * 1e-9, (double)i.memory_bytes * 1e-9);
+  cli_print("%s | %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? " | " : "", i.libraries);
+  cli_print("by its clocks: f32 %.0f, tf32 %.0f, f16 %.0f TFLOP/s, memory %.2f TB/s; a block has %zu KB of "
+            "shared memory, "
+            "L2 %.0f MB\n",
+            i.machine.peak_flops * 1e-12, i.machine.tf32_flops * 1e-12, i.machine.half_flops * 1e-12,
+            i.machine.dram_bytes * 1e-12, i.machine.shared_bytes >> 10, (double)i.machine.l2 / (1 << 20));
 }
 
 static json_t *json_accelerator(const char *device) {
@@ -67,22 +67,22 @@ static int accelerator(const cli_args *args) {
     return cli_print_json(j);
   }
   print_accelerator(device);
-  printf("\n");
+  cli_print("\n");
   for (uint32_t i = 0; i < r.count; i++) {
     const hone_device_roof *x = &r.roof[i];
     if (x->gbs > 0)
-      printf("%-5s copy             %8.0f GB/s     (runs differ by %.0f %%)\n", x->name, x->gbs,
-             100 * x->spread);
+      cli_print("%-5s copy             %8.0f GB/s     (runs differ by %.0f %%)\n", x->name, x->gbs,
+                100 * x->spread);
     else if (x->gflops > 0)
-      printf("%-5s matrix product   %8.1f TFLOP/s  (%s; runs differ by %.0f %%)\n", x->name, x->gflops / 1e3,
-             x->by, 100 * x->spread);
+      cli_print("%-5s matrix product   %8.1f TFLOP/s  (%s; runs differ by %.0f %%)\n", x->name,
+                x->gflops / 1e3, x->by, 100 * x->spread);
     else
-      printf("%-5s                  not measured: no tactic of this device, or time was up\n", x->name);
+      cli_print("%-5s                  not measured: no tactic of this device, or time was up\n", x->name);
   }
-  printf("\n");
+  cli_print("\n");
   for (uint32_t i = 0; read && i < now.count; i++)
-    printf("%-18s    %8.0f %s\n", now.sensor[i].name, now.sensor[i].value, now.sensor[i].unit);
-  if (!read) printf("clocks, temperature and power: not available: %s\n", unread.what);
+    cli_print("%-18s    %8.0f %s\n", now.sensor[i].name, now.sensor[i].value, now.sensor[i].unit);
+  if (!read) cli_print("clocks, temperature and power: not available: %s\n", unread.what);
   return cli_flush();
 }
 
@@ -110,15 +110,15 @@ static const char *factor(double value, char text[16]) {
 
 static void print_kernels(const hone_kernel_speeds *k) {
   char own[16], last[16], memory[16];
-  printf("what kernels take here over what hone's cost models say, by where a step's tensors fit%s:\n\n",
-         k->quiet ? "" : " (others were busy: not kept)");
-  printf("%-24s %12s %12s %12s\n", "kernel", "own caches", "last cache", "memory");
+  cli_print("what kernels take here over what hone's cost models say, by where a step's tensors fit%s:\n\n",
+            k->quiet ? "" : " (others were busy: not kept)");
+  cli_print("%-24s %12s %12s %12s\n", "kernel", "own caches", "last cache", "memory");
   for (uint32_t i = 0; i < k->count; i++)
-    printf("%-24s %12s %12s %12s\n", k->kernel[i].tactic,
-           factor(k->kernel[i].factor[HONE_KERNEL_OWN_CACHES], own),
-           factor(k->kernel[i].factor[HONE_KERNEL_LAST_CACHE], last),
-           factor(k->kernel[i].factor[HONE_KERNEL_MEMORY], memory));
-  putchar('\n');
+    cli_print("%-24s %12s %12s %12s\n", k->kernel[i].tactic,
+              factor(k->kernel[i].factor[HONE_KERNEL_OWN_CACHES], own),
+              factor(k->kernel[i].factor[HONE_KERNEL_LAST_CACHE], last),
+              factor(k->kernel[i].factor[HONE_KERNEL_MEMORY], memory));
+  cli_print("\n");
 }
 
 static json_t *json_factor(double value) { return value > 0 ? cli_real(value) : json_null(); }
@@ -160,25 +160,25 @@ static int run(const cli_args *args) {
                   cli_real(r.spread), "delay_share", cli_real(r.delay), "kernels", json_kernels(&k),
                   "accelerators", json_accelerator("cuda")));
   }
-  printf("%s, %u threads\n\n", r.cpu, r.threads);
-  printf("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
+  cli_print("%s, %u threads\n\n", r.cpu, r.threads);
+  cli_print("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
   if (r.bf16_gflops > 0)
-    printf("bf16 dot product   %8.0f GFLOP/s\n", r.bf16_gflops);
+    cli_print("bf16 dot product   %8.0f GFLOP/s\n", r.bf16_gflops);
   else
-    printf("bf16 dot product   not measured: this processor has no such instructions\n");
+    cli_print("bf16 dot product   not measured: this processor has no such instructions\n");
   if (r.int8_gops > 0)
-    printf("int8 dot product   %8.0f GOP/s\n", r.int8_gops);
+    cli_print("int8 dot product   %8.0f GOP/s\n", r.int8_gops);
   else
-    printf("int8 dot product   not measured: this processor has no such instructions\n");
-  printf("L1 read            %8.0f GB/s\nL2 read            %8.0f GB/s\n", r.l1_gbs, r.l2_gbs);
-  printf("L3 read            %8.0f GB/s\nDRAM read          %8.1f GB/s\n", r.l3_gbs, r.dram_gbs);
+    cli_print("int8 dot product   not measured: this processor has no such instructions\n");
+  cli_print("L1 read            %8.0f GB/s\nL2 read            %8.0f GB/s\n", r.l1_gbs, r.l2_gbs);
+  cli_print("L3 read            %8.0f GB/s\nDRAM read          %8.1f GB/s\n", r.l3_gbs, r.dram_gbs);
   if (r.dram_gbs > 0)
-    printf("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
-           r.f32_gflops / r.dram_gbs);
-  printf("\nbest of %u windows; they differ by up to %.0f %%. In the quietest, others took %.0f %% of the "
-         "processors "
-         "and threads waited %.0f %% of the time for one\n\n",
-         r.windows, 100 * r.spread, 100 * r.others, 100 * r.delay);
+    cli_print("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
+              r.f32_gflops / r.dram_gbs);
+  cli_print("\nbest of %u windows; they differ by up to %.0f %%. In the quietest, others took %.0f %% of the "
+            "processors "
+            "and threads waited %.0f %% of the time for one\n\n",
+            r.windows, 100 * r.spread, 100 * r.others, 100 * r.delay);
   print_kernels(&k);
   print_accelerator("cuda");
   return cli_flush();

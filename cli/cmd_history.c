@@ -51,43 +51,39 @@ static const char *number(double v, int digits, char buf[32]) {
 }
 
 static int list(const cli_args *args, const hone_records *runs) {
-  char model[WORD], commit[WORD], tag[WORD], date[WORD], n[4][32];
+  char n[4][32];
   if (!runs->count) {
     if (args->filter || args->commit || args->tag)
-      printf("no runs of that %s (hone history lists all)\n", args->tag      ? "tag"
-                                                              : args->commit ? "revision"
-                                                                             : "model");
+      cli_print("no runs of that %s (hone history lists all)\n", args->tag      ? "tag"
+                                                                 : args->commit ? "revision"
+                                                                                : "model");
     else
-      printf("no runs (hone bench MODEL --save keeps one)\n");
+      cli_print("no runs (hone bench MODEL --save keeps one)\n");
     return cli_flush();
   }
-  printf("%6s  %-20s  %-12s  %10s  %10s  %10s  %6s  %-24s %s\n", "run", "date", "commit", "median ms",
-         "p95 ms", "a second", "CV", "model", "tag");
+  cli_print("%6s  %-20s  %-12s  %10s  %10s  %10s  %6s  %-24s %s\n", "run", "date", "commit", "median ms",
+            "p95 ms", "a second", "CV", "model", "tag");
   for (size_t i = 0; i < runs->count; i++) {
     const hone_record *r = &runs->items[i];
-    printf("%6lld  %-20.20s  %-12.12s  %10s  %10s  %10s  %6s  %-24s %s\n", (long long)r->id,
-           cli_printable(r->profiling_date ? r->profiling_date : "-", date, sizeof date),
-           cli_printable(r->commit ? r->commit : "-", commit, sizeof commit),
-           number(r->median_latency_ms, 3, n[0]), number(r->p95_latency_ms, 3, n[1]),
-           number(r->throughput_fps, 1, n[2]), number(r->cv, 3, n[3]),
-           cli_printable(r->model ? r->model : "-", model, sizeof model),
-           cli_printable(r->tag, tag, sizeof tag));
+    cli_print("%6lld  %-20.20s  %-12.12s  %10s  %10s  %10s  %6s  %-24s %s\n", (long long)r->id,
+              r->profiling_date ? r->profiling_date : "-", r->commit ? r->commit : "-",
+              number(r->median_latency_ms, 3, n[0]), number(r->p95_latency_ms, 3, n[1]),
+              number(r->throughput_fps, 1, n[2]), number(r->cv, 3, n[3]), r->model ? r->model : "-", r->tag);
   }
   return cli_flush();
 }
 
 static void line(const char *name, const char *text) {
-  char buf[1000];
-  if (text) printf("%-22s%s\n", name, cli_printable(text, buf, sizeof buf));
+  if (text) cli_print("%-22s%s\n", name, text);
 }
 
 static int show(const hone_record *r) {
-  printf("%-22s%lld\n", "run", (long long)r->id);
+  cli_print("%-22s%lld\n", "run", (long long)r->id);
 #define X(field) line(#field, r->field);
   HONE_RECORD_TEXTS(X)
 #undef X
 #define X(field)                                                                                             \
-  if (isfinite(r->field)) printf("%-22s%.6g\n", #field, r->field);
+  if (isfinite(r->field)) cli_print("%-22s%.6g\n", #field, r->field);
   HONE_RECORD_NUMBERS(X)
 #undef X
   return cli_flush();
@@ -97,7 +93,7 @@ static int show(const hone_record *r) {
 static int plot(const hone_records *runs) {
   char *done = calloc(runs->count + 1, 1);
   double *y = calloc(runs->count + 1, sizeof *y);
-  char name[WORD], low[WORD], high[WORD];
+  char low[WORD], high[WORD];
   if (!done || !y) {
     free(done);
     free(y);
@@ -115,12 +111,10 @@ static int plot(const hone_records *runs) {
       last = &runs->items[k];
       y[n++] = last->median_latency_ms;
     }
-    printf("%s%s, median latency in ms, %zu run%s\n", i ? "\n" : "", cli_printable(model, name, sizeof name),
-           n, n == 1 ? "" : "s");
+    cli_print("%s%s, median latency in ms, %zu run%s\n", i ? "\n" : "", model, n, n == 1 ? "" : "s");
     snprintf(low, sizeof low, "run %lld %.10s", (long long)first->id, first->commit ? first->commit : "");
     snprintf(high, sizeof high, "run %lld %.10s", (long long)last->id, last->commit ? last->commit : "");
-    char a[WORD], b[WORD];
-    cli_plot(y, n, cli_printable(low, a, sizeof a), cli_printable(high, b, sizeof b));
+    cli_plot(y, n, low, high);
   }
   free(done);
   free(y);
@@ -163,7 +157,7 @@ static int delete_runs(const cli_args *args) {
   }
   if (status != HONE_OK) return cli_report(&error);
   if (args->json) return cli_print_json(json_pack("{s:I}", "deleted", (json_int_t)removed));
-  printf("%zu of %zu runs deleted\n", removed, n);
+  cli_print("%zu of %zu runs deleted\n", removed, n);
   return cli_flush();
 }
 

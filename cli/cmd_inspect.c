@@ -76,14 +76,14 @@ static void ports_text(const hone_model *model, const hone_bound_shape *bound, b
       optional++;
       continue;
     }
-    printf("%-9s %s  %s%s\n",
-           i        ? ""
-           : inputs ? "inputs"
-                    : "outputs",
-           port.name, hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
-           bound && bound[i].chosen ? "  (chosen; --shape changes it)" : "");
+    cli_print("%-9s %s  %s%s\n",
+              i        ? ""
+              : inputs ? "inputs"
+                       : "outputs",
+              port.name, hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
+              bound && bound[i].chosen ? "  (chosen; --shape changes it)" : "");
   }
-  if (optional) printf("%-9s and %u that have an initializer\n", "", optional);
+  if (optional) cli_print("%-9s and %u that have an initializer\n", "", optional);
 }
 
 static void text(const cli_args *args, const char *path, const hone_model *model,
@@ -91,28 +91,28 @@ static void text(const cli_args *args, const char *path, const hone_model *model
                  const cli_analysis *analysis) {
   char a[24], b[24], c[24], d[24];
   const char *producer = hone_model_producer(model);
-  printf("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
-         (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
-         producer && *producer ? producer : "producer not named", in->n_nodes);
+  cli_print("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
+            (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
+            producer && *producer ? producer : "producer not named", in->n_nodes);
   ports_text(model, bound, true);
   ports_text(bound_model, NULL, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;
-  printf("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s %s\n", "node", "type", "output", "FLOP", "MAC", "params",
-         "bytes", "FLOP/byte", "bound");
+  cli_print("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s %s\n", "node", "type", "output", "FLOP", "MAC", "params",
+            "bytes", "FLOP/byte", "bound");
   for (uint32_t i = 0; i < in->n_nodes && i < rows; i++) {
     const hone_node_info *n = &in->nodes[i];
-    printf("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f %s\n", n->name, n->op_type, n->shape,
-           cli_si(n->flops, a), cli_si(n->macs, b), cli_si(n->params, c),
-           cli_si(n->bytes_read + n->bytes_written, d), n->intensity,
-           cli_bound_name(cli_bound_of(&analysis->peaks, n)));
+    cli_print("%-32.32s %-20.20s %-20.20s %8s %8s %8s %9s %9.2f %s\n", n->name, n->op_type, n->shape,
+              cli_si(n->flops, a), cli_si(n->macs, b), cli_si(n->params, c),
+              cli_si(n->bytes_read + n->bytes_written, d), n->intensity,
+              cli_bound_name(cli_bound_of(&analysis->peaks, n)));
   }
-  if (rows < in->n_nodes) printf("... and %u more\n", in->n_nodes - rows);
-  printf("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
-  printf("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_mib(in->param_bytes, b));
-  printf("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
-  printf("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);
-  printf("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory",
-         cli_mib(in->peak_memory_bytes, a));
+  if (rows < in->n_nodes) cli_print("... and %u more\n", in->n_nodes - rows);
+  cli_print("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
+  cli_print("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_mib(in->param_bytes, b));
+  cli_print("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
+  cli_print("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);
+  cli_print("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory",
+            cli_mib(in->peak_memory_bytes, a));
   cli_analysis_text(analysis, in, rows_of(bound), (uint32_t)args->rows);
 }
 

@@ -50,8 +50,9 @@ static void print_inspection(const loop *l) {
   if (l->args->json || hone_model_inspect(hone_plan_model(l->session.plan), &in, NULL) != HONE_OK) return;
   char a[16], b[16], c[24], d[16];
   cli_progress_end();
-  printf("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path, in.n_nodes,
-         cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d), cli_mib(in.peak_memory_bytes, c));
+  cli_print("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path,
+            in.n_nodes, cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d),
+            cli_mib(in.peak_memory_bytes, c));
   hone_inspection_free(&in);
 }
 
@@ -311,9 +312,9 @@ static int run(const cli_args *args) {
   } else {
     code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
     if (!args->json)
-      printf("\n%s/: report.html report.json prediction.json trace.json%s   (%.1f s)\n", l.folder,
-             l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx",
-             (cli_now_ms() - l.start_ms) / 1e3);
+      cli_print("\n%s/: report.html report.json prediction.json trace.json%s   (%.1f s)\n", l.folder,
+                l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx",
+                (cli_now_ms() - l.start_ms) / 1e3);
     if (code == 0) code = cli_flush();
     if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
   }

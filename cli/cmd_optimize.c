@@ -21,15 +21,15 @@ static json_t *document(const cli_args *args, const hone_rewrites *r) {
 }
 
 static void explain(const hone_rewrites *r, bool hits) {
-  printf("\n%s\n", hits ? "rewrites:" : "near misses:");
+  cli_print("\n%s\n", hits ? "rewrites:" : "near misses:");
   uint32_t n = 0;
   for (uint32_t i = 0; i < r->n; i++) {
     const hone_rewrite *w = &r->record[i];
     if (w->hit != hits) continue;
-    printf("  %-28s %-40.40s %s\n", w->pass, w->nodes, w->reason);
+    cli_print("  %-28s %-40.40s %s\n", w->pass, w->nodes, w->reason);
     n++;
   }
-  if (!n) printf("  none\n");
+  if (!n) cli_print("  none\n");
 }
 
 static void text(const cli_args *args, const hone_rewrites *r) {
@@ -43,8 +43,8 @@ static void text(const cli_args *args, const hone_rewrites *r) {
     if (k == n) passes[n] = r->record[i].pass, counts[n++] = 0;
     counts[k]++;
   }
-  printf("%u nodes -> %u nodes\n", r->nodes_before, r->nodes_after);
-  for (uint32_t k = 0; k < n; k++) printf("  %-28s %u times\n", passes[k], counts[k]);
+  cli_print("%u nodes -> %u nodes\n", r->nodes_before, r->nodes_after);
+  for (uint32_t k = 0; k < n; k++) cli_print("  %-28s %u times\n", passes[k], counts[k]);
   if (args->explain) {
     explain(r, true);
     explain(r, false);
@@ -52,11 +52,11 @@ static void text(const cli_args *args, const hone_rewrites *r) {
   if (!args->output) return;
   char model[4096];
   const size_t length = cli_quote(args->rest.item[0], model, sizeof model, 0);
-  printf("%swritten to %s\n", args->explain ? "\n" : "", args->output);
+  cli_print("%swritten to %s\n", args->explain ? "\n" : "", args->output);
   if (!args->open_batch &&
       length < sizeof model) /* another bench of what was written shows no gain: loading rewrites, too */
-    printf("the gain: hone bench %s --level 0, then without --level (hone rewrites whatever it loads)\n",
-           model);
+    cli_print("the gain: hone bench %s --level 0, then without --level (hone rewrites whatever it loads)\n",
+              model);
 }
 
 /* -o M.hone: the plan itself. */
@@ -84,10 +84,10 @@ static int save_plan(const cli_args *args) {
   else {
     text(args, hone_plan_rewrites(s.plan));
     if (strcmp(cli_device_name(args), "cpu") == 0)
-      printf("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
+      cli_print("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
     else
-      printf("a plan for this kind of device (%s) and %u threads of the host\n", cli_device_name(args),
-             cli_threads(&s, args));
+      cli_print("a plan for this kind of device (%s) and %u threads of the host\n", cli_device_name(args),
+                cli_threads(&s, args));
     code = cli_flush();
   }
   cli_session_close(&s);

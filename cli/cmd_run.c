@@ -105,12 +105,12 @@ static void text(const cli_session *s, double ms) {
     const hone_tensor *t = hone_context_output(s->context, i);
     summary u = summarise(t);
     char d[128];
-    printf("%-24s %-24s", hone_plan_output_name(s->plan, i), hone_desc_format(&t->desc, d, sizeof d));
-    if (u.known) printf(" min %.6g  max %.6g  mean %.6g", u.min, u.max, u.mean);
-    if (u.bad) printf("  %lld not finite", (long long)u.bad);
-    putchar('\n');
+    cli_print("%-24s %-24s", hone_plan_output_name(s->plan, i), hone_desc_format(&t->desc, d, sizeof d));
+    if (u.known) cli_print(" min %.6g  max %.6g  mean %.6g", u.min, u.max, u.mean);
+    if (u.bad) cli_print("  %lld not finite", (long long)u.bad);
+    cli_print("\n");
   }
-  printf("\nload %.1f ms, run %.2f ms\n", s->load_ms, ms);
+  cli_print("\nload %.1f ms, run %.2f ms\n", s->load_ms, ms);
 }
 
 static int run(const cli_args *args) {

@@ -34,28 +34,30 @@ static bool progress(void *arg, uint32_t done, uint32_t total) {
 static void left_out(const hone_verify_result *r) {
   const uint32_t late = r->edge_inputs_wanted - r->edge_inputs - r->edge_inputs_unjudged;
   if (r->inputs < r->inputs_wanted || late)
-    printf("no time (--max-seconds) for %u random and %u edge inputs\n", r->inputs_wanted - r->inputs, late);
+    cli_print("no time (--max-seconds) for %u random and %u edge inputs\n", r->inputs_wanted - r->inputs,
+              late);
   if (r->edge_inputs_unjudged)
-    printf(
+    cli_print(
         "%u edge input%s not judged: the reference refuses them, overflows, or moves as much when they move "
         "in their last place\n",
         r->edge_inputs_unjudged, r->edge_inputs_unjudged == 1 ? "" : "s");
 }
 
 static int text(const hone_verify_result *r) {
-  bool color = cli_colors(stdout);
-  const char *paint = !color ? "" : r->verdict == HONE_VERDICT_SAME ? "\033[32m" : "\033[31m";
-  printf("%s%s%s  on %u random", paint, cli_verdict_name(r->verdict), color ? "\033[0m" : "", r->inputs);
-  if (r->edge_inputs) printf(" and %u edge", r->edge_inputs);
-  printf(" input%s: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
-         r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel, r->tolerance);
+  cli_color(stdout, r->verdict == HONE_VERDICT_SAME ? CLI_GREEN : CLI_RED);
+  cli_print("%s", cli_verdict_name(r->verdict));
+  cli_color(stdout, CLI_PLAIN);
+  cli_print("  on %u random", r->inputs);
+  if (r->edge_inputs) cli_print(" and %u edge", r->edge_inputs);
+  cli_print(" input%s: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
+            r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel, r->tolerance);
   if (r->verdict != HONE_VERDICT_DIFFERENT) left_out(r);
   if (r->steps_compared)
-    printf("step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart\n",
-           r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s");
-  printf("reference: %s\n", r->reference);
-  if (r->reason[0]) printf("reason: %s\n", r->reason);
-  if (r->first_different_node[0]) printf("first different node: %s\n", r->first_different_node);
+    cli_print("step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart\n",
+              r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s");
+  cli_print("reference: %s\n", r->reference);
+  if (r->reason[0]) cli_print("reason: %s\n", r->reason);
+  if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);
   return cli_flush();
 }
 

@@ -7,9 +7,9 @@ static int run(const cli_args *args) {
                                     "plugin_abi", (int)HONE_PLUGIN_ABI));
   const char *commit = cli_commit();
   if (commit)
-    printf("hone %s (%s)\n", hone_version(), commit);
+    cli_print("hone %s (%s)\n", hone_version(), commit);
   else
-    printf("hone %s\n", hone_version());
+    cli_print("hone %s\n", hone_version());
   return cli_flush();
 }
 

@@ -10,7 +10,7 @@ static int list(const cli_args *args) {
       json_array_append_new(all,
                             json_pack("{s:s, s:s}", "name", hone_zoo_name(i), "about", hone_zoo_about(i)));
     else
-      printf("%-12s %s\n", hone_zoo_name(i), hone_zoo_about(i));
+      cli_print("%-12s %s\n", hone_zoo_name(i), hone_zoo_about(i));
   }
   if (args->json) return cli_print_json(json_pack("{s:o}", "networks", all));
   json_decref(all);
@@ -55,7 +55,7 @@ static int run(const cli_args *args) {
     code = cli_print_json(json_pack("{s:s, s:s, s:I}", "name", name, "file", args->output, "nodes",
                                     (json_int_t)hone_model_nodes(model)));
   else
-    printf("%s: %s, %u nodes\n", args->output, name, hone_model_nodes(model));
+    cli_print("%s: %s, %u nodes\n", args->output, name, hone_model_nodes(model));
   hone_model_release(model);
   if (code) return code;
   return cli_interrupted() ? 130 : cli_flush();

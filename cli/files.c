@@ -114,15 +114,13 @@ hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error
 
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error) {
   cli_file file;
-  char *text = document ? json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-  json_decref(document);
+  char *text = cli_json_text(document);
   if (!text) {
     *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for JSON"};
     return HONE_ERROR_MEMORY;
   }
   hone_status status = cli_file_open(&file, path, error);
   if (status == HONE_OK) status = cli_file_sink(&file, text, strlen(text), error);
-  if (status == HONE_OK) status = cli_file_sink(&file, "\n", 1, error);
   if (status == HONE_OK) status = cli_file_commit(&file, error);
   if (status != HONE_OK) cli_file_abort(&file);
   free(text);

@@ -69,8 +69,8 @@ int cli_print_thresholds(const cli_args *args) {
     code = cli_print_json(json_pack("{s:o}", "thresholds", rows));
   } else {
     for (size_t i = 0; i < n; i++)
-      printf("%-20s %8g %-9s %s\n", list[i].name, hone_thresholds_get(t, list[i].name), list[i].unit,
-             list[i].source);
+      cli_print("%-20s %8g %-9s %s\n", list[i].name, hone_thresholds_get(t, list[i].name), list[i].unit,
+                list[i].source);
     code = cli_flush();
   }
   hone_thresholds_destroy(t);

@@ -48,121 +48,132 @@ json_t *gate_json(const gate_run *g) {
                    "machine", cli_text(machine), "date", date);
 }
 
+static void verdict(const gate_run *g) {
+  char why[900];
+  const hone_gate_verdict v = g->result.verdict;
+  cli_print("verdict     ");
+  cli_color(stdout, v == HONE_GATE_WORSE ? CLI_BOLD_RED : v == HONE_GATE_NONE ? CLI_YELLOW : CLI_GREEN);
+  cli_print("%s", hone_gate_verdict_name(v));
+  cli_color(stdout, CLI_PLAIN);
+  cli_print(": %s\n", reason(g, why, sizeof why));
+}
+
 void gate_text(const gate_run *g) {
-  char why[900], clean[900], label[300];
   const hone_gate_result *r = &g->result;
-  const bool color = cli_colors(stdout);
-  const char *paint = r->verdict == HONE_GATE_WORSE  ? "\033[1;31m"
-                      : r->verdict == HONE_GATE_NONE ? "\033[33m"
-                                                     : "\033[32m";
   if (!r->pairs) { /* no figures: none are shown */
-    printf("measured    no pair of processes, %.0f s\n", g->seconds);
-    printf("verdict     %s%s%s: %s\n", color ? paint : "", hone_gate_verdict_name(r->verdict),
-           color ? "\033[0m" : "", cli_printable(reason(g, why, sizeof why), clean, sizeof clean));
+    cli_print("measured    no pair of processes, %.0f s\n", g->seconds);
+    verdict(g);
     return;
   }
-  printf("baseline    %.3f ms  %s\n", r->baseline_ms, cli_printable(g->old.label, label, sizeof label));
-  printf("candidate   %.3f ms  %s\n", r->candidate_ms, cli_printable(g->new.label, label, sizeof label));
+  cli_print("baseline    %.3f ms  %s\n", r->baseline_ms, g->old.label);
+  cli_print("candidate   %.3f ms  %s\n", r->candidate_ms, g->new.label);
   /* Not the quotient of the two lines above: pairs are compared within themselves. */
-  printf("change      %+.2f %% %s   95 %%: %+.2f to %+.2f   threshold %.3g %%\n", 100 * r->change,
-         r->paired ? "in the pairs" : "between processes", 100 * r->low, 100 * r->high, 100 * g->threshold);
+  cli_print("change      %+.2f %% %s   95 %%: %+.2f to %+.2f   threshold %.3g %%\n", 100 * r->change,
+            r->paired ? "in the pairs" : "between processes", 100 * r->low, 100 * r->high,
+            100 * g->threshold);
   if (r->paired)
-    printf("measured    %u pairs of processes in turn, median %s of each, %.0f s\n", r->pairs,
-           g->wall ? "time" : "latency", g->seconds);
+    cli_print("measured    %u pairs of processes in turn, median %s of each, %.0f s\n", r->pairs,
+              g->wall ? "time" : "latency", g->seconds);
   else
-    printf("measured    %u new processes after %u earlier one%s, %.0f s\n", g->new.n, g->old.n,
-           g->old.n == 1 ? "" : "s", g->seconds);
-  printf("noise       %.2f %% between processes\n", 100 * r->noise);
-  printf("verdict     %s%s%s: %s\n", color ? paint : "", hone_gate_verdict_name(r->verdict),
-         color ? "\033[0m" : "", cli_printable(reason(g, why, sizeof why), clean, sizeof clean));
+    cli_print("measured    %u new processes after %u earlier one%s, %.0f s\n", g->new.n, g->old.n,
+              g->old.n == 1 ? "" : "s", g->seconds);
+  cli_print("noise       %.2f %% between processes\n", 100 * r->noise);
+  verdict(g);
+}
+
+/* A text that is escaped as every other, and then every byte of `special` as the format writes it. */
+static void put_marked(FILE *out, const char *text, const char *special, const char *(*mark)(char, char *)) {
+  char buf[8];
+  while (*text) {
+    const size_t n = strcspn(text, special);
+    cli_print_to(out, "%.*s", (int)n, text);
+    text += n;
+    if (*text) cli_put(out, mark(*text++, buf));
+  }
+}
+
+static const char *percent(char c, char *buf) {
+  snprintf(buf, 8, "%%%02X", (unsigned char)c);
+  return buf;
+}
+
+static const char *entity(char c, char *buf) {
+  snprintf(buf, 8, "&#%d;", c);
+  return buf;
+}
+
+static const char *backslash(char c, char *buf) {
+  if (strchr("<>&", c)) return entity(c, buf);
+  snprintf(buf, 8, "\\%c", c);
+  return buf;
 }
 
 /* GitHub reads %0A as a line break; in properties ',' and ':' as well end the value. */
 static void put_github(FILE *out, const char *text, bool property) {
-  char clean[900];
-  for (const char *p = cli_printable(text, clean, sizeof clean); *p; p++)
-    if (*p == '%' || (property && (*p == ',' || *p == ':')))
-      fprintf(out, "%%%02X", *p);
-    else
-      fputc(*p, out);
+  put_marked(out, text, property ? "%,:" : "%", percent);
 }
 
 void gate_annotate(const gate_run *g, FILE *out) {
   char why[900], title[400];
   hone_gate_verdict v = g->result.verdict;
   snprintf(title, sizeof title, "hone gate: %s: %s", g->model, hone_gate_verdict_name(v));
-  fputs(v == HONE_GATE_WORSE  ? "::error title="
-        : v == HONE_GATE_NONE ? "::warning title="
-                              : "::notice title=",
-        out);
+  cli_print_to(out, v == HONE_GATE_WORSE  ? "::error title="
+                    : v == HONE_GATE_NONE ? "::warning title="
+                                          : "::notice title=");
   put_github(out, title, true);
-  fputs("::", out);
+  cli_print_to(out, "::");
   put_github(out, reason(g, why, sizeof why), false);
-  fputc('\n', out);
+  cli_print_to(out, "\n");
 }
 
 /* Text inside of a Markdown table: no cell ends, no markup, no HTML. */
-static void put_markdown(FILE *f, const char *text) {
-  char clean[900];
-  for (const char *p = cli_printable(text, clean, sizeof clean); *p; p++)
-    if (*p == '<' || *p == '>' || *p == '&')
-      fprintf(f, "&#%d;", *p);
-    else if (strchr("\\`*_{}[]()#|~!", *p))
-      fprintf(f, "\\%c", *p);
-    else
-      fputc(*p, f);
-}
+static void put_markdown(FILE *f, const char *text) { put_marked(f, text, "<>&\\`*_{}[]()#|~!", backslash); }
 
 static void markdown(const gate_run *g, FILE *f) {
   char why[900];
   const hone_gate_result *r = &g->result;
   static const char *const marks[] = {"\xe2\x9c\x85", "\xe2\x9c\x85", "\xe2\x9d\x8c",
                                       "\xe2\x9a\xa0\xef\xb8\x8f"};
-  fprintf(f, "### hone gate: ");
+  cli_print_to(f, "### hone gate: ");
   put_markdown(f, g->model);
-  fprintf(f, "\n\n%s **%s**: ", marks[r->verdict], hone_gate_verdict_name(r->verdict));
+  cli_print_to(f, "\n\n%s **%s**: ", marks[r->verdict], hone_gate_verdict_name(r->verdict));
   put_markdown(f, reason(g, why, sizeof why));
   if (!r->pairs) {
-    fputs("\n\n", f);
+    cli_print_to(f, "\n\n");
     return;
   }
-  fprintf(f, "\n\n| | median ms | measured |\n|---|---:|---|\n| baseline | %.3f | ", r->baseline_ms);
+  cli_print_to(f, "\n\n| | median ms | measured |\n|---|---:|---|\n| baseline | %.3f | ", r->baseline_ms);
   put_markdown(f, g->old.label);
-  fprintf(f, " |\n| candidate | %.3f | ", r->candidate_ms);
+  cli_print_to(f, " |\n| candidate | %.3f | ", r->candidate_ms);
   put_markdown(f, g->new.label);
-  fprintf(f, " |\n| change | %+.2f %% | 95 %%: %+.2f to %+.2f %%; threshold %.3g %%; noise %.2f %% |\n\n",
-          100 * r->change, 100 * r->low, 100 * r->high, 100 * g->threshold, 100 * r->noise);
+  cli_print_to(f,
+               " |\n| change | %+.2f %% | 95 %%: %+.2f to %+.2f %%; threshold %.3g %%; noise %.2f %% |\n\n",
+               100 * r->change, 100 * r->low, 100 * r->high, 100 * g->threshold, 100 * r->noise);
 }
 
-static void put_xml(FILE *f, const char *text) {
-  char clean[900];
-  for (const char *p = cli_printable(text, clean, sizeof clean); *p; p++)
-    if (strchr("<>&\"'", *p))
-      fprintf(f, "&#%d;", *p);
-    else
-      fputc(*p, f);
-}
+static void put_xml(FILE *f, const char *text) { put_marked(f, text, "<>&\"'", entity); }
 
 static void junit(const gate_run *g, FILE *f) {
   char why[900];
   const hone_gate_result *r = &g->result;
   bool worse = r->verdict == HONE_GATE_WORSE, none = r->verdict == HONE_GATE_NONE;
   reason(g, why, sizeof why);
-  fprintf(f,
-          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites><testsuite name=\"hone gate\" tests=\"1\" "
-          "failures=\"%d\" "
-          "errors=\"0\" skipped=\"%d\" time=\"%.3f\">\n<testcase classname=\"hone.gate\" name=\"",
-          worse, none, g->seconds);
+  cli_print_to(
+      f,
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites><testsuite name=\"hone gate\" tests=\"1\" "
+      "failures=\"%d\" "
+      "errors=\"0\" skipped=\"%d\" time=\"%.3f\">\n<testcase classname=\"hone.gate\" name=\"",
+      worse, none, g->seconds);
   put_xml(f, g->model);
-  fprintf(f, "\" time=\"%.3f\">", g->seconds);
+  cli_print_to(f, "\" time=\"%.3f\">", g->seconds);
   if (worse || none) {
-    fprintf(f, worse ? "<failure type=\"slower\" message=\"" : "<skipped message=\"no verdict: ");
+    cli_print_to(f, worse ? "<failure type=\"slower\" message=\"" : "<skipped message=\"no verdict: ");
     put_xml(f, why);
-    fprintf(f, "\"/>");
+    cli_print_to(f, "\"/>");
   }
-  fprintf(f, "<system-out>");
+  cli_print_to(f, "<system-out>");
   put_xml(f, why);
-  fprintf(f, "</system-out></testcase>\n</testsuite></testsuites>\n");
+  cli_print_to(f, "</system-out></testcase>\n</testsuite></testsuites>\n");
 }
 
 static hone_status write_file(const gate_run *g, const char *path, void (*fill)(const gate_run *, FILE *),

@@ -151,7 +151,7 @@ static void bounds_text(const cli_analysis *a, const hone_inspection *in) {
   double flops[4] = {0}, ms[4] = {0}, all = 0;
   uint32_t nodes[4] = {0};
   if (p->why[0]) {
-    printf("%-22s not known: %s (hone device measures the roofs)\n", "bound", p->why);
+    cli_print("%-22s not known: %s (hone device measures the roofs)\n", "bound", p->why);
     return;
   }
   for (uint32_t i = 0; i < in->n_nodes; i++) {
@@ -162,23 +162,23 @@ static void bounds_text(const cli_analysis *a, const hone_inspection *in) {
     ms[b] += cli_roof_ms(p, n->dtype, n->flops, n->bytes_read + n->bytes_written);
   }
   all = ms[CLI_BOUND_COMPUTE] + ms[CLI_BOUND_MEMORY];
-  printf("%-22s %s: %sFLOP/s in f32, %.1f GB/s from memory, ridge %.1f FLOP/byte%s\n", "roofs (measured)",
-         p->name, cli_si(p->f32 * 1e9, x), p->gbs, p->f32 / p->gbs,
-         p->low ? "; others were busy: may be too low, hone device measures longer" : "");
+  cli_print("%-22s %s: %sFLOP/s in f32, %.1f GB/s from memory, ridge %.1f FLOP/byte%s\n", "roofs (measured)",
+            p->name, cli_si(p->f32 * 1e9, x), p->gbs, p->f32 / p->gbs,
+            p->low ? "; others were busy: may be too low, hone device measures longer" : "");
   for (int b = CLI_BOUND_COMPUTE; b <= CLI_BOUND_MEMORY; b++)
-    printf("%-22s %u nodes, %.1f %% of the FLOPs, %.1f %% of the time at the roofs\n",
-           b == CLI_BOUND_COMPUTE ? "compute-bound" : "memory-bound", nodes[b],
-           in->flops > 0 ? 100 * flops[b] / in->flops : 0.0, all > 0 ? 100 * ms[b] / all : 0.0);
+    cli_print("%-22s %u nodes, %.1f %% of the FLOPs, %.1f %% of the time at the roofs\n",
+              b == CLI_BOUND_COMPUTE ? "compute-bound" : "memory-bound", nodes[b],
+              in->flops > 0 ? 100 * flops[b] / in->flops : 0.0, all > 0 ? 100 * ms[b] / all : 0.0);
 }
 
 static void quantisation_text(const hone_inspection *in) {
   friendly f[HONE_QUANTISATIONS];
   friendliness(in, f);
-  printf("\nin 8 bits%31s %6s %6s  operators\n", "", "nodes", "FLOPs");
+  cli_print("\nin 8 bits%31s %6s %6s  operators\n", "", "nodes", "FLOPs");
   for (int q = 0; q < HONE_QUANTISATIONS; q++)
     if (f[q].nodes)
-      printf("  %-38s %6u %5.1f %%  %s\n", gains[q], f[q].nodes,
-             in->flops > 0 ? 100 * f[q].flops / in->flops : 0.0, f[q].types);
+      cli_print("  %-38s %6u %5.1f %%  %s\n", gains[q], f[q].nodes,
+                in->flops > 0 ? 100 * f[q].flops / in->flops : 0.0, f[q].types);
 }
 
 /* Fusions of one pattern, or refusals for one reason, together. */
@@ -211,14 +211,14 @@ static void fusions_rows(const hone_fusions *f, bool done, uint32_t rows) {
         s.count++;
         s.bytes += f->fusion[k].bytes_saved;
       }
-    printf("  %4u x %8sB  ", s.count, cli_si(s.bytes, x));
+    cli_print("  %4u x %8sB  ", s.count, cli_si(s.bytes, x));
     if (done)
-      printf("level %d  %s\n", s.first->level, s.first->what);
+      cli_print("level %d  %s\n", s.first->level, s.first->what);
     else
-      printf("%s (%s%s): %s%s\n", s.first->what, s.first->nodes, s.count > 1 ? ", ..." : "", s.first->reason,
-             s.first->level > 0 ? " (--level changes that)" : "");
+      cli_print("%s (%s%s): %s%s\n", s.first->what, s.first->nodes, s.count > 1 ? ", ..." : "",
+                s.first->reason, s.first->level > 0 ? " (--level changes that)" : "");
   }
-  if (more) printf("  ... and %u more kinds (--json lists all)\n", more);
+  if (more) cli_print("  ... and %u more kinds (--json lists all)\n", more);
 }
 
 static void fusions_text(const cli_analysis *a, const hone_inspection *in, uint32_t rows) {
@@ -227,43 +227,45 @@ static void fusions_text(const cli_analysis *a, const hone_inspection *in, uint3
   uint32_t count[2] = {0};
   char x[24];
   if (!a->planned) {
-    printf("\nfusions: not known: %s\n", a->no_fusions);
+    cli_print("\nfusions: not known: %s\n", a->no_fusions);
     return;
   }
   for (uint32_t i = 0; i < f->n; i++) {
     saved[f->fusion[i].done] += f->fusion[i].bytes_saved;
     count[f->fusion[i].done]++;
   }
-  printf("\nfusions: %u, which save %sB of the %.3g MB\n", count[1], cli_si(saved[1], x), in->bytes * 1e-6);
+  cli_print("\nfusions: %u, which save %sB of the %.3g MB\n", count[1], cli_si(saved[1], x),
+            in->bytes * 1e-6);
   fusions_rows(f, true, rows);
   if (!count[0]) return;
-  printf("refused: %u, which would save %sB\n", count[0], cli_si(saved[0], x));
+  cli_print("refused: %u, which would save %sB\n", count[0], cli_si(saved[0], x));
   fusions_rows(f, false, rows);
 }
 
 static void throughput_text(const cli_analysis *a, int64_t batch) {
   const hone_profile *p = a->profile.profile;
-  printf("\n");
+  cli_print("\n");
   if (p) {
     const hone_stages *s = &p->stages;
-    printf("throughput (measured): T_pre %.3f, T_h2d %.3f, T_infer %.3f, T_d2h %.3f, T_post %.3f ms\n",
-           s->pre_ms, s->h2d_ms, s->infer_ms, s->d2h_ms, s->post_ms);
-    printf("  one after the other %.1f/s; ceiling when they overlap %.1f/s, 1 / T_%s\n",
-           p->throughput.serial_fps, p->throughput.overlapped_fps,
-           p->throughput.slowest_stage ? p->throughput.slowest_stage : "?");
+    cli_print("throughput (measured): T_pre %.3f, T_h2d %.3f, T_infer %.3f, T_d2h %.3f, T_post %.3f ms\n",
+              s->pre_ms, s->h2d_ms, s->infer_ms, s->d2h_ms, s->post_ms);
+    cli_print("  one after the other %.1f/s; ceiling when they overlap %.1f/s, 1 / T_%s\n",
+              p->throughput.serial_fps, p->throughput.overlapped_fps,
+              p->throughput.slowest_stage ? p->throughput.slowest_stage : "?");
     return;
   }
   if (!a->planned || !(a->roof_ms > 0)) {
-    printf("throughput: not known without %s\n", a->planned ? "roofs" : "a plan");
+    cli_print("throughput: not known without %s\n", a->planned ? "roofs" : "a plan");
     return;
   }
-  printf("throughput (estimate): T_infer %.3f ms at the roofs: at most %.0f/s; %.3f ms, %.0f/s by the cost "
-         "models\n",
-         a->roof_ms, 1e3 * (double)batch / a->roof_ms, a->predicted_ms,
-         a->predicted_ms > 0 ? 1e3 * (double)batch / a->predicted_ms : 0.0);
-  printf("  T_pre, T_h2d, T_d2h, T_post: nothing was run; hone profile MODEL -o p.json measures them, "
-         "--profile p.json "
-         "shows both figures\n");
+  cli_print(
+      "throughput (estimate): T_infer %.3f ms at the roofs: at most %.0f/s; %.3f ms, %.0f/s by the cost "
+      "models\n",
+      a->roof_ms, 1e3 * (double)batch / a->roof_ms, a->predicted_ms,
+      a->predicted_ms > 0 ? 1e3 * (double)batch / a->predicted_ms : 0.0);
+  cli_print("  T_pre, T_h2d, T_d2h, T_post: nothing was run; hone profile MODEL -o p.json measures them, "
+            "--profile p.json "
+            "shows both figures\n");
 }
 
 void cli_analysis_text(const cli_analysis *a, const hone_inspection *in, int64_t batch, uint32_t rows) {

@@ -99,10 +99,10 @@ void cli_labels_print(const json_t *rows) {
   size_t r, k;
   json_t *row, *hit;
   json_array_foreach(rows, r, row) {
-    if (json_array_size(rows) > 1) printf("picture %zu\n", r);
-    json_array_foreach(row, k, hit)
-        printf("%zu. %-40s %6.2f %%  (class %lld)\n", k + 1, json_string_value(json_object_get(hit, "label")),
-               100 * json_real_value(json_object_get(hit, "probability")),
-               (long long)json_integer_value(json_object_get(hit, "class")));
+    if (json_array_size(rows) > 1) cli_print("picture %zu\n", r);
+    json_array_foreach(row, k, hit) cli_print("%zu. %-40s %6.2f %%  (class %lld)\n", k + 1,
+                                              json_string_value(json_object_get(hit, "label")),
+                                              100 * json_real_value(json_object_get(hit, "probability")),
+                                              (long long)json_integer_value(json_object_get(hit, "class")));
   }
 }

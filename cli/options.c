@@ -133,23 +133,27 @@ static void print_option(const char *left, const char *help, const char *more) {
   enum { COLUMN = 29, WIDTH = 118 };
   char text[400];
   snprintf(text, sizeof text, "%s%s", help, more);
-  int at = printf("  %s", left);
-  if (at >= COLUMN) printf("\n"), at = 0;
+  int at = cli_print("  %s", left);
+  if (at >= COLUMN) cli_print("\n"), at = 0;
   for (const char *word = text; *word;) {
     int length = (int)strcspn(word, " ");
     const bool first = word == text;
-    if (!first && at + 1 + length > WIDTH) printf("\n"), at = 0;
-    at += at < COLUMN ? printf("%*s", COLUMN - at, "") : printf(" ");
-    at += printf("%.*s", length, word);
+    if (!first && at + 1 + length > WIDTH) cli_print("\n"), at = 0;
+    at += at < COLUMN ? cli_print("%*s", COLUMN - at, "") : cli_print(" ");
+    at += cli_print("%.*s", length, word);
     word += length + (word[length] == ' ');
   }
-  printf("\n");
+  cli_print("\n");
 }
 
 void cli_print_help(const cli_command *c) {
-  printf("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
-  if (c->details) printf("\n%s\n", c->details);
-  printf("\noptions:\n");
+  cli_print("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
+  if (c->details) { /* paragraphs */
+    cli_put(stdout, "\n");
+    cli_put(stdout, c->details);
+    cli_put(stdout, "\n");
+  }
+  cli_print("\noptions:\n");
   for (const cli_option *o = c->options; o->name; o++) {
     char left[64];
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
@@ -159,13 +163,14 @@ void cli_print_help(const cli_command *c) {
 }
 
 void cli_print_overview(FILE *out) {
-  fprintf(out, "hone makes neural-network inference fast and explains how.\n\n"
+  cli_print_to(out,
+               "hone makes neural-network inference fast and explains how.\n\n"
                "usage: hone MODEL.onnx            the whole loop: measure, explain, change, prove, report\n"
                "       hone COMMAND [OPTION...]   one step of it\n\ncommands:\n");
   for (const cli_command *const *c = cli_commands; *c; c++)
-    fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-  fprintf(out,
-          "\nhone COMMAND --help tells more. A model is an ONNX file or zoo:NAME (hone zoo lists those).\n");
+    cli_print_to(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+  cli_print_to(
+      out, "\nhone COMMAND --help tells more. A model is an ONNX file or zoo:NAME (hone zoo lists those).\n");
 }
 
 /* Levenshtein distance, with words cut at 40 characters. */

@@ -45,7 +45,7 @@ void cli_plot(const double *y, size_t n, const char *first, const char *last) {
   for (int c = 0; c < width; c++)
     if (isfinite(column[c])) low = fmin(low, column[c]), high = fmax(high, column[c]);
   if (!(high >= low)) {
-    printf("  nothing to draw\n");
+    cli_print("  nothing to draw\n");
     return;
   }
   if (high - low < 0.02 * high) { /* noise is not to look like mountains */
@@ -57,18 +57,18 @@ void cli_plot(const double *y, size_t n, const char *first, const char *last) {
   const char *dot = cli_unicode() ? "\xe2\x97\x8f" : "*", *bar = cli_unicode() ? "\xe2\x94\x82" : "|";
   for (int row = HEIGHT - 1; row >= 0; row--) {
     if (row == HEIGHT - 1 || row == 0 || row == HEIGHT / 2)
-      printf("%*.4g %s", SCALE - 1, low + (high - low) * row / (HEIGHT - 1), bar);
+      cli_print("%*.4g %s", SCALE - 1, low + (high - low) * row / (HEIGHT - 1), bar);
     else
-      printf("%*s %s", SCALE - 1, "", bar);
+      cli_print("%*s %s", SCALE - 1, "", bar);
     int end = width;
     while (end > 0 && !(isfinite(column[end - 1]) &&
                         (int)lround((column[end - 1] - low) / (high - low) * (HEIGHT - 1)) == row))
       end--;
     for (int c = 0; c < end; c++) {
       bool here = isfinite(column[c]) && (int)lround((column[c] - low) / (high - low) * (HEIGHT - 1)) == row;
-      printf("%*s%s", c ? gap : 0, "", here ? dot : " ");
+      cli_print("%*s%s", c ? gap : 0, "", here ? dot : " ");
     }
-    putchar('\n');
+    cli_print("\n");
   }
-  printf("%*s %s%s%s\n", SCALE - 1, "", first, n > 1 ? " ... " : "", n > 1 ? last : "");
+  cli_print("%*s %s%s%s\n", SCALE - 1, "", first, n > 1 ? " ... " : "", n > 1 ? last : "");
 }

@@ -58,8 +58,8 @@ json_t *cli_precision_json(const cli_args *args, const cli_precision *p) {
 void cli_precision_text(const cli_args *args, const cli_precision *p) {
   if (!is_auto(args)) return;
   const hone_precision_choice *c = &p->choice;
-  printf("precision   auto: %u of %u steps in %s, error %.2g of the output's range on %u samples "
-         "(budget %.2g; all in %s: %.2g)\n",
-         c->candidates - c->n_f32_nodes, c->candidates, c->narrow, c->error, c->samples, c->budget, c->narrow,
-         c->error_bf16);
+  cli_print("precision   auto: %u of %u steps in %s, error %.2g of the output's range on %u samples "
+            "(budget %.2g; all in %s: %.2g)\n",
+            c->candidates - c->n_f32_nodes, c->candidates, c->narrow, c->error, c->samples, c->budget,
+            c->narrow, c->error_bf16);
 }

@@ -15,23 +15,13 @@
 
 extern char **environ;
 
-enum { LINKS = 5, REVISION = 128 };
-
-/* A regular file for reading; NULL: there is none. */
-static FILE *open_text(const char *path) {
-  struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-  if (!f && fd >= 0) close(fd);
-  return f;
-}
+enum { LINKS = 5, REVISION = 128, PACKED_MOST = 64 << 20 /* bytes: half a million references */ };
 
 static bool first_line(const char *path, char *buf, size_t size) {
-  FILE *f = open_text(path);
-  const bool read = f && fgets(buf, (int)size, f);
-  if (f) fclose(f);
-  if (read) buf[strcspn(buf, "\r\n")] = 0;
-  return read && buf[0];
+  const size_t n = hone_file_begin(path, buf, size - 1);
+  buf[n] = 0;
+  buf[strcspn(buf, "\r\n")] = 0;
+  return buf[0];
 }
 
 static bool join(char *buf, size_t size, const char *folder, const char *name) {
@@ -65,17 +55,22 @@ static bool find_git(const char *folder, char *git, size_t size) {
 
 /* "HASH refs/heads/main" among the packed ones. */
 static bool find_packed(const char *folder, const char *ref, char *buf, size_t size) {
-  char path[PATH_MAX], line[PATH_MAX];
-  FILE *f = join(path, sizeof path, folder, "packed-refs") ? open_text(path) : NULL;
+  char path[PATH_MAX], *text = NULL;
+  size_t n;
   bool found = false;
-  while (f && !found && fgets(line, sizeof line, f)) {
-    line[strcspn(line, "\r\n")] = 0;
+  if (!join(path, sizeof path, folder, "packed-refs") ||
+      hone_file_read(path, PACKED_MOST, &text, &n, NULL) != HONE_OK)
+    return false;
+  for (char *line = text, *next; !found && *line; line = next) {
+    const size_t length = strcspn(line, "\r\n");
+    next = line + length + (line[length] != 0);
+    line[length] = 0;
     char *space = strchr(line, ' ');
     if (!space || strcmp(space + 1, ref) != 0) continue;
     *space = 0;
     found = is_revision(line) && (size_t)snprintf(buf, size, "%s", line) < size;
   }
-  if (f) fclose(f);
+  hone_file_free(text);
   return found;
 }
 

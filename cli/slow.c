@@ -223,15 +223,13 @@ static int put_part(char *buf, size_t size, int n, const char *format, ...) {
 
 /* Where and why, in a line. */
 static void describe(const hone_slow_run *r, char *buf, size_t size) {
-  char name[SLOW_NAME];
   int n = 0;
   buf[0] = 0;
   if (r->step)
-    n = put_part(buf, size, n, "step '%s' took %.3f ms instead of %.3f",
-                 cli_printable(r->step, name, sizeof name), r->part_ms, r->part_usual_ms);
+    n = put_part(buf, size, n, "step '%s' took %.3f ms instead of %.3f", r->step, r->part_ms,
+                 r->part_usual_ms);
   else if (r->pause_before)
-    n = put_part(buf, size, n, "a pause of %.3f ms before '%s'", r->part_ms,
-                 cli_printable(r->pause_before, name, sizeof name));
+    n = put_part(buf, size, n, "a pause of %.3f ms before '%s'", r->part_ms, r->pause_before);
   const hone_slow_cause cause = hone_slow_run_cause(r);
   const char *and = n ? "; " : "";
   switch (cause) {
@@ -260,12 +258,12 @@ void slow_text(const slow_watch *w) {
   for (size_t i = 0; i < w->n_worst && i < SHOWN; i++) {
     const hone_slow_run *r = &w->worst[i].facts;
     describe(r, line, sizeof line);
-    printf("  %-12sat %.2f s: %.3f ms, %.1f times the median: %s\n", i ? "" : "slowest", r->time_s,
-           r->wall_ms, r->wall_ms / r->usual_ms, line);
+    cli_print("  %-12sat %.2f s: %.3f ms, %.1f times the median: %s\n", i ? "" : "slowest", r->time_s,
+              r->wall_ms, r->wall_ms / r->usual_ms, line);
   }
   if (w->n_worst > SHOWN)
-    printf("  %-12s%zu%s more of over %.1f times the median\n", "", w->n_worst - SHOWN,
-           w->n_worst == SLOW_MOST ? " or" : "", SLOW_FACTOR);
+    cli_print("  %-12s%zu%s more of over %.1f times the median\n", "", w->n_worst - SHOWN,
+              w->n_worst == SLOW_MOST ? " or" : "", SLOW_FACTOR);
 }
 
 json_t *slow_json(const slow_watch *w) {

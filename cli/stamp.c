@@ -42,30 +42,6 @@ json_t *cli_text(const char *text) {
   return plain;
 }
 
-/* C0 and C1 controls, DEL, and the marks that turn the direction of writing. */
-static bool is_control(const unsigned char *p, size_t len) {
-  if (len == 1) return p[0] < 0x20 || p[0] == 0x7f;
-  if (len == 2) return p[0] == 0xc2 && p[1] < 0xa0;
-  return len == 3 && p[0] == 0xe2 &&
-         ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-          (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
-}
-
-const char *cli_printable(const char *text, char *buf, size_t size) {
-  size_t n = 0;
-  for (const char *p = text ? text : ""; *p;) {
-    size_t len = character((const unsigned char *)p);
-    bool hidden = !len || is_control((const unsigned char *)p, len) || (len > 1 && !cli_unicode());
-    size_t add = hidden ? 1 : len;
-    if (n + add >= size) break;
-    memcpy(buf + n, hidden ? "?" : p, add);
-    n += add;
-    p += len ? len : 1;
-  }
-  buf[n] = 0;
-  return buf;
-}
-
 void cli_date(char *buf, size_t size) {
   time_t now = time(NULL);
   struct tm t;

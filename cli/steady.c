@@ -348,11 +348,11 @@ json_t *steady_json(const steady_run *r) {
 
 static void drift_text(const char *name, const char *unit, const hone_drift *d, const char *why) {
   if (*why) {
-    printf("  %-12snot measured: %s\n", name, why);
+    cli_print("  %-12snot measured: %s\n", name, why);
     return;
   }
   if (!d->n) {
-    printf("  %-12stoo few windows\n", name);
+    cli_print("  %-12stoo few windows\n", name);
     return;
   }
   const char *word = !d->certain || fabs(d->change) < NEWS * d->level ? "steady"
@@ -361,26 +361,26 @@ static void drift_text(const char *name, const char *unit, const hone_drift *d, 
   /* A slope is not drawn far beyond what was measured. */
   const bool minutes = d->slope != 0 && fabs(d->change / d->slope) < 600;
   const double per = minutes ? 60 : 3600;
-  printf("  %-12s%s at %.4g %s: %+.2f %% over the run, %+.3g %s %s (95 %%: %+.3g to %+.3g)\n", name, word,
-         d->level, unit, d->level > 0 ? 100 * d->change / d->level : 0, d->slope * per, unit,
-         minutes ? "a minute" : "an hour", d->low * per, d->high * per);
+  cli_print("  %-12s%s at %.4g %s: %+.2f %% over the run, %+.3g %s %s (95 %%: %+.3g to %+.3g)\n", name, word,
+            d->level, unit, d->level > 0 ? 100 * d->change / d->level : 0, d->slope * per, unit,
+            minutes ? "a minute" : "an hour", d->low * per, d->high * per);
 }
 
 void steady_text(const steady_run *r) {
-  printf("stability   %llu runs in %.1f s, %zu windows\n", (unsigned long long)r->runs,
-         r->n ? r->time_s[r->n - 1] : 0, r->n);
+  cli_print("stability   %llu runs in %.1f s, %zu windows\n", (unsigned long long)r->runs,
+            r->n ? r->time_s[r->n - 1] : 0, r->n);
   drift_text("latency", "ms", &r->latency, "");
   drift_text("memory", "MiB", &r->rss, isfinite(r->last.rss_bytes) ? "" : "the system does not say");
   drift_text("temperature", "C", &r->temperature, unread(r, "temperature"));
   drift_text("clock", "MHz", &r->clock, unread(r, "clock"));
   if (isfinite(r->throttles))
-    printf("  %-12s%.0f\n", "throttled", r->throttles);
+    cli_print("  %-12s%.0f\n", "throttled", r->throttles);
   else
-    printf("  %-12snot measured: %s\n", "throttled", unread(r, "throttles"));
-  printf("  %-12s%.1f %% of the processors; %.0f involuntary switches, %.0f pages mapped, %.0f read "
-         "from disk\n",
-         "others", r->n ? sum(r->others_pct, r->n) / (double)r->n : 0, sum(r->involuntary_switches, r->n),
-         sum(r->minor_faults, r->n), sum(r->major_faults, r->n));
+    cli_print("  %-12snot measured: %s\n", "throttled", unread(r, "throttles"));
+  cli_print("  %-12s%.1f %% of the processors; %.0f involuntary switches, %.0f pages mapped, %.0f read "
+            "from disk\n",
+            "others", r->n ? sum(r->others_pct, r->n) / (double)r->n : 0, sum(r->involuntary_switches, r->n),
+            sum(r->minor_faults, r->n), sum(r->major_faults, r->n));
   slow_text(&r->slow);
   fflush(stdout);
   const hone_report_input in = {.baseline = r->record.profile,

@@ -12,13 +12,53 @@
 #include <unistd.h>
 
 static bool progress_shown;
+static bool lost; /* text for which there was no memory */
+
+/* ---- the one way to a stream: arguments may come from anybody's files, formats and cli_put are hone's own
+ */
+
+void cli_put(FILE *stream, const char *own) { fputs(own, stream); }
+
+static int print(FILE *stream, const char *format, va_list ap) {
+  char *text = hone_text_format(format, ap);
+  const int n = text ? (int)strlen(text) : 0;
+  if (text)
+    fputs(text, stream);
+  else
+    lost = true;
+  hone_text_free(text);
+  return n;
+}
+
+int cli_print(const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  const int n = print(stdout, format, ap);
+  va_end(ap);
+  return n;
+}
+
+int cli_print_to(FILE *stream, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  const int n = print(stream, format, ap);
+  va_end(ap);
+  return n;
+}
+
+void cli_color(FILE *stream, cli_paint paint) {
+  static const char *const codes[] = {"\033[0m", "\033[31m", "\033[32m", "\033[33m", "\033[1;31m"};
+  if (cli_colors(stream)) cli_put(stream, codes[paint]);
+}
 
 int cli_report(const hone_error *error) {
-  char line[1400];
+  char line[2800];
   hone_error_format(error, line, sizeof line);
   cli_progress_end();
-  bool red = cli_colors(stderr);
-  fprintf(stderr, "%shone: error:%s %s\n", red ? "\033[31m" : "", red ? "\033[0m" : "", line);
+  cli_color(stderr, CLI_RED);
+  cli_put(stderr, "hone: error:");
+  cli_color(stderr, CLI_PLAIN);
+  cli_print_to(stderr, " %s\n", line);
   return hone_status_exit_code(error->status);
 }
 
@@ -35,9 +75,9 @@ void cli_note(const char *format, ...) {
   cli_progress_end();
   va_list ap;
   va_start(ap, format);
-  fputs("hone: ", stderr);
-  vfprintf(stderr, format, ap);
-  fputc('\n', stderr);
+  cli_put(stderr, "hone: ");
+  print(stderr, format, ap);
+  cli_put(stderr, "\n");
   va_end(ap);
 }
 
@@ -75,12 +115,12 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   enum { WIDTH = 30 };
   int filled = (int)(done * WIDTH / total);
   if (!total) {
-    fprintf(stderr, "\r\033[K%s ...", what);
+    cli_print_to(stderr, "\r\033[K%s ...", what);
     fflush(stderr);
     return;
   }
-  fprintf(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################",
-          WIDTH - filled, "", (unsigned long long)done, (unsigned long long)total);
+  cli_print_to(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################",
+               WIDTH - filled, "", (unsigned long long)done, (unsigned long long)total);
   fflush(stderr);
 }
 
@@ -90,7 +130,7 @@ void cli_progress_wipe(void) {
 
 void cli_progress_end(void) {
   if (!progress_shown) return;
-  fputs("\r\033[K", stderr);
+  cli_put(stderr, "\r\033[K");
   fflush(stderr);
   progress_shown = false;
 }
@@ -98,18 +138,42 @@ void cli_progress_end(void) {
 int cli_flush(void) {
   bool failed = ferror(stdout) != 0;
   if (fflush(stdout) != 0) failed = true;
+  if (lost) return cli_error(HONE_ERROR_MEMORY, "out of memory for what is to be printed");
   if (failed && errno == EPIPE)
     return hone_status_exit_code(HONE_ERROR_IO); /* the reader has had enough: head */
   return failed ? cli_error(HONE_ERROR_IO, "cannot write to standard output: %s", strerror(errno)) : 0;
 }
 
+/* Jansson escapes C0 alone; what else a terminal may obey stands in strings only, where \u says the same. */
+char *cli_json_text(json_t *document) {
+  char *text = document ? json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  json_decref(document);
+  const size_t n = text ? strlen(text) : 0;
+  char *clean = text ? malloc(6 * n + 2) : NULL, *to = clean;
+  for (const char *p = text; clean && *p;) {
+    char shown[16], one[8] = "";
+    size_t k = 1;
+    while (((unsigned char)p[k] & 0xc0) == 0x80 && k < 4) k++;
+    memcpy(one, p, k);
+    /* "\x7f" is no JSON; everything else that is hidden is "\uXXXX" there, too. */
+    if (*p != '\n' && (*p == 0x7f || k > 1) && hone_text_escape(one, shown, sizeof shown) != k &&
+        strlen(shown) <= 6)
+      to += sprintf(to, *p == 0x7f ? "\\u007f" : "%s", shown);
+    else
+      to = (char *)memcpy(to, p, k) + k;
+    p += k;
+  }
+  if (clean) memcpy(to, "\n", 2);
+  free(text);
+  return clean;
+}
+
 int cli_print_json(json_t *document) {
   if (!document) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
   cli_progress_end();
-  char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-  json_decref(document);
-  if (!text) return cli_error(HONE_ERROR_INTERNAL, "this cannot be said in JSON");
-  puts(text);
+  char *text = cli_json_text(document);
+  if (!text) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
+  cli_put(stdout, text);
   free(text);
   return cli_flush();
 }

@@ -96,9 +96,9 @@ static const char *time_text(double seconds, char buf[24]) {
 static void step_text(const hone_tune_step *s) {
   char count[16] = "", a[24], b[24], c[24];
   if (s->count > 1) snprintf(count, sizeof count, "  x%u", s->count);
-  printf("%s  %s  %s%s\n", s->name, s->what, s->shape, count);
+  cli_print("%s  %s  %s%s\n", s->name, s->what, s->shape, count);
   if (!has_times(s)) {
-    printf("    not measured\n");
+    cli_print("    not measured\n");
     return;
   }
   for (uint32_t i = 0; i < s->n_candidates; i++) {
@@ -107,9 +107,9 @@ static void step_text(const hone_tune_step *s) {
     snprintf(name, sizeof name, "%s%s", k->tactic, k->threads == 1 ? ", one thread" : "");
     if (i == s->chosen && i != s->untuned)
       snprintf(gain, sizeof gain, "  %.2fx", s->candidate[s->untuned].median_s / k->median_s);
-    printf("  %c %-32s %12s +-%-10s predicted %-10s%s%s\n", i == s->chosen ? '*' : ' ', name,
-           time_text(k->median_s, a), time_text(k->spread_s, b), time_text(k->predicted_s, c), gain,
-           i == s->untuned && i != s->chosen ? "  untuned" : "");
+    cli_print("  %c %-32s %12s +-%-10s predicted %-10s%s%s\n", i == s->chosen ? '*' : ' ', name,
+              time_text(k->median_s, a), time_text(k->spread_s, b), time_text(k->predicted_s, c), gain,
+              i == s->untuned && i != s->chosen ? "  untuned" : "");
   }
 }
 
@@ -125,23 +125,24 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
   }
   double untuned, tuned;
   sums(t, &untuned, &tuned);
-  printf("%s%u steps measured in %.1f s, %u known, %u with one tactic only\n",
-         r->n_steps > r->alone ? "\n" : "", r->measured + t->more, r->seconds, r->known, r->alone);
-  if (r->skipped) printf("%u steps not measured: run hone tune again to go on\n", r->skipped);
+  cli_print("%s%u steps measured in %.1f s, %u known, %u with one tactic only\n",
+            r->n_steps > r->alone ? "\n" : "", r->measured + t->more, r->seconds, r->known, r->alone);
+  if (r->skipped) cli_print("%u steps not measured: run hone tune again to go on\n", r->skipped);
   if (check || t->contested)
-    printf("cost model   right on %u of %u steps that have two tactics more than 10 %% apart\n", t->agree,
-           t->contested);
+    cli_print("cost model   right on %u of %u steps that have two tactics more than 10 %% apart\n", t->agree,
+              t->contested);
   if (untuned > 0)
-    printf("steps        %.3f -> %.3f ms where there is a choice, %u of them chosen otherwise\n",
-           untuned * 1e3, tuned * 1e3, changed);
+    cli_print("steps        %.3f -> %.3f ms where there is a choice, %u of them chosen otherwise\n",
+              untuned * 1e3, tuned * 1e3, changed);
   if (t->compared)
-    printf("whole model  %.3f -> %.3f ms, %.2fx (interleaved)\n", t->before_ms, t->after_ms,
-           t->before_ms / t->after_ms);
+    cli_print("whole model  %.3f -> %.3f ms, %.2fx (interleaved)\n", t->before_ms, t->after_ms,
+              t->before_ms / t->after_ms);
   else if (!check)
-    printf("whole model  %s\n", t->differs ? "not measured" : "the tuned plan is the untuned one");
+    cli_print("whole model  %s\n", t->differs ? "not measured" : "the tuned plan is the untuned one");
   if (t->compared && t->after_ms > 1.02 * t->before_ms)
-    printf("             slower as a whole: measure again with --again when nothing else runs here, or use "
-           "--no-cache\n");
-  if (r->file[0]) printf("choices      in %s\n", r->file);
+    cli_print(
+        "             slower as a whole: measure again with --again when nothing else runs here, or use "
+        "--no-cache\n");
+  if (r->file[0]) cli_print("choices      in %s\n", r->file);
   return cli_flush();
 }

@@ -6,6 +6,7 @@ bad=0
 git ls-files -co --exclude-standard '*.c' '*.h' | xargs -P "$(nproc)" -n 64 clang-format --dry-run -Werror 2>&1 | head -20 | grep . &&
   { echo "lint: run 'make fmt'"; bad=1; }
 sh tools/check_layers.sh || bad=1
+sh tools/check_output.sh || bad=1
 for h in include/hone/*.h; do
   cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c "$h" || bad=1
   if command -v c++ >/dev/null 2>&1; then c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c++ "$h" || bad=1; fi

@@ -16,6 +16,7 @@
 #include <hone/status.h>
 #include <hone/system.h>
 #include <hone/tensor.h>
+#include <hone/text.h>
 #include <hone/version.h>
 
 #endif

@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -86,14 +88,44 @@ DEFINE_PART(expected)
 DEFINE_PART(got)
 DEFINE_PART(hint)
 
+/* A line that is put together without asking for memory, which may be what there is none of. */
+typedef struct line {
+  char *buf;
+  unsigned long size, n; /* n: the length that is needed */
+} line;
+
+static void put(line *l, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (l->n++ + 1 < l->size) l->buf[l->n - 1] = text[i];
+}
+
+/* Own words, one part, own words; nothing where the part is empty. Whatever names a hostile file brings, it
+ * stays one line: what divides words becomes a space, other control characters are written out. */
+static void part(line *l, const char *before, const char *text, size_t size, const char *after) {
+  char piece[12];
+  size_t length;
+  const size_t n = strnlen(text, size), end = n + 1 < size ? n : hn_text_whole(text, n);
+  if (!n) return;
+  put(l, before, strlen(before));
+  for (size_t at = 0; at < end;) {
+    const bool gap = strchr("\t\n\v\f\r", text[at]) != NULL;
+    at += hn_text_step(text + at, end - at, piece, &length);
+    put(l, gap ? " " : piece, gap ? 1 : length);
+  }
+  put(l, after, strlen(after));
+}
+
 unsigned long hone_error_format(const hone_error *e, char *buf, unsigned long size) {
-  int n = snprintf(buf, size, "%s%s%s%s%s%s%s%s%s%s", e->where, e->where[0] ? ": " : "", e->what,
-                   e->expected[0] ? "; expected " : "", e->expected, e->got[0] ? ", got " : "", e->got,
-                   e->hint[0] ? " (" : "", e->hint, e->hint[0] ? ")" : "");
-  /* One line, whatever names a hostile file brings: control characters become spaces. */
-  for (unsigned long i = 0; i < size && buf[i]; i++)
-    if ((unsigned char)buf[i] < 0x20 || buf[i] == 0x7f) buf[i] = ' ';
-  return n < 0 ? 0 : (unsigned long)n;
+  line l = {buf, buf ? size : 0, 0};
+  if (e) {
+    part(&l, "", e->where, sizeof e->where, ": ");
+    part(&l, "", e->what, sizeof e->what, "");
+    part(&l, "; expected ", e->expected, sizeof e->expected, "");
+    part(&l, ", got ", e->got, sizeof e->got, "");
+    part(&l, " (", e->hint, sizeof e->hint, ")");
+  }
+  if (l.size) buf[l.n < size ? l.n : hn_text_whole(buf, size - 1)] = 0;
+  return l.n;
 }
 
 bool hn_refuse(hone_reason *why, const char *fmt, ...) {

@@ -1,45 +1,31 @@
 #include "insight/json.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at p, 0 when there is none. Overlong forms and surrogates are invalid.
- */
-static size_t utf8_length(const unsigned char *p) {
-  static const struct {
-    unsigned char low, high, second_low, second_high;
-    size_t length;
-  } forms[] = {{0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-               {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-               {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    if (p[0] < forms[i].low || p[0] > forms[i].high) continue;
-    if (forms[i].length > 1 && (p[1] < forms[i].second_low || p[1] > forms[i].second_high)) return 0;
-    for (size_t k = 2; k < forms[i].length; k++)
-      if (p[k] < 0x80 || p[k] > 0xbf) return 0;
-    return forms[i].length;
-  }
-  return 0;
-}
-
 static void quoted(hn_str *out, const char *text) {
   hn_str_putc(out, '"');
   const unsigned char *run = (const unsigned char *)text, *p = run;
   while (*p) {
-    size_t n = utf8_length(p);
-    /* U+2028 and U+2029 end a line in old JavaScript, so they are escaped like the HTML characters. */
-    int separator = n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9);
-    if (n && !separator && (n > 1 || (*p >= 0x20 && *p != 0x7f && !strchr("\"\\<>&", *p)))) {
+    const size_t n = hn_text_character((const char *)p);
+    /* Among them U+2028 and U+2029, which end a line in old JavaScript; the HTML characters are escaped, too.
+     */
+    const bool hidden = n > 1 && n < 4 && hn_text_is_hidden((const char *)p, n);
+    if (n && !hidden && (n > 1 || (*p >= 0x20 && *p != 0x7f && !strchr("\"\\<>&", *p)))) {
       p += n;
       continue;
     }
     hn_str_append(out, (const char *)run, (size_t)(p - run));
     if (!n)
       hn_str_puts(out, "\\ufffd");
-    else if (separator)
-      hn_str_printf(out, "\\u20%02x", p[2] - 0x80);
+    else if (hidden) /* also where JSON allows it: the document may be shown by a terminal */
+      hn_str_printf(out, "\\u%04x",
+                    n == 2 ? (p[0] & 0x1f) << 6 | (p[1] & 0x3f)
+                           : (p[0] & 0xf) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f));
     else if (*p == '\n')
       hn_str_puts(out, "\\n");
     else if (*p == '\t')

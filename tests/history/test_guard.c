@@ -83,7 +83,7 @@ static void test_history_commands(void **state) {
   p = RUN("history");
   assert_int_equal(count_lines(p.out), 4);
   assert_null(strchr(p.out, 0x1b)); /* what a tag says does not steer the terminal */
-  assert_non_null(strstr(p.out, "n?[31m"));
+  assert_non_null(strstr(p.out, "n\\x1b[31m"));
   process_free(&p);
   expect(RUN("history", "--filter", "tiny*", "-n", "2"), 0, "tiny.onnx", NULL);
   expect(RUN("history", "--filter", "resnet*"), 0, "no runs", NULL);
@@ -196,11 +196,11 @@ static void test_gate_verdicts(void **state) {
          NULL);
   expect(RUN("gate", "--baseline-cmd", "sh old.sh", "--candidate-cmd", "sh slow.sh # <&> \x1b[31m, 5%",
              "--junit", "worse.xml", "--markdown", "worse.md"),
-         1, "\n::error title=hone gate%3A sh slow.sh # <&> ?[31m%2C 5%25%3A worse::slower by", NULL);
+         1, "\n::error title=hone gate%3A sh slow.sh # <&> \\x1b[31m%2C 5%25%3A worse::slower by", NULL);
   assert_non_null(strstr(read_text("worse.xml"), "<failure type=\"slower\" message=\"slower by"));
-  assert_non_null(strstr(read_text("worse.xml"), "name=\"sh slow.sh # &#60;&#38;&#62; ?[31m, 5%\""));
+  assert_non_null(strstr(read_text("worse.xml"), "name=\"sh slow.sh # &#60;&#38;&#62; \\x1b[31m, 5%\""));
   assert_non_null(strstr(read_text("worse.md"), "**worse**"));
-  assert_non_null(strstr(read_text("worse.md"), "&#60;&#38;&#62; ?\\[31m"));
+  assert_non_null(strstr(read_text("worse.md"), "&#60;&#38;&#62; \\x1b\\[31m"));
   unsetenv("GITHUB_STEP_SUMMARY");
   char *all = read_text("summary.md"); /* each gate added its own */
   assert_non_null(strstr(all, "**same**"));

@@ -329,7 +329,7 @@ static void csv_quotes(void **state) {
   hone_profile *profile;
   assert_int_equal(hone_profile_create(facts, NULL, &profile, &error), HONE_OK);
   hn_str out = write(&(hone_report_input){.baseline = profile}, HONE_REPORT_CSV);
-  assert_non_null(strstr(out.ptr, "\r\n\"'=cmd|'x'!A1, \"\"q\"\"\nz\",kernel,kernel,"));
+  assert_non_null(strstr(out.ptr, "\r\n\"'=cmd|'x'!A1, \"\"q\"\"\\x0az\",kernel,kernel,"));
   assert_memory_equal(out.ptr, "name,type,", 10);
   hn_str_free(&out);
   hone_profile_destroy(profile);

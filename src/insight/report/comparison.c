@@ -157,9 +157,9 @@ void hn_comparison_text(hn_str *o, const hn_look *look, const hone_comparison *c
   hn_paint(o, look, HN_BOLD, "%.3f -> %.3f ms", c->wall.before_ms, c->wall.after_ms);
   if (c->wall.before_ms > 0) hn_paint(o, look, color_of(c->wall.change), "  %+.1f %%", c->wall.delta_pct);
   hn_paint(o, look, color_of(c->wall.change), ", %s", hn_change_words(look, &c->wall));
-  hn_str_printf(o, "  (p %s)\n\n", p);
+  hn_show(o, "  (p %s)\n\n", p);
   stages(o, look, c);
-  hn_str_printf(
+  hn_show(
       o,
       HN_IN(look,
             "\n  layers: %zu slower, %zu faster, %zu the same, %zu unclear; %zu new, %zu gone, %zu fused, "

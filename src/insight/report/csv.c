@@ -2,26 +2,31 @@
 #include "insight/report/report.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Text that a spreadsheet would run as a formula gets an apostrophe in front. */
-static void field(hn_str *o, const char *text) {
-  if (!text) text = "";
-  bool formula = *text && strchr("=+-@\t\r", *text);
-  if (!formula && !strpbrk(text, ",\"\r\n")) {
+/* Escaped for whoever shows the file in a terminal; text that a spreadsheet would run as a formula gets an
+ * apostrophe in front. */
+static void field(hn_str *o, const char *name) {
+  hn_str clean = {0};
+  if (name) hn_text_escape(&clean, name, strlen(name));
+  const char *text = clean.ptr ? clean.ptr : "";
+  const bool formula = *text && strchr("=+-@", *text);
+  if (!formula && !strpbrk(text, ",\"")) {
     hn_str_puts(o, text);
-    return;
+  } else {
+    hn_str_puts(o, formula ? "\"'" : "\"");
+    for (; *text; text++) {
+      if (*text == '"') hn_str_putc(o, '"');
+      hn_str_putc(o, *text);
+    }
+    hn_str_putc(o, '"');
   }
-  hn_str_putc(o, '"');
-  if (formula) hn_str_putc(o, '\'');
-  for (; *text; text++) {
-    if (*text == '"') hn_str_putc(o, '"');
-    hn_str_putc(o, *text);
-  }
-  hn_str_putc(o, '"');
+  if (clean.failed) o->failed = true;
+  hn_str_free(&clean);
 }
 
 static void nodes(hn_str *o, const hone_layer *l) {

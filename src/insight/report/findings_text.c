@@ -8,11 +8,10 @@ static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding
   hn_str list = {0};
   for (size_t i = 0; i < f->evidence_count; i++) {
     const hone_evidence *e = &f->evidence[i], *next = i + 1 < f->evidence_count ? e + 1 : NULL;
-    hn_str_printf(&list, "%s %.4g%s%s", e->label, e->value, e->unit && *e->unit ? " " : "",
-                  e->unit ? e->unit : "");
+    hn_show(&list, "%s %.4g%s%s", e->label, e->value, e->unit && *e->unit ? " " : "", e->unit ? e->unit : "");
     const char *source = e->source ? e->source : "";
     bool last = !next || strcmp(source, next->source ? next->source : "") != 0;
-    if (last && *source) hn_str_printf(&list, zh ? "（%s）" : " (%s)", source);
+    if (last && *source) hn_show(&list, zh ? "（%s）" : " (%s)", source);
     if (next) hn_str_puts(&list, !last ? (zh ? "，" : ", ") : look->unicode ? " · " : "; ");
   }
   hn_paragraph(o, look, 5, HN_DIM, list.ptr);
@@ -37,7 +36,7 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   static const hn_color colors[] = {HN_RED, HN_YELLOW, HN_CYAN};
   static const char *const severities[] = {"高", "中", "低"};
   const bool note = f->category == HONE_CATEGORY_NOTE;
-  hn_str_printf(o, "\n  %zu. ", number);
+  hn_show(o, "\n  %zu. ", number);
   if (note)
     hn_paint(o, look, HN_DIM, "%s", zh ? "[说明] " : "[note] ");
   else
@@ -50,7 +49,7 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   hn_paragraph(o, look, 5, HN_PLAIN, f->cause);
   if (f->subject && *f->subject) {
     hn_str subject = {0};
-    hn_str_printf(&subject, zh ? "对象：%s" : "concerns %s", f->subject);
+    hn_show(&subject, zh ? "对象：%s" : "concerns %s", f->subject);
     hn_paragraph(o, look, 5, HN_PLAIN, subject.ptr);
     if (subject.failed) o->failed = true;
     hn_str_free(&subject);
@@ -59,27 +58,23 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
   if (!note) {
     hn_str_puts(o, "     ");
     hn_paint(o, look, HN_GREEN, zh ? "预计 +%.1f %%" : "predicted +%.1f %%", f->predicted_gain_pct);
-    hn_str_printf(o,
-                  zh ? "（%.1f 到 %.1f %%），端到端（P %.2f，S %.2f，置信度 %.0f %%）"
-                     : " (%.1f to %.1f %%) end to end (P %.2f, S %.2f, confidence %.0f %%)",
-                  f->gain_low_pct, f->gain_high_pct, f->p, f->s, 100 * f->confidence);
+    hn_show(o,
+            zh ? "（%.1f 到 %.1f %%），端到端（P %.2f，S %.2f，置信度 %.0f %%）"
+               : " (%.1f to %.1f %%) end to end (P %.2f, S %.2f, confidence %.0f %%)",
+            f->gain_low_pct, f->gain_high_pct, f->p, f->s, 100 * f->confidence);
     if (f->measured)
       hn_paint(o, look, HN_BOLD, zh ? "，实测 %+.1f %%" : ", measured %+.1f %%", f->measured_gain_pct);
     hn_str_putc(o, '\n');
     hn_str basis = {0};
     static const char *const bases[] = {"实测", "屋顶线", "表", "模型"};
-    hn_str_printf(&basis, zh ? "S 的依据（%s）：%s" : "S by %s: %s",
-                  zh ? bases[f->basis] : hone_basis_name(f->basis), f->s_basis);
+    hn_show(&basis, zh ? "S 的依据（%s）：%s" : "S by %s: %s",
+            zh ? bases[f->basis] : hone_basis_name(f->basis), f->s_basis);
     hn_paragraph(o, look, 5, HN_DIM, basis.ptr);
     hn_str_free(&basis);
   }
   hn_str merged = {0};
   for (size_t i = 0; i < f->merged_count; i++)
-    hn_str_printf(&merged, "%s%s",
-                  i    ? (zh ? "，" : ", ")
-                  : zh ? "同一原因："
-                       : "the same cause: ",
-                  f->merged[i]);
+    hn_show(&merged, "%s%s", i ? (zh ? "，" : ", ") : zh ? "同一原因：" : "the same cause: ", f->merged[i]);
   if (merged.len) hn_paragraph(o, look, 5, HN_DIM, merged.ptr);
   if (merged.failed) o->failed = true;
   hn_str_free(&merged);
@@ -119,18 +114,18 @@ void hn_report_findings_text(hn_str *o, const hn_look *look, const hone_findings
   }
   hn_heading(o, look, "%s", zh ? "发现" : "Findings");
   const char *verdict = verdict_of(list, zh, timed, wrong, trades, partial);
-  if (verdict) hn_str_printf(o, "  %s\n", verdict);
+  if (verdict) hn_show(o, "  %s\n", verdict);
   bool done = false;
   for (size_t i = 0; i < list->count; i++) done = done || list->items[i].measured;
   if (list->count && before_ms > 0) {
     hn_str line = {0};
-    hn_str_printf(&line,
-                  zh ? "以下针对改写前的模型（%.3f 毫秒；改写后 %.3f 毫秒）。%s"
-                     : "About the model before the rewrite (%.3f ms; %.3f after it).%s",
-                  before_ms, after_ms,
-                  !done ? ""
-                  : zh  ? "带有“实测”的已经完成。"
-                        : " What has a measured gain is done already.");
+    hn_show(&line,
+            zh ? "以下针对改写前的模型（%.3f 毫秒；改写后 %.3f 毫秒）。%s"
+               : "About the model before the rewrite (%.3f ms; %.3f after it).%s",
+            before_ms, after_ms,
+            !done ? ""
+            : zh  ? "带有“实测”的已经完成。"
+                  : " What has a measured gain is done already.");
     hn_paragraph(o, look, 2, HN_DIM, line.ptr);
     if (line.failed) o->failed = true;
     hn_str_free(&line);
@@ -153,17 +148,17 @@ void hn_report_left_text(hn_str *o, const hn_look *look, const hone_findings *le
   hn_heading(o, look, "%s", zh ? "还剩什么（改写之后的计划）" : "What is left (the plan after the rewrite)");
   for (size_t i = 0; i < left->count; i++)
     if (was_said(said, &left->items[i]))
-      hn_str_printf(&known, "%s%s", known.len ? (zh ? "，" : ", ") : "", left->items[i].id);
+      hn_show(&known, "%s%s", known.len ? (zh ? "，" : ", ") : "", left->items[i].id);
     else
       number++;
   if (known.len) {
     hn_str line = {0};
-    hn_str_printf(&line, zh ? "上面说过，依然成立：%s。" : "Said above, and still so: %s.", known.ptr);
+    hn_show(&line, zh ? "上面说过，依然成立：%s。" : "Said above, and still so: %s.", known.ptr);
     hn_paragraph(o, look, 2, HN_PLAIN, line.ptr);
     if (line.failed) o->failed = true;
     hn_str_free(&line);
   } else if (!number)
-    hn_str_printf(o, "  %s\n", zh ? "没有值得做的事。" : "Nothing worth doing was found.");
+    hn_show(o, "  %s\n", zh ? "没有值得做的事。" : "Nothing worth doing was found.");
   if (known.failed) o->failed = true;
   hn_str_free(&known);
   number = 0;

@@ -1,6 +1,7 @@
 #include "insight/report/table.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,38 +9,6 @@
 
 static const char *const escapes[] = {"",         "\033[1m",  "\033[2m", "\033[31m",
                                       "\033[33m", "\033[32m", "\033[36m"};
-
-/* Length of the UTF-8 sequence that starts here; 0 for a stray byte or a cut sequence. */
-static int sequence(const unsigned char *p) {
-  int n = *p < 0x80                 ? 1
-          : *p >= 0xc2 && *p < 0xe0 ? 2
-          : *p >= 0xe0 && *p < 0xf0 ? 3
-          : *p >= 0xf0 && *p < 0xf5 ? 4
-                                    : 0;
-  for (int i = 1; i < n; i++)
-    if ((p[i] & 0xc0) != 0x80) return 0;
-  return n;
-}
-
-/* C0, DEL and C1 (U+0080..U+009F): a terminal may obey them. */
-static bool is_control(const unsigned char *p) {
-  return *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
-}
-
-/* Makes text harmless in place; it never grows. */
-static void tame(char *text) {
-  unsigned char *in = (unsigned char *)text, *out = in;
-  while (*in) {
-    int n = sequence(in);
-    if (!n || is_control(in)) {
-      *out++ = '?';
-      in += n ? n : 1;
-      continue;
-    }
-    while (n--) *out++ = *in++;
-  }
-  *out = 0;
-}
 
 /* A character of Chinese, Japanese or Korean, two columns wide; text may break before and after it. */
 static bool is_wide(const char *p) {
@@ -65,48 +34,43 @@ static void colored(hn_str *o, const hn_look *look, hn_color color, const char *
   if (on) hn_str_puts(o, "\033[0m");
 }
 
-void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format, ...) {
-  char small[1024], *text = small;
+void hn_show(hn_str *o, const char *format, ...) {
   va_list ap;
   va_start(ap, format);
-  const int length = vsnprintf(small, sizeof small, format, ap);
+  hn_text_vformat(o, format, ap);
   va_end(ap);
-  if (length < 0) return;
-  if ((size_t)length >= sizeof small) { /* half a command would be another one */
-    text = hn_malloc((size_t)length + 1);
-    if (!text) {
-      o->failed = true;
-      return;
-    }
-    va_start(ap, format);
-    vsnprintf(text, (size_t)length + 1, format, ap);
-    va_end(ap);
-  }
-  /* A line break is the caller's when the format ends with it; any other came with a name and is harmful. */
-  const size_t end = strlen(format);
-  const bool line = end && format[end - 1] == '\n' && length;
-  if (line) text[length - 1] = 0;
-  tame(text);
-  colored(o, look, color, text, strlen(text));
+}
+
+void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format, ...) {
+  hn_str text = {0};
+  va_list ap;
+  va_start(ap, format);
+  hn_text_vformat(&text, format, ap);
+  va_end(ap);
+  /* Colours end before the line does. */
+  const bool line = text.len && text.ptr[text.len - 1] == '\n';
+  if (text.len) colored(o, look, color, text.ptr, text.len - line);
   if (line) hn_str_putc(o, '\n');
-  if (text != small) hn_free(text);
+  if (text.failed) o->failed = true;
+  hn_str_free(&text);
 }
 
 void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {
-  char text[256];
+  hn_str text = {0}, rule = {0};
   va_list ap;
   va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
+  hn_text_vformat(&text, format, ap);
   va_end(ap);
-  tame(text);
+  const char *words = text.ptr ? text.ptr : "";
   hn_str_putc(o, '\n');
-  colored(o, look, HN_BOLD, text, strlen(text));
+  colored(o, look, HN_BOLD, words, text.len);
   hn_str_putc(o, ' ');
-  hn_str rule = {0};
-  for (int i = columns_of(text) + 1; i < look->width; i++) hn_str_puts(&rule, look->unicode ? "─" : "-");
+  for (int i = columns_of(words) + 1; i < look->width; i++) hn_str_puts(&rule, look->unicode ? "─" : "-");
   if (rule.len) colored(o, look, HN_DIM, rule.ptr, rule.len);
-  hn_str_free(&rule);
   hn_str_putc(o, '\n');
+  if (text.failed || rule.failed) o->failed = true;
+  hn_str_free(&text);
+  hn_str_free(&rule);
 }
 
 /* Full-width punctuation, which does not begin a line. */
@@ -130,15 +94,10 @@ static size_t unbroken(const char *p, int *columns) {
 }
 
 void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, const char *text) {
-  char *copy = hn_strdup(text ? text : "");
-  if (!copy) {
-    o->failed = true;
-    return;
-  }
-  tame(copy);
-  hn_str line = {0};
+  hn_str clean = {0}, line = {0};
   int at = indent;
-  for (const char *p = copy;;) {
+  if (text) hn_text_escape(&clean, text, strlen(text));
+  for (const char *p = clean.ptr ? clean.ptr : "";;) {
     bool space = *p == ' ';
     while (*p == ' ') p++;
     if (!*p) break;
@@ -161,9 +120,9 @@ void hn_paragraph(hn_str *o, const hn_look *look, int indent, hn_color color, co
   spaces(o, indent);
   if (line.len) colored(o, look, color, line.ptr, line.len);
   hn_str_putc(o, '\n');
-  if (line.failed) o->failed = true;
+  if (line.failed || clean.failed) o->failed = true;
   hn_str_free(&line);
-  hn_free(copy);
+  hn_str_free(&clean);
 }
 
 void hn_bar(hn_str *o, const hn_look *look, double share, int cells) {
@@ -209,17 +168,16 @@ void hn_table_row(hn_table *t) {
 
 void hn_table_cell(hn_table *t, size_t column, hn_color color, const char *format, ...) {
   if (t->failed || column >= t->column_count) return;
-  char text[512];
+  hn_str text = {0};
   va_list ap;
   va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
+  hn_text_vformat(&text, format, ap);
   va_end(ap);
-  tame(text);
   size_t i = (t->rows - 1) * t->column_count + column;
   hn_free(t->cells[i]);
-  t->cells[i] = hn_strdup(text);
+  t->cells[i] = text.ptr; /* the cell's now; NULL is empty */
   t->colors[i] = color;
-  if (!t->cells[i]) t->failed = true;
+  if (text.failed) t->failed = true;
 }
 
 void hn_table_free(hn_table *t) {
@@ -286,12 +244,12 @@ static void write_cut(hn_str *o, const hn_look *look, hn_color color, const char
   bool marked = false;
   hn_str cut = {0};
   for (const char *p = text; *p;) {
-    int bytes = sequence((const unsigned char *)p), columns = is_wide(p) ? 2 : 1;
-    bytes = bytes ? bytes : 1;
+    const int columns = is_wide(p) ? 2 : 1;
+    const size_t n_bytes = hn_text_character(p), bytes = n_bytes ? n_bytes : 1;
     const bool begins = at + columns <= head;
     if (!begins && !marked) hn_str_puts(&cut, mark);
     marked = marked || !begins;
-    if (begins || at >= skip) hn_str_append(&cut, p, (size_t)bytes);
+    if (begins || at >= skip) hn_str_append(&cut, p, bytes);
     at += columns;
     p += bytes;
   }
@@ -301,14 +259,11 @@ static void write_cut(hn_str *o, const hn_look *look, hn_color color, const char
 }
 
 void hn_cut(hn_str *o, const hn_look *look, hn_color color, const char *text, int width) {
-  char *copy = hn_strdup(text ? text : "");
-  if (!copy) {
-    o->failed = true;
-    return;
-  }
-  tame(copy);
-  write_cut(o, look, color, copy, width);
-  hn_free(copy);
+  hn_str clean = {0};
+  if (text) hn_text_escape(&clean, text, strlen(text));
+  write_cut(o, look, color, clean.ptr ? clean.ptr : "", width);
+  if (clean.failed) o->failed = true;
+  hn_str_free(&clean);
 }
 
 void hn_table_write(hn_str *o, const hn_look *look, hn_table *t) {

@@ -46,8 +46,10 @@ void hn_table_cell(hn_table *t, size_t column, hn_color color, const char *forma
 void hn_table_write(hn_str *o, const hn_look *look, hn_table *t);
 void hn_table_free(hn_table *t);
 
-/* Text in a colour. Control characters, which could drive the terminal, and bytes that are no UTF-8 become
- * '?'. */
+/* printf whose %s arguments are escaped (base/text.h): texts go to a terminal through this and the functions
+ * below, never through hn_str_printf. */
+void hn_show(hn_str *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same in a colour. */
 void hn_paint(hn_str *o, const hn_look *look, hn_color color, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The same for at most this many columns of a text; the middle of a longer one goes. */

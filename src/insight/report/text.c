@@ -19,16 +19,16 @@ static bool is_timed(const hone_profile *p) { return p->closure.wall_ms > 0; }
 static void latency(hn_str *o, const hn_look *look, const hone_profile *p, const hone_facts_meta *m) {
   hn_paint(o, look, HN_BOLD, "%.3f ms", p->wall.p50);
   if (p->wall.count == 1 && m->runs > 1)
-    hn_str_printf(o, HN_IN(look, "   mean of %.0f runs\n  ", "   %.0f 次运行的平均\n  "), m->runs);
+    hn_show(o, HN_IN(look, "   mean of %.0f runs\n  ", "   %.0f 次运行的平均\n  "), m->runs);
   else if (p->wall.count == 1)
     hn_str_puts(o, HN_IN(look, "   1 run\n  ", "   1 次运行\n  "));
   else {
-    hn_str_printf(o,
-                  HN_IN(look, " median   %.3f mean   %.3f p95   %.3f min   CV ",
-                        " 中位数   %.3f 平均   %.3f p95   %.3f 最小   CV "),
-                  p->wall.mean, p->wall.p95, p->wall.min);
+    hn_show(o,
+            HN_IN(look, " median   %.3f mean   %.3f p95   %.3f min   CV ",
+                  " 中位数   %.3f 平均   %.3f p95   %.3f 最小   CV "),
+            p->wall.mean, p->wall.p95, p->wall.min);
     hn_paint(o, look, p->wall.cv > NOISY ? HN_YELLOW : HN_PLAIN, "%.3f", p->wall.cv);
-    hn_str_printf(o, HN_IN(look, "   %zu runs\n  ", "   %zu 次运行\n  "), p->wall.count);
+    hn_show(o, HN_IN(look, "   %zu runs\n  ", "   %zu 次运行\n  "), p->wall.count);
   }
 }
 
@@ -74,15 +74,13 @@ static const char *per_second(const hn_look *look, const hone_facts_meta *m) {
 static void activations(hn_str *o, const hn_look *look, const hone_memory_facts *m) {
   const double mib = 1024 * 1024;
   if (!m->predicted_peak) return;
-  hn_str_printf(o,
-                HN_IN(look, "  activations at peak: %.2f MiB predicted, ", "  激活值峰值：预计 %.2f MiB，"),
-                (double)m->predicted_peak / mib);
+  hn_show(o, HN_IN(look, "  activations at peak: %.2f MiB predicted, ", "  激活值峰值：预计 %.2f MiB，"),
+          (double)m->predicted_peak / mib);
   if (m->actual_peak)
-    hn_str_printf(o, HN_IN(look, "%.2f MiB used", "实际 %.2f MiB"), (double)m->actual_peak / mib);
+    hn_show(o, HN_IN(look, "%.2f MiB used", "实际 %.2f MiB"), (double)m->actual_peak / mib);
   else
     hn_str_puts(o, HN_IN(look, "use not measured", "实际未测量"));
-  if (m->weights)
-    hn_str_printf(o, HN_IN(look, "; weights %.2f MiB", "；权重 %.2f MiB"), (double)m->weights / mib);
+  if (m->weights) hn_show(o, HN_IN(look, "; weights %.2f MiB", "；权重 %.2f MiB"), (double)m->weights / mib);
   hn_str_putc(o, '\n');
 }
 
@@ -94,24 +92,24 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   hn_str_puts(o, "\n\n  ");
   if (!is_timed(p)) {
     hn_paint(o, look, HN_YELLOW, "%s", HN_IN(look, "nothing was timed", "没有计时"));
-    hn_str_printf(o, HN_IN(look, "   %zu layers", "   %zu 层"), p->layer_count);
+    hn_show(o, HN_IN(look, "   %zu layers", "   %zu 层"), p->layer_count);
     if (p->flops > 0)
-      hn_str_printf(o, HN_IN(look, "   %.2f GFLOP   %.1f MB moved", "   %.2f GFLOP   搬运 %.1f MB"),
-                    p->flops / 1e9, p->bytes / 1e6);
+      hn_show(o, HN_IN(look, "   %.2f GFLOP   %.1f MB moved", "   %.2f GFLOP   搬运 %.1f MB"), p->flops / 1e9,
+              p->bytes / 1e6);
     hn_str_putc(o, '\n');
     return;
   }
   latency(o, look, p, m);
   hn_paint(o, look, HN_BOLD, per_second(look, m), p->throughput.measured_fps);
-  if (p->gflops > 0) hn_str_printf(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
+  if (p->gflops > 0) hn_show(o, "   %.1f GFLOP/s   %.1f GB/s", p->gflops, p->gbs);
   const char *source;
   uint64_t peak = hn_report_memory_peak(p, &source);
   if (peak)
-    hn_str_printf(o,
-                  hone_facts_get_memory(p->facts)->device_peak
-                      ? HN_IN(look, "   device memory %.1f MiB", "   设备内存 %.1f MiB")
-                      : HN_IN(look, "   peak memory %.1f MiB", "   内存峰值 %.1f MiB"),
-                  (double)peak / (1024 * 1024));
+    hn_show(o,
+            hone_facts_get_memory(p->facts)->device_peak
+                ? HN_IN(look, "   device memory %.1f MiB", "   设备内存 %.1f MiB")
+                : HN_IN(look, "   peak memory %.1f MiB", "   内存峰值 %.1f MiB"),
+            (double)peak / (1024 * 1024));
   hn_str_putc(o, '\n');
   activations(o, look, hone_facts_get_memory(p->facts));
   if (m->interrupted != 0)
@@ -225,23 +223,23 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
   hn_heading(o, look, "%s", HN_IN(look, "Top-5", "最慢的五层"));
   for (size_t i = 0; i < 5 && i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[p->by_time[i]];
-    hn_str_printf(o, "  %zu. ", i + 1);
+    hn_show(o, "  %zu. ", i + 1);
     /* Names of compiled kernels run to hundreds of characters. */
     const int room = look->width - 55 - (int)strlen(l->type);
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
     const double share = share_of(p, l, l->time_ms, l->pct);
-    hn_str_printf(o, "  %.3f ms", l->time_ms);
-    if (!isnan(share)) hn_str_printf(o, ", %.1f %%", share);
+    hn_show(o, "  %.3f ms", l->time_ms);
+    if (!isnan(share)) hn_show(o, ", %.1f %%", share);
     /* A mean that a few runs made is no place to start: say so beside it. */
     if (l->stats.count > 1 && l->stats.p50 > 0 && l->stats.mean >= 2 * l->stats.p50)
       hn_paint(o, look, HN_YELLOW,
                HN_IN(look, " on average, usually %.3f ms (%zu runs)", "（平均），通常 %.3f ms（%zu 次运行）"),
                l->stats.p50, l->stats.count);
     if (l->roof_pct > 0)
-      hn_str_printf(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
+      hn_show(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
-      hn_str_printf(o, HN_IN(look, ", %s-bound", "，受 %s 限制"), hn_limit_words(look, l->bound));
+      hn_show(o, HN_IN(look, ", %s-bound", "，受 %s 限制"), hn_limit_words(look, l->bound));
     hn_str_putc(o, '\n');
   }
 }
@@ -263,8 +261,8 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
     if (isnan(share))
       hn_str_puts(o, "      -  ");
     else
-      hn_str_printf(o, "  %5.1f %%", share);
-    hn_str_printf(o, "  %9.3f ms  %4zu  ", t->time_ms, t->layers);
+      hn_show(o, "  %5.1f %%", share);
+    hn_show(o, "  %9.3f ms  %4zu  ", t->time_ms, t->layers);
     hn_bar(o, look, isnan(share) ? 0 : share / 100, room);
     hn_str_putc(o, '\n');
   }
@@ -272,7 +270,7 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
 
 static void term(hn_str *o, const char *name, double ms, bool always, bool *first) {
   if (!always && ms == 0) return;
-  hn_str_printf(o, "%s%s %.3f", *first ? "" : " + ", name, ms);
+  hn_show(o, "%s%s %.3f", *first ? "" : " + ", name, ms);
   *first = false;
 }
 
@@ -288,7 +286,7 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
   const hone_closure *c = &p->closure;
   const hone_stages *s = &p->stages;
   hn_heading(o, look, "%s", HN_IN(look, "Where the time goes", "时间花在哪里"));
-  hn_str_printf(
+  hn_show(
       o,
       "  T_pre %.3f + T_h2d %.3f + T_infer %.3f + T_d2h %.3f + T_post %.3f + T_idle %.3f = T_total %.3f ms\n",
       s->pre_ms, s->h2d_ms, s->infer_ms, s->d2h_ms, s->post_ms, s->idle_ms, s->total_ms);
@@ -302,7 +300,7 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
   term(o, HN_IN(look, "gaps", "空隙"), c->gaps_ms, true, &first);
   term(o, HN_IN(look, "copies", "拷贝"), c->copies_ms, true, &first);
   term(o, HN_IN(look, "sync", "同步"), c->sync_ms, true, &first);
-  hn_str_printf(o, HN_IN(look, " = wall %.3f ms, ", " = 墙钟 %.3f 毫秒，"), c->wall_ms);
+  hn_show(o, HN_IN(look, " = wall %.3f ms, ", " = 墙钟 %.3f 毫秒，"), c->wall_ms);
   if (c->has_outer_clock) {
     bool bad = c->residual_pct > 2 || c->residual_pct < -2;
     hn_paint(o, look, bad ? HN_RED : HN_GREEN, HN_IN(look, "residual %.2f %%", "残差 %.2f %%"),
@@ -322,11 +320,11 @@ static void closure(hn_str *o, const hn_look *look, const hone_profile *p) {
              c->longest_gap_before ? c->longest_gap_before : HN_IN(look, "the end of the run", "运行结束"));
   if (!p->throughput.slowest_stage) return; /* none of the stages took time */
   hn_str_puts(o, HN_IN(look, "  ceiling ", "  上限："));
-  hn_str_printf(o, per_second(look, hone_facts_get_meta(p->facts)), p->throughput.serial_fps);
-  hn_str_printf(o,
-                HN_IN(look, " one stage after another, %.1f with overlap (slowest: %s)\n",
-                      "（各阶段依次执行），重叠时 %.1f（最慢：%s）\n"),
-                p->throughput.overlapped_fps, p->throughput.slowest_stage);
+  hn_show(o, per_second(look, hone_facts_get_meta(p->facts)), p->throughput.serial_fps);
+  hn_show(o,
+          HN_IN(look, " one stage after another, %.1f with overlap (slowest: %s)\n",
+                "（各阶段依次执行），重叠时 %.1f（最慢：%s）\n"),
+          p->throughput.overlapped_fps, p->throughput.slowest_stage);
 }
 
 /* One row: what runs today (NAN: not given or not told), before, after, and the change between the last two.
@@ -416,16 +414,16 @@ static void before_after(hn_str *o, const hn_look *look, const hone_report_input
   hn_table_free(&t);
   double speedup = hn_report_speedup(in);
   if (in->has_prediction)
-    hn_str_printf(o,
-                  HN_IN(look, "\n  predicted %+.1f %%, measured %+.1f %% (x%.2f)",
-                        "\n  预计 %+.1f %%，实测 %+.1f %%（x%.2f）"),
-                  in->predicted_gain_pct, 100 * (speedup - 1), speedup);
+    hn_show(o,
+            HN_IN(look, "\n  predicted %+.1f %%, measured %+.1f %% (x%.2f)",
+                  "\n  预计 %+.1f %%，实测 %+.1f %%（x%.2f）"),
+            in->predicted_gain_pct, 100 * (speedup - 1), speedup);
   else
-    hn_str_printf(o, HN_IN(look, "\n  measured %+.1f %% (x%.2f)", "\n  实测 %+.1f %%（x%.2f）"),
-                  100 * (speedup - 1), speedup);
+    hn_show(o, HN_IN(look, "\n  measured %+.1f %% (x%.2f)", "\n  实测 %+.1f %%（x%.2f）"),
+            100 * (speedup - 1), speedup);
   const hone_comparison *c = in->comparison;
-  hn_str_printf(o, "%s%s\n", c && c->wall.change == HONE_CHANGE_SAME ? HN_IN(look, ", ", "，") : "",
-                c && c->wall.change == HONE_CHANGE_SAME ? hn_change_words(look, &c->wall) : "");
+  hn_show(o, "%s%s\n", c && c->wall.change == HONE_CHANGE_SAME ? HN_IN(look, ", ", "，") : "",
+          c && c->wall.change == HONE_CHANGE_SAME ? hn_change_words(look, &c->wall) : "");
   if (in->today && in->today->wall.p50 > 0 && b->wall.p50 > 0) {
     hn_str_puts(o, "  ");
     hn_paint(o, look, HN_BOLD, HN_IN(look, "against %s, which runs today: x%.2f", "相对目前运行的 %s：x%.2f"),
@@ -445,10 +443,10 @@ static void verification(hn_str *o, const hn_look *look, const hone_report_verdi
   bool same = v->verdict && strcmp(v->verdict, "same") == 0;
   hn_str_puts(o, HN_IN(look, "  answers: ", "  答案："));
   hn_paint(o, look, same ? HN_GREEN : HN_RED, "%s", verdict_word(look, v->verdict));
-  hn_str_printf(o,
-                HN_IN(look, " on %lld inputs, largest difference %.3g (relative %.3g, allowed %.3g)\n",
-                      "，%lld 组输入，最大差异 %.3g（相对 %.3g，允许 %.3g）\n"),
-                (long long)v->inputs, v->max_abs, v->max_rel, v->tolerance);
+  hn_show(o,
+          HN_IN(look, " on %lld inputs, largest difference %.3g (relative %.3g, allowed %.3g)\n",
+                "，%lld 组输入，最大差异 %.3g（相对 %.3g，允许 %.3g）\n"),
+          (long long)v->inputs, v->max_abs, v->max_rel, v->tolerance);
   if (v->first_different_node)
     hn_paint(o, look, HN_RED, HN_IN(look, "  first different node: %s\n", "  第一个不同的节点：%s\n"),
              v->first_different_node);
