@@ -2,8 +2,8 @@
  *
  * Exporters write the batch into the inputs' shapes, and into the constant shapes of Reshape, where 0 ("as in
  * the input") says the same for every batch. What else depends on the batch is then for shape inference to
- * say: the result counts only when every output follows the batch and another batch than the old one infers,
- * too. */
+ * say: the result counts only when with the old batch nothing has another shape than before, another batch
+ * infers, too, and every output follows it. */
 #include "model/open_batch.h"
 
 #include "base/error.h"
@@ -80,24 +80,63 @@ static hone_status open_reshape(hone_node *n, int64_t batch, hone_error *error) 
              : hn_fail_memory(error, sizeof dim, "opening the batch");
 }
 
-/* With one more sample than before everything still fits. */
-static hone_status prove(hn_model *m, int64_t batch, hone_error *error) {
-  hn_model *bound = NULL;
-  hone_status status = hn_model_bind(m, NULL, 0, batch + 1, &bound, NULL, error);
-  for (size_t i = 0; status == HONE_OK && i < bound->graph->outputs.len; i++) {
-    const hn_value *v = bound->graph->outputs.ptr[i];
-    if (v->kind != HN_TENSOR || v->constant || v->desc.rank < 1 || v->desc.dim[0] < 0 ||
-        v->desc.dim[0] % (batch + 1) == 0)
+/* The first output of a node that has another shape in the one model than in the other; both have the same
+ * nodes. */
+static const hn_value *differs(const hn_model *was, const hn_model *is, const hn_value **instead) {
+  const hone_node *a = was->graph->first, *b = is->graph->first;
+  for (; a && b; a = a->next, b = b->next)
+    for (uint32_t i = 0; i < a->n_out && i < b->n_out; i++) {
+      *instead = b->out[i];
+      if (a->out[i] && b->out[i] && !hone_desc_same_dims(&a->out[i]->desc, &b->out[i]->desc))
+        return a->out[i];
+    }
+  return NULL;
+}
+
+/* A Reshape that took its batch from the file may take something else from its input: with the old batch
+ * nothing may change. */
+static hone_status prove_old(const hn_model *was, const hn_model *is, hone_error *error) {
+  char text[128];
+  const hn_value *instead, *v = differs(was, is, &instead);
+  if (!v) return HONE_OK;
+  hn_fail(error, HONE_ERROR_UNSUPPORTED,
+          "'%s' does not begin with the batch, but with the file's word for it", v->name);
+  hn_error_expected(error, "%s", hone_desc_format(&v->desc, text, sizeof text));
+  hn_error_got(error, "%s", hone_desc_format(&instead->desc, text, sizeof text));
+  return HONE_ERROR_UNSUPPORTED;
+}
+
+/* With one more sample than before everything still fits, and every output grows as the batch does. */
+static hone_status prove_next(const hn_model *was, const hn_model *is, int64_t batch, hone_error *error) {
+  for (size_t i = 0; i < is->graph->outputs.len; i++) {
+    const hn_value *v = is->graph->outputs.ptr[i], *old = was->graph->outputs.ptr[i];
+    if (v->kind != HN_TENSOR || v->constant || v->desc.rank < 1 || v->desc.dim[0] < 0 || old->desc.rank < 1 ||
+        old->desc.dim[0] < 0)
       continue;
-    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%s' does not follow the batch", v->name);
-    hn_error_expected(error, "a first dimension of %lld for a batch of %lld", (long long)batch + 1,
-                      (long long)batch + 1);
+    const int64_t each = batch > 0 && old->desc.dim[0] % batch == 0 ? old->desc.dim[0] / batch : -1;
+    if (each >= 0 && v->desc.dim[0] == each * (batch + 1)) continue;
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%s' does not follow the batch", v->name);
+    hn_error_expected(error, "a first dimension of %lld for a batch of %lld",
+                      (long long)(each >= 0 ? each : 1) * (batch + 1), (long long)batch + 1);
     hn_error_got(error, "%lld", (long long)v->desc.dim[0]);
+    return HONE_ERROR_UNSUPPORTED;
   }
+  return HONE_OK;
+}
+
+static hone_status prove(hn_model *model, hn_model *opened, int64_t batch, hone_error *error) {
+  hn_model *was = NULL, *same = NULL, *next = NULL;
+  hone_status status = hn_model_bind(model, NULL, 0, batch, &was, NULL, error);
+  if (status == HONE_OK) status = hn_model_bind(opened, NULL, 0, batch, &same, NULL, error);
+  if (status == HONE_OK) status = prove_old(was, same, error);
+  if (status == HONE_OK) status = hn_model_bind(opened, NULL, 0, batch + 1, &next, NULL, error);
+  if (status == HONE_OK) status = prove_next(was, next, batch, error);
   if (status != HONE_OK)
     hn_error_hint(error, "a node has the batch of %lld written into it; export the model with an open batch",
                   (long long)batch);
-  hn_model_destroy(bound);
+  hn_model_destroy(was);
+  hn_model_destroy(same);
+  hn_model_destroy(next);
   return status;
 }
 
@@ -118,7 +157,7 @@ hone_status hn_model_open_batch(hn_model *model, hn_model **out, hone_error *err
   for (size_t i = 0; i < m->graph->outputs.len; i++)
     m->graph->outputs.ptr[i]->declared = NULL; /* the file's word is the old batch */
   if (status == HONE_OK) status = hn_model_infer(m, error);
-  if (status == HONE_OK) status = prove(m, batch, error);
+  if (status == HONE_OK) status = prove(model, m, batch, error);
   if (status == HONE_OK)
     *out = m;
   else

@@ -95,6 +95,10 @@ static void what_cannot_follow_is_refused(void **state) {
          HONE_ERROR_UNSUPPORTED, "'y' does not follow the batch");
   refuse("graph g(%x: f32[2x8]) -> (%y) {\n  const %w: f32[2x8] = rand(1)\n  %y = Add(%x, %w)\n}",
          HONE_ERROR_INPUT, "");
+  /* What begins with the batch's number, and not with the batch: [3 x batch, 4] made [batch, 12]. */
+  refuse("graph g(%x: f32[1x3x4]) -> (%y) {\n  %r = Reshape(%x, i64[2]{-1, 4})\n"
+         "  %y = Reshape(%r, i64[2]{1, -1})\n}",
+         HONE_ERROR_UNSUPPORTED, "'y' does not begin with the batch");
   refuse("graph g(%x: f32[1x8], %z: f32[4x8]) -> (%y) {\n  %y = Add(%x, %z)\n}", HONE_ERROR_USAGE,
          "which is the batch");
   refuse("graph g(%x: f32[8]) -> (%y) {\n  %y = Relu(%x)\n}", HONE_ERROR_USAGE, "no input has two or more");
