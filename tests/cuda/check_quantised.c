@@ -30,6 +30,12 @@ static const struct {
           "  %r, %u, %o = DynamicQuantizeLinear(%c)\n  %k = Mul(%u, f32 0.0001)\n"
           "  %j = ConvInteger(%r, %v, %o, u8 128) {pads=[1, 1, 1, 1]}\n  %g = Cast(%j) {to=1}\n"
           "  %h = Mul(%g, %k)\n  %p = GlobalAveragePool(%h)\n  %y = Flatten(%p)\n}\n"},
+    /* The bias is added to the sums before they are scaled, and stands first. */
+    {"sums behind a bias",
+     HEAD "graph g(%x: f32[1x48x6x6]) -> (%y, %q) {\n"
+          "  const %w: u8[40x48x1x1] = rand(1, 100, 255)\n  const %b: i32[1x40x1x1] = rand(2, -300, 300)\n"
+          "  %q, %s, %z = DynamicQuantizeLinear(%x)\n  %i = ConvInteger(%q, %w, %z, u8 0)\n"
+          "  %a = Add(%b, %i)\n  %f = Cast(%a) {to=1}\n  %m = Mul(%f, %s)\n  %y = Mul(%m, f32 0.001)\n}\n"},
     /* The step is computed from the data by hand, and what is quantised is a convolution's result. */
     {"a computed scale",
      HEAD "graph g(%x: f32[1x16x8x8]) -> (%y, %q) {\n"

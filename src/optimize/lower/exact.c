@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { EXACT = 1, PARAMETER = 2, DEEP = 64 }; /* PARAMETER: a scale or zero point, or computed for one */
+/* PARAMETER: a scale or zero point, or computed for one. SUM: of products of integers. */
+enum { EXACT = 1, PARAMETER = 2, SUM = 4, DEEP = 64 };
 
 static bool is(const hone_node *n, const char *op) { return n && !n->domain[0] && !strcmp(n->op_type, op); }
 
@@ -38,12 +39,12 @@ static void need(uint8_t *marks, const hn_value *v, uint8_t mark, int depth) {
   }
 }
 
-/* Sums of products of integers, also after integer arithmetic. */
-static bool sums_integers(const hn_value *v, int depth) {
-  const hone_node *n = v ? v->producer : NULL;
-  if (!n || depth > DEEP || v->desc.dtype != HONE_DTYPE_I32) return false;
-  return is(n, "ConvInteger") || is(n, "MatMulInteger") ||
-         ((renames(n) || is(n, "Add") || is(n, "Transpose")) && sums_integers(n->in[0], depth + 1));
+/* Sums of products of integers, also after integer arithmetic: a bias may stand on either side. */
+static bool sums_integers(const uint8_t *marks, const hone_node *n) {
+  if (is(n, "ConvInteger") || is(n, "MatMulInteger")) return true;
+  for (uint32_t i = 0; i < n->n_in && (i == 0 || is(n, "Add")); i++)
+    if (n->in[i] && marks[n->in[i]->id] & SUM) return renames(n) || is(n, "Add") || is(n, "Transpose");
+  return false;
 }
 
 /* Inputs of quantising operators: bit i of data and parameters. */
@@ -63,7 +64,9 @@ static void visit(uint8_t *marks, const hone_node *n) {
   if (is(n, "DynamicQuantizeLinear"))
     for (uint32_t i = 1; i < n->n_out; i++)
       if (n->out[i]) marks[n->out[i]->id] |= EXACT | PARAMETER;
-  if (is(n, "Cast") && sums_integers(n->in[0], 0) && n->out[0]) marks[n->out[0]->id] |= EXACT;
+  if (!n->n_out || !n->out[0]) return;
+  if (n->out[0]->desc.dtype == HONE_DTYPE_I32 && sums_integers(marks, n)) marks[n->out[0]->id] |= SUM;
+  if (is(n, "Cast") && n->in[0] && marks[n->in[0]->id] & SUM) marks[n->out[0]->id] |= EXACT;
 }
 
 /* Scales times constants are scales. */
