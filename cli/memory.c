@@ -10,6 +10,7 @@ static void *or_end(size_t size) {
   void *p = malloc(size ? size : 1);
   if (p) return p;
   int code = cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
+  hone_writer_abandon_all();
   _exit(code);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a test apart from all else on the machine: with an empty HOME, without settings or caches of whoever runs it or of an earlier
 # test, and with a folder for temporary files ($TMPDIR) of its own. Both are removed afterwards; a test that leaves something in HOME
-# beyond hone's cache and data, or a process behind, has failed.
+# beyond hone's cache and data has failed.
 # usage: apart.sh COMMAND...
 set -u
 own=$(mktemp -d "${TMPDIR:-/tmp}/hone-test-XXXXXX") || exit 6
@@ -9,7 +9,6 @@ chmod 711 "$own" # tests that give up the rights of root still get to their own 
 trap 'rm -rf "$own"' EXIT
 trap 'exit 143' TERM INT HUP
 mkdir "$own/home" "$own/tmp"
-chmod 711 "$own" # some tests give up their rights
 # What CI services and desktops set changes what hone prints.
 for name in $(env | sed -n 's/^\(XDG_[A-Z_]*\|GITHUB_[A-Z_]*\|GITLAB_[A-Z_]*\|HONE_HISTORY\|NO_COLOR\|CLICOLOR[A-Z_]*\|COLUMNS\|LANG\|LANGUAGE\|LC_[A-Z]*\)=.*/\1/p'); do
   unset "$name"

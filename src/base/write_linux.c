@@ -87,13 +87,13 @@ static int open_folder(const char *path) {
 }
 
 /* Creates the temporary file; false with errno. */
-static bool create(hn_writer *w) {
+static bool create(hn_writer *w, mode_t mode) {
   for (int i = 0; i < 100; i++) {
     uint64_t any;
     if (getrandom(&any, sizeof any, 0) != (ssize_t)sizeof any) return false;
     snprintf(w->temp, sizeof w->temp, ".hone-%016llx.tmp", (unsigned long long)any);
     w->slot = list(w); /* first: an interrupt may come right behind the creation */
-    w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (w->fd >= 0) return true;
     const int keep = errno;
     if (w->slot >= 0) atomic_store(&slots[w->slot].state, FREE);
@@ -122,8 +122,8 @@ static hone_status open_beside(hn_writer *w, mode_t mode, hone_error *error) {
   if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
     return writer_failed(w, "create", *w->path ? EISDIR : ENOENT, error);
   w->dir = open_folder(w->path);
-  if (w->dir < 0 || !create(w)) return writer_failed(w, "create", errno, error);
-  /* Who could not read the old file cannot read the new one. */
+  /* Who could not read the old file cannot read the new one, not even before it has its rights. */
+  if (w->dir < 0 || !create(w, mode ? mode & 0600 : 0666)) return writer_failed(w, "create", errno, error);
   if (mode && fchmod(w->fd, mode & 0777) != 0 && errno != EPERM)
     return writer_failed(w, "create", errno, error);
   return HONE_OK;

@@ -314,7 +314,7 @@ static hone_status answer_of_test(job *j, const hn_feed_case *c, bool *answered,
   *answered = status == HONE_OK;
   if (status == HONE_OK || status == HONE_ERROR_BUDGET) return HONE_OK; /* out of time: nothing is known */
   if (status == HONE_ERROR_CANCELLED) {
-    *error = why;
+    if (error) *error = why;
     return status;
   }
   *same = false;
@@ -339,7 +339,7 @@ static hone_status answer_of_reference(job *j, hn_feed_case *c, bool *answered, 
     if (extreme) hn_context_watch(j->reference.context, look_for_room, &r, false);
     status = hn_side_run(&j->reference, j->feeds, j->n_feeds, &why);
     hn_context_watch(j->reference.context, NULL, NULL, false);
-    if (status == HONE_ERROR_CANCELLED) *error = why;
+    if (status == HONE_ERROR_CANCELLED && error) *error = why;
     if (status != HONE_OK) return status == HONE_ERROR_CANCELLED ? status : HONE_OK;
     if ((*answered = r.kept)) return HONE_OK;
     /* What overflows is not compared, but must be survived. */
