@@ -137,10 +137,23 @@ hone_status cli_file_report(const char *path, const hone_report_input *input, ho
   return status;
 }
 
+/* Text for people: lines fit the terminal. */
+static hone_status show(void *user, const char *data, size_t length, hone_error *error) {
+  cli_file *file = user;
+  char *text = strndup(data, length);
+  if (!text) return cli_file_sink(user, data, length, error);
+  cli_put(file->stream, text);
+  free(text);
+  return HONE_OK;
+}
+
 int cli_print_report(const hone_report_input *input, hone_report_format format) {
   hone_error error = {0};
   cli_file out = {.stream = stdout};
   cli_progress_end();
-  if (hone_report_write(input, format, cli_file_sink, &out, &error) != HONE_OK) return cli_report(&error);
+  const int begun = cli_flush();
+  if (begun) return begun;
+  const hone_sink sink = format == HONE_REPORT_TEXT ? show : cli_file_sink;
+  if (hone_report_write(input, format, sink, &out, &error) != HONE_OK) return cli_report(&error);
   return cli_flush();
 }

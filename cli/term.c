@@ -1,5 +1,6 @@
 /* Talking to people and programs: errors, colours, progress, JSON. */
 #include "cli/cli.h"
+#include "cli/wrap.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -17,13 +18,84 @@ static bool lost; /* text for which there was no memory */
 /* ---- the one way to a stream: arguments may come from anybody's files, formats and cli_put are hone's own
  */
 
-void cli_put(FILE *stream, const char *own) { fputs(own, stream); }
+/* Lines for a terminal are kept until they are whole, and broken where they are wider than it. */
+typedef struct line {
+  char *text;
+  size_t length, capacity;
+} line;
+
+static line *line_of(FILE *stream) {
+  static line lines[2];
+  const int fd = fileno(stream);
+  if (fd != STDOUT_FILENO && fd != STDERR_FILENO) return NULL;
+  return isatty(fd) ? &lines[fd == STDERR_FILENO] : NULL;
+}
+
+static int width_of(FILE *stream) {
+  struct winsize w;
+  return ioctl(fileno(stream), TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+/* What is kept, as it is: the line is not yet whole, but something else comes now. */
+static void release(FILE *stream) {
+  line *l = line_of(stream);
+  if (!l || !l->length) return;
+  char *parts = cli_wrap(l->text, width_of(stream));
+  fputs(parts ? parts : l->text, stream);
+  free(parts);
+  l->length = 0;
+}
+
+static void release_all(void) {
+  release(stdout);
+  release(stderr);
+  free(line_of(stdout) ? line_of(stdout)->text : NULL);
+  free(line_of(stderr) ? line_of(stderr)->text : NULL);
+}
+
+static bool keep(line *l, const char *text, size_t n) {
+  static bool at_exit;
+  if (!at_exit) at_exit = atexit(release_all) == 0;
+  if (l->length + n + 1 > l->capacity) {
+    const size_t capacity = 2 * (l->length + n + 1);
+    char *grown = at_exit ? realloc(l->text, capacity) : NULL;
+    if (!grown) return false;
+    l->text = grown, l->capacity = capacity;
+  }
+  memcpy(l->text + l->length, text, n);
+  l->length += n;
+  l->text[l->length] = 0;
+  return true;
+}
+
+static void emit(FILE *stream, const char *text) {
+  line *l = line_of(stream);
+  if (!l || strchr(text, '\r')) { /* progress moves within its line */
+    release(stream);
+    fputs(text, stream);
+    return;
+  }
+  while (*text) {
+    const size_t n = strcspn(text, "\n");
+    if (!keep(l, text, n)) { /* no memory: as it comes */
+      release(stream);
+      fwrite(text, 1, n, stream);
+    }
+    text += n;
+    if (*text) {
+      release(stream);
+      fputc(*text++, stream);
+    }
+  }
+}
+
+void cli_put(FILE *stream, const char *own) { emit(stream, own); }
 
 static int print(FILE *stream, const char *format, va_list ap) {
   char *text = hone_text_format(format, ap);
   const int n = text ? (int)strlen(text) : 0;
   if (text)
-    fputs(text, stream);
+    emit(stream, text);
   else
     lost = true;
   hone_text_free(text);
@@ -136,6 +208,7 @@ void cli_progress_end(void) {
 }
 
 int cli_flush(void) {
+  release(stdout);
   bool failed = ferror(stdout) != 0;
   if (fflush(stdout) != 0) failed = true;
   if (lost) return cli_error(HONE_ERROR_MEMORY, "out of memory for what is to be printed");
@@ -173,7 +246,8 @@ int cli_print_json(json_t *document) {
   cli_progress_end();
   char *text = cli_json_text(document);
   if (!text) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
-  cli_put(stdout, text);
+  release(stdout);
+  fputs(text, stdout); /* as it is: a broken string is no JSON */
   free(text);
   return cli_flush();
 }
