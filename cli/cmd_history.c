@@ -111,7 +111,8 @@ static int plot(const hone_records *runs) {
       last = &runs->items[k];
       y[n++] = last->median_latency_ms;
     }
-    cli_print("%s%s, median latency in ms, %zu run%s\n", i ? "\n" : "", model, n, n == 1 ? "" : "s");
+    if (i) cli_print("\n");
+    cli_print("%s, median latency in ms, %zu run%s\n", model, n, n == 1 ? "" : "s");
     snprintf(low, sizeof low, "run %lld %.10s", (long long)first->id, first->commit ? first->commit : "");
     snprintf(high, sizeof high, "run %lld %.10s", (long long)last->id, last->commit ? last->commit : "");
     cli_plot(y, n, low, high);

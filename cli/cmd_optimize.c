@@ -52,7 +52,8 @@ static void text(const cli_args *args, const hone_rewrites *r) {
   if (!args->output) return;
   char model[4096];
   const size_t length = cli_quote(args->rest.item[0], model, sizeof model, 0);
-  cli_print("%swritten to %s\n", args->explain ? "\n" : "", args->output);
+  if (args->explain) cli_print("\n");
+  cli_print("written to %s\n", args->output);
   if (!args->open_batch &&
       length < sizeof model) /* another bench of what was written shows no gain: loading rewrites, too */
     cli_print("the gain: hone bench %s --level 0, then without --level (hone rewrites whatever it loads)\n",

@@ -25,6 +25,8 @@ complain "prints past cli_print (cli/cli.h)" <"$found"
 code 'src/insight/report/text.c' 'src/insight/report/findings_text.c' 'src/insight/report/comparison.c' 'src/insight/report/counters.c' |
   xargs grep -nE 'hn_str_printf\(|hn_str_puts\([a-z&]+, *[a-z]' >"$found" || true
 complain "prints past hn_show (src/insight/report/table.h)" <"$found"
+code 'cli/*.c' 'src/insight/report/*.c' | xargs grep -nE '"\\n" *: *""|"" *: *"\\n"' >"$found" || true
+complain "hands a line break to %s, which shows it as \\x0a" <"$found"
 code 'src/*.c' | xargs grep -nE '(^|[^a-zA-Z0-9_"])(v?printf|puts|putchar)\(|f(printf|puts|putc|write)\([^;]*(stdout|stderr)' >"$found" || true
 complain "the library prints" <"$found"
 code 'src/*.c' 'cli/*.c' | grep -v '^src/base/\(read\|write\|os\)_linux\.c$' |
