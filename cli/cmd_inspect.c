@@ -107,7 +107,12 @@ static void text(const cli_args *args, const char *path, const hone_model *model
               cli_bound_name(cli_bound_of(&analysis->peaks, n)));
   }
   if (rows < in->n_nodes) cli_print("... and %u more\n", in->n_nodes - rows);
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < in->n_nodes; i++) open += strchr(in->nodes[i].shape, '?') != NULL;
   cli_print("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
+  if (open)
+    cli_print("%-22s %u nodes have shapes that only a run tells: what they cost is not in these figures\n",
+              "not counted", open);
   cli_print("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_mib(in->param_bytes, b));
   cli_print("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
   cli_print("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);

@@ -100,7 +100,8 @@ typedef struct hone_inspection {
   hone_node_info *nodes; /* [n_nodes], owned by the inspection */
 } hone_inspection;
 
-/* Needs a bound model (every shape known; data-dependent shapes count as zero). */
+/* Needs a bound model (every shape known; data-dependent shapes count as zero). Inputs with an initializer
+ * have its value. */
 HONE_API hone_status hone_model_inspect(const hone_model *model, hone_inspection *out, hone_error *error);
 HONE_API void hone_inspection_free(hone_inspection *inspection);
 

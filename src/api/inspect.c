@@ -120,10 +120,26 @@ static hone_status peak_memory(const hn_model *m, double *peak, hone_error *erro
   return HONE_OK;
 }
 
-hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_error *error) {
-  if (!m || !out)
-    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_inspect needs a model and a place for the result");
-  *out = (hone_inspection){0};
+static bool has_defaults(const hn_graph *g) {
+  for (size_t i = 0; i < g->inputs.len; i++)
+    if (g->inputs.ptr[i]->constant) return true;
+  return false;
+}
+
+/* The model as it runs when nobody overrides an initializer that is also an input: shapes that are computed
+ * from one are known then. */
+static hone_status with_defaults(const hone_model *m, hn_model **out, hone_error *error) {
+  hone_status status = hn_model_clone((hn_model *)m, out, error);
+  for (size_t i = 0; status == HONE_OK && i < (*out)->graph->inputs.len; i++) {
+    hn_value *v = (*out)->graph->inputs.ptr[i];
+    v->is_input = !v->constant;
+  }
+  if (status == HONE_OK) status = hn_model_resolve(*out, error);
+  if (status == HONE_OK) status = hn_model_infer(*out, error);
+  return status;
+}
+
+static hone_status inspect_model(const hone_model *m, hone_inspection *out, hone_error *error) {
   hone_status status = HONE_OK;
   uint8_t *counted = hn_calloc(m->next_value_id, 1);
   out->nodes = hn_calloc(m->graph->n_nodes, sizeof *out->nodes);
@@ -146,6 +162,29 @@ hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_e
   if (status == HONE_OK) status = peak_memory(m, &out->peak_memory_bytes, error);
 done:
   hn_free(counted);
+  return status;
+}
+
+hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_error *error) {
+  if (!m || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_inspect needs a model and a place for the result");
+  *out = (hone_inspection){0};
+  hn_model *defaults = NULL;
+  hone_status status = has_defaults(m->graph) ? with_defaults(m, &defaults, error) : HONE_OK;
+  if (status == HONE_ERROR_INPUT || status == HONE_ERROR_UNSUPPORTED) { /* defaults of another batch, say */
+    hn_model_destroy(defaults);
+    defaults = NULL;
+    if (error) *error = (hone_error){0};
+    status = HONE_OK;
+  }
+  if (status == HONE_OK) status = inspect_model(defaults ? defaults : m, out, error);
+  /* Names have to outlive the copy. */
+  const hone_node *n = m->graph->first;
+  for (uint32_t i = 0; status == HONE_OK && n && i < out->n_nodes; n = n->next, i++) {
+    out->nodes[i].name = n->name;
+    out->nodes[i].op_type = n->op_type;
+  }
+  hn_model_destroy(defaults);
   if (status != HONE_OK) hone_inspection_free(out);
   return status;
 }

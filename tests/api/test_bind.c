@@ -208,8 +208,39 @@ static void numbers_are_inputs(void **state) {
   }
 }
 
+/* Exporters list weights and target shapes as inputs with a value. A run has those values unless somebody
+ * overrides them: what it costs is known. */
+#define RESHAPED(target)                                                                                     \
+  "graph g(%x: f32[1x4x6x6], %to: i64[4] = {" target "}) -> (%y: f32[?x?x?x?]) {\n"                          \
+  "  const %w: f32[4x2x3x3] = rand(1)\n"                                                                     \
+  "  %r = Reshape(%x, %to)\n"                                                                                \
+  "  %y = Conv(%r, %w) \"conv\"\n"                                                                           \
+  "}\n"
+
+static void inputs_with_a_value_count_with_it(void **state) {
+  (void)state;
+  const double expected[] = {2 * 9 * 2 * 4.0 * 10 * 4,
+                             0}; /* what no shape fits is not counted, and no error */
+  const char *const texts[] = {RESHAPED("1, 2, 12, 6"), RESHAPED("1, 7, 3, 3")};
+  for (int i = 0; i < 2; i++) {
+    hn_model *m = parse(texts[i]);
+    hone_inspection seen;
+    hone_error e = {0};
+    assert_int_equal(hone_model_inspect(m, &seen, &e), HONE_OK);
+    assert_int_equal(seen.n_nodes, 2);
+    assert_true(seen.nodes[1].macs == expected[i] / 2);
+    assert_string_equal(seen.nodes[1].name, "conv");
+    assert_string_equal(seen.nodes[1].shape, i ? "?x4x?x?" : "1x4x10x4");
+    hone_port port;
+    assert_true(hone_model_input(m, 1, &port) && port.optional); /* the model stays as it was */
+    hone_inspection_free(&seen);
+    hn_model_destroy(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(inputs_with_a_value_count_with_it),
       cmocka_unit_test(lengths_that_fit_are_found),
       cmocka_unit_test(errors_name_input_dimension_and_option),
       cmocka_unit_test(a_branch_that_is_not_taken_need_not_fit),
