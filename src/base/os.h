@@ -91,6 +91,9 @@ bool hn_cache_dir(char *buf, size_t size);
 uint32_t hn_cpu_count(void);
 /* Size in bytes of the data cache of a level (1, 2, 3) of processor 0; 0 when the system does not say. */
 size_t hn_cache_size(int level);
+/* Bytes of all different caches of that level together that the processors of this process have: some chips
+ * have a last level for every few of them. 0 when the system does not say. */
+size_t hn_cache_total(int level);
 /* "AMD EPYC 9B14" into buf. */
 void hn_cpu_name(char *buf, size_t size);
 /* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint
@@ -117,6 +120,8 @@ uint64_t hn_involuntary_switches(void);
  * negative: the system does not count it. */
 double hn_run_delay_seconds(void);
 uint64_t hn_memory_available(void);
+/* The most bytes that the container of this process may have; 0: no limit is known. */
+uint64_t hn_memory_limit(void);
 
 /* Shared libraries. */
 void *hn_library_open(const char *name, hone_error *error);

@@ -131,21 +131,49 @@ static bool read_text(const char *path, char *buf, size_t size) {
   return n > 0;
 }
 
-size_t hn_cache_size(int level) {
+/* The data cache of a level of one processor: its bytes, and a number that processors which share it have in
+ * common (-1: not told). 0: the system does not say. */
+static size_t cache_of(int cpu, int level, int *id) {
   for (int i = 0; i < 8; i++) {
     char path[96], text[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+    const int n = snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/", cpu, i);
+    snprintf(path + n, sizeof path - (size_t)n, "level");
     if (!read_text(path, text, sizeof text)) break;
     if (atoi(text) != level) continue;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+    snprintf(path + n, sizeof path - (size_t)n, "type");
     if (!read_text(path, text, sizeof text) || text[0] == 'I') continue;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+    snprintf(path + n, sizeof path - (size_t)n, "id");
+    *id = read_text(path, text, sizeof text) ? atoi(text) : -1;
+    snprintf(path + n, sizeof path - (size_t)n, "size");
     if (!read_text(path, text, sizeof text)) continue;
     char *end;
-    size_t n = strtoul(text, &end, 10);
-    return *end == 'K' ? n << 10 : *end == 'M' ? n << 20 : n;
+    size_t bytes = strtoul(text, &end, 10);
+    return *end == 'K' ? bytes << 10 : *end == 'M' ? bytes << 20 : bytes;
   }
   return 0;
+}
+
+size_t hn_cache_size(int level) {
+  int id;
+  return cache_of(0, level, &id);
+}
+
+size_t hn_cache_total(int level) {
+  enum { MOST = 1024 };
+  static const cpu_set_t none;
+  cpu_set_t set = none;
+  int seen[MOST], n = 0;
+  size_t total = 0;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return hn_cache_size(level);
+  for (int cpu = 0; cpu < CPU_SETSIZE && n < MOST; cpu++) {
+    int id = -1, k = 0;
+    const size_t bytes = CPU_ISSET(cpu, &set) ? cache_of(cpu, level, &id) : 0;
+    while (k < n && seen[k] != id) k++;
+    if (!bytes || k < n) continue; /* without numbers, all are one */
+    seen[n++] = id;
+    total += bytes;
+  }
+  return total ? total : hn_cache_size(level);
 }
 
 void hn_cpu_name(char *buf, size_t size) {
@@ -185,6 +213,16 @@ void hn_release_pages(void *p, size_t size) {
 
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
 uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }
+
+uint64_t hn_memory_limit(void) {
+  static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
+                                      "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+  char text[64];
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    if (read_text(paths[i], text, sizeof text) && text[0] >= '0' && text[0] <= '9')
+      return strtoull(text, NULL, 10);
+  return 0;
+}
 
 /* Not ru_maxrss: that survives exec, and then holds the peak of whoever started the process. */
 uint64_t hn_rss_peak_bytes(void) { return proc_field("/proc/self/status", "VmHWM:"); }

@@ -11,7 +11,6 @@
 /* As long as a kernel, and shorter than the slices in which a busy system shares its processors: some of many
  * repeats are then run in one piece. Longer ones never are, and half of the peak is what they show. */
 enum { REPEATS = 20, TARGET_NS = 2500000 };
-#define MAX_BUFFERS ((size_t)256 << 20)
 
 typedef struct job {
   hn_roof_loop loop;
@@ -65,48 +64,63 @@ static void read_load(hn_roof_meter *meter, hn_load *now) {
                    hn_run_delay_seconds()};
 }
 
-/* What each figure is measured with; `dram`: bytes of a thread's buffer. */
-static void fill_jobs(cpu_meter *m, const hone_roofs *machine, size_t l1, size_t l2, size_t l3, size_t dram) {
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+
+hn_roof_buffers hn_roof_buffers_for(uint32_t threads, size_t l2, size_t l3, uint64_t room) {
+  size_t all = most(least(4 * l3, (size_t)256 << 20), most(2 * l3, 4 * l2 * threads));
+  if (all > room / 4) all = (size_t)(room / 4);
+  hn_roof_buffers b = {.dram = most(all / threads / 4096, 1) * 4096};
+  b.l3 = least(most(least(4 * l2, l3 / 2 / threads), 2 * l2), b.dram);
+  return b;
+}
+
+/* Memory that may be taken without harm to anybody. */
+static uint64_t room(void) {
+  const uint64_t available = hn_memory_available(), limit = hn_memory_limit();
+  if (!available || !limit) return available ? available : limit ? limit : UINT64_MAX;
+  return available < limit ? available : limit;
+}
+
+/* Of all last-level caches those that so many threads can have. */
+static size_t last_caches(const hone_roofs *machine) {
+  const size_t one = machine->l3_bytes ? machine->l3_bytes : 32 << 20, all = hn_cache_total(3);
+  return all ? least(all, one * machine->threads) : one;
+}
+
+/* What each figure is measured with. */
+static void fill_jobs(cpu_meter *m, size_t l1, size_t l2, hn_roof_buffers b) {
   const hn_roof_loops loops = hn_roof_loops_of(hn_cpu()->isa);
-  /* Well beyond the second level, and no more of the last one than a guest on a shared machine can hope for.
-   */
-  size_t l3_part = 4 * l2;
-  if (l3_part > l3 / 2 / machine->threads) l3_part = l3 / 2 / machine->threads;
-  if (l3_part < 2 * l2) l3_part = 2 * l2;
-  if (l3_part > dram) l3_part = dram;
   const struct {
     hn_roof_loop loop;
     size_t bytes;
   } what[HN_ROOF_COUNT] = {
-      [HN_ROOF_f32_gflops] = {loops.f32, 0},   [HN_ROOF_bf16_gflops] = {loops.bf16, 0},
-      [HN_ROOF_int8_gops] = {loops.int8, 0},   [HN_ROOF_l1_gbs] = {loops.read, l1 / 2},
-      [HN_ROOF_l2_gbs] = {loops.read, l2 / 2}, [HN_ROOF_l3_gbs] = {loops.read, l3_part},
-      [HN_ROOF_dram_gbs] = {loops.read, dram},
+      [HN_ROOF_f32_gflops] = {loops.f32, 0},     [HN_ROOF_bf16_gflops] = {loops.bf16, 0},
+      [HN_ROOF_int8_gops] = {loops.int8, 0},     [HN_ROOF_l1_gbs] = {loops.read, l1 / 2},
+      [HN_ROOF_l2_gbs] = {loops.read, l2 / 2},   [HN_ROOF_l3_gbs] = {loops.read, b.l3},
+      [HN_ROOF_dram_gbs] = {loops.read, b.dram},
   };
   for (int i = 0; i < HN_ROOF_COUNT; i++)
-    m->of[i] = (job){what[i].loop, 1, m->buffer, what[i].bytes, m->sink};
+    m->of[i] = (job){what[i].loop, 1, m->buffer, least(what[i].bytes, b.dram), m->sink};
 }
 
 static hone_status open_cpu(hn_roof_meter *meter, const hone_roofs *machine, hone_error *error) {
   cpu_meter *m = (cpu_meter *)meter;
   const uint32_t threads = machine->threads;
   const size_t l1 = machine->l1_bytes ? machine->l1_bytes : 32768,
-               l2 = machine->l2_bytes ? machine->l2_bytes : 1 << 20,
-               l3 = machine->l3_bytes ? machine->l3_bytes : 32 << 20;
-  size_t dram = l3 * 4 / threads; /* for each thread: together far beyond the last cache */
-  if (dram * threads > MAX_BUFFERS) dram = MAX_BUFFERS / threads;
-  dram = dram / 4096 * 4096;
+               l2 = machine->l2_bytes ? machine->l2_bytes : 1 << 20;
+  const hn_roof_buffers b = hn_roof_buffers_for(threads, l2, last_caches(machine), room());
   m->threads = threads;
   m->buffer = hn_calloc(threads, sizeof *m->buffer);
   m->sink = hn_calloc(threads, sizeof *m->sink);
   for (uint32_t i = 0; m->buffer && i < threads; i++) {
-    m->buffer[i] = hn_aligned(4096, dram);
+    m->buffer[i] = hn_aligned(4096, b.dram);
     if (!m->buffer[i]) break;
-    memset(m->buffer[i], 1, dram);
+    memset(m->buffer[i], 1, b.dram);
   }
   if (!m->buffer || !m->sink || !m->buffer[threads - 1])
-    return hn_fail_memory(error, (unsigned long long)dram * threads, "measuring bandwidth");
-  fill_jobs(m, machine, l1, l2, l3, dram);
+    return hn_fail_memory(error, (unsigned long long)b.dram * threads, "measuring bandwidth");
+  fill_jobs(m, l1, l2, b);
   return hn_pool_create(threads, &m->pool, error);
 }
 

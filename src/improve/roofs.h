@@ -39,6 +39,16 @@ typedef struct hn_load {
   double time, busy, own, delay;
 } hn_load;
 
+/* Bytes that each thread reads, for the bandwidth of the last cache and of memory. */
+typedef struct hn_roof_buffers {
+  size_t l3; /* well beyond the second level, and no more of the last than a guest on a shared machine has */
+  size_t dram; /* all threads' together twice their caches at least, where there is room */
+} hn_roof_buffers;
+
+/* l2: bytes of a processor's second level; l3: of all last-level caches that the threads have; room: of
+ * memory, of which a quarter is taken at most. */
+hn_roof_buffers hn_roof_buffers_for(uint32_t threads, size_t l2, size_t l3, uint64_t room);
+
 /* What figures are measured with. Tests bring their own. */
 typedef struct hn_roof_meter hn_roof_meter;
 struct hn_roof_meter {

@@ -318,6 +318,33 @@ static void a_beaten_peak_is_measured_again(void **state) {
   unlink(tiny);
 }
 
+/* Chips whose every eight cores have a last level of their own: what is to come from memory fits into none.
+ */
+static void buffers_are_beyond_all_caches(void **state) {
+  (void)state;
+  const size_t mib = 1 << 20;
+  const struct {
+    uint32_t threads;
+    size_t l2, l3;
+  } chips[] = {{2, mib, 32 * mib},
+               {1, mib / 2, 8 * mib},
+               {192, mib, 384 * mib},
+               {96, mib, 1152 * mib},
+               {64, 2 * mib, 105 * mib}};
+  for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+    const hn_roof_buffers b = hn_roof_buffers_for(chips[i].threads, chips[i].l2, chips[i].l3, UINT64_MAX);
+    assert_true(b.dram * chips[i].threads + 4096 * chips[i].threads >= 2 * chips[i].l3);
+    assert_true(b.dram >= 4 * chips[i].l2 - 4096);
+    assert_true(b.l3 >= 2 * chips[i].l2 && b.l3 <= b.dram);
+    assert_int_equal(b.dram % 4096, 0);
+  }
+  /* A container of a large machine has little memory. */
+  const hn_roof_buffers small = hn_roof_buffers_for(192, mib, 384 * mib, 512 * mib);
+  assert_true(small.dram * 192 <= 128 * mib && small.l3 <= small.dram);
+  assert_true(hn_roof_buffers_for(192, mib, 384 * mib, 0).dram > 0);
+  assert_int_equal(!hn_cache_total(3), !hn_cache_size(3));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_cache, drop_cache)
   const struct CMUnitTest tests[] = {TEST(a_quiet_machine_is_measured_once),
@@ -329,6 +356,7 @@ int main(void) {
                                      TEST(figures_rise_and_never_fall),
                                      TEST(what_a_busy_machine_showed_is_raised_and_not_kept),
                                      TEST(other_files_are_no_cache),
+                                     TEST(buffers_are_beyond_all_caches),
                                      TEST(the_processor_has_peaks),
                                      TEST(a_beaten_peak_is_measured_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
