@@ -2,7 +2,10 @@
  *
  * An engine is a device with its threads. A plan is a model compiled for an engine and fixed input shapes:
  * immutable, and shared by any number of contexts. A context is one run's memory; different contexts may run
- * at the same time. */
+ * at the same time, one context serves one thread at a time: a call that finds another one at work in it is
+ * HONE_ERROR_USAGE and changes nothing (hone_context_cancel may come from anywhere). Calls with NULL where an
+ * object or a result belongs are HONE_ERROR_USAGE, too; getters give 0, false, NULL or "", and what ends an
+ * object takes NULL for none. */
 #ifndef HONE_SESSION_H
 #define HONE_SESSION_H
 

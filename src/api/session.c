@@ -12,6 +12,7 @@
 #include "runtime/devices.h"
 #include "runtime/record.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct hone_context {
   const hone_tensor **in; /* by plan input */
   hone_facts *facts;      /* being recorded into, or NULL */
   bool in_stage;
+  atomic_bool busy;       /* with a call that changes it */
   hn_step_counts *counts; /* of the following runs, or NULL */
 };
 
@@ -115,6 +117,7 @@ uint64_t hone_engine_device_peak(const hone_engine *e) {
 }
 
 void hone_engine_warnings(hone_engine *e, char *buf, size_t size) {
+  if (!buf) return;
   if (size) buf[0] = 0;
   if (e && e->backend->warnings) e->backend->warnings(e->device, buf, size);
 }
@@ -289,29 +292,47 @@ void hone_plan_destroy(hone_plan *p) {
   hn_free(p);
 }
 
-uint32_t hone_plan_inputs(const hone_plan *p) { return p->plan->n_inputs; }
-uint32_t hone_plan_outputs(const hone_plan *p) { return p->plan->n_outputs; }
+uint32_t hone_plan_inputs(const hone_plan *p) {
+  if (!p) return 0;
+  return p->plan->n_inputs;
+}
+uint32_t hone_plan_outputs(const hone_plan *p) {
+  if (!p) return 0;
+  return p->plan->n_outputs;
+}
 const char *hone_plan_input_name(const hone_plan *p, uint32_t i) {
+  if (!p) return NULL;
   return i < p->plan->n_inputs ? p->plan->inputs[i]->name : NULL;
 }
 const char *hone_plan_output_name(const hone_plan *p, uint32_t i) {
+  if (!p) return NULL;
   return i < p->plan->n_outputs ? p->plan->outputs[i]->name : NULL;
 }
 const hone_tensor_desc *hone_plan_input_desc(const hone_plan *p, uint32_t i) {
+  if (!p) return NULL;
   return i < p->plan->n_inputs ? &p->plan->inputs[i]->desc : NULL;
 }
 const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
+  if (!p) return NULL;
   return i < p->plan->n_outputs ? &p->plan->outputs[i]->desc : NULL;
 }
 const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
+  if (!p) return NULL;
   return i < p->plan->n_inputs ? &p->bound[i] : NULL;
 }
 const hone_rewrites *hone_plan_rewrites(const hone_plan *p) { return &p->rewrites; }
-const hone_model *hone_plan_model(const hone_plan *p) { return p->plan->model; }
+const hone_model *hone_plan_model(const hone_plan *p) {
+  if (!p) return NULL;
+  return p->plan->model;
+}
 
-uint32_t hone_plan_steps(const hone_plan *p) { return (uint32_t)p->plan->steps.len; }
+uint32_t hone_plan_steps(const hone_plan *p) {
+  if (!p) return 0;
+  return (uint32_t)p->plan->steps.len;
+}
 
 bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
+  if (!p) return false;
   if (i >= p->plan->steps.len) return false;
   const hn_step *s = &p->plan->steps.ptr[i];
   *info = (hone_step_info){.name = s->desc.name,
@@ -331,10 +352,14 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
   return true;
 }
 
-uint32_t hone_plan_source_nodes(const hone_plan *p) { return (uint32_t)p->plan->model->source.len; }
+uint32_t hone_plan_source_nodes(const hone_plan *p) {
+  if (!p) return 0;
+  return (uint32_t)p->plan->model->source.len;
+}
 
 bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, const char **op_type,
                            int32_t *step, const char **fate) {
+  if (!p) return false;
   if (i >= p->plan->model->source.len) return false;
   if (name) *name = p->plan->model->source.ptr[i].name;
   if (op_type) *op_type = p->plan->model->source.ptr[i].op_type;
@@ -344,6 +369,7 @@ bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, co
 }
 
 void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, uint64_t *workspace) {
+  if (!p) return;
   if (arena) *arena = p->plan->arena_bytes;
   if (constants) *constants = p->plan->blob_bytes + p->plan->constant_bytes;
   if (workspace) *workspace = p->plan->workspace_bytes;
@@ -384,7 +410,7 @@ void hone_context_destroy(hone_context *c) {
   hn_free(c);
 }
 
-hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
+static hone_status run_alone(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
                              hone_error *error) {
   if (!c || (!in && c->plan->plan->n_inputs))
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
@@ -428,25 +454,25 @@ static hone_status apart(const hone_context *c, hone_error *error) {
   return hn_fail(error, HONE_ERROR_UNSUPPORTED, "device %s has no clock of its own", b->name);
 }
 
-hone_status hone_context_times(const hone_context *c, double *h2d, double *steps, double *d2h,
+static hone_status times_alone(const hone_context *c, double *h2d, double *steps, double *d2h,
                                hone_error *error) {
   hone_status status = apart(c, error);
   return status == HONE_OK ? hn_context_times(c->context, h2d, steps, d2h, error) : status;
 }
 
-hone_status hone_context_repeat(hone_context *c, double *seconds, hone_error *error) {
+static hone_status repeat_alone(hone_context *c, double *seconds, hone_error *error) {
   hone_status status = apart(c, error);
   return status == HONE_OK ? hn_context_repeat(c->context, seconds, error) : status;
 }
 
-hone_status hone_context_counters(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
+static hone_status counters_alone(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
                                   hone_error *error) {
   if (!facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_counters needs facts");
   hone_status status = apart(c, error);
   return status == HONE_OK ? hn_context_counters(c->context, steps, n_steps, facts, error) : status;
 }
 
-hone_status hone_context_count(hone_context *c, const hone_counting *counting, const uint32_t *steps,
+static hone_status count_alone(hone_context *c, const hone_counting *counting, const uint32_t *steps,
                                uint32_t n_steps, hone_error *error) {
   if (!c || !counting || (n_steps && !steps))
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_count needs a context, counters and steps");
@@ -462,7 +488,7 @@ hone_status hone_context_count(hone_context *c, const hone_counting *counting, c
   return HONE_OK;
 }
 
-hone_status hone_context_count_end(hone_context *c, hone_facts *facts, hone_error *error) {
+static hone_status count_end_alone(hone_context *c, hone_facts *facts, hone_error *error) {
   if (!c || !facts)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_count_end needs a context and facts");
   if (!c->counts) return hn_fail(error, HONE_ERROR_USAGE, "no steps are being counted");
@@ -473,13 +499,13 @@ hone_status hone_context_count_end(hone_context *c, hone_facts *facts, hone_erro
   return HONE_OK;
 }
 
-hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+static hone_status record_alone(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record needs a context");
   c->facts = facts;
   return hn_context_record(c->context, facts, max_runs, error);
 }
 
-hone_status hone_context_stage_begin(hone_context *c, hone_span_kind kind, hone_error *error) {
+static hone_status stage_begin_alone(hone_context *c, hone_span_kind kind, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_stage_begin needs a context");
   if (c->in_stage || (kind != HONE_SPAN_PRE && kind != HONE_SPAN_POST))
     return hn_fail(error, HONE_ERROR_USAGE,
@@ -489,7 +515,7 @@ hone_status hone_context_stage_begin(hone_context *c, hone_span_kind kind, hone_
   return HONE_OK;
 }
 
-hone_status hone_context_stage_end(hone_context *c, hone_error *error) {
+static hone_status stage_end_alone(hone_context *c, hone_error *error) {
   if (!c || !c->in_stage) return hn_fail(error, HONE_ERROR_USAGE, "no stage is under way");
   c->in_stage = false;
   hn_context_stage_end(c->context);
@@ -545,7 +571,7 @@ static void add_rewrites(const hone_plan *p, hone_facts *facts) {
   }
 }
 
-hone_status hone_context_record_end(hone_context *c, hone_error *error) {
+static hone_status record_end_alone(hone_context *c, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record_end needs a context");
   hone_facts *facts = c->facts;
   c->facts = NULL;
@@ -553,4 +579,74 @@ hone_status hone_context_record_end(hone_context *c, hone_error *error) {
   hone_status status = hn_context_record_end(c->context, error);
   if (status == HONE_OK && facts) add_rewrites(c->plan, facts);
   return hn_settle(status, lost, error);
+}
+
+/* ---- one thread at a time: a second one is told so, and changes nothing */
+
+static hone_status enter(hone_context *c, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "a context may not be NULL");
+  if (!atomic_exchange_explicit(&c->busy, true, memory_order_acquire)) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "the context is in use by another thread");
+  hn_error_hint(error, "give each thread a context of its own: hone_context_create on the same plan");
+  return HONE_ERROR_USAGE;
+}
+
+static hone_status leave(hone_context *c, hone_status status) {
+  atomic_store_explicit(&c->busy, false, memory_order_release);
+  return status;
+}
+
+hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
+                             hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, run_alone(c, in, o, error)) : status;
+}
+
+hone_status hone_context_times(const hone_context *c, double *h2d, double *steps, double *d2h,
+                               hone_error *error) {
+  hone_status status = enter((hone_context *)(uintptr_t)c, error);
+  return status == HONE_OK ? leave((hone_context *)(uintptr_t)c, times_alone(c, h2d, steps, d2h, error))
+                           : status;
+}
+
+hone_status hone_context_repeat(hone_context *c, double *seconds, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, repeat_alone(c, seconds, error)) : status;
+}
+
+hone_status hone_context_counters(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
+                                  hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, counters_alone(c, steps, n_steps, facts, error)) : status;
+}
+
+hone_status hone_context_count(hone_context *c, const hone_counting *counting, const uint32_t *steps,
+                               uint32_t n_steps, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, count_alone(c, counting, steps, n_steps, error)) : status;
+}
+
+hone_status hone_context_count_end(hone_context *c, hone_facts *facts, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, count_end_alone(c, facts, error)) : status;
+}
+
+hone_status hone_context_record(hone_context *c, hone_facts *facts, uint32_t max_runs, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, record_alone(c, facts, max_runs, error)) : status;
+}
+
+hone_status hone_context_stage_begin(hone_context *c, hone_span_kind kind, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, stage_begin_alone(c, kind, error)) : status;
+}
+
+hone_status hone_context_stage_end(hone_context *c, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, stage_end_alone(c, error)) : status;
+}
+
+hone_status hone_context_record_end(hone_context *c, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, record_end_alone(c, error)) : status;
 }

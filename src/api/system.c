@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 void hone_system_read(hone_system_sample *out) {
+  if (!out) return;
   struct rusage u;
   bool known = getrusage(RUSAGE_SELF, &u) == 0;
   double busy = hn_cpu_busy_seconds(), rss = (double)hn_rss_bytes();
@@ -34,6 +35,7 @@ void hone_system_read(hone_system_sample *out) {
 }
 
 const char *hone_system_unread(const hone_system_sample *s, const char *what) {
+  if (!what) return "";
   if (strcmp(what, "temperature") == 0 && isnan(s->temperature_c))
     return "the system shows no temperature sensor of a processor";
   if (strcmp(what, "clock") == 0 && isnan(s->clock_mhz))
@@ -83,6 +85,7 @@ static const char *explain(int e) {
 }
 
 hone_status hone_counting_start(hone_counting **out, hone_error *error) {
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_counting_start: out may not be NULL");
   int opened = 0, why = 0;
   *out = NULL;
   hone_counting *c = hn_calloc(1, sizeof *c);
@@ -111,6 +114,7 @@ hone_status hone_counting_start(hone_counting **out, hone_error *error) {
 }
 
 void hone_counting_read(const hone_counting *c, hone_counts *out) {
+  if (!c || !out) return;
   double v[EVENTS];
   if (c->imitated) {
     *out = imitation();

@@ -33,6 +33,7 @@ const char *hone_dtype_name(hone_dtype d) {
 }
 
 hone_dtype hone_dtype_from_name(const char *name) {
+  if (!name) return HONE_DTYPE_NONE;
   for (int d = 1; d < HONE_DTYPE_COUNT; d++)
     if (strcmp(types[d].name, name) == 0) return (hone_dtype)d;
   return HONE_DTYPE_NONE;
@@ -50,12 +51,13 @@ bool hone_dtype_is_unsigned_int(hone_dtype d) {
 
 hone_tensor_desc hone_desc(hone_dtype dtype, int32_t rank, const int64_t *dims) {
   hone_tensor_desc d = {.dtype = dtype, .rank = rank};
-  for (int32_t i = 0; i < rank; i++) d.dim[i] = dims[i];
+  for (int32_t i = 0; i < rank; i++) d.dim[i] = dims ? dims[i] : -1;
   if (hone_desc_known(&d)) hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
   return d;
 }
 
 void hone_desc_set_layout(hone_tensor_desc *d, hone_layout layout, int64_t pitch) {
+  if (!d) return;
   d->layout = layout;
   d->channel_pitch = 0;
   int64_t step = 1;
@@ -78,6 +80,7 @@ void hone_desc_set_layout(hone_tensor_desc *d, hone_layout layout, int64_t pitch
 }
 
 bool hone_desc_known(const hone_tensor_desc *d) {
+  if (!d) return false;
   if (d->rank < 0) return false;
   for (int32_t i = 0; i < d->rank; i++)
     if (d->dim[i] < 0) return false;
@@ -85,6 +88,7 @@ bool hone_desc_known(const hone_tensor_desc *d) {
 }
 
 int64_t hone_desc_count(const hone_tensor_desc *d) {
+  if (!d) return 0;
   if (!hone_desc_known(d)) return -1;
   int64_t n = 1;
   for (int32_t i = 0; i < d->rank; i++)
@@ -95,6 +99,7 @@ int64_t hone_desc_count(const hone_tensor_desc *d) {
 }
 
 int64_t hone_desc_bytes(const hone_tensor_desc *d) {
+  if (!d) return 0;
   int64_t n = hone_desc_count(d);
   if (n <= 0) return n;
   if (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->rank >= 2 && d->channel_pitch > d->dim[1]) {
@@ -105,6 +110,7 @@ int64_t hone_desc_bytes(const hone_tensor_desc *d) {
 }
 
 bool hone_desc_same_dims(const hone_tensor_desc *a, const hone_tensor_desc *b) {
+  if (!a || !b) return false;
   if (a->rank != b->rank) return false;
   for (int32_t i = 0; i < a->rank; i++)
     if (a->dim[i] != b->dim[i]) return false;
@@ -112,6 +118,9 @@ bool hone_desc_same_dims(const hone_tensor_desc *a, const hone_tensor_desc *b) {
 }
 
 char *hone_desc_format(const hone_tensor_desc *d, char *buf, size_t size) {
+  if (!buf || !size) return buf;
+  buf[0] = 0;
+  if (!d) return buf;
   size_t n = (size_t)snprintf(buf, size, "%s[", hone_dtype_name(d->dtype));
   if (d->rank < 0 && n < size) n += (size_t)snprintf(buf + n, size - n, "...");
   for (int32_t i = 0; i < d->rank && n < size; i++)

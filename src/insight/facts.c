@@ -66,6 +66,7 @@ const char *hone_node_fate_name(hone_node_fate fate) {
 }
 
 hone_status hone_span_buffer_init(hone_span_buffer *buffer, size_t capacity, hone_error *error) {
+  if (!buffer) return hn_fail(error, HONE_ERROR_USAGE, "hone_span_buffer_init: buffer may not be NULL");
   *buffer = (hone_span_buffer){0};
   buffer->records = hn_calloc(capacity, sizeof *buffer->records);
   if (!buffer->records) return hn_fail_memory(error, capacity * sizeof *buffer->records, "the span buffer");
@@ -132,6 +133,7 @@ static const int32_t *copy_indices(hone_facts *f, const int32_t *indices, size_t
   (!(facts)->failed && (hn_vec_push(&(facts)->table, row) || ((facts)->failed = true, false)))
 
 void hone_facts_set_meta(hone_facts *f, const hone_facts_meta *meta) {
+  if (!f || !meta) return;
   f->meta = *meta;
   if (f->meta.dropped_spans < f->dropped) f->meta.dropped_spans = f->dropped;
 #define X(field) f->meta.field = intern(f, meta->field);
@@ -139,9 +141,13 @@ void hone_facts_set_meta(hone_facts *f, const hone_facts_meta *meta) {
 #undef X
 }
 
-void hone_facts_set_memory(hone_facts *f, const hone_memory_facts *memory) { f->memory = *memory; }
+void hone_facts_set_memory(hone_facts *f, const hone_memory_facts *memory) {
+  if (!f || !memory) return;
+  f->memory = *memory;
+}
 
 uint32_t hone_facts_add_span(hone_facts *f, const hone_span *span) {
+  if (!f || !span) return UINT32_MAX;
   hone_span row = *span;
   row.name = intern(f, span->name);
   row.op_type = intern(f, span->op_type);
@@ -151,6 +157,7 @@ uint32_t hone_facts_add_span(hone_facts *f, const hone_span *span) {
 }
 
 int32_t hone_facts_add_step(hone_facts *f, const hone_step_fact *step) {
+  if (!f || !step) return -1;
   hone_step_fact row = *step;
   row.name = intern(f, step->name);
   row.op_type = intern(f, step->op_type);
@@ -177,6 +184,7 @@ int32_t hone_facts_add_step(hone_facts *f, const hone_step_fact *step) {
 }
 
 int32_t hone_facts_add_node(hone_facts *f, const hone_node_fact *node) {
+  if (!f || !node) return -1;
   hone_node_fact row = *node;
   row.name = intern(f, node->name);
   row.op_type = intern(f, node->op_type);
@@ -185,12 +193,14 @@ int32_t hone_facts_add_node(hone_facts *f, const hone_node_fact *node) {
 }
 
 void hone_facts_add_pass(hone_facts *f, const hone_pass_fact *pass) {
+  if (!f || !pass) return;
   hone_pass_fact row = *pass;
   row.name = intern(f, pass->name);
   PUSH(f, passes, row);
 }
 
 void hone_facts_add_preview_step(hone_facts *f, const hone_preview_step *step) {
+  if (!f || !step) return;
   hone_preview_step row = *step;
   row.name = intern(f, step->name);
   row.op_type = intern(f, step->op_type);
@@ -201,6 +211,7 @@ void hone_facts_add_preview_step(hone_facts *f, const hone_preview_step *step) {
 }
 
 void hone_facts_add_near_miss(hone_facts *f, const hone_near_miss *miss) {
+  if (!f || !miss) return;
   hone_near_miss row = *miss;
   row.pass = intern(f, miss->pass);
   row.reason = intern(f, miss->reason);
@@ -209,12 +220,14 @@ void hone_facts_add_near_miss(hone_facts *f, const hone_near_miss *miss) {
 }
 
 void hone_facts_add_roof(hone_facts *f, const hone_roof *roof) {
+  if (!f || !roof) return;
   hone_roof row = *roof;
   row.name = intern(f, roof->name ? roof->name : "?"); /* readers compare names */
   PUSH(f, roofs, row);
 }
 
 void hone_facts_raise_roof(hone_facts *f, const hone_roof *roof) {
+  if (!f || !roof) return;
   for (size_t i = 0; roof->name && i < f->roofs.len; i++) {
     hone_roof *r = &f->roofs.ptr[i];
     if (r->threads != roof->threads || strcmp(r->name, roof->name) != 0) continue;
@@ -226,10 +239,12 @@ void hone_facts_raise_roof(hone_facts *f, const hone_roof *roof) {
 }
 
 void hone_facts_add_memory_sample(hone_facts *f, const hone_memory_sample *sample) {
+  if (!f || !sample) return;
   PUSH(f, samples, *sample);
 }
 
 void hone_facts_add_counter(hone_facts *f, const hone_counter *counter) {
+  if (!f || !counter) return;
   hone_counter row = *counter;
   row.name = intern(f, counter->name);
   row.unit = intern(f, counter->unit);
@@ -237,10 +252,12 @@ void hone_facts_add_counter(hone_facts *f, const hone_counter *counter) {
 }
 
 uint32_t hone_facts_add_launch(hone_facts *f, const hone_launch *launch) {
+  if (!f || !launch) return UINT32_MAX;
   return PUSH(f, launches, *launch) ? (uint32_t)f->launches.len : 0;
 }
 
 void hone_facts_add_step_stats(hone_facts *f, const hone_step_stats *stats) {
+  if (!f || !stats) return;
   hone_step_stats row = *stats;
   const bool known = row.step >= 0 && (size_t)row.step < f->steps.len;
   if (row.kind == HONE_SPAN_RUN)
@@ -250,6 +267,7 @@ void hone_facts_add_step_stats(hone_facts *f, const hone_step_stats *stats) {
 }
 
 void hone_facts_name_lane(hone_facts *f, int32_t lane, const char *name) {
+  if (!f) return;
   const char *text = intern(f, name);
   for (size_t i = 0; i < f->lanes.len; i++)
     if (f->lanes.ptr[i].lane == lane) {
@@ -260,6 +278,7 @@ void hone_facts_name_lane(hone_facts *f, int32_t lane, const char *name) {
 }
 
 void hone_facts_add_wall(hone_facts *f, int32_t iteration, int64_t wall_ns) {
+  if (!f) return;
   if (HN_FAULT("wall_microseconds")) wall_ns /= 1000;
   if (HN_FAULT("wall_lost") && iteration == 0) return;
   if (HN_FAULT("wall_same_iteration") && iteration > 0) iteration--;
@@ -267,16 +286,19 @@ void hone_facts_add_wall(hone_facts *f, int32_t iteration, int64_t wall_ns) {
 }
 
 void hone_facts_add_version(hone_facts *f, const char *what, const char *version) {
+  if (!f) return;
   hone_note row = {intern(f, what), intern(f, version)};
   PUSH(f, versions, row);
 }
 
 void hone_facts_add_unmeasured(hone_facts *f, const char *what, const char *why) {
+  if (!f) return;
   hone_note row = {intern(f, what), intern(f, why)};
   PUSH(f, unmeasured, row);
 }
 
 void hone_facts_add_slow_run(hone_facts *f, const hone_slow_run *run) {
+  if (!f || !run) return;
   hone_slow_run row = *run;
   row.step = intern(f, run->step);
   row.pause_before = intern(f, run->pause_before);
@@ -284,11 +306,13 @@ void hone_facts_add_slow_run(hone_facts *f, const hone_slow_run *run) {
 }
 
 void hone_facts_add_option(hone_facts *f, const char *name, const char *value) {
+  if (!f) return;
   hone_note row = {intern(f, name), intern(f, value)};
   PUSH(f, options, row);
 }
 
 void hone_facts_add_buffer(hone_facts *f, const hone_span_buffer *buffer) {
+  if (!f || !buffer) return;
   size_t first = f->spans.len;
   for (size_t i = 0; i < buffer->count; i++) {
     const hone_span_record *r = &buffer->records[i];
@@ -356,6 +380,7 @@ static hone_status check_indices(const hone_facts *f, const char *table, size_t 
 static bool is_time_ms(double ms) { return ms >= 0 && ms < 1e13; }
 
 hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
+  if (!f) return hn_fail(error, HONE_ERROR_USAGE, "hone_facts_check: f may not be NULL");
   if (f->failed) return hn_fail_memory(error, f->arena.used, "the facts of a run");
   for (size_t i = 0; i < f->spans.len; i++) {
     const hone_span *s = &f->spans.ptr[i];
@@ -435,8 +460,8 @@ const hone_memory_facts *hone_facts_get_memory(const hone_facts *f) { return &f-
 
 #define READER(type, function, table)                                                                        \
   const type *function(const hone_facts *f, size_t *count) {                                                 \
-    *count = f->table.len;                                                                                   \
-    return f->table.ptr;                                                                                     \
+    if (count) *count = f ? f->table.len : 0;                                                                \
+    return f ? f->table.ptr : NULL;                                                                          \
   }
 READER(hone_span, hone_facts_spans, spans)
 READER(hone_step_fact, hone_facts_steps, steps)
@@ -457,6 +482,7 @@ READER(hone_slow_run, hone_facts_slow_runs, slow_runs)
 READER(hone_lane, hone_facts_lanes, lanes)
 
 const char *hone_facts_lane_name(const hone_facts *f, int32_t lane) {
+  if (!f) return NULL;
   for (size_t i = 0; i < f->lanes.len; i++)
     if (f->lanes.ptr[i].lane == lane) return f->lanes.ptr[i].name;
   return NULL;

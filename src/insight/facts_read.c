@@ -377,6 +377,7 @@ static hone_status check_document(const json_t *root, hone_error *error) {
 }
 
 hone_status hone_facts_from_json(const char *json, size_t length, hone_facts **facts, hone_error *error) {
+  if (!facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_facts_from_json: facts may not be NULL");
   const uint64_t lost = hn_mem_lost();
   *facts = NULL;
   json_error_t where;

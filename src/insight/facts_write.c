@@ -297,6 +297,8 @@ void hn_facts_write_members(hn_str *o, const hone_facts *f) {
 }
 
 hone_status hone_facts_to_json(const hone_facts *f, char **out, size_t *length, hone_error *error) {
+  if (!f || !out || !length)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_facts_to_json: f, out and length may not be NULL");
   *out = NULL;
   *length = 0;
   hone_status status = hone_facts_check(f, error);

@@ -15,6 +15,7 @@
 #include <hone/session.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -213,6 +214,43 @@ static void loops_run_and_stop(void **state) {
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_CANCELLED);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e),
                    HONE_ERROR_BUDGET);
+  net_close(&s);
+}
+
+/* A run that ends when it is cancelled. */
+static void *long_run(void *arg) {
+  float x[4] = {1, 2, 3, 4};
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
+  const hone_tensor *inputs[] = {&in};
+  return (void *)(uintptr_t)hone_context_run(arg, inputs, NULL, NULL);
+}
+
+static void a_context_serves_one_thread(void **state) {
+  (void)state;
+  net_session s = net_open(counting_loop((int64_t)1 << 62), 2, false, 1);
+  float x[4] = {1, 2, 3, 4};
+  hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
+  const hone_tensor *inputs[] = {&in};
+  hone_error e = {0};
+  hone_facts *f = hone_facts_create();
+  pthread_t other;
+  void *ended;
+  assert_int_equal(pthread_create(&other, NULL, long_run, s.context), 0);
+  /* A small thing that is refused from when the other thread is at work. */
+  while (hone_context_record(s.context, NULL, 0, &e) == HONE_OK) sched_yield();
+  assert_non_null(strstr(e.what, "another thread"));
+  assert_int_equal(e.status, HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_record(s.context, f, 9, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_record_end(s.context, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_stage_begin(s.context, HONE_SPAN_PRE, &e), HONE_ERROR_USAGE);
+  hone_context_cancel(s.context);
+  pthread_join(other, &ended);
+  assert_int_equal((uintptr_t)ended, HONE_ERROR_CANCELLED);
+  /* And then it serves the next one. */
+  assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 10}, &e),
+                   HONE_ERROR_BUDGET);
+  hone_facts_destroy(f);
   net_close(&s);
 }
 
@@ -446,6 +484,7 @@ int main(void) {
       cmocka_unit_test(several_contexts_share_a_plan),
       cmocka_unit_test(wrong_inputs_are_refused),
       cmocka_unit_test(loops_run_and_stop),
+      cmocka_unit_test(a_context_serves_one_thread),
       cmocka_unit_test(gaps_and_residuals_are_told_apart),
       cmocka_unit_test(stages_belong_to_their_runs),
       cmocka_unit_test(sparse_weights_are_counted),

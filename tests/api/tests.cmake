@@ -11,3 +11,12 @@ hone_test(test_bind test_bind.c)
 hone_test(test_fusions test_fusions.c)
 hone_test(test_work test_work.c net.c)
 hone_test(test_open_batch test_open_batch.c)
+# A call of every public function with each of its pointers NULL, made from the headers.
+file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/hone/*.h)
+set(null_calls ${CMAKE_CURRENT_BINARY_DIR}/generated/null_calls.inc)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/generated)
+add_custom_command(OUTPUT ${null_calls} VERBATIM DEPENDS ${public_headers} ${CMAKE_CURRENT_LIST_DIR}/null_calls.sh
+  COMMAND sh -c "sh \"$@\" >\"$0\"" ${null_calls} ${CMAKE_CURRENT_LIST_DIR}/null_calls.sh ${public_headers})
+hone_test(test_null test_null.c net.c)
+target_sources(test_null PRIVATE ${null_calls})
+target_include_directories(test_null PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated)

@@ -388,6 +388,8 @@ static bool build(joiner *j, hone_comparison *c) {
 hone_status hone_compare(const hone_profile *before, const hone_profile *after,
                          const hone_compare_options *options, hone_comparison **comparison,
                          hone_error *error) {
+  if (!before || !after || !comparison)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_compare: before, after and comparison may not be NULL");
   const uint64_t lost = hn_mem_lost();
   *comparison = NULL;
   joiner j = {.side = {before, after}};

@@ -202,6 +202,8 @@ static int by_rank(const void *pa, const void *pb) {
 
 hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_options *options,
                           hone_findings **findings, hone_error *error) {
+  if (!profile || !findings)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_diagnose: profile and findings may not be NULL");
   const uint64_t lost = hn_mem_lost();
   *findings = NULL;
   /* Rules compare layers with each other, so they need all of them. What findings keep of the profile's texts

@@ -163,6 +163,7 @@ const double *hn_forecast_steps(const hone_profile *p, hn_arena *arena) {
 }
 
 bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
+  if (!p || !out) return false;
   const uint64_t lost = hn_mem_lost();
   *out = (hone_forecast){0};
   hn_arena arena = {0};

@@ -130,6 +130,9 @@ static double saved_on_nodes(const node_times *t, const hone_finding *f) {
 
 hone_status hone_findings_measure(hone_findings *findings, const hone_profile *before,
                                   const hone_profile *after, hone_error *error) {
+  if (!findings || !before || !after)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_findings_measure: findings, before and after may not be NULL");
   node_times times = {0};
   hone_status status = HONE_OK;
   double wall = hn_typical_wall_ms(before);
@@ -154,6 +157,7 @@ done:
 }
 
 double hone_findings_predict(const hone_findings *findings, hone_remedy remedy) {
+  if (!findings) return 0;
   const uint64_t lost = hn_mem_lost();
   node_times times = {0};
   double saved_pct = 0;

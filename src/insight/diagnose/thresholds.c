@@ -39,6 +39,7 @@ _Static_assert(value_of_roof_reached == (int)HN_ROOF_REACHED && value_of_roof_fa
 const struct hone_thresholds *hn_thresholds_default(void) { return &defaults; }
 
 const hone_threshold_info *hone_threshold_list(size_t *count) {
+  if (!count) return NULL;
   *count = sizeof list / sizeof *list;
   return list;
 }
@@ -58,6 +59,7 @@ static ptrdiff_t find(const char *name, size_t length) {
 }
 
 double hone_thresholds_get(const hone_thresholds *t, const char *name) {
+  if (!name) return NAN;
   ptrdiff_t i = find(name, strlen(name));
   return i < 0 ? NAN : *(const double *)((const char *)(t ? t : &defaults) + offsets[i]);
 }
@@ -76,10 +78,12 @@ static hone_status set(hone_thresholds *t, const char *name, size_t length, doub
 }
 
 hone_status hone_thresholds_set(hone_thresholds *t, const char *name, double value, hone_error *error) {
+  if (!name) return hn_fail(error, HONE_ERROR_USAGE, "hone_thresholds_set: name may not be NULL");
   return set(t, name, strlen(name), value, error);
 }
 
 hone_status hone_thresholds_parse(hone_thresholds *t, const char *text, hone_error *error) {
+  if (!text) return hn_fail(error, HONE_ERROR_USAGE, "hone_thresholds_parse: text may not be NULL");
   size_t length = strcspn(text, "=");
   char *end = NULL;
   double value = text[length] ? strtod(text + length + 1, &end) : NAN;

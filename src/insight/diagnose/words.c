@@ -26,6 +26,7 @@ NAME_FUNCTION(hone_severity_name, hone_severity, severity_names)
 NAME_FUNCTION(hone_language_name, hone_language, language_names)
 
 bool hone_language_parse(const char *text, hone_language *language) {
+  if (!language) return false;
   *language = HONE_LANGUAGE_EN;
   for (int i = 0; text && i < 2; i++) {
     const char *after = text + 2;

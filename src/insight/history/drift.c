@@ -53,6 +53,7 @@ static void fit(const double *t, const double *v, size_t n, double *slopes, doub
 }
 
 bool hone_drift_compute(const double *times, const double *values, size_t n, hone_drift *out) {
+  if ((n && !values) || !out) return false;
   *out = (hone_drift){0};
   size_t finite = 0, k = 0, seen = 0;
   for (size_t i = 0; i < n; i++) finite += isfinite(values[i]) != 0;
@@ -86,6 +87,7 @@ const char *hone_slow_cause_name(hone_slow_cause cause) {
 }
 
 hone_slow_cause hone_slow_run_cause(const hone_slow_run *r) {
+  if (!r) return (hone_slow_cause)0;
   if (r->major_faults) return HONE_SLOW_DISK;
   if (r->involuntary_switches) return HONE_SLOW_SWITCHED;
   if (r->throttles > 0 || r->clock_mhz < SLOW_CLOCK * r->usual_clock_mhz) return HONE_SLOW_CLOCK;
@@ -96,9 +98,11 @@ hone_slow_cause hone_slow_run_cause(const hone_slow_run *r) {
 
 void hone_spread_explain(const double *ms, const hone_disturbance *seen, size_t n, double median, double cv,
                          char *buf, size_t size) {
+  if (!buf || !size) return;
+  buf[0] = 0;
+  if (!ms) return;
   size_t odd = 0, switched = 0, read = 0, mapped = 0, plain_switched = 0;
   double lost = 0, total = 0;
-  buf[0] = 0;
   for (size_t i = 0; i < n; i++) {
     total += ms[i];
     if (ms[i] <= ODD_ONE * median) {

@@ -215,6 +215,8 @@ static hone_status read_options(const hone_gate_options *o, double *threshold, u
 
 hone_status hone_gate_pairs(const double *baseline, const double *candidate, uint32_t n,
                             const hone_gate_options *options, hone_gate_result *out, hone_error *error) {
+  if (!out || (n && (!baseline || !candidate)))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_pairs: baseline, candidate and out may not be NULL");
   double threshold;
   uint32_t most, n_looks = 0;
   work w = {0};
@@ -258,6 +260,7 @@ static double set_test(const double *a, uint32_t na, const double *b, uint32_t n
 
 hone_status hone_gate_sets(const double *baseline, uint32_t na, const double *candidate, uint32_t nb,
                            const hone_gate_options *options, hone_gate_result *out, hone_error *error) {
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_sets: out may not be NULL");
   double threshold;
   uint32_t most;
   *out = (hone_gate_result){.verdict = HONE_GATE_NONE,

@@ -30,6 +30,7 @@ static const char columns[] = COLUMNS;
 #undef X
 
 bool hone_history_default_path(char *buf, size_t size) {
+  if (!buf) return false;
   const char *own = getenv("HONE_HISTORY"), *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
   int n = own && *own          ? snprintf(buf, size, "%s", own)
           : xdg && *xdg == '/' ? snprintf(buf, size, "%s/hone/history.db",
@@ -39,7 +40,10 @@ bool hone_history_default_path(char *buf, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-const char *hone_history_path(const hone_history *h) { return h->path; }
+const char *hone_history_path(const hone_history *h) {
+  if (!h) return NULL;
+  return h->path;
+}
 
 void hone_history_close(hone_history *h) {
   if (!h) return;
@@ -155,6 +159,7 @@ static hone_status check_first(const char *path, hone_error *error) {
 }
 
 hone_status hone_history_open(const char *path, bool write, hone_history **out, hone_error *error) {
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_history_open: out may not be NULL");
   char standard[4096];
   struct stat st;
   *out = NULL;
@@ -286,6 +291,8 @@ static hone_status read_row(hone_history *h, sqlite3_stmt *s, bool reports, hone
 
 hone_status hone_history_find(hone_history *h, const hone_history_query *query, hone_records *out,
                               hone_error *error) {
+  if (!h || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_history_find: history and out may not be NULL");
   static const hone_history_query everything = {0};
   *out = (hone_records){0};
   const hone_history_query *q = query ? query : &everything;
@@ -321,6 +328,8 @@ hone_status hone_history_find(hone_history *h, const hone_history_query *query, 
 
 hone_status hone_history_remove(hone_history *h, const int64_t *ids, size_t n, size_t *removed,
                                 hone_error *error) {
+  if (!h || (n && !ids))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_history_remove: history and ids may not be NULL");
   if (!h->write) return hn_fail(error, HONE_ERROR_USAGE, "the history was opened for reading");
   sqlite3_stmt *s = NULL;
   size_t gone = 0;

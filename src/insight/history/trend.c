@@ -173,6 +173,8 @@ static void section(hn_str *o, const hone_record *const *run, size_t n) {
 }
 
 hone_status hone_history_html(const hone_records *records, hone_sink sink, void *user, hone_error *error) {
+  if (!records || !sink)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_history_html: records and sink may not be NULL");
   hn_str o = {0};
   size_t n = records->count;
   const hone_record **run = hn_calloc(n + 1, sizeof *run);

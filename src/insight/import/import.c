@@ -173,11 +173,15 @@ static hone_status import(const char *const *paths, size_t n, const void *bytes,
 
 hone_status hone_import_files(const char *const *paths, size_t n, const hone_import_options *options,
                               hone_facts **facts, hone_error *error) {
+  if (!paths || !facts)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_import_files: paths and facts may not be NULL");
   return import(paths, n, NULL, 0, options, facts, error);
 }
 
 hone_status hone_import_memory(const char *name, const void *bytes, size_t size,
                                const hone_import_options *options, hone_facts **facts, hone_error *error) {
+  if (!name || !facts)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_import_memory: name and facts may not be NULL");
   return import(&name, 1, bytes ? bytes : "", size, options, facts, error);
 }
 

@@ -268,6 +268,8 @@ static hone_status finish(builder *b, const char *filter, hn_arena *arena, hone_
 
 hone_status hone_profile_create(const hone_facts *facts, const hone_profile_options *options,
                                 hone_profile **profile, hone_error *error) {
+  if (!facts || !profile)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_profile_create: facts and profile may not be NULL");
   const uint64_t lost = hn_mem_lost();
   *profile = NULL;
   builder b = {.facts = facts};

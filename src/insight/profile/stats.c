@@ -20,6 +20,7 @@ static double quantile(const double *sorted, size_t n, double q) {
 }
 
 bool hone_stats_compute(const double *samples, size_t count, hone_sample_stats *stats) {
+  if ((count && !samples) || !stats) return false;
   *stats = (hone_sample_stats){0};
   if (!count) return true;
   double *sorted = hn_malloc(count * sizeof *sorted);

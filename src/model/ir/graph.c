@@ -334,13 +334,34 @@ bool hn_node_copy_attrs(hone_node *n, const hone_node *from) {
 
 /* ------------------------------------------------------------------ the public view of a node */
 
-const char *hone_node_op(const hone_node *n) { return n->op_type; }
-const char *hone_node_domain(const hone_node *n) { return n->domain; }
-const char *hone_node_name(const hone_node *n) { return n->name; }
-int32_t hone_node_opset(const hone_node *n) { return n->opset; }
-uint32_t hone_node_inputs(const hone_node *n) { return n->n_in; }
-uint32_t hone_node_outputs(const hone_node *n) { return n->n_out; }
-bool hone_node_has(const hone_node *n, const char *attr) { return hn_node_attr(n, attr) != NULL; }
+const char *hone_node_op(const hone_node *n) {
+  if (!n) return NULL;
+  return n->op_type;
+}
+const char *hone_node_domain(const hone_node *n) {
+  if (!n) return NULL;
+  return n->domain;
+}
+const char *hone_node_name(const hone_node *n) {
+  if (!n) return NULL;
+  return n->name;
+}
+int32_t hone_node_opset(const hone_node *n) {
+  if (!n) return -1;
+  return n->opset;
+}
+uint32_t hone_node_inputs(const hone_node *n) {
+  if (!n) return 0;
+  return n->n_in;
+}
+uint32_t hone_node_outputs(const hone_node *n) {
+  if (!n) return 0;
+  return n->n_out;
+}
+bool hone_node_has(const hone_node *n, const char *attr) {
+  if (!n) return false;
+  return hn_node_attr(n, attr) != NULL;
+}
 
 static const hn_attr *typed(const hone_node *n, const char *name, hone_attr_type type) {
   const hn_attr *a = hn_node_attr(n, name);
@@ -348,16 +369,19 @@ static const hn_attr *typed(const hone_node *n, const char *name, hone_attr_type
 }
 
 int64_t hone_node_int(const hone_node *n, const char *name, int64_t otherwise) {
+  if (!n) return otherwise;
   const hn_attr *a = typed(n, name, HONE_ATTR_INT);
   return a ? a->i : otherwise;
 }
 
 float hone_node_float(const hone_node *n, const char *name, float otherwise) {
+  if (!n) return otherwise;
   const hn_attr *a = typed(n, name, HONE_ATTR_FLOAT);
   return a ? a->f : otherwise;
 }
 
 const char *hone_node_string(const hone_node *n, const char *name, const char *otherwise) {
+  if (!n) return otherwise;
   const hn_attr *a = typed(n, name, HONE_ATTR_STRING);
   return a ? a->s.ptr : otherwise;
 }
@@ -369,15 +393,19 @@ static const void *list(const hone_node *n, const char *name, hone_attr_type typ
 }
 
 const int64_t *hone_node_ints(const hone_node *n, const char *name, size_t *count) {
+  if (!n || !count) return NULL;
   return list(n, name, HONE_ATTR_INTS, count);
 }
 const float *hone_node_floats(const hone_node *n, const char *name, size_t *count) {
+  if (!n || !count) return NULL;
   return list(n, name, HONE_ATTR_FLOATS, count);
 }
 const hone_string *hone_node_strings(const hone_node *n, const char *name, size_t *count) {
+  if (!n || !count) return NULL;
   return list(n, name, HONE_ATTR_STRINGS, count);
 }
 const hone_tensor *hone_node_tensor(const hone_node *n, const char *name) {
+  if (!n) return NULL;
   const hn_attr *a = typed(n, name, HONE_ATTR_TENSOR);
   return a ? a->t : NULL;
 }

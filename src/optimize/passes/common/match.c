@@ -311,10 +311,12 @@ hn_value *hn_match_get(const hone_match *m, const char *name) {
 }
 
 const hone_node *hone_match_node(const hone_match *m, uint32_t k) {
+  if (!m) return NULL;
   return k < m->pattern->n_lines ? m->node[k] : NULL;
 }
 
 bool hone_match_value(const hone_match *m, const char *name, hone_tensor_desc *desc, const void **constant) {
+  if (!m || !name || !desc || !constant) return false;
   const hn_value *v = hn_match_get(m, name);
   if (!v) return false;
   if (desc) *desc = v->desc;
