@@ -39,7 +39,7 @@ static void last_line(FILE *err, char *buf, size_t size) {
   rewind(err);
   while (fgets(line, sizeof line, err))
     if (line[strspn(line, " \r\n")]) snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\r\n"), line);
-  snprintf(buf, size, "%s", last);
+  snprintf(buf, size, "%.*s", (int)size - 1, last);
 }
 
 static hone_status fail(hone_error *error, hone_status status, const gate_side *side, const char *what) {
