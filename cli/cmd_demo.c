@@ -43,22 +43,14 @@ static const demo demos[] = {
               "convolutions",
      .device_batch = 256,
      .host_batch = 1,
-     .row = {{"f32, separate operators", "mobilenetv2", "f32", UNFOLDED, "-depthwise*", true,
-              HONE_CHAINS_NEVER},
-             {"f32, fused", "mobilenetv2", "f32", NULL, "-depthwise*", false, HONE_CHAINS_NEVER},
-             {"narrow, fused", "mobilenetv2", NULL, NULL, "-depthwise*", false, HONE_CHAINS_NEVER},
-             {.label = "narrow, fused, depthwise kernel",
-              .network = "mobilenetv2",
-              .chains = HONE_CHAINS_NEVER,
-              .accelerator_only = true},
-             {.label = "and chains where they are faster",
-              .network = "mobilenetv2",
-              .chains = HONE_CHAINS_FASTER},
-             {.label = "narrow, fused, no depthwise kernel",
-              .network = "mobilenetv2",
-              .chains = HONE_CHAINS_NEVER,
-              .host_only = true,
-              .host_tactics = "-depthwise*"}},
+     .row = {{"f32, separate operators", "mobilenetv2", "f32", UNFOLDED, NULL, true, HONE_CHAINS_NEVER,
+              false},
+             {"f32, fused", "mobilenetv2", "f32", NULL, NULL, false, HONE_CHAINS_NEVER, false},
+             {"narrow, fused", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_NEVER, false},
+             {"and chains where they are faster", "mobilenetv2", NULL, NULL, NULL, false, HONE_CHAINS_FASTER,
+              false},
+             {"narrow, fused, no depthwise kernel", "mobilenetv2", NULL, NULL, "-depthwise*", false,
+              HONE_CHAINS_NEVER, false}},
      .without = "Without its own kernel a depthwise convolution is a matrix product a channel, with one "
                 "column of weights."},
     {.name = "merged-copies",
@@ -70,10 +62,6 @@ static const demo demos[] = {
      .copies = true},
 };
 enum { DEMOS = sizeof demos / sizeof *demos };
-
-static bool left_out(const cli_demo_machine *m, const cli_demo_row *row) {
-  return m->accelerator ? row->host_only : row->accelerator_only;
-}
 
 /* The time that the machine's roofs allow for what the row's steps do and move. */
 static double roof_ms(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
@@ -161,8 +149,7 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_d
 static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const cli_demo_result *r,
                        const prediction *x) {
   json_t *rows = json_array();
-  for (uint32_t i = 0; d->row[i].label; i++)
-    if (!left_out(m, &d->row[i])) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
+  for (uint32_t i = 0; d->row[i].label; i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
   json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->device, "name", m->name,
                         "batch", (json_int_t)batch, "rows", rows);
   if (x->known && x->block_nodes)
@@ -185,7 +172,6 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
                         cli_demo_result *r, prediction *x, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; d->row[i].label && status == HONE_OK; i++) {
-    if (left_out(m, &d->row[i])) continue;
     status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     /* The first row is the one that needs most. */
     while (status == HONE_ERROR_MEMORY && i == 0 && *batch > 1) {

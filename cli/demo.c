@@ -80,9 +80,7 @@ static hone_status fill(hone_tensor *t, uint64_t seed, hone_error *error) {
 
 static hone_status bench_open(const cli_demo_machine *m, const cli_demo_row *row, int64_t batch, bench *b,
                               hone_error *error) {
-  const hone_engine_options e = {.device = m->device,
-                                 .threads = m->threads,
-                                 .tactics = m->accelerator ? row->tactics : row->host_tactics};
+  const hone_engine_options e = {.device = m->device, .threads = m->threads, .tactics = row->tactics};
   const hone_zoo_options z = {.batch = batch, .size = m->size};
   const hone_plan_options p = {.level = 2,
                                .precision = row->precision ? row->precision : m->narrow,

@@ -8,12 +8,10 @@ typedef struct cli_demo_row {
   const char *label, *network; /* of the zoo */
   const char *precision;       /* "f32", or NULL: the narrow one of the device */
   const char *passes;          /* as in hone_plan_options */
-  const char *tactics;         /* of accelerators: masks; NULL: all */
+  const char *tactics;         /* masks; NULL: all */
   bool separate;
   hone_chains chains;
   bool part; /* of a network: what brings inputs into its layout and reads its output does not count */
-  bool accelerator_only, host_only;
-  const char *host_tactics; /* the masks of the processor */
 } cli_demo_row;
 
 typedef struct cli_demo_result {
