@@ -13,15 +13,36 @@ int cli_verdict_exit(hone_verdict verdict) {
   return verdict == HONE_VERDICT_SAME ? 0 : verdict == HONE_VERDICT_DIFFERENT ? 1 : 5;
 }
 
+static json_t *judgement_json(const hone_step_judgement *j) {
+  if (!j->kind) return json_null();
+  return json_pack("{s:s, s:o, s:o, s:o, s:I, s:b}", "class", j->kind, "terms",
+                   j->terms ? json_integer((json_int_t)j->terms) : json_null(), "bound", cli_real(j->bound),
+                   "measured", cli_real(j->measured), "element", (json_int_t)j->element, "over", j->over);
+}
+
+static json_t *tolerances_json(const hone_verify_result *r) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < r->n_tolerances; i++) {
+    const hone_tolerance *t = &r->tolerances[i];
+    json_array_append_new(
+        list, json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s, s:s}", "class", t->kind, "nodes", (int)t->nodes,
+                        "terms", t->terms ? json_integer((json_int_t)t->terms) : json_null(), "share",
+                        t->share < 0 ? json_null() : cli_real(t->share), "of", t->of, "formula", t->formula,
+                        "source", t->source, "largest", t->largest));
+  }
+  return list;
+}
+
 json_t *cli_verification_json(const hone_verify_result *r) {
   return json_pack(
-      "{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:i, s:o}", "verdict",
+      "{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "verdict",
       cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel", cli_real(r->max_rel),
       "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs, "inputs_wanted", (int)r->inputs_wanted,
       "edge_inputs", (int)r->edge_inputs, "edge_inputs_unjudged", (int)r->edge_inputs_unjudged,
       "edge_inputs_wanted", (int)r->edge_inputs_wanted, "reference", r->reference, "reason", r->reason,
       "first_different_node", r->first_different_node[0] ? json_string(r->first_different_node) : json_null(),
-      "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels));
+      "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels), "judgement",
+      judgement_json(&r->judgement), "tolerances", tolerances_json(r));
 }
 
 static bool progress(void *arg, uint32_t done, uint32_t total) {
@@ -43,7 +64,30 @@ static void left_out(const hone_verify_result *r) {
         r->edge_inputs_unjudged, r->edge_inputs_unjudged == 1 ? "" : "s");
 }
 
-static int text(const hone_verify_result *r) {
+/* The step's own arithmetic against the bound of its class. */
+static void judged(const hone_step_judgement *j) {
+  char terms[48] = "";
+  if (!j->kind) return;
+  if (j->terms) snprintf(terms, sizeof terms, ", K = %llu", (unsigned long long)j->terms);
+  cli_print("on its own inputs: %.3g apart at element %lld, bound %.3g (%s%s): %s\n", j->measured,
+            (long long)j->element, j->bound, j->kind, terms,
+            j->over ? "it computes wrongly"
+                    : "within it, so its inputs or constants differ, or roundings add up");
+}
+
+static void explain(const hone_verify_result *r) {
+  cli_print(
+      "bounds for another order of the same f32 arithmetic (u = 2^-24, the largest K of each class):\n");
+  for (uint32_t i = 0; i < r->n_tolerances; i++) {
+    const hone_tolerance *t = &r->tolerances[i];
+    char terms[48] = "", share[96] = "the bound of the whole answer";
+    if (t->terms) snprintf(terms, sizeof terms, ", K = %llu", (unsigned long long)t->terms);
+    if (t->share >= 0) snprintf(share, sizeof share, "%.3g of %s", t->share, t->of);
+    cli_print("  %-17s %4u node%s%s: %s\n", t->kind, t->nodes, t->nodes == 1 ? "" : "s", terms, share);
+  }
+}
+
+static int text(const hone_verify_result *r, bool explained) {
   cli_color(stdout, r->verdict == HONE_VERDICT_SAME ? CLI_GREEN : CLI_RED);
   cli_print("%s", cli_verdict_name(r->verdict));
   cli_color(stdout, CLI_PLAIN);
@@ -58,6 +102,8 @@ static int text(const hone_verify_result *r) {
   cli_print("reference: %s\n", r->reference);
   if (r->reason[0]) cli_print("reason: %s\n", r->reason);
   if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);
+  judged(&r->judgement);
+  if (explained) explain(r);
   return cli_flush();
 }
 
@@ -132,7 +178,7 @@ static int run(const cli_args *args) {
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else {
-    code = args->json ? cli_print_json(cli_verification_json(&result)) : text(&result);
+    code = args->json ? cli_print_json(cli_verification_json(&result)) : text(&result, args->explain);
     if (code == 0) code = cli_verdict_exit(result.verdict);
   }
   hone_precision_choice_free(&precision.choice);
@@ -155,6 +201,7 @@ static const cli_option options[] = {
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",
      "time for random inputs; edge values take up to a quarter more (30)"},
+    {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

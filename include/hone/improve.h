@@ -36,6 +36,29 @@ typedef struct hone_verify_options {
       *plan; /* a saved plan in place of b: run as it is, at its shapes; threads must be its own or 0 */
 } hone_verify_options;
 
+/* How far two right evaluations in f32 of one class of operators may lie apart when they get equal inputs and
+ * differ only in the order of their arithmetic. Strings are static. */
+typedef struct hone_tolerance {
+  const char *kind;    /* "sum of products" */
+  const char *formula; /* K: terms of one sum, u: 2^-24, gamma(K) = K u / (1 - K u) */
+  const char *of;      /* what `share` is a share of */
+  const char *source;
+  uint32_t nodes; /* of the model, as it ran */
+  uint64_t terms; /* K, the largest among them; 0: the class has none, or it is not known */
+  double share; /* the bound of that node; of data: the least that its figures can be. Negative: no formula */
+  char largest[64]; /* that node's name, cut where it is longer */
+} hone_tolerance;
+#define HONE_MOST_TOLERANCES 8
+
+/* One step held against the bound of its class, on the inputs that it had itself. */
+typedef struct hone_step_judgement {
+  const char *kind; /* of hone_tolerance; NULL: no step was judged */
+  uint64_t terms;
+  double bound, measured; /* absolute, where measured / bound is largest */
+  int64_t element;
+  bool over; /* the step computes wrongly; else its inputs or constants differ, or roundings add up */
+} hone_step_judgement;
+
 typedef struct hone_verify_result {
   hone_verdict verdict;
   uint32_t inputs;        /* random ones, compared */
@@ -53,6 +76,10 @@ typedef struct hone_verify_result {
    * differ by one level of an 8-bit value at the most. */
   uint32_t steps_compared; /* 0: no such model */
   double worst_levels;
+  /* The classes of operators in what ran, with the bound of a pure re-ordering of f32 */
+  uint32_t n_tolerances;
+  hone_tolerance tolerances[HONE_MOST_TOLERANCES];
+  hone_step_judgement judgement; /* of the first different node, where it runs in f32 on the CPU */
 } hone_verify_result;
 
 /* Compares model b (optimised, default flags; NULL: a itself) with the reference side of a on the same random

@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "improve/compare.h"
 #include "improve/feeds.h"
+#include "improve/judge.h"
 #include "improve/values.h"
 #include "model/ops/common/op.h"
 
@@ -470,8 +471,11 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   }
   j->out->verdict = HONE_VERDICT_DIFFERENT;
   if (j->out->first_different_node[0]) return HONE_OK;
-  return hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance,
-                          j->out->first_different_node, sizeof j->out->first_different_node, error);
+  status = hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance,
+                            j->out->first_different_node, sizeof j->out->first_different_node, error);
+  if (status != HONE_OK || j->narrowest != HONE_DTYPE_NONE) return status;
+  return hn_side_judge(&j->test, j->feeds, j->n_feeds, EDGE_SHARE * max_seconds, j->out->first_different_node,
+                       sizeof j->out->first_different_node, &j->out->judgement, error);
 }
 
 hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options *options,
@@ -492,6 +496,7 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
   j.test.max_seconds = j.reference.max_seconds = 4 * max_seconds;
   j.n_feeds = j.reference.plan->n_inputs;
   j.n_outputs = j.reference.plan->n_outputs;
+  hn_tolerances_of_plan(j.test.plan, out);
   size_t n = j.n_outputs + 1u;
   j.feeds = hn_calloc(j.n_feeds + 1u, sizeof *j.feeds);
   j.range = hn_calloc(n, sizeof *j.range);

@@ -12,6 +12,7 @@ target_link_libraries(test_interrupts PRIVATE PkgConfig::JANSSON)
 hone_ctest(slow_runs sh tests/cli/slow_runs.sh $<TARGET_FILE:hone_cli>)
 hone_test(test_data test_data.c make_files.c)
 hone_test(test_verify test_verify.c)
+hone_test(test_tolerance test_tolerance.c)
 # The demos on the processor, small: every line is measured.
 set(says_resnet50-res3 "own 12 operators.*end to end")
 set(says_mobilenetv2 "narrow, fused, no depthwise kernel")
