@@ -72,7 +72,9 @@ json_t *cli_labels_top5(const cli_labels *labels, const hone_tensor *scores) {
   int64_t count = hone_desc_count(d), classes = 1;
   for (int32_t k = 1; k < d->rank; k++) classes *= d->dim[k];
   if (d->rank == 1) classes = d->dim[0];
-  if (d->dtype != HONE_DTYPE_F32 || classes < 2 || count < classes) return NULL;
+  int axes = 0; /* a row of scores has one axis; what a detector has several of is not one score a class */
+  for (int32_t k = d->rank > 1; k < d->rank; k++) axes += d->dim[k] > 1;
+  if (d->dtype != HONE_DTYPE_F32 || classes < 2 || axes != 1 || count < classes) return NULL;
   note_count(labels, classes);
   float *p = malloc((size_t)classes * sizeof *p);
   json_t *rows = json_array();
