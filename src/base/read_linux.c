@@ -22,14 +22,14 @@ static const struct {
   uint64_t most;
   const char *pipe; /* what to do with a pipe instead */
 } kinds[] = {
-    [HN_FILE_MODEL] = {"a model", 64 * GIB},
-    [HN_FILE_WEIGHTS] = {"external data", 4 * TIB},
-    [HN_FILE_PLAN] = {"a saved plan", 4 * TIB},
-    [HN_FILE_DATA] = {"an input", 256 * GIB},
+    [HN_FILE_MODEL] = {"a model", 64 * GIB, NULL},
+    [HN_FILE_WEIGHTS] = {"external data", 4 * TIB, NULL},
+    [HN_FILE_PLAN] = {"a saved plan", 4 * TIB, NULL},
+    [HN_FILE_DATA] = {"an input", 256 * GIB, NULL},
     [HN_FILE_PROFILE] = {"a profile", 256 * GIB, "- reads standard input"},
-    [HN_FILE_DATABASE] = {"a database", 256 * GIB},
-    [HN_FILE_CACHE] = {"a cache", 256 * MIB},
-    [HN_FILE_TEXT] = {"a text", 64 * MIB},
+    [HN_FILE_DATABASE] = {"a database", 256 * GIB, NULL},
+    [HN_FILE_CACHE] = {"a cache", 256 * MIB, NULL},
+    [HN_FILE_TEXT] = {"a text", 64 * MIB, NULL},
 };
 
 /* Opens `path` below `folder` without following links; walks component by component, so that it works on
