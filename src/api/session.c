@@ -320,7 +320,7 @@ const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;
   return i < p->plan->n_inputs ? &p->bound[i] : NULL;
 }
-const hone_rewrites *hone_plan_rewrites(const hone_plan *p) { return &p->rewrites; }
+const hone_rewrites *hone_plan_rewrites(const hone_plan *p) { return p ? &p->rewrites : NULL; }
 const hone_model *hone_plan_model(const hone_plan *p) {
   if (!p) return NULL;
   return p->plan->model;

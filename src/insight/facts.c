@@ -455,8 +455,8 @@ hone_status hone_facts_check(const hone_facts *f, hone_error *error) {
 
 /* ---- reading ---- */
 
-const hone_facts_meta *hone_facts_get_meta(const hone_facts *f) { return &f->meta; }
-const hone_memory_facts *hone_facts_get_memory(const hone_facts *f) { return &f->memory; }
+const hone_facts_meta *hone_facts_get_meta(const hone_facts *f) { return f ? &f->meta : NULL; }
+const hone_memory_facts *hone_facts_get_memory(const hone_facts *f) { return f ? &f->memory : NULL; }
 
 #define READER(type, function, table)                                                                        \
   const type *function(const hone_facts *f, size_t *count) {                                                 \

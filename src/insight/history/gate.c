@@ -260,7 +260,8 @@ static double set_test(const double *a, uint32_t na, const double *b, uint32_t n
 
 hone_status hone_gate_sets(const double *baseline, uint32_t na, const double *candidate, uint32_t nb,
                            const hone_gate_options *options, hone_gate_result *out, hone_error *error) {
-  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_sets: out may not be NULL");
+  if (!out || (na && !baseline) || (nb && !candidate))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_sets: baseline, candidate and out may not be NULL");
   double threshold;
   uint32_t most;
   *out = (hone_gate_result){.verdict = HONE_GATE_NONE,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAGIC "hone-tactics 1 "
 enum { CHECKSUM = 16, LARGEST = 64 << 20 };
@@ -217,6 +218,16 @@ hone_status hn_tuned_write(hn_tuned *t, const char *path, hone_error *error) {
   hone_status status;
   hn_str text = {0}, others = {0};
   hn_tuned *all = NULL;
+  if (hn_path_exists(path)) { /* a pipe would be waited for */
+    int fd;
+    uint64_t size;
+    status = hn_file_open(path, NULL, HN_FILE_CACHE, &fd, &size, error);
+    if (status != HONE_OK) {
+      if (error) error->where[0] = 0; /* who calls names the file */
+      return status;
+    }
+    close(fd);
+  }
   char *body = read_body(path, &status, NULL);
   if (status == HONE_ERROR_MEMORY) return hn_fail_memory(error, 0, "tuned tactics");
   all = hn_tuned_create(t->key);
