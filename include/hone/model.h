@@ -65,10 +65,10 @@ HONE_API hone_status hone_model_bind(hone_model *model, const hone_binding *bind
 
 /* A model whose inputs fix the batch (dimension 0 of every input with two and more dimensions) as one that
  * takes any: the inputs' first dimension becomes a symbol, and Reshape nodes whose constant shape begins with
- * the batch take it from their input. The result counts only when every output follows the batch, by shape
- * inference with one sample more. *out is a new model; release it. Errors: HONE_ERROR_USAGE (nothing to open,
- * inputs that disagree), HONE_ERROR_UNSUPPORTED or what inference says where a node has the batch written
- * into it. */
+ * the batch take it from their input. The result counts only when every output follows the batch (by shape
+ * inference with one sample more) and random samples keep their answers beside others in a batch. *out is a
+ * new model; release it. Errors: HONE_ERROR_USAGE (nothing to open, inputs that disagree),
+ * HONE_ERROR_UNSUPPORTED or what inference says where a node has the batch written into it. */
 HONE_API hone_status hone_model_open_batch(hone_model *model, hone_model **out, hone_error *error);
 
 /* ---- static analysis */

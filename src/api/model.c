@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "base/error.h"
+#include "improve/batch_proof.h"
 #include "model/bind.h"
 #include "model/open_batch.h"
 #include "model/ir/graph.h"
@@ -100,7 +101,11 @@ hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uin
 hone_status hone_model_open_batch(hone_model *model, hone_model **out, hone_error *error) {
   if (!model || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_open_batch: missing argument");
   *out = NULL;
-  const hone_status status = hn_model_open_batch(model, out, error);
+  hone_status status = hn_model_open_batch(model, out, error);
+  if (status == HONE_OK && (status = hn_prove_batch(model, *out, error)) != HONE_OK) {
+    hn_model_destroy(*out);
+    *out = NULL;
+  }
   if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
   return status;
 }

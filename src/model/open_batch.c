@@ -80,14 +80,15 @@ static hone_status open_reshape(hone_node *n, int64_t batch, hone_error *error) 
              : hn_fail_memory(error, sizeof dim, "opening the batch");
 }
 
-/* The first output of a node that has another shape in the one model than in the other; both have the same
- * nodes. */
+/* The first output of a node that has another shape in the one model than in the other, where inference knows
+ * both; both models have the same nodes. */
 static const hn_value *differs(const hn_model *was, const hn_model *is, const hn_value **instead) {
   const hone_node *a = was->graph->first, *b = is->graph->first;
   for (; a && b; a = a->next, b = b->next)
     for (uint32_t i = 0; i < a->n_out && i < b->n_out; i++) {
       *instead = b->out[i];
-      if (a->out[i] && b->out[i] && !hone_desc_same_dims(&a->out[i]->desc, &b->out[i]->desc))
+      if (a->out[i] && b->out[i] && hone_desc_known(&a->out[i]->desc) && hone_desc_known(&b->out[i]->desc) &&
+          !hone_desc_same_dims(&a->out[i]->desc, &b->out[i]->desc))
         return a->out[i];
     }
   return NULL;

@@ -102,6 +102,12 @@ static void what_cannot_follow_is_refused(void **state) {
   refuse("graph g(%x: f32[1x8], %z: f32[4x8]) -> (%y) {\n  %y = Add(%x, %z)\n}", HONE_ERROR_USAGE,
          "which is the batch");
   refuse("graph g(%x: f32[8]) -> (%y) {\n  %y = Relu(%x)\n}", HONE_ERROR_USAGE, "no input has two or more");
+  /* Samples would read each other. */
+  refuse("graph g(%x: f32[2x8]) -> (%y) {\n  %y = Softmax(%x) {axis=0}\n}", HONE_ERROR_UNSUPPORTED,
+         "changes with the other samples");
+  refuse(
+      "graph g(%x: f32[2x8]) -> (%y) {\n  %m = ReduceMean(%x) {axes=[0], keepdims=1}\n  %y = Sub(%x, %m)\n}",
+      HONE_ERROR_UNSUPPORTED, "changes with the other samples");
   hone_model *m = parse(net), *open = NULL, *again = NULL;
   assert_int_equal(hone_model_open_batch(m, &open, NULL), HONE_OK);
   assert_int_equal(hone_model_open_batch(open, &again, NULL), HONE_ERROR_USAGE); /* it is open */
