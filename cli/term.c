@@ -185,7 +185,7 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   last = now;
   progress_shown = true;
   enum { WIDTH = 30 };
-  int filled = (int)(done * WIDTH / total);
+  const int filled = total ? (int)(done * WIDTH / total) : 0;
   if (!total) {
     cli_print_to(stderr, "\r\033[K%s ...", what);
     fflush(stderr);
