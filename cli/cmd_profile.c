@@ -51,6 +51,8 @@ static int run(const cli_args *args) {
                           .max_layers = (size_t)args->rows,
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 |
                                       HONE_SECTION_TYPES | HONE_SECTION_CLOSURE | HONE_SECTION_COUNTERS};
+  if (!args->filter)
+    in.sections |= HONE_SECTION_FINDINGS; /* of chosen layers alone nothing follows for the whole */
   cli_cancellable(NULL);
   if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);

@@ -28,7 +28,7 @@ static const struct {
   bool same; /* its output and files are the same every time */
 } commands[] = {
     {"zoo res3_block --batch 1 --width 0.1 -o %/out/m.onnx", "m.onnx", true},
-    {"inspect %/m.onnx --json", "", true},
+    {"inspect %/m.onnx --json", "", false}, /* the peaks are measured in it */
     {"optimize %/m.onnx -o %/out/o.onnx", "o.onnx", true},
     {"optimize %/m.onnx -o %/out/p.hone -t 1", "p.hone", true},
     {"run %/m.onnx -t 1 --json", "", false},
