@@ -48,7 +48,7 @@ hone_status cli_demo_block_find(const cli_demo_machine *m, const char *network, 
                                 const char *shape, cli_demo_block *out, hone_error *error);
 void cli_demo_block_free(cli_demo_block *block);
 /* One row with this batch; block: also what its nodes take, or NULL; shares: also profile it for conv_share.
- * Fails for want of memory and the like; what the device cannot do is a result that was not measured. */
+ * Fails when memory and the like run short; what the device cannot do is a result that was not measured. */
 hone_status cli_demo_measure(const cli_demo_machine *m, const cli_demo_row *row, int64_t batch, bool shares,
                              const cli_demo_block *block, cli_demo_result *out, hone_error *error);
 

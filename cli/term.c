@@ -26,9 +26,11 @@ typedef struct line {
 
 static line *line_of(FILE *stream) {
   static line lines[2];
-  const int fd = fileno(stream);
-  if (fd != STDOUT_FILENO && fd != STDERR_FILENO) return NULL;
-  return isatty(fd) ? &lines[fd == STDERR_FILENO] : NULL;
+  static signed char terminal[2]; /* 0: not yet asked, which costs errno */
+  if (stream != stdout && stream != stderr) return NULL;
+  const int which = stream == stderr;
+  if (!terminal[which]) terminal[which] = isatty(fileno(stream)) ? 1 : -1;
+  return terminal[which] > 0 ? &lines[which] : NULL;
 }
 
 static int width_of(FILE *stream) {

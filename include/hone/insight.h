@@ -357,7 +357,7 @@ typedef struct hone_forecast {
                       their own, or part of the profile. The rest is scaled cost models */
 } hone_forecast;
 
-/* False when the facts hold no preview, or the profile is filtered; gain_pct is NaN when it is for want of
+/* False when the facts hold no preview, or the profile is filtered; gain_pct is NaN when there is no
  * memory. */
 HONE_API bool hone_forecast_make(const hone_profile *profile, hone_forecast *forecast);
 

@@ -1,19 +1,8 @@
 /* Convolutions decide the run, and they are far from their roofline. Where no roof is known: what networks
  * like this one gained elsewhere, and where to look. */
-#include "insight/diagnose/rule.h"
+#include "insight/diagnose/fusions.h"
 
 #include <string.h>
-
-static const struct {
-  const char *what;
-  double saved_pct;
-  hn_text source;
-} fusions[] = {
-#define FUSION(what, saved, en, zh) {#what, saved, {en, zh}},
-#include "insight/diagnose/fusions.def"
-#undef FUSION
-};
-enum { FUSIONS = sizeof fusions / sizeof *fusions };
 
 /* Channel counts that have rules of their own: small_channels, misaligned_channels. */
 static bool has_unlucky_channels(const hn_diagnosis *d, const hone_layer *l) {
@@ -43,8 +32,8 @@ static bool carries_followers(const hn_diagnosis *d, const hone_layer *l) {
 
 /* Fusion with what stands beside is unfused_pattern's; what is left has only other people's figures. */
 static void by_table(hn_diagnosis *d) {
-  double ms = 0, high = 0, sum = 0;
-  size_t count = 0, fused = 0, rows = 0;
+  double ms = 0;
+  size_t count = 0, fused = 0;
   const hone_layer *slowest = NULL;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
@@ -77,24 +66,19 @@ static void by_table(hn_diagnosis *d) {
   hn_finding_evidence(d, HN_T("convolutions", "卷积数"), (double)count, "", HN_SOURCE_LAYERS);
   hn_finding_evidence(d, HN_T("fused with what follows", "已与后续算子融合"), (double)fused, "",
                       HN_T("names of the layers", "各层的名称"));
-  for (size_t i = 0; i < FUSIONS; i++) {
-    if (strcmp(fusions[i].what, "dw_pw") != 0 && strcmp(fusions[i].what, "own_kernel") != 0) continue;
-    const double saved = fusions[i].saved_pct;
-    hn_finding_evidence(d, HN_T("saved elsewhere", "别处节省的时间"), saved, "%", fusions[i].source);
-    if (saved > high) high = saved;
-    sum += saved;
-    rows++;
-  }
+  const hn_text elsewhere = HN_T("saved elsewhere", "别处节省的时间");
+  const double chained = hn_finding_quote(d, elsewhere, HN_FUSION_dw_pw),
+               own = hn_finding_quote(d, elsewhere, HN_FUSION_own_kernel);
   hn_finding_do(d, HN_DO_TUNE, NULL, 0);
   if (hone_facts_get_meta(d->facts)->batch <= 1) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
   hn_finding_do(d, HN_DO_LAYER, slowest->name, 0);
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_conv(&d->p->layers[i])) hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, share / 100, 1 / (1 - sum / (double)rows / 100), HONE_BASIS_TABLE,
+  hn_finding_gain(d, share / 100, 1 / (1 - (chained + own) / 2 / 100), HONE_BASIS_TABLE,
                   HN_WORDS(d, "what others saved on networks of theirs, quoted above",
                            "别人在自己的网络上节省的时间，见上"),
                   0.2);
-  hn_finding_range(d, 1, 1 / (1 - high / 100));
+  hn_finding_range(d, 1, 1 / (1 - (chained > own ? chained : own) / 100));
   hn_finding_end(d);
 }
 

@@ -1,7 +1,7 @@
 /* Operators that could ride along in another one's loop run on their own: each reads and writes a whole
  * tensor. Near misses of the optimiser name the patterns. A profile without them (level 0, another tool) is
  * searched for elementwise operators that directly follow a convolution or matrix product. */
-#include "insight/diagnose/rule.h"
+#include "insight/diagnose/fusions.h"
 
 #include "insight/profile/bound.h"
 
@@ -152,23 +152,9 @@ static void add_extra(hn_diagnosis *d, group *g, double *extra_bytes, size_t i, 
 /* What others saved by the same, where this machine's own figures are few: convolutions of another tool's
  * record. */
 static void quote_fusions(hn_diagnosis *d) {
-  static const struct {
-    const char *what;
-    double saved_pct;
-    hn_text source;
-  } fusions[] = {
-#define FUSION(what, saved, en, zh) {#what, saved, {en, zh}},
-#include "insight/diagnose/fusions.def"
-#undef FUSION
-  };
-  for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
-    const bool bn = strcmp(fusions[i].what, "conv_bn") == 0;
-    if (bn || strcmp(fusions[i].what, "conv_act") == 0)
-      hn_finding_evidence(d,
-                          bn ? HN_T("saved elsewhere by conv + BN", "别处卷积 + BN 节省")
-                             : HN_T("saved elsewhere by conv + activation", "别处卷积 + 激活节省"),
-                          fusions[i].saved_pct, "%", fusions[i].source);
-  }
+  hn_finding_quote(d, HN_T("saved elsewhere by conv + BN", "别处卷积 + BN 节省"), HN_FUSION_conv_bn);
+  hn_finding_quote(d, HN_T("saved elsewhere by conv + activation", "别处卷积 + 激活节省"),
+                   HN_FUSION_conv_act);
 }
 
 enum { CHAINS_SHOWN = 3 };
