@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROUNDS = 15, MOST_PASSES = 3 };
@@ -144,11 +145,22 @@ static bool differs(const cli_tuning *t) {
   return false;
 }
 
+/* A place that cannot keep the choices is told before anything is measured for it. */
+static hone_status check_cache(const char *path, hone_error *error) {
+  struct stat st;
+  if (!path || strcmp(path, "off") == 0 || stat(path, &st) != 0 || S_ISREG(st.st_mode)) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_INPUT, .hint = "name a file that does not exist yet"};
+  snprintf(error->what, sizeof error->what, "tuned tactics are kept in a regular file, and this is none");
+  snprintf(error->where, sizeof error->where, "%s", path);
+  return error->status;
+}
+
 static int run(const cli_args *args) {
   cli_tuning t = {.path = args->rest.item[0]};
   cli_args untuned = *args;
   hone_error error = {0};
   int code = 0;
+  if (check_cache(args->cache, &error) != HONE_OK) return cli_report(&error);
   untuned.no_cache = true;
   hone_status status = cli_session_open(&t.before, &untuned, t.path, &error);
   const char *warning = "";

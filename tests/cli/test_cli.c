@@ -723,11 +723,18 @@ static void test_busy_device(void **state) {
       for (;;) continue;
     }
   }
-  process p = RUN("device", "--threads", "1", "--again", "--json");
-  /* Ctrl-C ends the measuring of peaks that follows a profile's runs, too. Where two are no tenth of the
-   * processors, the cache has them by now: without it. */
+  /* What other tests measured while the machine was quiet is not there. */
   char other[128];
   snprintf(other, sizeof other, "%s/no-cache", folder);
+  setenv("XDG_CACHE_HOME", other, 1);
+  process p = RUN("device", "--threads", "1", "--again", "--json");
+  if (sysconf(_SC_NPROCESSORS_ONLN) <= 8) { /* else two busy ones are no tenth */
+    char command[300];
+    snprintf(command, sizeof command, "! grep -q '| 1 threads' '%s'/hone/roofs-*.txt 2>/dev/null", other);
+    assert_int_equal(system(command), 0);
+  }
+  /* Ctrl-C ends the measuring of peaks that follows a profile's runs, too. */
+  snprintf(other, sizeof other, "%s/no-peaks", folder);
   setenv("XDG_CACHE_HOME", other, 1);
   process stopped = INTERRUPT(500, "profile", tiny, "--shape", "N=1", "-n", "1", "--threads", "1");
   setenv("XDG_CACHE_HOME", folder, 1);
@@ -749,14 +756,10 @@ static void test_busy_device(void **state) {
   }
   assert_int_equal(p.code, 0);
   json_t *doc = process_json(&p);
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (processors <= 8) { /* else two busy ones are no tenth */
+  if (sysconf(_SC_NPROCESSORS_ONLN) <= 8) {
     assert_true(json_is_false(json_object_get(doc, "quiet")));
     assert_true(json_real_value(json_object_get(doc, "others_share")) > 0.1);
     assert_non_null(strstr(p.err, "others were busy in all windows"));
-    char command[300];
-    snprintf(command, sizeof command, "! grep -q '| 1 threads' '%s'/hone/roofs-*.txt 2>/dev/null", folder);
-    assert_int_equal(system(command), 0);
   }
   json_decref(doc);
   process_free(&p);
