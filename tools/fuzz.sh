@@ -9,6 +9,9 @@ only=${2:-*}
 cmake --preset fuzz >/dev/null || exit 1
 cmake --build build-fuzz --target fuzz_targets >build-fuzz/build.log 2>&1 || { tail -30 build-fuzz/build.log; exit 1; }
 mkdir -p build-fuzz/found
+TMPDIR=$(mktemp -d) || exit 1 # what a target that is killed leaves behind goes, too
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 one() {
   name=$(basename "$1")
   corpus=build-fuzz/corpus/$name

@@ -3,7 +3,7 @@
 # avx2) and on one core, lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
 # folder. Ends with what was skipped and why, the ten slowest tests, the seconds of every stage and the line "N passed, N failed" (with
 # ", N skipped" where tests found nothing here that they could test). HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz;
-# HONE_FUZZ_SECONDS is the time of a fuzz target (30; importers half of it).
+# HONE_FUZZ_SECONDS is the time of a fuzz target (20; importers half of it).
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0 skipped=0 stages='' stage='' since=0
@@ -67,8 +67,8 @@ if [ -z "${HONE_TEST_FAST:-}" ]; then
   say "threads, under TSan"
   sh tools/tsan.sh
   count tsan $?
-  say "fuzz, ${HONE_FUZZ_SECONDS:-30} seconds a target"
-  sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-30}"
+  say "fuzz, ${HONE_FUZZ_SECONDS:-20} seconds a target"
+  sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-20}"
   count fuzz $?
 fi
 lap ''
@@ -78,7 +78,7 @@ if grep -q '^skip' "$notes"; then
   printf '\nNot tested here:\n'
   # The same reason in several runs, or for several tests, is one line.
   sed -n 's/^skip //p' "$notes" | awk '{ at = index($0, "): "); why = substr($0, at + 3); who = $1; if (!(why in n)) order[++m] = why; n[why]++; if (n[why] < 4 && !index(tests[why], who)) tests[why] = tests[why] " " who }
-    END { for (i = 1; i <= m; i++) printf "  %s:%s%s\n", order[i], tests[order[i]], n[order[i]] > 1 ? " (" n[order[i]] " times)" : "" }'
+    END { for (i = 1; i <= m; i++) printf "  %s:%s%s\n", order[i], tests[order[i]], (n[order[i]] > 1 ? " (" n[order[i]] " times)" : "") }'
 fi
 printf '\nThe slowest tests:\n'
 sed -n 's/^time //p' "$notes" | sort -rn | head -10 | awk '{ printf "%8.1f s  %s\n", $1, substr($0, length($1) + 2) }'
