@@ -89,6 +89,11 @@ static double hours_since(const char *date) {
 
 static bool differs(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") != 0; }
 
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 /* Why one earlier run cannot be compared with runs of today; "" when it can. */
 static void find_doubt(const cli_args *args, const hone_record *r, char *buf, size_t size) {
   char machine[300], now[1000];
@@ -99,8 +104,12 @@ static void find_doubt(const cli_args *args, const hone_record *r, char *buf, si
   child.max_seconds = 0;
   child.runs = child.warmup = -1;
   cli_flags(&child, now, sizeof now);
+  const char *model = args->rest.n ? file_name(args->rest.item[0]) : NULL;
   buf[0] = 0;
-  if (!r->machine)
+  if (model && r->model && strcmp(file_name(r->model), model) != 0)
+    snprintf(buf, size, "the baseline is of another model (%.100s; this is %.100s)", file_name(r->model),
+             model);
+  else if (!r->machine)
     snprintf(buf, size, "the baseline does not say on which machine it was measured");
   else if (differs(r->machine, machine))
     snprintf(buf, size, "the baseline was measured on another machine (%.100s; this is %.100s)", r->machine,
@@ -165,8 +174,7 @@ static void literal(const char *name, char *buf, size_t size) {
 static hone_status read_history(const char *name, const char *model, hone_records *out, hone_error *error) {
   hone_history *h = NULL;
   char file[900];
-  const char *slash = model ? strrchr(model, '/') : NULL;
-  if (model) literal(slash ? slash + 1 : model, file, sizeof file);
+  if (model) literal(file_name(model), file, sizeof file);
   hone_history_query q = {.tag = name, .model = model ? file : NULL};
   hone_status status = hone_history_open(NULL, false, &h, error);
   if (status == HONE_ERROR_MISSING)
@@ -209,9 +217,13 @@ static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone
   const char *name = args->baseline;
   snprintf(g->old.label, sizeof g->old.label, "%.280s", name ? name : args->baseline_cmd);
   if (args->baseline_cmd) return own_command(args->baseline_cmd, &g->old, error);
-  if (strncmp(name, "zoo:", 4) == 0 || ends_with(name, ".onnx") || ends_with(name, ".hone"))
-    return bench_command(args, NULL, name, &g->old, error);
-  bool file = stat(name, &st) == 0 && S_ISREG(st.st_mode);
+  if (strncmp(name, "zoo:", 4) == 0 || ends_with(name, ".onnx") || ends_with(name, ".hone")) {
+    const bool both = model && !args->candidate_cmd;
+    hone_status same = both ? gate_same_network(args, name, model, error) : HONE_OK;
+    return same == HONE_OK ? bench_command(args, NULL, name, &g->old, error) : same;
+  }
+  /* A folder may be called like a tag; a pipe or device is meant as a file, and refused as one. */
+  bool file = stat(name, &st) == 0 && !S_ISDIR(st.st_mode);
   if (file && access(name, X_OK) == 0 && is_program(name)) {
     char full[4096];
     if (!model)
@@ -324,7 +336,7 @@ const cli_command cli_cmd_gate = {"gate",
                                   "Only earlier reports at hand: a verdict needs 10 of the same day, machine "
                                   "and options (hone bench --save --tag).\n"
                                   "--max-seconds (3600) ends measuring; what is undecided then is no "
-                                  "verdict.",
+                                  "verdict. Answers are not compared: hone verify does that.",
                                   options,
                                   0,
                                   1,

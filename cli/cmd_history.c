@@ -134,7 +134,26 @@ static int html(const hone_records *runs, const char *path) {
   return status == HONE_OK ? 0 : cli_report(&error);
 }
 
-/* "3,5,9" and more of them. */
+/* On standard error: the file may be standard output. */
+static void note_written(const char *path, const hone_records *runs) {
+  if (path) cli_note("%s: %zu run%s", path, runs->count, runs->count == 1 ? "" : "s");
+}
+
+static hone_status check_known(hone_history *history, const int64_t *ids, size_t n, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < n && status == HONE_OK; i++) {
+    hone_records found = {0};
+    status = hone_history_find(history, &(hone_history_query){.id = ids[i]}, &found, error);
+    if (status == HONE_OK && !found.count) {
+      *error = (hone_error){.status = status = HONE_ERROR_USAGE, .hint = "nothing was deleted"};
+      snprintf(error->what, sizeof error->what, "the history has no run %lld", (long long)ids[i]);
+    }
+    hone_records_free(&found);
+  }
+  return status;
+}
+
+/* "3,5,9" and more of them: all or none. */
 static int delete_runs(const cli_args *args) {
   hone_history *history = NULL;
   hone_error error = {0};
@@ -150,6 +169,7 @@ static int delete_runs(const cli_args *args) {
     p = *end ? end + 1 : end;
   }
   hone_status status = hone_history_open(NULL, false, &history, &error); /* nothing is created for this */
+  if (status == HONE_OK) status = check_known(history, ids, n, &error);
   hone_history_close(history);
   if (status == HONE_OK) status = hone_history_open(NULL, true, &history, &error);
   if (status == HONE_OK) {
@@ -158,7 +178,7 @@ static int delete_runs(const cli_args *args) {
   }
   if (status != HONE_OK) return cli_report(&error);
   if (args->json) return cli_print_json(json_pack("{s:I}", "deleted", (json_int_t)removed));
-  cli_print("%zu of %zu runs deleted\n", removed, n);
+  cli_print("%zu run%s deleted\n", removed, removed == 1 ? "" : "s");
   return cli_flush();
 }
 
@@ -198,7 +218,9 @@ static int run(const cli_args *args) {
   else if (args->output || args->html) {
     if (args->output && cli_file_json(args->output, runs_json(&runs), &error) != HONE_OK)
       code = cli_report(&error);
-    if (code == 0 && args->html) code = html(&runs, args->html);
+    else
+      note_written(args->output, &runs);
+    if (code == 0 && args->html && (code = html(&runs, args->html)) == 0) note_written(args->html, &runs);
   } else if (args->json)
     code = cli_print_json(runs_json(&runs));
   else if (id)

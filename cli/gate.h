@@ -25,6 +25,10 @@ typedef struct gate_run {
   hone_gate_result result;
 } gate_run;
 
+/* HONE_ERROR_INPUT with the first difference when the two models (or saved plans) take or give something else.
+ */
+hone_status gate_same_network(const cli_args *args, const char *old, const char *new, hone_error *error);
+
 /* Runs the command once. ms: the latency of its report (wall false) or the time of the process. has_report:
  * whether it printed one. */
 hone_status gate_run_once(gate_side *side, bool wall, double deadline_ms, double *ms, bool *has_report,

@@ -35,7 +35,7 @@ json_t *gate_json(const gate_run *g) {
   cli_machine(machine, sizeof machine);
   cli_date(date, sizeof date);
   return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:b, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-                   "s:o, s:o, s:o, s:s}",
+                   "s:o, s:o, s:o, s:s, s:b}",
                    "verdict", hone_gate_verdict_name(r->verdict), "exit_code", gate_exit(g), "reason",
                    cli_text(reason(g, why, sizeof why)), "model", cli_text(g->model), "baseline",
                    times(&g->old), "candidate", times(&g->new), "metric", g->wall ? "wall" : "latency",
@@ -45,7 +45,7 @@ json_t *gate_json(const gate_run *g) {
                    figure(r, 100 * r->high), "p_slower", cli_real(r->p_slower), "p_threshold",
                    cli_real(r->p_threshold), "noise_pct", figure(r, 100 * r->noise), "commit",
                    cli_revision(&none, NULL, revision, sizeof revision) ? cli_text(revision) : json_null(),
-                   "machine", cli_text(machine), "date", date);
+                   "machine", cli_text(machine), "date", date, "answers_compared", 0);
 }
 
 static void verdict(const gate_run *g) {
@@ -78,6 +78,7 @@ void gate_text(const gate_run *g) {
     cli_print("measured    %u new processes after %u earlier one%s, %.0f s\n", g->new.n, g->old.n,
               g->old.n == 1 ? "" : "s", g->seconds);
   cli_print("noise       %.2f %% between processes\n", 100 * r->noise);
+  cli_print("answers     not compared (hone verify does)\n");
   verdict(g);
 }
 
@@ -147,7 +148,8 @@ static void markdown(const gate_run *g, FILE *f) {
   cli_print_to(f, " |\n| candidate | %.3f | ", r->candidate_ms);
   put_markdown(f, g->new.label);
   cli_print_to(f,
-               " |\n| change | %+.2f %% | 95 %%: %+.2f to %+.2f %%; threshold %.3g %%; noise %.2f %% |\n\n",
+               " |\n| change | %+.2f %% | 95 %%: %+.2f to %+.2f %%; threshold %.3g %%; noise %.2f %% |\n\n"
+               "Answers were not compared.\n\n",
                100 * r->change, 100 * r->low, 100 * r->high, 100 * g->threshold, 100 * r->noise);
 }
 

@@ -484,6 +484,18 @@ static void test_loop(void **state) {
   assert_true(exists("hone-report/report.html") && exists("hone-report/report.json") &&
               exists("hone-report/trace.json") && exists("hone-report/optimized.onnx"));
   process_free(&p);
+  /* What holds no record says what it is and how to get one. */
+  static const char *const hint = "expected a record (facts v1) (hone profile MODEL -o FILE writes one)";
+  expect_error(RUN("diagnose", "hone-report/report.json"), 3, hint);
+  expect_error(RUN("compare", "hone-report/report.json", "hone-report/trace.json"), 3,
+               "hone-report/report.json: a report of hone");
+  expect_error(RUN("amdahl", "hone-report/trace.json", "--layers", "*", "-s", "2"), 3,
+               "a trace that hone wrote");
+  expect_error(RUN("diagnose", "hone-report/prediction.json"), 3, "findings of hone");
+  p = RUN("bench", tiny, "-n", "2", "--json");
+  write_text("bench.json", p.out);
+  process_free(&p);
+  expect_error(RUN("diagnose", "bench.json"), 3, "what hone bench prints");
   p = RUN(tiny, "--inputs", "2", "--json");
   assert_int_equal(p.code, 0);
   json_t *doc = process_json(&p);

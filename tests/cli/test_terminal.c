@@ -346,7 +346,7 @@ static void nothing_waits_for_a_pipe(void **state) {
       {3, {"run", "M", "--input", "FIFO"}},
       {3, {"run", "M", "--input", "/dev/zero"}},
       {3, {"diagnose", "P", "--float", "FIFO"}},
-      {-1, {"gate", "M", "--baseline", "FIFO"}},
+      {3, {"gate", "M", "--baseline", "FIFO"}},
       {3, {"inspect", "/dev/zero"}},
   };
   files f = {.hostile = false};

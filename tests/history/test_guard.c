@@ -97,14 +97,18 @@ static void test_history_commands(void **state) {
   assert_int_equal(json_array_size(json_object_get(doc, "runs")), 3);
   json_decref(doc);
   process_free(&p);
-  expect(RUN("history", "-o", "all.json", "--html", "trend.html"), 0, "", NULL);
+  expect(RUN("history", "-o", "all.json", "--html", "trend.html"), 0, "",
+         "hone: all.json: 3 runs\nhone: trend.html: 3 runs\n");
   char path[128];
   snprintf(path, sizeof path, "%s/all.json", folder);
   doc = json_load_file(path, 0, NULL);
   json_t *first = json_array_get(json_object_get(doc, "runs"), 0);
   assert_int_equal(json_array_size(json_object_get(json_object_get(first, "report"), "samples_ms")), 5);
   json_decref(doc);
-  expect(RUN("history", "--delete", "1,1,7"), 0, "1 of 3 runs deleted", NULL);
+  expect(RUN("history", "--delete", "99"), 2, "", "the history has no run 99");
+  expect(RUN("history", "--delete", "1,7"), 2, "", "no run 7");
+  expect(RUN("history", "1"), 0, "feed<b>", NULL); /* all or none */
+  expect(RUN("history", "--delete", "1,1"), 0, "1 run deleted", NULL);
   expect(RUN("history", "--delete", "1;2"), 2, NULL, "wants numbers");
   expect(RUN("history", "1"), 2, NULL, "no run 1");
 }
@@ -234,6 +238,7 @@ static void test_gate_models(void **state) {
           "900", "--json");
   json_t *doc = process_json(&p);
   assert_string_equal(text_of(doc, "metric"), "latency");
+  assert_true(json_is_false(json_object_get(doc, "answers_compared")));
   assert_int_equal(json_integer_value(json_object_get(doc, "pairs")), 12);
   assert_non_null(strstr(text_of(json_object_get(doc, "baseline"), "command"),
                          " --runs 3 --warmup 1 --threads 1 --json"));
@@ -252,6 +257,45 @@ static void test_gate_models(void **state) {
   assert_string_equal(text_of(doc, "metric"), "wall");
   json_decref(doc);
   process_free(&p);
+}
+
+/* Measured, whatever the machine's mood says of it. */
+static void expect_measured(process p) {
+  if ((p.code != 0 && p.code != 5) || !strstr(p.out, "\nanswers     not compared"))
+    fail_msg("exit %d, '%s', '%s'", p.code, p.out, p.err);
+  process_free(&p);
+}
+
+/* Two networks that take or give something else are not compared. */
+static void test_gate_networks(void **state) {
+  (void)state;
+  expect(RUN("zoo", "mobilenetv2", "-o", "large.onnx", "--width", "0.1", "--size", "64"), 0, NULL, NULL);
+  expect(RUN("zoo", "many_inputs", "-o", "other.onnx"), 0, NULL, NULL);
+  expect(RUN("zoo", "mobilenetv2", "-o", "four.onnx", "--width", "0.1", "--size", "32", "-b", "4"), 0, NULL,
+         NULL);
+  expect(RUN("gate", tiny, "--baseline", "large.onnx"), 3, "",
+         "large.onnx: these are two different networks: input 'input' is f32[1x3x64x64] in the baseline and "
+         "f32[1x3x32x32] in the candidate");
+  expect(RUN("gate", tiny, "--baseline", "four.onnx"), 3, "", "is f32[4x3x32x32] in the baseline");
+  expect(RUN("gate", "other.onnx", "--baseline", tiny), 3, "",
+         "input 'input' is f32[1x3x32x32] in the baseline "
+         "and missing in the candidate");
+  expect_measured(RUN("gate", tiny, "--baseline", "four.onnx", "-b", "4", "-n", "1", "-w", "0", "--pairs",
+                      "12", "--threshold", "900"));
+  expect(RUN("optimize", tiny, "-o", "plan.hone", "-t", "1"), 0, NULL, NULL);
+  expect(RUN("gate", "plan.hone", "--baseline", "large.onnx"), 3, "", "two different networks");
+  expect_measured(RUN("gate", "plan.hone", "--baseline", tiny, "-n", "1", "-w", "0", "--pairs", "12", "-t",
+                      "1", "--threshold", "900"));
+  process p = RUN("bench", "large.onnx", "-n", "2", "--json");
+  char path[128];
+  snprintf(path, sizeof path, "%s/large.json", folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(p.out, f);
+  fclose(f);
+  process_free(&p);
+  expect(RUN("gate", tiny, "--baseline", "large.json", "-n", "2"), 5,
+         "the baseline is of another model (large.onnx; this is tiny.onnx)", NULL);
 }
 
 /* Times that were kept: of this day and machine they can give a verdict, others cannot, and it says why. */
@@ -371,7 +415,7 @@ int main(void) {
       cmocka_unit_test(test_history_commands), cmocka_unit_test(test_history_errors),
       cmocka_unit_test(test_duration),         cmocka_unit_test(test_gate_verdicts),
       cmocka_unit_test(test_gate_models),      cmocka_unit_test(test_gate_earlier),
-      cmocka_unit_test(test_gate_errors),
+      cmocka_unit_test(test_gate_errors),      cmocka_unit_test(test_gate_networks),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

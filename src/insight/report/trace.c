@@ -92,6 +92,7 @@ hone_status hn_report_trace(const hone_report_input *in, hn_str *o, hone_error *
   hn_json_open(o, NULL, '{');
   hn_json_text(o, "displayTimeUnit", "ms");
   hn_json_open(o, "otherData", '{');
+  hn_json_text(o, "schema", "hone trace");
   const hone_facts_meta *m = hone_facts_get_meta(hn_report_current(in)->facts);
   hn_json_text(o, "model", m->model);
   hn_json_text(o, "device", m->device);
