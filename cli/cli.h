@@ -210,6 +210,9 @@ void cli_signals(void);
 /* From here on the command ends (exit code 6) when there is no memory for JSON. */
 void cli_memory(void);
 bool cli_interrupted(void);
+/* Says so, with what was kept of the work (NULL: nothing), and returns the exit code. */
+int cli_end_interrupted(const char *kept);
+enum { CLI_EXIT_INTERRUPTED = 130 };
 /* The context that Ctrl-C cancels; NULL: none, then Ctrl-C ends the process at once unless cli_hold is on. */
 void cli_cancellable(hone_context *context);
 /* While held (files are being written), Ctrl-C is only noted. Nests. */
@@ -325,6 +328,7 @@ typedef struct cli_profile_plan {
   double rss_peak;               /* bytes to report; 0: as the runtime saw it */
   const hone_counting *counting; /* of the processor, begun before the session's threads; NULL */
   const char *uncounted;         /* why there is none */
+  bool keep;                     /* after Ctrl-C the runs that are complete are the profile (one session) */
 } cli_profile_plan;
 
 /* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all

@@ -125,6 +125,7 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   if (!doc) return NULL;
   add_figures(doc, args, s, t, d);
   cli_stamp(doc, args, path);
+  json_object_set_new(doc, "interrupted", json_boolean(cli_interrupted()));
   json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
   json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));
   if (m->steady) json_object_set_new(doc, "stability", steady_json(m->steady));
@@ -260,6 +261,11 @@ static hone_status warm_up(cli_session *s, const cli_args *args, uint32_t runs, 
   return status;
 }
 
+/* Ctrl-C ends the measuring, and what was measured counts. */
+static hone_status kept_runs(hone_status status) {
+  return status == HONE_ERROR_CANCELLED && cli_interrupted() ? HONE_OK : status;
+}
+
 /* Runs until the count or the time is reached; what was measured then counts. */
 static hone_status measure(cli_session *s, const cli_args *args, uint32_t runs, measured *m,
                            hone_error *error) {
@@ -279,7 +285,7 @@ static hone_status measure(cli_session *s, const cli_args *args, uint32_t runs, 
     cli_progress("bench", i + 1, runs);
   }
   cli_progress_end();
-  return status;
+  return m->n ? kept_runs(status) : status;
 }
 
 /* The measured part: a number of runs, or a time. */
@@ -309,7 +315,18 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
   if (status == HONE_OK && !hone_stats_compute(m->samples, m->n, &m->stats)) return out_of_memory(error);
   if (status == HONE_OK)
     hone_spread_explain(m->samples, m->seen, m->n, m->stats.p50, m->stats.cv, m->spread, sizeof m->spread);
-  return status == HONE_OK ? measure_device(s, args, m->steady ? RUNS : runs, &m->device, error) : status;
+  return status == HONE_OK && !cli_interrupted()
+             ? kept_runs(measure_device(s, args, m->steady ? RUNS : runs, &m->device, error))
+             : status;
+}
+
+static int end_early(const measured *m, uint32_t runs) {
+  char kept[80];
+  if (m->steady)
+    snprintf(kept, sizeof kept, "the %llu runs until then count", (unsigned long long)m->steady->runs);
+  else
+    snprintf(kept, sizeof kept, "%u of %u runs count", m->n, runs);
+  return cli_end_interrupted(kept);
 }
 
 static int run(const cli_args *args) {
@@ -336,7 +353,11 @@ static int run(const cli_args *args) {
   hone_status status = m.samples && m.seen ? cli_session_open(&s, args, path, &error) : out_of_memory(&error);
   if (status == HONE_OK) status = cli_quiet_wait(args, &error);
   if (status == HONE_OK) status = measure_all(&s, args, path, seconds, runs, counting, &m, &error);
+  cli_hold(true); /* what is measured is told */
+  cli_cancellable(NULL);
   int code = status == HONE_OK ? answer(args, &s, path, &m) : cli_report(&error);
+  if (status == HONE_OK && code == 0 && cli_interrupted()) code = end_early(&m, runs);
+  cli_hold(false);
   hone_counting_stop(counting);
   if (m.steady) steady_free(m.steady);
   free(m.steady);
@@ -362,14 +383,15 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_bench = {"bench",
-                                   "MODEL",
-                                   "measure latency, throughput and memory",
-                                   "--max-seconds ends measuring early, with the runs that finished. "
-                                   "memory_peak_mb is the peak resident set in MiB, on a GPU the device's "
-                                   "memory. There the steps are also timed by its own\n"
-                                   "clock, on inputs that lie there already (device_times).",
-                                   options,
-                                   1,
-                                   1,
-                                   run};
+const cli_command cli_cmd_bench = {
+    "bench",
+    "MODEL",
+    "measure latency, throughput and memory",
+    "--max-seconds and Ctrl-C end measuring early, with the runs that finished. "
+    "memory_peak_mb is the peak resident set in MiB, on a GPU the device's "
+    "memory. There the steps are also timed by its own\n"
+    "clock, on inputs that lie there already (device_times).",
+    options,
+    1,
+    1,
+    run};

@@ -105,8 +105,8 @@ static hone_status alone(loop *l, double *rss, hone_error *error) {
 /* Before and after in alternation: the second plan lives beside the first one. */
 static hone_status measure(loop *l, double rss_before, double rss_after, hone_error *error) {
   hone_status status = cli_session_fork(&l->session, l->args, 0, &l->baseline, error);
-  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before, NULL, NULL},
-                               {&l->session, level_of(l), rss_after, NULL, NULL}};
+  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before, NULL, NULL, false},
+                               {&l->session, level_of(l), rss_after, NULL, NULL, false}};
   cli_profile made[2] = {0};
   if (status == HONE_OK)
     status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
@@ -142,7 +142,7 @@ static void say_basis(loop *l, const hone_forecast *f) {
 
 /* Says what the change will bring, and writes it down, before there is anything that could be measured. */
 static hone_status predict(loop *l, double rss, hone_error *error) {
-  cli_profile_plan plan = {&l->session, 0, rss, NULL, NULL};
+  cli_profile_plan plan = {&l->session, 0, rss, NULL, NULL, false};
   hone_forecast forecast;
   char path[4096 + 32];
   time_t now;
@@ -296,10 +296,7 @@ static int run(const cli_args *args) {
   hone_status status = work(&l, &error);
   int code = 0;
   cli_cancellable(NULL);
-  if (status == HONE_OK && cli_interrupted()) {
-    snprintf(error.what, sizeof error.what, "interrupted");
-    status = error.status = HONE_ERROR_CANCELLED;
-  }
+  if (status == HONE_OK && cli_interrupted()) status = error.status = HONE_ERROR_CANCELLED;
   hone_report_input in = {0};
   if (status == HONE_OK) {
     in = report_input(&l, &verdict);

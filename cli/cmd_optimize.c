@@ -79,7 +79,7 @@ static int save_plan(const cli_args *args) {
   if (status != HONE_OK)
     code = cli_report(&error);
   else if (cli_interrupted())
-    code = 130;
+    code = cli_end_interrupted(args->output);
   else if (args->json)
     code = cli_print_json(document(args, hone_plan_rewrites(s.plan)));
   else {
@@ -145,7 +145,7 @@ static int run(const cli_args *args) {
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else if (cli_interrupted()) {
-    code = 130;
+    code = cli_end_interrupted(args->output);
   } else if (args->json) {
     code = cli_print_json(document(args, &rewrites));
   } else {

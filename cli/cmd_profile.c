@@ -22,6 +22,13 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
   return status;
 }
 
+static int end_early(const hone_profile *p) {
+  char kept[80];
+  snprintf(kept, sizeof kept, "%zu of %.0f runs count", (size_t)p->iterations,
+           hone_facts_get_meta(p->facts)->runs);
+  return cli_end_interrupted(kept);
+}
+
 static int run(const cli_args *args) {
   const char *path = args->rest.item[0];
   cli_session s = {0};
@@ -39,7 +46,8 @@ static int run(const cli_args *args) {
     status = cli_profile_make(&(cli_profile_plan){.session = &s,
                                                   .level = args->level < 0 ? 2 : (int)args->level,
                                                   .counting = counting,
-                                                  .uncounted = uncounted.what},
+                                                  .uncounted = uncounted.what,
+                                                  .keep = true},
                               1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
                               args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
   if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
@@ -53,6 +61,7 @@ static int run(const cli_args *args) {
                                       HONE_SECTION_TYPES | HONE_SECTION_CLOSURE | HONE_SECTION_COUNTERS};
   if (!args->filter)
     in.sections |= HONE_SECTION_FINDINGS; /* of chosen layers alone nothing follows for the whole */
+  cli_hold(true);                         /* what is measured is written */
   cli_cancellable(NULL);
   if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);
@@ -60,6 +69,8 @@ static int run(const cli_args *args) {
     code = cli_report(&error);
   else
     code = cli_print_report(&in, args->json ? HONE_REPORT_PROFILE_JSON : HONE_REPORT_TEXT);
+  if (status == HONE_OK && code == 0 && cli_interrupted()) code = end_early(p.profile);
+  cli_hold(false);
   hone_counting_stop(counting);
   hone_findings_destroy(findings);
   cli_profile_free(&p);
@@ -88,13 +99,15 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_profile = {"profile",
-                                     "MODEL",
-                                     "measure every layer and show where the time goes",
-                                     "Layers are timed inside whole runs of the very plan that bench "
-                                     "measures. The closure line adds layers, gaps and copies\n"
-                                     "up to the wall time of an independent clock and shows what is missing.",
-                                     options,
-                                     1,
-                                     1,
-                                     run};
+const cli_command cli_cmd_profile = {
+    "profile",
+    "MODEL",
+    "measure every layer and show where the time goes",
+    "Layers are timed inside whole runs of the very plan that bench "
+    "measures. The closure line adds layers, gaps and copies\n"
+    "up to the wall time of an independent clock and shows what is missing. Ctrl-C ends\n"
+    "measuring; the runs that finished are shown and written.",
+    options,
+    1,
+    1,
+    run};

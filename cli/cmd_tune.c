@@ -177,7 +177,8 @@ static int run(const cli_args *args) {
   } else {
     cli_tuning_agreement(&t);
     code = args->json ? cli_print_json(cli_tuning_json(&t)) : cli_tuning_text(&t, args->check);
-    if (code == 0 && (t.report.stopped || cli_interrupted())) code = 130;
+    if (code == 0 && (t.report.stopped || cli_interrupted()))
+      code = cli_end_interrupted("what was measured is kept; hone tune goes on from there");
     if (code == 0 && args->check && t.agree < CLI_AGREEMENT * t.contested) code = 1;
   }
   hone_tune_report_free(&t.report);

@@ -58,7 +58,7 @@ static int run(const cli_args *args) {
     cli_print("%s: %s, %u nodes\n", args->output, name, hone_model_nodes(model));
   hone_model_release(model);
   if (code) return code;
-  return cli_interrupted() ? 130 : cli_flush();
+  return cli_interrupted() ? cli_end_interrupted(args->output) : cli_flush();
 }
 
 static const cli_option options[] = {

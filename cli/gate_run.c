@@ -101,7 +101,7 @@ static hone_status listen_to(int fd, pid_t pid, double deadline_ms, output *o, c
   while (status == HONE_OK && !ended) {
     struct pollfd p[2] = {{.fd = open ? fd : -1, .events = POLLIN}, {.fd = end, .events = POLLIN}};
     poll(p, 2, end >= 0 ? 200 : 5);
-    if (cli_interrupted()) status = fail(error, HONE_ERROR_CANCELLED, side, "interrupted");
+    if (cli_interrupted()) status = fail(error, HONE_ERROR_CANCELLED, side, "");
     if (status == HONE_OK && deadline_ms > 0 && cli_now_ms() > deadline_ms)
       status = fail(error, HONE_ERROR_BUDGET, side, "time is up");
     if (status == HONE_OK && p[0].revents) status = read_some(fd, o, &open, side, error);

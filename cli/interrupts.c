@@ -8,6 +8,8 @@
 
 /* What is sent twice at once is meant once: timeout(1) signals its child and then its group. */
 #define TWICE_SECONDS 0.4
+/* What every command says. */
+#define INTERRUPTED "interrupted"
 
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t held;
@@ -24,7 +26,9 @@ static double seconds(void) {
 static void end(void) {
   hone_writer_abandon_all();
   cli_progress_wipe();
-  _exit(130);
+  const ssize_t told = write(STDERR_FILENO, "hone: " INTERRUPTED "\n", sizeof "hone: " INTERRUPTED "\n" - 1);
+  (void)told; /* nobody listens: nothing to be done about it */
+  _exit(CLI_EXIT_INTERRUPTED);
 }
 
 static void on_interrupt(int signal) {
@@ -52,5 +56,10 @@ void cli_signals(void) {
 }
 
 bool cli_interrupted(void) { return interrupted != 0; }
+
+int cli_end_interrupted(const char *kept) {
+  cli_note(INTERRUPTED "%s%s", kept ? ": " : "", kept ? kept : "");
+  return CLI_EXIT_INTERRUPTED;
+}
 void cli_cancellable(hone_context *context) { atomic_store(&cancellable, context); }
 void cli_hold(bool on) { held = held + (on ? 1 : -1); }

@@ -8,6 +8,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#define INTERRUPTED "interrupted"
+
 /* Keeps what the runtime wrote and fills in what only the command knows. */
 static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path,
                      int level, uint32_t warmups, uint32_t runs) {
@@ -70,7 +72,7 @@ static hone_status run_times(const cli_profile_plan *p, const cli_args *args, ui
     if (status == HONE_OK) status = cli_session_run(p->session, args, error);
     t = cli_now_ms() - t;
     if (i && slowest && t > *slowest) *slowest = t;
-    cli_progress("profile", ++*done, total);
+    if (status == HONE_OK) cli_progress("profile", ++*done, total);
   }
   return status;
 }
@@ -158,25 +160,55 @@ static double seconds_for_roofs(const cli_args *args, double start_ms) {
   return args->max_seconds <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
 }
 
+/* Ctrl-C ends what follows the runs, too; they are kept where that is wanted. */
+static bool goes_on(const cli_profile_plan *p, hone_status status, hone_error *error) {
+  if (status != HONE_ERROR_CANCELLED || !p->keep || !cli_interrupted()) return false;
+  *error = (hone_error){0};
+  return true;
+}
+
+static hone_status add_roofs(const cli_profile_plan *p, const cli_args *args, double start_ms,
+                             hone_facts *facts, hone_error *error) {
+  const hone_status status = cli_add_roofs(facts, cli_device_name(args), cli_threads(p->session, args),
+                                           seconds_for_roofs(args, start_ms), error);
+  if (!goes_on(p, status, error)) return status;
+  hone_facts_add_unmeasured(facts, "machine roofs", INTERRUPTED);
+  return HONE_OK;
+}
+
+static hone_status add_counters(const cli_profile_plan *p, const cli_args *args, uint32_t runs,
+                                hone_facts *facts, hone_error *error) {
+  if (!args->counters && !args->filter) return HONE_OK;
+  const hone_status status =
+      p->keep && cli_interrupted() ? HONE_ERROR_CANCELLED : second_pass(p, args, runs, facts, error);
+  if (!goes_on(p, status, error)) return status;
+  hone_facts_add_unmeasured(facts, "hardware counters", INTERRUPTED);
+  return HONE_OK;
+}
+
+static void mark_interrupted(hone_facts *facts) {
+  hone_facts_meta meta = *hone_facts_get_meta(facts);
+  meta.interrupted = 1;
+  hone_facts_set_meta(facts, &meta);
+}
+
 /* Facts of one session's recorded runs -> profile. */
 static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
-                          uint32_t runs, const hone_counts *counted, const double celsius[2], double start_ms,
-                          cli_profile *out, hone_error *error) {
+                          uint32_t runs, uint32_t complete, const hone_counts *counted,
+                          const double celsius[2], double start_ms, cli_profile *out, hone_error *error) {
   double low, high;
-  uint32_t threads = cli_threads(p->session, args);
   hone_status status = hone_context_record_end(p->session->context, error);
   if (status != HONE_OK) return status;
   if (steady_range(celsius, 2, &low, &high)) {
     hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_min", "C", -1, low});
     hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_max", "C", -1, high});
   }
-  if (args->counters && on_cpu(args)) add_run_counters(p, counted, runs, out->facts);
-  if (args->counters || args->filter) status = second_pass(p, args, runs, out->facts, error);
-  if (status != HONE_OK) return status;
-  const char *device = cli_device_name(args);
-  status = cli_add_roofs(out->facts, device, threads, seconds_for_roofs(args, start_ms), error);
+  if (args->counters && on_cpu(args)) add_run_counters(p, counted, complete, out->facts);
+  status = add_counters(p, args, runs, out->facts, error);
+  if (status == HONE_OK) status = add_roofs(p, args, start_ms, out->facts, error);
   if (status != HONE_OK) return status;
   add_meta(out->facts, p->session, args, path, p->level, warmups, runs);
+  if (complete < runs) mark_interrupted(out->facts);
   if (p->rss_peak > 0) {
     hone_memory_facts m = *hone_facts_get_memory(out->facts);
     m.rss_peak = (uint64_t)p->rss_peak;
@@ -186,8 +218,9 @@ static hone_status finish(const cli_profile_plan *p, const cli_args *args, const
   bool raised = false;
   status = hone_profile_create(out->facts, &o, &out->profile, error);
   if (status == HONE_OK)
-    status =
-        cli_raise_roofs(out->facts, out->profile, device, seconds_for_roofs(args, start_ms), &raised, error);
+    status = cli_raise_roofs(out->facts, out->profile, cli_device_name(args),
+                             seconds_for_roofs(args, start_ms), &raised, error);
+  if (goes_on(p, status, error)) return HONE_OK;
   if (status != HONE_OK || !raised) return status;
   hone_profile_destroy(out->profile);
   out->profile = NULL;
@@ -233,9 +266,11 @@ hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli
   HONE_COUNTS(X)
 #undef X
   cli_progress_end();
+  const uint32_t complete = n == 1 ? done - warmups : runs;
+  if (n == 1 && done > warmups && goes_on(plan, status, error)) status = HONE_OK;
   celsius[1] = steady_temperature(args);
   for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-    status = finish(&plan[k], args, path, warmups, runs, &counted, celsius, start, &out[k], error);
+    status = finish(&plan[k], args, path, warmups, runs, complete, &counted, celsius, start, &out[k], error);
   for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }

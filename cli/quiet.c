@@ -33,7 +33,6 @@ hone_status cli_quiet_wait(const cli_args *args, hone_error *error) {
     cli_progress("waiting for quiet", (uint64_t)waited, (uint64_t)args->quiet_wait);
     if (cli_interrupted()) {
       *error = (hone_error){.status = HONE_ERROR_CANCELLED};
-      snprintf(error->what, sizeof error->what, "interrupted");
       break;
     }
     if (isnan(others)) break;

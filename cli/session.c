@@ -401,7 +401,7 @@ hone_status cli_session_reload(cli_session *s, const cli_args *args, hone_error 
 hone_status cli_session_run(cli_session *s, const cli_args *args, hone_error *error) {
   hone_run_options o = {.max_seconds = args->max_seconds};
   cli_cancellable(s->context);
-  if (cli_interrupted()) return fail(error, HONE_ERROR_CANCELLED, "interrupted");
+  if (cli_interrupted()) return fail(error, HONE_ERROR_CANCELLED, "");
   return hone_context_run(s->context, s->feeds, &o, error);
 }
 

@@ -127,6 +127,7 @@ void cli_color(FILE *stream, cli_paint paint) {
 
 int cli_report(const hone_error *error) {
   char line[2800];
+  if (error->status == HONE_ERROR_CANCELLED && cli_interrupted()) return cli_end_interrupted(NULL);
   hone_error_format(error, line, sizeof line);
   cli_progress_end();
   cli_color(stderr, CLI_RED);

@@ -654,18 +654,46 @@ static void test_labels(void **state) {
   process_free(&p);
 }
 
+/* Interrupted at a time when there are runs, however slow this machine is: what it printed as JSON. */
+static json_t *cut_short(const char *command, const char *option, const char *file) {
+  for (int ms = 400; ms < 60000; ms *= 2) {
+    process p = INTERRUPT(ms, command, tiny, "-n", "10000000", "--json", option, file);
+    assert_int_equal(p.code, 130);
+    assert_non_null(strstr(p.err, "hone: interrupted"));
+    json_t *doc = p.out[0] ? process_json(&p) : NULL;
+    assert_true(!doc || strstr(p.err, " of 10000000 runs count\n"));
+    process_free(&p);
+    if (doc) return doc;
+  }
+  fail_msg("%s kept nothing", command);
+  return NULL;
+}
+
 static void test_interrupt(void **state) {
   (void)state;
-  process p = INTERRUPT(1200, "bench", tiny, "-n", "1000000");
-  assert_int_equal(p.code, 130);
-  assert_string_equal(p.out, "");
+  json_t *doc = cut_short("bench", NULL, NULL);
+  const json_int_t runs = json_integer_value(json_object_get(doc, "runs"));
+  assert_true(runs > 0 && runs < 10000000);
+  assert_int_equal(json_array_size(json_object_get(doc, "samples_ms")), runs);
+  assert_true(json_is_true(json_object_get(doc, "interrupted")));
+  json_decref(doc);
+  doc = cut_short("profile", "-o", "cut.json");
+  json_t *meta = json_object_get(doc, "meta");
+  assert_int_equal(json_integer_value(json_object_get(meta, "interrupted")), 1);
+  assert_int_equal(json_integer_value(json_object_get(meta, "runs")), 10000000);
+  json_decref(doc);
+  process p = RUN("diagnose", "cut.json");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "of 10000000 runs are complete"));
   process_free(&p);
   p = INTERRUPT(300, "zoo:yolov3", "--output-dir", "cut");
   assert_int_equal(p.code, 130);
+  assert_non_null(strstr(p.err, "hone: interrupted\n"));
   process_free(&p);
   assert_false(exists("cut/report.json"));
   p = INTERRUPT(1500, "verify", "zoo:yolov3", "-n", "1000", "--max-seconds", "100");
   assert_int_equal(p.code, 130);
+  assert_string_equal(p.err, "hone: interrupted\n");
   process_free(&p);
   assert_no_leftovers();
 }

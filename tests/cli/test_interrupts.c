@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 void cli_progress_wipe(void) {}
+void cli_note(const char *format, ...) { (void)format; }
 
 static void sleep_ms(long ms) {
   struct timespec left = {ms / 1000, ms % 1000 * 1000000};
