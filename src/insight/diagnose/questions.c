@@ -92,6 +92,9 @@ bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
   if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd",
              "QAttention"))
     return true;
+  /* A product that was fused with the quantisation of its weights: its name is all that a bare profile has.
+   */
+  if (!(step && step->dtype) && hn_is_matrix(l) && strstr(l->name, "QuantizeLinear")) return true;
   return step && step->dtype && ONE_OF(step->dtype, "int8", "uint8", "i8", "u8", "s8", "int4", "uint4");
 }
 

@@ -228,14 +228,15 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     const int room = look->width - 55 - (int)strlen(l->type);
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
-    const double share = share_of(p, l, l->time_ms, l->pct);
-    hn_show(o, "  %.3f ms", l->time_ms);
+    /* As findings have it: a mean that a few runs made is no place to start. */
+    const double ms = hn_typical_ms(l), wall = hn_typical_wall_ms(p);
+    const double share = share_of(p, l, ms, wall > 0 ? 100 * ms / wall : 0);
+    hn_show(o, "  %.3f ms", ms);
     if (!isnan(share)) hn_show(o, ", %.1f %%", share);
-    /* A mean that a few runs made is no place to start: say so beside it. */
     if (l->stats.count > 1 && l->stats.p50 > 0 && l->stats.mean >= 2 * l->stats.p50)
       hn_paint(o, look, HN_YELLOW,
-               HN_IN(look, " on average, usually %.3f ms (%zu runs)", "（平均），通常 %.3f ms（%zu 次运行）"),
-               l->stats.p50, l->stats.count);
+               HN_IN(look, " usually, %.3f ms on average (%zu runs)", "（通常），平均 %.3f ms（%zu 次运行）"),
+               l->stats.mean, l->stats.count);
     if (l->roof_pct > 0)
       hn_show(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
