@@ -1,7 +1,8 @@
 """Profiles made by varying the real ones of a folder (cases/profiles), each with what an expert names first.
 
 The expectations were written down before any rule saw the variants. The first finding of `hone diagnose` must be the
-expert's in nine of ten; every variant is listed. usage: variants.py HONE PROFILES
+expert's in nine of ten; every variant is listed. usage: variants.py HONE PROFILES [VARIANT...]; KEEP=FOLDER keeps what
+a variant consists of.
 """
 import copy
 import csv
@@ -619,7 +620,6 @@ VARIANTS = [
     (ascend_hccl_only, "communication", "nothing but collectives"),
     (ascend_trace_host, "host_fallback|scheduling_gaps", "casts on AI CPU, the device idle two thirds"),
 ]
-REAL = 2  # category "trade" and "note" come behind
 
 
 def first_finding(folder):
