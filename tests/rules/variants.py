@@ -181,6 +181,10 @@ def scaled(**by):
     return change
 
 
+def ort_disturbed(folder):
+    folder.json("onnxruntime.json", load("onnxruntime/ort1.30_mobilenetv2_qdq_all.json"))
+
+
 def ort_quantise(folder):
     onnxruntime(folder, scaled(QuantizeLinear=12, DequantizeLinear=12))
 
@@ -582,6 +586,7 @@ VARIANTS = [
     (qat_bare, "quantisation_without_gain|layout_conversions", "the same from the names alone"),
     (qat_depthwise, "conv_dominated", "INT8 depthwise convolutions are nearly all: kernels for these shapes"),
     (qat_tiny, "launch_bound", "some seventy layers of 1 to 4 us"),
+    (ort_disturbed, "-", "two of three runs were disturbed, each elsewhere: the usual figures show nothing wrong"),
     (ort_quantise, "quantisation_without_gain", "Q and DQ 40 % of an INT8 network"),
     (ort_transpose, "layout_conversions", "transposes take 40 %"),
     (ort_gaps, "scheduling_gaps", "idle 40 % between operators"),
