@@ -767,7 +767,9 @@ static void test_busy_device(void **state) {
   char other[128];
   snprintf(other, sizeof other, "%s/no-cache", folder);
   setenv("XDG_CACHE_HOME", other, 1);
+  unsetenv("HONE_ROOF_SECONDS"); /* a whole window is needed to tell how busy it was */
   process p = RUN("device", "--threads", "1", "--again", "--json");
+  setenv("HONE_ROOF_SECONDS", "1", 1);
   if (sysconf(_SC_NPROCESSORS_ONLN) <= 8) { /* else two busy ones are no tenth */
     char command[300];
     snprintf(command, sizeof command, "! grep -q '| 1 threads' '%s'/hone/roofs-*.txt 2>/dev/null", other);

@@ -34,7 +34,8 @@ for unit; do
   add "$here/$unit"
   [ ! -d "$here/$unit/fixture" ] || add "$here/$unit/fixture"
 done
-launcher=$(command -v ccache || true)
+launcher='' # ccache, where its cache is somewhere already
+[ -z "${CCACHE_DIR:-}" ] && [ ! -d "$HOME/.cache/ccache" ] || launcher=$(command -v ccache || true)
 CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 export CCACHE_BASEDIR CCACHE_NOHASHDIR
 cmake -S "$copy/tree" --preset release -B "$copy/tree/build" ${launcher:+-DCMAKE_C_COMPILER_LAUNCHER="$launcher"} >"$copy/log" 2>&1 &&
