@@ -11,7 +11,7 @@
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
-#   make test-faults   every call to the system fails once by every way to it, about 20 minutes (make test: once a place)
+#   make test-faults   every call to the system fails once by every way to it, about 10 minutes (make test: once a place)
 #   make test-extending  units of every kind are added to a copy of the tree, one file and one line each, and work
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
