@@ -417,7 +417,7 @@ static void every_tool_has_commands(void **state) {
   assert_non_null(finding);
   assert_string_equal(finding->commands[0], "trtexec --onnx=m.onnx --fp16");
   assert_true(finding->basis == HONE_BASIS_TABLE && finding->s_low == 1.2 && finding->s_high == 2.0);
-  assert_non_null(strstr(finding->s_basis, "lecture 5"));
+  assert_non_null(strstr(finding->s_basis, "course notes"));
   assert_non_null(strstr(finding->s_basis, "TensorRT"));
   fixture_free(&f);
 }

@@ -340,8 +340,8 @@ static void change_row(hn_table *t, const char *what, double today, double befor
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", what);
   if (first && !isnan(today)) hn_table_cell(t, 1, HN_PLAIN, "%s", c);
-  hn_table_cell(t, 1 + (size_t)first, HN_PLAIN, "%s", a);
-  hn_table_cell(t, 2 + (size_t)first, HN_BOLD, "%s", b);
+  hn_table_cell(t, 1 + (size_t)first, HN_PLAIN, "%s", isnan(before) ? "-" : a);
+  hn_table_cell(t, 2 + (size_t)first, HN_BOLD, "%s", isnan(after) ? "-" : b);
   if (before > 0 && after > 0) {
     double change = 100 * (after / before - 1);
     bool good = less_is_better ? change < 0 : change > 0;
@@ -385,7 +385,7 @@ static void change_rows(hn_table *t, const hn_look *look, const hone_report_inpu
   change_row(t, HN_IN(look, "samples/s", "样本每秒"),
              c && hone_facts_get_meta(c->facts)->batch >= 1 ? told(c->throughput.measured_fps) : NAN,
              a->throughput.measured_fps, b->throughput.measured_fps, "%.1f", false);
-  change_row(t, "GFLOP/s", c ? told(c->gflops) : NAN, a->gflops, b->gflops, "%.1f", false);
+  change_row(t, "GFLOP/s", c ? told(c->gflops) : NAN, told(a->gflops), told(b->gflops), "%.1f", false);
   change_row(t, HN_IN(look, "steps", "步骤"), c ? (double)c->layer_count : NAN, (double)a->layer_count,
              (double)b->layer_count, "%.0f", true);
   change_row(t, HN_IN(look, "bytes moved, MB", "搬运的字节，MB"), c ? told(c->bytes / 1e6) : NAN,

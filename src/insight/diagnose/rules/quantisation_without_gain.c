@@ -133,10 +133,12 @@ static void run(hn_diagnosis *d) {
   } else {
     /* The least of what the table promises, over what float takes. */
     double s = 1.5 / (1 + gain / 100);
-    hn_finding_gain(d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
-                    HN_WORDS(d, "INT8 at least 1.5x over float: lecture 5, 5.5 (Ascend NPU, model not named)",
-                             "INT8 至少为浮点的 1.5 倍：第 5 讲 5.5（昇腾 NPU，未注明模型）"),
-                    0.3);
+    hn_finding_gain(
+        d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
+        HN_WORDS(
+            d, "INT8 at least 1.5x over float: course notes on operators, 5.5 (Ascend NPU, model not named)",
+            "INT8 至少为浮点的 1.5 倍：《性能与算子优化初阶》5.5（昇腾 NPU，未注明模型）"),
+        0.3);
   }
   hn_finding_end(d);
 }
