@@ -49,7 +49,7 @@ static void run(hn_diagnosis *d) {
       HN_WORDS(
           d,
           "Add + ReLU fused: 10 to 25 % (course notes on operators, 5.9; bandwidth-bound, device not named)",
-          "Add + ReLU 融合：10~25 %（《性能与算子优化初阶》5.9；带宽受限，未注明设备）"),
+          "Add + ReLU 融合：10~25 %（算子优化讲义 5.9；带宽受限，未注明设备）"),
       0.4);
   hn_finding_range(d, FUSED_LOW, FUSED_HIGH);
   hn_finding_end(d);

@@ -137,7 +137,7 @@ static void run(hn_diagnosis *d) {
         d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
         HN_WORDS(
             d, "INT8 at least 1.5x over float: course notes on operators, 5.5 (Ascend NPU, model not named)",
-            "INT8 至少为浮点的 1.5 倍：《性能与算子优化初阶》5.5（昇腾 NPU，未注明模型）"),
+            "INT8 至少为浮点的 1.5 倍：算子优化讲义 5.5（昇腾 NPU，未注明模型）"),
         0.3);
   }
   hn_finding_end(d);
