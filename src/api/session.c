@@ -7,7 +7,7 @@
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
-#include "optimize/plan/tuned.h"
+#include "optimize/step/tuned.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/record.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/os.h"
 #include "improve/tune.h"
-#include "optimize/plan/tuned.h"
+#include "optimize/step/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>

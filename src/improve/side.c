@@ -4,7 +4,7 @@
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/saved.h"
-#include "optimize/plan/tuned.h"
+#include "optimize/step/tuned.h"
 #include "runtime/devices.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
+#include "optimize/step/choose.h"
 
 #include <stdlib.h>
 #include <string.h>

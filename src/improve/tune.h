@@ -7,7 +7,7 @@
 #define HN_IMPROVE_TUNE_H
 
 #include "optimize/plan/plan.h"
-#include "optimize/plan/tuned.h"
+#include "optimize/step/tuned.h"
 
 #include <hone/improve.h>
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/rng.h"
-#include "optimize/plan/denormals.h"
+#include "optimize/step/denormals.h"
 
 #include <math.h>
 #include <stdatomic.h>

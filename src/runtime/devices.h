@@ -2,7 +2,7 @@
 #ifndef HN_RUNTIME_DEVICES_H
 #define HN_RUNTIME_DEVICES_H
 
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 /* The backend of "cpu", "cuda" or "cuda:1" (NULL: the CPU) and the device's number. Of a backend that was
  * not built only open and about are there, and say so. */

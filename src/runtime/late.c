@@ -1,6 +1,7 @@
 #include "runtime/late.h"
 
 #include "base/error.h"
+#include "optimize/step/choose.h"
 #include "base/mem.h"
 #include "base/str.h"
 

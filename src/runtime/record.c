@@ -2,6 +2,7 @@
 #include "runtime/late.h"
 
 #include "base/error.h"
+#include "optimize/step/work.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "backends/cpu/backend.h"
 #include "base/os.h"
 #include "improve/tune.h"
-#include "optimize/plan/tuned.h"
+#include "optimize/step/tuned.h"
 #include "runtime/context.h"
 
 #include <stdatomic.h>

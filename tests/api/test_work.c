@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "api/net.h"
 #include "backends/cpu/backend.h"
+#include "optimize/step/work.h"
 
 #include <hone/facts.h>
 #include <math.h>

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "model/ir/text.h"
-#include "optimize/lower/patterns.h"
+#include "optimize/match/patterns.h"
 #include "optimize/passes/optimize.h"
 
 #include <stdio.h>
@@ -158,12 +158,19 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
   hn_model_destroy(m);
 }
 
+/* Of a pattern, as `said` words it. */
+static void hear(void *self, const hone_pattern_desc *pattern, const hone_match *match, bool hit,
+                 const char *reason) {
+  assert_non_null(hone_match_node(match, 0));
+  hn_str_printf(self, "%s %s: %s\n", hit ? "hit" : "near", pattern->name, reason);
+}
+
 static void run_patterns(const test_case *c, char **after, char **words) {
   hone_error e = {0};
-  hn_pass_report r = {0};
   hn_pattern_hits hits;
+  hn_str heard = {0};
   hn_model *m = parse(c->name, c->graph);
-  assert_int_equal(hn_patterns_match(m->graph, &hits, &r, &e), HONE_OK);
+  assert_int_equal(hn_patterns_match(m->graph, &hits, &(hn_pattern_listener){&heard, hear}, &e), HONE_OK);
   hn_str s = {0};
   for (size_t i = 0; i < hits.len; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];
@@ -174,9 +181,9 @@ static void run_patterns(const test_case *c, char **after, char **words) {
   }
   hn_str_puts(&s, hits.len ? "" : "nothing\n");
   *after = s.ptr;
-  *words = said(&r);
+  hn_str_puts(&heard, "");
+  *words = heard.ptr ? heard.ptr : strdup("");
   hn_vec_free(&hits);
-  hn_pass_report_free(&r);
   hn_model_destroy(m);
 }
 

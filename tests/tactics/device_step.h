@@ -2,7 +2,7 @@
 #ifndef HN_TESTS_DEVICE_STEP_H
 #define HN_TESTS_DEVICE_STEP_H
 
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 typedef struct device_place {
   const hn_backend *backend;

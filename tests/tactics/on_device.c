@@ -7,7 +7,7 @@
 #include "tactic_case.h"
 
 #include "base/mem.h"
-#include "optimize/lower/lower.h"
+#include "optimize/step/layout.h"
 #include "tactics/chain_case.h"
 #include "tactics/device_step.h"
 #include "tactics/with_epilogue.h"

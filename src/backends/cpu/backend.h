@@ -2,7 +2,7 @@
 #ifndef HN_BACKENDS_CPU_BACKEND_H
 #define HN_BACKENDS_CPU_BACKEND_H
 
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 extern const hn_backend hn_backend_cpu;
 

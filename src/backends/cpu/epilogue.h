@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "backends/cpu/kernels/post/post.h"
-#include "optimize/lower/pixels.h"
+#include "optimize/step/pixels.h"
 
 enum hn_epi_flags {
   HN_EPI_BIAS = 1,           /* bias[n] */

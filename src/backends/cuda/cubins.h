@@ -2,7 +2,7 @@
 #ifndef HN_BACKENDS_CUDA_CUBINS_H
 #define HN_BACKENDS_CUDA_CUBINS_H
 
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 #include "backends/cuda/modules.h"
 #include "base/pool.h"
 #include "base/str.h"
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #define HN_BACKENDS_CUDA_MEMORY_H
 
 #include "base/vec.h"
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/dl_cuda.h"
 #include "base/vec.h"
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
 #define HN_BACKENDS_CUDA_QUEUE_H
 
 #include "backends/cuda/cuda.h"
-#include "optimize/plan/backend.h"
+#include "optimize/step/backend.h"
 
 hone_status hn_cuda_queue_open(hn_device *d, hn_queue **out, hone_error *error);
 void hn_cuda_queue_close(hn_device *d, hn_queue *q);

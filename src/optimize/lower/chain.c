@@ -9,7 +9,7 @@
  *
  * On accelerators also in front of a 1x1 convolution: (1x1 +) convolution + 1x1, the bottleneck of residual
  * networks: a tile of the product in the middle stays where the last product reads it. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 

@@ -2,6 +2,7 @@
 #include "optimize/lower/emit.h"
 
 #include "base/error.h"
+#include "optimize/step/layout.h"
 
 #include <string.h>
 
@@ -79,10 +80,10 @@ static hone_status forward(hn_lowering *l, const hn_value *v, hn_form have, hn_f
   const hone_tensor_desc *from = &l->plan->slots.ptr[s[have]].desc;
   if (hone_desc_known(&d) && from->dtype == d.dtype && from->device == d.device && hn_layout_free(&d) &&
       hn_layout_free(from)) {
-    s[form] = hn_slot_alias(l, s[have], &d, v);
+    s[form] = hn_slot_alias(l->plan, s[have], &d, v);
     return s[form] == HN_NO_SLOT ? hn_fail_memory(error, sizeof d, "lowering") : HONE_OK;
   }
-  uint32_t fresh = hn_slot_new(l, &d, v, hone_desc_known(&d) ? HN_PLACE_ARENA : HN_PLACE_HEAP);
+  uint32_t fresh = hn_slot_new(l->plan, &d, v, hone_desc_known(&d) ? HN_PLACE_ARENA : HN_PLACE_HEAP);
   if (fresh == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
   hone_status status = rewrite(l, s[have], fresh, error);
   if (status == HONE_OK) s[form] = fresh;
@@ -99,7 +100,7 @@ static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *erro
       return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' cannot be copied to the device", v->name);
     if (p->slots.ptr[root].place == HN_PLACE_HEAP && hone_desc_known(&v->desc)) {
       hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_HOST);
-      const uint32_t fixed = hn_slot_new(l, &d, v, HN_PLACE_ARENA);
+      const uint32_t fixed = hn_slot_new(l->plan, &d, v, HN_PLACE_ARENA);
       if (fixed == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
       hone_status status = rewrite(l, s[HN_HOST], fixed, error);
       if (status != HONE_OK) return status;
@@ -110,12 +111,12 @@ static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *erro
   uint32_t *staged = &l->staged[p->slots.ptr[root].input];
   if (*staged == HN_NO_SLOT) {
     hone_tensor_desc d = hn_laid_out(p, &p->slots.ptr[root].desc, HN_ROW);
-    *staged = hn_slot_new(l, &d, p->slots.ptr[root].value, HN_PLACE_STAGED);
+    *staged = hn_slot_new(l->plan, &d, p->slots.ptr[root].value, HN_PLACE_STAGED);
     if (*staged == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
     p->slots.ptr[*staged].input = p->slots.ptr[root].input;
   }
   hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_ROW);
-  s[HN_ROW] = root == s[HN_HOST] ? *staged : hn_slot_alias(l, *staged, &d, v);
+  s[HN_ROW] = root == s[HN_HOST] ? *staged : hn_slot_alias(l->plan, *staged, &d, v);
   return s[HN_ROW] == HN_NO_SLOT ? hn_fail_memory(error, sizeof d, "lowering") : HONE_OK;
 }
 
@@ -205,7 +206,8 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     hone_status status = hn_slot_for(l, d->in_value[i], d->in_form[i], &in_slot[i], error);
     if (status != HONE_OK) return status;
     if (d->in_view[i]) {
-      in_slot[i] = hn_slot_part(l, in_slot[i], d->in_view[i]);
+      in_slot[i] =
+          hn_slot_part(p, in_slot[i], &d->in_view[i]->desc, d->in_view[i]->offset, d->in_view[i]->base);
       if (in_slot[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof(hn_slot), "lowering");
     }
     d->in[i].desc = p->slots.ptr[in_slot[i]].desc;
@@ -233,7 +235,7 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
                 v->desc.dtype == HONE_DTYPE_NONE;
     const hn_form form = u->out_view ? HN_ROW | (d->out_form[i] & HN_NARROW) : d->out_form[i];
     const hone_tensor_desc desc = u->out_view ? hn_laid_out(p, &v->desc, form) : d->out[i].desc;
-    uint32_t slot = hn_slot_new(l, &desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
+    uint32_t slot = hn_slot_new(l->plan, &desc, v, heap ? HN_PLACE_HEAP : HN_PLACE_ARENA);
     uint32_t *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
     p->steps.ptr[at].out[i] = slot;

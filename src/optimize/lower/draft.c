@@ -2,6 +2,7 @@
 #include "optimize/lower/emit.h"
 
 #include "model/ir/bytes.h"
+#include "optimize/step/layout.h"
 
 #include <string.h>
 
@@ -69,7 +70,7 @@ static bool add_vector(hn_lowering *l, hn_draft *d, const hn_value *c, int64_t c
     if (negate) v[k] = -v[k];
     if (invert) v[k] = 1.0f / v[k];
   }
-  uint32_t slot = hn_slot_vector(l, v, channels);
+  uint32_t slot = hn_slot_vector(l->plan, v, channels);
   if (slot == HN_NO_SLOT) return false;
   d->step.n_inputs++;
   d->in_value[i] = NULL;

@@ -1,32 +1,21 @@
-/* Slots, drafts and the committing of steps: what lower.c is made of. Inside of optimize/lower only.
+/* Where values live, drafts and the committing of steps: what lower.c is made of. Inside of optimize/lower
+ * only.
  *
- *   slots.c   where values live: a slot for each layout of a value
+ *   values.c  where values live: a slot for each form of a value
  *   draft.c   a step under construction, as tactics see it before anything is decided
  *   commit.c  a draft becomes a step of the plan, with the reformats that its inputs need
  */
 #ifndef HN_OPTIMIZE_LOWER_EMIT_H
 #define HN_OPTIMIZE_LOWER_EMIT_H
 
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
+#include "optimize/match/modes.h"
 
 enum { HN_MAX_IN = 24 };
 
-/* slots.c: HN_NO_SLOT or NULL when memory is short */
-uint32_t hn_slot_new(hn_lowering *l, const hone_tensor_desc *desc, const hn_value *value, hn_place place);
-/* Another view of the bytes of slot `of`. */
-uint32_t hn_slot_alias(hn_lowering *l, uint32_t of, const hone_tensor_desc *desc, const hn_value *value);
-/* A part of slot `of`, which lies row-major. */
-uint32_t hn_slot_part(hn_lowering *l, uint32_t of, const hn_strided *part);
-/* The slots of a value, one per form. */
+/* values.c */
+/* The slots of a value, one per form; NULL when memory is short. */
 uint32_t *hn_slots_of(hn_lowering *l, const hn_value *v);
-/* A vector of `n` floats in the plan. */
-uint32_t hn_slot_vector(hn_lowering *l, const float *data, int64_t n);
-/* A value's descriptor in a form. */
-hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_form form);
-/* A strided descriptor of such a value: only its type and place change. */
-hone_tensor_desc hn_stored(const hn_plan *p, const hone_tensor_desc *d, hn_form form);
-/* The form in which callers and steps on the host see values. */
-hn_form hn_home(const hn_plan *p);
 /* A form in which the value is there already, of those in the list; HN_FORMS: none. */
 hn_form hn_form_at_hand(hn_lowering *l, const hn_value *v, const hn_form *list, uint32_t n);
 

@@ -1,7 +1,7 @@
 /* What stays f32 in plans that store values narrow (fp16, bf16): what quantising operators read, and the
  * scales, zero points and sums of integers around them. A step of 8 bits computed from rounded values is
  * another step, and sums of integers are beyond f16. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
  *
  * A fused step stands at the place of its last node: all other operands are there by then, and the swallowed
  * values have no other reader, so that no order is violated. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 

@@ -3,6 +3,7 @@
 #include "optimize/lower/late.h"
 
 #include "base/error.h"
+#include "optimize/step/layout.h"
 
 #include <string.h>
 

@@ -1,10 +1,12 @@
 /* Emits the steps. See lower.h for the parts. */
-#include "optimize/lower/attention.h"
+#include "optimize/lower/lower.h"
+
 #include "optimize/lower/emit.h"
 #include "optimize/lower/late.h"
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
+#include "optimize/step/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +123,7 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   if (y->is_output && l->plan->slots.ptr[hn_slot_root(l->plan, in)].place == HN_PLACE_INPUT) return HONE_OK;
   if (l->plan->slots.ptr[in].place == HN_PLACE_CONST) form = hn_home(l->plan);
   hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, form);
-  uint32_t slot = hn_slot_alias(l, in, &d, y), *of = hn_slots_of(l, y);
+  uint32_t slot = hn_slot_alias(l->plan, in, &d, y), *of = hn_slots_of(l, y);
   if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof d, "lowering");
   of[form] = slot;
   l->shape_value[y->id] = form == HN_HOST && l->shape_value[x->id];
@@ -152,7 +154,7 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, to);
   const hone_tensor_desc *f = &l->plan->slots.ptr[xs[from]].desc;
   if (f->channel_pitch > f->dim[1] || (to & HN_LAST && d.channel_pitch > d.dim[1])) return HONE_OK; /* gaps */
-  ys[to] = hn_slot_alias(l, xs[from], &d, y);
+  ys[to] = hn_slot_alias(l->plan, xs[from], &d, y);
   if (ys[to] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
   *done = true;
   return HONE_OK;
@@ -212,7 +214,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     if (!v) continue;
     dout[i].desc = v->desc;
     uint32_t *of = hn_slots_of(l, v);
-    out[i] = of ? hn_slot_new(l, &v->desc, v, HN_PLACE_HEAP) : HN_NO_SLOT;
+    out[i] = of ? hn_slot_new(l->plan, &v->desc, v, HN_PLACE_HEAP) : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[hn_home(l->plan)] = out[i];
   }
@@ -254,8 +256,8 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
     bool heap = !hone_desc_known(&dout[i].desc) || (n->op->flags & HONE_OP_DATA_DEPENDENT) ||
                 dout[i].desc.dtype == HONE_DTYPE_STRING;
     uint32_t *of = hn_slots_of(l, n->out[i]);
-    out[i] =
-        of ? hn_slot_new(l, &dout[i].desc, n->out[i], heap ? HN_PLACE_HEAP : HN_PLACE_ARENA) : HN_NO_SLOT;
+    out[i] = of ? hn_slot_new(l->plan, &dout[i].desc, n->out[i], heap ? HN_PLACE_HEAP : HN_PLACE_ARENA)
+                : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[HN_ROW] = out[i];
   }
@@ -371,7 +373,7 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
   for (size_t i = 0; i < g->inputs.len; i++) {
     hn_value *v = g->inputs.ptr[i];
     if (v->constant) continue;
-    uint32_t slot = hn_slot_new(l, &v->desc, v, HN_PLACE_INPUT), *of = hn_slots_of(l, v);
+    uint32_t slot = hn_slot_new(l->plan, &v->desc, v, HN_PLACE_INPUT), *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "the plan");
     l->plan->slots.ptr[slot].input = p->n_inputs;
     of[hn_home(p)] = slot;

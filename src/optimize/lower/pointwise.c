@@ -3,7 +3,7 @@
  * Values get virtual registers in order of production; a linear scan then maps them onto HONE_PW_REGISTERS,
  * freeing a register after its last reader. Operands are loaded just before their first use, so that they
  * live briefly. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include <string.h>
 

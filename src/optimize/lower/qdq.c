@@ -7,7 +7,7 @@
  * and only made when a tactic takes it; otherwise the nodes stay as they are. A Relu or Clip between operator
  * and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear that others
  * read, too, stays. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* From nodes to units. */
-#include "optimize/lower/lower.h"
+#include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 #include "model/ops/common/clip.h"

@@ -61,14 +61,10 @@ void hn_pass_report_free(hn_pass_report *report);
  * out of memory. */
 bool hn_pass_report_text(const hn_pass_report *report, hn_str *out);
 bool hn_pass_report_json(const hn_pass_report *report, hn_str *out);
-/* The last hit that concerned a source node: what became of a node that is nobody's origin any more. NULL:
- * none. */
-const hn_pass_record *hn_pass_report_fate(const hn_pass_report *report, uint32_t source);
 
 /* The passes, for listings. */
 uint32_t hn_pass_count(void);
 const char *hn_pass_name(uint32_t i);
-int hn_pass_level(uint32_t i);
 const char *hn_pass_about(uint32_t i); /* the equation in one line */
 
 #endif

@@ -1,9 +1,9 @@
 /* spelled-out GELU, HardSwish, HardSigmoid, LayerNormalization, Mish...  ->  the operator
  *
  * Where the model's own opset has it, so that other engines recognise it too. The spellings are those of
- * optimize/lower/patterns; at older opsets lowering fuses them without touching the graph. */
-#include "optimize/lower/attention.h"
-#include "optimize/lower/patterns.h"
+ * optimize/match/patterns; at older opsets lowering fuses them without touching the graph. */
+#include "optimize/match/attention.h"
+#include "optimize/match/patterns.h"
 #include "optimize/passes/common/pass.h"
 
 static hone_node *linked_copy(hn_pass_context *ctx, const hn_pattern_hit *h) {

@@ -8,6 +8,7 @@
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
+#include "optimize/step/choose.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
-#include "optimize/plan/denormals.h"
+#include "optimize/step/denormals.h"
 #include "optimize/plan/saved.h"
-#include "optimize/plan/sparsity.h"
+#include "optimize/step/sparsity.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
-#include "optimize/plan/saved.h"
 #include "model/ir/eval.h"
+#include "optimize/lower/lower.h"
+#include "optimize/plan/saved.h"
+#include "optimize/step/choose.h"
 
 #include <string.h>
 
@@ -65,7 +67,7 @@ static hone_status absorb_constants(hn_model *m, hone_error *error) {
 
 /* The names of nodes that stay f32, and room for what is decided: both are part of a saved plan. */
 static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *error) {
-  p->decisions = HN_NEW(&p->arena, struct hn_decisions);
+  p->decisions = HN_NEW(&p->arena, hn_decisions);
   p->f32_nodes = HN_NEW_ARRAY(&p->arena, const char *, r->n_f32_nodes);
   bool good = p->decisions && p->f32_nodes;
   for (uint32_t i = 0; i < r->n_f32_nodes && good; i++)
@@ -111,6 +113,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
     return hn_fail_memory(error, sizeof *p, "the plan");
   }
   p->saved = r->saved;
+  p->follow = r->saved ? &r->saved->decisions : NULL;
   p->model = hn_model_retain(r->model);
   p->backend = r->backend;
   p->device = r->device;

@@ -15,6 +15,7 @@
 #define HN_OPTIMIZE_PLAN_SAVED_H
 
 #include "optimize/plan/plan.h"
+#include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
 enum { HN_SAVED_FORMAT = 3, HN_SAVED_PAGE = 4096 };
@@ -30,20 +31,6 @@ typedef struct hn_saved_head {
   uint64_t l1, l2, l3;
   uint64_t head_sum; /* of everything before it */
 } hn_saved_head;
-
-/* What lowering chose, call by call: recorded while a plan is built, followed when it is loaded. */
-typedef struct hn_decision {
-  const hone_tactic_desc *tactic; /* NULL: nobody took it */
-  hn_estimate estimate;
-} hn_decision;
-
-struct hn_decisions {
-  HN_VEC(hn_decision) list;
-  bool failed; /* while recording: out of memory */
-  bool follow;
-  size_t at;
-  const char *broken; /* while following: why it cannot be */
-};
 
 /* A step as it was when the plan was saved. */
 typedef struct hn_saved_step {
@@ -70,7 +57,7 @@ struct hn_saved {
   const char *source_path; /* of the model that was planned; "" when it had none */
   const char **f32_nodes;
   uint32_t n_f32_nodes;
-  struct hn_decisions decisions;
+  hn_decisions decisions;
   hn_saved_step *step;
   uint32_t n_steps;
 };
@@ -89,9 +76,7 @@ void hn_saved_free(hn_saved *saved);
 hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device *device, hn_plan **out,
                           hone_error *error);
 
-/* Inside of plan/: the recorded tactic of the next call of hn_choose_tactic. */
-const hone_tactic_desc *hn_saved_follow(const hn_plan *plan, const hone_step *step, hn_estimate *estimate);
-/* After lowering: every step as it was, or an error. */
+/* Inside of plan/. After lowering: every step as it was, or an error. */
 hone_status hn_saved_settle(hn_plan *plan, hone_error *error);
 /* After need(): blobs where they were, or an error. */
 hone_status hn_saved_attach(hn_plan *plan, hone_error *error);

@@ -266,7 +266,6 @@ static hone_status read_decisions(hn_saved *s, reader *r, const hn_backend *back
     d.estimate.measured = take32(r) != 0;
     if (!hn_vec_push(&s->decisions.list, d)) return hn_fail_memory(error, n * sizeof d, "a saved plan");
   }
-  s->decisions.follow = true;
   s->n_steps = take_count(r, 44);
   s->step = HN_NEW_ARRAY(&s->arena, hn_saved_step, s->n_steps);
   if (!s->step) return hn_fail_memory(error, s->n_steps * sizeof *s->step, "a saved plan");
@@ -396,24 +395,6 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
 
 uint64_t hn_saved_hash(const char *signature) {
   return signature ? hn_hash(signature, strlen(signature), 0) : 0;
-}
-
-const hone_tactic_desc *hn_saved_follow(const hn_plan *p, const hone_step *step, hn_estimate *estimate) {
-  struct hn_decisions *d = &p->saved->decisions;
-  hone_reason why;
-  *estimate = (hn_estimate){0};
-  if (d->broken) return NULL;
-  if (d->at == d->list.len) {
-    d->broken = "it asks for more decisions than there are";
-    return NULL;
-  }
-  const hn_decision *k = &d->list.ptr[d->at++];
-  if (k->tactic &&
-      (strcmp(k->tactic->anchor, step->anchor) != 0 || !k->tactic->accepts(step, &p->machine, &why)))
-    d->broken = "a tactic refuses its step";
-  if (d->broken) return NULL;
-  *estimate = k->estimate;
-  return k->tactic;
 }
 
 hone_status hn_saved_settle(hn_plan *p, hone_error *error) {

@@ -93,7 +93,7 @@ static void put_origins(hn_str *s, const hn_graph *g) {
 }
 
 static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hone_error *error) {
-  const struct hn_decisions *d = p->decisions;
+  const hn_decisions *d = p->decisions;
   tactic_list list = {0};
   hn_str body = {0};
   put32(&body, (uint32_t)d->list.len);

@@ -5,7 +5,7 @@
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 /* ---------------------------------------------------------------- reading steps */
 

@@ -6,7 +6,7 @@
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
   const float want = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8 ? 128 : 0;

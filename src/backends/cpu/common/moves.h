@@ -7,7 +7,7 @@
 #include <hone/plugin.h>
 
 #include "backends/cpu/kernel.h"
-#include "optimize/lower/boxes.h"
+#include "optimize/step/boxes.h"
 
 typedef enum hn_move_kind {
   HN_MOVE_BLOCKS,       /* runs of bytes that are contiguous on both sides */

@@ -8,7 +8,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
 #include "base/error.h"
-#include "optimize/lower/pixels.h"
+#include "optimize/step/pixels.h"
 
 /* Whether input i of the step is there. */
 static inline bool hn_step_has(const hone_step *s, uint32_t i) {

@@ -8,7 +8,7 @@
 #include "backends/cpu/features.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 enum { MAX_PHASES = 64 };
 

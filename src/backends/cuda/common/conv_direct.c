@@ -9,7 +9,7 @@
 #include "backends/cuda/tactics/conv_direct_args.h"
 #include "backends/cuda/tactics/conv_weights_args.h"
 #include "base/error.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 static int64_t pitch_of(const hn_conv_attr *a) { return (a->groups * a->cout + 7) / 8 * 8; }
 static int64_t taps_of(const hn_conv_attr *a) { return a->kernel[0] * a->kernel[1] * a->kernel[2]; }

@@ -14,7 +14,7 @@
 #include "backends/cuda/common/library_step.h"
 #include "backends/cuda/common/step.h"
 #include "base/error.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 /* ---------------------------------------------------------------- tensors */
 

@@ -9,7 +9,7 @@
 #include "backends/cuda/common/step.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 enum { BLOB_ALIGN = 256 };
 

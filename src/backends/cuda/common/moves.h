@@ -1,11 +1,11 @@
-/* Steps that are lists of copies between boxes (optimize/lower/boxes.h): as few launches as there are groups
+/* Steps that are lists of copies between boxes (optimize/step/boxes.h): as few launches as there are groups
  * of 12 boxes, and one for each that transposes. Channel padding of outputs becomes zeros. */
 #ifndef HN_CUDA_COMMON_MOVES_H
 #define HN_CUDA_COMMON_MOVES_H
 
 #include "backends/cuda/common/tactic.h"
 #include "backends/cuda/cuda.h"
-#include "optimize/lower/boxes.h"
+#include "optimize/step/boxes.h"
 
 typedef struct hn_cuda_moves_config {
   hn_boxes_build build; /* reads the step's boxes */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 static bool is_real(hone_dtype t) {
   return t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 enum { MOST_CHANNELS = 4, MOST_TAPS = 16, MOST_STEPS = 64 };
 

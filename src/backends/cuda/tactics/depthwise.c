@@ -9,7 +9,7 @@
 #include "backends/cuda/tactics/depthwise_args.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "optimize/lower/conv_attr.h"
+#include "optimize/step/conv_attr.h"
 
 static bool describe(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;

@@ -3,7 +3,7 @@
 #include "backends/cuda/common/tactic.h"
 #include "backends/cuda/common/tile.h"
 #include "base/error.h"
-#include "optimize/lower/boxes.h"
+#include "optimize/step/boxes.h"
 
 static bool describe(const hone_step *s, hn_cuda_elementwise *plan, void *const *at, hone_reason *why) {
   hone_tensor_desc x = s->input[0].desc, y = s->output[0].desc;

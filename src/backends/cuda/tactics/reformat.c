@@ -7,7 +7,7 @@
 #include "backends/cuda/common/tile.h"
 #include "backends/cuda/device/moves_args.h"
 #include "base/error.h"
-#include "optimize/lower/boxes.h"
+#include "optimize/step/boxes.h"
 
 #include <string.h>
 

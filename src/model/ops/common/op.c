@@ -78,32 +78,6 @@ hone_status hn_broadcast_dims(hone_tensor_desc *a, const hone_tensor_desc *b, ho
   return HONE_OK;
 }
 
-static hone_status broadcast_as(const hone_infer *io, hone_dtype dtype, hone_error *error) {
-  hone_tensor_desc d = *io->input[0];
-  for (uint32_t i = 1; i < io->n_inputs; i++) {
-    hone_status s = io->input[i] ? hn_broadcast_dims(&d, io->input[i], error) : HONE_OK;
-    if (s != HONE_OK) {
-      hn_error_where(error, "node '%s' (%s)", hone_node_name(io->node), hone_node_op(io->node));
-      return s;
-    }
-  }
-  hn_infer_set(io, 0, dtype, d.rank, d.dim);
-  return HONE_OK;
-}
-
-hone_status hn_infer_broadcast(const hone_infer *io, hone_error *error) {
-  for (uint32_t i = 1; i < io->n_inputs; i++)
-    if (io->input[i] && io->input[i]->dtype != io->input[0]->dtype &&
-        io->input[i]->dtype != HONE_DTYPE_NONE && io->input[0]->dtype != HONE_DTYPE_NONE)
-      return hn_op_bad(io->node, error, "operands have different types, %s and %s",
-                       hone_dtype_name(io->input[0]->dtype), hone_dtype_name(io->input[i]->dtype));
-  return broadcast_as(io, io->input[0]->dtype, error);
-}
-
-hone_status hn_infer_broadcast_bool(const hone_infer *io, hone_error *error) {
-  return broadcast_as(io, HONE_DTYPE_BOOL, error);
-}
-
 int64_t hn_tensor_ints(const hone_tensor *t, int64_t *out, int64_t max) {
   int64_t n = hn_count(t);
   if (n > max) return -2;
@@ -254,33 +228,4 @@ void hn_iter_next(hn_iter *it) {
     for (uint32_t k = 0; k < it->n; k++) it->at[k] -= it->stride[k][i] * it->dim[i];
     it->index[i] = 0;
   }
-}
-
-/* ------------------------------------------------------------------ families */
-
-hone_status hn_unary_f64(hone_call *c, double (*f)(double, const hone_node *)) {
-  const hone_tensor *x = c->input[0], *y = c->output[0];
-  for (int64_t i = 0, n = hn_count(y); i < n; i++) hn_set_f64(y, i, f(hn_get_f64(x, i), c->node));
-  return HONE_OK;
-}
-
-hone_status hn_binary(hone_call *c, double (*ff)(double, double), int64_t (*fi)(int64_t, int64_t),
-                      uint64_t (*fu)(uint64_t, uint64_t), hone_error *error) {
-  const hone_tensor *a = c->input[0], *b = c->input[1], *y = c->output[0];
-  hone_dtype d = a->desc.dtype;
-  bool real = hone_dtype_is_float(d) && ff, sint = hone_dtype_is_signed_int(d) && fi,
-       uint = (hone_dtype_is_unsigned_int(d) || d == HONE_DTYPE_BOOL) && fu;
-  if (!real && !sint && !uint)
-    return hn_op_refuse(c->node, error, "not implemented for %s", hone_dtype_name(d));
-  hn_iter it;
-  hn_iter_init(&it, &y->desc, (const hone_tensor *const[]){a, b}, 2);
-  for (int64_t i = 0; i < it.count; i++, hn_iter_next(&it)) {
-    if (real)
-      hn_set_f64(y, i, ff(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
-    else if (sint)
-      hn_set_i64(y, i, fi(hn_get_i64(a, it.at[0]), hn_get_i64(b, it.at[1])));
-    else
-      hn_set_i64(y, i, (int64_t)fu((uint64_t)hn_get_i64(a, it.at[0]), (uint64_t)hn_get_i64(b, it.at[1])));
-  }
-  return HONE_OK;
 }

@@ -34,10 +34,6 @@
 void hn_infer_set(const hone_infer *io, uint32_t i, hone_dtype dtype, int32_t rank, const int64_t *dims);
 /* Output 0 like input 0: for unary operators. */
 hone_status hn_infer_same(const hone_infer *io, hone_error *error);
-/* Multidirectional broadcasting of all inputs; output 0 has input 0's dtype. */
-hone_status hn_infer_broadcast(const hone_infer *io, hone_error *error);
-/* The same with bool output (comparisons, logic). */
-hone_status hn_infer_broadcast_bool(const hone_infer *io, hone_error *error);
 /* Broadcasts b into a's shape; HONE_ERROR_INPUT when they do not fit. */
 hone_status hn_broadcast_dims(hone_tensor_desc *a, const hone_tensor_desc *b, hone_error *error);
 /* True when input i is there. */
@@ -79,14 +75,6 @@ typedef struct hn_iter {
 /* Walks out's dimensions in row-major order; operand[k] broadcasts to them. */
 void hn_iter_init(hn_iter *it, const hone_tensor_desc *out, const hone_tensor *const *operand, uint32_t n);
 void hn_iter_next(hn_iter *it);
-
-/* ---- whole families in one line each */
-/* y = f(x) in double for float dtypes; other dtypes are refused by infer through .types. */
-hone_status hn_unary_f64(hone_call *call, double (*f)(double x, const hone_node *node));
-/* z = f(x, y) with broadcasting: ff for floats (in double; pass through float rounding), fi for signed, fu
- * for unsigned integers; NULL: dtype refused as HONE_ERROR_UNSUPPORTED. */
-hone_status hn_binary(hone_call *call, double (*ff)(double, double), int64_t (*fi)(int64_t, int64_t),
-                      uint64_t (*fu)(uint64_t, uint64_t), hone_error *error);
 
 /* "Conv: bad ..." with HONE_ERROR_INPUT. */
 hone_status hn_op_bad(const hone_node *node, hone_error *error, const char *format, ...)

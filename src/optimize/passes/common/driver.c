@@ -17,7 +17,6 @@ enum { N_PASSES = sizeof passes / sizeof *passes, MAX_ROUNDS = 16, MAX_PATTERNS 
 
 uint32_t hn_pass_count(void) { return N_PASSES; }
 const char *hn_pass_name(uint32_t i) { return i < N_PASSES ? passes[i]->name : NULL; }
-int hn_pass_level(uint32_t i) { return i < N_PASSES ? passes[i]->level : -1; }
 const char *hn_pass_about(uint32_t i) { return i < N_PASSES ? passes[i]->about : NULL; }
 
 /* Whether a pass runs, by level and by the list of globs: with positive globs only what they name runs. */

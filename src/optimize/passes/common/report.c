@@ -141,12 +141,3 @@ bool hn_pass_report_json(const hn_pass_report *r, hn_str *out) {
   json_decref(root);
   return ok;
 }
-
-const hn_pass_record *hn_pass_report_fate(const hn_pass_report *r, uint32_t source) {
-  for (size_t i = r->records.len; i-- > 0;) {
-    const hn_pass_record *k = &r->records.ptr[i];
-    for (uint32_t j = 0; k->hit && j < k->n_origin; j++)
-      if (k->origin[j] == source) return k;
-  }
-  return NULL;
-}

@@ -1,0 +1,128 @@
+/* Lowering: from the graph to steps. Inside of optimize/lower only.
+ *
+ *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
+ *   pattern_units.c, attention.c   what match/ finds in the graph, as units
+ *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
+ *   chain.c      joins convolutions around a depthwise one
+ *   fuse.c       gives anchors their epilogues and grows pointwise groups
+ *   pointwise.c  turns a group into a register program
+ *   values.c     where values live: a slot for each form of a value
+ *   draft.c      a step under construction, as tactics see it before anything is decided
+ *   commit.c     a draft becomes a step of the plan, with the reformats that its inputs need
+ *   late.c       what waits for shapes that only the run knows
+ *   lower.c      emits the steps: layouts, views, tactics (hn_lower, lower.h)
+ *
+ * emit.h declares what the last four share.
+ */
+#ifndef HN_OPTIMIZE_LOWER_LOWERING_H
+#define HN_OPTIMIZE_LOWER_LOWERING_H
+
+#include "optimize/match/modes.h"
+#include "optimize/step/choose.h"
+#include "optimize/step/slots.h"
+
+typedef enum hn_unit_kind {
+  HN_UNIT_NODE,      /* anchor or anything else: one node */
+  HN_UNIT_POINTWISE, /* one function of its operands; may be swallowed by a group or an epilogue */
+  HN_UNIT_VIEW,      /* same elements in the same row-major order */
+  HN_UNIT_PATTERN,   /* several nodes matched by a pattern with an anchor of its own */
+  HN_UNIT_CHAIN      /* anchors one behind the other, each with its epilogue, as one step */
+} hn_unit_kind;
+
+enum { HN_UNIT_OPERANDS = 8 };
+
+typedef struct hn_unit hn_unit;
+struct hn_unit {
+  hn_unit_kind kind;
+  const char *anchor;    /* operator type or pattern name */
+  const hone_node *node; /* root node (its output is the unit's) */
+  uint32_t n_in;
+  hn_value *const *in; /* operands */
+  hn_value *out;       /* first output; the node may have more */
+  uint32_t n_nodes;
+  const hone_node **nodes; /* all nodes it stands for, root included */
+  /* PATTERN: */
+  const hn_strided *view; /* [n_in], or NULL: operands that tactics see as parts of other values (base NULL:
+                             the operand as it is) */
+  const hone_tensor_desc *out_view; /* the output with its dimensions in the tactic's order, or NULL */
+  /* POINTWISE: */
+  hone_pw_op op;
+  float alpha, beta;
+  bool chain; /* variadic (Sum, Max of many): op is applied from left to right; then times alpha for Mean */
+  /* fusion: */
+  hn_unit *into;       /* the unit that swallowed this one, or NULL */
+  uint32_t n_absorbed; /* anchors: units of the epilogue, in order; pointwise roots: the group's units, root
+                          last */
+  hn_unit **absorbed;
+  uint32_t order;   /* place of the root node in the graph */
+  uint32_t n_parts; /* chains: the anchors' units, in order */
+  hn_unit **parts;
+  const char *note; /* "name: reason\n" why a fusion was not made; NULL: nothing to say */
+};
+
+typedef struct hn_lowering {
+  hn_plan *plan;
+  hn_arena *temp;
+  HN_VEC(hn_unit *) units; /* in order of their root nodes */
+  hn_unit **by_value;      /* value id -> unit that makes it */
+  struct hn_draft *draft;  /* see hn_draft_scratch */
+  uint32_t **slot_of;      /* value id -> slot per form, HN_NO_SLOT where there is none */
+  uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
+  bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */
+  uint8_t *says_shapes;    /* value id -> late.c's own */
+  uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
+  bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
+  bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
+} hn_lowering;
+
+/* units.c */
+hone_status hn_lower_units(hn_lowering *l, hone_error *error);
+/* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none.
+ * operands gets the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
+bool hn_pointwise_of(const hone_node *node, hn_unit *unit);
+/* The same where dimensions are not known. */
+bool hn_pointwise_function(const hone_node *node, hn_unit *unit);
+/* A constant with one f32 value. */
+bool hn_scalar_constant(const hn_value *value, float *out);
+
+/* pattern_units.c: replaces what patterns.def describes by single units (level 2) */
+hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
+
+/* attention.c: units of kind HN_UNIT_PATTERN, anchor FusedAttention, where a tactic takes them (level 2) */
+hone_status hn_lower_attention(hn_lowering *l, hone_error *error);
+
+/* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
+ * constants is dequantised for others is computed here (level 2) */
+hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
+
+/* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it */
+hone_status hn_lower_exact(hn_lowering *l, hone_error *error);
+bool hn_is_exact(const hn_lowering *l, const hn_value *value);
+bool hn_touches_exact(const hn_lowering *l, const hn_unit *unit, uint32_t n_epi);
+
+/* values.c: the slot of a constant, made once for HN_ROW and HN_LAST each; HN_NO_SLOT when memory is short */
+uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hn_form form);
+
+/* lower.c: true when some tactic takes the unit as it is, without an epilogue. */
+bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
+
+/* fuse.c */
+hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */
+hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
+bool hn_fusable_anchor(const hn_unit *unit);
+
+/* chain.c: convolutions around a depthwise one become one step where that is predicted to be faster (level 2)
+ */
+hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
+
+/* lower.c: time of the best tactic for the unit with its whole epilogue; false when none takes
+ * it.
+ */
+bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, hn_estimate *estimate);
+
+/* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs
+ * too many registers or operands. n_in, in: the group's external operands. */
+bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in,
+                          uint32_t max_in, hone_pw_program *program);
+
+#endif

@@ -1,0 +1,63 @@
+/* Patterns of several nodes that become one unit, by the operator that they spell out. */
+#include "optimize/lower/lowering.h"
+#include "optimize/match/patterns.h"
+
+#include "base/error.h"
+
+/* The unit of the match, at the place of its last node; NULL when memory is short. */
+static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
+  hn_unit *u = HN_NEW(l->temp, hn_unit);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->n_nodes);
+  if (!u || !nodes) return NULL;
+  for (uint32_t i = 0; i < h->n_nodes; i++) nodes[i] = h->nodes[i];
+  *u = (hn_unit){.kind = HN_UNIT_NODE,
+                 .anchor = h->node->op_type,
+                 .node = h->node,
+                 .n_in = h->node->n_in,
+                 .in = h->node->in,
+                 .out = h->node->out[0],
+                 .n_nodes = h->n_nodes,
+                 .nodes = nodes,
+                 .order = l->by_value[h->root->out[0]->id]->order};
+  if (!h->pointwise) return u;
+  /* An elementwise function that lowering cannot take as such (f16, unknown dimensions) stays as its nodes.
+   */
+  if (!hn_pointwise_of(h->node, u)) {
+    u->node = NULL;
+    return u;
+  }
+  u->kind = HN_UNIT_POINTWISE;
+  u->op = h->op;
+  u->alpha = h->alpha;
+  u->beta = h->beta;
+  return u;
+}
+
+hone_status hn_lower_patterns(hn_lowering *l, hone_error *error) {
+  hn_pattern_hits hits;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
+  hone_status status = hn_patterns_match(l->plan->model->graph, &hits, NULL, error);
+  for (size_t i = 0; i < hits.len && status == HONE_OK; i++) {
+    const hn_pattern_hit *h = &hits.ptr[i];
+    hn_unit *u = make_unit(l, h), *root = l->by_value[h->root->out[0]->id];
+    if (!u) {
+      status = hn_fail_memory(error, sizeof *u, "lowering");
+      break;
+    }
+    if (!u->node) continue;
+    for (uint32_t k = 0; k < h->n_nodes; k++)
+      for (uint32_t o = 0; o < h->nodes[k]->n_out; o++) {
+        hn_unit **made = h->nodes[k]->out[o] ? &l->by_value[h->nodes[k]->out[o]->id] : NULL;
+        if (!made || !*made) continue;
+        if (*made != root) (*made)->into = root; /* for the sweep below */
+        *made = root;
+      }
+    *root = *u; /* in its place in the list */
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < l->units.len; i++)
+    if (!l->units.ptr[i]->into) l->units.ptr[kept++] = l->units.ptr[i];
+  l->units.len = kept;
+  hn_vec_free(&hits);
+  return status;
+}

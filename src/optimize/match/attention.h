@@ -1,0 +1,30 @@
+/* Attention as exporters spell it out, found in a graph.
+ *
+ *   scores = MatMul(q, k)                     any number of batch dimensions
+ *   any of: Mul or Div by a constant, Add of a mask, Where with a mask, Reshape of the batch dimensions
+ *   MatMul(Softmax(scores), v)                then perhaps Reshape and Transpose
+ *
+ * Operands are traced through Transpose, Reshape, Split and the like to where they lie (modes.h). */
+#ifndef HN_OPTIMIZE_MATCH_ATTENTION_H
+#define HN_OPTIMIZE_MATCH_ATTENTION_H
+
+#include "optimize/match/match.h"
+#include "optimize/match/modes.h"
+
+enum { HN_ATTENTION_MASK = 3, HN_ATTENTION_INPUTS = 6 }; /* q, k, v, and up to three masks */
+
+typedef struct hn_attention_hit {
+  hone_node *root;    /* the last node */
+  hn_node_list nodes; /* those that nobody else needs, root last */
+  uint32_t n_in;
+  hn_strided in[HN_ATTENTION_INPUTS]; /* [batch..., rows, columns]; k with its rows as keys */
+  hone_tensor_desc out;               /* root's output as [batch..., rows, columns] */
+  float scale;
+  int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
+  float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */
+} hn_attention_hit;
+
+/* The attention around a Softmax node. NEAR: *why says what does not fit. */
+hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, hone_reason *why);
+
+#endif

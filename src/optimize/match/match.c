@@ -1,0 +1,325 @@
+#include "optimize/match/match.h"
+
+#include "base/error.h"
+#include "model/ops/common/clip.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ compiling */
+
+static int find_name(const hn_pattern *p, const char *name) {
+  for (uint32_t i = 0; i < p->n_names; i++)
+    if (strcmp(p->names[i], name) == 0) return (int)i;
+  return -1;
+}
+
+static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
+  int i = find_name(p, name);
+  if (i >= 0) return i;
+  if (p->n_names == HN_PATTERN_NAMES)
+    return hn_lex_fail(lex, "the pattern has more than %d names", HN_PATTERN_NAMES), -1;
+  p->names[p->n_names] = name;
+  p->made_by[p->n_names] = -1;
+  return (int)p->n_names++;
+}
+
+hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *p,
+                               hone_error *error) {
+  *p = (hn_pattern){.name = name};
+  hn_lex lex;
+  hn_lex_start(&lex, name, text, strlen(text), arena, error);
+  while (lex.status == HONE_OK && lex.token.kind != HN_TOKEN_END) {
+    if (p->n_lines == HN_PATTERN_LINES)
+      return hn_lex_fail(&lex, "the pattern has more than %d lines", HN_PATTERN_LINES);
+    hn_line *l = &p->line[p->n_lines];
+    if (hn_line_parse(&lex, l, NULL, NULL, NULL, NULL) != HONE_OK) return lex.status;
+    for (uint32_t i = 0; i < l->n_in; i++)
+      if (l->in[i].kind == HN_OPERAND_VALUE && intern(&lex, p, l->in[i].name) < 0) return lex.status;
+    for (uint32_t i = 0; i < l->n_out; i++) {
+      if (!l->out[i]) continue;
+      if (find_name(p, l->out[i]) >= 0)
+        return hn_lex_fail(&lex, "'%%%.40s' is made after it was read, or twice", l->out[i]);
+      int k = intern(&lex, p, l->out[i]);
+      if (k < 0) return lex.status;
+      p->made_by[k] = (int8_t)p->n_lines;
+      p->made_index[k] = (uint8_t)i;
+    }
+    p->n_lines++;
+  }
+  if (lex.status == HONE_OK && p->n_lines == 0) return hn_lex_fail(&lex, "the pattern is empty");
+  return lex.status;
+}
+
+hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                                   uint32_t max, uint32_t *count, hone_error *error) {
+  *count = 0;
+  while (text) {
+    const char *cut = strstr(text, "\nor\n");
+    char *part = hn_arena_strndup(arena, text, cut ? (size_t)(cut - text) : strlen(text));
+    if (!part) return hn_fail_memory(error, strlen(text), "a pattern");
+    if (*count == max)
+      return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", name, max);
+    hone_status status = hn_pattern_compile(name, part, arena, &out[(*count)++], error);
+    if (status != HONE_OK) return status;
+    text = cut ? cut + 4 : NULL;
+  }
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ matching */
+
+bool hn_same_number(double a, double b) { return a == b || fabs(a - b) <= 1e-6 * fabs(b); }
+
+bool hn_constant_scalar(const hn_value *v, double *out) {
+  if (!v || !v->constant || v->is_input) return false;
+  hone_dtype d = v->constant->desc.dtype;
+  if (hone_desc_count(&v->constant->desc) != 1 || d == HONE_DTYPE_STRING || d == HONE_DTYPE_C64 ||
+      d == HONE_DTYPE_C128)
+    return false;
+  *out = hn_get_f64(v->constant, 0);
+  return true;
+}
+
+bool hn_constant_clip(const hone_node *n, double *lo, double *hi) {
+  const hone_tensor *bound[2] = {NULL, NULL};
+  double number;
+  for (uint32_t i = 1; i <= 2 && i < n->n_in; i++) {
+    if (!n->in[i]) continue;
+    if (!hn_constant_scalar(n->in[i], &number)) return false;
+    bound[i - 1] = n->in[i]->constant;
+  }
+  hn_clip_bounds(n, bound[0], bound[1], lo, hi);
+  return !isnan(*lo) && !isnan(*hi);
+}
+
+/* One thing still to be found: that `value` fits `operand`. */
+typedef struct goal {
+  const hn_operand *operand;
+  hn_value *value;
+} goal;
+
+enum { MAX_GOALS = 96 };
+
+typedef struct state {
+  hone_match m;
+  goal goal[MAX_GOALS];
+  uint32_t n_goals;
+  uint32_t misses; /* conditions that did not hold so far */
+} state;
+
+typedef struct search {
+  const hn_pattern *p;
+  uint32_t allowed; /* misses */
+  uint32_t steps;   /* bounds the backtracking */
+  hone_reason *why;
+  hone_match *out;
+} search;
+
+/* A condition failed: the match may go on as a near miss while few enough have. */
+static bool missed(search *s, state *st, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool missed(search *s, state *st, const char *format, ...) {
+  if (++st->misses > s->allowed) return false;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(s->why->text, sizeof s->why->text, format, args);
+  va_end(args);
+  return true;
+}
+
+static bool commutative(const char *op) {
+  static const char *const ops[] = {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(ops[i], op) == 0) return true;
+  return false;
+}
+
+static bool op_matches(const hn_line *l, const hone_node *n) {
+  if (strcmp(l->domain, n->domain) != 0) return false;
+  for (uint32_t i = 0; i < l->n_op; i++)
+    if (strcmp(l->op[i], n->op_type) == 0) return true;
+  return false;
+}
+
+static int64_t from_start(int64_t axis, int32_t rank) { return axis < 0 && rank > 0 ? axis + rank : axis; }
+
+static bool attr_equal(const hn_attr *want, const hn_attr *have, const hone_node *n) {
+  if (want->type == HONE_ATTR_FLOAT && have->type == HONE_ATTR_FLOAT) return hn_same_number(have->f, want->f);
+  if (want->type != have->type) return false;
+  bool axis = strcmp(want->name, "axis") == 0 || strcmp(want->name, "axes") == 0;
+  int32_t rank = axis && n->n_in && n->in[0] ? n->in[0]->desc.rank : 0;
+  switch (want->type) {
+  case HONE_ATTR_INT: return from_start(want->i, rank) == from_start(have->i, rank);
+  case HONE_ATTR_STRING:
+    return want->s.len == have->s.len && memcmp(want->s.ptr, have->s.ptr, want->s.len) == 0;
+  case HONE_ATTR_INTS:
+    if (want->list.n != have->list.n) return false;
+    for (size_t i = 0; i < want->list.n; i++)
+      if (from_start(((const int64_t *)want->list.ptr)[i], rank) !=
+          from_start(((const int64_t *)have->list.ptr)[i], rank))
+        return false;
+    return true;
+  default: return false;
+  }
+}
+
+static bool attrs_match(search *s, state *st, const hn_line *l, const hone_node *n) {
+  for (uint32_t i = 0; i < l->n_attr; i++) {
+    const hn_attr *have = hn_node_attr(n, l->attr[i].name);
+    if ((!have || !attr_equal(&l->attr[i], have, n)) &&
+        !missed(s, st, "attribute %s of %s '%s' has another value", l->attr[i].name, n->op_type, n->name))
+      return false;
+  }
+  return true;
+}
+
+static bool solve(search *s, state *st);
+
+/* Puts the operands of line k, matched by n, onto the goals. swap: the first two exchanged. */
+static bool push_operands(state *st, const hn_line *l, const hone_node *n, bool swap) {
+  uint32_t most = l->n_in > n->n_in ? l->n_in : n->n_in;
+  for (uint32_t i = most; i-- > 0;) {
+    uint32_t from = swap && i < 2 ? 1 - i : i;
+    hn_value *v = from < n->n_in ? n->in[from] : NULL;
+    if (i >= l->n_in) {
+      if (v) return false;
+      continue;
+    }
+    if (st->n_goals == MAX_GOALS) return false;
+    st->goal[st->n_goals++] = (goal){&l->in[i], v};
+  }
+  return true;
+}
+
+/* Matches line k with node n, then everything that is left to do. */
+static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
+  const hn_line *l = &s->p->line[k];
+  if (!op_matches(l, n) || !attrs_match(s, st, l, n)) return false;
+  st->m.node[k] = n;
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    bool named = i < l->n_out && l->out[i];
+    if (!named) {
+      if (n->out[i] && hn_value_needed(n->out[i]) &&
+          !missed(s, st, "output %u of %s '%s' is read", i, n->op_type, n->name))
+        return false;
+      continue;
+    }
+    int name = find_name(s->p, l->out[i]);
+    if (st->m.bound[name] && st->m.value[name] != n->out[i]) return false;
+    st->m.bound[name] = true;
+    st->m.value[name] = n->out[i];
+  }
+  if (l->n_in == 2 && n->n_in == 2 && commutative(n->op_type)) {
+    state *copy = hn_malloc(sizeof *copy);
+    if (!copy) return false;
+    *copy = *st;
+    bool ok = push_operands(copy, l, n, false) && solve(s, copy);
+    hn_free(copy);
+    if (ok) return true;
+    return push_operands(st, l, n, true) && solve(s, st);
+  }
+  return push_operands(st, l, n, false) && solve(s, st);
+}
+
+/* The inner lines' values have no reader outside the match. */
+static bool closed(search *s, state *st) {
+  for (uint32_t k = 0; k + 1 < s->p->n_lines; k++) {
+    const hone_node *n = st->m.node[k];
+    if (!n) return false; /* a line that the root does not reach */
+    for (uint32_t i = 0; i < n->n_out; i++) {
+      const hn_value *v = n->out[i];
+      if (!v) continue;
+      uint32_t inside = 0;
+      for (size_t u = 0; u < v->users.len; u++)
+        for (uint32_t j = 0; j < s->p->n_lines; j++)
+          if (st->m.node[j] == v->users.ptr[u].node) {
+            inside++;
+            break;
+          }
+      if (v->is_output) {
+        if (!missed(s, st, "%s output '%s' is an output of the graph", n->op_type, v->name)) return false;
+      } else if (inside != v->users.len &&
+                 !missed(s, st, "%s output '%s' has %zu readers", n->op_type, v->name, v->users.len))
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool solve(search *s, state *st) {
+  if (s->steps++ > 4096) return false;
+  if (st->n_goals == 0) {
+    if (!closed(s, st)) return false;
+    *s->out = st->m;
+    return true;
+  }
+  goal g = st->goal[--st->n_goals];
+  const hn_operand *o = g.operand;
+  if (!g.value) return (o->kind == HN_OPERAND_NONE || o->optional) && solve(s, st);
+  switch (o->kind) {
+  case HN_OPERAND_NUMBER: {
+    double v;
+    if (!hn_constant_scalar(g.value, &v)) return false;
+    if (!hn_same_number(v, o->number) && !missed(s, st, "constant %.9g is not %s", v, o->spelled))
+      return false;
+    return solve(s, st);
+  }
+  case HN_OPERAND_VALUE: {
+    int name = find_name(s->p, o->name);
+    if (o->constant && (!g.value->constant || g.value->is_input)) return false;
+    if (st->m.bound[name]) return st->m.value[name] == g.value && solve(s, st);
+    int line = s->p->made_by[name];
+    if (line < 0) {
+      st->m.bound[name] = true;
+      st->m.value[name] = g.value;
+      return solve(s, st);
+    }
+    hone_node *n = g.value->producer;
+    if (!n || g.value->constant || n->graph != st->m.node[s->p->n_lines - 1]->graph ||
+        g.value->producer_index != s->p->made_index[name])
+      return false;
+    if (st->m.node[line] && st->m.node[line] != n) return false;
+    return match_line(s, st, (uint32_t)line, n);
+  }
+  default: return false;
+  }
+}
+
+hn_match_result hn_pattern_match(const hn_pattern *p, hone_node *root, hone_match *out, hone_reason *why) {
+  if (!op_matches(&p->line[p->n_lines - 1], root)) return HN_MATCH_NO;
+  hone_reason ignored = {""};
+  search s = {.p = p, .why = why ? why : &ignored, .out = out};
+  state *st = hn_malloc(sizeof *st);
+  hn_match_result result = HN_MATCH_NO;
+  /* A single line that does not fit is no near miss: every Mul would be one of "Mul by 1". */
+  for (s.allowed = 0; st && s.allowed <= (why && p->n_lines > 1) && result == HN_MATCH_NO; s.allowed++) {
+    memset(st, 0, sizeof *st);
+    st->m.pattern = p;
+    s.steps = 0;
+    if (match_line(&s, st, p->n_lines - 1, root)) result = s.allowed ? HN_MATCH_NEAR : HN_MATCH_YES;
+  }
+  hn_free(st);
+  return result;
+}
+
+/* ------------------------------------------------------------------ reading a match */
+
+hn_value *hn_match_get(const hone_match *m, const char *name) {
+  int i = find_name(m->pattern, *name == '%' ? name + 1 : name);
+  return i >= 0 && m->bound[i] ? m->value[i] : NULL;
+}
+
+const hone_node *hone_match_node(const hone_match *m, uint32_t k) {
+  if (!m) return NULL;
+  return k < m->pattern->n_lines ? m->node[k] : NULL;
+}
+
+bool hone_match_value(const hone_match *m, const char *name, hone_tensor_desc *desc, const void **constant) {
+  if (!m || !name || !desc || !constant) return false;
+  const hn_value *v = hn_match_get(m, name);
+  if (!v) return false;
+  if (desc) *desc = v->desc;
+  if (constant) *constant = v->constant && !v->is_input ? v->constant->data : NULL;
+  return true;
+}

@@ -1,0 +1,61 @@
+/* Patterns: small graphs in text, found in a graph from their last line (the root) upwards.
+ *
+ *   %s = Sigmoid(%x)
+ *   %y = Mul(%x, %s)
+ *
+ * A name stands for one value wherever it occurs; a name that no line makes matches any value. ?%b may be
+ * left out, `_` must be. !%w must be a constant. A number matches a constant of one element with that value
+ * (within 1e-6 of it). A|B matches either operator. Attributes named in a line must be present and equal
+ * (axis and axes are compared after adding the rank to negative ones); others are free. Add, Mul and their
+ * like are tried both ways. What the inner lines make may have no reader outside. */
+#ifndef HN_OPTIMIZE_MATCH_MATCH_H
+#define HN_OPTIMIZE_MATCH_MATCH_H
+
+#include "model/ir/text.h"
+
+enum { HN_PATTERN_LINES = 24, HN_PATTERN_NAMES = 64 };
+
+typedef struct hn_pattern {
+  const char *name; /* for messages */
+  uint32_t n_lines, n_names;
+  hn_line line[HN_PATTERN_LINES];
+  const char *names[HN_PATTERN_NAMES];
+  int8_t made_by[HN_PATTERN_NAMES];     /* line that makes the name; -1: none, an input of the pattern */
+  uint8_t made_index[HN_PATTERN_NAMES]; /* which of its outputs */
+} hn_pattern;
+
+struct hone_match {
+  const hn_pattern *pattern;
+  hone_node *node[HN_PATTERN_LINES];
+  hn_value *value[HN_PATTERN_NAMES];
+  bool bound[HN_PATTERN_NAMES];
+};
+
+typedef enum hn_match_result { HN_MATCH_NO = 0, HN_MATCH_NEAR, HN_MATCH_YES } hn_match_result;
+
+/* Splits a text at its lines "or" and compiles each spelling; *count of at most max. */
+hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                                   uint32_t max, uint32_t *count, hone_error *error);
+
+/* Compiles the text; everything lies in the arena. The names keep pointing into it. */
+hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
+                               hone_error *error);
+
+/* Looks for the pattern with `root` as its last line. NEAR: everything fits but one condition, which *why
+ * says. */
+hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out,
+                                 hone_reason *why);
+
+/* Value bound to a name; NULL when the pattern has no such name or it was left out. */
+hn_value *hn_match_get(const hone_match *match, const char *name);
+/* Last node of the match. */
+static inline hone_node *hn_match_root(const hone_match *m) { return m->node[m->pattern->n_lines - 1]; }
+
+/* Value of a constant with one element (any float or integer type); false otherwise. */
+bool hn_constant_scalar(const hn_value *value, double *out);
+/* The bounds of a Clip (model/ops/common/clip.h); false when one of them is not known, or is no number. */
+bool hn_constant_clip(const hone_node *clip, double *lo, double *hi);
+/* |a - b| <= 1e-6 |b|, and equal when b is 0. */
+bool hn_same_number(double a, double b);
+
+#endif

@@ -1,0 +1,195 @@
+#include "optimize/match/patterns.h"
+
+#include "base/error.h"
+#include "optimize/match/match.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATTERN(name) extern const hone_pattern_desc hn_pattern_##name;
+#include "optimize/match/patterns.def"
+#undef PATTERN
+
+static const hone_pattern_desc *const builtin[] = {
+#define PATTERN(name) &hn_pattern_##name,
+#include "optimize/match/patterns.def"
+#undef PATTERN
+};
+enum { N_PATTERNS = sizeof builtin / sizeof *builtin, MAX_SPELLINGS = 16, NEWEST_OPSET = 24 };
+
+typedef struct spelling {
+  const hone_pattern_desc *desc;
+  hn_pattern pattern;
+} spelling;
+
+typedef HN_VEC(spelling) spelling_list;
+
+typedef struct candidate {
+  hone_match match;
+  const hone_pattern_desc *desc;
+  uint32_t order;  /* of the root in the graph */
+  const char *why; /* near misses */
+} candidate;
+
+typedef HN_VEC(candidate) candidate_list;
+
+static hone_status compile(hn_arena *arena, spelling_list *out, hone_error *error) {
+  for (size_t i = 0; i < N_PATTERNS; i++) {
+    hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
+    uint32_t n = 0;
+    if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
+    hone_status status =
+        hn_pattern_compile_all(builtin[i]->name, builtin[i]->text, arena, p, MAX_SPELLINGS, &n, error);
+    if (status != HONE_OK) return status;
+    for (uint32_t k = 0; k < n; k++)
+      if (!hn_vec_push(out, (spelling){builtin[i], p[k]}))
+        return hn_fail_memory(error, sizeof(spelling), "the patterns");
+  }
+  return HONE_OK;
+}
+
+static void tell(const hn_pattern_listener *l, const candidate *c, bool hit, const char *reason) {
+  if (l) l->hear(l->self, c->desc, &c->match, hit, reason);
+}
+
+static void sink_int(void *self, const char *name, int64_t v) { (void)hn_node_set_int(self, name, v); }
+static void sink_float(void *self, const char *name, float v) { (void)hn_node_set_float(self, name, v); }
+static void sink_string(void *self, const char *name, const char *v) {
+  (void)hn_node_set_string(self, name, v, strlen(v));
+}
+
+/* The operator that the match is, outside of the graph's lists. NULL when hone does not know it or memory is
+ * short. */
+static hone_node *make_operator(const candidate *c) {
+  hone_node *root = hn_match_root(&c->match);
+  hn_graph *g = root->graph;
+  hn_arena *a = &g->model->arena;
+  enum { MAX_INPUTS = 8 };
+  hn_value *in[MAX_INPUTS];
+  uint32_t n = 0, used = 0;
+  for (const char *p = c->desc->inputs; *p && n < MAX_INPUTS;) {
+    size_t len = strcspn(p, " ");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)len, p);
+    in[n] = hn_match_get(&c->match, name);
+    if (in[n++]) used = n;
+    p += len + strspn(p + len, " ");
+  }
+  hone_node *node = HN_NEW(a, hone_node);
+  hn_value **ins = HN_NEW_ARRAY(a, hn_value *, used + 1), **out = HN_NEW(a, hn_value *);
+  if (!node || !ins || !out) return NULL;
+  if (used) memcpy(ins, in, used * sizeof *in);
+  *out = root->out[0];
+  *node = (hone_node){.graph = g,
+                      .op_type = c->desc->name,
+                      .domain = "",
+                      .name = root->name,
+                      .opset = NEWEST_OPSET,
+                      .n_in = used,
+                      .n_out = 1,
+                      .in = ins,
+                      .out = out};
+  node->op = hn_op_find("", node->op_type, NEWEST_OPSET, NULL);
+  if (!node->op) return NULL;
+  for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
+    if (!hn_node_inherit(node, c->match.node[k])) return NULL;
+  hone_attr_sink sink = {node, sink_int, sink_float, sink_string};
+  if (c->desc->attrs) c->desc->attrs(&c->match, &sink);
+  return node;
+}
+
+static int larger_first(const void *pa, const void *pb) {
+  const candidate *a = pa, *b = pb;
+  uint32_t na = a->match.pattern->n_lines, nb = b->match.pattern->n_lines;
+  if (na != nb) return na < nb ? 1 : -1;
+  return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int by_root(const void *pa, const void *pb) {
+  const hn_pattern_hit *a = pa, *b = pb;
+  return a->root->mark < b->root->mark ? -1 : a->root->mark > b->root->mark;
+}
+
+/* Every spelling at every node. Near misses are kept apart: they count only where nothing else took the
+ * nodes. */
+static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hits, candidate_list *near,
+                        hn_arena *arena, hone_error *error) {
+  uint32_t order = 0;
+  bool ok = true;
+  for (hone_node *n = g->first; n && ok; n = n->next) {
+    n->mark = order++;
+    bool missed = false;
+    for (size_t i = 0; i < s->len && ok; i++) {
+      candidate c = {.desc = s->ptr[i].desc, .order = n->mark};
+      hone_reason reason = {""};
+      hn_match_result r = hn_pattern_match(&s->ptr[i].pattern, n, &c.match, &reason);
+      if (r == HN_MATCH_YES && c.desc->accepts && !c.desc->accepts(&c.match, &reason)) r = HN_MATCH_NEAR;
+      if (r == HN_MATCH_YES) ok = hn_vec_push(hits, c);
+      if (r != HN_MATCH_NEAR || missed) continue;
+      missed = true;
+      c.why = hn_arena_strdup(arena, reason.text);
+      ok = c.why && hn_vec_push(near, c);
+    }
+  }
+  return ok ? HONE_OK : hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to match patterns");
+}
+
+static bool any_taken(const candidate *c, const bool *taken) {
+  for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
+    if (taken[c->match.node[k]->mark]) return true;
+  return false;
+}
+
+static void take(const candidate *c, bool *taken) {
+  for (uint32_t k = 0; k < c->match.pattern->n_lines; k++) taken[c->match.node[k]->mark] = true;
+}
+
+hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_pattern_listener *listener,
+                              hone_error *error) {
+  *hits = (hn_pattern_hits){0};
+  hn_arena arena = {0};
+  spelling_list spellings = {0};
+  candidate_list found = {0}, near = {0};
+  bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
+  hone_status status =
+      taken ? compile(&arena, &spellings, error) : hn_fail_memory(error, g->n_nodes, "the patterns");
+  if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
+  if (status != HONE_OK) goto done;
+  if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
+  for (size_t i = 0; i < found.len; i++) {
+    candidate *c = &found.ptr[i];
+    uint32_t n = c->match.pattern->n_lines;
+    hone_node *node = any_taken(c, taken) ? NULL : make_operator(c);
+    if (!node) continue;
+    hn_pattern_hit hit = {.pattern = c->desc,
+                          .node = node,
+                          .root = hn_match_root(&c->match),
+                          .n_nodes = n,
+                          .nodes =
+                              hn_arena_memdup(&g->model->arena, c->match.node, n * sizeof *c->match.node)};
+    hit.pointwise = c->desc->pointwise && c->desc->pointwise(&c->match, &hit.op, &hit.alpha, &hit.beta);
+    if (!hit.nodes || !hn_vec_push(hits, hit)) {
+      status = hn_fail_memory(error, sizeof hit, "the patterns");
+      goto done;
+    }
+    take(c, taken);
+    tell(listener, c, true, "one step");
+  }
+  if (near.len) qsort(near.ptr, near.len, sizeof *near.ptr, larger_first);
+  for (size_t i = 0; i < near.len; i++) {
+    if (any_taken(&near.ptr[i], taken)) continue;
+    take(&near.ptr[i], taken);
+    tell(listener, &near.ptr[i], false, near.ptr[i].why);
+  }
+  if (hits->len) qsort(hits->ptr, hits->len, sizeof *hits->ptr, by_root);
+done:
+  for (hone_node *n = g->first; n; n = n->next) n->mark = 0;
+  if (status != HONE_OK) hn_vec_free(hits);
+  hn_free(taken);
+  hn_vec_free(&spellings);
+  hn_vec_free(&found);
+  hn_vec_free(&near);
+  hn_arena_free(&arena);
+  return status;
+}

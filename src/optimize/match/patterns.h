@@ -1,0 +1,34 @@
+/* Fused patterns: what patterns.def lists, found in a graph. Each match stands for one operator of ONNX
+ * (perhaps of a newer opset than the model's) that computes the same. */
+#ifndef HN_OPTIMIZE_MATCH_PATTERNS_H
+#define HN_OPTIMIZE_MATCH_PATTERNS_H
+
+#include "optimize/match/match.h"
+
+typedef struct hn_pattern_hit {
+  const hone_pattern_desc *pattern;
+  hone_node *node; /* the operator: not linked into the graph, no use registered; its inputs are the pattern's
+                      in order, its output is the root's. Lives in the model's arena */
+  hone_node *root; /* last of the nodes that it stands for */
+  uint32_t n_nodes;
+  hone_node *const *nodes; /* all of them, root last */
+  bool pointwise;          /* one function of input 0: */
+  hone_pw_op op;
+  float alpha, beta;
+} hn_pattern_hit;
+
+typedef HN_VEC(hn_pattern_hit) hn_pattern_hits;
+
+/* Told of every hit, and of the near misses at nodes that no hit took. */
+typedef struct hn_pattern_listener {
+  void *self;
+  void (*hear)(void *self, const hone_pattern_desc *pattern, const hone_match *match, bool hit,
+               const char *reason);
+} hn_pattern_listener;
+
+/* All patterns in a graph; no node belongs to two hits, larger patterns win. Hits are in the order of their
+ * roots. listener may be NULL. The caller frees hits->ptr with hn_vec_free. */
+hone_status hn_patterns_match(hn_graph *graph, hn_pattern_hits *hits, const hn_pattern_listener *listener,
+                              hone_error *error);
+
+#endif

@@ -1,0 +1,96 @@
+#include "optimize/step/conv_attr.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/* Spatial lists are padded with `fill` in front up to three values. */
+static void list3(const hone_node *node, const char *name, int32_t spatial, int64_t fill, int64_t out[3]) {
+  size_t count = 0;
+  const int64_t *v = hone_node_ints(node, name, &count);
+  for (int i = 0; i < 3; i++) out[i] = fill;
+  if (v && count >= (size_t)spatial)
+    for (int i = 0; i < spatial; i++) out[3 - spatial + i] = v[i];
+}
+
+static bool common(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+  memset(a, 0, sizeof *a);
+  const hone_tensor_desc *w = &s->input[1].desc;
+  if (!hone_desc_known(w)) return hn_refuse(why, "dimensions of the weights are not known");
+  if (w->layout != HONE_LAYOUT_ROW_MAJOR || w->rank != s->input[0].desc.rank)
+    return hn_refuse(why, "weights are not a row-major tensor of the input's rank");
+  if (!hn_pixels_of(&s->input[0].desc, &a->x))
+    return hn_refuse(why, "input is not channels-last of rank 3 to 5");
+  if (!hn_pixels_of(&s->output[0].desc, &a->y))
+    return hn_refuse(why, "output is not channels-last of rank 3 to 5");
+  if (!a->x.even) return hn_refuse(why, "input pixels are not evenly spaced");
+  int32_t spatial = w->rank - 2;
+  a->groups = hone_node_int(s->node, "group", 1);
+  for (int i = 0; i < 3; i++) a->kernel[i] = i < 3 - spatial ? 1 : w->dim[2 + i - (3 - spatial)];
+  list3(s->node, "strides", spatial, 1, a->stride);
+  list3(s->node, "dilations", spatial, 1, a->dilation);
+  for (int i = 0; i < 3; i++)
+    if (a->stride[i] < 1 || a->dilation[i] < 1 || a->kernel[i] < 1)
+      return hn_refuse(why, "stride, dilation or kernel is not positive");
+  if (a->groups < 1) return hn_refuse(why, "group is not positive");
+  if (s->n_anchor_inputs > 2 && s->input[2].desc.dtype != HONE_DTYPE_NONE &&
+      hone_desc_count(&s->input[2].desc) != a->y.channels)
+    return hn_refuse(why, "bias has not one value a channel");
+  return true;
+}
+
+/* auto_pad: total padding that makes the sizes fit; the odd one goes to the end (UPPER) or the begin (LOWER).
+ */
+static void pads(const hone_step *s, hn_conv_attr *a, const int64_t total[3]) {
+  const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
+  if (!strcmp(mode, "NOTSET")) {
+    list3(s->node, "pads", s->input[0].desc.rank - 2, 0, a->pad);
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    int64_t t = !strcmp(mode, "VALID") || total[i] < 0 ? 0 : total[i];
+    a->pad[i] = !strcmp(mode, "SAME_LOWER") ? t - t / 2 : t / 2;
+  }
+}
+
+bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+  if (!common(s, a, why)) return false;
+  const hone_tensor_desc *w = &s->input[1].desc;
+  a->cin = w->dim[1];
+  a->cout = w->dim[0] / a->groups;
+  if (w->dim[0] % a->groups || a->cin * a->groups != a->x.channels || w->dim[0] != a->y.channels)
+    return hn_refuse(why, "channels and groups do not fit the weights");
+  int64_t total[3];
+  for (int i = 0; i < 3; i++)
+    total[i] = (a->y.size[i] - 1) * a->stride[i] + (a->kernel[i] - 1) * a->dilation[i] + 1 - a->x.size[i];
+  pads(s, a, total);
+  return true;
+}
+
+bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+  if (!common(s, a, why)) return false;
+  const hone_tensor_desc *w = &s->input[1].desc;
+  a->cin = w->dim[0] / a->groups;
+  a->cout = w->dim[1];
+  if (w->dim[0] % a->groups || w->dim[0] != a->x.channels || a->cout * a->groups != a->y.channels)
+    return hn_refuse(why, "channels and groups do not fit the weights");
+  size_t count = 0;
+  hone_node_ints(s->node, "output_shape", &count);
+  int64_t total[3], extra[3];
+  list3(s->node, "output_padding", s->input[0].desc.rank - 2, 0, extra);
+  for (int i = 0; i < 3; i++)
+    total[i] =
+        a->stride[i] * (a->x.size[i] - 1) + extra[i] + (a->kernel[i] - 1) * a->dilation[i] + 1 - a->y.size[i];
+  pads(s, a, total);
+  /* With output_shape the padding follows from the sizes, as for auto_pad (SAME_UPPER halves it downwards).
+   */
+  if (count) {
+    const char *mode = hone_node_string(s->node, "auto_pad", "NOTSET");
+    for (int i = 0; i < 3; i++) {
+      const int64_t t =
+          total[i] < 0 ? 0 : total[i]; /* below: the output is longer than all that is written */
+      a->pad[i] = !strcmp(mode, "SAME_UPPER") ? t / 2 : t - t / 2;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,105 @@
+/* The canonical name of a step: two steps with the same text are the same work to every tactic. */
+#include "optimize/step/tuned.h"
+
+#include "base/map.h"
+#include "model/ir/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of integer constants up to this count are part of the work (pads, axes, starts); larger ones are
+ * data. */
+enum { FEW = 64 };
+
+static void hash_text(hn_str *out, const void *data, size_t bytes) {
+  hn_str_printf(out, "#%016llx", (unsigned long long)hn_hash(data, bytes, 0));
+}
+
+static bool same_strides(const hone_tensor_desc *d) {
+  hone_tensor_desc dense = *d;
+  if (!hone_desc_known(d) || d->layout == HONE_LAYOUT_STRIDED) return false;
+  hone_desc_set_layout(&dense, d->layout, d->channel_pitch);
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] != 1 && d->stride[i] != dense.stride[i]) return false;
+  return true;
+}
+
+static void put_desc(hn_str *out, const hone_tensor_desc *d) {
+  if (d->dtype == HONE_DTYPE_NONE) {
+    hn_str_putc(out, '-');
+    return;
+  }
+  hn_str_puts(out, hone_dtype_name(d->dtype));
+  hn_str_putc(out, '[');
+  for (int32_t i = 0; i < d->rank; i++)
+    hn_str_printf(out, "%s%lld", i ? "x" : "", d->dim[i] < 0 ? -1LL : (long long)d->dim[i]);
+  hn_str_putc(out, ']');
+  if (d->layout == HONE_LAYOUT_CHANNELS_LAST) hn_str_printf(out, "p%lld", (long long)d->channel_pitch);
+  if (!same_strides(d) && hone_desc_known(d)) {
+    hn_str_putc(out, '/');
+    for (int32_t i = 0; i < d->rank; i++) hn_str_printf(out, "%s%lld", i ? "," : "", (long long)d->stride[i]);
+  }
+  if (d->quant.count)
+    hn_str_printf(out, "q%u%s@%d", d->quant.count, d->quant.zero_point ? "z" : "", (int)d->quant.axis);
+}
+
+static void put_tensor(hn_str *out, const hone_step_tensor *t) {
+  hn_str_putc(out, ' ');
+  if (t->constant) hn_str_putc(out, '=');
+  put_desc(out, &t->desc);
+  const hone_dtype type = t->desc.dtype;
+  int64_t n = t->constant && hone_desc_known(&t->desc) ? hone_desc_count(&t->desc) : -1;
+  bool whole = type == HONE_DTYPE_I64 || type == HONE_DTYPE_I32 || type == HONE_DTYPE_BOOL;
+  if (whole && n >= 0 && n <= FEW) hash_text(out, t->constant, (size_t)n * hone_dtype_size(type));
+}
+
+static void put_attr(hn_str *out, const hn_attr *a) {
+  hn_str_printf(out, " %s=", a->name);
+  switch (a->type) {
+  case HONE_ATTR_INT: hn_str_printf(out, "%lld", (long long)a->i); break;
+  case HONE_ATTR_FLOAT: hn_str_printf(out, "%.9g", (double)a->f); break;
+  case HONE_ATTR_STRING: hash_text(out, a->s.ptr, a->s.len); break;
+  case HONE_ATTR_INTS:
+    for (size_t i = 0; i < a->list.n; i++)
+      hn_str_printf(out, "%s%lld", i ? "," : "", (long long)((const int64_t *)a->list.ptr)[i]);
+    break;
+  case HONE_ATTR_FLOATS: hash_text(out, a->list.ptr, a->list.n * sizeof(float)); break;
+  default: hn_str_printf(out, "?%d", (int)a->type); /* tensors, graphs, strings: no tactic asks for them */
+  }
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp((*(const hn_attr *const *)a)->name, (*(const hn_attr *const *)b)->name);
+}
+
+static void put_attrs(hn_str *out, const hone_node *n) {
+  const hn_attr *list[FEW];
+  uint32_t count = n->n_attr < FEW ? n->n_attr : FEW;
+  for (uint32_t i = 0; i < count; i++) list[i] = &n->attr[i];
+  qsort(list, count, sizeof *list, by_name);
+  for (uint32_t i = 0; i < count; i++) put_attr(out, list[i]);
+}
+
+void hn_step_signature(const hone_step *s, hn_str *out) {
+  hn_str_printf(out, "%s math=%d |", s->anchor, (int)s->math);
+  for (uint32_t i = 0; i < s->n_inputs; i++) {
+    if (i == s->n_anchor_inputs) hn_str_puts(out, " ;");
+    put_tensor(out, &s->input[i]);
+  }
+  hn_str_puts(out, " ->");
+  for (uint32_t i = 0; i < s->n_outputs; i++) put_tensor(out, &s->output[i]);
+  if (s->node) {
+    hn_str_puts(out, " |");
+    put_attrs(out, s->node);
+  }
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    hn_str_printf(out, "%s %d.%d.%u", i ? "" : " +", (int)e->kind, (int)e->act, e->input);
+    if (e->alpha != 0 || e->beta != 0) hn_str_printf(out, "(%.9g,%.9g)", (double)e->alpha, (double)e->beta);
+  }
+  for (uint32_t i = 0; s->program && i < s->program->n_instr; i++) {
+    const hone_pw_instr *p = &s->program->instr[i];
+    hn_str_printf(out, "%s%d.%d.%d.%d.%d", i ? " " : " : ", p->op, p->dst, p->a, p->b, p->c);
+    if (p->alpha != 0 || p->beta != 0) hn_str_printf(out, "(%.9g,%.9g)", (double)p->alpha, (double)p->beta);
+  }
+}

@@ -1,0 +1,56 @@
+#include "optimize/step/sparsity.h"
+
+#include <string.h>
+
+/* Groups after which weights that are mostly dense are given up on. */
+enum { ENOUGH = 4096 };
+
+/* The weights as groups: `rows` independent ones, each with `along` numbers along K and `beside` numbers
+ * between neighbours, which are rows of their own. */
+typedef struct grid {
+  int64_t rows, along, beside;
+} grid;
+
+static bool grid_of(const hone_step *s, const hone_tensor_desc *d, grid *g) {
+  if (strcmp(s->anchor, "Conv") == 0 && d->rank >= 3) {
+    *g = (grid){d->dim[0], d->dim[1], 1};
+    for (int32_t i = 2; i < d->rank; i++) g->beside *= d->dim[i];
+  } else if ((strcmp(s->anchor, "MatMul") == 0 || strcmp(s->anchor, "Gemm") == 0) && d->rank >= 2) {
+    const bool transposed = s->node && hone_node_int(s->node, "transB", 0) != 0;
+    const int64_t rows = d->dim[d->rank - 2], columns = d->dim[d->rank - 1];
+    *g = transposed ? (grid){rows, columns, 1} : (grid){1, rows, columns};
+    for (int32_t i = 0; i + 2 < d->rank; i++) g->rows *= d->dim[i];
+  } else
+    return false;
+  return g->along >= 4 && g->rows > 0 && g->beside > 0;
+}
+
+/* Of either sign. Bytes, since constants may lie at any address. */
+static bool is_zero(const unsigned char *p, size_t size) {
+  uint32_t u = 0;
+  memcpy(&u, p, size);
+  return !(u << (33 - 8 * size));
+}
+
+double hn_sparse_groups(const hone_step *s) {
+  grid g;
+  if (s->n_inputs < 2 || !s->input[1].constant) return -1;
+  const hone_tensor_desc *d = &s->input[1].desc;
+  const size_t size = hone_dtype_size(d->dtype);
+  if (!hone_dtype_is_float(d->dtype) || (size != 2 && size != 4) || !hone_desc_known(d) ||
+      d->layout != HONE_LAYOUT_ROW_MAJOR || !grid_of(s, d, &g))
+    return -1;
+  const unsigned char *w = s->input[1].constant;
+  uint64_t groups = 0, sparse = 0;
+  for (int64_t r = 0; r < g.rows; r++)
+    for (int64_t k = 0; k + 4 <= g.along; k += 4)
+      for (int64_t c = 0; c < g.beside; c++) {
+        int zeros = 0;
+        for (int64_t i = 0; i < 4; i++)
+          zeros += is_zero(w + (size_t)((r * g.along + k + i) * g.beside + c) * size, size);
+        groups++;
+        sparse += zeros >= 2;
+        if (groups == ENOUGH && sparse < ENOUGH / 2) return 100 * (double)sparse / (double)groups;
+      }
+  return 100 * (double)sparse / (double)groups;
+}

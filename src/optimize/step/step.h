@@ -1,0 +1,174 @@
+/* Steps, the slots that they work on, and the plan that holds them: lowering fills it, planning finishes it,
+ * runs read it. */
+#ifndef HN_OPTIMIZE_STEP_STEP_H
+#define HN_OPTIMIZE_STEP_STEP_H
+
+#include "model/ir/graph.h"
+#include "optimize/step/backend.h"
+
+#include <hone/session.h>
+
+#define HN_NO_SLOT 0xffffffffu
+
+/* Constants up to this many bytes stay after packing: what a step is (pads, axes, starts) can be asked again,
+ * by tuning for one. */
+#define HN_SMALL_CONSTANT 4096
+
+typedef enum hn_place {
+  HN_PLACE_ARENA,  /* at `offset` of the context's arena; of host tensors of an accelerator's plan: of its
+                      host arena */
+  HN_PLACE_INPUT,  /* the caller's memory for plan input `input` */
+  HN_PLACE_STAGED, /* accelerators: plan input `input` at `offset` of the context's block of inputs, where it
+                      is copied before the first step */
+  HN_PLACE_CONST,  /* `constant`: the model's or the plan's memory */
+  HN_PLACE_HEAP /* made at run time: dimensions or bytes are known only then; in the memory that desc.device
+                   says */
+} hn_place;
+
+/* A tensor in memory: one graph value in one layout. */
+typedef struct hn_slot {
+  hone_tensor_desc desc;
+  const hn_value *value;
+  hn_place place;
+  uint32_t alias; /* slot whose bytes these are (a view), or HN_NO_SLOT; place is then the root's */
+  uint32_t input;
+  const void *constant;
+  const void *resident; /* of constants that steps on an accelerator read: where they are in its memory */
+  bool packed;          /* of constants: its bytes are in the blob, and nobody needs them elsewhere */
+  const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
+                                  `constant` shows where they come from */
+  uint64_t offset, bytes;      /* offset: in the arena; of an alias: from where its root begins */
+  uint32_t first,
+      last; /* steps between which the bytes must stay; last == UINT32_MAX: to the end of the run */
+} hn_slot;
+
+typedef enum hn_step_kind {
+  HN_STEP_TACTIC,  /* a backend's tactic */
+  HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
+  HN_STEP_COPY,    /* between the host arena and the device's */
+  HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
+  HN_STEP_LATE     /* accelerators: a tactic chosen in the run, when shapes and the values of small inputs on
+                      the host are known (runtime/late.h) */
+} hn_step_kind;
+
+typedef struct hn_step {
+  hone_step desc; /* what tactics see */
+  hn_step_kind kind;
+  uint32_t *in, *out;    /* slots; HN_NO_SLOT: left out */
+  uint32_t n_captured;   /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
+  const hone_node *node; /* anchor or NULL */
+  uint32_t n_nodes;
+  const hone_node **nodes; /* the graph nodes that the step replaced */
+  uint32_t n_origin;
+  const uint32_t *origin;         /* model->source indices */
+  const hone_tactic_desc *tactic; /* NULL for REF and CONTROL */
+  hone_tactic_need need;
+  const void *blob;
+  uint64_t blob_offset;
+  double predicted_s;    /* measured, where `tuned` */
+  const char *signature; /* of TACTIC steps: what measurements of it are filed under, tuned.h */
+  bool tuned;            /* the tactic was chosen by measurement */
+  uint32_t threads;      /* on which the step runs; 0: all of the device */
+  uint32_t lane;         /* accelerators: steps of one lane run in order */
+  /* REF: small numbers that say what shapes are, computed where they are wanted. All its operands and results
+   * are the host's. */
+  bool shape_work;
+  bool late_last;      /* LATE: where no tactic takes row-major tensors, input 0 and the outputs may be
+                          channels-last */
+  bool flush;          /* denormal numbers count as zero, denormals.h */
+  double denormal_pct; /* of a product's weights, where they count as what they are; negative: not known */
+  double sparse_pct;   /* groups of four weights with two zeros or more, sparsity.h; negative: not known */
+  const char *what;    /* "Conv + bias + Add + Relu" */
+  const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
+} hn_step;
+
+/* What may be narrower than f32, and where. */
+typedef enum hn_precision {
+  HN_PRECISION_F32 = 0,
+  HN_PRECISION_BF16, /* CPU: operands of matrix products; accelerators: also what is stored between steps */
+  HN_PRECISION_F16,  /* accelerators: what is stored between steps, and so the operands */
+  HN_PRECISION_TF32  /* accelerators: operands of matrix products */
+} hn_precision;
+
+typedef struct hn_decisions hn_decisions; /* what lowering chose: choose.h */
+typedef struct hn_saved hn_saved;         /* a saved plan's file: plan/saved.h */
+typedef struct hn_tuned hn_tuned;         /* measured choices: tuned.h */
+
+typedef struct hn_plan {
+  hn_arena arena;  /* everything of the plan that is not the blob */
+  hn_model *model; /* optimised, bound; retained */
+  const hn_backend *backend;
+  hn_device *device;
+  hone_machine machine;
+  int level;
+  hone_math math; /* of every step, save those of the nodes below: at most f32 */
+  hn_precision precision;
+  hone_dtype storage; /* of f32 values between steps on an accelerator: F32, F16 or BF16 */
+  const char **f32_nodes;
+  uint32_t n_f32_nodes;
+  bool reference;
+  bool separate;
+  bool preview;
+  bool prefer_memory;
+  hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
+  hone_chains chains;
+  bool weighed;  /* lowering had to choose between one step and several: both deserve to be measured */
+  bool has_heap; /* some slot's bytes are made at run time */
+  HN_VEC(hn_slot) slots;
+  HN_VEC(hn_step) steps;
+  uint32_t n_inputs, n_outputs;
+  const hn_value **inputs, **outputs;
+  uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
+  uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
+  uint64_t host_bytes;     /* accelerators: the host arena */
+  uint64_t staged_bytes;   /* accelerators: the block of inputs */
+  void *resident;          /* accelerators: constants that steps read */
+  void *blob;              /* in device memory; NULL also for saved plans of the CPU: their file holds it */
+  hn_decisions *decisions; /* recorded, for saving */
+  hn_decisions *follow;    /* of a saved plan, while it is lowered again; NULL: none */
+  hn_saved *saved;         /* the file that it came from, or NULL */
+  int32_t *node_step;      /* by source node: executing step or -1 */
+  const char **node_fate;  /* by source node */
+  const char **masks;      /* tactic globs */
+  uint32_t n_masks;
+  uint32_t lanes;        /* accelerators: how many are used, at least 1 */
+  uint64_t *before;      /* bit (k, j): step j happens before step k; NULL: all in order */
+  uint32_t before_words; /* of a row */
+} hn_plan;
+
+/* Elements from one pixel to the next of channels-last tensors on an accelerator: it reads 16 bytes at a
+ * time, so pixels begin at multiples of that. */
+static inline int64_t hn_channel_pitch(const hone_tensor_desc *d) {
+  const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
+  return vector > 1 ? (d->dim[1] + vector - 1) / vector * vector : 0;
+}
+
+/* Does the host do it in place of the device, with what lives there? */
+static inline bool hn_step_falls_back(const hn_step *s) {
+  return (s->kind == HN_STEP_REF && !s->shape_work) || s->kind == HN_STEP_CONTROL;
+}
+
+/* What does the step, in reports: a tactic's name, or a word. */
+static inline const char *hn_step_doer(const hn_step *s) {
+  if (s->tactic) return s->tactic->name;
+  return s->kind == HN_STEP_CONTROL ? "interpreted"
+         : s->kind == HN_STEP_LATE  ? "late"
+         : s->shape_work            ? "shape"
+                                    : "ref";
+}
+
+/* Does step a happen before step b? */
+static inline bool hn_before(const hn_plan *p, uint32_t a, uint32_t b) {
+  return p->before ? p->before[(size_t)b * p->before_words + a / 64] >> a % 64 & 1 : a < b;
+}
+
+static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
+  while (p->slots.ptr[s].alias != HN_NO_SLOT) s = p->slots.ptr[s].alias;
+  return s;
+}
+
+/* As hn_no_memory, and names the largest of the tensors in `places` (bits 1 << HN_PLACE_*). */
+hone_status hn_plan_no_memory(const hn_plan *plan, uint64_t bytes, const char *what, uint32_t places,
+                              hone_error *error);
+
+#endif

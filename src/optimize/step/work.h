@@ -1,0 +1,12 @@
+/* What a step's tactic really computes. */
+#ifndef HN_OPTIMIZE_STEP_WORK_H
+#define HN_OPTIMIZE_STEP_WORK_H
+
+#include <hone/plugin.h>
+
+/* What a tactic computes for a step that it accepts (NULL: the reference). */
+hone_work hn_tactic_work(const hone_tactic_desc *tactic, const hone_step *step, const hone_machine *machine);
+/* "tf32"; "" for what the step's element type says. */
+const char *hn_arithmetic_name(hone_arithmetic arithmetic);
+
+#endif
