@@ -1,6 +1,6 @@
 /* Attention, where a tactic takes it: its nodes become one unit. */
-#include "optimize/match/attention.h"
 #include "optimize/lower/lowering.h"
+#include "optimize/match/attention.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,9 @@
 #include "optimize/match/attention.h"
 
-#include "optimize/passes/common/pass.h"
+#include "optimize/match/read.h"
+
+#include <stdio.h>
+#include <string.h>
 
 enum { Q, K, V, MASK = HN_ATTENTION_MASK, MAX_CHAIN = 16 };
 enum { ADDED, KEEPS, DROPS }; /* kinds of masks */

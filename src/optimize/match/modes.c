@@ -1,6 +1,5 @@
 #include "optimize/match/modes.h"
 
-#include "base/error.h"
 #include "optimize/match/match.h"
 #include "optimize/match/read.h"
 
