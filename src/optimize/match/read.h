@@ -23,11 +23,6 @@ static inline const hone_tensor *hn_known_desc(const hn_value *v) {
 }
 /* f32 or f64: what folding computes with. */
 static inline bool hn_foldable_float(hone_dtype d) { return d == HONE_DTYPE_F32 || d == HONE_DTYPE_F64; }
-static inline bool hn_all_finite(const hone_tensor *t) {
-  for (int64_t i = 0, n = hn_count(t); i < n; i++)
-    if (!isfinite(hn_get_f64(t, i))) return false;
-  return true;
-}
 /* Integers of a known value of rank 0 or 1 into out[max]; their number, or -1. */
 int64_t hn_known_ints(const hn_value *v, int64_t *out, int64_t max);
 /* Ints from an attribute, or from input `input` (newer opsets): their number, -1 when not known; 0 with

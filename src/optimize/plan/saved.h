@@ -68,9 +68,6 @@ bool hn_saved_is(const char *path);
 hone_status hn_saved_peek(const char *path, hn_saved_head *out, hone_error *error);
 /* Writes the plan; it must own its model (hn_plan_request.own_model). */
 hone_status hn_saved_write(const hn_plan *plan, const char *path, hone_error *error);
-/* Maps and checks a file for this device, up to a plan request that hn_plan_build takes. */
-hone_status hn_saved_read(const char *path, const hn_backend *backend, hn_device *device, hn_saved **out,
-                          hone_error *error);
 void hn_saved_free(hn_saved *saved);
 /* A plan from a saved file. */
 hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device *device, hn_plan **out,

@@ -334,8 +334,9 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
 
 /* ------------------------------------------------------------------ the file */
 
-hone_status hn_saved_read(const char *path, const hn_backend *backend, hn_device *device, hn_saved **out,
-                          hone_error *error) {
+/* Maps and checks a file for this device, up to a plan request that hn_plan_build takes. */
+static hone_status read_plan(const char *path, const hn_backend *backend, hn_device *device, hn_saved **out,
+                             hone_error *error) {
   *out = NULL;
   hn_saved *s = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "a saved plan");
@@ -375,7 +376,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                           hone_error *error) {
   hn_saved *s;
   *out = NULL;
-  hone_status status = hn_saved_read(path, backend, device, &s, error);
+  hone_status status = read_plan(path, backend, device, &s, error);
   if (status != HONE_OK) return status;
   hn_plan_request request = {.backend = backend,
                              .device = device,

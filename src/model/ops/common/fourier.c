@@ -16,8 +16,6 @@ hone_status hn_fourier_make(hone_call *call, int64_t n, bool inverse, hn_fourier
   return HONE_OK;
 }
 
-double hn_fourier_flops(double n) { return n > 1 ? 5 * n * log2(n) : n; }
-
 /* Decimation in time: bits reversed, then butterflies of growing length. */
 static void powers_of_two(const hn_fourier *f, double *re, double *im) {
   for (int64_t i = 1, j = 0; i < f->n; i++) {

@@ -15,7 +15,5 @@ typedef struct hn_fourier {
 hone_status hn_fourier_make(hone_call *call, int64_t n, bool inverse, hn_fourier *out, hone_error *error);
 /* (re, im)[n] in place; asks now and then whether the run was stopped. */
 hone_status hn_fourier_run(hone_call *call, const hn_fourier *f, double *re, double *im, hone_error *error);
-/* Operations of one transform, for cost. */
-double hn_fourier_flops(double n);
 
 #endif
