@@ -4,10 +4,10 @@
  * Every case has a process of its own: what the driver answers is set in the environment. */
 #include "skipped.h"
 #include "backends/cuda/backend.h"
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/device.h"
-#include "backends/cuda/libraries.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/driver/queue.h"
 #include "base/error.h"
 #include "base/os.h"
 

@@ -1,31 +1,16 @@
 #include "backends/cuda/backend.h"
 
-#include "backends/cuda/counters.h"
-#include "backends/cuda/device.h"
-#include "backends/cuda/libraries.h"
-#include "backends/cuda/queue.h"
-#include "backends/cuda/sensors.h"
-#include "backends/cuda/trace.h"
+#include "backends/cuda/driver/counters.h"
+#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/driver/queue.h"
+#include "backends/cuda/driver/sensors.h"
+#include "backends/cuda/driver/trace.h"
+#include "backends/cuda/tactics.h"
 
 #include <stdio.h>
 
-#define TACTIC(name) extern const hone_tactic_desc hn_cuda_tactic_##name;
-#include "backends/cuda/tactics.def"
-#undef TACTIC
-
-static const hone_tactic_desc *const tactics[] = {
-#define TACTIC(name) &hn_cuda_tactic_##name,
-#include "backends/cuda/tactics.def"
-#undef TACTIC
-    NULL,
-};
-
 static const hone_machine *cuda_machine(const hn_device *d) { return &d->machine; }
-
-static const hone_tactic_desc *const *cuda_tactics(size_t *count) {
-  *count = sizeof tactics / sizeof *tactics - 1;
-  return tactics;
-}
 
 static void *cuda_alloc(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(&d->memory, bytes); }
 static void cuda_free(hn_device *d, void *p) { hn_cuda_heap_free(&d->memory, p); }
@@ -95,7 +80,7 @@ const hn_backend hn_backend_cuda = {
     .open = hn_cuda_open,
     .close = hn_cuda_close,
     .machine = cuda_machine,
-    .tactics = cuda_tactics,
+    .tactics = hn_cuda_tactics,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .copy = hn_cuda_copy,
