@@ -3,10 +3,10 @@
  * plan allows it, else cut into two such parts: three products, whose error is of f32's order. */
 #include <string.h>
 
+#include "backends/cuda/attention/attention_args.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
-#include "backends/cuda/attention/attention_args.h"
 #include "base/error.h"
 #include "base/mem.h"
 

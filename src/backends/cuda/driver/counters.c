@@ -28,7 +28,7 @@ static const hn_dl_library library = {
 #define HN_DL_TABLE hn_dl_counters
 static const hn_dl_symbol symbols[] = {HN_COUNTER_SYMBOLS(HN_DL_SYMBOL)};
 
-hone_status hn_dl_counters_load(hn_dl_counters *t, hone_error *error) {
+static hone_status load(hn_dl_counters *t, hone_error *error) {
   return hn_dl_load(&library, symbols, sizeof symbols / sizeof *symbols, t, NULL, 0, error);
 }
 
@@ -229,7 +229,7 @@ static hone_status attempt(hn_device *d, int most, uint32_t n, hn_counted_work w
   enum { MOST_PASSES = 128 };
   counting c = {.device = d, .most = most};
   bool done = false;
-  hone_status status = hn_dl_counters_load(&c.cu, error);
+  hone_status status = load(&c.cu, error);
   if (status != HONE_OK) return status;
   status = prepare(&c, n, error);
   for (int pass = 0; pass < MOST_PASSES && !done && status == HONE_OK; pass++)

@@ -1,6 +1,6 @@
 #include "backends/cuda/driver/cubins.h"
 
-#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/context.h"
 #include "base/checksum.h"
 #include "base/os.h"
 

@@ -1,99 +1,24 @@
-/* Opening a GPU, what hone knows of it, and what its driver answers. */
+/* Opening a GPU, and what hone knows of it. */
 #include "backends/cuda/driver/device.h"
 
+#include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/driver/memory.h"
+#include "backends/cuda/driver/modules.h"
 #include "backends/cuda/driver/queue.h"
 #include "base/error.h"
 #include "base/os.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------ the driver's answers */
-
-/* After these nothing works in this process's context any more. */
-static bool is_fatal(CUresult r) {
-  switch (r) {
-  case CUDA_ERROR_ECC_UNCORRECTABLE:
-  case CUDA_ERROR_ILLEGAL_ADDRESS:
-  case CUDA_ERROR_LAUNCH_TIMEOUT:
-  case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-  case CUDA_ERROR_ASSERT:
-  case CUDA_ERROR_HARDWARE_STACK_ERROR:
-  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-  case CUDA_ERROR_MISALIGNED_ADDRESS:
-  case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-  case CUDA_ERROR_INVALID_PC:
-  case CUDA_ERROR_LAUNCH_FAILED: return true;
-  default: return false;
-  }
-}
-
-static void text_of(const hn_dl_cuda *cu, CUresult r, char *buf, size_t size) {
-  const char *name = NULL, *text = NULL;
-  cu->cuGetErrorName(r, &name);
-  cu->cuGetErrorString(r, &text);
-  if (name && text)
-    snprintf(buf, size, "%s (%s)", text, name);
-  else
-    snprintf(buf, size, "CUDA error %d", (int)r);
-}
-
-hone_status hn_cuda_check(hn_device *d, CUresult r, const char *call, hone_error *error) {
-  if (r == CUDA_SUCCESS) return HONE_OK;
-  char text[200];
-  hone_error e = {0};
-  text_of(&d->cu, r, text, sizeof text);
-  if (r == CUDA_ERROR_OUT_OF_MEMORY) {
-    hn_fail(&e, HONE_ERROR_MEMORY, "%s: %s", call, text);
-    hn_error_hint(&e, "use a smaller batch or shape, or free the device's memory");
-  } else {
-    hn_fail(&e, HONE_ERROR_DEVICE, "%s: %s", call, text);
-    if (is_fatal(r))
-      hn_error_hint(&e, "the device's context is lost: nothing more runs on it in this process");
-  }
-  hn_error_where(&e, "cuda:%u", d->index);
-  if (is_fatal(r)) {
-    pthread_mutex_lock(&d->fault_lock);
-    if (!d->lost) d->fault = e;
-    d->lost = true;
-    pthread_mutex_unlock(&d->fault_lock);
-  }
-  if (error) *error = e;
-  return e.status;
-}
-
-hone_status hn_cuda_enter(hn_device *d, hone_error *error) {
-  if (d->lost) {
-    if (error) {
-      pthread_mutex_lock(&d->fault_lock);
-      *error = d->fault;
-      pthread_mutex_unlock(&d->fault_lock);
-    }
-    return HONE_ERROR_DEVICE;
-  }
-  return HN_CU(d, error, cuCtxSetCurrent, d->context);
-}
-
-void hn_cuda_warn(hn_device *d, const char *format, ...) {
-  char text[1600];
-  va_list ap;
-  va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
-  va_end(ap);
-  pthread_mutex_lock(&d->fault_lock);
-  hn_str_printf(&d->warnings, "%s%s", d->warnings.len ? "\n" : "", text);
-  pthread_mutex_unlock(&d->fault_lock);
-}
 
 /* ------------------------------------------------------------------ finding it */
 
 /* The driver is there but offers no device: all of these are answers of cuInit or of counting. */
 static hone_status no_device(hn_device *d, CUresult r, const char *call, hone_error *error) {
   char text[200];
-  text_of(&d->cu, r, text, sizeof text);
+  hn_cuda_answer(&d->cu, r, text, sizeof text);
   hn_fail(error, HONE_ERROR_MISSING, "device cuda is not available: %s: %s", call, text);
   hn_error_hint(error, "%s",
                 r == CUDA_ERROR_NO_DEVICE
@@ -224,11 +149,13 @@ static hn_device *new_device(void) {
   if (!d) return NULL;
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->fault_lock, NULL);
-  hn_cuda_heap_init(&d->memory, d, false);
-  hn_cuda_heap_init(&d->host, d, true);
-  hn_cuda_modules_init(&d->modules, d);
   d->dry = (hn_cuda_queue){.device = d, .dry = true};
-  return d;
+  d->memory = hn_cuda_heap_create(d, false);
+  d->host = hn_cuda_heap_create(d, true);
+  d->modules = hn_cuda_modules_create(d);
+  if (d->memory && d->host && d->modules) return d;
+  hn_cuda_close(d);
+  return NULL;
 }
 
 static hone_status open_context(hn_device *d, hone_error *error) {
@@ -280,9 +207,9 @@ void hn_cuda_close(hn_device *d) {
     if (d->fence) d->cu.cuEventDestroy(d->fence);
   }
   hn_vec_free(&d->kept);
-  hn_cuda_modules_destroy(&d->modules);
-  hn_cuda_heap_destroy(&d->memory);
-  hn_cuda_heap_destroy(&d->host);
+  hn_cuda_modules_destroy(d->modules);
+  hn_cuda_heap_destroy(d->memory);
+  hn_cuda_heap_destroy(d->host);
   if (d->context) {
     d->cu.cuCtxSetCurrent(NULL);
     d->cu.cuDevicePrimaryCtxRelease(d->handle);
@@ -319,31 +246,4 @@ hone_status hn_cuda_about(uint32_t index, hone_device_info *out, hone_error *err
   }
   hn_cuda_close(d);
   return status;
-}
-
-/* ------------------------------------------------------------------ what tactics keep */
-
-void *hn_cuda_find(hn_cuda_queue *q, const char *key) {
-  hn_device *d = q->device;
-  void *object = NULL;
-  pthread_mutex_lock(&d->lock);
-  for (size_t i = 0; !object && i < d->kept.len; i++)
-    if (strcmp(d->kept.ptr[i].key, key) == 0) object = d->kept.ptr[i].object;
-  pthread_mutex_unlock(&d->lock);
-  return object;
-}
-
-void *hn_cuda_keep(hn_cuda_queue *q, const char *key, void *object, void (*destroy)(void *object)) {
-  hn_device *d = q->device;
-  hn_cuda_kept k = {hn_strdup(key), object, destroy};
-  void *there = NULL;
-  pthread_mutex_lock(&d->lock);
-  for (size_t i = 0; !there && i < d->kept.len; i++)
-    if (strcmp(d->kept.ptr[i].key, key) == 0) there = d->kept.ptr[i].object;
-  const bool kept = !there && k.key && hn_vec_push(&d->kept, k);
-  pthread_mutex_unlock(&d->lock);
-  if (kept) return object;
-  hn_free(k.key);
-  destroy(object);
-  return there; /* NULL: no memory */
 }

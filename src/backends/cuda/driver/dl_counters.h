@@ -90,6 +90,4 @@ typedef struct hn_dl_counters {
   HN_COUNTER_SYMBOLS(HN_DL_FIELD)
 } hn_dl_counters;
 
-hone_status hn_dl_counters_load(hn_dl_counters *table, hone_error *error);
-
 #endif

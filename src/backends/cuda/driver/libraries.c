@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/dl_cublaslt.h"
 #include "backends/cuda/driver/dl_cudnn.h"
 #include "base/error.h"

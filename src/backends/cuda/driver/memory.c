@@ -1,8 +1,5 @@
 #include "backends/cuda/driver/memory.h"
 
-#include "backends/cuda/driver/device.h"
-#include "backends/cuda/driver/queue.h"
-
 enum { GRAIN = 512, LARGE = 2 << 20 };
 
 /* Small blocks: eight classes for each power of two, so an eighth is lost at most. Large ones: whole pages of
@@ -16,9 +13,12 @@ size_t hn_cuda_size_class(size_t bytes) {
   return hn_round_up(bytes, step > GRAIN / 2 ? step : GRAIN / 2);
 }
 
-void hn_cuda_heap_init(hn_cuda_heap *h, hn_device *d, bool pinned) {
-  *h = (hn_cuda_heap){.device = d, .pinned = pinned};
+hn_cuda_heap *hn_cuda_heap_create(hn_device *d, bool pinned) {
+  hn_cuda_heap *h = hn_calloc(1, sizeof *h);
+  if (!h) return NULL;
+  h->device = d, h->pinned = pinned;
   pthread_mutex_init(&h->lock, NULL);
+  return h;
 }
 
 static void *take(hn_cuda_heap *h, size_t size) {
@@ -56,19 +56,14 @@ static void trim(hn_cuda_heap *h) {
   h->spare.len = 0;
 }
 
-void hn_cuda_heap_trim(hn_cuda_heap *h) {
-  if (hn_cuda_enter(h->device, NULL) != HONE_OK) return;
-  pthread_mutex_lock(&h->lock);
-  trim(h);
-  pthread_mutex_unlock(&h->lock);
-}
-
 void hn_cuda_heap_destroy(hn_cuda_heap *h) {
+  if (!h) return;
   trim(h);
   for (size_t i = 0; i < h->used.len; i++) give(h, &h->used.ptr[i]);
   hn_vec_free(&h->used);
   hn_vec_free(&h->spare);
   pthread_mutex_destroy(&h->lock);
+  hn_free(h);
 }
 
 /* The smallest spare block that fits and wastes no more than an eighth. */

@@ -4,8 +4,7 @@
 #ifndef HN_CUDA_DRIVER_MEMORY_H
 #define HN_CUDA_DRIVER_MEMORY_H
 
-#include "base/vec.h"
-#include "optimize/plan/backend.h"
+#include "backends/cuda/driver/context.h"
 
 #include <pthread.h>
 
@@ -14,24 +13,23 @@ typedef struct hn_cuda_block {
   size_t size, wanted;
 } hn_cuda_block;
 
-typedef struct hn_cuda_heap {
+struct hn_cuda_heap {
   hn_device *device;
   bool pinned; /* host memory */
   pthread_mutex_t lock;
   HN_VEC(hn_cuda_block) used, spare;
   uint64_t in_use, peak, held; /* bytes: handed out, the most of that, taken from the driver */
   uint64_t calls;              /* to the driver */
-} hn_cuda_heap;
+};
 
-void hn_cuda_heap_init(hn_cuda_heap *h, hn_device *d, bool pinned);
+/* NULL: out of memory. */
+hn_cuda_heap *hn_cuda_heap_create(hn_device *d, bool pinned);
 /* Gives everything back, also what was not freed. */
 void hn_cuda_heap_destroy(hn_cuda_heap *h);
 /* NULL: there is none left. */
 void *hn_cuda_heap_alloc(hn_cuda_heap *h, size_t bytes);
 /* Waits for work that the device was given before: it may still use the block. */
 void hn_cuda_heap_free(hn_cuda_heap *h, void *p);
-/* Gives what is not in use back to the driver. */
-void hn_cuda_heap_trim(hn_cuda_heap *h);
 
 /* Size of the block that serves `bytes`. */
 size_t hn_cuda_size_class(size_t bytes);

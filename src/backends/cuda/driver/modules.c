@@ -1,7 +1,6 @@
 #include "backends/cuda/driver/modules.h"
 
 #include "backends/cuda/driver/cubins.h"
-#include "backends/cuda/driver/device.h"
 #include "base/error.h"
 #include "base/os.h"
 
@@ -129,16 +128,19 @@ static hone_status compile(hn_device *d, const char *source, const char *name, c
 
 /* ------------------------------------------------------------------ modules */
 
-void hn_cuda_modules_init(hn_cuda_modules *m, hn_device *d) {
+hn_cuda_modules *hn_cuda_modules_create(hn_device *d) {
   const char *given = getenv("HONE_KERNEL_CACHE");
   char base[900];
-  *m = (hn_cuda_modules){.device = d};
+  hn_cuda_modules *m = hn_calloc(1, sizeof *m);
+  if (!m) return NULL;
+  m->device = d;
   pthread_mutex_init(&m->lock, NULL);
   pthread_cond_init(&m->built, NULL);
   if (given && *given && strcmp(given, "off") != 0)
     snprintf(m->folder, sizeof m->folder, "%s", given);
   else if ((!given || !*given) && hn_cache_dir(base, sizeof base))
     snprintf(m->folder, sizeof m->folder, "%s/cuda", base);
+  return m;
 }
 
 static void free_module(hn_device *d, hn_cuda_module *m) {
@@ -149,10 +151,12 @@ static void free_module(hn_device *d, hn_cuda_module *m) {
 }
 
 void hn_cuda_modules_destroy(hn_cuda_modules *m) {
+  if (!m) return;
   for (size_t i = 0; i < m->all.len; i++) free_module(m->device, m->all.ptr[i]);
   hn_vec_free(&m->all);
   pthread_cond_destroy(&m->built);
   pthread_mutex_destroy(&m->lock);
+  hn_free(m);
 }
 
 static hone_status load(hn_device *d, hn_cuda_module *m, const void *cubin, hone_error *error) {

@@ -2,10 +2,7 @@
 #ifndef HN_CUDA_DRIVER_MODULES_H
 #define HN_CUDA_DRIVER_MODULES_H
 
-#include "backends/cuda/driver/cuda.h"
-#include "backends/cuda/driver/dl_cuda.h"
-#include "base/vec.h"
-#include "optimize/plan/backend.h"
+#include "backends/cuda/driver/context.h"
 
 #include <pthread.h>
 
@@ -13,16 +10,17 @@ enum { HN_CUDA_MOST_ARGS = 4096 };
 
 typedef struct hn_cuda_module hn_cuda_module;
 
-typedef struct hn_cuda_modules {
+struct hn_cuda_modules {
   hn_device *device;
   pthread_mutex_t lock;
   pthread_cond_t built;
   HN_VEC(hn_cuda_module *) all;
   char folder[1024];                 /* of cubins; "": none are kept */
   _Atomic uint64_t compiled, loaded; /* by NVRTC; from the folder */
-} hn_cuda_modules;
+};
 
-void hn_cuda_modules_init(hn_cuda_modules *m, hn_device *d);
+/* NULL: out of memory. */
+hn_cuda_modules *hn_cuda_modules_create(hn_device *d);
 void hn_cuda_modules_destroy(hn_cuda_modules *m);
 
 /* The kernel's function, ready for `shared` bytes of dynamic shared memory. Two threads that want the same

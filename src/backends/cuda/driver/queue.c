@@ -1,6 +1,7 @@
 #include "backends/cuda/driver/queue.h"
 
-#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/context.h"
+#include "backends/cuda/driver/modules.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -112,21 +113,6 @@ hone_status hn_cuda_sync(hn_device *d, hn_queue *q, hone_error *error) {
   return status;
 }
 
-void hn_cuda_settle(hn_device *d) {
-  pthread_mutex_lock(&d->lock);
-  for (hn_queue *q = d->queues; q; q = q->next) {
-    if (q->capturing) continue;
-    for (int i = 0; i < HN_LANES; i++) {
-      /* An event, not the stream: other threads may go on feeding it. */
-      if (!q->lane[i].stream || d->cu.cuStreamQuery(q->lane[i].stream) == CUDA_SUCCESS) continue;
-      if (!d->fence && d->cu.cuEventCreate(&d->fence, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) continue;
-      if (d->cu.cuEventRecord(d->fence, q->lane[i].stream) == CUDA_SUCCESS)
-        d->cu.cuEventSynchronize(d->fence); /* a fault is reported by whoever waits for that work */
-    }
-  }
-  pthread_mutex_unlock(&d->lock);
-}
-
 /* ------------------------------------------------------------------ work */
 
 hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
@@ -165,7 +151,7 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
   hn_device *d = q->device;
   CUfunction f = NULL;
   hone_status status = check_shape(d, k, s, size, error);
-  if (status == HONE_OK) status = hn_cuda_module_function(&d->modules, k, s->shared, size, &f, error);
+  if (status == HONE_OK) status = hn_cuda_module_function(d->modules, k, s->shared, size, &f, error);
   if (status != HONE_OK || q->dry) return status;
   CUlaunchAttribute attr[3];
   CUlaunchConfig config = {.gridDimX = s->grid[0],

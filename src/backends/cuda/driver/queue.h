@@ -9,8 +9,6 @@ hone_status hn_cuda_queue_open(hn_device *d, hn_queue **out, hone_error *error);
 void hn_cuda_queue_close(hn_device *d, hn_queue *q);
 /* The selected lane with its stream; q NULL: the device's own queue. */
 hone_status hn_cuda_lane(hn_device *d, hn_queue *q, hn_cuda_queue **out, hone_error *error);
-/* Waits for what all queues were given so far, save those whose work is being captured. */
-void hn_cuda_settle(hn_device *d);
 
 hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                          hone_error *error);

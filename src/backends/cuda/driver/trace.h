@@ -5,7 +5,7 @@
 #ifndef HN_CUDA_DRIVER_TRACE_H
 #define HN_CUDA_DRIVER_TRACE_H
 
-#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/context.h"
 #include "base/arena.h"
 #include "base/map.h"
 

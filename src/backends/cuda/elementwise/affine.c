@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"

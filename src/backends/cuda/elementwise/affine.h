@@ -2,7 +2,6 @@
 #ifndef HN_CUDA_ELEMENTWISE_AFFINE_H
 #define HN_CUDA_ELEMENTWISE_AFFINE_H
 
-#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/tactic.h"
 
 bool hn_cuda_affine_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);

@@ -1,8 +1,11 @@
 #include "backends/cuda/elementwise/casting.h"
 
+#include "backends/cuda/elementwise/elementwise.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 
-void hn_cuda_convert(hn_str *text, const char *name, hone_dtype from, hone_dtype to) {
+/* Appends the expression of value `from` (a variable's name) as a value of type `to`. */
+static void convert(hn_str *text, const char *name, hone_dtype from, hone_dtype to) {
   const char *value = hn_cuda_value(to);
   if (from == to)
     hn_str_puts(text, name);
@@ -21,7 +24,7 @@ void hn_cuda_convert(hn_str *text, const char *name, hone_dtype from, hone_dtype
 static void body(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *text) {
   (void)s;
   hn_str_puts(text, "    o0 = ");
-  hn_cuda_convert(text, "i0", plan->operand[1].dtype, plan->operand[0].dtype);
+  convert(text, "i0", plan->operand[1].dtype, plan->operand[0].dtype);
   hn_str_puts(text, ";\n");
 }
 

@@ -2,11 +2,7 @@
 #ifndef HN_CUDA_ELEMENTWISE_CASTING_H
 #define HN_CUDA_ELEMENTWISE_CASTING_H
 
-#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/tactic.h"
-
-/* Appends the expression of value `from` (a variable's name) as a value of type `to`. */
-void hn_cuda_convert(hn_str *text, const char *name, hone_dtype from, hone_dtype to);
 
 bool hn_cuda_casting_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);
 double hn_cuda_casting_cost(const hone_step *s, const hone_machine *m);

@@ -9,8 +9,6 @@
 
 enum { THREADS = 256 };
 
-const char *hn_cuda_value(hone_dtype dtype) { return hn_cuda_type(dtype) ? "float" : hn_cuda_element(dtype); }
-
 /* ---------------------------------------------------------------- planning */
 
 /* Dimension 1 counts up to the pitch where the outputs have channel padding. */
@@ -266,8 +264,8 @@ static bool short_results(const hn_cuda_elementwise *p) {
   return true;
 }
 
-void hn_cuda_elementwise_text(const hone_step *s, const hn_cuda_elementwise *p, hn_cuda_body body,
-                              hn_str *t) {
+/* The kernel's prefix: the text but for device/elementwise.cuh. */
+static void write_text(const hone_step *s, const hn_cuda_elementwise *p, hn_cuda_body body, hn_str *t) {
   if (short_results(p)) hn_str_puts(t, "#define HN_FAST_MATH 1\n");
   hn_str_printf(t,
                 "#define HN_W %d\n#define HN_UNROLLED %d\n"
@@ -294,7 +292,7 @@ hone_status hn_cuda_elementwise_launch(hn_cuda_queue *q, const hone_step *s, con
   a.per_row = hn_cuda_divisor((uint32_t)p->per_row);
   a.vectors = (uint32_t)p->vectors;
   a.row = p->row;
-  hn_cuda_elementwise_text(s, p, body, &text);
+  write_text(s, p, body, &text);
   hone_status status = HONE_OK;
   if (text.failed) {
     status = hn_fail_memory(error, text.cap, "device text");

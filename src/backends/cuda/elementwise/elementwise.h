@@ -10,8 +10,8 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/device/elementwise_args.h"
+#include "backends/cuda/driver/cuda.h"
 #include "base/nest.h"
 #include "base/str.h"
 
@@ -54,9 +54,6 @@ bool hn_cuda_elementwise_step(hn_cuda_elementwise *plan, const hone_step *s, uin
  * may be stored). */
 typedef void (*hn_cuda_body)(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *text);
 
-/* The kernel's prefix: the text but for device/elementwise.cuh. */
-void hn_cuda_elementwise_text(const hone_step *s, const hn_cuda_elementwise *plan, hn_cuda_body body,
-                              hn_str *text);
 hone_status hn_cuda_elementwise_launch(hn_cuda_queue *q, const hone_step *s, const hn_cuda_elementwise *plan,
                                        hn_cuda_body body, void *const *at, hone_error *error);
 
@@ -65,8 +62,5 @@ hone_status hn_cuda_elementwise_run(const hone_step_run *run, uint32_t n_in, hn_
                                     hone_error *error);
 /* Seconds: the bytes of all tensors at the rate that these kernels reach. */
 double hn_cuda_elementwise_seconds(const hn_cuda_elementwise *plan, const hone_machine *m);
-
-/* The C type of an element's value ("float" for f16); NULL for strings and complex numbers. */
-const char *hn_cuda_value(hone_dtype dtype);
 
 #endif

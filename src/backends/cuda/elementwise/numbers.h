@@ -4,7 +4,6 @@
 #ifndef HN_CUDA_ELEMENTWISE_NUMBERS_H
 #define HN_CUDA_ELEMENTWISE_NUMBERS_H
 
-#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/tactic.h"
 
 bool hn_cuda_numbers_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);

@@ -1,6 +1,6 @@
 /* NonMaxSuppression. */
-#include "backends/cuda/irregular/order.h"
 #include "backends/cuda/device/counted_args.h"
+#include "backends/cuda/irregular/order.h"
 #include "base/error.h"
 
 enum { BLOCKS = 264 /* each has room of its own to sort in: two a multiprocessor of large chips */ };

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/step/direct.h"
 #include "backends/cuda/irregular/tf_idf_args.h"
+#include "backends/cuda/step/direct.h"
 #include "base/error.h"
 
 typedef struct pool {

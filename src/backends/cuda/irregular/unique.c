@@ -1,6 +1,6 @@
 /* Unique elements, or slices along an axis. */
-#include "backends/cuda/irregular/order.h"
 #include "backends/cuda/device/counted_args.h"
+#include "backends/cuda/irregular/order.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {

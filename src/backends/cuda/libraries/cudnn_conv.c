@@ -9,9 +9,9 @@
 
 #include "backends/cuda/libraries/cudnn_step.h"
 
+#include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
-#include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "optimize/lower/conv_attr.h"

@@ -17,12 +17,6 @@ typedef cudnnBackendDescriptor_t descriptor;
 
 enum { MAX_CONFIGS = 24, MAX_NOTES = 16, MAX_OWNED = 2 * HN_CUDNN_TENSORS + 3 * HN_CUDNN_OPS + 8 };
 
-typedef struct built_plan {
-  descriptor plan;
-  size_t workspace;
-  char engine[32];
-} built_plan;
-
 struct hn_cudnn_graph {
   hn_cudnn_spec spec;
   const hn_dl_cudnn *api;
@@ -34,7 +28,7 @@ struct hn_cudnn_graph {
   uint32_t n_configs;
   pthread_mutex_t lock; /* of what is below */
   uint32_t next_config; /* those before it were tried */
-  built_plan plan[HN_CUDNN_PLANS];
+  descriptor plan[HN_CUDNN_PLANS];
   _Atomic uint32_t n_plans;
   hone_error last; /* why the last engine that was tried did not build */
 };
@@ -325,43 +319,34 @@ static hone_status licensed(const hn_cudnn_graph *g, descriptor engine, hone_err
   return HONE_OK;
 }
 
-static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, built_plan *out,
+static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, descriptor *out,
                              hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   int64_t bytes = 0, count = 0;
-  hone_status status = create(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &out->plan, error);
+  hone_status status = create(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out, error);
   if (status) return status;
-  SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+  SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
   if (g->device)
-    SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->device);
+    SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->device);
   else
-    SET(api, out->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-  if ((status = finalize(api, out->plan, "building an execution plan", error))) return status;
-  cudnnStatus_t s = api->cudnnBackendGetAttribute(out->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+    SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  if ((status = finalize(api, *out, "building an execution plan", error))) return status;
+  cudnnStatus_t s = api->cudnnBackendGetAttribute(*out, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                                   CUDNN_TYPE_INT64, 1, &count, &bytes);
   if (s != CUDNN_STATUS_SUCCESS) return hn_cudnn_fail(api, s, "reading a plan's workspace", error);
   if (bytes > (int64_t)g->spec.workspace)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuDNN: the engine wants %lld bytes of workspace, not %zu",
                    (long long)bytes, g->spec.workspace);
-  out->workspace = (size_t)bytes;
   return HONE_OK;
 }
 
-static hone_status try_config(const hn_cudnn_graph *g, void *handle, descriptor config, built_plan *out,
+static hone_status try_config(const hn_cudnn_graph *g, void *handle, descriptor config, descriptor *out,
                               hone_error *error) {
-  const hn_dl_cudnn *api = g->api;
-  descriptor engine = NULL;
-  int64_t index = -1, count = 0;
-  memset(out, 0, sizeof *out);
-  hone_status status = engine_of(api, config, &engine, error);
-  if (status) return status;
-  api->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &index);
-  api->cudnnBackendDestroyDescriptor(engine);
-  snprintf(out->engine, sizeof out->engine, "engine %lld", (long long)index);
-  status = make_plan(g, handle, config, out, error);
-  if (status && out->plan) {
-    api->cudnnBackendDestroyDescriptor(out->plan);
-    out->plan = NULL;
+  *out = NULL;
+  hone_status status = make_plan(g, handle, config, out, error);
+  if (status && *out) {
+    g->api->cudnnBackendDestroyDescriptor(*out);
+    *out = NULL;
   }
   return status;
 }
@@ -417,7 +402,7 @@ hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *d
 void hn_cudnn_graph_close(void *graph) {
   hn_cudnn_graph *g = graph;
   if (!g) return;
-  for (uint32_t i = 0; i < g->n_plans; i++) g->api->cudnnBackendDestroyDescriptor(g->plan[i].plan);
+  for (uint32_t i = 0; i < g->n_plans; i++) g->api->cudnnBackendDestroyDescriptor(g->plan[i]);
   for (uint32_t i = 0; i < g->n_configs; i++) g->api->cudnnBackendDestroyDescriptor(g->config[i]);
   while (g->n_owned) g->api->cudnnBackendDestroyDescriptor(g->owned[--g->n_owned]);
   pthread_mutex_destroy(&g->lock);
@@ -441,19 +426,11 @@ hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, void *handle, uint32_t can
 uint32_t hn_cudnn_graph_candidates(const hn_cudnn_graph *g) { return g->n_configs; }
 
 /* Plans are only ever added, and a caller has prepared the one that it names. */
-static const built_plan *plan_of(const hn_cudnn_graph *g, uint32_t candidate) {
-  return &g->plan[candidate < g->n_plans ? candidate : g->n_plans - 1];
+static descriptor plan_of(const hn_cudnn_graph *g, uint32_t candidate) {
+  return g->plan[candidate < g->n_plans ? candidate : g->n_plans - 1];
 }
 
-const char *hn_cudnn_graph_engine(const hn_cudnn_graph *g, uint32_t candidate) {
-  return plan_of(g, candidate)->engine;
-}
-
-size_t hn_cudnn_graph_workspace(const hn_cudnn_graph *g, uint32_t candidate) {
-  return plan_of(g, candidate)->workspace;
-}
-
-static hone_status execute(const hn_cudnn_graph *g, descriptor pack, const built_plan *plan, void *handle,
+static hone_status execute(const hn_cudnn_graph *g, descriptor pack, descriptor plan, void *handle,
                            void *const *data, void *workspace, hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   const hn_cudnn_spec *spec = &g->spec;
@@ -470,7 +447,7 @@ static hone_status execute(const hn_cudnn_graph *g, descriptor pack, const built
   SET(api, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   hone_status status = finalize(api, pack, "describing a launch", error);
   if (status) return status;
-  cudnnStatus_t s = api->cudnnBackendExecute(handle, plan->plan, pack);
+  cudnnStatus_t s = api->cudnnBackendExecute(handle, plan, pack);
   return s == CUDNN_STATUS_SUCCESS ? HONE_OK : hn_cudnn_fail(api, s, "launching a plan", error);
 }
 

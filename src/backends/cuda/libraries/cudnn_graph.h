@@ -88,9 +88,6 @@ hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, void *handle, uint32_t
                                    hone_error *error);
 /* Engines that the heuristics propose and that are permitted; whether they build is not known yet. */
 uint32_t hn_cudnn_graph_candidates(const hn_cudnn_graph *graph);
-/* The plan's engine ("engine 38") and workspace, once prepared. */
-const char *hn_cudnn_graph_engine(const hn_cudnn_graph *graph, uint32_t candidate);
-size_t hn_cudnn_graph_workspace(const hn_cudnn_graph *graph, uint32_t candidate);
 /* Runs a prepared plan on the handle's stream. data: one address for each tensor of the description, not
  * looked at for values. */
 hone_status hn_cudnn_graph_run(const hn_cudnn_graph *graph, uint32_t candidate, void *handle,

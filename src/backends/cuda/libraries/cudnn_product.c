@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "backends/cuda/libraries/cudnn_step.h"
-#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/libraries/lt_step.h"
+#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/libraries/library_step.h"
+#include "backends/cuda/step/epilogue.h"
 #include "base/error.h"
 #include "base/mem.h"
 

@@ -1,10 +1,10 @@
 /* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when
  * the step is prepared. */
+#include "backends/cuda/driver/dl_cudnn.h"
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/libraries/cudnn_step.h"
 #include "backends/cuda/libraries/library_answer.h"
 #include "backends/cuda/libraries/library_step.h"
-#include "backends/cuda/driver/dl_cudnn.h"
-#include "backends/cuda/driver/libraries.h"
 #include "base/error.h"
 
 #include <string.h>

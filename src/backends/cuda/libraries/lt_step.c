@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
-#include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "base/mem.h"

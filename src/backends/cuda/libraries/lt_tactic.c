@@ -1,11 +1,11 @@
 /* The tactics of lt_step.h: the algorithms for a product are kept with the device. */
-#include "backends/cuda/step/epilogue.h"
+#include "backends/cuda/driver/dl_cublaslt.h"
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/libraries/library_answer.h"
 #include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/libraries/lt_step.h"
+#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/driver/dl_cublaslt.h"
-#include "backends/cuda/driver/libraries.h"
 #include "base/error.h"
 
 #if HN_HAVE_CUBLASLT

@@ -1,6 +1,6 @@
 /* CumSum along a constant axis: a thread a line. */
-#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/movement/indexed.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {

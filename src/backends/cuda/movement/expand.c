@@ -1,7 +1,7 @@
 /* Expand: the input broadcast to the output's dimensions, as a generated copy of bits. */
 #include "backends/cuda/elementwise/elementwise.h"
-#include "backends/tactic.h"
 #include "backends/cuda/movement/tile.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/lower/boxes.h"
 

@@ -1,6 +1,6 @@
 /* EyeLike: ones on a diagonal. */
-#include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/movement/indexed.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {

@@ -1,7 +1,7 @@
 /* Gather of blocks along one axis (embeddings, picked channels). f32 tables give results in the storage type.
  */
-#include "backends/cuda/step/functions.h"
 #include "backends/cuda/movement/indexed.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {

@@ -8,14 +8,6 @@
 
 enum { THREADS = 256 };
 
-bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why) {
-  if (!hn_cuda_has(s, i)) return hn_refuse(why, "input %u is not there", i);
-  *type = s->input[i].desc.dtype;
-  if (*type != HONE_DTYPE_I32 && *type != HONE_DTYPE_I64)
-    return hn_refuse(why, "indices are %s", hone_dtype_name(*type));
-  return true;
-}
-
 bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why) {
   if (given < 0) given += rank;
   *axis = (int32_t)given;

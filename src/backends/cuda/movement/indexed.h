@@ -3,9 +3,9 @@
 #ifndef HN_CUDA_MOVEMENT_INDEXED_H
 #define HN_CUDA_MOVEMENT_INDEXED_H
 
+#include "backends/cuda/device/indexed_args.h"
 #include "backends/cuda/movement/moves.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/device/indexed_args.h"
 
 typedef struct hn_cuda_indexed {
   hn_indexed_args args;           /* count and p; addresses come with the run */
@@ -30,8 +30,6 @@ double hn_cuda_indexed_cost(const hone_step *s, const hone_machine *m, const hn_
 hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_config *config,
                                 hone_error *error);
 
-/* Input i is there, row-major, and holds i32 or i64. */
-bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
 /* An axis attribute or number within `rank`; false with a reason. */
 bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);
 /* ScatterElements' and ScatterND's attribute `reduction` as an expression of a and b. */

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "backends/cuda/device/moves_args.h"
+#include "backends/cuda/movement/tile.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/movement/tile.h"
-#include "backends/cuda/device/moves_args.h"
 #include "base/error.h"
 
 enum { THREADS = 256, EACH = 4, FEW = 4 /* rows or columns that are not worth a transpose */ };

@@ -3,8 +3,8 @@
 #ifndef HN_CUDA_MOVEMENT_MOVES_H
 #define HN_CUDA_MOVEMENT_MOVES_H
 
-#include "backends/tactic.h"
 #include "backends/cuda/driver/cuda.h"
+#include "backends/tactic.h"
 #include "optimize/lower/boxes.h"
 
 typedef struct hn_cuda_moves_config {

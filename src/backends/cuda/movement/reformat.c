@@ -1,11 +1,11 @@
 /* Reformat: the same elements in another layout or floating type, in one pass. Few channels: a thread a
  * pixel; many: transposed tiles; where both sides run the same way: a generated copy. */
-#include "backends/cuda/elementwise/elementwise.h"
-#include "backends/cuda/step/launch.h"
-#include "backends/tactic.h"
-#include "backends/cuda/step/step.h"
-#include "backends/cuda/movement/tile.h"
 #include "backends/cuda/device/moves_args.h"
+#include "backends/cuda/elementwise/elementwise.h"
+#include "backends/cuda/movement/tile.h"
+#include "backends/cuda/step/launch.h"
+#include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/lower/boxes.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "backends/cuda/step/launch.h"
 #include "backends/cuda/device/moves_args.h"
+#include "backends/cuda/step/launch.h"
 #include "base/error.h"
 #include "base/str.h"
 

@@ -1,9 +1,9 @@
 #include "backends/cuda/normalize/arg.h"
 
-#include "backends/cuda/elementwise/elementwise.h"
-#include "backends/cuda/step/step.h"
-#include "backends/cuda/normalize/walk.h"
 #include "backends/cuda/normalize/arg_args.h"
+#include "backends/cuda/normalize/walk.h"
+#include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/step.h"
 #include "base/error.h"
 
 enum { THREADS = 128 };

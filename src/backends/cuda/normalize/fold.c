@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "backends/cuda/elementwise/elementwise.h"
+#include "backends/cuda/normalize/fold_args.h"
+#include "backends/cuda/normalize/walk.h"
+#include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/normalize/walk.h"
-#include "backends/cuda/normalize/fold_args.h"
 #include "base/error.h"
 
 enum { THREADS = 256, MOST_SPLITS = 64 };

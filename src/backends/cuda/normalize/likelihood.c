@@ -1,10 +1,9 @@
 #include "backends/cuda/normalize/likelihood.h"
 
-#include "backends/cuda/elementwise/elementwise.h"
-#include "backends/cuda/movement/indexed.h"
+#include "backends/cuda/normalize/likelihood_args.h"
+#include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/normalize/likelihood_args.h"
 #include "base/error.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "backends/cuda/normalize/normalize_args.h"
+#include "backends/cuda/normalize/walk.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/normalize/walk.h"
-#include "backends/cuda/normalize/normalize_args.h"
 #include "base/error.h"
 
 enum { MOST_KEPT = 32 }; /* values of a row that a thread keeps */

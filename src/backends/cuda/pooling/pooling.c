@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "backends/cuda/elementwise/elementwise.h"
+#include "backends/cuda/pooling/pool_args.h"
+#include "backends/cuda/pooling/window.h"
+#include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/pooling/window.h"
-#include "backends/cuda/pooling/pool_args.h"
 #include "base/error.h"
 
 bool hn_cuda_pooling_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_pooling_config *config,

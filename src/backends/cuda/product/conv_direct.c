@@ -2,12 +2,12 @@
 
 #include <string.h>
 
+#include "backends/cuda/product/conv_direct_args.h"
+#include "backends/cuda/product/conv_weights_args.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/product/conv_direct_args.h"
-#include "backends/cuda/product/conv_weights_args.h"
 #include "base/error.h"
 #include "optimize/lower/conv_attr.h"
 
@@ -152,7 +152,7 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, const hn_cuda_conv_d
                 (long long)a.kernel[1], (long long)a.kernel[2]);
   hn_str_printf(&text, "#define HN_TRANSPOSED %d\n#define HN_SHARED_GROUP %d\n", transposed,
                 a.groups == 1 || a.cout % 4 == 0);
-  hone_status status = hn_cuda_epilogue_biased(s, 2, &text, error);
+  hone_status status = hn_cuda_epilogue(s, 2, &text, error);
   if (!status)
     status = hn_cuda_launch_line(hn_cuda_queue_of(r), "conv_direct", &text, "hn_conv_direct", work, 128, &g,
                                  sizeof g, error);

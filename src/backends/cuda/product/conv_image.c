@@ -1,11 +1,11 @@
 /* Conv of images: up to four channels in, f16 or bf16 (conv_image.cu). */
 #include <string.h>
 
+#include "backends/cuda/product/conv_image_args.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
-#include "backends/cuda/product/conv_image_args.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/mem.h"

@@ -2,11 +2,11 @@
  * and depthwise_rows.cu, by what the step offers of parallelism and reuse. */
 #include <string.h>
 
+#include "backends/cuda/device/depthwise_args.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
-#include "backends/cuda/product/depthwise_args.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/lower/conv_attr.h"
@@ -84,7 +84,7 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
   hn_str_printf(t, "#define HN_DH %lld\n#define HN_DW %lld\n", (long long)a->dilation[1],
                 (long long)a->dilation[2]);
   if (p->apart) hn_str_puts(t, "#define HN_APART\n");
-  return hn_cuda_epilogue_biased(s, own_bias(s) ? HN_CUDA_NO_BIAS : 2, t, error);
+  return hn_cuda_epilogue(s, own_bias(s) ? HN_CUDA_NO_BIAS : 2, t, error);
 }
 
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {

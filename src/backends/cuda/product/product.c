@@ -319,7 +319,7 @@ hone_status hn_product_launch(const hone_step_run *run, hn_product *p, hn_str *t
              split = many && !cluster;
   if (!hn_product_aligned(run->out[0])) p->store = 1;
   write_prefix(p, cluster, split, text);
-  hone_status st = hn_cuda_epilogue_biased(run->step, p->bias, text, error);
+  hone_status st = hn_cuda_epilogue(run->step, p->bias, text, error);
   if (!st && text->failed) st = hn_fail_memory(error, text->cap, "device text");
   hn_product_args args = p->args;
   args.a = run->in[0];

@@ -4,8 +4,8 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/device/product_args.h"
+#include "backends/cuda/driver/cuda.h"
 #include "base/str.h"
 
 typedef struct hn_product {

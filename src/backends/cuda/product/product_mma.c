@@ -1,7 +1,7 @@
 #include "backends/cuda/product/product_mma.h"
 
-#include "backends/cuda/step/functions.h"
 #include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "base/mem.h"

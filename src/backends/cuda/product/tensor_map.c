@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/context.h"
 #include "base/error.h"
 
 _Static_assert(sizeof(hn_map_words) == sizeof(CUtensorMap), "a tensor map is 128 bytes");

@@ -2,8 +2,8 @@
 #ifndef HN_CUDA_PRODUCT_TENSOR_MAP_H
 #define HN_CUDA_PRODUCT_TENSOR_MAP_H
 
+#include "backends/cuda/device/conv_wgmma_args.h"
 #include "backends/cuda/driver/cuda.h"
-#include "backends/cuda/product/conv_wgmma_args.h"
 
 /* A matrix of f16 or bf16: `columns` contiguous ones, `rows` rows `pitch` elements apart; boxes of
  * box_columns x box_rows, whose rows of up to 128 bytes are swizzled over their length. */

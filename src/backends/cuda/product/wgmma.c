@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "backends/cuda/step/epilogue.h"
-#include "backends/cuda/step/functions.h"
 #include "backends/cuda/product/tensor_map.h"
 #include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/step/epilogue.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 
 enum { BLOCK = HN_WGMMA_BLOCK, THREADS = 384, MOST_SPLITS = 8 };

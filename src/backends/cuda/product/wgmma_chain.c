@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "backends/cuda/step/epilogue.h"
-#include "backends/cuda/step/functions.h"
+#include "backends/cuda/product/conv_chain_args.h"
 #include "backends/cuda/product/tensor_map.h"
 #include "backends/cuda/product/wgmma_problem.h"
-#include "backends/cuda/product/conv_chain_args.h"
+#include "backends/cuda/step/epilogue.h"
+#include "backends/cuda/step/functions.h"
 #include "base/error.h"
 #include "base/mem.h"
 

@@ -3,8 +3,8 @@
 #ifndef HN_CUDA_PRODUCT_WGMMA_PROBLEM_H
 #define HN_CUDA_PRODUCT_WGMMA_PROBLEM_H
 
+#include "backends/cuda/device/conv_wgmma_args.h"
 #include "backends/cuda/product/product.h"
-#include "backends/cuda/product/conv_wgmma_args.h"
 
 enum { HN_WGMMA_BLOCK = 64 }; /* of K */
 

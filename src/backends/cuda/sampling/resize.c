@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/elementwise/elementwise.h"
+#include "backends/cuda/sampling/resize_args.h"
+#include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/cuda/sampling/resize_args.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/ops/common/resample.h"

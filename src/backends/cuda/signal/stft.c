@@ -1,6 +1,6 @@
 /* STFT by its definition: windowed frames, n terms a bin. */
-#include "backends/cuda/step/direct.h"
 #include "backends/cuda/signal/fourier.h"
+#include "backends/cuda/step/direct.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {

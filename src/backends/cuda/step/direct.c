@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cuda/elementwise/elementwise.h"
-#include "backends/cuda/step/launch.h"
 #include "backends/cuda/device/counted_args.h"
+#include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/launch.h"
 #include "base/error.h"
 
 enum { THREADS = 128 };

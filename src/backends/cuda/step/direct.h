@@ -4,9 +4,9 @@
 #ifndef HN_CUDA_STEP_DIRECT_H
 #define HN_CUDA_STEP_DIRECT_H
 
+#include "backends/cuda/device/direct_args.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
-#include "backends/cuda/device/direct_args.h"
 
 enum { HN_DIRECT_LAUNCHES = 4 };
 

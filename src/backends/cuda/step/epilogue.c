@@ -186,7 +186,7 @@ static int own_bias(const hone_step *s, int bias) {
              : HN_CUDA_NO_BIAS;
 }
 
-hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, hone_error *error) {
+hone_status hn_cuda_epilogue(const hone_step *s, int bias, hn_str *text, hone_error *error) {
   hone_reason why = {""};
   bias = own_bias(s, bias);
   if (!hn_cuda_epilogue_accepts(s, &why))
@@ -208,7 +208,7 @@ hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, 
 
 hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged, hn_str *text,
                                        hone_error *error) {
-  hone_status status = hn_cuda_epilogue_biased(s, bias, text, error);
+  hone_status status = hn_cuda_epilogue(s, bias, text, error);
   if (status == HONE_OK) write_fragments(s, own_bias(s, bias), staged, "hn_epilogue", "HN_EPILOGUE", text);
   if (status != HONE_OK) return status;
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
@@ -217,10 +217,6 @@ hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged,
 hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, hone_error *error) {
   write_fragments(s, own_bias(s, bias), HN_CUDA_NO_BIAS, "hn_inner", "HN_INNER", text);
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
-}
-
-hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error) {
-  return hn_cuda_epilogue_biased(s, HN_CUDA_NO_BIAS, text, error);
 }
 
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out) {

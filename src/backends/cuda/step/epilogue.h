@@ -38,9 +38,7 @@ bool hn_cuda_epilogue_accepts(const hone_step *s, hone_reason *why);
 
 /* Appends the text. `bias`: the anchor's input that is its own bias (Conv's 2; a left-out one is skipped), or
  * HN_CUDA_NO_BIAS. */
-hone_status hn_cuda_epilogue_biased(const hone_step *s, int bias, hn_str *text, hone_error *error);
-/* The same without a bias of the anchor. */
-hone_status hn_cuda_epilogue(const hone_step *s, hn_str *text, hone_error *error);
+hone_status hn_cuda_epilogue(const hone_step *s, int bias, hn_str *text, hone_error *error);
 
 /* Also, for kernels whose results lie in registers as tensor cores leave them, the list in two parts:
  *

@@ -88,6 +88,8 @@ const char *hn_cuda_element(hone_dtype dtype) {
   }
 }
 
+const char *hn_cuda_value(hone_dtype dtype) { return hn_cuda_type(dtype) ? "float" : hn_cuda_element(dtype); }
+
 /* By integers: printf would write a decimal point as the application's locale has it. */
 void hn_cuda_literal(hn_str *text, float value) {
   int exponent;

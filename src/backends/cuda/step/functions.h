@@ -16,6 +16,9 @@ const char *hn_cuda_type(hone_dtype dtype);
  * numbers. */
 const char *hn_cuda_element(hone_dtype dtype);
 
+/* The C type of an element's value ("float" for f16); NULL for strings and complex numbers. */
+const char *hn_cuda_value(hone_dtype dtype);
+
 /* A number as device text that reads back as the same bits: "0xc00000p-23f", or by its bits where it
  * is not finite. */
 void hn_cuda_literal(hn_str *text, float value);

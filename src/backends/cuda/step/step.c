@@ -31,6 +31,14 @@ bool hn_cuda_stored(const hone_step *s, hone_reason *why) {
   return true;
 }
 
+bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why) {
+  if (!hn_cuda_has(s, i)) return hn_refuse(why, "input %u is not there", i);
+  *type = s->input[i].desc.dtype;
+  if (*type != HONE_DTYPE_I32 && *type != HONE_DTYPE_I64)
+    return hn_refuse(why, "indices are %s", hone_dtype_name(*type));
+  return true;
+}
+
 bool hn_cuda_is_row_major(const hone_tensor_desc *d) {
   int64_t step = 1;
   for (int32_t i = d->rank - 1; i >= 0; i--) {

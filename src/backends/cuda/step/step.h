@@ -16,6 +16,9 @@ bool hn_cuda_known(const hone_step *s, hone_reason *why);
 /* The same, and input 0 and output 0 are f32, f16 or bf16 and of one type. */
 bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 
+/* Refuses unless input i is there and holds i32 or i64. */
+bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
+
 /* Whether the elements lie dense, the last dimension innermost. */
 bool hn_cuda_is_row_major(const hone_tensor_desc *d);
 /* Product of the dimensions from `from` to `to` - 1. */
