@@ -1,17 +1,19 @@
-/* How tactics of any backend are written down. A tactic that stands alone is functions and one HN_TACTIC. Tactics
- * that differ in a tile, an engine or a rule are a family: functions that take what sets one tactic apart, its
- * configuration, and a line for each tactic.
+/* How tactics of any backend are written down. A tactic that stands alone is functions and one HN_TACTIC.
+ * Tactics that differ in a tile, an engine or a rule are a family: functions that take what sets one tactic
+ * apart, its configuration, and a line for each tactic.
  *
- * A family F ("hn_cuda_fold") has a type F_config and of these functions the first ones, up to what it needs:
+ * A family F ("hn_cuda_fold") has a type F_config and these functions, down to the last one that it needs;
+ * the macro beside it is the one for a family that ends there:
  *
- *   bool F_accepts(const hone_step *, const hone_machine *, const F_config *, hone_reason *why)
+ *   bool F_accepts(const hone_step *, const hone_machine *, const F_config *, hone_reason *)
  *   double F_cost(const hone_step *, const hone_machine *, const F_config *)
- *   hone_status F_run(const hone_step_run *, const F_config *, hone_error *)                     HN_TACTIC_PLAIN
+ *   hone_status F_run(const hone_step_run *, const F_config *, hone_error *)            HN_TACTIC_PLAIN
  *   hone_status F_need(const hone_step *, const hone_machine *, const F_config *,
- *                      hone_tactic_need *, hone_error *)                                         HN_TACTIC_SIZED
- *   hone_status F_prepack(const hone_step *, const hone_machine *, const F_config *, void *blob,
- *                         hone_error *)                                                          HN_TACTIC_PACKED
- *   void F_work(const hone_step *, const hone_machine *, const F_config *, hone_work *)          HN_TACTIC_COUNTED
+ *                      hone_tactic_need *, hone_error *)                                HN_TACTIC_SIZED
+ *   hone_status F_prepack(const hone_step *, const hone_machine *, const F_config *,
+ *                         void *blob, hone_error *)                                     HN_TACTIC_PACKED
+ *   void F_work(const hone_step *, const hone_machine *, const F_config *,
+ *               hone_work *)                                                            HN_TACTIC_COUNTED
  *
  * What follows FAMILY in these macros is the configuration: the initialiser of an F_config. */
 #ifndef HN_BACKENDS_TACTIC_H
@@ -19,7 +21,7 @@
 
 #include <hone/plugin.h>
 
-/* The descriptor hn_<DEVICE>_tactic_<NAME>; what follows VERSION are its functions: .accepts = accepts, ... */
+/* The descriptor hn_<DEVICE>_tactic_<NAME>; what follows VERSION are its functions: .accepts = accepts... */
 #define HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, ...)                                                        \
   const struct hone_tactic_desc hn_##DEVICE##_tactic_##NAME = {HONE_DESC_HEAD(hone_tactic_desc),             \
                                                                .name = #NAME,                                \
@@ -61,8 +63,8 @@
   HN_TACTIC_COST(NAME, FAMILY)                                                                               \
   HN_TACTIC_RUN(NAME, FAMILY)
 
-/* A tactic of a family: without blob and workspace; with workspace (or a blob that it packs itself); with a
- * blob; with a count of what it computes. */
+/* A tactic of a family: without blob and workspace; with workspace; with a blob, too; and with a count of
+ * what it computes. */
 #define HN_TACTIC_PLAIN(DEVICE, NAME, ANCHOR, VERSION, FAMILY, ...)                                          \
   HN_TACTIC_CONFIGURED(NAME, FAMILY, __VA_ARGS__)                                                            \
   HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, .accepts = NAME##_accepts, .cost = NAME##_cost, .run = NAME##_run)

@@ -1,5 +1,5 @@
 /* NonZero and Compress: what is wanted is counted in blocks of 2048, the counts are summed, and every block writes from
- * its place on. How many there are comes out at the beginning of the workspace (common/counted.h). Behind it: a count a
+ * its place on. How many there are comes out at the beginning of the workspace (device/counted.cuh). Behind it: a count a
  * block, for Compress the place of every kept element of the axis. Prefix: HN_MASK, the input that says what is wanted.
  * p: elements of the mask, blocks; NonZero: rank, from 8 dimensions; Compress: outer, length and inner, from 4 */
 #include "direct.cuh"
