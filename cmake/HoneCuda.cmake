@@ -34,17 +34,17 @@ foreach(folder ${cuda_folders})
   list(APPEND HONE_CUDA_OPTIONS -isystem${folder})
 endforeach()
 
-set(cuda_sources)
-hone_folder_sources(cuda_sources src/backends/cuda src/backends/cuda/common)
+# All files of all families: a new one, or a new family, needs no line here.
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backends/cuda/*.c)
 list(REMOVE_ITEM cuda_sources ${CMAKE_SOURCE_DIR}/src/backends/cuda/absent.c)
-hone_units(cuda_sources src/backends/cuda/tactics.def TACTIC src/backends/cuda/tactics)
 set_source_files_properties(${cuda_sources} PROPERTIES COMPILE_OPTIONS "${HONE_CUDA_OPTIONS}")
 list(APPEND SOURCES ${cuda_sources})
 
 # hone_cuda_texts(TARGET): device texts, as NVRTC will see them, become part of the target.
 function(hone_cuda_texts target)
   set(folder ${CMAKE_SOURCE_DIR}/src/backends/cuda)
-  file(GLOB texts CONFIGURE_DEPENDS ${folder}/device/*.cuh ${folder}/device/*.h ${folder}/tactics/*.cu ${folder}/tactics/*_args.h)
+  file(GLOB texts CONFIGURE_DEPENDS ${folder}/device/*.cuh ${folder}/device/*.h ${folder}/*/*.cu ${folder}/*/*_args.h)
+  list(REMOVE_DUPLICATES texts)
   set(out ${CMAKE_BINARY_DIR}/generated/cuda_texts.c)
   add_custom_command(OUTPUT ${out} COMMAND ${CMAKE_COMMAND} "-DFILES=${texts}" -DOUTPUT=${out}
     -P ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake DEPENDS ${texts} ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake VERBATIM)

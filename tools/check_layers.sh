@@ -3,9 +3,11 @@
 # alone, cpu and cuda never see each other, cli and plugins use public headers only, and only model/onnx knows protobuf.
 # Folders inside of rooms flow one way, too: the table below. Backends know optimize/step alone, and what is above
 # optimize knows neither its match/ nor its lower/.
+# Within the rooms named in `flat` no folder and no file (x.h and x.c are one) is in a circle of #includes.
 # Prints every #include that breaks this; exit 1 when there is one.
 set -eu
 cd "$(dirname "$0")/.."
+bad=0
 
 # A folder: those of its room that it may see, which stand above it in this table. The folders of a room that is here are
 # all here; what lies deeper belongs to the folder around it. "+": these are one. A room's own name: the files right in it.
@@ -60,4 +62,21 @@ FNR == 1 { file = FILENAME; top = file; sub(/\/.*/, "", top); inner = file; sub(
   else if (inc ~ /^model\/onnx\/(wire|schema|load)/ && inner !~ /^model\/onnx\//) why = "only model/onnx knows protobuf"
   if (why != "") { printf "%s:%d: \"%s\": %s\n", file, FNR, inc, why; bad = 1 }
 }
-END { exit bad }'
+END { exit bad }' || bad=1
+
+flat="src/backends/cuda"
+includes() { # room: "FILE INCLUDED" without endings, within the room
+  git ls-files -co --exclude-standard "$1/*.c" "$1/*.h" | xargs grep -Ho '#include "[^"]*"' /dev/null |
+    sed 's/^src\///; s/:#include "/ /; s/"//; s/\.[a-z]* / /; s/\.[a-z]*$//' | awk -v room="${1#src/}/" 'index($2, room) == 1 && $1 != $2'
+}
+circle() { # what: pairs on standard input
+  loop=$(tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^:]*\/[^:]*\)$/\1/p')
+  [ -z "$loop" ] && return
+  echo "$1 in a circle of #includes:" $loop
+  return 1
+}
+for room in $flat; do
+  includes "$room" | circle files || bad=1
+  includes "$room" | sed 's/\/[^\/ ]* /\/ /; s/\/[^\/]*$/\//' | awk '$1 != $2' | sort -u | circle folders || bad=1
+done
+exit $bad

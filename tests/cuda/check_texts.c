@@ -5,7 +5,7 @@
  * it, with prefix and headers. ARCH is "sm_80" or "sm_90a". At most N (6) variants of each text are compiled,
  * chosen evenly. Prints SKIP where there is no NVRTC. */
 #include "skipped.h"
-#include "backends/cuda/dl_nvrtc.h"
+#include "backends/cuda/driver/dl_nvrtc.h"
 #include "base/mem.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * (a value a range, the last one for all that follow; "nan" is one, too). Metrics that are not named are
  * unknown to this chip, "refuse" in place of the list refuses all counters. Two passes are wanted; the calls
  * must come in CUPTI's order, or they fail. */
-#include "backends/cuda/dl_counters.h"
+#include "backends/cuda/driver/dl_counters.h"
 
 #include <math.h>
 #include <stdio.h>

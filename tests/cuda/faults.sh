@@ -4,7 +4,7 @@
 set -u
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
-source=$here/../../src/backends/cuda
+source=$here/../../src/backends/cuda/driver
 export HONE_FAKE_QUIET=1 HONE_BUILD=$build # the fakes of this build
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT

@@ -2,14 +2,17 @@
  * error, hangs nowhere, leaks nothing and leaves the process usable. Runs on the fake driver (HONE_LIBCUDA
  * and HONE_LIBNVRTC), or, with neither set, on the machine's GPU; failures on purpose need the fake one.
  * Every case has a process of its own: what the driver answers is set in the environment. */
-#include "skipped.h"
 #include "backends/cuda/backend.h"
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/device.h"
-#include "backends/cuda/libraries.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/driver/context.h"
+#include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/driver/memory.h"
+#include "backends/cuda/driver/modules.h"
+#include "backends/cuda/driver/queue.h"
 #include "base/error.h"
 #include "base/os.h"
+#include "skipped.h"
 
 #include <hone/hone.h>
 
@@ -300,7 +303,7 @@ static void scene_memory(answer *a) {
   rig_open(&r, a);
   b->memory(r.d, &m);
   const uint64_t before = m.used;
-  const uint64_t calls = r.d->memory.calls;
+  const uint64_t calls = r.d->memory->calls;
   void *p[20];
   for (int round = 0; round < 5; round++) {
     for (int i = 0; i < 20; i++) MUST(p[i] = b->alloc(r.d, 1000 + (size_t)i * 7777));
@@ -314,7 +317,7 @@ static void scene_memory(answer *a) {
   }
   b->memory(r.d, &m);
   MUST(m.used == before);
-  MUST(r.d->memory.calls - calls <= 20); /* of 100 */
+  MUST(r.d->memory->calls - calls <= 20); /* of 100 */
   /* Memory that work still uses is not handed out before the work is done. */
   for (int k = 0; k < 8; k++) {
     float *t = b->alloc(r.d, N * sizeof(float));
@@ -362,11 +365,11 @@ static void scene_threads(answer *a) {
   crowd c = {.r = &r};
   b->parallel(r.d, 64, many, &c);
   MUST(c.failed == 0);
-  MUST(r.d->modules.compiled + r.d->modules.loaded == 3);
+  MUST(r.d->modules->compiled + r.d->modules->loaded == 3);
   rig_close(&r);
   rig_open(&r, a);
   b->parallel(r.d, 64, many, &c);
-  MUST(c.failed == 0 && r.d->modules.compiled == 0 && r.d->modules.loaded == 3);
+  MUST(c.failed == 0 && r.d->modules->compiled == 0 && r.d->modules->loaded == 3);
   char warnings[400];
   b->warnings(r.d, warnings, sizeof warnings);
   MUST(!warnings[0]);
@@ -484,8 +487,8 @@ static void scene_cached(answer *a) {
   must_be(&r, 3, false);
   char warnings[400];
   b->warnings(r.d, warnings, sizeof warnings);
-  snprintf(a->note, sizeof a->note, "compiled %d loaded %d: %.300s", (int)r.d->modules.compiled,
-           (int)r.d->modules.loaded, warnings);
+  snprintf(a->note, sizeof a->note, "compiled %d loaded %d: %.300s", (int)r.d->modules->compiled,
+           (int)r.d->modules->loaded, warnings);
   rig_close(&r);
 }
 

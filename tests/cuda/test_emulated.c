@@ -1,8 +1,8 @@
 /* The emulator's own tests: what it runs is right, and every mistake that a kernel or a caller of the driver
  * may make is noticed. */
-#include "backends/cuda/cuda.h"
-#include "backends/cuda/dl_cuda.h"
-#include "backends/cuda/dl_nvrtc.h"
+#include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/driver/dl_cuda.h"
+#include "backends/cuda/driver/dl_nvrtc.h"
 #include "base/os.h"
 #include "base/rng.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "backends/cuda/backend.h"
-#include "backends/cuda/device.h"
+#include "backends/cuda/driver/context.h"
 #include "base/os.h"
 #include "cuda/fake_cupti.h"
 

@@ -1,36 +1,22 @@
 #include "backends/cuda/backend.h"
 
-#include "backends/cuda/counters.h"
-#include "backends/cuda/device.h"
-#include "backends/cuda/libraries.h"
-#include "backends/cuda/queue.h"
-#include "backends/cuda/sensors.h"
-#include "backends/cuda/trace.h"
+#include "backends/cuda/driver/counters.h"
+#include "backends/cuda/driver/device.h"
+#include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/driver/memory.h"
+#include "backends/cuda/driver/queue.h"
+#include "backends/cuda/driver/sensors.h"
+#include "backends/cuda/driver/trace.h"
+#include "backends/cuda/tactics.h"
 
 #include <stdio.h>
 
-#define TACTIC(name) extern const hone_tactic_desc hn_cuda_tactic_##name;
-#include "backends/cuda/tactics.def"
-#undef TACTIC
-
-static const hone_tactic_desc *const tactics[] = {
-#define TACTIC(name) &hn_cuda_tactic_##name,
-#include "backends/cuda/tactics.def"
-#undef TACTIC
-    NULL,
-};
-
 static const hone_machine *cuda_machine(const hn_device *d) { return &d->machine; }
 
-static const hone_tactic_desc *const *cuda_tactics(size_t *count) {
-  *count = sizeof tactics / sizeof *tactics - 1;
-  return tactics;
-}
-
-static void *cuda_alloc(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(&d->memory, bytes); }
-static void cuda_free(hn_device *d, void *p) { hn_cuda_heap_free(&d->memory, p); }
-static void *cuda_alloc_host(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(&d->host, bytes); }
-static void cuda_free_host(hn_device *d, void *p) { hn_cuda_heap_free(&d->host, p); }
+static void *cuda_alloc(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(d->memory, bytes); }
+static void cuda_free(hn_device *d, void *p) { hn_cuda_heap_free(d->memory, p); }
+static void *cuda_alloc_host(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(d->host, bytes); }
+static void cuda_free_host(hn_device *d, void *p) { hn_cuda_heap_free(d->host, p); }
 
 /* Tactics take no part in the host's threads: a kernel has its own. */
 static hone_status run_on(hn_cuda_queue *lane, const hone_tactic_desc *tactic, hone_step_run *run,
@@ -73,14 +59,14 @@ static void cuda_memory(hn_device *d, hn_memory_use *out) {
   size_t free_bytes = 0, total = 0;
   *out = (hn_memory_use){0};
   if (hn_cuda_enter(d, NULL) == HONE_OK) d->cu.cuMemGetInfo(&free_bytes, &total);
-  pthread_mutex_lock(&d->memory.lock);
+  pthread_mutex_lock(&d->memory->lock);
   out->total = total;
-  out->used = d->memory.in_use;
-  out->peak = d->memory.peak;
-  out->held = d->memory.held;
-  for (size_t i = 0; i < d->memory.spare.len; i++) free_bytes += d->memory.spare.ptr[i].size;
+  out->used = d->memory->in_use;
+  out->peak = d->memory->peak;
+  out->held = d->memory->held;
+  for (size_t i = 0; i < d->memory->spare.len; i++) free_bytes += d->memory->spare.ptr[i].size;
   out->free = free_bytes;
-  pthread_mutex_unlock(&d->memory.lock);
+  pthread_mutex_unlock(&d->memory->lock);
 }
 
 static void cuda_warnings(hn_device *d, char *buf, size_t size) {
@@ -95,7 +81,7 @@ const hn_backend hn_backend_cuda = {
     .open = hn_cuda_open,
     .close = hn_cuda_close,
     .machine = cuda_machine,
-    .tactics = cuda_tactics,
+    .tactics = hn_cuda_tactics,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .copy = hn_cuda_copy,

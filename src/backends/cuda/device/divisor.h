@@ -1,4 +1,4 @@
-/* Division by a number that the host knows, as a multiplication (device/divide.cuh, common/launch.h). */
+/* Division by a number that the host knows, as a multiplication (device/divide.cuh, step/launch.h). */
 #ifndef HN_CUDA_DIVISOR_H
 #define HN_CUDA_DIVISOR_H
 

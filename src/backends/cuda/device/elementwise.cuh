@@ -1,4 +1,4 @@
-/* The frame of generated elementwise kernels. What stands before it (common/elementwise.c) defines
+/* The frame of generated elementwise kernels. What stands before it (elementwise/elementwise.c) defines
  *   HN_UNROLLED            vectors a thread
  *   hn_place, hn_raw       where a vector lies in every operand, and its loaded bits
  *   hn_place_of, hn_fetch, hn_finish

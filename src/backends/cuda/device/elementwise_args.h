@@ -1,4 +1,4 @@
-/* Arguments of generated elementwise kernels (common/elementwise.h). */
+/* Arguments of generated elementwise kernels (elementwise/elementwise.h). */
 #ifndef HN_ELEMENTWISE_ARGS_H
 #define HN_ELEMENTWISE_ARGS_H
 

@@ -1,4 +1,4 @@
-/* What a generated epilogue needs at run time (common/epilogue.h writes its text and fills this). */
+/* What a generated epilogue needs at run time (step/epilogue.h writes its text and fills this). */
 #ifndef HN_EPILOGUE_ARGS_H
 #define HN_EPILOGUE_ARGS_H
 

@@ -1,4 +1,4 @@
-/* Arguments of the kernels that move elements (common/moves.h). */
+/* Arguments of the kernels that move elements (movement/moves.h). */
 #ifndef HN_MOVES_ARGS_H
 #define HN_MOVES_ARGS_H
 

@@ -1,5 +1,5 @@
 /* Dimensions that a kernel walks through, with the distances of two tensors along them (device/walk.cuh,
- * common/walk.h). */
+ * normalize/walk.h). */
 #ifndef HN_CUDA_WALK_ARGS_H
 #define HN_CUDA_WALK_ARGS_H
 

@@ -1,0 +1,199 @@
+/* FusedAttention as lowering makes it: Q, K, V and up to three masks as views [batch..., rows, columns] of
+ * whatever memory they lie in; masks broadcast by distances of 0. f32 operands are rounded to tf32 where the
+ * plan allows it, else cut into two such parts: three products, whose error is of f32's order. */
+#include <string.h>
+
+#include "backends/cuda/attention/attention_args.h"
+#include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { Q, K, V, MASK };
+enum { ADDED, KEEPS, DROPS }; /* kinds of masks */
+
+typedef struct plan {
+  hn_attention_args args; /* without addresses */
+  hone_dtype type;
+  bool split3;  /* f32 as three products */
+  bool vectors; /* rows of Q, K and V are whole chunks, as far as distances tell */
+  int64_t kind[HN_ATTENTION_MASK], batches;
+  uint32_t depth, depth_v, warps, keys, ring; /* depths rounded up */
+  size_t shared;
+} plan;
+
+static bool fits(int64_t v) { return v >= 0 && v < 0x7fffffff; }
+
+static bool read_masks(const hone_step *s, plan *p, hone_reason *why) {
+  size_t n_kinds, n_values;
+  const int64_t *kind = hone_node_ints(s->node, "mask_kind", &n_kinds);
+  const float *value = hone_node_floats(s->node, "mask_value", &n_values);
+  const uint32_t masks = s->n_inputs - MASK;
+  const int32_t n = s->input[Q].desc.rank - 2;
+  if (n_kinds != masks || n_values != masks) return hn_refuse(why, "not of the form that lowering makes");
+  for (uint32_t i = 0; i < masks; i++) {
+    const hone_tensor_desc *d = &s->input[MASK + i].desc;
+    const bool real = hn_cuda_type(d->dtype) != NULL;
+    if (kind[i] == ADDED ? !real : d->dtype != HONE_DTYPE_BOOL)
+      return hn_refuse(why, "mask %u is %s", i, hone_dtype_name(d->dtype));
+    if (d->rank != n + 2) return hn_refuse(why, "mask %u has another form", i);
+    p->kind[i] = kind[i];
+    p->args.mask_value[i] = value[i];
+    for (int32_t b = 0; b < n; b++) p->args.mask_batch[i][b] = d->stride[b];
+    p->args.mask_row[i] = d->stride[n], p->args.mask_col[i] = d->stride[n + 1];
+  }
+  return true;
+}
+
+/* Warps, keys of a block and blocks in flight, as shared memory and the number of multiprocessors allow. */
+static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
+  const hn_attention_args *g = &p->args;
+  const size_t size = hone_dtype_size(p->type), chunk = 16 / size;
+  const uint32_t processors = m->processors ? m->processors : 1;
+  for (p->warps = 4; p->warps > 1; p->warps /= 2)
+    if (p->batches * ((g->rows + 16 * p->warps - 1) / (16 * p->warps)) >= processors) break;
+  /* The sums of a row and its scores stay in registers. */
+  p->keys = p->depth_v > 128 || size == 4 ? 32 : 64;
+  for (p->ring = g->keys > p->keys ? 2 : 1;; p->ring--) {
+    p->shared = size * (16 * p->warps * (p->depth + chunk) +
+                        (size_t)p->ring * p->keys * (p->depth + p->depth_v + 2 * chunk));
+    if (p->shared <= m->shared_bytes) return true;
+    if (p->ring == 1) break;
+  }
+  return hn_refuse(why, "%zu bytes of shared memory", p->shared);
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
+  memset(p, 0, sizeof *p);
+  hn_attention_args *g = &p->args;
+  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
+  if (s->n_inputs < MASK || s->n_inputs > MASK + HN_ATTENTION_MASK || !s->node)
+    return hn_refuse(why, "not of the form that lowering makes");
+  if (s->n_epilogue) return hn_refuse(why, "attention has no epilogue");
+  if (!hn_cuda_known(s, why)) return false;
+  const hone_tensor_desc *q = &s->input[Q].desc, *k = &s->input[K].desc, *v = &s->input[V].desc,
+                         *y = &s->output[0].desc;
+  const int32_t n = q->rank - 2;
+  if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
+    return hn_refuse(why, "the operands differ in rank");
+  p->type = q->dtype;
+  if (!hn_cuda_type(p->type) || k->dtype != p->type || v->dtype != p->type || y->dtype != p->type)
+    return hn_refuse(why, "operands are not of one floating type");
+  if (s->input[Q].constant && p->type != HONE_DTYPE_F32) return hn_refuse(why, "constant queries are f32");
+  if (p->type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
+    return hn_refuse(why, "the plan allows f32 products alone");
+  p->split3 = p->type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32;
+  const int64_t rows = q->dim[n], depth = q->dim[n + 1], keys = k->dim[n], depth_v = v->dim[n + 1];
+  if (k->dim[n + 1] != depth || v->dim[n] != keys || y->dim[n] != rows || y->dim[n + 1] != depth_v)
+    return hn_refuse(why, "the operands do not fit together");
+  if (rows < 1 || depth < 1 || keys < 1 || depth_v < 1 || !fits(rows) || !fits(keys))
+    return hn_refuse(why, "an operand is empty or too large");
+  if (depth > 256 || depth_v > 256) return hn_refuse(why, "more than 256 values a query");
+  if ((depth > 1 && q->stride[n + 1] != 1) ||
+      (depth_v > 1 && (v->stride[n + 1] != 1 || y->stride[n + 1] != 1)))
+    return hn_refuse(why, "columns are not neighbours");
+  if (n > HN_ATTENTION_BATCH) return hn_refuse(why, "more than %d batch dimensions", HN_ATTENTION_BATCH);
+  const int64_t chunk = 16 / (int64_t)hone_dtype_size(p->type);
+  p->vectors = depth % chunk == 0 && depth_v % chunk == 0 && k->stride[n + 1] == 1 &&
+               q->stride[n] % chunk == 0 && k->stride[n] % chunk == 0 && v->stride[n] % chunk == 0;
+  g->n_batch = (uint32_t)n;
+  p->batches = 1;
+  for (int32_t i = 0; i < n; i++) {
+    if (q->dim[i] != y->dim[i] || k->dim[i] != y->dim[i] || v->dim[i] != y->dim[i] || !fits(y->dim[i]))
+      return hn_refuse(why, "the batches differ");
+    g->batch[i] = (uint32_t)y->dim[i];
+    g->q_batch[i] = q->stride[i], g->k_batch[i] = k->stride[i];
+    g->v_batch[i] = v->stride[i], g->y_batch[i] = y->stride[i];
+    p->vectors = p->vectors && (q->stride[i] | k->stride[i] | v->stride[i]) % chunk == 0;
+    p->batches *= y->dim[i];
+  }
+  g->rows = (uint32_t)rows, g->keys = (uint32_t)keys, g->depth = (uint32_t)depth,
+  g->depth_v = (uint32_t)depth_v;
+  g->q_row = q->stride[n], g->k_row = k->stride[n], g->k_col = k->stride[n + 1];
+  g->v_row = v->stride[n], g->y_row = y->stride[n];
+  g->scale = hone_node_float(s->node, "scale", 1.0f);
+  p->depth = (uint32_t)hn_round_up((size_t)depth, 16),
+  p->depth_v = (uint32_t)hn_round_up((size_t)depth_v, 16);
+  if (!read_masks(s, p, why) || !choose(p, m, why)) return false;
+  g->row_tiles = (g->rows + 16 * p->warps - 1) / (16 * p->warps);
+  if (p->batches < 1 || !fits(p->batches * g->row_tiles))
+    return hn_refuse(why, "no or more than 2^31 blocks");
+  return true;
+}
+
+static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+  plan p;
+  return describe(s, m, &p, why);
+}
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  plan p;
+  if (!describe(s, m, &p, NULL)) return 1e9;
+  const double flops = 2.0 * (double)p.batches * p.args.rows * p.args.keys * (p.depth + p.depth_v);
+  const double rate = p.type != HONE_DTYPE_F32 ? m->half_flops : m->tf32_flops / (p.split3 ? 3 : 1);
+  return hn_cuda_seconds(m, flops, rate, hn_cuda_bytes(s), 0.3) + 3e-6;
+}
+
+static void write_masks(const hone_step *s, const plan *p, hn_str *t) {
+  const uint32_t masks = s->n_inputs - MASK;
+  static const char *const use[] = {"x + p->mask_value[%u] * m", "m != 0 ? x : p->mask_value[%u]",
+                                    "m != 0 ? p->mask_value[%u] : x"};
+  hn_str_printf(t, "#define HN_MASKS %u\n#include \"prelude.cuh\"\n#include \"attention_args.h\"\n", masks);
+  for (uint32_t i = 0; i < masks; i++) {
+    const hone_dtype d = s->input[MASK + i].desc.dtype;
+    hn_str_printf(t,
+                  "HN_FN float hn_mask%u(const hn_attention_args *p, i64 at, u32 row, u32 key, float x) {\n"
+                  "  i64 i = at + (i64)row * p->mask_row[%u] + (i64)key * p->mask_col[%u];\n  float m = ",
+                  i, i, i);
+    if (p->kind[i] == ADDED)
+      hn_str_printf(t, "hn_load_%s(p->mask[%u], i)", hn_cuda_type(d), i);
+    else
+      hn_str_printf(t, "(float)((const u8 *)p->mask[%u])[i]", i);
+    hn_str_puts(t, ";\n  return ");
+    hn_str_printf(t, use[p->kind[i]], i);
+    hn_str_puts(t, ";\n}\n");
+  }
+  hn_str_puts(t, "#define HN_MASKED(x, row, key) ");
+  for (uint32_t i = masks; i-- > 0;) hn_str_printf(t, "hn_mask%u(p, m_at[%u], row, key, ", i, i);
+  hn_str_puts(t, "x");
+  for (uint32_t i = 0; i < masks; i++) hn_str_putc(t, ')');
+  hn_str_putc(t, '\n');
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  hn_cuda_queue *q = hn_cuda_queue_of(r);
+  const hone_step *s = r->step;
+  plan p;
+  hone_reason why;
+  if (!describe(s, hn_cuda_machine(q), &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "attention_mma: %s", why.text);
+  p.args.q = r->in[Q], p.args.k = r->in[K], p.args.v = r->in[V], p.args.y = r->out[0];
+  for (uint32_t i = MASK; i < s->n_inputs; i++) p.args.mask[i - MASK] = r->in[i];
+  const bool aligned = ((uintptr_t)r->in[Q] | (uintptr_t)r->in[K] | (uintptr_t)r->in[V]) % 16 == 0;
+  hn_str text = {0};
+  hn_str_printf(&text,
+                "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define KEYS %u\n"
+                "#define RING %u\n%s%s%s",
+                hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.keys, p.ring,
+                p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
+                p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
+  write_masks(s, &p, &text);
+  const hn_cuda_kernel k = {"attention_mma", text.ptr, "attention_mma"};
+  const hn_cuda_shape shape = {.grid = {(uint32_t)p.batches * p.args.row_tiles, 1, 1},
+                               .threads = 32 * p.warps,
+                               .shared = (uint32_t)p.shared,
+                               .overlap = true};
+  hone_status st = text.failed ? hn_fail_memory(error, text.cap, "device text")
+                               : hn_cuda_launch(q, &k, &shape, &p.args, sizeof p.args, error);
+  hn_str_free(&text);
+  return st;
+}
+
+static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
+  (void)m;
+  hn_cuda_tf32_work(s, w);
+}
+
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 1, .accepts = accepts, .cost = cost, .run = run,
+          .work = work);

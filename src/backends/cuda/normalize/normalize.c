@@ -1,0 +1,176 @@
+#include "backends/cuda/normalize/normalize.h"
+
+#include <string.h>
+
+#include "backends/cuda/normalize/normalize_args.h"
+#include "backends/cuda/normalize/walk.h"
+#include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/launch.h"
+#include "backends/cuda/step/step.h"
+#include "base/error.h"
+
+enum { MOST_KEPT = 32 }; /* values of a row that a thread keeps */
+
+hn_rows hn_rows_make(hn_row_kind kind, uint32_t axes) {
+  return (hn_rows){.kind = kind,
+                   .axes = axes,
+                   .planes = 1,
+                   .each = 1,
+                   .inner = 1,
+                   .scale = HN_ROWS_NONE,
+                   .shift = HN_ROWS_NONE,
+                   .skip = HN_ROWS_NONE,
+                   .bias = HN_ROWS_NONE,
+                   .mean = HN_ROWS_NONE,
+                   .inv_std = HN_ROWS_NONE,
+                   .sum = HN_ROWS_NONE};
+}
+
+bool hn_rows_axis(const hone_step *s, int64_t otherwise, bool trailing, uint32_t *axes, hone_reason *why) {
+  const int32_t rank = s->input[0].desc.rank;
+  int64_t axis = s->node ? hone_node_int(s->node, "axis", otherwise) : otherwise;
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank + (trailing ? 1 : 0)) return hn_refuse(why, "axis outside the rank");
+  *axes = trailing ? ((1u << rank) - 1u) & ~((1u << axis) - 1u) : 1u << axis;
+  return true;
+}
+
+typedef struct plan {
+  hn_walk_args kept, gone;
+  int64_t rows, length, elements;
+  bool columns;
+  int width, keep;
+  uint32_t group, threads;
+} plan;
+
+static bool input_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_has(s, i); }
+static bool output_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_gives(s, i); }
+
+static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m, bool aligned, plan *p,
+                 hone_reason *why) {
+  const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[0].desc;
+  const uint32_t all = x->rank ? (1u << x->rank) - 1u : 0;
+  memset(p, 0, sizeof *p);
+  if (!hn_cuda_walk(&p->kept, x->rank, x->dim, x->stride, y->stride, all & ~rows->axes, &p->rows, why) ||
+      !hn_cuda_walk(&p->gone, x->rank, x->dim, x->stride, y->stride, rows->axes, &p->length, why))
+    return false;
+  p->elements = p->length;
+  const int64_t kept_step = p->kept.x[p->kept.rank - 1], gone_step = p->gone.x[p->gone.rank - 1];
+  p->columns = kept_step == 1 && p->kept.dim[p->kept.rank - 1].by > 1 && gone_step != 1 && p->length > 1;
+  p->width = 1;
+  const int width = (int)(16 / hone_dtype_size(x->dtype));
+  bool even = aligned && !p->columns && p->length > width;
+  for (int32_t i = 0; i < p->kept.rank; i++)
+    even = even && p->kept.x[i] % width == 0 && p->kept.y[i] % width == 0;
+  if (even && hn_cuda_walk_vectors(&p->gone, width, true, &p->length)) p->width = width;
+  /* Threads of a row: a few vectors each while there are rows enough, more where there are not. */
+  const int64_t processors = m && m->processors ? m->processors : 108;
+  p->threads = 256, p->group = 1;
+  int64_t want = p->columns ? processors * 512 / (p->rows > 0 ? p->rows : 1) : (p->length + 3) / 4;
+  const int64_t few = processors * 1024 / (p->rows > 0 ? p->rows : 1);
+  if (!p->columns && want < 32 && want < few) want = few < 32 ? few : 32;
+  if (!p->columns && want < 32 && p->length > 8) want = 32;
+  const int64_t most = p->columns ? 32 : 256;
+  while ((int64_t)p->group < want && p->group < most && (int64_t)p->group < p->length) p->group *= 2;
+  if (!p->columns && p->group == 256 && p->length > 256 * 8 && p->rows < processors * 4)
+    p->group = p->threads = 1024;
+  const int64_t kept = (p->length + p->group - 1) / p->group;
+  p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
+  return true;
+}
+
+bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *why) {
+  const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[0].desc;
+  plan p;
+  if (!hn_cuda_known(s, why)) return false;
+  if (!hn_cuda_type(x->dtype) || !hn_cuda_type(y->dtype))
+    return hn_refuse(why, "%s, not f32, f16 or bf16", hone_dtype_name(x->dtype));
+  if (s->n_epilogue) return hn_refuse(why, "functions of rows have no epilogue");
+  if (!hone_desc_same_dims(x, y)) return hn_refuse(why, "input and output differ in dimensions");
+  if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
+  const uint32_t vectors[] = {rows->scale, rows->shift, rows->bias};
+  hone_dtype type = HONE_DTYPE_NONE;
+  for (int i = 0; i < 3; i++) {
+    if (!input_at(s, vectors[i])) continue;
+    const hone_tensor_desc *d = &s->input[vectors[i]].desc;
+    if (!hn_cuda_type(d->dtype) || (type && type != d->dtype))
+      return hn_refuse(why, "scale and shift differ in type");
+    type = d->dtype;
+    if (d->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "scale or shift is not dense");
+  }
+  if (input_at(s, rows->skip)) {
+    const hone_tensor_desc *d = &s->input[rows->skip].desc;
+    if (d->dtype != x->dtype || !hone_desc_same_dims(d, x))
+      return hn_refuse(why, "what is added differs from the input");
+    for (int32_t i = 0; i < x->rank; i++)
+      if (x->dim[i] > 1 && d->stride[i] != x->stride[i])
+        return hn_refuse(why, "what is added lies otherwise than the input");
+  }
+  for (uint32_t i = 1; i < s->n_outputs; i++) {
+    if (!hn_cuda_gives(s, i)) continue;
+    const hone_tensor_desc *d = &s->output[i].desc;
+    if (i == rows->sum) {
+      if (d->dtype != y->dtype || memcmp(d->stride, y->stride, sizeof *d->stride * (size_t)y->rank) != 0)
+        return hn_refuse(why, "output %u lies otherwise than the first", i);
+    } else if ((i != rows->mean && i != rows->inv_std) || d->dtype != HONE_DTYPE_F32) {
+      return hn_refuse(why, "output %u is not computed", i);
+    }
+  }
+  return make(s, rows, NULL, true, &p, why);
+}
+
+double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m) {
+  return hn_cuda_seconds(m, 10 * (double)hone_desc_count(&s->input[0].desc), m->peak_flops / 4,
+                         hn_cuda_bytes(s), 0.7);
+}
+
+static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, hn_str *t) {
+  const hone_dtype x = s->input[0].desc.dtype, y = s->output[0].desc.dtype;
+  const uint32_t vectors[] = {rows->scale, rows->shift, rows->bias};
+  hone_dtype type = HONE_DTYPE_F32;
+  for (int i = 0; i < 3; i++)
+    if (input_at(s, vectors[i])) type = s->input[vectors[i]].desc.dtype;
+  hn_str_printf(t, "#define HN_TYPE %s\n#define HN_OUT %s\n#define HN_VECTOR %s\n", hone_dtype_name(x),
+                hone_dtype_name(y), hone_dtype_name(type));
+  hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_GROUP %u\n#define HN_THREADS %u\n",
+                p->width, p->width * (int)hone_dtype_size(y) / 4, p->group, p->threads);
+  hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
+                p->columns, p->keep, (int)rows->kind, (int)rows->place);
+  hn_str_printf(t, "#define HN_SKIP %d\n",
+                input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
+  if (y != HONE_DTYPE_F32) hn_str_puts(t, "#define HN_FAST_MATH\n");
+}
+
+hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_error *error) {
+  const hone_step *s = r->step;
+  hn_cuda_queue *q = hn_cuda_queue_of(r);
+  hone_reason why = {""};
+  plan p;
+#define IN(i) (input_at(s, rows->i) ? r->in[rows->i] : NULL)
+#define OUT(i) (output_at(s, rows->i) ? r->out[rows->i] : NULL)
+  hn_normalize_args a = {.x = r->in[0],
+                         .y = r->out[0],
+                         .skip = IN(skip),
+                         .bias = IN(bias),
+                         .scale = IN(scale),
+                         .shift = IN(shift)};
+  a.mean = OUT(mean), a.inv_std = OUT(inv_std), a.sum = OUT(sum);
+  const bool aligned = ((uintptr_t)a.x | (uintptr_t)a.y | (uintptr_t)a.skip) % 16 == 0;
+  if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hone_tensor_desc *y = &s->output[0].desc;
+  hone_status status = HONE_OK;
+  if (y->layout == HONE_LAYOUT_CHANNELS_LAST && y->channel_pitch > y->dim[1])
+    status = hn_cuda_zero(q, r->out[0], (size_t)hone_desc_bytes(y), error);
+  a.kept = p.kept, a.gone = p.gone;
+  a.rows = (u32)p.rows, a.length = (u32)p.length, a.elements = (u32)p.elements;
+  a.epsilon = rows->epsilon;
+  a.each = (i32)rows->each, a.inner = (i32)rows->inner, a.planes = hn_cuda_divisor((uint32_t)rows->planes);
+  hn_str text = {0};
+  write_prefix(s, rows, &p, &text);
+  if (!status)
+    status = hn_cuda_launch_line(q, "normalize", &text, "hn_normalize", p.rows * p.group, p.threads, &a,
+                                 sizeof a, error);
+  hn_str_free(&text);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* Tactics on product_mma.cu: Conv, Gemm and MatMul on tensor cores of arch 80 and up. A tactic is a tile. */
+#ifndef HN_CUDA_PRODUCT_PRODUCT_MMA_H
+#define HN_CUDA_PRODUCT_PRODUCT_MMA_H
+
+#include "backends/cuda/product/product.h"
+#include "backends/tactic.h"
+
+typedef struct hn_mma_tile {
+  uint32_t bm, bn;                    /* rows and columns of a block */
+  uint32_t warps_m, warps_n, warps_k; /* warps along rows, columns, and the steps of K */
+  uint32_t stages;                    /* tiles of K in flight */
+  uint32_t splits;                    /* blocks that share a tile: each has a part of K */
+} hn_mma_tile;
+typedef hn_mma_tile hn_product_mma_config;
+
+bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                            hone_reason *why);
+double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t);
+hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                hone_tactic_need *need, hone_error *error);
+hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
+                                   void *blob, hone_error *error);
+void hn_product_mma_work(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_work *work);
+hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error);
+
+/* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
+#define HN_MMA_128x128 128, 128, 2, 2, 1, 3
+#define HN_MMA_128x64 128, 64, 4, 2, 1, 4
+#define HN_MMA_64x64 64, 64, 2, 2, 1, 4
+#define HN_MMA_32x64 32, 64, 1, 2, 2, 6
+#define HN_MMA_32x32 32, 32, 1, 1, 4, 8
+#define HN_MMA_16x64 16, 64, 1, 2, 4, 8
+
+#define hn_cuda_product_mma_tactic(NAME, ANCHOR, ...)                                                        \
+  HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_product_mma, __VA_ARGS__)
+
+#endif

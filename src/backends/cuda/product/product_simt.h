@@ -1,0 +1,26 @@
+/* Tactics on product_simt.cu: Conv, Gemm and MatMul in f32 arithmetic, of operands in any form. */
+#ifndef HN_CUDA_PRODUCT_PRODUCT_SIMT_H
+#define HN_CUDA_PRODUCT_PRODUCT_SIMT_H
+
+#include "backends/cuda/product/product.h"
+#include "backends/tactic.h"
+
+typedef struct hn_simt_tile {
+  uint32_t bm, bn;   /* rows and columns of a block of 256 threads: 64 or 128 */
+  double efficiency; /* of the f32 peak where a launch fills the machine */
+} hn_simt_tile;
+typedef hn_simt_tile hn_product_simt_config;
+
+bool hn_product_simt_accepts(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
+                             hone_reason *why);
+double hn_product_simt_cost(const hone_step *s, const hone_machine *m, const hn_simt_tile *t);
+hone_status hn_product_simt_need(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
+                                 hone_tactic_need *need, hone_error *error);
+hone_status hn_product_simt_prepack(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
+                                    void *blob, hone_error *error);
+hone_status hn_product_simt_run(const hone_step_run *run, const hn_simt_tile *t, hone_error *error);
+
+#define hn_cuda_product_simt_tactic(NAME, ANCHOR, ...)                                                       \
+  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_product_simt, __VA_ARGS__)
+
+#endif

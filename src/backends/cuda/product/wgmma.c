@@ -1,0 +1,202 @@
+#include "backends/cuda/product/wgmma.h"
+
+#include <string.h>
+
+#include "backends/cuda/product/tensor_map.h"
+#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/step/epilogue.h"
+#include "backends/cuda/step/functions.h"
+#include "base/error.h"
+
+enum { BLOCK = HN_WGMMA_BLOCK, THREADS = 384, MOST_SPLITS = 8 };
+
+typedef hn_wgmma_problem problem;
+
+static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
+static double max_of(double a, double b) { return a > b ? a : b; }
+
+static uint32_t tile_rows(const hn_wgmma_tile *t) { return 64 * t->wm * (t->alternate || t->split ? 1 : 2); }
+
+/* Entry of the epilogue that comes through shared memory: -1 for none. */
+static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_tile *t) {
+  if (t->split || q->p.out_type != q->p.a_type) return -1;
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) && s->input[e->input].desc.dtype == q->p.a_type)
+      return (int)i;
+  }
+  return -1;
+}
+
+/* ------------------------------------------------------------------ how it is run */
+
+/* Shared memory: the ring and what is on its way out. Two tiles on their way where K is so short that storing
+ * them is what takes time. */
+typedef struct layout {
+  uint32_t stages, buffers, bytes;
+} layout;
+
+static layout layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
+  const uint32_t rows = tile_rows(t), stage = (rows + t->bn) * 128, group = 64 * t->wm * t->bn * 2;
+  const uint32_t table = q->mode == HN_WGMMA_GATHER ? q->k_blocks * 64 : 0, room = (226 << 10) - table;
+  layout l = {.buffers = 1};
+  uint32_t out = 0;
+  if (t->split) {
+    l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
+  } else {
+    const bool half = q->p.out_type != HONE_DTYPE_F32;
+    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
+      l.buffers = 2;
+    out = half ? 2 * l.buffers * group : 0;
+    l.stages = (room - out) / stage;
+    if (l.stages > 8) l.stages = 8;
+    if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
+  }
+  l.bytes = l.stages * (stage + 16) + out + 64 + table;
+  return l;
+}
+
+/* Clusters of n blocks that are resident at a time. Large ones do not fill a group of processors evenly. */
+static double clusters_held(const hone_machine *m, uint32_t n) {
+  const double blocks = 2.0 * (m->processors ? m->processors : 132);
+  return (n <= 2 ? blocks : n == 4 ? blocks * 0.75 : blocks * 0.6) / n;
+}
+
+/* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
+ * block of K takes its time where nothing overlaps it, results leave at 70 ps each, and 0.9 us pass before
+ * and after the products. */
+static double seconds(const hone_step *s, const problem *q, const hone_machine *m, const hn_wgmma_tile *t,
+                      uint32_t splits) {
+  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
+               l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
+  const double rows = tile_rows(t), block_flops = 2.0 * rows * t->bn * BLOCK,
+               block_bytes = (rows + t->bn) * 128;
+  const bool staged = staged_entry(s, q, t) >= 0;
+  double leave = rows * t->bn * (staged ? 1.2 : 0.8) * 70e-12, time;
+  /* Addresses, worked out by 128 threads. */
+  if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * max_of(rows, 128) * 8 * 0.24e-9;
+  const double least =
+      q->mode == HN_WGMMA_IM2COL ? 0.185e-6 : 0.125e-6; /* a block of K that nothing overlaps */
+  if (t->split) {
+    const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
+    const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
+    const double block =
+        max_of(least, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
+    const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
+    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
+  } else {
+    const int64_t rounds = (q->tiles + (int64_t)sms - 1) / (int64_t)sms;
+    const double each = (double)rounds;
+    /* All multipliers at once draw so much power that clocks fall to two thirds. */
+    const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
+    double block = max_of(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
+    if (each <= 1) block = max_of(block, least);
+    time = each * (block * q->k_blocks + leave);
+    if (each <= 1) time += leave * 0.6;
+  }
+  return max_of(time, (q->p.bytes - hn_wgmma_unread(s, q)) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
+                     hone_reason *why) {
+  if (!hn_wgmma_read(s, m, q, why)) return false;
+  const int64_t rows = div_up(q->p.args.m, tile_rows(t));
+  q->tiles = rows * div_up(q->n16, t->bn), q->splits = 1;
+  if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
+  if (layout_of(q, t, true).bytes > m->shared_bytes) return hn_refuse(why, "too little shared memory");
+  if (!t->split) return true;
+  if (q->tiles > 2 * (int64_t)m->processors) return hn_refuse(why, "enough tiles without dividing K");
+  for (uint32_t n = 2; n <= MOST_SPLITS && n <= q->k_blocks; n *= 2)
+    if (seconds(s, q, m, t, n) < seconds(s, q, m, t, q->splits) * 0.98) q->splits = n;
+  return true;
+}
+
+bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
+  problem q;
+  return describe(s, m, t, &q, why);
+}
+
+double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t) {
+  problem q;
+  return describe(s, m, t, &q, NULL) ? seconds(s, &q, m, t, q.splits) : 1e9;
+}
+
+/* ------------------------------------------------------------------ weights */
+
+static size_t blob_bytes(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK * 2; }
+
+hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                          hone_tactic_need *need, hone_error *error) {
+  problem q;
+  hone_reason why = {""};
+  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  need->blob_bytes = blob_bytes(&q);
+  need->packed = need->bytewise = 1u << 1;
+  return HONE_OK;
+}
+
+hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, void *blob,
+                             hone_error *error) {
+  problem q;
+  hone_reason why = {""};
+  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  memset(blob, 0, blob_bytes(&q));
+  hn_wgmma_pack(s, &q, q.n16 / 8, blob);
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ run */
+
+static hone_status write_prefix(const hone_step *s, const problem *q, const hn_wgmma_tile *t, const layout *l,
+                                int staged, hn_str *text, hone_error *error) {
+  hn_str_printf(
+      text,
+      "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
+      "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
+      hn_cuda_type(q->p.a_type), hn_cuda_type(q->p.out_type), t->wm, t->bn, t->alternate, t->split, l->stages,
+      l->buffers, (int)q->mode, q->unit, staged >= 0,
+      q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
+  return hn_cuda_epilogue_fragments(s, q->p.bias, staged, text, error);
+}
+
+hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error) {
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hone_machine *m = hn_cuda_machine(queue);
+  const hone_step *s = run->step;
+  problem q;
+  hone_reason why = {""};
+  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
+  int staged = staged_entry(s, &q, t);
+  if (staged >= 0 && !hn_product_aligned(run->in[s->epilogue[staged].input])) staged = -1;
+  const layout l = layout_of(&q, t, staged >= 0);
+  const hn_product_args *g = &q.p.args;
+  hn_conv_wgmma_args args;
+  memset(&args, 0, sizeof args);
+  hn_wgmma_args(&q, run->in[0], &args);
+  args.weights = run->blob, args.y = run->out[0], args.n_tiles = (i32)div_up(q.n16, t->bn);
+  hn_cuda_epilogue_bind(run, q.p.bias, &args.epilogue);
+  hone_status st = HONE_OK;
+  if (q.mode != HN_WGMMA_GATHER) st = hn_wgmma_map_a(queue, &q, run->in[0], tile_rows(t), &args.a, error);
+  if (!st && !t->split && q.p.out_type != HONE_DTYPE_F32)
+    st = hn_cuda_map_matrix(queue, &args.out, q.p.out_type, run->out[0], q.columns, g->m, g->out_pitch, 64,
+                            64 * t->wm, error);
+  if (!st && staged >= 0)
+    st = hn_cuda_map_matrix(queue, &args.staged, q.p.out_type, run->in[s->epilogue[staged].input], q.columns,
+                            g->m, g->out_pitch, 64, 64 * t->wm, error);
+  hn_str text = {0};
+  if (!st) st = write_prefix(s, &q, t, &l, staged, &text, error);
+  const hn_cuda_kernel kernel = {"conv_wgmma", text.ptr, "conv_wgmma"};
+  const int64_t persistent = q.tiles < m->processors ? q.tiles : m->processors;
+  const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q.tiles * q.splits : persistent), 1, 1},
+                               .threads = THREADS,
+                               .shared = l.bytes,
+                               .cluster = q.splits > 1 ? q.splits : 0,
+                               .overlap = true};
+  if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
+  hn_str_free(&text);
+  return st;
+}

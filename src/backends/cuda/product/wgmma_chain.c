@@ -1,0 +1,267 @@
+#include "backends/cuda/product/wgmma_chain.h"
+
+#include <string.h>
+
+#include "backends/cuda/product/conv_chain_args.h"
+#include "backends/cuda/product/tensor_map.h"
+#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/step/epilogue.h"
+#include "backends/cuda/step/functions.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum {
+  BLOCK = HN_WGMMA_BLOCK,
+  CHUNK = 64, /* columns of the second product that are made at a time */
+  THREADS = 384,
+  MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */
+  MOST_SUMS = 256,   /* of wm x columns: more do not fit into the registers */
+  MOST_INPUTS = 32
+};
+
+typedef struct chain {
+  bool two; /* else the last product alone: its rows are read as they are */
+  const hone_step *first_step, *last_step;
+  hn_wgmma_problem first, last;
+  int64_t tiles;
+  uint32_t middle; /* K of the last product, in whole 64s */
+  uint32_t chunks;
+  int staged; /* entry of the last epilogue that comes through shared memory: -1 for none */
+  uint32_t stages, shared;
+} chain;
+
+static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
+static double max_of(double a, double b) { return a > b ? a : b; }
+static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
+
+/* What lies between the products is in no memory: its epilogue may read vectors, no tensors. */
+static bool inner_epilogue(const hone_step *s, hone_reason *why) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (s->epilogue[i].kind == HONE_EPI_ADD || s->epilogue[i].kind == HONE_EPI_MUL)
+      return hn_refuse(why, "the inner epilogue reads a tensor");
+  return true;
+}
+
+static int staged_entry(const hone_step *s) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) &&
+        s->input[e->input].desc.dtype == s->output[0].desc.dtype)
+      return (int)i;
+  }
+  return -1;
+}
+
+/* The ring, and two chunks of results of each warpgroup on their way out. */
+static void lay_out(chain *c, uint32_t wm) {
+  const uint32_t stage = (tile_rows(wm) + c->middle) * 128, out = 4 * 64 * wm * CHUNK * 2;
+  c->stages = ((226 << 10) - out) / (stage + 16);
+  if (c->stages > 8) c->stages = 8;
+  c->shared = c->stages * (stage + 16) + out;
+}
+
+static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone_reason *why) {
+  c->two = strcmp(s->anchor, "ConvChain") == 0;
+  if (!c->two) {
+    c->last_step = s;
+    return hn_wgmma_read(s, m, &c->last, why);
+  }
+  if (s->n_parts != 2)
+    return hn_refuse(why,
+                     "%u parts: a first 1x1 would be multiplied again by each tile that reads its pixels",
+                     s->n_parts);
+  if (s->n_inputs > MOST_INPUTS) return hn_refuse(why, "more than %d inputs", MOST_INPUTS);
+  c->first_step = s->part[0].step, c->last_step = s->part[1].step;
+  if (!hn_wgmma_read(c->first_step, m, &c->first, why) || !hn_wgmma_read(c->last_step, m, &c->last, why))
+    return false;
+  if (c->first.mode != HN_WGMMA_IM2COL)
+    return hn_refuse(why, "the copy engine does not gather the first convolution's pixels");
+  if (c->last.p.a_type != c->first.p.a_type || c->first.p.out_type != c->first.p.a_type)
+    return hn_refuse(why, "types differ");
+  return inner_epilogue(c->first_step, why);
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
+  memset(c, 0, sizeof *c);
+  if (!read_parts(s, m, c, why)) return false;
+  if (c->last.mode != HN_WGMMA_MATRIX)
+    return hn_refuse(why, "the last convolution is not 1x1 on every pixel");
+  if (c->last.p.out_type != c->last.p.a_type) return hn_refuse(why, "types differ");
+  c->middle = (uint32_t)hn_round_up(c->two ? c->first.p.args.n : c->last.p.args.tap, 64);
+  if (c->middle > MOST_MIDDLE)
+    return hn_refuse(why, "more than %d channels %s", MOST_MIDDLE,
+                     c->two ? "between the convolutions" : "of the input");
+  if (c->middle * wm > MOST_SUMS)
+    return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(wm), c->middle);
+  c->chunks = div_up(c->last.columns, CHUNK);
+  c->tiles = div_up(c->last.p.args.m, tile_rows(wm));
+  c->staged = staged_entry(c->last_step);
+  lay_out(c, wm);
+  if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
+  return true;
+}
+
+bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config,
+                            hone_reason *why) {
+  chain c;
+  return describe(s, m, config->wm, &c, why);
+}
+
+/* Seconds of one tile: of the first product, and of the second with its epilogue, which measurements say add
+ * up. A chunk of the second is as much work as a block of the first. The rates are those of wgmma.c. */
+typedef struct times {
+  double first, last;
+} times;
+
+static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
+  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+  const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
+  const double rows = tile_rows(wm), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
+  const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
+               draw = (rows + c->middle) * 128 / (l2 / sms), leave = rows * CHUNK * 70e-12;
+  double block = max_of(multiply, draw);
+  if (c->tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
+  return (times){c->two ? block * c->first.k_blocks + rows * c->middle * 40e-12
+                        : rows * c->middle * 2 / (l2 / sms),
+                 max_of(multiply + leave, draw) * c->chunks};
+}
+
+static double rounds_of(const chain *c, const hone_machine *m) {
+  const int64_t sms = m->processors ? m->processors : 132;
+  const int64_t rounds = (c->tiles + sms - 1) / sms;
+  return (double)rounds;
+}
+
+double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config) {
+  const uint32_t wm = config->wm;
+  chain c;
+  if (!describe(s, m, wm, &c, NULL)) return 1e9;
+  const times t = times_of(&c, m, wm);
+  /* Small tiles have more copies under way. */
+  const double dram = (wm == 1 ? 0.89 : 0.87) * (m->dram_bytes > 0 ? m->dram_bytes : 4e12),
+               rounds = rounds_of(&c, m);
+  if (!c.two) return max_of(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
+  const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
+                      (double)hone_desc_bytes(&c.first_step->output[0].desc),
+               leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
+  /* Few rounds hide neither the beginning of a tile nor its end. */
+  const double time = (max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram)) *
+                      (rounds < 3 ? 1.1 : 1);
+  return time + 0.9e-6 + m->launch_s;
+}
+
+/* ------------------------------------------------------------------ weights */
+
+static size_t first_bytes(const chain *c) {
+  return c->two ? (size_t)c->first.k_blocks * c->middle * BLOCK * 2 : 0;
+}
+static size_t piece_bytes(const chain *c) { return (size_t)c->middle * CHUNK * 2; }
+
+hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
+                                const hn_wgmma_chain_config *config, hone_tactic_need *need,
+                                hone_error *error) {
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, config->wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
+  need->packed = c.two ? 1u << s->part[0].input[1] | 1u << s->part[1].input[1] : 1u << 1;
+  need->bytewise = need->packed;
+  return HONE_OK;
+}
+
+hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
+                                   const hn_wgmma_chain_config *config, void *blob, hone_error *error) {
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, config->wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
+  if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
+  hn_wgmma_pack_pieces(c.last_step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
+  return HONE_OK;
+}
+
+/* ------------------------------------------------------------------ run */
+
+/* A part's run, with the inputs that it has of the whole. */
+typedef struct part_run {
+  hone_step_run run;
+  const void *in[MOST_INPUTS];
+} part_run;
+
+static void run_of(const hone_step_run *whole, uint32_t k, part_run *out) {
+  const hone_step_part *p = &whole->step->part[k];
+  out->run = *whole;
+  out->run.step = p->step, out->run.in = out->in;
+  for (uint32_t i = 0; i < p->step->n_inputs; i++)
+    out->in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : whole->in[p->input[i]];
+}
+
+static hone_status write_prefix(const chain *c, uint32_t wm, hn_str *text, hone_error *error) {
+  const hn_wgmma_problem *a = c->two ? &c->first : &c->last;
+  const char *type = hn_cuda_type(a->p.a_type);
+  hn_str_printf(
+      text,
+      "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
+      "#define HN_SPLIT 0\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A %d\n"
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FIRST %d\n#define HN_FAST_MATH 1\n",
+      type, type, wm, c->middle, c->stages, (int)a->mode, a->unit, c->staged >= 0, c->two);
+  hone_status st = hn_cuda_epilogue_fragments(c->last_step, c->last.p.bias, c->staged, text, error);
+  return st || !c->two ? st : hn_cuda_epilogue_inner(c->first_step, c->first.p.bias, text, error);
+}
+
+static hone_status make_maps(const hone_step_run *run, const chain *c, uint32_t wm, const void *x,
+                             const void *added, hn_conv_wgmma_args *a, hone_error *error) {
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hn_product_args *g = &c->last.p.args;
+  const hone_dtype type = c->last.p.out_type;
+  hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(wm), &a->a, error);
+  if (!st)
+    st = hn_cuda_map_rows(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
+                          64 * wm, error);
+  if (!st && c->staged >= 0)
+    st = hn_cuda_map_rows(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
+                          tile_rows(wm), error);
+  return st;
+}
+
+hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
+                               hone_error *error) {
+  const uint32_t wm = config->wm;
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hone_machine *m = hn_cuda_machine(queue);
+  const hone_step *s = run->step;
+  chain c;
+  hone_reason why = {""};
+  if (!describe(s, m, wm, &c, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  part_run first, last;
+  if (c.two) run_of(run, 0, &first), run_of(run, 1, &last);
+  const hone_step_run *last_run = c.two ? &last.run : run;
+  const void *x = c.two ? first.in[0] : run->in[0];
+  if (!hn_product_aligned(x) || !hn_product_aligned(run->out[0]))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
+  const void *added = c.staged >= 0 ? last_run->in[c.last_step->epilogue[c.staged].input] : NULL;
+  if (!hn_product_aligned(added)) c.staged = -1;
+  hn_conv_chain_args args;
+  memset(&args, 0, sizeof args);
+  hn_wgmma_args(c.two ? &c.first : &c.last, x, &args.conv);
+  args.conv.weights = run->blob, args.last = (const char *)run->blob + first_bytes(&c);
+  args.conv.n8 = (i32)(c.middle / 8), args.conv.n_tiles = 1, args.conv.tiles = (i32)c.tiles;
+  args.chunks = (i32)c.chunks;
+  args.conv.y = run->out[0], args.conv.y_pixel = (i32)c.last.p.args.out_pitch;
+  args.conv.columns = (i32)c.last.columns;
+  if (c.two) hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
+  hn_cuda_epilogue_bind(last_run, c.last.p.bias, &args.conv.epilogue);
+  hone_status st = make_maps(run, &c, wm, x, added, &args.conv, error);
+  hn_str text = {0};
+  if (!st) st = write_prefix(&c, wm, &text, error);
+  const hn_cuda_kernel kernel = {"conv_chain", text.ptr, "conv_chain"};
+  const int64_t blocks = c.tiles < m->processors ? c.tiles : m->processors;
+  const hn_cuda_shape shape = {
+      .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS, .shared = c.shared, .overlap = true};
+  if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
+  hn_str_free(&text);
+  return st;
+}

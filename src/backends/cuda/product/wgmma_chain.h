@@ -1,0 +1,26 @@
+/* Tactics on conv_chain.cu: a convolution and the 1x1 behind it, whose input never reaches memory, on
+ * Hopper's warpgroup products (arch 90). */
+#ifndef HN_CUDA_PRODUCT_WGMMA_CHAIN_H
+#define HN_CUDA_PRODUCT_WGMMA_CHAIN_H
+
+#include "backends/tactic.h"
+
+typedef struct hn_wgmma_chain_config {
+  uint32_t wm; /* 64s of rows that a warpgroup multiplies at once; a tile has 128 wm */
+} hn_wgmma_chain_config;
+
+bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config,
+                            hone_reason *why);
+double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config);
+hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
+                                const hn_wgmma_chain_config *config, hone_tactic_need *need,
+                                hone_error *error);
+hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
+                                   const hn_wgmma_chain_config *config, void *blob, hone_error *error);
+hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
+                               hone_error *error);
+
+#define hn_cuda_wgmma_chain_tactic(NAME, ANCHOR, ...)                                                        \
+  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma_chain, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,150 @@
+#include "backends/cuda/product/wgmma_problem.h"
+
+#include <string.h>
+
+#include "backends/cuda/product/tensor_map.h"
+#include "base/error.h"
+#include "base/half.h"
+#include "base/mem.h"
+
+static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
+
+/* What the copy engine's im2col mode can express: corners and taps in 8 bits, strides up to 8. */
+static bool im2col_fits(const hn_product_args *g) {
+  const int64_t wide = (int64_t)(g->kernel_x - 1) * g->dilation_x,
+                high = (int64_t)(g->kernel_y - 1) * g->dilation_y;
+  const int64_t right = (int64_t)(g->grid_x - 1) * g->stride_x - g->pad_x - g->in_x + 1,
+                below = (int64_t)(g->grid_y - 1) * g->stride_y - g->pad_y - g->in_y + 1;
+  return g->stride_x <= 8 && g->stride_y <= 8 && wide <= 255 && high <= 255 && g->pad_x >= -127 &&
+         g->pad_x <= 128 && g->pad_y >= -127 && g->pad_y <= 128 && right >= -128 && right <= 127 &&
+         below >= -128 && below <= 127;
+}
+
+static uint32_t blocks_of(uint32_t taps, uint32_t channels, uint32_t unit) {
+  return div_up(taps * div_up(channels, unit), HN_WGMMA_BLOCK / unit);
+}
+
+static void choose_mode(hn_wgmma_problem *q) {
+  const hn_product_args *g = &q->p.args;
+  q->taps = (uint32_t)(g->kernel_x * g->kernel_y);
+  q->mode = HN_WGMMA_MATRIX, q->unit = HN_WGMMA_BLOCK;
+  const bool whole = q->p.one_tap && g->stride_x == 1 && g->stride_y == 1 &&
+                     (!q->p.conv || (g->grid_x == (uint32_t)g->in_x && g->grid_y == (uint32_t)g->in_y &&
+                                     g->image == (int64_t)g->in_x * g->in_y * g->pixel));
+  if (!whole) {
+    q->mode = HN_WGMMA_IM2COL;
+    while (q->unit > 16 && blocks_of(q->taps, g->tap, q->unit / 2) < blocks_of(q->taps, g->tap, q->unit))
+      q->unit /= 2;
+    if (g->tap < 16 || !im2col_fits(g)) q->mode = HN_WGMMA_GATHER, q->unit = 8;
+  }
+  q->units = div_up(g->tap, q->unit);
+  q->k_blocks = blocks_of(q->taps, g->tap, q->unit);
+}
+
+bool hn_wgmma_read(const hone_step *s, const hone_machine *m, hn_wgmma_problem *q, hone_reason *why) {
+  memset(q, 0, sizeof *q);
+  if (m->arch != 90) return hn_refuse(why, "warpgroup products are arch 90's");
+  if (!hn_product_of(s, &q->p, why)) return false;
+  const hn_product_args *g = &q->p.args;
+  if (q->p.a_type != HONE_DTYPE_F16 && q->p.a_type != HONE_DTYPE_BF16)
+    return hn_refuse(why, "the input is %s", hone_dtype_name(q->p.a_type));
+  if (q->p.out_type != q->p.a_type && q->p.out_type != HONE_DTYPE_F32)
+    return hn_refuse(why, "the output is %s", hone_dtype_name(q->p.out_type));
+  if (!q->p.constant) return hn_refuse(why, "weights are not constant");
+  if (q->p.c_type != HONE_DTYPE_NONE) return hn_refuse(why, "C is no row");
+  for (uint32_t i = 0; i < g->n_batch; i++)
+    if (g->batch[i] != 1) return hn_refuse(why, "several products");
+  if (g->in_z != 1 || g->kernel_z != 1 || g->grid_z != 1) return hn_refuse(why, "three spatial dimensions");
+  if (!q->p.a_chunks) return hn_refuse(why, "rows of the input are not whole 16s of bytes");
+  if (q->p.store != 8) return hn_refuse(why, "rows of the output are not whole eights");
+  if (g->m == 0 || (uint64_t)g->m * (uint64_t)g->out_pitch >> 40 || g->n > 1 << 20 || g->tap > 1 << 20)
+    return hn_refuse(why, "sizes beyond the copy engine's");
+  q->columns = (uint32_t)hn_round_up(g->n, 8);
+  if (g->n % 8 && g->out_pitch != q->columns)
+    return hn_refuse(why, "part of a wider tensor, not in whole eights");
+  q->n16 = (uint32_t)hn_round_up(g->n, 16);
+  choose_mode(q);
+  if (q->mode == HN_WGMMA_GATHER && (q->k_blocks > 512 || g->image * 2 > INT32_MAX))
+    return hn_refuse(why, "too many taps and channels, or an image too large, to be gathered");
+  return true;
+}
+
+double hn_wgmma_unread(const hone_step *s, const hn_wgmma_problem *q) {
+  const hn_product_args *g = &q->p.args;
+  double read = 1;
+  if (g->kernel_x < g->stride_x) read *= (double)g->kernel_x / g->stride_x;
+  if (g->kernel_y < g->stride_y) read *= (double)g->kernel_y / g->stride_y;
+  return (1 - read) * (double)hone_desc_bytes(&s->input[0].desc);
+}
+
+static float weight(const hone_step *s, int64_t i) {
+  const char *w = s->input[1].constant;
+  uint16_t h;
+  float f;
+  if (s->input[1].desc.dtype == HONE_DTYPE_F32) return memcpy(&f, w + i * 4, 4), f;
+  memcpy(&h, w + i * 2, 2);
+  return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
+}
+
+/* Element k of column n. */
+static void put(void *blob, uint32_t n8, uint32_t n, uint32_t k, hone_dtype type, float w) {
+  const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
+  const uint32_t in = k % HN_WGMMA_BLOCK; /* the 16 bytes number c of row r stand at c ^ r */
+  const size_t tile = (size_t)(k / HN_WGMMA_BLOCK) * n8 + n / 8;
+  memcpy((char *)blob + tile * 1024 + n % 8 * 128 + ((in / 8 ^ n % 8) << 4) + in % 8 * 2, &h, 2);
+}
+
+void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
+  const hn_product_args *g = &q->p.args;
+  for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t tap = 0; tap < q->taps; tap++)
+      for (uint32_t c = 0; c < g->channels; c++) {
+        const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
+        put(blob, n8, n, (tap * q->units + c / q->unit) * q->unit + c % q->unit, q->p.a_type, w);
+      }
+}
+
+void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns, uint32_t blocks,
+                          void *blob) {
+  const hn_product_args *g = &q->p.args;
+  const size_t piece = (size_t)columns * blocks * HN_WGMMA_BLOCK * 2;
+  for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t c = 0; c < g->channels; c++)
+      put((char *)blob + n / columns * piece, columns / 8, n % columns, c, q->p.a_type,
+          g->alpha * weight(s, n * g->b_col + c * g->b_row));
+}
+
+hone_status hn_wgmma_map_a(hn_cuda_queue *queue, const hn_wgmma_problem *q, const void *x, uint32_t rows,
+                           hn_map_words *map, hone_error *error) {
+  const hn_product_args *g = &q->p.args;
+  if (q->mode == HN_WGMMA_MATRIX)
+    return hn_cuda_map_matrix(queue, map, q->p.a_type, x, g->tap, g->m, g->pixel, HN_WGMMA_BLOCK, rows,
+                              error);
+  const hn_cuda_im2col c = {
+      .channels = g->tap,
+      .w = (uint32_t)g->in_x,
+      .h = (uint32_t)g->in_y,
+      .n = g->m / (g->grid_x * g->grid_y),
+      .pixel = g->pixel,
+      .image = g->image,
+      .first = {-g->pad_x, -g->pad_y},
+      .last = {(g->grid_x - 1) * g->stride_x - g->pad_x, (int64_t)(g->grid_y - 1) * g->stride_y - g->pad_y},
+      .stride = {g->stride_x, g->stride_y},
+      .unit = q->unit,
+      .rows = rows};
+  return hn_cuda_map_im2col(queue, map, q->p.a_type, x, &c, error);
+}
+
+void hn_wgmma_args(const hn_wgmma_problem *q, const void *x, hn_conv_wgmma_args *a) {
+  const hn_product_args *g = &q->p.args;
+  a->x = x;
+  a->image = g->image;
+  a->pixels = (i32)g->m, a->columns = (i32)q->columns, a->y_pixel = (i32)g->out_pitch;
+  a->n8 = (i32)(q->n16 / 8), a->k_blocks = (i32)q->k_blocks;
+  a->tiles = (i32)q->tiles;
+  a->h = g->in_y, a->w = g->in_x, a->oh = (i32)g->grid_y, a->ow = (i32)g->grid_x;
+  a->kw = g->kernel_x, a->taps = (i32)q->taps;
+  a->cin = (i32)g->tap, a->pixel = (i32)g->pixel;
+  a->stride_h = g->stride_y, a->stride_w = g->stride_x, a->pad_h = g->pad_y, a->pad_w = g->pad_x;
+  a->dilation_h = g->dilation_y, a->dilation_w = g->dilation_x;
+}

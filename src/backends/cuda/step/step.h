@@ -1,0 +1,48 @@
+/* What most tactics of this backend ask of a step, and the seconds they predict. */
+#ifndef HN_CUDA_STEP_STEP_H
+#define HN_CUDA_STEP_STEP_H
+
+#include <hone/plugin.h>
+
+#include "backends/cuda/driver/cuda.h"
+#include "base/str.h"
+
+/* Whether input or output i is there. */
+bool hn_cuda_has(const hone_step *s, uint32_t input);
+bool hn_cuda_gives(const hone_step *s, uint32_t output);
+
+/* Refuses unless the dimensions of all the anchor's inputs and of all outputs are known. */
+bool hn_cuda_known(const hone_step *s, hone_reason *why);
+/* The same, and input 0 and output 0 are f32, f16 or bf16 and of one type. */
+bool hn_cuda_stored(const hone_step *s, hone_reason *why);
+
+/* Refuses unless input i is there and holds i32 or i64. */
+bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
+
+/* Whether the elements lie dense, the last dimension innermost. */
+bool hn_cuda_is_row_major(const hone_tensor_desc *d);
+/* Product of the dimensions from `from` to `to` - 1. */
+int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to);
+
+/* Elements of a floating-point constant of any type as f32; false for any other. */
+bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
+
+/* The greater of flops / rate and bytes / bandwidth, over the fraction of it that is reached, and a launch.
+ */
+double hn_cuda_seconds(const hone_machine *m, double flops, double rate, double bytes, double efficiency);
+/* Bytes of the anchor's inputs and of the outputs, each once. */
+double hn_cuda_bytes(const hone_step *s);
+
+/* hone_tactic_desc.work of products on tensor cores that take f32: rounded to tf32 where the plan allows it,
+ * else as three products of such parts. */
+void hn_cuda_tf32_work(const hone_step *s, hone_work *work);
+
+/* Appends "#define name value" lines for the storage type: HN_T (f32, f16, bf16) and HN_SIZE. */
+void hn_cuda_define_type(hn_str *text, hone_dtype dtype);
+
+/* Launches `count` threads in blocks of `threads` (grid along x). The kernel calls HN_GRID_WAIT. */
+hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str *prefix, const char *entry,
+                                int64_t count, uint32_t threads, const void *args, size_t size,
+                                hone_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/* The rows of tactics.def as descriptors: each family's header says how (hn_cuda_<family>_tactic). */
+#include "backends/cuda/tactics.h"
+
+#include "backends/cuda/elementwise/affine.h"
+#include "backends/cuda/elementwise/casting.h"
+#include "backends/cuda/elementwise/numbers.h"
+#include "backends/cuda/irregular/random.h"
+#include "backends/cuda/irregular/recurrent.h"
+#include "backends/cuda/libraries/cudnn_step.h"
+#include "backends/cuda/libraries/lt_step.h"
+#include "backends/cuda/movement/indexed.h"
+#include "backends/cuda/movement/moves.h"
+#include "backends/cuda/normalize/arg.h"
+#include "backends/cuda/normalize/fold.h"
+#include "backends/cuda/normalize/likelihood.h"
+#include "backends/cuda/normalize/softmax.h"
+#include "backends/cuda/pooling/pooling.h"
+#include "backends/cuda/product/conv_direct.h"
+#include "backends/cuda/product/integers.h"
+#include "backends/cuda/product/product_mma.h"
+#include "backends/cuda/product/product_simt.h"
+#include "backends/cuda/product/wgmma.h"
+#include "backends/cuda/product/wgmma_chain.h"
+#include "backends/cuda/sampling/resize.h"
+#include "backends/cuda/signal/taper.h"
+
+#define TACTIC(NAME) extern const hone_tactic_desc hn_cuda_tactic_##NAME;
+#define TACTIC_OF(NAME, ANCHOR, FAMILY, ...) hn_cuda_##FAMILY##_tactic(NAME, ANCHOR, __VA_ARGS__);
+#include "backends/cuda/tactics.def"
+#undef TACTIC
+#undef TACTIC_OF
+
+static const hone_tactic_desc *const tactics[] = {
+#define TACTIC(NAME) &hn_cuda_tactic_##NAME,
+#define TACTIC_OF(NAME, ...) TACTIC(NAME)
+#include "backends/cuda/tactics.def"
+#undef TACTIC
+#undef TACTIC_OF
+    NULL,
+};
+
+const hone_tactic_desc *const *hn_cuda_tactics(size_t *count) {
+  *count = sizeof tactics / sizeof *tactics - 1;
+  return tactics;
+}

@@ -1,3 +1,0 @@
-#include "backends/cuda/common/arg.h"
-
-HN_CUDA_ARG(arg_max, "ArgMax", true);

@@ -1,4 +1,0 @@
-/* Atan on its own, of any type (common/numbers.h). */
-#include "backends/cuda/common/numbers.h"
-
-HN_CUDA_NUMBERS_TACTIC(atan, "Atan");

@@ -1,4 +1,0 @@
-/* BitShift on its own, of any type (common/numbers.h). */
-#include "backends/cuda/common/numbers.h"
-
-HN_CUDA_NUMBERS_TACTIC(bit_shift, "BitShift");

@@ -1,3 +1,0 @@
-#include "backends/cuda/common/product_mma.h"
-
-HN_CUDA_TACTIC(conv_mma_32x64, "Conv", hn_product_mma, HN_MMA_32x64, 1);

@@ -1,4 +1,0 @@
-/* cublaslt_gemm with the heuristics' algorithm 1 (the first being 0), for measurements. */
-#include "backends/cuda/common/lt_step.h"
-
-HN_CUDA_TACTIC(cublaslt_gemm_1, "Gemm", hn_lt, hn_lt_gemm_of, 1);

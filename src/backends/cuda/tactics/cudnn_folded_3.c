@@ -1,4 +1,0 @@
-/* cudnn_folded with the heuristics' engine 3 (the first being 0), for measurements. */
-#include "backends/cuda/common/cudnn_step.h"
-
-HN_CUDA_TACTIC(cudnn_folded_3, "Conv", hn_cudnn, &hn_cudnn_conv_folded, 3);

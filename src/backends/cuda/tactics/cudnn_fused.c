@@ -1,4 +1,0 @@
-/* Conv with any epilogue as a kernel that cuDNN compiles: the engine that its heuristics put first. */
-#include "backends/cuda/common/cudnn_step.h"
-
-HN_CUDA_TACTIC(cudnn_fused, "Conv", hn_cudnn, &hn_cudnn_conv_fused, 0);

@@ -1,3 +1,0 @@
-#include "backends/cuda/common/product_mma.h"
-
-HN_CUDA_TACTIC(gemm_mma_128x128, "Gemm", hn_product_mma, HN_MMA_128x128, 1);

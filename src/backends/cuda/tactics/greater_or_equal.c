@@ -1,4 +1,0 @@
-/* GreaterOrEqual on its own, of any type (common/numbers.h). */
-#include "backends/cuda/common/numbers.h"
-
-HN_CUDA_NUMBERS_TACTIC(greater_or_equal, "GreaterOrEqual");

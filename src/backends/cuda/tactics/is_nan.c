@@ -1,4 +1,0 @@
-/* IsNaN on its own, of any type (common/numbers.h). */
-#include "backends/cuda/common/numbers.h"
-
-HN_CUDA_NUMBERS_TACTIC(is_nan, "IsNaN");

@@ -1,3 +1,0 @@
-#include "backends/cuda/common/product_mma.h"
-
-HN_CUDA_TACTIC(matmul_mma_128x64, "MatMul", hn_product_mma, HN_MMA_128x64, 1);

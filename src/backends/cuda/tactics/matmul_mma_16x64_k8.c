@@ -1,3 +1,0 @@
-#include "backends/cuda/common/product_mma.h"
-
-HN_CUDA_TACTIC(matmul_mma_16x64_k8, "MatMul", hn_product_mma, HN_MMA_16x64, 8);

@@ -1,4 +1,0 @@
-/* Warpgroup products, tiles of 64x64. */
-#include "backends/cuda/common/wgmma.h"
-
-HN_CUDA_TACTIC(matmul_wgmma_64x64, "MatMul", hn_wgmma, HN_WGMMA_64x64);

@@ -1,4 +1,0 @@
-/* Warpgroup products, tiles of 64 rows and 32 columns, K divided among the blocks of a cluster. */
-#include "backends/cuda/common/wgmma.h"
-
-HN_CUDA_TACTIC(matmul_wgmma_split_32, "MatMul", hn_wgmma, HN_WGMMA_SPLIT_32);

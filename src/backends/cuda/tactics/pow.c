@@ -1,4 +1,0 @@
-/* Pow on its own, of any type (common/numbers.h). */
-#include "backends/cuda/common/numbers.h"
-
-HN_CUDA_NUMBERS_TACTIC(pow, "Pow");

@@ -1,4 +1,0 @@
-/* RandomNormal with a seed. */
-#include "backends/cuda/common/random.h"
-
-HN_CUDA_TACTIC_UNPACKED(random_normal, "RandomNormal", hn_cuda_direct, hn_cuda_random_normal);

@@ -1,4 +1,0 @@
-/* RandomUniform with a seed. */
-#include "backends/cuda/common/random.h"
-
-HN_CUDA_TACTIC_UNPACKED(random_uniform, "RandomUniform", hn_cuda_direct, hn_cuda_random_uniform);

@@ -1,4 +1,0 @@
-/* RandomUniformLike with a seed. */
-#include "backends/cuda/common/random.h"
-
-HN_CUDA_TACTIC_UNPACKED(random_uniform_like, "RandomUniformLike", hn_cuda_direct, hn_cuda_random_uniform);

@@ -1,4 +1,0 @@
-#include "backends/cuda/common/fold.h"
-
-HN_CUDA_TACTIC_UNPACKED(reduce_sum_square, "ReduceSumSquare", hn_cuda_fold, .zero = "0",
-                        .add = "((a) + (HN_ACC)(v) * (HN_ACC)(v))", .meet = "((a) + (b))", .end = "(a)");

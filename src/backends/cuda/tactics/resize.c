@@ -1,3 +1,0 @@
-#include "backends/cuda/common/resize.h"
-
-HN_CUDA_RESIZE(resize, "Resize");
