@@ -1,5 +1,5 @@
 /* 2 sigmoid(2 x) - 1 is tanh(x) */
-#include "optimize/lower/patterns/common.h"
+#include "optimize/match/patterns/common.h"
 
 static bool pointwise(const hone_match *m, hone_pw_op *op, float *alpha, float *beta) {
   (void)m;
