@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/depthwise_driver.h"
+#include "backends/cpu/conv/depthwise_driver.h"
 #include "backends/cpu/features.h"
 #include "check.h"
 

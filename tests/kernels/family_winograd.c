@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/winograd_driver.h"
+#include "backends/cpu/conv/winograd_driver.h"
 #include "backends/cpu/features.h"
 #include "check.h"
 
