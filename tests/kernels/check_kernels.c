@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 #define FAMILY(name) extern const ck_family ck_family_##name;
 #include "backends/cpu/families.def"

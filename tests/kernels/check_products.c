@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
 #include "base/mem.h"
 #include "base/pool.h"

@@ -1,6 +1,6 @@
 #include "conv_cases.h"
 
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernels/post/epilogue.h"
 
 void ck_serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
   (void)pool;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/conv/depthwise_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "check.h"
 
 typedef struct shape {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/product/conv_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "check.h"
 #include "conv_cases.h"
 #include "gemm_matmul.h"

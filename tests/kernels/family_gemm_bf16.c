@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/cpu/product/bf16_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/half.h"
 #include "check.h"
 #include "conv_cases.h"

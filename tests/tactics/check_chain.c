@@ -7,7 +7,7 @@
  * rounding bounds of the kernels are proven by check_kernels. */
 #include "backends/cpu/backend.h"
 #include "backends/cpu/conv/chain_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"

@@ -11,7 +11,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/nest.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
 
 #include "expect_failure.h"

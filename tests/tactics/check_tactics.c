@@ -26,7 +26,7 @@
 
 #include "base/mem.h"
 #include "base/pool.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
 
 #include <math.h>

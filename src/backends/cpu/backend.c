@@ -1,7 +1,7 @@
 /* The CPU as a backend: host memory, a thread pool, steps run to their end. */
 #include "backends/cpu/backend.h"
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
 #include "base/denormals.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "base/error.h"
 

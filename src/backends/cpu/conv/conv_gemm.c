@@ -5,7 +5,7 @@
 
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/step/step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"

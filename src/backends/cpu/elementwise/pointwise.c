@@ -11,7 +11,7 @@
 
 #include "base/nest.h"
 #include "backends/cpu/step/step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "backends/tactic.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "base/fault.h"

@@ -6,7 +6,7 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 #include "optimize/lower/boxes.h"
 #include "backends/tactic.h"
 

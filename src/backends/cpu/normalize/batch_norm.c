@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
 #include "backends/tactic.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 #include "backends/cpu/normalize/layer_norm.h"
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
 #include "base/fault.h"
 

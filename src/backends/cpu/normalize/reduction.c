@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/fault.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/softmax/softmax.h"
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/fault.h"
 
 /* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */

@@ -2,7 +2,7 @@
 
 #include "backends/cpu/product/bf16_driver.h"
 #include "backends/cpu/product/conv_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }

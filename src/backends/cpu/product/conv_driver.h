@@ -10,7 +10,7 @@
 #include <hone/plugin.h>
 #include <stdint.h>
 
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernels/post/epilogue.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
 #include "backends/cpu/step/step.h"
 

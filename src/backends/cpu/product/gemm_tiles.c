@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/product/matmul_step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 static bool describe_c(const hone_step *s, hn_matmul_step *d, float beta, bool *bias, hone_reason *why) {
   *bias = false;

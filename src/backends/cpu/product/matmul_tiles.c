@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/product/matmul_step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 bool hn_matmul_describe_matmul(const hone_step *s, const hone_machine *m, hn_matmul_step *d,
                                hone_reason *why) {

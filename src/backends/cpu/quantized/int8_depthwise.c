@@ -4,7 +4,7 @@
 
 #include "backends/cpu/quantized/depthwise_int8_driver.h"
 #include "backends/cpu/quantized/int8_step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"

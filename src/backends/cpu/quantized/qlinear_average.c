@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/quantized/qlinear_step.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"

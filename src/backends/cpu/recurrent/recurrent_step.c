@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/fault.h"
 #include "base/mem.h"
 

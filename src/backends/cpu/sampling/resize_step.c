@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/resize/resize.h"
 #include "base/error.h"
 #include "base/fault.h"

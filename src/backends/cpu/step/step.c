@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 

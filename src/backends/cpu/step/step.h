@@ -5,8 +5,8 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
 #include "base/error.h"
 #include "optimize/lower/pixels.h"

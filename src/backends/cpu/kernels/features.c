@@ -1,4 +1,4 @@
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 #include <hone/plugin.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
  * The file exports `const struct hn_kernel hn_kernel_<stem>`; nothing else in it is visible.  CMake reads the
  * same list and gives the file the compiler flags of its isa, so a kernel may use its intrinsics freely and
  * must not be called on a machine (or under a HONE_CPU mask) whose tier is lower. */
-#ifndef HN_BACKENDS_CPU_KERNEL_H
-#define HN_BACKENDS_CPU_KERNEL_H
+#ifndef HN_CPU_KERNELS_KERNEL_H
+#define HN_CPU_KERNELS_KERNEL_H
 
 #include <stddef.h>
 

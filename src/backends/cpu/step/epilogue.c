@@ -1,4 +1,4 @@
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernels/post/epilogue.h"
 
 #include <stdbool.h>
 

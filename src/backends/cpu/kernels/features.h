@@ -1,12 +1,12 @@
 /* What this processor can do: detected once with CPUID and XGETBV, maskable by the environment variable
  * HONE_CPU=scalar|avx2|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it). */
-#ifndef HN_BACKENDS_CPU_FEATURES_H
-#define HN_BACKENDS_CPU_FEATURES_H
+#ifndef HN_CPU_KERNELS_FEATURES_H
+#define HN_CPU_KERNELS_FEATURES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_cpu_info {
   hn_isa isa;          /* tier in use, after the mask */

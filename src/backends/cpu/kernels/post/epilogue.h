@@ -3,8 +3,8 @@
  * residual Clamp and leaky-relu run in registers.  Whatever else a step asks for follows as a list of row
  * operations that the driver has a kernel of family "post" apply to the block it has just written, while it
  * is still in L1.  NaN passes through every activation. */
-#ifndef HN_BACKENDS_CPU_EPILOGUE_H
-#define HN_BACKENDS_CPU_EPILOGUE_H
+#ifndef HN_CPU_KERNELS_POST_EPILOGUE_H
+#define HN_CPU_KERNELS_POST_EPILOGUE_H
 
 #include <stddef.h>
 #include <stdint.h>
