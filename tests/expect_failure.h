@@ -2,7 +2,7 @@
 #ifndef HN_TESTS_EXPECT_FAILURE_H
 #define HN_TESTS_EXPECT_FAILURE_H
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/fault.h"
 #include "skipped.h"
 

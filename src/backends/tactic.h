@@ -15,7 +15,8 @@
  *   void F_work(const hone_step *, const hone_machine *, const F_config *,
  *               hone_work *)                                                            HN_TACTIC_COUNTED
  *
- * What follows FAMILY in these macros is the configuration: the initialiser of an F_config. */
+ * What follows FAMILY in these macros is the configuration: the initialiser of an F_config. A family's header
+ * declares its functions by the HN_FAMILY_ macro of the same ending. */
 #ifndef HN_BACKENDS_TACTIC_H
 #define HN_BACKENDS_TACTIC_H
 
@@ -29,6 +30,23 @@
                                                                .anchor = ANCHOR,                             \
                                                                .version = VERSION,                           \
                                                                __VA_ARGS__}
+
+/* The declarations of a family's functions, down to the last one that it needs. */
+#define HN_FAMILY_PLAIN(F)                                                                                   \
+  bool F##_accepts(const hone_step *s, const hone_machine *m, const F##_config *config, hone_reason *why);   \
+  double F##_cost(const hone_step *s, const hone_machine *m, const F##_config *config);                      \
+  hone_status F##_run(const hone_step_run *r, const F##_config *config, hone_error *error)
+#define HN_FAMILY_SIZED(F)                                                                                   \
+  HN_FAMILY_PLAIN(F);                                                                                        \
+  hone_status F##_need(const hone_step *s, const hone_machine *m, const F##_config *config,                  \
+                       hone_tactic_need *need, hone_error *error)
+#define HN_FAMILY_PACKED(F)                                                                                  \
+  HN_FAMILY_SIZED(F);                                                                                        \
+  hone_status F##_prepack(const hone_step *s, const hone_machine *m, const F##_config *config, void *blob,   \
+                          hone_error *error)
+#define HN_FAMILY_COUNTED(F)                                                                                 \
+  HN_FAMILY_PACKED(F);                                                                                       \
+  void F##_work(const hone_step *s, const hone_machine *m, const F##_config *config, hone_work *work)
 
 /* A family's functions as those of the tactic NAME, one each. */
 #define HN_TACTIC_ACCEPTS(NAME, FAMILY)                                                                      \

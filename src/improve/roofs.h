@@ -3,7 +3,7 @@
 #ifndef HN_IMPROVE_ROOFS_H
 #define HN_IMPROVE_ROOFS_H
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 #include <hone/improve.h>
 #include <stddef.h>

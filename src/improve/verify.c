@@ -1,7 +1,7 @@
 /* Proving that optimised answers are the model's answers. */
 #include <hone/improve.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/error.h"
 #include "base/os.h"
 #include "improve/compare.h"

@@ -8,6 +8,7 @@
 
 #include "api/net.h"
 #include "backends/cpu/backend.h"
+#include "backends/cpu/tactics.h"
 #include "base/os.h"
 #include "improve/kernel_speeds.h"
 #include "improve/rehearse.h"
@@ -17,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-extern const hone_tactic_desc hn_tactic_max_pool;
 
 enum { WIDE_US = 300, NARROW_US = 100, MOST_STEPS = 16 };
 
@@ -37,7 +36,7 @@ static hone_status run_planted(const hone_step_run *r, hone_error *e) {
   *(wide ? &runs_wide : &runs_narrow) += 1;
   while (hn_now_ns() < end) {
   }
-  return hn_tactic_max_pool.run(r, e);
+  return hn_cpu_tactic_max_pool.run(r, e);
 }
 
 static hone_tactic_desc tactic;
@@ -89,7 +88,7 @@ static void bench_close(bench *b) {
 
 static int setup(void **state) {
   (void)state;
-  tactic = hn_tactic_max_pool;
+  tactic = hn_cpu_tactic_max_pool;
   tactic.name = "planted", tactic.cost = cost, tactic.run = run_planted;
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "temporary.h"
 #include "api/net.h"
 #include "backends/cpu/backend.h"
+#include "backends/cpu/tactics.h"
 #include "base/os.h"
 #include "improve/tune.h"
 #include "optimize/step/tuned.h"
@@ -29,8 +30,6 @@ static const char *file(const char *name) {
 
 /* ------------------------------------------------------------------ planted tactics */
 
-extern const hone_tactic_desc hn_tactic_max_pool;
-
 static unsigned slow_us = 400, quick_us = 100;
 
 /* The clock of this program (linked with --wrap=hn_now_ns): planted tactics take what they say, on any
@@ -51,11 +50,11 @@ static double cost_high(const hone_step *s, const hone_machine *m) {
 }
 static hone_status run_slow(const hone_step_run *r, hone_error *e) {
   wait_us(slow_us);
-  return hn_tactic_max_pool.run(r, e);
+  return hn_cpu_tactic_max_pool.run(r, e);
 }
 static hone_status run_quick(const hone_step_run *r, hone_error *e) {
   wait_us(quick_us);
-  return hn_tactic_max_pool.run(r, e);
+  return hn_cpu_tactic_max_pool.run(r, e);
 }
 
 /* The cost models prefer the slow one. */
@@ -134,7 +133,7 @@ static const hn_step *a_pool(const hn_plan *p) {
 
 static int setup(void **state) {
   (void)state;
-  slow = quick = hn_tactic_max_pool;
+  slow = quick = hn_cpu_tactic_max_pool;
   slow.name = "planted_slow", slow.cost = cost_low, slow.run = run_slow;
   quick.name = "planted_quick", quick.cost = cost_high, quick.run = run_quick;
   return mkdtemp(temporary(folder, sizeof folder, "hone-tune")) ? 0 : -1;

@@ -1,6 +1,6 @@
 /* The bounds of each class of operators: no order of the arithmetic leaves them, no kernel of any tier does,
  * and what does is named. */
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "improve/feeds.h"
 #include "improve/judge.h"
 #include "model/ir/text.h"

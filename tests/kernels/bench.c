@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 #define LOW 70.0 /* percent of the roof: below it a reason is due */
 enum { MOST = 2048 };

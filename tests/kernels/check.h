@@ -1,7 +1,8 @@
 /* Test harness of the CPU kernels.  check_kernels walks kernels.def; every family has one adapter file
- * (tests/kernels/family_<family>.c, one line in families.def) that knows how to call kernels of that family
- * through their real driver, an oracle with double accumulation, and a bench.  A kernel whose family has no
- * adapter, or whose adapter made no comparison at all, fails the run: an untested kernel cannot exist. */
+ * (tests/kernels/family_<family>.c, one line in src/backends/cpu/families.def) that knows how to call kernels
+ * of that family through their real driver, an oracle with double accumulation, and a bench.  A kernel whose
+ * family has no adapter, or whose adapter made no comparison at all, fails the run: an untested kernel cannot
+ * exist. */
 #ifndef HN_TESTS_KERNELS_CHECK_H
 #define HN_TESTS_KERNELS_CHECK_H
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef struct ck ck; /* state of one check of one kernel */
 

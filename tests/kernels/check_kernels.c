@@ -17,15 +17,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 
 #define FAMILY(name) extern const ck_family ck_family_##name;
-#include "families.def"
+#include "backends/cpu/families.def"
 #undef FAMILY
 
 static const ck_family *const families[] = {
 #define FAMILY(name) &ck_family_##name,
-#include "families.def"
+#include "backends/cpu/families.def"
 #undef FAMILY
     NULL};
 

@@ -8,24 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/tactics.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
 #include "model/ir/eval.h"
 #include "model/ir/graph.h"
 
-#define TACTIC(name) extern const struct hone_tactic_desc hn_tactic_##name;
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-
-static const struct hone_tactic_desc *const tactics[] = {
-#define TACTIC(name) &hn_tactic_##name,
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-    NULL};
-
-enum { MAX_IN = 5, TACTICS = sizeof tactics / sizeof *tactics };
+enum { MAX_IN = 5 };
 static const double eps = 0x1p-24;
 
 static hn_rng rng = {7};
@@ -44,7 +35,9 @@ typedef struct test {
   char label[200];
 } test;
 
-static uint64_t accepted[TACTICS], wrong;
+static const hone_tactic_desc *const *tactics;
+static size_t n_tactics;
+static uint64_t *accepted, wrong; /* accepted: of each tactic */
 
 static void die(const char *what, const hone_error *e) {
   printf("FAIL %s: %s\n", what, e ? e->what : "");
@@ -243,7 +236,7 @@ static void run_all(test *t) {
                         .l1 = threads == 3 ? 4096 : cpu->l1d,
                         .l2 = threads == 3 ? 32768 : cpu->l2,
                         .l3 = cpu->l3};
-      for (size_t i = 0; tactics[i]; i++) run_one(t, tactics[i], i, &m, pools[threads]);
+      for (size_t i = 0; i < n_tactics; i++) run_one(t, tactics[i], i, &m, pools[threads]);
     }
   }
 }
@@ -348,6 +341,9 @@ static void matmul_case(void) {
 int main(int argc, char **argv) {
   int cases = argc > 1 ? atoi(argv[1]) : 150;
   hone_error e = {0};
+  tactics = hn_cpu_tactics(&n_tactics);
+  accepted = hn_calloc(n_tactics, sizeof *accepted);
+  if (!accepted) die("memory", NULL);
   for (uint32_t i = 1; i <= 3; i++)
     if (hn_pool_create(i, &pools[i], &e)) die("pool", &e);
   for (int i = 0; i < cases; i++) {
@@ -358,11 +354,12 @@ int main(int argc, char **argv) {
   }
   static const char *const mine[] = {"conv_gemm", "depthwise_rows", "conv_transpose_phases", "gemm_tiles",
                                      "matmul_tiles"};
-  for (size_t i = 0; tactics[i]; i++)
+  for (size_t i = 0; i < n_tactics; i++)
     for (size_t j = 0; j < sizeof mine / sizeof *mine; j++)
       if (!strcmp(tactics[i]->name, mine[j]))
         printf("%-24s %llu runs\n", tactics[i]->name, (unsigned long long)accepted[i]);
   for (uint32_t i = 1; i <= 3; i++) hn_pool_destroy(pools[i]);
+  hn_free(accepted);
   printf("%llu wrong\n", (unsigned long long)wrong);
   return wrong ? 1 : 0;
 }

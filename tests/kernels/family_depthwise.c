@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/depthwise_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/conv/depthwise_driver.h"
+#include "backends/cpu/kernels/features.h"
 #include "check.h"
 
 typedef struct shape {

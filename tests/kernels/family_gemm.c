@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/conv_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/features.h"
 #include "check.h"
+#include "conv_cases.h"
 #include "gemm_matmul.h"
 #include "gemm_oracle.h"
 
@@ -133,23 +134,7 @@ static void check_pack(ck *c, const hn_gemm_ops *o) {
       }
 }
 
-static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
-  (void)pool;
-  for (int64_t i = 0; i < tasks; i++) fn(arg, i, (uint32_t)(i % 2));
-}
-
-typedef struct conv_case {
-  int64_t batch, groups, cin, cout, in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
-  int64_t extra_in, extra_out; /* channel pitch beyond the channels */
-  uint32_t flags;
-  bool post;
-} conv_case;
-
-static void square(float *x, size_t n, const float *p) {
-  for (size_t i = 0; i < n; i++) x[i] = x[i] * x[i] * p[0];
-}
-
-static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_fill fill, size_t l1,
+static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum ck_fill fill, size_t l1,
                        size_t l2) {
   int64_t out[3], taps = 1, pixels = s->batch, in_pixels = s->batch;
   for (int i = 0; i < 3; i++) {
@@ -217,10 +202,10 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
                    .residual_view = g.out};
   if (s->post)
     e.rows = hn_post_find(HN_ISA_SCALAR), e.n_post = 2,
-    e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = square, .p = {2.0f}},
+    e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = ck_square, .p = {2.0f}},
     e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
   hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
-  hn_conv_exec(&args, serial, NULL);
+  hn_conv_exec(&args, ck_serial, NULL);
   size_t index = 0;
   for (int64_t n = 0; n < s->batch; n++)
     for (int64_t z = 0; z < out[0]; z++)
@@ -259,143 +244,15 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const conv_case *s, enum ck_
   ck_release_all(c);
 }
 
-static const conv_case conv_cases[] = {
-    {1, 1, 5, 7, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
-    {2,
-     1,
-     8,
-     33,
-     {1, 5, 7},
-     {1, 1, 1},
-     {1, 1, 1},
-     {1, 1, 1},
-     {0},
-     {0},
-     3,
-     5,
-     HN_EPI_BIAS | HN_EPI_CLAMP,
-     false},
-    {1,
-     1,
-     3,
-     16,
-     {1, 13, 17},
-     {1, 3, 3},
-     {1, 2, 2},
-     {1, 1, 1},
-     {0, 1, 1},
-     {0, 1, 1},
-     0,
-     0,
-     HN_EPI_BIAS | HN_EPI_LEAKY,
-     false},
-    {1,
-     1,
-     3,
-     8,
-     {1, 20, 19},
-     {1, 7, 7},
-     {1, 2, 2},
-     {1, 1, 1},
-     {0, 3, 3},
-     {0, 3, 3},
-     0,
-     0,
-     HN_EPI_BIAS,
-     false},
-    {2,
-     1,
-     16,
-     40,
-     {1, 9, 8},
-     {1, 3, 3},
-     {1, 1, 1},
-     {1, 1, 1},
-     {0, 1, 1},
-     {0, 1, 1},
-     0,
-     1,
-     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP,
-     false},
-    {1, 3, 4, 10, {1, 8, 9}, {1, 3, 2}, {1, 1, 2}, {1, 2, 1}, {0, 2, 0}, {0, 1, 1}, 0, 0, HN_EPI_BIAS, false},
-    {1, 2, 6, 5, {1, 6, 6}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {0, 2, 2}, 1, 2, 0, true},
-    {2, 1, 3, 6, {4, 5, 6}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2}, {1, 1, 2}, 0, 0, HN_EPI_BIAS, true},
-    {1,
-     1,
-     24,
-     65,
-     {1, 1, 50},
-     {1, 1, 5},
-     {1, 1, 1},
-     {1, 1, 1},
-     {0, 0, 2},
-     {0, 0, 2},
-     0,
-     0,
-     HN_EPI_BIAS | HN_EPI_LEAKY | HN_EPI_RESIDUAL | HN_EPI_RESIDUAL_AFTER,
-     false},
-    {1,
-     1,
-     64,
-     97,
-     {1, 6, 7},
-     {1, 3, 3},
-     {1, 1, 1},
-     {1, 1, 1},
-     {0, 1, 1},
-     {0, 1, 1},
-     0,
-     0,
-     HN_EPI_BIAS | HN_EPI_CLAMP,
-     true},
-    {1, 1, 4, 4, {1, 3, 3}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 4, 4}, 0, 0, 0, false},
-    {1, 1, 6, 20, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, -1, -1}, 0, 0, 0, false},
-    {1,
-     1,
-     3,
-     37,
-     {1, 9, 80},
-     {1, 3, 5},
-     {1, 2, 2},
-     {1, 1, 1},
-     {0, 1, 2},
-     {0, 1, 2},
-     0,
-     0,
-     HN_EPI_BIAS,
-     false},
-    /* lines of single taps, read where they lie: groups, gaps between pixels, dilation */
-    {2,
-     3,
-     4,
-     10,
-     {1, 7, 40},
-     {1, 3, 3},
-     {1, 1, 1},
-     {1, 1, 1},
-     {0, 1, 1},
-     {0, 1, 1},
-     0,
-     0,
-     HN_EPI_BIAS,
-     false},
-    {1, 2, 5, 33, {1, 9, 67}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, {0, 1, 2}, {0, 1, 2}, 3, 0, HN_EPI_BIAS, true},
-    {1, 1, 6, 16, {1, 8, 30}, {1, 2, 3}, {1, 1, 1}, {1, 2, 3}, {0, 0, 3}, {0, 2, 3}, 0, 1, 0, false},
-    {1, 2, 3, 7, {5, 3, 31}, {3, 1, 2}, {1, 1, 1}, {2, 1, 1}, {1, 0, 0}, {1, 0, 1}, 0, 0, HN_EPI_BIAS, false},
-    {0, 1, 4, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
-    {1, 1, 0, 4, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
-    {1, 1, 300, 40, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 212, 0, HN_EPI_BIAS, false},
-};
-
 static void check(ck *c, const struct hn_kernel *k) {
   const hn_gemm_ops *o = k->ops;
   check_tiles(c, o);
   check_pack(c, o);
   ck_matmul(c, k->isa);
-  for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases && !ck_failed(c); i++)
+  for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++)
     for (int fill = 0; fill < CK_FILLS; fill++) {
-      check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 48u << 10, 1u << 20);
-      check_conv(c, o, &conv_cases[i], (enum ck_fill)fill, 2u << 10,
+      check_conv(c, o, &ck_conv_cases[i], (enum ck_fill)fill, 48u << 10, 1u << 20);
+      check_conv(c, o, &ck_conv_cases[i], (enum ck_fill)fill, 2u << 10,
                  16u << 10); /* many K blocks and passes */
     }
 }

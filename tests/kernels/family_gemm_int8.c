@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/int8_driver.h"
+#include "backends/cpu/quantized/int8_driver.h"
 #include "check.h"
 
 typedef struct shape {

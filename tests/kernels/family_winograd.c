@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/winograd_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/conv/winograd_driver.h"
+#include "backends/cpu/kernels/features.h"
 #include "check.h"
 
 enum { MOST_CHANNELS = 96 };

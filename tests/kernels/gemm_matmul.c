@@ -1,12 +1,13 @@
 /* The matmul driver (batches, broadcasting, transposed operands, packed and unpacked B) over a gemm kernel.
  */
+#include "conv_cases.h"
 #include "gemm_matmul.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/common/matmul_driver.h"
+#include "backends/cpu/product/matmul_driver.h"
 
 typedef struct matmul_case {
   int64_t m, n, k, batch[2];
@@ -15,11 +16,6 @@ typedef struct matmul_case {
   float alpha;
   uint32_t threads, flags;
 } matmul_case;
-
-static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
-  (void)pool;
-  for (int64_t i = 0; i < tasks; i++) fn(arg, i, (uint32_t)(i % 2));
-}
 
 static void check_case(ck *c, hn_isa isa, const matmul_case *s, enum ck_fill fill, size_t l2) {
   ck_case(
@@ -57,7 +53,7 @@ static void check_case(ck *c, hn_isa isa, const matmul_case *s, enum ck_fill fil
                    .bias = bias,
                    .residual = s->flags & HN_EPI_RESIDUAL ? r : NULL,
                    .residual_view = {0, 0, 0, s->n}};
-  hn_matmul_exec(&p, a, p.packed ? packed : b, y, &e, ws, serial, NULL);
+  hn_matmul_exec(&p, a, p.packed ? packed : b, y, &e, ws, ck_serial, NULL);
   for (int64_t i = 0; i < nc; i++) {
     int64_t col = i % s->n, row = i / s->n % s->m, b1 = i / (s->n * s->m) % s->batch[1],
             b0 = i / (s->n * s->m * s->batch[1]);

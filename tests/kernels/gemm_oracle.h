@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernels/post/epilogue.h"
 
 /* The epilogue in double, with the magnitude that rounding errors scale with. */
 static inline double ck_epilogue(uint32_t flags, double acc, double *mag, double bias, double residual,

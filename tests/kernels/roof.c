@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/mem.h"
 #include "improve/roofs.h"
 

@@ -1,5 +1,5 @@
 # check_kernels: the harness, the measured roofs, and one adapter for every family in families.def.
-hone_def_names(families tests/kernels/families.def FAMILY)
+hone_def_names(families src/backends/cpu/families.def FAMILY)
 list(TRANSFORM families REPLACE "(.+)" "family_\\1.c" OUTPUT_VARIABLE adapters)
 # Sanitizers watch the kernels and their drivers; the adapters' sums in f64 would take most of the time. What adapters allocate
 # has its bounds all the same.
@@ -13,7 +13,7 @@ set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPEN
 file(READ ${CMAKE_SOURCE_DIR}/${shapes} text)
 string(REPLACE "\n" "\\n\"\n\"" text "${text}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/device_shapes.c CONTENT "extern const char ck_device_shapes[];\nconst char ck_device_shapes[] =\n\"@text@\";\n" @ONLY)
-hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c gemm_matmul.c ../tactics/on_device.c ../tactics/device_step.c
+hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c conv_cases.c gemm_matmul.c ../tactics/on_device.c ../tactics/device_step.c
   ../tactics/tactic_case.c ../tactics/with_epilogue.c ../tactics/chain_case.c ${adapters})
 target_sources(check_kernels PRIVATE ${CMAKE_BINARY_DIR}/generated/device_shapes.c)
 hone_portable(check_kernels)
@@ -42,13 +42,13 @@ if(HONE_FAULTS)
     file(GLOB sources CONFIGURE_DEPENDS ${cpu}/kernels/${family}/*)
     hone_kernel_faults(${family} ${sources})
   endforeach()
-  hone_kernel_faults(gemm ${cpu}/common/gemm_pack.c ${cpu}/common/conv_driver.c ${cpu}/common/matmul_driver.c
-    ${cpu}/common/epilogue.c)
-  hone_kernel_faults(depthwise ${cpu}/common/depthwise_driver.c)
-  hone_kernel_faults(gemm_bf16 ${cpu}/common/bf16_pack.c ${cpu}/common/bf16_driver.c)
-  hone_kernel_faults(winograd ${cpu}/common/winograd_driver.c)
-  hone_kernel_faults(gemm_int8 ${cpu}/common/int8_driver.c)
-  hone_kernel_faults(depthwise_int8 ${cpu}/common/depthwise_int8_driver.c)
+  hone_kernel_faults(gemm ${cpu}/product/gemm_pack.c ${cpu}/product/conv_driver.c ${cpu}/product/matmul_driver.c
+    ${cpu}/step/epilogue.c)
+  hone_kernel_faults(depthwise ${cpu}/conv/depthwise_driver.c)
+  hone_kernel_faults(gemm_bf16 ${cpu}/product/bf16_pack.c ${cpu}/product/bf16_driver.c)
+  hone_kernel_faults(winograd ${cpu}/conv/winograd_driver.c)
+  hone_kernel_faults(gemm_int8 ${cpu}/quantized/int8_driver.c)
+  hone_kernel_faults(depthwise_int8 ${cpu}/quantized/depthwise_int8_driver.c)
 endif()
 
 hone_test_tool(check_products check_products.c)

@@ -6,8 +6,8 @@
  * Answers must agree within 1e-5 of the output's range, which tells wrong elements from right ones: the
  * rounding bounds of the kernels are proven by check_kernels. */
 #include "backends/cpu/backend.h"
-#include "backends/cpu/common/chain_driver.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/conv/chain_driver.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"

@@ -11,7 +11,8 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/nest.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/tactics.h"
 
 #include "expect_failure.h"
 #include "tactics/device_step.h"
@@ -22,8 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct hone_tactic_desc hn_tactic_pointwise;
 
 enum { MAX_IN = 4, MAX_OUT = 2, MAX_INSTR = 40, THREADS = 3, CANARY = 64 };
 
@@ -199,7 +198,7 @@ static void check(const program_case *c, uint32_t isa) {
   const hone_step step = step_of(c);
   const hone_machine m = {
       .device = "cpu", .isa = isa, .threads = THREADS, .peak_flops = 1e11, .cache_bytes = 1e11};
-  const struct hone_tactic_desc *t = &hn_tactic_pointwise;
+  const struct hone_tactic_desc *t = &hn_cpu_tactic_pointwise;
   hone_reason why = {""};
   hone_error error = {0};
   hone_tactic_need need = {0};

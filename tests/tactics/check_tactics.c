@@ -26,21 +26,13 @@
 
 #include "base/mem.h"
 #include "base/pool.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/tactics.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TACTIC(name) extern const struct hone_tactic_desc hn_tactic_##name;
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-static const struct hone_tactic_desc *const tactics[] = {
-#define TACTIC(name) &hn_tactic_##name,
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-};
 
 enum { CANARY = 64, THREADS = 3 };
 static const unsigned char canary = 0xc5;
@@ -195,7 +187,9 @@ static int check_case(one_case *c) {
                       .input = in,
                       .n_outputs = c->n_out,
                       .output = out};
-    for (size_t k = 0; k < sizeof tactics / sizeof *tactics; k++) {
+    size_t n_tactics;
+    const hone_tactic_desc *const *const tactics = hn_cpu_tactics(&n_tactics);
+    for (size_t k = 0; k < n_tactics; k++) {
       if (strcmp(tactics[k]->anchor, anchor)) continue;
       for (size_t tier = 0; tier < sizeof tiers / sizeof *tiers; tier++) {
         const hone_machine m = {.device = "cpu",

@@ -1,7 +1,7 @@
 /* check_team: phases that threads share (common/team.h) against the same phases done by one thread. Every
  * element of a phase reads two of the phase before, so that whoever begins too early is seen; more threads
  * than processors make the system take some away in the middle, so that shares are taken over. */
-#include "backends/cpu/common/team.h"
+#include "backends/cpu/recurrent/team.h"
 #include "base/pool.h"
 
 #include <stdio.h>

@@ -21,11 +21,11 @@ function(hone_tactic_faults)
   endforeach()
 endfunction()
 if(HONE_FAULTS)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES common/moves common/pooling
-    common/reduction common/quantize_step common/qlinear_step common/softmax_step common/layer_norm common/resize_step tactics/batch_norm tactics/instance_norm
-    tactics/gather common/recurrent_driver)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES tactics/pointwise)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES common/chain_driver)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES movement/moves pooling/pooling
+    normalize/reduction quantized/quantize_step quantized/qlinear_step normalize/softmax_step normalize/layer_norm sampling/resize_step
+    normalize/batch_norm normalize/instance_norm movement/gather recurrent/recurrent_driver)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
 endif()
 hone_portable(check_tactics check_pointwise)
 hone_portable_files(tests/tactics tests/tactics/cases.txt)

@@ -1,7 +1,8 @@
 /* The CPU as a backend: host memory, a thread pool, steps run to their end. */
 #include "backends/cpu/backend.h"
 
-#include "backends/cpu/features.h"
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/tactics.h"
 #include "base/denormals.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -10,17 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define TACTIC(name) extern const hone_tactic_desc hn_tactic_##name;
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-
-static const hone_tactic_desc *const tactics[] = {
-#define TACTIC(name) &hn_tactic_##name,
-#include "backends/cpu/tactics.def"
-#undef TACTIC
-    NULL,
-};
 
 /* More than this is not moved through the caches to cool them. */
 #define COOL_MOST ((uint64_t)256 << 20)
@@ -91,11 +81,6 @@ static void cpu_close(hn_device *d) {
 }
 
 static const hone_machine *cpu_machine(const hn_device *d) { return &d->machine; }
-
-static const hone_tactic_desc *const *cpu_tactics(size_t *count) {
-  *count = sizeof tactics / sizeof *tactics - 1;
-  return tactics;
-}
 
 static void *cpu_alloc(hn_device *d, size_t bytes) {
   (void)d;
@@ -197,7 +182,7 @@ const hn_backend hn_backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .machine = cpu_machine,
-    .tactics = cpu_tactics,
+    .tactics = hn_cpu_tactics,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .copy = cpu_copy,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 enum { HN_ATTENTION_MASKS = 3 };
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_depthwise_row {
   const float *const *x; /* [rows] the input row under each live kernel row: pixel 0, first channel */

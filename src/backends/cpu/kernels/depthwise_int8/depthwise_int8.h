@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 enum { HN_DW8_BLOCK = 32, HN_DW8_ROWS = 4, HN_DW8_TAP = HN_DW8_BLOCK * HN_DW8_ROWS };
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_gemm_tile {
   const float *a; /* m rows, row i at a + i * lda */

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 
 enum {
   HN_BF16_PANEL = 32, /* columns of a panel, floats from row to row of a block of results */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* One row of layer normalisation: h = x + residual + bias, y = (h - mean) / sqrt(var + eps) * gamma + beta.
  * rms: mean is taken as 0 and var as the mean square. */

@@ -10,8 +10,8 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* dst[i] = op(a[i], b[i], c[i]) for i < n. Bit k of `uniform` says that operand k (a, b, c) is one float for
  * all i. Operands that the operation does not have are ignored. p: {alpha, beta}. */

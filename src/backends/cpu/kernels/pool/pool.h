@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* One output row. All distances are in floats. The driver clips the window in depth and height (those taps
  * are the same for the whole row); the kernel clips it in width. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_pool_int8_ops {
   /* dst[c] = the largest tap[t][c], t < taps; the lowest code where there is none.  is_signed: i8, else u8.

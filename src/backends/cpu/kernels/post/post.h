@@ -6,7 +6,7 @@
 
 #include <hone/plugin.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* In place over n contiguous floats.  p: the activation's two parameters (alpha, beta). */
 typedef void (*hn_act_fn)(float *x, size_t n, const float *p);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* Codes of two sides and of their sum; scales are finite and positive. */
 typedef struct hn_quantize_add {

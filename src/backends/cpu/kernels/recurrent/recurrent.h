@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 #include "model/ops/common/rnn.h"
 
 /* What happens to the sums of a block. A GRU that resets the state before its product takes two passes. */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 typedef enum hn_reduce_kind {
   HN_REDUCE_SUM,

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 struct hn_resize_ops {
   /* dst[i] = a[i] (1 - w) + b[i] w over n contiguous floats. */

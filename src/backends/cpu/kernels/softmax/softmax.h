@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 struct hn_softmax_ops {
   /* One contiguous row of n elements; mask is n floats or NULL. dst may be src. A row of -inf gives NaN, as

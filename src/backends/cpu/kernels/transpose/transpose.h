@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/kernel.h"
 
 /* dst[c * ldd + r] = src[r * lds + c] for r < rows, c < cols; strides in elements; no overlap. */
 typedef void (*hn_transpose_fn)(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows,

@@ -31,8 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/kernel.h"
 
 #define HN_WINOGRAD_MAX_N 6
 #define HN_WINOGRAD_ROUNDINGS 30 /* K above */

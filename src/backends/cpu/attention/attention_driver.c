@@ -1,0 +1,190 @@
+#include "backends/cpu/attention/attention_driver.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+/* Keys up to this many are one block: their scores for a tile of rows fit in L1. */
+enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16 };
+
+static int64_t share(int64_t n, int64_t parts) { return (n + parts - 1) / parts; }
+static int64_t pad(int64_t n) { return share(n, FLOATS) * FLOATS; }
+
+void hn_attention_divide(hn_attention *p, uint32_t threads) {
+  /* Enough tasks for the threads to share evenly; a task packs all keys, so it should have many rows. */
+  const int64_t want = threads > 1 && p->batches < 4 * (int64_t)threads
+                           ? share(4 * (int64_t)threads, p->batches ? p->batches : 1)
+                           : 1;
+  const int64_t parts = share(p->rows, p->part_rows ? p->part_rows : 1);
+  p->chunk_rows = p->part_rows * share(parts ? parts : 1, want);
+  p->chunks = share(p->rows, p->chunk_rows ? p->chunk_rows : 1);
+}
+
+static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
+  const hn_gemm_ops *o = hn_gemm_find(p->isa);
+  p->score_ld = pad(p->block);
+  const int64_t tiles = share(p->rows, o->mr);
+  p->tile_rows = share(p->rows, tiles ? tiles : 1);
+  int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
+  p->part_rows = p->tile_rows * (part > 1 ? part : 1);
+  hn_attention_divide(p, threads);
+  p->v_at = pad((int64_t)hn_gemm_packed_size(o, (size_t)p->block, (size_t)p->depth));
+  p->score_at = p->v_at + pad((int64_t)hn_gemm_packed_size(o, (size_t)p->depth_v, (size_t)p->block));
+  p->top_at = p->score_at + p->part_rows * p->score_ld;
+}
+
+void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) {
+  const int64_t nr = p->parts ? HN_BF16_PANEL : hn_gemm_find(p->isa)->nr;
+  p->batches = 1;
+  for (int32_t i = 0; i < p->n_batch; i++) p->batches *= p->batch[i];
+  p->block = p->keys <= ONE_BLOCK ? p->keys : MANY_BLOCK;
+  /* Packed K and V of a block in half of L2. */
+  const int64_t fits = (int64_t)(l2 / 2 / sizeof(float)) / (p->depth + p->depth_v + 1) / nr * nr;
+  if (p->block > fits) p->block = fits > nr ? fits : nr;
+  if (p->block > p->keys) p->block = p->keys;
+  if (p->parts)
+    hn_attention_bf16_plan(p, threads);
+  else
+    plan_f32(p, threads, l1);
+  p->sum_at = p->top_at + pad(p->chunk_rows);
+  p->thread_floats = p->sum_at + pad(p->chunk_rows);
+}
+
+bool hn_attention_has(const hn_attention *p) {
+  if (!p->parts) return hn_gemm_find(p->isa) && hn_attention_find(p->isa);
+  const hn_bf16_ops *o = hn_bf16_find(p->isa);
+  return o && hn_attention_bf16_find(p->isa) && (p->parts == 1 || o->x3);
+}
+
+size_t hn_attention_workspace(const hn_attention *p, uint32_t threads) {
+  return (size_t)p->thread_floats * threads;
+}
+
+static int64_t mask_bytes(const hn_attention_mask *m, int64_t elements) {
+  return elements * (m->kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1);
+}
+
+hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index) {
+  const hn_attention *p = j->p;
+  hn_attention_task t = {.q = j->q, .k = j->k, .v = j->v, .y = j->y};
+  int64_t rest = index / p->chunks, at_mask[HN_ATTENTION_MASKS] = {0};
+  for (int32_t i = p->n_batch - 1; i >= 0; i--) {
+    const int64_t b = rest % p->batch[i];
+    rest /= p->batch[i];
+    t.q += b * p->q_batch[i];
+    t.k += b * p->k_batch[i];
+    t.v += b * p->v_batch[i];
+    t.y += b * p->y_batch[i];
+    for (uint32_t m = 0; m < p->n_masks; m++) at_mask[m] += b * p->mask[m].batch[i];
+  }
+  for (uint32_t m = 0; m < p->n_masks; m++)
+    t.mask[m] = (const char *)j->mask[m] + mask_bytes(&p->mask[m], at_mask[m]);
+  t.first = index % p->chunks * p->chunk_rows;
+  t.end = t.first + p->chunk_rows < p->rows ? t.first + p->chunk_rows : p->rows;
+  return t;
+}
+
+void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,
+                            hn_mask_row *out) {
+  for (uint32_t i = 0; i < p->n_masks; i++) {
+    const hn_attention_mask *m = &p->mask[i];
+    const int64_t at = row * (HN_FAULT("attention_mask_row") ? 0 : m->row) + key * m->col;
+    out[i] = (hn_mask_row){m->kind, (const char *)t->mask[i] + mask_bytes(m, at), m->col, m->value};
+  }
+}
+
+/* ------------------------------------------------------------------ f32 */
+
+/* K^T of n keys as the gemm kernel's B. */
+static void pack_keys(const hn_attention_job *j, const float *k, int64_t n, float *dst) {
+  const hn_attention *p = j->p;
+  const hn_gemm_ops *o = j->gemm;
+  if (p->k_col != 1 || o->nr < 8 || !j->transpose) {
+    hn_gemm_pack_b(o, k, p->k_col, p->k_row, (size_t)p->depth, (size_t)n, 0, (size_t)n, dst);
+    return;
+  }
+  for (int64_t c = 0; c < n; c += o->nr) {
+    const size_t w = hn_gemm_panel_width(o, (size_t)n, (size_t)c);
+    const size_t live = (size_t)(n - c) < w ? (size_t)(n - c) : w;
+    float *panel = dst + c * p->depth;
+    if (live < w) memset(panel, 0, w * (size_t)p->depth * sizeof *panel);
+    j->transpose->matrix[2](panel, (ptrdiff_t)w, k + c * p->k_row, p->k_row, live, (size_t)p->depth);
+  }
+}
+
+/* C = A x packed B (+ C), rows x n, in tiles. */
+static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b, float *c,
+                    ptrdiff_t ldc, int64_t rows, int64_t n, int64_t k, bool accumulate) {
+  const hn_gemm_ops *o = j->gemm;
+  const int64_t tile_rows = j->p->tile_rows;
+  hn_gemm_tile t = {.lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
+  for (int64_t c0 = 0; c0 < n; c0 += o->nr) {
+    t.n = (uint32_t)(n - c0 < o->nr ? n - c0 : o->nr);
+    t.b = b + c0 * k;
+    for (int64_t r = 0; r < rows; r += tile_rows) {
+      t.m = (uint32_t)(rows - r < tile_rows ? rows - r : tile_rows);
+      t.a = a + r * lda;
+      t.c = c + r * ldc + c0;
+      o->tile(&t);
+    }
+  }
+}
+
+/* Scores of one row become weights; the row of the result follows when its maximum has grown. */
+static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_attention_task *t, float *score,
+                  int64_t row, int64_t key, int64_t keys, float *y, float *top, float *sum) {
+  hn_mask_row m[HN_ATTENTION_MASKS];
+  hn_attention_mask_rows(p, t, row, key, m);
+  const float before = *top;
+  const float part = o->row(score, (size_t)keys, p->scale, m, p->n_masks, top);
+  if (key == 0) {
+    *sum = part;
+    return;
+  }
+  /* Still nothing to be seen: there is nothing to rescale. */
+  const float shrink = *top == before || HN_FAULT("attention_rescale") ? 1.0f : expf(before - *top);
+  *sum = *sum * shrink + part;
+  if (shrink != 1.0f) o->scale(y, (size_t)p->depth_v, shrink);
+}
+
+static void task_f32(void *job, int64_t index, uint32_t thread) {
+  const hn_attention_job *j = job;
+  const hn_attention *p = j->p;
+  const hn_attention_ops *o = j->ops;
+  const hn_attention_task t = hn_attention_task_at(j, index);
+  float *packed_k = j->workspace + (int64_t)thread * p->thread_floats, *packed_v = packed_k + p->v_at,
+        *score = packed_k + p->score_at, *top = packed_k + p->top_at, *sum = packed_k + p->sum_at;
+  for (int64_t r = t.first; r < t.end; r++) top[r - t.first] = -INFINITY;
+  for (int64_t key = 0; key < p->keys; key += p->block) {
+    const int64_t n = p->keys - key < p->block ? p->keys - key : p->block;
+    pack_keys(j, t.k + key * p->k_row, n, packed_k);
+    hn_gemm_pack_b(j->gemm, t.v + key * p->v_row, p->v_row, 1, (size_t)n, (size_t)p->depth_v, 0,
+                   (size_t)p->depth_v, packed_v);
+    for (int64_t r = t.first; r < t.end; r += p->part_rows) {
+      const int64_t m = t.end - r < p->part_rows ? t.end - r : p->part_rows, at = r - t.first;
+      float *y = t.y + r * p->y_row;
+      product(j, t.q + r * p->q_row, p->q_row, packed_k, score, p->score_ld, m, n, p->depth, false);
+      for (int64_t i = 0; i < m; i++)
+        weigh(p, o, &t, score + i * p->score_ld, r + i, key, n, y + i * p->y_row, &top[at + i], &sum[at + i]);
+      product(j, score, p->score_ld, packed_v, y, p->y_row, m, p->depth_v, n, key > 0);
+      if (key + n == p->keys)
+        for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[at + i]);
+    }
+  }
+}
+
+void hn_attention_exec(const hn_attention *p, const float *q, const float *k, const float *v,
+                       const void *const *mask, float *y, float *workspace, hn_parallel_fn parallel,
+                       void *pool) {
+  hn_attention_job j = {.p = p, .q = q, .k = k, .v = v, .y = y, .workspace = workspace};
+  j.gemm = hn_gemm_find(p->isa);
+  j.ops = hn_attention_find(p->isa);
+  j.transpose = hn_transpose_find(p->isa);
+  j.bf16 = hn_bf16_find(p->isa);
+  j.bf16_ops = hn_attention_bf16_find(p->isa);
+  for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[i];
+  if (p->batches * p->rows == 0) return;
+  parallel(pool, p->batches * p->chunks, p->parts ? hn_attention_bf16_task : task_f32, &j);
+}

@@ -1,0 +1,141 @@
+/* Attention steps as lowering makes them: inputs Q, K, V and up to three masks as views [batch..., rows,
+ * columns] of whatever memory they lie in; masks broadcast by strides of 0. */
+#include "backends/cpu/attention/attention_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "base/error.h"
+
+enum { Q, K, V, MASK };
+
+static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, hn_attention *p,
+                     hone_reason *why) {
+  memset(p, 0, sizeof *p);
+  p->parts = parts;
+  if (parts && s->math < (parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
+    return hn_refuse(why, "the plan does not allow operands in %d bf16 part%s", parts, parts > 1 ? "s" : "");
+  p->isa = hn_isa_of(m->isa);
+  if (s->n_inputs < MASK || s->n_inputs > MASK + HN_ATTENTION_MASKS || !s->node)
+    return hn_refuse(why, "not of the form that lowering makes");
+  if (s->n_epilogue) return hn_refuse(why, "attention has no epilogue");
+  if (!hn_attention_has(p)) return hn_refuse(why, "no kernels for %s", hn_isa_name(p->isa));
+  const hone_tensor_desc *q = &s->input[Q].desc, *k = &s->input[K].desc, *v = &s->input[V].desc,
+                         *y = &s->output[0].desc;
+  const int32_t n = q->rank - 2;
+  if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
+    return hn_refuse(why, "the operands differ in rank");
+  if (q->dtype != HONE_DTYPE_F32 || k->dtype != HONE_DTYPE_F32 || v->dtype != HONE_DTYPE_F32 ||
+      y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "an operand is not f32");
+  p->rows = q->dim[n], p->depth = q->dim[n + 1], p->keys = k->dim[n], p->depth_v = v->dim[n + 1];
+  if (k->dim[n + 1] != p->depth || v->dim[n] != p->keys || y->dim[n] != p->rows ||
+      y->dim[n + 1] != p->depth_v)
+    return hn_refuse(why, "the operands do not fit together");
+  if (p->depth < 1 || p->keys < 1 || p->depth_v < 1) return hn_refuse(why, "an empty operand");
+  if ((p->depth > 1 && q->stride[n + 1] != 1) ||
+      (p->depth_v > 1 && (v->stride[n + 1] != 1 || y->stride[n + 1] != 1)))
+    return hn_refuse(why, "columns are not neighbours");
+  p->q_row = q->stride[n], p->v_row = v->stride[n], p->y_row = y->stride[n];
+  p->k_row = k->stride[n], p->k_col = k->stride[n + 1];
+  if (parts && p->depth > 1 && p->k_col != 1) return hn_refuse(why, "the keys lie transposed");
+  if (parts && p->depth > 2048) return hn_refuse(why, "%lld values a query", (long long)p->depth);
+  p->n_batch = n;
+  for (int32_t i = 0; i < n; i++) {
+    p->batch[i] = y->dim[i];
+    if (q->dim[i] != y->dim[i] || k->dim[i] != y->dim[i] || v->dim[i] != y->dim[i])
+      return hn_refuse(why, "the batches differ");
+    p->q_batch[i] = q->stride[i], p->k_batch[i] = k->stride[i];
+    p->v_batch[i] = v->stride[i], p->y_batch[i] = y->stride[i];
+  }
+  p->scale = hone_node_float(s->node, "scale", 1.0f);
+  size_t n_kinds, n_values;
+  const int64_t *kind = hone_node_ints(s->node, "mask_kind", &n_kinds);
+  const float *value = hone_node_floats(s->node, "mask_value", &n_values);
+  p->n_masks = s->n_inputs - MASK;
+  if (n_kinds != p->n_masks || n_values != p->n_masks)
+    return hn_refuse(why, "not of the form that lowering makes");
+  for (uint32_t k0 = 0; k0 < p->n_masks; k0++) {
+    const hone_tensor_desc *d = &s->input[MASK + k0].desc;
+    hn_attention_mask *mask = &p->mask[k0];
+    mask->kind = (hn_mask_kind)kind[k0];
+    mask->value = value[k0];
+    if (d->dtype != (mask->kind == HN_MASK_ADD ? HONE_DTYPE_F32 : HONE_DTYPE_BOOL))
+      return hn_refuse(why, "mask %u is %s", k0, hone_dtype_name(d->dtype));
+    if (d->rank != n + 2 || d->stride[n + 1] < 0 || d->stride[n + 1] > 1)
+      return hn_refuse(why, "mask %u has another form", k0);
+    for (int32_t i = 0; i < n; i++) mask->batch[i] = d->stride[i];
+    mask->row = d->stride[n], mask->col = d->stride[n + 1];
+  }
+  hn_attention_plan(p, m->threads, m->l1, m->l2);
+  return true;
+}
+
+static double round_up(int64_t n, int64_t to) {
+  const int64_t whole = (n + to - 1) / to;
+  return (double)(whole * to);
+}
+
+bool hn_attention_accepts(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
+                          hone_reason *why) {
+  hn_attention p;
+  return describe(s, m, config->parts, &p, why);
+}
+
+double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_attention_config *config) {
+  const int32_t parts = config->parts;
+  hn_attention p;
+  if (!describe(s, m, parts, &p, NULL)) return 1e9;
+  const double scores = (double)p.batches * (double)p.rows * (double)p.keys;
+  const int64_t pad = parts ? HN_BF16_STEP : 1;
+  double macs = scores * (round_up(p.depth, pad) + round_up(p.depth_v, parts ? 16 : 1));
+  /* AMX does 16 multiply-adds per one of f32, about half of them with operands this small. */
+  double rate = parts ? 16.0 / (parts * (parts + 1)) : 0.85;
+  if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
+  /* A vector of exponentials, their scaling, maximum and sum takes about 16 cycles, 22 where scores lie in
+   * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
+   * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
+   * Short sequences spend most of their time there. */
+  const int64_t blocks = (p.keys + p.block - 1) / p.block;
+  const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
+  const double cycles = scores * (parts ? 22 : 16) / vector +
+                        80 * (double)p.batches * (double)p.rows * (double)blocks +
+                        (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1);
+  /* Q, K and V come from products that may have divided their columns otherwise. */
+  const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
+  return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +
+         hn_handed_over_seconds(m, read * sizeof(float));
+}
+
+hone_status hn_attention_need(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
+                              hone_tactic_need *n, hone_error *error) {
+  hn_attention p;
+  hone_reason why;
+  if (!describe(s, m, config->parts, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = sizeof p;
+  n->workspace_bytes = hn_attention_workspace(&p, m->threads) * sizeof(float);
+  return HONE_OK;
+}
+
+hone_status hn_attention_prepack(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
+                                 void *blob, hone_error *error) {
+  hone_reason why;
+  if (!describe(s, m, config->parts, blob, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return HONE_OK;
+}
+
+void hn_attention_work(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
+                       hone_work *work) {
+  (void)m;
+  if (config->parts) hn_bf16_work(s->cost.macs, config->parts > 1, work);
+}
+
+hone_status hn_attention_run(const hone_step_run *r, const hn_attention_config *config, hone_error *error) {
+  (void)config, (void)error;
+  hn_attention_exec(r->blob, r->in[Q], r->in[K], r->in[V], r->in + MASK, r->out[0], r->workspace, r->parallel,
+                    r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,534 @@
+#include "backends/cpu/conv/chain_driver.h"
+
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Hidden rows that output rows [y0, y1) read. */
+static void rows_under(const hn_chain *c, int64_t y0, int64_t y1, int64_t *lo, int64_t *hi) {
+  *lo = max64(0, y0 * c->stride[0] - c->pad[0]);
+  *hi = min64(c->in[0], (y1 - 1) * c->stride[0] - c->pad[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
+}
+
+/* ------------------------------------------------------------------ the plan */
+
+/* Values that a hidden one is the sum of. */
+static int64_t e_values(const hn_chain *c) {
+  return c->window ? c->e_kernel[0] * c->e_kernel[1] * c->cin : c->cin;
+}
+
+void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
+  c->bands = bands, c->splits = splits;
+  c->width = c->parts ? HN_BF16_PANEL : o->nr;
+  c->panels = div_up(c->hidden, c->width);
+  c->stripe = max64(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
+  c->w_tap = (c->hidden + 15) / 16 * 16;
+  int64_t rows = div_up(c->out[0], c->bands), panels = div_up(c->panels, c->splits);
+  int64_t weights = (c->expand ? e_values(c) : 0) + (c->project ? c->cout : 0);
+  /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
+  bool one_group = weights * panels * c->width * 4 > (int64_t)l2 / 4;
+  c->group = one_group ? rows : min64(rows, div_up(4 * o->mr, max64(c->out[1], 1)));
+  if (c->group < 1) c->group = 1;
+  c->groups = div_up(rows, c->group);
+  c->block = c->groups > 1 || c->parts ? panels : min64(panels, 4);
+  c->slots = c->groups > 1 ? panels : 1;
+  int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
+  c->ring_rows = min64((c->group - 1) * c->stride[0] + reach, c->in[0]);
+  int64_t row =
+      max64(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
+  c->ring_row = c->expand ? row * c->width : 0;
+  c->ring_panel = c->ring_rows * c->ring_row;
+  /* An odd number of cache lines spreads pixels over the sets of L1. */
+  c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
+  c->e_row = c->window ? ((c->in[1] - 1) * c->e_stride[1] + c->e_kernel[1]) * c->cin : 0;
+  if (!c->parts) return;
+  /* The last row tile may read beyond the last pixel. */
+  c->unit = HN_BF16_STEP * c->parts;
+  c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
+  c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
+  c->middle_pitch = c->project ? c->width : 0;
+}
+
+static int64_t steps_of(int64_t channels) { return div_up(channels, HN_BF16_STEP); }
+
+/* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
+static int64_t sum_floats(const hn_chain *c) { return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : 0; }
+static int64_t e_floats(const hn_chain *c) { return c->parts ? steps_of(c->cin) * c->e_block / 2 : 0; }
+static int64_t p_floats(const hn_chain *c) { return c->parts ? steps_of(c->hidden) * c->p_block / 2 : 0; }
+
+/* Floats that a thread works in. */
+static size_t touched(const hn_chain *c) {
+  return (size_t)(c->slots * c->ring_panel + c->e_kernel[0] * c->e_row + 16 + sum_floats(c) + e_floats(c) +
+                  p_floats(c) + c->group * c->out[1] * c->middle_pitch);
+}
+
+/* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
+ * line that another core wrote last costs thirty times as much to write as one that is in the own cache. */
+size_t hn_chain_scratch(const hn_chain *c) { return (touched(c) / c->stripe + 1) * (size_t)c->stripe; }
+
+size_t hn_chain_partials(const hn_chain *c) {
+  return c->splits > 1 ? (size_t)(c->splits * c->batch * c->out[0] * c->out[1] * c->cout) : 0;
+}
+
+/* Cycles of a product of pixels x channels with a matrix of `columns` from bf16 parts: tiles of 16 x 16
+ * results and 32 channels take 16 cycles a product (at a rate of 16), each result is stored and each operand
+ * split once. */
+static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,
+                            int64_t columns) {
+  double products = (c->parts > 1 ? 3 : 1) * 16 / b->x1_rate, steps = (double)steps_of((int64_t)channels);
+  double panels = (double)div_up(columns, HN_BF16_PANEL);
+  /* Measured over the chains of some twenty networks, all of it takes 1.4 times as long. */
+  return 1.4 * pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
+}
+
+/* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */
+static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *b, uint32_t threads,
+                      size_t l2) {
+  double lanes = o->vw, rows = (double)div_up(c->out[0], c->bands), lo = 0, hi = 0;
+  int64_t y = c->bands > 1 ? (c->bands / 2) * c->out[0] / c->bands : 0, from, to;
+  rows_under(c, y, y + (int64_t)rows, &from, &to);
+  lo = (double)from, hi = (double)to;
+  double channels = (double)(div_up(c->panels, c->splits) * c->width), pixels = rows * (double)c->out[1];
+  /* A tile has fixed costs of about 60 cycles (20 for each vector row pair) beside its k steps. */
+  double expand = c->expand ? (hi - lo) * (double)c->in[1] * channels * ((double)e_values(c) + 5) : 0;
+  double middle = pixels * channels * (double)(c->kernel[0] * c->kernel[1] + 4);
+  double columns = (double)div_up(c->cout, o->vw) * o->vw;
+  double project = c->project ? pixels * columns * (channels + 5.0 * (double)div_up(c->panels, c->block)) : 0;
+  double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
+  if (c->parts) {
+    cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
+    if (c->expand && !c->window)
+      cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
+    if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
+  }
+  /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
+  double weights =
+      ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
+  cycles += weights / 16;
+  double input = (hi - lo) * (double)(c->in[1] * c->cin) * 4, output = pixels * (double)c->cout * 4;
+  cycles += (input + output) / 16;
+  cycles *= (double)div_up(c->batch * c->bands * c->splits, threads);
+  if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
+  /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle.
+   */
+  if (c->splits > 1)
+    cycles += 3000 + (double)(c->batch * c->out[0] * c->out[1] * c->cout * c->splits) * 4 / threads;
+  return cycles;
+}
+
+void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *bf16, uint32_t threads, size_t l2) {
+  hn_chain best = *c;
+  int64_t most = c->project && !c->parts ? min64(div_up(c->hidden, o->nr), threads) : 1;
+  best.cycles = 0;
+  for (int64_t bands = 1; bands <= min64(c->out[0], 4 * (int64_t)threads); bands++)
+    for (int64_t splits = 1; splits <= most; splits++) {
+      if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
+      hn_chain_divide(c, o, bands, splits, l2);
+      c->cycles = predict(c, o, bf16, threads, l2);
+      if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
+    }
+  *c = best;
+}
+
+/* ------------------------------------------------------------------ one task */
+
+typedef struct work {
+  const hn_chain_args *a;
+  int64_t n, split;
+  int64_t g0, g1; /* output rows of the group */
+  int64_t ready;  /* hidden rows below this one are in the ring already */
+  int64_t b0, b1; /* panels of the block */
+  int64_t p0, p1; /* panels of the task */
+  float *ring, *middle;
+  float *rows; /* window: image rows with their padding */
+  /* with parts: */
+  float *sums; /* a block of results */
+  uint16_t *e_parts, *p_parts;
+  int32_t e_step[HN_CHAIN_STEPS], p_step[HN_CHAIN_STEPS];
+} work;
+
+static int64_t live_channels(const hn_chain *c, int64_t p0, int64_t p1) {
+  return min64(p1 * c->width, c->hidden) - p0 * c->width;
+}
+
+static float *ring_row(const work *w, int64_t panel, int64_t row) {
+  const hn_chain *c = w->a->chain;
+  int64_t slot = c->slots > 1 ? panel - w->p0 : 0;
+  return w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
+}
+
+static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels,
+                        int64_t n, int64_t row, int64_t x0, int64_t pixels) {
+  hn_epilogue_post_pixels(e, y, pitch, pixels, (size_t)c0, (size_t)channels, n, 0, row, x0);
+}
+
+static void set_epilogue(hn_gemm_tile *t, const hn_epilogue *e) {
+  t->flags = e->flags, t->lo = e->lo, t->hi = e->hi, t->slope = e->slope;
+}
+
+/* The input's pixels under hidden rows [h0, h1), into parts. */
+static void bring_rows(const work *w, int64_t h0, int64_t h1) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t h = h0; h < h1; h++)
+    w->a->bf16->rows_to_steps(w->a->x + hn_view_at(&c->x, w->n, 0, h, 0), c->x.pixel, (size_t)c->in[1],
+                              (size_t)c->cin, w->e_parts + (h - h0) * c->in[1] * c->unit, c->e_block,
+                              c->parts > 1);
+}
+
+/* Rows of a row tile for so many pixels: as equal as can be. */
+static int64_t tile_rows(const work *w, int64_t pixels) {
+  return pixels ? div_up(pixels, div_up(pixels, w->a->bf16->rows)) : 1;
+}
+
+static hn_bf16_tile parts_tile(const work *w, int64_t pixels, int64_t channels, const int32_t *step) {
+  const hn_chain *c = w->a->chain;
+  return (hn_bf16_tile){.step = step,
+                        .steps = (size_t)steps_of(channels),
+                        .row = c->unit,
+                        .lo = HN_BF16_STEP,
+                        .c = w->sums,
+                        .rows = (uint32_t)tile_rows(w, pixels),
+                        .x3 = c->parts > 1};
+}
+
+static hn_bf16_store parts_store(const hn_epilogue *e, int64_t column) {
+  return (hn_bf16_store){.flags = e->flags,
+                         .lo = e->lo,
+                         .hi = e->hi,
+                         .slope = e->slope,
+                         .bias = e->bias ? e->bias + column : NULL,
+                         .ldr = e->residual_view.pixel};
+}
+
+/* expand_rows with parts: bring_rows has been called for these rows. */
+static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_expand;
+  int64_t n0 = panel * c->width, pixels = (h1 - h0) * c->in[1];
+  hn_bf16_tile t = parts_tile(w, pixels, c->cin, w->e_step);
+  hn_bf16_store s = parts_store(e, n0);
+  int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
+  t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
+  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, t.x3);
+  s.ldc = c->width;
+  for (int64_t p = 0; p < pixels; p += block) {
+    t.a = w->e_parts + p * c->unit;
+    t.m = (uint32_t)min64(block, pixels - p);
+    a->bf16->tile(&t);
+    for (int64_t i = 0; i < t.m; i += s.m) {
+      int64_t h = h0 + (p + i) / c->in[1], x = (p + i) % c->in[1];
+      s.m = (uint32_t)min64(c->in[1] - x, t.m - i);
+      s.from = w->sums + i * HN_BF16_PANEL;
+      s.c = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
+      a->bf16->store(&s);
+      if (e->n_post) post_pixels(e, s.c, c->width, n0, t.n, 0, 0, 0, s.m);
+    }
+  }
+}
+
+/* The image rows that hidden row h is made of, with zeros where they stand for padding. */
+static void bring_window(const work *w, int64_t h) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t v = 0; v < c->e_kernel[0]; v++) {
+    int64_t y = h * c->e_stride[0] + v - c->e_pad[0], left = c->e_pad[1] * c->cin;
+    float *to = w->rows + v * c->e_row;
+    bool inside = y >= 0 && y < c->image[0];
+    int64_t n = inside ? min64(c->image[1] * c->cin, c->e_row - left) : 0;
+    const float *from = inside ? w->a->x + hn_view_at(&c->x, w->n, 0, y, 0) : NULL;
+    memset(to, 0, (size_t)min64(left, c->e_row) * sizeof *to);
+    if (n > 0 && c->x.pixel == c->cin)
+      memcpy(to + left, from, (size_t)n * sizeof *to);
+    else
+      for (int64_t i = 0; i < n; i++) to[left + i] = from[i / c->cin * c->x.pixel + i % c->cin];
+    if (left + max64(n, 0) < c->e_row)
+      memset(to + left + max64(n, 0), 0, (size_t)(c->e_row - left - max64(n, 0)) * sizeof *to);
+  }
+}
+
+/* Hidden rows [h0, h1) of a panel into the ring. */
+static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_expand;
+  int64_t n0 = panel * c->width, tiles = div_up(c->in[1], a->gemm->mr), k = e_values(c);
+  hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
+                    .b = (const float *)a->w_expand + n0 * k,
+                    .ldc = c->width,
+                    .k = (size_t)k,
+                    .segment = (size_t)(c->window ? c->e_kernel[1] * c->cin : k),
+                    .n = (uint32_t)live_channels(c, panel, panel + 1)};
+  t.skip = c->window ? c->e_row - (ptrdiff_t)t.segment : 0;
+  set_epilogue(&t, e);
+  if (e->bias) t.bias = e->bias + n0;
+  for (int64_t h = h0; h < h1; h++) {
+    if (c->window) bring_window(w, h);
+    const float *x = c->window ? w->rows : a->x + hn_view_at(&c->x, w->n, 0, h, 0);
+    float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
+    for (int64_t i = 0; i < tiles; i++) {
+      int64_t m0 = i * c->in[1] / tiles, m1 = (i + 1) * c->in[1] / tiles;
+      t.a = x + m0 * t.lda;
+      t.c = to + m0 * c->width;
+      t.m = (uint32_t)(m1 - m0);
+      a->gemm->tile(&t);
+    }
+    if (e->n_post) post_pixels(e, to, c->width, n0, t.n, 0, 0, 0, c->in[1]);
+  }
+}
+
+/* The group's rows of a panel through the depthwise kernel. */
+static void depthwise_rows(const work *w, int64_t panel) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_depthwise;
+  const float *rows[HN_DEPTHWISE_ROWS];
+  int64_t c0 = panel * c->width;
+  hn_depthwise_row r = {.x = rows,
+                        .x_pixel = c->expand ? c->width : c->x.pixel,
+                        .width = c->expand ? c->ring_row / c->width : c->in[1],
+                        .w_tap = c->w_tap,
+                        .taps = (uint32_t)c->kernel[1],
+                        .stride = c->stride[1],
+                        .dilation = c->dilation[1],
+                        .pad = c->expand ? 0 : c->pad[1],
+                        .y_pixel = c->project ? c->middle_pitch : c->y.pixel,
+                        .n = c->out[1],
+                        .channels = (size_t)live_channels(c, panel, panel + 1),
+                        .flags = e->flags,
+                        .lo = e->lo,
+                        .hi = e->hi,
+                        .slope = e->slope,
+                        .bias = e->bias ? e->bias + c0 : NULL,
+                        .r_pixel = e->residual_view.pixel};
+  for (int64_t y = w->g0; y < w->g1; y++) {
+    /* Kernel rows [v0, v1) lie inside the image. */
+    int64_t top = y * c->stride[0] - c->pad[0], v0 = 0, v1 = c->kernel[0];
+    while (v0 < v1 && top + v0 * c->dilation[0] < 0) v0++;
+    while (v1 > v0 && top + (v1 - 1) * c->dilation[0] >= c->in[0]) v1--;
+    r.rows = (uint32_t)(v1 - v0);
+    for (int64_t v = v0; v < v1; v++) {
+      int64_t h = top + v * c->dilation[0];
+      if (HN_FAULT("chain_ring_row") && h > 0) h--;
+      rows[v - v0] = c->expand ? ring_row(w, panel, h) : a->x + hn_view_at(&c->x, w->n, 0, h, 0) + c0;
+    }
+    r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
+    r.y = a->y + hn_view_at(&c->y, w->n, 0, y, 0) + c0;
+    if (c->project)
+      r.y = w->middle + (y - w->g0) * c->out[1] * c->middle_pitch + (c->parts ? 0 : panel - w->b0) * c->width;
+    if (e->residual) r.residual = e->residual + hn_view_at(&e->residual_view, w->n, 0, y, 0) + c0;
+    a->depthwise->row(&r);
+    if (e->n_post && !c->project)
+      post_pixels(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
+  }
+}
+
+/* The block's depthwise result times its rows of the project weights, into the output or the partial sum. */
+static void project_block(const work *w) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_project;
+  int64_t pixels = (w->g1 - w->g0) * c->out[1], tiles = div_up(pixels, a->gemm->mr);
+  bool whole = c->splits == 1, last = whole && w->b1 == w->p1;
+  int64_t first = w->g0 * c->out[1], image = c->out[0] * c->out[1];
+  int64_t pitch = whole ? c->y.pixel : c->cout;
+  float *y = whole ? a->y + hn_view_at(&c->y, w->n, 0, w->g0, 0)
+                   : a->partials + ((w->split * c->batch + w->n) * image + first) * c->cout;
+  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
+  int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1);
+  hn_gemm_tile t = {.lda = c->middle_pitch,
+                    .ldc = pitch,
+                    .k = (size_t)k,
+                    .segment = (size_t)k,
+                    .accumulate = w->b0 > w->p0 && !HN_FAULT("chain_no_accumulate")};
+  if (last) {
+    set_epilogue(&t, e);
+    t.ldr = e->residual_view.pixel;
+  }
+  for (int64_t n = 0; n < c->cout; n += a->gemm->nr) {
+    int64_t width = (int64_t)hn_gemm_panel_width(a->gemm, (size_t)c->cout, (size_t)n);
+    t.n = (uint32_t)min64(c->cout - n, a->gemm->nr);
+    t.b = (const float *)a->w_project + n * c->hidden + k0 * width;
+    t.bias = last && e->bias ? e->bias + n : NULL;
+    for (int64_t i = 0; i < tiles; i++) {
+      int64_t m0 = i * pixels / tiles, m1 = (i + 1) * pixels / tiles;
+      t.m = (uint32_t)(m1 - m0);
+      t.a = w->middle + m0 * c->middle_pitch;
+      t.c = y + m0 * pitch + n;
+      if (last && residual) t.residual = residual + m0 * t.ldr + n;
+      a->gemm->tile(&t);
+    }
+  }
+  if (last && e->n_post)
+    for (int64_t r = w->g0; r < w->g1; r++)
+      post_pixels(e, y + (r - w->g0) * c->out[1] * pitch, pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+}
+
+/* A panel of the depthwise result, into parts. */
+static void bring_middle(const work *w, int64_t panel) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  int64_t pixels = (w->g1 - w->g0) * c->out[1], live = live_channels(c, panel, panel + 1);
+  if (a->e_depthwise->n_post)
+    post_pixels(a->e_depthwise, w->middle, c->width, panel * c->width, live, 0, 0, 0, pixels);
+  a->bf16->rows_to_steps(w->middle, c->width, (size_t)pixels, (size_t)live, w->p_parts + panel * c->p_block,
+                         c->p_block, c->parts > 1);
+}
+
+/* project_block with parts: all panels are there. */
+static void project_parts(const work *w) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_project;
+  int64_t pixels = (w->g1 - w->g0) * c->out[1], pitch = c->y.pixel;
+  float *y = a->y + hn_view_at(&c->y, w->n, 0, w->g0, 0);
+  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
+  hn_bf16_tile t = parts_tile(w, pixels, c->hidden, w->p_step);
+  int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
+  if (HN_FAULT("chain_last_step")) t.steps -= t.steps > 1;
+  a->bf16->begin(t.rows);
+  for (int64_t p = 0; p < pixels; p += block)
+    for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
+      hn_bf16_store s = parts_store(e, n);
+      t.a = w->p_parts + p * c->unit;
+      t.b = (const uint16_t *)a->w_project +
+            hn_bf16_packed((size_t)n, (size_t)steps_of(c->hidden), c->parts > 1);
+      t.m = s.m = (uint32_t)min64(block, pixels - p);
+      t.n = s.n = (uint32_t)min64(c->cout - n, HN_BF16_PANEL);
+      a->bf16->tile(&t);
+      s.from = w->sums;
+      s.c = y + p * pitch + n;
+      s.ldc = pitch;
+      if (residual) s.residual = residual + p * s.ldr + n;
+      a->bf16->store(&s);
+    }
+  for (int64_t r = w->g0; r < w->g1 && e->n_post; r++)
+    post_pixels(e, y + (r - w->g0) * c->out[1] * pitch, pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+}
+
+static void group(work *w) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  int64_t lo, hi;
+  rows_under(c, w->g0, w->g1, &lo, &hi);
+  int64_t from = max64(lo, w->ready);
+  if (c->parts && c->expand && !c->window && hi > from) {
+    bring_rows(w, from, hi);
+    a->bf16->begin((uint32_t)tile_rows(w, (hi - from) * c->in[1]));
+  }
+  for (w->b0 = w->p0; w->b0 < w->p1; w->b0 = w->b1) {
+    w->b1 = min64(w->b0 + c->block, w->p1);
+    for (int64_t p = w->b0; p < w->b1; p++) {
+      if (c->expand && c->parts && !c->window)
+        expand_parts(w, p, from, hi);
+      else if (c->expand)
+        expand_rows(w, p, from, hi);
+      depthwise_rows(w, p);
+      if (c->project && c->parts) bring_middle(w, p);
+    }
+    if (!c->project) continue;
+    if (c->parts) {
+      project_parts(w);
+      continue;
+    }
+    if (a->e_depthwise->n_post)
+      post_pixels(a->e_depthwise, w->middle, c->middle_pitch, w->b0 * c->width,
+                  live_channels(c, w->b0, w->b1), 0, 0, 0, (w->g1 - w->g0) * c->out[1]);
+    project_block(w);
+  }
+  w->ready = hi;
+}
+
+/* Zeros where the ring's rows stand for padding; expand_rows leaves them alone. */
+static void clear_padding(const work *w) {
+  const hn_chain *c = w->a->chain;
+  int64_t left = c->pad[1] * c->width, right = left + c->in[1] * c->width;
+  for (int64_t i = 0; i < c->slots * c->ring_rows; i++) {
+    float *row = w->ring + i * c->ring_row;
+    memset(row, 0, (size_t)left * sizeof *row);
+    if (right < c->ring_row) memset(row + right, 0, (size_t)(c->ring_row - right) * sizeof *row);
+  }
+}
+
+static void task(void *arg, int64_t i, uint32_t thread) {
+  const hn_chain_args *a = arg;
+  const hn_chain *c = a->chain;
+  int64_t band = i % c->bands, rest = i / c->bands;
+  work w = {.a = a, .split = rest % c->splits, .n = rest / c->splits};
+  int64_t y0 = band * c->out[0] / c->bands, y1 = (band + 1) * c->out[0] / c->bands;
+  if (HN_FAULT("chain_last_row") && band == c->bands - 1) y1--;
+  w.p0 = w.split * c->panels / c->splits, w.p1 = (w.split + 1) * c->panels / c->splits;
+  w.ring = a->scratch + (size_t)thread * hn_chain_scratch(c);
+  w.rows = w.ring + c->slots * c->ring_panel;
+  w.sums = w.ring + c->slots * c->ring_panel + hn_round_up((size_t)(c->e_kernel[0] * c->e_row), 16);
+  w.e_parts = (uint16_t *)(void *)(w.sums + sum_floats(c));
+  w.p_parts = (uint16_t *)(void *)(w.sums + sum_floats(c) + e_floats(c));
+  w.middle = w.sums + sum_floats(c) + e_floats(c) + p_floats(c);
+  for (int64_t k = 0; c->parts && k < steps_of(c->cin); k++) w.e_step[k] = (int32_t)(k * c->e_block);
+  for (int64_t k = 0; c->parts && k < steps_of(c->hidden); k++) w.p_step[k] = (int32_t)(k * c->p_block);
+  if (c->expand && !HN_FAULT("chain_padding")) clear_padding(&w);
+  for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {
+    w.g1 = min64(w.g0 + c->group, y1);
+    group(&w);
+  }
+  if (c->parts) a->bf16->end();
+}
+
+/* ------------------------------------------------------------------ partial sums */
+
+typedef struct sum {
+  const hn_chain_args *a;
+  int64_t parts; /* tasks of an image */
+} sum;
+
+/* Adds up the partial sums of some output rows: a depthwise convolution of one column whose kernel rows are
+ * the partial sums and whose weights are ones. */
+static void add_partials(void *arg, int64_t i, uint32_t thread) {
+  (void)thread;
+  const sum *s = arg;
+  const hn_chain_args *a = s->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_project;
+  int64_t n = i / s->parts, part = i % s->parts, image = c->out[0] * c->out[1];
+  const float *rows[HN_DEPTHWISE_ROWS];
+  hn_depthwise_row r = {.x = rows,
+                        .x_pixel = c->cout,
+                        .width = c->out[1],
+                        .w = a->ones,
+                        .w_tap = (c->cout + 15) / 16 * 16,
+                        .rows = (uint32_t)c->splits,
+                        .taps = 1,
+                        .stride = 1,
+                        .dilation = 1,
+                        .y_pixel = c->y.pixel,
+                        .n = c->out[1],
+                        .channels = (size_t)c->cout,
+                        .flags = e->flags,
+                        .lo = e->lo,
+                        .hi = e->hi,
+                        .slope = e->slope,
+                        .bias = e->bias,
+                        .r_pixel = e->residual_view.pixel};
+  for (int64_t y = part * c->out[0] / s->parts; y < (part + 1) * c->out[0] / s->parts; y++) {
+    for (int64_t k = 0; k < c->splits; k++)
+      rows[k] = a->partials + ((k * c->batch + n) * image + y * c->out[1]) * c->cout;
+    if (HN_FAULT("chain_lost_partial")) rows[c->splits - 1] = rows[0];
+    r.y = a->y + hn_view_at(&c->y, n, 0, y, 0);
+    r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) : NULL;
+    a->depthwise->row(&r);
+    if (e->n_post) post_pixels(e, r.y, r.y_pixel, 0, c->cout, n, y, 0, c->out[1]);
+  }
+}
+
+void hn_chain_exec(const hn_chain_args *a, uint32_t threads, hn_parallel_fn parallel, void *pool) {
+  const hn_chain *c = a->chain;
+  if (c->batch <= 0 || c->out[0] <= 0 || c->out[1] <= 0 || c->panels == 0) return;
+  parallel(pool, c->batch * c->bands * c->splits, task, (void *)(uintptr_t)a);
+  if (c->splits == 1) return;
+  sum s = {a, max64(1, min64(threads, c->out[0]))};
+  parallel(pool, c->batch * s.parts, add_partials, &s);
+}

@@ -1,0 +1,251 @@
+#include "backends/cpu/conv/chain_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/conv/chain_driver.h"
+#include "backends/cpu/kernels/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "optimize/step/conv_attr.h"
+
+enum { MAX_INPUTS = 31 };
+
+typedef struct blob_head {
+  hn_chain chain;
+  hn_isa isa;
+  int64_t expand_at, depthwise_at, project_at, ones_at, bytes;
+} blob_head;
+
+/* The parts by their role; NULL: not there. */
+typedef struct roles {
+  const hone_step_part *expand, *depthwise, *project;
+} roles;
+
+/* The whole's input that holds a part's weights. */
+static uint32_t weights_of(const hone_step_part *p) { return p->input[1]; }
+
+static bool is_depthwise(const hn_conv_attr *a) { return a->cin == 1 && a->cout == 1 && a->groups > 1; }
+
+static bool is_pointwise(const hn_conv_attr *a) {
+  bool one = a->groups == 1 && a->x.size[0] == 1;
+  for (int i = 0; i < 3; i++) one = one && a->kernel[i] == 1 && a->stride[i] == 1 && a->pad[i] == 0;
+  return one && a->x.size[1] == a->y.size[1] && a->x.size[2] == a->y.size[2];
+}
+
+/* A network's first convolution, or one like it: any kernel over few channels. */
+static bool is_window(const hn_conv_attr *a) {
+  return a->groups == 1 && a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1 &&
+         a->dilation[1] == 1 && a->dilation[2] == 1 && a->pad[1] >= 0 && a->pad[2] >= 0 &&
+         a->kernel[1] * a->kernel[2] * a->cin <= 128;
+}
+
+/* Inner tensors are never in memory: no operation of their epilogues may read another tensor. */
+static bool inner_epilogue(const hone_step *s, hone_reason *why) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (s->epilogue[i].kind == HONE_EPI_ADD || s->epilogue[i].kind == HONE_EPI_MUL)
+      return hn_refuse(why, "an inner epilogue reads a tensor");
+  return true;
+}
+
+static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_reason *why) {
+  if (s->n_parts < 2 || s->n_parts > 3) return hn_refuse(why, "%u parts", s->n_parts);
+  if (s->n_inputs > MAX_INPUTS) return hn_refuse(why, "more than %d inputs", MAX_INPUTS);
+  memset(r, 0, sizeof *r);
+  for (uint32_t k = 0; k < s->n_parts; k++) {
+    const hone_step_part *p = &s->part[k];
+    hn_conv_attr attr;
+    if (!hn_step_is_f32(p->step, why) || !hn_conv_attr_of(p->step, &attr, why)) return false;
+    if (!s->input[weights_of(p)].constant) return hn_refuse(why, "weights are not constant");
+    if (is_depthwise(&attr) && !r->depthwise)
+      r->depthwise = p, a[1] = attr;
+    else if ((is_pointwise(&attr) || is_window(&attr)) && !r->depthwise && !r->expand)
+      r->expand = p, a[0] = attr;
+    else if (is_pointwise(&attr) && r->depthwise && !r->project)
+      r->project = p, a[2] = attr;
+    else
+      return hn_refuse(why, "part %u is neither a depthwise nor a 1x1 convolution in its place", k);
+  }
+  return r->depthwise || hn_refuse(why, "no depthwise convolution");
+}
+
+/* A 1x1 convolution's weights in its arithmetic, or those of a window (parts 0): columns rows of cin x taps.
+ */
+static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns, int64_t k) {
+  size_t steps = ((size_t)k + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, parts > 1) * 2
+                           : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
+                     64);
+}
+
+static void pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int64_t cin, int64_t taps,
+                 void *to) {
+  if (!parts) {
+    hn_gemm_pack_weights(hn_gemm_find(isa), w, cin * taps, taps, 1, cin, NULL, taps, columns, to);
+    return;
+  }
+  int64_t at[HN_CHAIN_CHANNELS], steps = (cin + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
+  hn_bf16_pack(hn_bf16_find(isa), w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1,
+               parts > 1, to);
+}
+
+static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
+static int64_t e_parts(const hn_chain *c) { return c->window ? 0 : c->parts; }
+
+static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, blob_head *h,
+                     hone_reason *why) {
+  roles r;
+  hn_conv_attr a[3];
+  if (!find_roles(s, &r, a, why)) return false;
+  memset(h, 0, sizeof *h);
+  h->isa = hn_isa_of(m->isa);
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
+  if (!o || !hn_depthwise_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
+  for (uint32_t k = 0; k < s->n_parts; k++) {
+    if (!hn_epilogue_accepts(s->part[k].step, h->isa, false, why)) return false;
+    if (k + 1 < s->n_parts && !inner_epilogue(s->part[k].step, why)) return false;
+  }
+  const hn_conv_attr *first = r.expand ? &a[0] : &a[1], *last = r.project ? &a[2] : &a[1];
+  if (a[1].x.size[0] != 1 || a[1].kernel[0] != 1 || a[1].y.size[0] != 1)
+    return hn_refuse(why, "three spatial dimensions");
+  if (a[1].kernel[1] > HN_DEPTHWISE_ROWS || m->threads > HN_DEPTHWISE_ROWS)
+    return hn_refuse(why, "more than %d kernel rows or threads", HN_DEPTHWISE_ROWS);
+  if (!last->y.even) return hn_refuse(why, "output pixels are not evenly spaced");
+  hn_chain *c = &h->chain;
+  c->parts = parts;
+  const hn_bf16_ops *b = parts ? hn_bf16_find(h->isa) : NULL;
+  if (parts && s->math < (parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
+    return hn_refuse(why, "the plan does not allow products of bf16 %s", parts > 1 ? "parts" : "numbers");
+  if (parts && (!b || (parts > 1 && !b->x3)))
+    return hn_refuse(why, "no %s kernel for %s", parts > 1 ? "split bf16" : "bf16", hn_isa_name(h->isa));
+  c->batch = first->x.batch, c->expand = r.expand != NULL, c->project = r.project != NULL;
+  c->cin = first->x.channels, c->hidden = a[1].x.channels, c->cout = last->y.channels;
+  for (int i = 0; i < 2; i++) {
+    c->in[i] = a[1].x.size[i + 1], c->out[i] = a[1].y.size[i + 1], c->kernel[i] = a[1].kernel[i + 1];
+    c->stride[i] = a[1].stride[i + 1], c->dilation[i] = a[1].dilation[i + 1], c->pad[i] = a[1].pad[i + 1];
+  }
+  c->x = first->x.view, c->y = last->y.view;
+  c->window = r.expand && !is_pointwise(&a[0]);
+  for (int i = 0; i < 2 && c->window; i++) {
+    c->image[i] = a[0].x.size[i + 1], c->e_kernel[i] = a[0].kernel[i + 1];
+    c->e_stride[i] = a[0].stride[i + 1], c->e_pad[i] = a[0].pad[i + 1];
+  }
+  if (c->window && parts && o->nr != HN_BF16_PANEL) return hn_refuse(why, "tiles of another width");
+  if (parts && (c->cin > HN_CHAIN_CHANNELS || c->hidden > HN_CHAIN_CHANNELS))
+    return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
+  hn_chain_plan(c, o, b, m->threads, m->l2);
+  size_t at = hn_round_up(sizeof *h, 64);
+  h->expand_at = (int64_t)at;
+  if (r.expand) at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
+  h->depthwise_at = (int64_t)at;
+  at += hn_round_up((size_t)(c->kernel[0] * c->kernel[1] * c->w_tap) * 4, 64);
+  h->project_at = (int64_t)at;
+  if (r.project) at += weight_bytes(c->parts, o, c->cout, c->hidden);
+  h->ones_at = (int64_t)at;
+  if (c->splits > 1) at += hn_round_up((size_t)(c->splits * ((c->cout + 15) / 16 * 16)) * 4, 64);
+  h->bytes = (int64_t)at;
+  return true;
+}
+
+bool hn_chain_step_accepts(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
+                           hone_reason *why) {
+  blob_head h;
+  return describe(s, m, config->parts, &h, why);
+}
+
+double hn_chain_step_cost(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config) {
+  blob_head h;
+  if (!describe(s, m, config->parts, &h, NULL)) return 1e9;
+  double peak = m->peak_flops > 0 ? m->peak_flops : 1e10;
+  double hertz = peak / (4.0 * hn_gemm_find(h.isa)->vw * (m->threads ? m->threads : 1));
+  /* What a chain adds is its own input, as a rule, which the same rows have just brought near. */
+  double epilogues = 0;
+  for (uint32_t i = 0; i < s->n_parts; i++) epilogues += hn_epilogue_seconds(s->part[i].step, m, false);
+  return h.chain.cycles / hertz + epilogues + 3e-6;
+}
+
+/* The depthwise convolution, and one that spans a window, are f32's in any case; beside the 1x1 convolutions
+ * they are little. */
+void hn_chain_step_work(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
+                        hone_work *work) {
+  blob_head h;
+  roles r;
+  hn_conv_attr a[3];
+  if (!config->parts || !describe(s, m, config->parts, &h, NULL) || !find_roles(s, &r, a, NULL)) return;
+  double macs = r.project ? r.project->step->cost.macs : 0;
+  if (r.expand && e_parts(&h.chain)) macs += r.expand->step->cost.macs;
+  hn_bf16_work(macs, config->parts > 1, work);
+}
+
+hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
+                               hone_tactic_need *n, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  if (!describe(s, m, config->parts, &h, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
+  n->blob_bytes = (size_t)h.bytes;
+  for (uint32_t k = 0; k < s->n_parts; k++) n->packed |= 1u << weights_of(&s->part[k]);
+  n->workspace_bytes = (hn_chain_scratch(&h.chain) * m->threads + hn_chain_partials(&h.chain)) * 4;
+  return HONE_OK;
+}
+
+hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
+                                  const hn_chain_step_config *config, void *blob, hone_error *error) {
+  blob_head h;
+  hone_reason why;
+  roles r;
+  hn_conv_attr a[3];
+  if (!describe(s, m, config->parts, &h, &why) || !find_roles(s, &r, a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
+  const hn_chain *c = &h.chain;
+  unsigned char *base = blob;
+  memcpy(base, &h, sizeof h);
+  if (r.expand)
+    pack(e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin, e_taps(c),
+         base + h.expand_at);
+  if (r.project)
+    pack(c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden, 1,
+         base + h.project_at);
+  hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
+  hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
+  for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++)
+    *one = 1;
+  return HONE_OK;
+}
+
+/* The epilogue of a part, with its inputs taken from those of the whole. */
+static void bind(const hone_step_run *r, const hone_step_part *p, hn_isa isa, hn_epilogue *e) {
+  const void *in[MAX_INPUTS + 1]; /* a part reads the whole's inputs and the part before */
+  const hone_step *s = p->step;
+  for (uint32_t i = 0; i < s->n_inputs; i++)
+    in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : r->in[p->input[i]];
+  hn_epilogue_bind(s, isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? in[2] : NULL, in, e);
+}
+
+hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config *config, hone_error *error) {
+  (void)config, (void)error;
+  const blob_head *h = r->blob;
+  const unsigned char *base = r->blob;
+  const hone_step *s = r->step;
+  const hn_chain *c = &h->chain;
+  hn_epilogue e[3];
+  for (uint32_t k = 0; k < s->n_parts; k++) bind(r, &s->part[k], h->isa, &e[k + !c->expand]);
+  float *scratch = r->workspace;
+  hn_chain_args a = {.chain = c,
+                     .gemm = hn_gemm_find(h->isa),
+                     .depthwise = hn_depthwise_find(h->isa),
+                     .x = r->in[s->part[0].input[0]],
+                     .bf16 = c->parts ? hn_bf16_find(h->isa) : NULL,
+                     .w_expand = base + h->expand_at,
+                     .w_depthwise = (const float *)(const void *)(base + h->depthwise_at),
+                     .w_project = base + h->project_at,
+                     .ones = (const float *)(const void *)(base + h->ones_at),
+                     .y = r->out[0],
+                     .e_expand = &e[0],
+                     .e_depthwise = &e[1],
+                     .e_project = &e[2],
+                     .scratch = scratch,
+                     .partials = scratch + hn_chain_scratch(c) * r->threads};
+  hn_chain_exec(&a, r->threads, r->parallel, r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,113 @@
+#include "backends/cpu/conv/depthwise_driver.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+const hn_depthwise_ops *hn_depthwise_find(hn_isa isa) {
+  static const hn_depthwise_ops *_Atomic found[HN_ISA_COUNT];
+  if ((unsigned)isa >= HN_ISA_COUNT) return NULL;
+  const hn_depthwise_ops *o = atomic_load_explicit(&found[isa], memory_order_relaxed);
+  if (o) return o;
+  const struct hn_kernel *k = hn_kernel_find("depthwise", "f32", isa);
+  o = k ? k->ops : NULL;
+  atomic_store_explicit(&found[isa], o, memory_order_relaxed);
+  return o;
+}
+
+void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) {
+  /* A slab's input rows of one output row and the output row fill about two thirds of L1.  An image beyond L2
+   * is better streamed in one go, in the order in which it lies in memory. */
+  int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
+  int64_t slab = (int64_t)(l1 * 2 / 3 / 4) / (pixels > 0 ? pixels : 1) / 16 * 16;
+  if (slab < 16) slab = 16;
+  if (slab > d->w_tap || d->in_batch * 4 > (int64_t)l2) slab = d->w_tap;
+  d->slab = slab;
+  d->slabs = slab ? (d->channels + slab - 1) / slab : 0;
+  double work = 2.0 * (double)(d->batch * d->out[0] * d->out[1] * d->channels * d->kernel[0] * d->kernel[1]);
+  int64_t want = threads == 1 || work < 2e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : 2 * (int64_t)threads;
+  int64_t blocks = d->batch ? (want + d->batch - 1) / d->batch : 1;
+  /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels
+   * instead. */
+  int64_t most = d->out[0] / (2 * d->kernel[0]);
+  if (most < 1) most = 1;
+  d->row_blocks = blocks < most ? blocks : most;
+  d->slab_tasks = (blocks + d->row_blocks - 1) / d->row_blocks;
+  if (d->slab_tasks > d->slabs) {
+    /* Thinner slabs when there are too few for the threads. */
+    int64_t vectors = d->w_tap / 16, per = (vectors + d->slab_tasks - 1) / d->slab_tasks;
+    if (per < 1) per = 1;
+    if (per * 16 < d->slab) d->slab = per * 16, d->slabs = (d->channels + d->slab - 1) / d->slab;
+    if (d->slab_tasks > d->slabs) d->slab_tasks = d->slabs;
+  }
+}
+
+size_t hn_depthwise_packed_size(const hn_depthwise *d) {
+  return (size_t)(d->kernel[0] * d->kernel[1] * d->w_tap);
+}
+
+void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst) {
+  int64_t taps = d->kernel[0] * d->kernel[1];
+  memset(dst, 0, hn_depthwise_packed_size(d) * sizeof *dst);
+  for (int64_t c = 0; c < d->channels; c++)
+    for (int64_t t = 0; t < taps; t++) dst[t * d->w_tap + c] = w[c * taps + t];
+}
+
+static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t y1, int64_t c0, int64_t c1) {
+  const hn_depthwise *d = a->d;
+  const hn_epilogue *e = a->epilogue;
+  const float *rows[HN_DEPTHWISE_ROWS];
+  hn_depthwise_row r = {.x = rows,
+                        .x_pixel = d->in_pixel,
+                        .width = d->in[1],
+                        .w_tap = d->w_tap,
+                        .taps = (uint32_t)d->kernel[1],
+                        .stride = d->stride[1],
+                        .dilation = d->dilation[1],
+                        .pad = d->pad[1],
+                        .y_pixel = d->y.pixel,
+                        .n = d->out[1],
+                        .channels = (size_t)(c1 - c0),
+                        .flags = e->flags,
+                        .lo = e->lo,
+                        .hi = e->hi,
+                        .slope = e->slope,
+                        .bias = e->bias ? e->bias + c0 : NULL,
+                        .r_pixel = e->residual_view.pixel};
+  for (int64_t y = y0; y < y1; y++) {
+    /* Kernel rows [v0, v1) lie inside the image. */
+    int64_t top = y * d->stride[0] - d->pad[0], v0 = 0, v1 = d->kernel[0];
+    while (v0 < v1 && top + v0 * d->dilation[0] < 0) v0++;
+    while (v1 > v0 && top + (v1 - 1) * d->dilation[0] >= d->in[0]) v1--;
+    r.rows = (uint32_t)(v1 - v0);
+    if (HN_FAULT("depthwise_row_origin") && v0 > 0) top += d->in[0] > 1;
+    for (int64_t v = v0; v < v1; v++)
+      rows[v - v0] = a->x + n * d->in_batch + (top + v * d->dilation[0]) * d->in_row + c0;
+    r.w = a->w + v0 * d->kernel[1] * d->w_tap + c0;
+    r.y = a->y + hn_view_at(&d->y, n, 0, y, 0) + c0;
+    r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) + c0 : NULL;
+    a->ops->row(&r);
+    if (e->n_post) hn_epilogue_post_pixels(e, r.y, r.y_pixel, r.n, (size_t)c0, r.channels, n, 0, y, 0);
+  }
+}
+
+static void task(void *arg, int64_t t, uint32_t thread) {
+  const hn_depthwise_args *a = arg;
+  const hn_depthwise *d = a->d;
+  (void)thread;
+  int64_t s = t % d->slab_tasks, rest = t / d->slab_tasks, b = rest % d->row_blocks, n = rest / d->row_blocks;
+  int64_t y0 = b * d->out[0] / d->row_blocks, y1 = (b + 1) * d->out[0] / d->row_blocks;
+  int64_t s0 = s * d->slabs / d->slab_tasks, s1 = (s + 1) * d->slabs / d->slab_tasks;
+  if (HN_FAULT("depthwise_last_slab") && s == d->slab_tasks - 1) s1--;
+  for (; s0 < s1; s0++) {
+    int64_t c0 = s0 * d->slab, c1 = c0 + d->slab < d->channels ? c0 + d->slab : d->channels;
+    slab_rows(a, n, y0, y1, c0, c1);
+  }
+}
+
+void hn_depthwise_exec(const hn_depthwise_args *a, hn_parallel_fn parallel, void *pool) {
+  const hn_depthwise *d = a->d;
+  if (d->slabs == 0 || d->out[0] <= 0 || d->out[1] <= 0) return;
+  parallel(pool, d->batch * d->row_blocks * d->slab_tasks, task, (void *)(uintptr_t)a);
+}

@@ -1,0 +1,40 @@
+/* Depthwise convolution of one or two dimensions over channels-last tensors: cuts the output into blocks of
+ * rows and slabs of channels (the input rows that neighbouring output rows share stay in L1) and calls the
+ * depthwise kernels. */
+#ifndef HN_CPU_CONV_DEPTHWISE_DRIVER_H
+#define HN_CPU_CONV_DEPTHWISE_DRIVER_H
+
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/depthwise/depthwise.h"
+
+enum { HN_DEPTHWISE_ROWS = 64 }; /* kernel rows at most */
+
+typedef struct hn_depthwise {
+  int64_t batch, channels;
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
+  int64_t in_batch, in_row, in_pixel;
+  hn_view y;
+  int64_t w_tap; /* channels rounded up to 16 */
+  /* set by hn_depthwise_plan */
+  int64_t slab, slabs;            /* channels of a slab */
+  int64_t row_blocks, slab_tasks; /* tasks: batch * row_blocks * slab_tasks */
+} hn_depthwise;
+
+void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2);
+
+/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels.  w: [channels][kernel rows * taps].
+ */
+size_t hn_depthwise_packed_size(const hn_depthwise *d);
+void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst);
+
+typedef struct hn_depthwise_args {
+  const hn_depthwise *d;
+  const hn_depthwise_ops *ops;
+  const float *x, *w;
+  float *y;
+  const hn_epilogue *epilogue;
+} hn_depthwise_args;
+
+void hn_depthwise_exec(const hn_depthwise_args *a, hn_parallel_fn parallel, void *pool);
+
+#endif

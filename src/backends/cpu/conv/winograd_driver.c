@@ -1,0 +1,332 @@
+#include "backends/cpu/conv/winograd_driver.h"
+
+#include "base/wide.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+const double hn_winograd_g2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+/* Row of point x: [1 x x^2] / product of its distances to the other points; b = sqrt(2). */
+#define SQRT2 1.4142135623730950488
+const double hn_winograd_g4[6][3] = {{1, 0, 0},
+                                     {-2 / 3.0, -SQRT2 / 3, -1 / 3.0},
+                                     {-2 / 3.0, SQRT2 / 3, -1 / 3.0},
+                                     {1 / 6.0, SQRT2 / 6, 1 / 3.0},
+                                     {1 / 6.0, -SQRT2 / 6, 1 / 3.0},
+                                     {0, 0, 1}};
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static double max_of(double a, double b) { return a > b ? a : b; }
+
+static int64_t frequencies(const hn_winograd *p) { return (p->m + 2) * (p->m + 2); }
+
+/* ------------------------------------------------------------------ planning */
+
+/* One division into tasks and blocking, and the cycles that its busiest thread takes. */
+typedef struct choice {
+  int64_t m_tasks, n_tasks, block_tiles, block_panels;
+  double cycles;
+} choice;
+
+/* The cost model's rates, in cycles.  Fitted to 7,700 measurements with AVX-512: 44 shapes, both tile sizes,
+ * one and two threads, all blockings, weights in L3 and in memory (docs/perf-log.md).  It predicts them
+ * within 7 % (root mean square), its choices are 2 % slower than the best on average, and of direct, F(2x2)
+ * and F(4x4) it names the fastest within 10 % in 170 of 171 cases. */
+#define PRODUCT_CYCLES 30.0 /* to begin a panel of one frequency */
+#define CALL_CYCLES 12.0    /* to begin a row tile of it */
+#define LEAST_ROWS 2.0      /* a row tile with fewer rows takes as long */
+#define L2_SHARE 0.61       /* of L2 that stays where it was put */
+#define SPILL_CYCLES 0.07   /* a byte of V and M that does not fit into L2 */
+#define AGAIN_CYCLES 0.0122 /* a byte of V, each time that it comes from L2 */
+#define TOUCH_CYCLES 0.135  /* a byte of input or output */
+#define REMOTE_CYCLES 0.3   /* a byte of input that another core has written: where panels are divided, too */
+#define RUN_CYCLES 11.6     /* an output pixel, each time that a piece of its channels is written */
+static double input_cycles(int64_t m) { return m == 4 ? 96 : 46; } /* a tile's vector of channels */
+static double output_cycles(int64_t m) { return m == 4 ? 120 : 89; }
+
+static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
+                        const choice *c) {
+  double f = (double)frequencies(p);
+  int64_t tiles = div_up(p->tiles, c->m_tasks), panels = div_up(p->n_panels, c->n_tasks);
+  double rounds = (double)div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks),
+          row_tiles = div_up(block, o->mr), turns = div_up(panels, c->block_panels);
+  int64_t columns = min64(panels * o->nr, p->cout), n_vectors = div_up(columns, o->vw);
+  double rows = max_of((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
+  double products = f * (double)blocks *
+                    (cin * rows * (double)n_vectors / 2 + CALL_CYCLES * (double)(panels * row_tiles) +
+                     PRODUCT_CYCLES * (double)panels);
+  double transforms = (double)tiles * (input_cycles(p->m) * (double)div_up(p->cin, o->vw) +
+                                       output_cycles(p->m) * (double)n_vectors);
+  /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
+  double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * 4,
+         m = f * (double)(block * min64(c->block_panels, panels) * o->nr) * 4,
+         u = f * cin * (double)(n_vectors * o->vw) * 4, flight = cin * (double)o->nr * 8, spilled = 0;
+  double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * 4, o, machine);
+  if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
+  if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
+  if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
+  double pixels = (double)(tiles * p->m * p->m);
+  double remote = REMOTE_CYCLES * pixels * cin * 4 * (double)(c->n_tasks - 1) / (double)c->n_tasks;
+  return rounds *
+         (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
+          AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 +
+          RUN_CYCLES * pixels * (double)turns + remote);
+}
+
+static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,
+                     choice *best) {
+  int64_t tiles = div_up(p->tiles, c.m_tasks), panels = div_up(p->n_panels, c.n_tasks);
+  for (int64_t row_tiles = 1; row_tiles <= 32; row_tiles++) {
+    int64_t blocks = div_up(tiles, row_tiles * o->mr);
+    c.block_tiles = div_up(tiles, blocks);
+    for (c.block_panels = 1; c.block_panels <= panels; c.block_panels *= 2) {
+      c.cycles = cycles_of(p, o, machine, &c);
+      if (best->cycles == 0 || c.cycles < best->cycles) *best = c;
+    }
+    if (blocks == 1) break;
+  }
+}
+
+void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
+  p->tiles_y = div_up(p->out[0], p->m), p->tiles_x = div_up(p->out[1], p->m);
+  p->tiles = p->batch * p->tiles_y * p->tiles_x;
+  p->n_panels = div_up(p->cout, o->nr);
+  /* Rows an odd number of cache lines apart spread over the L1 sets. */
+  p->v_pitch = div_up(p->cin, 16) * 16;
+  if (p->v_pitch % 32 == 0) p->v_pitch += 16;
+  int64_t threads = machine->threads ? machine->threads : 1;
+  choice best = {1, 1, p->tiles > 0 ? min64(p->tiles, o->mr) : 1, 1, 0};
+  for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
+    int64_t m = div_up(threads, n);
+    if (m > p->tiles) m = p->tiles ? p->tiles : 1;
+    choice c = {.m_tasks = m, .n_tasks = n};
+    if (p->tiles) consider(p, o, machine, c, &best);
+  }
+  p->m_tasks = best.m_tasks, p->n_tasks = best.n_tasks;
+  p->block_tiles = best.block_tiles, p->block_panels = best.block_panels;
+  p->seconds = best.cycles / hn_core_hertz(o, machine) + 3e-6;
+}
+
+static size_t v_floats(const hn_winograd *p) {
+  return (size_t)(frequencies(p) * p->block_tiles * p->v_pitch);
+}
+static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
+static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
+  return (size_t)(frequencies(p) * p->block_tiles * m_pitch(p, o));
+}
+
+size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
+  return (size_t)frequencies(p) * hn_gemm_packed_size(o, (size_t)p->cout, (size_t)p->cin);
+}
+
+size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
+  return (v_floats(p) + m_floats(p, o) + 15) / 16 * 16;
+}
+
+/* ------------------------------------------------------------------ weights */
+
+enum { WIDEST_PANEL = 64 };
+
+/* row . (a, b, c) for a panel of columns, in blocks that compilers turn into vectors. */
+HN_WIDE_BODY void combine(const double g[3], const double *a, const double *b, const double *c, int64_t width,
+                          double *restrict out) {
+  enum { BLOCK = 8 };
+  for (int64_t j = 0; j < width; j += BLOCK)
+    for (int i = 0; i < BLOCK; i++) out[j + i] = g[0] * a[j + i] + g[1] * b[j + i] + g[2] * c[j + i];
+}
+
+HN_WIDE_BODY void pack_body(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width,
+                            float *restrict dst) {
+  int64_t n = p->m + 2;
+  const double(*g)[3] = hn_winograd_g(p->m);
+  double filter[9][WIDEST_PANEL] = {{0}}, rows[HN_WINOGRAD_MAX_N][3][WIDEST_PANEL], sum[WIDEST_PANEL];
+  for (int64_t c = 0; c < p->cin; c++) {
+    for (int64_t j = 0; j < live; j++)
+      for (int t = 0; t < 9; t++) filter[t][j] = (double)w[((n0 + j) * p->cin + c) * 9 + t];
+    for (int64_t i = 0; i < n; i++)
+      for (int t = 0; t < 3; t++) combine(g[i], filter[t], filter[3 + t], filter[6 + t], width, rows[i][t]);
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t k = 0; k < n; k++) {
+        float *d = dst + ((i * n + k) * p->cin + c) * width;
+        combine(g[k], rows[i][0], rows[i][1], rows[i][2], width, sum);
+        int64_t j = 0;
+        for (; j + 8 <= width; j += 8)
+          for (int e = 0; e < 8; e++) d[j + e] = (float)sum[j + e];
+        for (; j < width; j++) d[j] = (float)sum[j];
+      }
+  }
+}
+
+HN_WIDE(void, pack, pack_body,
+        (const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, float *restrict dst),
+        (p, w, n0, live, width, dst))
+
+void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
+                            float *dst) {
+  int64_t n = p->m + 2, n0 = panel * o->nr;
+  pack(p, w, n0, min64(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
+       dst + n * n * n0 * p->cin);
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef struct place {
+  int64_t n, y, x; /* image, first output row and column of the tile */
+} place;
+
+static place locate(const hn_winograd *p, int64_t tile) {
+  place at;
+  at.x = tile % p->tiles_x * p->m, tile /= p->tiles_x;
+  at.y = tile % p->tiles_y * p->m, at.n = tile / p->tiles_y;
+  return at;
+}
+
+/* The part of [at, at + n) that lies inside [0, size), relative to at. */
+static void clip(int64_t at, int64_t n, int64_t size, int32_t *from, int32_t *to) {
+  int64_t lo = at < 0 ? -at : 0, hi = size - at < n ? size - at : n;
+  *from = (int32_t)lo, *to = (int32_t)(hi > lo ? hi : lo);
+}
+
+/* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x channels. */
+static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, float *v) {
+  const hn_winograd *p = a->plan;
+  hn_winograd_in t = {.row = p->in_row,
+                      .pixel = p->in_pixel,
+                      .channels = (size_t)p->cin,
+                      .frequency = (t1 - t0) * p->v_pitch};
+  for (int64_t i = t0; i < t1; i++) {
+    place at = locate(p, i);
+    int64_t y = at.y - p->pad[0], x = at.x - p->pad[1];
+    clip(y, p->m + 2, p->in[0], &t.y0, &t.y1);
+    clip(x, p->m + 2, p->in[1], &t.x0, &t.x1);
+    t.x = a->x + at.n * p->in_batch + y * p->in_row + x * p->in_pixel;
+    t.v = v + (i - t0) * p->v_pitch;
+    a->ops->input(&t);
+  }
+}
+
+static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
+  return (int64_t)hn_gemm_panel_width(a->gemm, (size_t)a->plan->cout, (size_t)(panel * a->gemm->nr));
+}
+
+/* The packed weights of frequency f of a panel. */
+static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t f) {
+  const hn_winograd *p = a->plan;
+  return a->w + (frequencies(p) * panel * a->gemm->nr + f * panel_width(a, panel)) * p->cin;
+}
+
+/* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
+ * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end), and the
+ * rows that the next product reads into L1. */
+static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
+                     const float *v, float *m) {
+  const hn_winograd *p = a->plan;
+  const hn_gemm_ops *o = a->gemm;
+  int64_t f_count = frequencies(p), row_tiles = div_up(tiles, o->mr), pitch = m_pitch(p, o);
+  for (int64_t f = 0; f < f_count; f++)
+    for (int64_t panel = p0; panel < p1; panel++) {
+      bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
+      int64_t next_f = last         ? 0
+                       : last_panel ? f + 1
+                                    : f,
+              next_panel = last         ? p1
+                           : last_panel ? p0
+                                        : panel + 1;
+      bool ahead = next_panel < p_end;
+      const float *next = ahead ? weights_of(a, next_panel, next_f) : NULL;
+      int64_t next_floats = ahead ? p->cin * panel_width(a, next_panel) : 0, width = panel_width(a, panel);
+      for (int64_t r = 0; r < row_tiles; r++) {
+        int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
+        /* The row tile after this one, or the first of the next product. */
+        int64_t near_row = r + 1 < row_tiles ? f * tiles + m1 : next_f * tiles;
+        hn_gemm_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
+                          .lda = p->v_pitch,
+                          .b = weights_of(a, panel, f),
+                          .c = m + (f * tiles + m0) * pitch + (panel - p0) * o->nr,
+                          .ldc = pitch,
+                          .k = (size_t)p->cin,
+                          .segment = (size_t)p->cin,
+                          .m = (uint32_t)(m1 - m0),
+                          .n = (uint32_t)width,
+                          .near = v + near_row * p->v_pitch,
+                          .near_end = v + (near_row + m1 - m0) * p->v_pitch};
+        if (ahead) {
+          t.prefetch = next + next_floats * r / row_tiles;
+          t.prefetch_end = next + next_floats * (r + 1) / row_tiles;
+        }
+        o->tile(&t);
+      }
+    }
+}
+
+static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, int64_t c0, int64_t c1,
+                             const float *m) {
+  const hn_winograd *p = a->plan;
+  const hn_epilogue *e = a->epilogue;
+  int64_t pitch = m_pitch(p, a->gemm);
+  hn_winograd_out t = {.frequency = (t1 - t0) * pitch,
+                       .row = p->y.row,
+                       .pixel = p->y.pixel,
+                       .channels = (size_t)(c1 - c0),
+                       .flags = e->flags,
+                       .lo = e->lo,
+                       .hi = e->hi,
+                       .slope = e->slope,
+                       .bias = e->flags & HN_EPI_BIAS ? e->bias + c0 : NULL,
+                       .residual_row = e->residual_view.row,
+                       .residual_pixel = e->residual_view.pixel};
+  for (int64_t i = t0; i < t1; i++) {
+    place at = locate(p, i);
+    t.rows = (int32_t)min64(p->out[0] - at.y, p->m), t.columns = (int32_t)min64(p->out[1] - at.x, p->m);
+    t.m = m + (i - t0) * pitch;
+    t.y = a->y + hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0;
+    if (e->flags & HN_EPI_RESIDUAL)
+      t.residual = e->residual + hn_view_at(&e->residual_view, at.n, 0, at.y, at.x) + c0;
+    a->ops->output(&t);
+    for (int32_t y = 0; e->n_post && y < t.rows; y++)
+      hn_epilogue_post_pixels(e, t.y + y * t.row, t.pixel, t.columns, (size_t)c0, (size_t)(c1 - c0), at.n, 0,
+                              at.y + y, at.x);
+  }
+}
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  const hn_winograd_args *a = arg;
+  const hn_winograd *p = a->plan;
+  int64_t i = index % p->m_tasks, j = index / p->m_tasks;
+  int64_t t0 = i * p->tiles / p->m_tasks, t1 = (i + 1) * p->tiles / p->m_tasks;
+  int64_t p0 = j * p->n_panels / p->n_tasks, p1 = (j + 1) * p->n_panels / p->n_tasks;
+  float *v = a->scratch + thread * hn_winograd_scratch(p, a->gemm), *m = v + v_floats(p);
+  if (HN_FAULT("winograd_last_tile") && i == p->m_tasks - 1) t1--;
+  int64_t blocks = div_up(t1 - t0, p->block_tiles);
+  for (int64_t b = 0; b < blocks; b++) {
+    int64_t b0 = t0 + b * (t1 - t0) / blocks, b1 = t0 + (b + 1) * (t1 - t0) / blocks;
+    transform_input(a, b0, b1, v);
+    for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels) {
+      int64_t q1 = min64(q0 + p->block_panels, p1);
+      multiply(a, b1 - b0, q0, q1, p1, v, m);
+      transform_output(a, b0, b1, q0 * a->gemm->nr, min64(q1 * a->gemm->nr, p->cout), m);
+    }
+  }
+}
+
+void hn_winograd_exec(const hn_winograd_args *a, hn_parallel_fn parallel, void *pool) {
+  const hn_winograd *p = a->plan;
+  if (p->tiles == 0 || p->cout == 0) return;
+  parallel(pool, p->m_tasks * p->n_tasks, task, (void *)(uintptr_t)a);
+}
+
+const hn_winograd_ops *hn_winograd_find(hn_isa isa, int64_t m) {
+  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT][2];
+  if ((unsigned)isa >= HN_ISA_COUNT || (m != 2 && m != 4)) return NULL;
+  const hn_winograd_ops *o = atomic_load_explicit(&found[isa][m == 4], memory_order_relaxed);
+  if (o) return o;
+  const struct hn_kernel *k = hn_kernel_find("winograd", m == 4 ? "f4" : "f2", isa);
+  o = k ? k->ops : NULL;
+  atomic_store_explicit(&found[isa][m == 4], o, memory_order_relaxed);
+  return o;
+}

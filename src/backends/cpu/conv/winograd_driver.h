@@ -1,0 +1,56 @@
+/* Winograd's convolution F(m x m, 3 x 3) over a channels-last activation: for a block of tiles, transform the
+ * input, multiply each frequency with its packed weights (gemm kernels), transform back with the epilogue.
+ * A block's frequencies stay in L2; weights are streamed once a block.
+ *
+ * Mathematics, error bound, Inf and NaN: kernels/winograd/winograd.h.  All blocking is decided by
+ * hn_winograd_plan, once; hn_winograd_exec allocates nothing. */
+#ifndef HN_CPU_CONV_WINOGRAD_DRIVER_H
+#define HN_CPU_CONV_WINOGRAD_DRIVER_H
+
+#include <stdint.h>
+
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/winograd/winograd.h"
+
+typedef struct hn_winograd {
+  /* the problem: a 3x3 kernel, stride 1, one group */
+  int64_t m; /* output pixels of a tile in each direction */
+  int64_t batch, cin, cout;
+  int64_t in[2], out[2], pad[2]; /* height, width; pad: at the begin */
+  int64_t in_batch, in_row, in_pixel;
+  hn_view y;
+  /* the plan, set by hn_winograd_plan */
+  int64_t tiles_y, tiles_x, tiles;
+  int64_t n_panels;         /* of nr output channels */
+  int64_t m_tasks, n_tasks; /* tasks: ranges of tiles x ranges of panels */
+  int64_t block_tiles;      /* tiles transformed together: their V and M stay in L2 */
+  int64_t block_panels;     /* panels of M that are ready before they are transformed back */
+  int64_t v_pitch;          /* floats from tile to tile in V */
+  double seconds;           /* predicted by the cost model */
+} hn_winograd;
+
+/* Chooses the division into tasks and the blocks by the cost model. */
+void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine);
+
+/* Floats of the packed weights and of one thread's scratch. */
+size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o);
+size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o);
+
+/* Transforms and packs the weights [cout][cin][3][3] of one panel.  Packed: panel by panel, in it frequency
+ * by frequency a matrix of cin rows, as hn_gemm_pack_b lays it out. */
+void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
+                            float *dst);
+
+typedef struct hn_winograd_args {
+  const hn_winograd *plan;
+  const hn_gemm_ops *gemm;
+  const hn_winograd_ops *ops;
+  const float *x, *w;
+  float *y;
+  const hn_epilogue *epilogue;
+  float *scratch; /* threads * hn_winograd_scratch */
+} hn_winograd_args;
+
+void hn_winograd_exec(const hn_winograd_args *a, hn_parallel_fn parallel, void *pool);
+
+#endif

@@ -1,0 +1,17 @@
+/* Conv steps through Winograd's algorithm, shared by the tactics of the different tile sizes. */
+#ifndef HN_CPU_CONV_WINOGRAD_STEP_H
+#define HN_CPU_CONV_WINOGRAD_STEP_H
+
+#include <hone/plugin.h>
+#include "backends/tactic.h"
+
+typedef struct hn_winograd_config {
+  int64_t tile; /* a side of a tile of output pixels */
+} hn_winograd_config;
+
+HN_FAMILY_COUNTED(hn_winograd);
+
+#define hn_cpu_winograd_tactic(NAME, ANCHOR, ...)                                                            \
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 1, hn_winograd, __VA_ARGS__)
+
+#endif

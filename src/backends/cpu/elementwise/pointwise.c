@@ -1,0 +1,401 @@
+/* Pointwise programs, run over tiles that stay in L1.
+ *
+ * Dimensions are coalesced over all tensors first. With a long innermost dimension a tile is a piece of one
+ * row; with a short one it is several whole rows. Operands that lie as the output does are read in place;
+ * scalars stay scalars (vector-scalar instructions); vectors along the innermost dimension are expanded once
+ * a task; anything else is gathered into a register. The last result is written straight to the output.
+ * Working in place on an input of equal layout is safe for programs with one output, because its last
+ * instruction reads each element before writing it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/nest.h"
+#include "backends/cpu/step/step.h"
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/pointwise/pointwise.h"
+#include "backends/tactic.h"
+#include "base/error.h"
+#include "base/fault.h"
+
+enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
+
+typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED } access;
+
+typedef struct operand {
+  int32_t access;
+  int32_t slot;     /* tile buffer of its own, or -1 */
+  uint32_t element; /* 4, or 1 for bool */
+  int64_t inner;    /* stride of the innermost dimension */
+} operand;
+
+typedef struct blob_head {
+  hn_nest nest; /* operands: outputs, then inputs */
+  operand operand[MAX_OPERANDS];
+  hn_isa isa;
+  uint32_t n_out, n_slots;
+  int32_t direct_instr; /* the instruction that writes to output direct_out itself; -1: none */
+  uint32_t direct_out;
+  int64_t row;       /* length of the innermost dimension */
+  int64_t rows;      /* number of rows */
+  int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
+  int64_t tiles, per_row;
+} blob_head;
+
+/* ---------------------------------------------------------------- planning */
+
+static bool check_program(const hone_step *s, hone_reason *why) {
+  const hone_pw_program *p = s->program;
+  if (!p || p->n_instr == 0) return hn_refuse(why, "the step has no program");
+  for (uint32_t i = 0; i < p->n_instr; i++) {
+    const hone_pw_instr *t = &p->instr[i];
+    const unsigned arity = hn_pw_arity(t->op);
+    const bool load = t->op == HONE_PW_LOAD, store = t->op == HONE_PW_STORE;
+    if (t->op == HONE_PW_NONE || t->op >= HONE_PW_COUNT)
+      return hn_refuse(why, "instruction %u is unknown", i);
+    if (t->dst >= (store ? s->n_outputs : HONE_PW_REGISTERS))
+      return hn_refuse(why, "instruction %u: bad destination", i);
+    if (load && t->a >= s->n_inputs) return hn_refuse(why, "instruction %u: bad input", i);
+    if ((arity > 0 && t->a >= HONE_PW_REGISTERS) || (arity > 1 && t->b >= HONE_PW_REGISTERS) ||
+        (arity > 2 && t->c >= HONE_PW_REGISTERS))
+      return hn_refuse(why, "instruction %u: bad register", i);
+  }
+  return true;
+}
+
+static bool add_operand(blob_head *h, const hone_tensor_desc *d, const char *what, uint32_t i,
+                        hone_reason *why) {
+  if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL)
+    return hn_refuse(why, "%s %u is %s, not f32 or bool", what, i, hone_dtype_name(d->dtype));
+  if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of %s %u are not known", what, i);
+  if (h->nest.n >= MAX_OPERANDS) return hn_refuse(why, "more than %d tensors", (int)MAX_OPERANDS);
+  h->operand[h->nest.n].element = (uint32_t)hone_dtype_size(d->dtype);
+  if (!hn_nest_add_broadcast(&h->nest, d))
+    return hn_refuse(why, "%s %u does not broadcast to the output", what, i);
+  return true;
+}
+
+/* True when operand k steps through the elements of all rows one by one. */
+static bool is_dense(const hn_nest *n, int32_t k) {
+  int64_t expected = 1;
+  for (int32_t i = n->rank - 1; i >= 0; i--) {
+    if (n->stride[k][i] != expected) return false;
+    expected *= n->dim[i];
+  }
+  return true;
+}
+
+static void classify(blob_head *h, int32_t k) {
+  const hn_nest *n = &h->nest;
+  operand *o = &h->operand[k];
+  bool outer_still = true;
+  o->inner = n->stride[k][n->rank - 1];
+  o->slot = -1;
+  for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
+  if (o->inner == 0 && (outer_still || h->tile_rows == 0))
+    o->access = SCALAR; /* one value a tile */
+  else if (o->element == 4 && (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k)))
+    o->access = DIRECT;
+  else if (outer_still && o->inner == 1 && h->tile_rows > 0)
+    o->access = ROW_VECTOR;
+  else
+    o->access = GATHERED;
+  if (o->access == ROW_VECTOR || o->access == GATHERED) o->slot = (int32_t)h->n_slots++;
+}
+
+/* The last computing instruction may write to the output itself when nothing but its STORE follows. */
+static void find_direct(blob_head *h, const hone_pw_program *p) {
+  h->direct_instr = -1;
+  if (p->n_instr < 2) return;
+  const hone_pw_instr *store = &p->instr[p->n_instr - 1], *last = store - 1;
+  if (store->op != HONE_PW_STORE || last->dst != store->a || hn_pw_arity(last->op) == 0 ||
+      last->op == HONE_PW_STORE)
+    return;
+  if (h->operand[store->dst].access != DIRECT) return;
+  h->direct_instr = (int32_t)p->n_instr - 2;
+  h->direct_out = store->dst;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+  memset(h, 0, sizeof *h);
+  if (!check_program(s, why)) return false;
+  if (s->n_epilogue) return hn_refuse(why, "a pointwise step has no epilogue");
+  const hone_tensor_desc *y = &s->output[0].desc;
+  if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of the output are not known");
+  h->isa = hn_isa_of(m->isa);
+  h->n_out = s->n_outputs;
+  hn_nest_begin(&h->nest, y->rank, y->dim);
+  for (uint32_t i = 0; i < s->n_outputs; i++) {
+    const hone_tensor_desc *d = &s->output[i].desc;
+    if (!hone_desc_same_dims(d, y)) return hn_refuse(why, "output %u has other dimensions than output 0", i);
+    if (!add_operand(h, d, "output", i, why)) return false;
+  }
+  for (uint32_t i = 0; i < s->n_inputs; i++)
+    if (!add_operand(h, &s->input[i].desc, "input", i, why)) return false;
+  hn_nest_finish(&h->nest);
+  const int64_t count = hn_nest_count(&h->nest);
+  h->row = h->nest.dim[h->nest.rank - 1];
+  h->rows = h->row ? count / h->row : 0;
+  h->tile_rows = h->row > 0 && h->row < TILE / 2 && h->rows > 1 ? TILE / h->row : 0;
+  h->per_row = h->tile_rows ? 1 : (h->row + TILE - 1) / TILE;
+  h->tiles = h->tile_rows ? (h->rows + h->tile_rows - 1) / h->tile_rows : h->rows * h->per_row;
+  for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
+  find_direct(h, s->program);
+  return true;
+}
+
+static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+  blob_head h;
+  return describe(s, m, &h, why);
+}
+
+/* The operand that says which power: one float known now, or NaN. */
+static float exponent(const hone_step *s, uint32_t at) {
+  const hone_pw_program *p = s->program;
+  for (uint32_t i = at; i-- > 0;) {
+    const hone_pw_instr *t = &p->instr[i];
+    if (t->op == HONE_PW_STORE || t->dst != p->instr[at].b) continue;
+    if (t->op == HONE_PW_CONST) return t->alpha;
+    const hone_step_tensor *x = t->op == HONE_PW_LOAD ? &s->input[t->a] : NULL;
+    const bool known = x && x->constant && x->desc.dtype == HONE_DTYPE_F32 && hone_desc_count(&x->desc) == 1;
+    return known ? *(const float *)x->constant : NAN;
+  }
+  return NAN;
+}
+
+/* Squares and reciprocals are not computed by powf. */
+static double cycles(const hone_step *s, uint32_t at) {
+  const hone_pw_op op = s->program->instr[at].op;
+  const float e = op == HONE_PW_POW ? exponent(s, at) : 0;
+  return hn_pw_cycles(e == 2 ? HONE_PW_MUL : e == -1 ? HONE_PW_RECIPROCAL : op);
+}
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  blob_head h;
+  double per_element = 0, bytes = 0;
+  if (!describe(s, m, &h, NULL)) return 1e9;
+  for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += cycles(s, i);
+  for (int32_t k = 0; k < h.nest.n; k++) {
+    const hone_tensor_desc *d =
+        k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
+    bytes += (double)hone_desc_bytes(d);
+    if (h.operand[k].access == GATHERED) per_element += 4;
+  }
+  /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
+  return hn_step_seconds(m, 2 * per_element * (double)hn_nest_count(&h.nest), bytes, 0.5);
+}
+
+/* ---------------------------------------------------------------- running */
+
+typedef struct job {
+  const hone_step_run *run;
+  const blob_head *h;
+  const struct hn_pw_ops *ops;
+  int64_t tiles_per_task;
+} job;
+
+/* One thread's scratch: a tile for each register and each operand that needs one, and scalars. */
+static size_t scratch_floats(const blob_head *h) {
+  return (size_t)(HONE_PW_REGISTERS + h->n_slots) * TILE + 64;
+}
+
+typedef struct state {
+  const job *j;
+  float *registers, *slots, *scalars;
+  const float *value[HONE_PW_REGISTERS]; /* where a register's value lies */
+  bool uniform[HONE_PW_REGISTERS];       /* it is one float */
+  int64_t first_row, at, n;              /* the tile: first row, start within the row, elements */
+} state;
+
+static const void *operand_base(const state *t, int32_t k) {
+  const blob_head *h = t->j->h;
+  return k < (int32_t)h->n_out ? t->j->run->out[k] : t->j->run->in[k - (int32_t)h->n_out];
+}
+
+/* Where operand k lies at the tile's first element. */
+static const void *operand_at(const state *t, int32_t k) {
+  const blob_head *h = t->j->h;
+  const int64_t offset = hn_nest_offset(&h->nest, k, t->first_row, 1) + t->at * h->operand[k].inner;
+  return (const char *)operand_base(t, k) + offset * h->operand[k].element;
+}
+
+static float load_one(const void *p, uint32_t element) {
+  if (element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
+  return *(const float *)p;
+}
+
+/* n elements with a stride into consecutive floats. */
+static void gather(float *dst, const void *src, int64_t stride, int64_t n, uint32_t element) {
+  if (element == 1) {
+    const uint8_t *p = src;
+    for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride] ? 1.0f : 0.0f;
+  } else if (stride == 1) {
+    memcpy(dst, src, (size_t)n * sizeof *dst);
+  } else {
+    const float *p = src;
+    const float first = stride == 0 && n > 0 ? *p : 0.0f;
+    if (stride == 0)
+      for (int64_t i = 0; i < n; i++) dst[i] = first;
+    else
+      for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride];
+  }
+}
+
+static void scatter(const float *src, bool uniform, void *dst, int64_t stride, int64_t n, uint32_t element) {
+  if (element == 1) {
+    uint8_t *p = dst;
+    for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i] != 0.0f;
+  } else if (stride == 1 && !uniform) {
+    memmove(dst, src, (size_t)n * sizeof *src);
+  } else {
+    float *p = dst;
+    for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i];
+  }
+}
+
+static void load(state *t, const hone_pw_instr *ins) {
+  const blob_head *h = t->j->h;
+  const int32_t k = (int32_t)(h->n_out + ins->a);
+  const operand *o = &h->operand[k];
+  float *slot = t->slots + (int64_t)(o->slot < 0 ? 0 : o->slot) * TILE;
+  t->uniform[ins->dst] = o->access == SCALAR;
+  switch (o->access) {
+  case SCALAR:
+    t->scalars[ins->dst] = load_one(operand_at(t, k), o->element);
+    t->value[ins->dst] = &t->scalars[ins->dst];
+    return;
+  case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
+  case ROW_VECTOR: break; /* expanded at the task's start */
+  default:
+    if (h->tile_rows == 0) {
+      gather(slot, operand_at(t, k), o->inner, t->n, o->element);
+    } else {
+      for (int64_t r = 0; r * h->row < t->n; r++)
+        gather(slot + r * h->row,
+               (const char *)operand_base(t, k) +
+                   hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
+               o->inner, h->row, o->element);
+    }
+  }
+  t->value[ins->dst] = slot;
+}
+
+static void store(state *t, const hone_pw_instr *ins) {
+  const blob_head *h = t->j->h;
+  const int32_t k = ins->dst;
+  const operand *o = &h->operand[k];
+  const float *src = t->value[ins->a];
+  const bool uniform = t->uniform[ins->a];
+  if (o->access == DIRECT || h->tile_rows == 0) {
+    scatter(src, uniform, (void *)(uintptr_t)operand_at(t, k), o->access == DIRECT ? 1 : o->inner, t->n,
+            o->element);
+    return;
+  }
+  for (int64_t r = 0; r * h->row < t->n; r++)
+    scatter(uniform ? src : src + r * h->row, uniform,
+            (char *)(uintptr_t)operand_base(t, k) +
+                hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
+            o->inner, h->row, o->element);
+}
+
+static void compute(state *t, const hone_pw_instr *ins, bool direct) {
+  const blob_head *h = t->j->h;
+  const unsigned arity = hn_pw_arity(ins->op);
+  const uint8_t source[3] = {ins->a, ins->b, ins->c};
+  const float *x[3] = {NULL, NULL, NULL}, p[2] = {ins->alpha, ins->beta};
+  unsigned uniform = 0;
+  for (unsigned k = 0; k < arity; k++) {
+    x[k] = t->value[source[k]];
+    uniform |= (unsigned)t->uniform[source[k]] << k;
+  }
+  const bool one = uniform == (1u << arity) - 1u && (!direct || HN_FAULT("pointwise_uniform_result"));
+  float *dst = one ? &t->scalars[ins->dst] : t->registers + (int64_t)ins->dst * TILE;
+  if (direct) dst = (float *)(uintptr_t)operand_at(t, (int32_t)h->direct_out);
+  t->j->ops->fn[ins->op](dst, x[0], x[1], x[2], one ? 1 : (size_t)t->n, uniform, p);
+  t->value[ins->dst] = dst;
+  t->uniform[ins->dst] = one;
+}
+
+static void run_tile(state *t) {
+  const hone_pw_program *p = t->j->run->step->program;
+  for (uint32_t i = 0; i < p->n_instr; i++) {
+    const hone_pw_instr *ins = &p->instr[i];
+    const bool direct = (int32_t)i == t->j->h->direct_instr;
+    switch (ins->op) {
+    case HONE_PW_LOAD: load(t, ins); break;
+    case HONE_PW_CONST:
+      t->scalars[ins->dst] = ins->alpha;
+      t->value[ins->dst] = &t->scalars[ins->dst];
+      t->uniform[ins->dst] = true;
+      break;
+    case HONE_PW_STORE: store(t, ins); break;
+    default: compute(t, ins, direct); break;
+    }
+    if (direct) break; /* its STORE is done */
+  }
+}
+
+static void expand_row_vectors(state *t) {
+  const blob_head *h = t->j->h;
+  for (int32_t k = (int32_t)h->n_out; k < h->nest.n; k++) {
+    const operand *o = &h->operand[k];
+    if (o->access != ROW_VECTOR || (HN_FAULT("pointwise_row_vector") && o->slot > 0)) continue;
+    for (int64_t r = 0; r < h->tile_rows; r++)
+      gather(t->slots + (int64_t)o->slot * TILE + r * h->row, operand_base(t, k), 1, h->row, o->element);
+  }
+}
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  const job *j = arg;
+  const blob_head *h = j->h;
+  state t = {.j = j};
+  t.registers = (float *)j->run->workspace + (size_t)thread * scratch_floats(h);
+  t.slots = t.registers + HONE_PW_REGISTERS * TILE;
+  t.scalars = t.slots + (size_t)h->n_slots * TILE;
+  expand_row_vectors(&t);
+  int64_t tile = index * j->tiles_per_task, end = tile + j->tiles_per_task;
+  for (end = end < h->tiles ? end : h->tiles; tile < end; tile++) {
+    if (h->tile_rows) {
+      t.first_row = tile * h->tile_rows;
+      t.n = (h->rows - t.first_row < h->tile_rows ? h->rows - t.first_row : h->tile_rows) * h->row;
+    } else {
+      t.first_row = tile / h->per_row;
+      t.at = tile % h->per_row * TILE;
+      t.n = h->row - t.at < TILE ? h->row - t.at : TILE;
+      if (HN_FAULT("pointwise_last_tile") && t.at > 0) t.n = TILE / 2 < t.n ? TILE / 2 : t.n;
+    }
+    run_tile(&t);
+  }
+}
+
+static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+  blob_head h;
+  hone_reason why = {""};
+  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "pointwise: %s", why.text);
+  n->blob_bytes = sizeof h;
+  n->workspace_bytes = scratch_floats(&h) * sizeof(float) * m->threads;
+  return HONE_OK;
+}
+
+static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+  hone_reason why = {""};
+  if (!describe(s, m, blob, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "pointwise: %s", why.text);
+  return HONE_OK;
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  const blob_head *h = r->blob;
+  (void)error;
+  if (h->tiles == 0) return HONE_OK;
+  /* A handful of tasks a thread, of at least four tiles, so that handing out costs little. */
+  int64_t per_task = h->tiles / ((int64_t)r->threads * 4);
+  job j = {r, h, hn_pw_find(h->isa), per_task < 4 ? 4 : per_task};
+  const int64_t tasks = (h->tiles + j.tiles_per_task - 1) / j.tiles_per_task;
+  if (tasks == 1)
+    task(&j, 0, 0);
+  else
+    r->parallel(r->pool, tasks, task, &j);
+  return HONE_OK;
+}
+
+HN_TACTIC(cpu, pointwise, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+          .run = run);

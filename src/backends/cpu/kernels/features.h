@@ -1,0 +1,29 @@
+/* What this processor can do: detected once with CPUID and XGETBV, maskable by the environment variable
+ * HONE_CPU=scalar|avx2|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it). */
+#ifndef HN_CPU_KERNELS_FEATURES_H
+#define HN_CPU_KERNELS_FEATURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/kernels/kernel.h"
+
+typedef struct hn_cpu_info {
+  hn_isa isa;          /* tier in use, after the mask */
+  hn_isa isa_detected; /* tier of the hardware and operating system */
+  double bf16_rate;    /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
+  size_t l1d, l2, l3;  /* data cache sizes in bytes per instance, with safe defaults when unknown */
+  char brand[52];      /* processor name, NUL-terminated */
+  int mask_unknown;    /* 1 when HONE_CPU held a word that is not a tier (then ignored) */
+} hn_cpu_info;
+
+/* Never fails; thread safe; the same pointer every time. */
+const hn_cpu_info *hn_cpu(void);
+
+const char *hn_isa_name(hn_isa isa);
+/* The tier that hone_machine.isa's HONE_ISA_* bits stand for. */
+hn_isa hn_isa_of(uint32_t machine_isa);
+/* The tier of that name, or HN_ISA_COUNT. */
+hn_isa hn_isa_parse(const char *name);
+
+#endif

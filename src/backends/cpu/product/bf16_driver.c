@@ -1,0 +1,346 @@
+#include "backends/cpu/product/bf16_driver.h"
+
+#include <string.h>
+
+#include "base/fault.h"
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+typedef struct position {
+  int64_t n, z, y, x;
+} position;
+
+static position locate(const hn_bf16_conv *c, int64_t p) {
+  position r;
+  r.x = p % c->q[2], p /= c->q[2];
+  r.y = p % c->q[1], p /= c->q[1];
+  r.z = p % c->q[0], r.n = p / c->q[0];
+  return r;
+}
+
+/* ---------------------------------------------------------------- the input's way into the buffer */
+
+/* One plane: its remainders of the stride, and its place in the buffer. */
+typedef struct plane {
+  int64_t z, y, x;
+  uint16_t *to;
+} plane;
+
+static void zeros(const hn_bf16_conv *c, uint16_t *to, int64_t count) {
+  if (count <= 0) return;
+  if (c->fold) {
+    memset(to, 0, (size_t)(count * c->size) * 2);
+    if (c->x3) memset(to + c->lo, 0, (size_t)(count * c->size) * 2);
+    return;
+  }
+  for (int64_t b = 0; b < c->c_steps; b++) memset(to + b * c->step_values, 0, (size_t)(count * c->size) * 2);
+}
+
+/* Indices [x0, x1) of a line whose pixels begin at `line`. */
+static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, const plane *p,
+                         int64_t x0, int64_t x1, uint16_t *to) {
+  const int64_t s = c->stride[2], shift = c->pad[2] - p->x;
+  int64_t first = shift > 0 ? (shift + s - 1) / s : 0,
+          last = c->in[2] + shift > 0 ? (c->in[2] + shift + s - 1) / s : 0;
+  if (HN_FAULT("bf16_left_padding")) first = 0;
+  first = min64(max64(first, x0), x1), last = max64(min64(last, x1), first);
+  zeros(c, to, first - x0);
+  if (last > first)
+    o->rows_to_steps(line + (first * s - shift) * c->in_pitch, s * c->in_pitch, (size_t)(last - first),
+                     (size_t)c->cin, to + (first - x0) * c->size, c->step_values, c->x3 != 0);
+  zeros(c, to + (last - x0) * c->size, x1 - last);
+}
+
+/* The same for a folded line: a position is stride pixels, and a pixel may start in the middle of one. */
+static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, int64_t x0,
+                         int64_t x1, uint16_t *to) {
+  const int64_t v0 = x0 * c->size, v1 = x1 * c->size; /* in values from the line's begin */
+  int64_t first = min64(max64(c->pad[2] * c->cin, v0), v1), last = min64((c->pad[2] + c->in[2]) * c->cin, v1);
+  last = max64(first, last);
+  uint16_t *low = c->x3 ? to + c->lo : NULL;
+  memset(to, 0, (size_t)(first - v0) * 2);
+  memset(to + (last - v0), 0, (size_t)(v1 - last) * 2);
+  if (low) {
+    memset(low, 0, (size_t)(first - v0) * 2);
+    memset(low + (last - v0), 0, (size_t)(v1 - last) * 2);
+  }
+  o->split(line + first - c->pad[2] * c->cin, (size_t)(last - first), to + (first - v0),
+           low ? low + (first - v0) : NULL);
+}
+
+/* Positions [p0, p1) of one plane; plane->to is where position p0 goes. */
+static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *x, const plane *p,
+                        int64_t p0, int64_t p1) {
+  position at = locate(c, p0);
+  uint16_t *to = p->to;
+  while (p0 < p1) {
+    int64_t count = min64(c->q[2] - at.x, p1 - p0);
+    int64_t z = at.z * c->stride[0] + p->z - c->pad[0], y = at.y * c->stride[1] + p->y - c->pad[1];
+    if (at.n >= c->batch || z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1]) {
+      zeros(c, to, count);
+    } else {
+      const float *line = x + at.n * c->in_batch + (z * c->in[1] + y) * c->in[2] * c->in_pitch;
+      if (c->fold)
+        bring_folded(c, o, line, at.x, at.x + count, to);
+      else
+        bring_pixels(c, o, line, p, at.x, at.x + count, to);
+    }
+    p0 += count, to += count * c->size;
+    at.x = 0;
+    if (++at.y == c->q[1]) {
+      at.y = 0;
+      if (++at.z == c->q[0]) at.z = 0, at.n++;
+    }
+  }
+}
+
+/* Positions [p0, p1) of all planes of a group, into a buffer that begins with position `begin`.  About a line
+ * at a time, so that the planes that share its pixels find them in cache. */
+static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p0, int64_t p1,
+                  uint16_t *buffer) {
+  const hn_bf16_conv *c = a->conv;
+  const int64_t plane_values = c->step_values * (c->fold ? 1 : c->c_steps);
+  const int64_t part = c->n_planes > 1 ? max64(c->q[2], 16) : p1 - p0;
+  const float *x = a->x + group * c->cin;
+  for (; p0 < p1; p0 += part) {
+    uint16_t *to = buffer + (p0 - begin) * c->size;
+    for (int64_t z = 0; z < c->stride[0]; z++)
+      for (int64_t y = 0; y < c->stride[1]; y++)
+        for (int64_t v = 0; v < c->stride[2]; v++) {
+          if (!(c->phases[0] >> z & c->phases[1] >> y & c->phases[2] >> v & 1)) continue;
+          plane p = {z, y, v, to};
+          bring_plane(c, a->ops, x, &p, p0, min64(p0 + part, p1));
+          to += plane_values;
+        }
+  }
+}
+
+/* ---------------------------------------------------------------- blocks of results */
+
+/* Rows [row, row + count) of a block are pixels of one output line. */
+typedef struct segment {
+  uint32_t row, count;
+  position at;
+} segment;
+
+typedef struct block {
+  int64_t first; /* position */
+  uint32_t m, n_segments;
+  segment segment[HN_BF16_ROWS];
+} block;
+
+/* Pixels follow each other at one distance through the whole tensor. */
+static bool is_dense(const hn_bf16_conv *c, const hn_view *v) {
+  return (c->out[1] == 1 || v->row == c->out[2] * v->pixel) &&
+         (c->out[0] == 1 || v->slice == c->out[1] * c->out[2] * v->pixel) &&
+         (c->batch == 1 || v->batch == c->out[0] * c->out[1] * c->out[2] * v->pixel);
+}
+
+static void describe_block(const hn_bf16_args *a, int64_t index, block *b) {
+  const hn_bf16_conv *c = a->conv;
+  b->first = index * c->block;
+  b->m = (uint32_t)min64(c->block, c->positions - b->first);
+  b->n_segments = 0;
+  const bool dense = !memcmp(c->q, c->out, sizeof c->q) && is_dense(c, &c->view) &&
+                     (!a->epilogue->residual || is_dense(c, &a->epilogue->residual_view));
+  for (uint32_t i = 0; i < b->m;) {
+    position p = locate(c, b->first + i);
+    uint32_t count = dense ? b->m : (uint32_t)min64(c->q[2] - p.x, b->m - i);
+    int64_t live = dense ? count : min64(c->out[2] - p.x, count);
+    if (live > 0 && p.y < c->out[1] && p.z < c->out[0])
+      b->segment[b->n_segments++] = (segment){i, (uint32_t)live, p};
+    i += count;
+  }
+}
+
+typedef struct task_at {
+  const hn_bf16_args *a;
+  int64_t group;
+  const uint16_t *buffer; /* holds positions from `begin` on */
+  int64_t begin;
+  int64_t n1;     /* end of the task's columns */
+  float *waiting; /* blocks of sums between chunks of K */
+  _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
+} task_at;
+
+/* One block over one panel: steps [from, to) of K, whose results go to `sums`. */
+typedef struct piece {
+  int64_t n, from, to;
+  float *sums;
+  const char *prefetch;
+  size_t prefetch_bytes;
+} piece;
+
+/* Pixels of a line that are dense over the lines follow by count alone. */
+static position step_on(const hn_bf16_conv *c, position p) {
+  if (++p.x < c->out[2]) return p;
+  p.x = 0;
+  if (++p.y < c->out[1]) return p;
+  p.y = 0;
+  if (++p.z < c->out[0]) return p;
+  p.z = 0, p.n++;
+  return p;
+}
+
+/* Values of a step of the panel at column n. */
+static size_t step_size(const task_at *t, int64_t n) {
+  return (hn_bf16_packed((size_t)min64(n + HN_BF16_PANEL, t->a->conv->cout), 1, t->a->conv->x3 != 0) -
+          hn_bf16_packed((size_t)n, 1, t->a->conv->x3 != 0));
+}
+
+static const uint16_t *panel_at(const task_at *t, int64_t n, int64_t step) {
+  const hn_bf16_conv *c = t->a->conv;
+  return t->a->w + (size_t)t->group * hn_bf16_weights(c) +
+         hn_bf16_packed((size_t)n, (size_t)c->steps, c->x3 != 0) + (size_t)step * step_size(t, n);
+}
+
+static void run_block(task_at *t, const block *b, const piece *w) {
+  const hn_bf16_args *a = t->a;
+  const hn_bf16_conv *c = a->conv;
+  const hn_epilogue *e = a->epilogue;
+  const int64_t n = w->n;
+  const uint32_t width = (uint32_t)min64(t->n1 - n, HN_BF16_PANEL);
+  const int64_t column = t->group * c->cout + n;
+  const hn_bf16_tile tile = {.a = t->buffer + (b->first - t->begin) * c->size,
+                             .step = a->step + w->from,
+                             .steps = (size_t)(w->to - w->from),
+                             .row = c->size,
+                             .lo = c->lo,
+                             .b = panel_at(t, n, w->from),
+                             .c = w->sums,
+                             .rows = (uint32_t)c->rows,
+                             .m = b->m,
+                             .n = width,
+                             .x3 = c->x3 != 0,
+                             .accumulate = w->from > 0,
+                             .prefetch = w->prefetch,
+                             .prefetch_bytes = w->prefetch_bytes};
+  a->ops->tile(&tile);
+  if (w->to < c->steps) return;
+  hn_bf16_store out = {.ldc = c->view.pixel,
+                       .n = width,
+                       .flags = e->flags,
+                       .lo = e->lo,
+                       .hi = e->hi,
+                       .slope = e->slope,
+                       .bias = e->bias ? e->bias + column : NULL,
+                       .ldr = e->residual_view.pixel};
+  for (uint32_t i = 0; i < b->n_segments; i++) {
+    const segment *s = &b->segment[i];
+    position p = s->at;
+    out.from = w->sums + s->row * HN_BF16_PANEL;
+    out.m = s->count;
+    out.c = a->y + hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column;
+    if (e->residual) out.residual = e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column;
+    a->ops->store(&out);
+    for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
+      run = min64(s->count - j, c->out[2] - p.x);
+      hn_epilogue_post_pixels(e, out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column, width,
+                              p.n, p.z, p.y, p.x);
+      p.x += run - 1;
+    }
+  }
+}
+
+/* What follows columns n and steps from `from` on in the order of run_blocks; false at the end. */
+static bool next_piece(const task_at *t, int64_t n0, int64_t *n, int64_t *from) {
+  *n += HN_BF16_PANEL;
+  if (*n < t->n1) return true;
+  *n = n0;
+  *from += t->a->conv->chunk;
+  return *from < t->a->conv->steps;
+}
+
+/* Blocks [b0, b1) over columns [n0, t->n1). */
+static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
+  const hn_bf16_conv *c = t->a->conv;
+  block b;
+  if (c->blocks_outside) {
+    for (int64_t i = b0; i < b1; i++) {
+      describe_block(t->a, i, &b);
+      for (int64_t n = n0; n < t->n1; n += HN_BF16_PANEL) {
+        piece w = {.n = n, .to = c->steps, .sums = t->sums};
+        if (i == b0 && n + HN_BF16_PANEL < t->n1)
+          w.prefetch = (const char *)panel_at(t, n + HN_BF16_PANEL, 0),
+          w.prefetch_bytes = (size_t)c->steps * step_size(t, n + HN_BF16_PANEL) * 2;
+        run_block(t, &b, &w);
+      }
+    }
+    return;
+  }
+  int64_t n = n0, from = 0;
+  for (bool more = true; more;) {
+    piece w = {.n = n, .from = from, .to = min64(from + c->chunk, c->steps), .sums = t->sums};
+    const char *ahead = NULL;
+    size_t bytes = 0;
+    more = next_piece(t, n0, &n, &from);
+    if (more) {
+      ahead = (const char *)panel_at(t, n, from);
+      bytes = (size_t)(min64(from + c->chunk, c->steps) - from) * step_size(t, n) * 2;
+    }
+    const size_t share = (bytes / (size_t)(b1 - b0) + 63) / 64 * 64;
+    for (int64_t i = b0; i < b1; i++) {
+      const size_t at = (size_t)(i - b0) * share;
+      w.prefetch = ahead + at;
+      w.prefetch_bytes = at < bytes ? (bytes - at < share ? bytes - at : share) : 0;
+      if (c->chunk < c->steps)
+        w.sums =
+            t->waiting + ((w.n - n0) / HN_BF16_PANEL * (b1 - b0) + i - b0) * HN_BF16_ROWS * HN_BF16_PANEL;
+      describe_block(t->a, i, &b);
+      run_block(t, &b, &w);
+    }
+  }
+}
+
+static void task(void *arg, int64_t i, uint32_t thread) {
+  const hn_bf16_args *a = arg;
+  const hn_bf16_conv *c = a->conv;
+  const int64_t m = i % c->m_tasks, rest = i / c->m_tasks, n = rest % c->n_tasks, group = rest / c->n_tasks;
+  int64_t b0 = m * c->n_blocks / c->m_tasks, b1 = (m + 1) * c->n_blocks / c->m_tasks;
+  const int64_t n0 = n * c->n_panels / c->n_tasks * HN_BF16_PANEL,
+                n1 = min64((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
+  if (HN_FAULT("bf16_last_block") && m == c->m_tasks - 1) b1--;
+  task_at t;
+  t.a = a, t.group = group, t.n1 = n1, t.begin = 0;
+  t.waiting = (float *)(void *)(a->workspace + c->buffer * (c->shared ? c->groups : a->threads)) +
+              thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
+  a->ops->begin((uint32_t)c->rows);
+  if (c->shared) {
+    t.buffer = a->workspace + group * c->buffer;
+    run_blocks(&t, b0, b1, n0);
+  } else {
+    uint16_t *buffer = a->workspace + thread * c->buffer;
+    t.buffer = buffer;
+    for (; b0 < b1; b0 += c->slab) {
+      int64_t last = min64(b0 + c->slab, b1);
+      t.begin = b0 * c->block;
+      bring(a, group, t.begin, t.begin, min64(last * c->block, c->positions) + c->reach, buffer);
+      run_blocks(&t, b0, last, n0);
+    }
+  }
+  a->ops->end();
+}
+
+/* A part of the shared buffer. */
+typedef struct bringing {
+  const hn_bf16_args *a;
+  int64_t parts, count;
+} bringing;
+
+static void bring_part(void *arg, int64_t i, uint32_t thread) {
+  (void)thread;
+  const bringing *b = arg;
+  int64_t group = i / b->parts, part = i % b->parts;
+  bring(b->a, group, 0, part * b->count / b->parts, (part + 1) * b->count / b->parts,
+        b->a->workspace + group * b->a->conv->buffer);
+}
+
+void hn_bf16_exec(const hn_bf16_args *a, hn_parallel_fn parallel, void *pool) {
+  const hn_bf16_conv *c = a->conv;
+  if (c->shared) {
+    bringing b = {a, 2 * a->threads, c->positions + c->reach};
+    parallel(pool, c->groups * b.parts, bring_part, &b);
+  }
+  parallel(pool, c->groups * c->m_tasks * c->n_tasks, task, (void *)(uintptr_t)a);
+}

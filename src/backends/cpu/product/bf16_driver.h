@@ -1,0 +1,88 @@
+/* The driver of the gemm_bf16 kernels: Conv of 1 to 3 dimensions with any kernel, stride, dilation and
+ * groups, and products of a matrix with constant weights (one tap).  Activations are f32 on both sides.
+ *
+ * The input is brought into bf16 parts once, into a buffer where every tap of the convolution is a matrix
+ * with evenly spaced rows, so tiles are read by their stride and nothing is gathered:
+ * - A *position* is an output pixel, or one of the gaps between lines, slices and images.  Lines are `q[2]`
+ *   positions wide: one line's padding on the right is also the next one's on the left, and so on for the
+ * other dimensions.  Results of gaps are computed and dropped.
+ * - Strides: pixels are sorted into *planes* by their coordinates modulo the stride; in a plane neighbouring
+ *   positions are neighbours again.  Planes that no tap reads are left out.
+ * - Channels lie in steps of 32: step by step all positions, so a tile is one piece of memory.
+ * - `fold`: few channels.  The taps of a line are one run of K; pixels lie as in the image, hi and lo parts
+ * apart.
+ *
+ * A task either brings slabs of positions into its own scratch, that stays in L2, or (shared) all tasks read
+ * one buffer that the threads have filled before. */
+#ifndef HN_CPU_PRODUCT_BF16_DRIVER_H
+#define HN_CPU_PRODUCT_BF16_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+
+typedef struct hn_bf16_conv {
+  /* the problem */
+  int64_t x3;
+  int64_t batch, groups, cin, cout; /* channels of one group */
+  int64_t in[3], out[3];            /* sizes */
+  int64_t kernel[3], stride[3], dilation[3], pad[3];
+  int64_t in_pitch, in_batch; /* floats from pixel to pixel, image to image */
+  hn_view view;               /* of the output */
+  /* the plan */
+  int64_t fold;
+  int64_t q[3];       /* positions of an image */
+  int64_t positions;  /* up to the last one with a result */
+  int64_t reach;      /* how far beyond its own position a result's taps lie */
+  uint32_t phases[3]; /* remainders of the stride that taps meet, as bits */
+  int64_t n_planes;
+  int64_t size;        /* values from position to position */
+  int64_t c_steps;     /* steps of 32 channels (fold: of a run) */
+  int64_t steps;       /* of K */
+  int64_t step_values; /* from one step of channels to the next; planes are c_steps of them (fold: planes) */
+  int64_t lo;          /* from high to low parts */
+  int64_t buffer;      /* values of a buffer */
+  int64_t rows, block; /* of a row tile, of a call */
+  int64_t n_blocks, n_panels;
+  int64_t shared;
+  int64_t slab; /* blocks of a slab */
+  int64_t m_tasks, n_tasks;
+  int64_t chunk; /* steps of K that are done for all panels before the next ones: a chunk of the buffer stays
+                    in L2 */
+  int64_t sums;  /* blocks of results that wait for the next chunk, of one thread */
+  int64_t blocks_outside; /* a block meets all panels of a task before the next block's turn */
+} hn_bf16_conv;
+
+/* False with a reason: outside what the driver does. */
+bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
+                  const char **why);
+
+/* Seconds on a machine of `peak` f32 FLOP/s and `cache` bytes/s, all threads together. */
+double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine);
+
+/* The table of steps: where each one's rows begin in the buffer (steps values), and where its 32 values lie
+ * in the weights [cout][cin][kernel] of a group, -1 for zeros (32 * steps values). */
+void hn_bf16_steps(const hn_bf16_conv *c, int32_t *step);
+void hn_bf16_places(const hn_bf16_conv *c, int64_t *at);
+
+/* Values of the packed weights of one group; bytes of the workspace. */
+size_t hn_bf16_weights(const hn_bf16_conv *c);
+size_t hn_bf16_workspace(const hn_bf16_conv *c, uint32_t threads);
+
+typedef struct hn_bf16_args {
+  const hn_bf16_conv *conv;
+  const hn_bf16_ops *ops;
+  const int32_t *step;
+  const float *x;
+  const uint16_t *w; /* groups one after the other */
+  float *y;
+  const hn_epilogue *epilogue;
+  uint16_t *workspace;
+  uint32_t threads;
+} hn_bf16_args;
+
+void hn_bf16_exec(const hn_bf16_args *a, hn_parallel_fn parallel, void *pool);
+
+#endif

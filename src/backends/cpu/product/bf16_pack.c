@@ -1,0 +1,61 @@
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/kernels/features.h"
+#include "base/fault.h"
+
+/* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */
+static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live,
+                      float scale, uint16_t *hi, uint16_t *lo) {
+  float row[HN_BF16_STEP];
+  uint32_t h[HN_BF16_STEP / 2], l[HN_BF16_STEP / 2]; /* pairs of values */
+  for (size_t j = 0; j < 16; j++) {
+    if (j < live) {
+      const float *column = b + (int64_t)j * sn;
+      for (size_t k = 0; k < HN_BF16_STEP; k++) {
+        row[k] = 0;
+        if (at[k] < 0) continue;
+        memcpy(&row[k], column + at[k], sizeof row[k]); /* weights of a file lie at any alignment */
+        row[k] *= scale;
+      }
+      o->split(row, HN_BF16_STEP, (uint16_t *)(void *)h, lo ? (uint16_t *)(void *)l : NULL);
+    } else if (j == live) {
+      memset(h, 0, sizeof h), memset(l, 0, sizeof l);
+    }
+    for (size_t p = 0; p < HN_BF16_STEP / 2; p++) memcpy(hi + p * 32 + j * 2, &h[p], 4);
+    for (size_t p = 0; p < HN_BF16_STEP / 2 && lo; p++) memcpy(lo + p * 32 + j * 2, &l[p], 4);
+  }
+}
+
+void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
+                  size_t n0, size_t n1, float scale, bool x3, uint16_t *dst) {
+  for (size_t c = n0; c < n1; c += HN_BF16_PANEL) {
+    const size_t tiles = n - c > 16 ? 2 : 1, planes = x3 ? 2 : 1;
+    uint16_t *panel = dst + hn_bf16_packed(c, steps, x3);
+    for (size_t t = 0; t < tiles; t++) {
+      const size_t first = c + 16 * t;
+      size_t live = n - first < 16 ? n - first : 16;
+      if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
+      for (size_t s = 0; s < steps; s++) {
+        uint16_t *hi = panel + (s * tiles * planes + t) * HN_BF16_TILE;
+        pack_tile(o, b + (int64_t)first * sn, at + s * HN_BF16_STEP, sn, live, scale, hi,
+                  x3 ? hi + tiles * HN_BF16_TILE : NULL);
+      }
+    }
+  }
+}
+
+double hn_bf16_rate(const hn_bf16_ops *o) { return o->x1_rate > 0 ? o->x1_rate : hn_cpu()->bf16_rate; }
+
+const hn_bf16_ops *hn_bf16_find(hn_isa isa) {
+  static const hn_bf16_ops *_Atomic found[HN_ISA_COUNT];
+  if ((unsigned)isa >= HN_ISA_COUNT || isa < HN_ISA_AVX512BF16) return NULL;
+  const hn_bf16_ops *o = atomic_load_explicit(&found[isa], memory_order_relaxed);
+  if (o) return o;
+  const struct hn_kernel *k = hn_kernel_find("gemm_bf16", "bf16", isa);
+  if (!k || k->isa < HN_ISA_AVX512BF16) return NULL;
+  o = k->ops;
+  atomic_store_explicit(&found[isa], o, memory_order_relaxed);
+  return o;
+}

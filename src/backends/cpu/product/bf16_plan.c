@@ -1,0 +1,242 @@
+#include <string.h>
+
+#include "backends/cpu/product/bf16_driver.h"
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/features.h"
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Positions of dimension i.  Index j of the plane of remainder f is the input coordinate j * stride + f -
+ * pad.  The taps of the outputs read indices below `end`; those of [first, last) may be pixels.  Lines of
+ * `width` may follow each other without a gap when what is read beyond a line's end is padding on both
+ * readings. */
+static int64_t width_of(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                        int64_t pad, uint32_t phases) {
+  int64_t end = out + (kernel - 1) * dilation / stride, first = end, last = 0;
+  for (int64_t f = 0; f < stride; f++) {
+    if (!(phases >> f & 1)) continue;
+    first = min64(first, max64(0, div_up(max64(pad - f, 0), stride)));
+    int64_t behind = in + pad - f; /* coordinates below in */
+    last = max64(last, behind > 0 ? div_up(behind, stride) : 0);
+  }
+  last = min64(last, end);
+  return max64(max64(end - first, last), out);
+}
+
+/* The same for lines of a folded plane, in pixels; a multiple of the stride. */
+static int64_t folded_width(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t pad) {
+  int64_t end = (out - 1) * stride + kernel;
+  int64_t w = max64(max64(end - min64(pad, end), min64(pad + in, end)), out * stride);
+  return div_up(w, stride);
+}
+
+static bool geometry(hn_bf16_conv *c, const char **why) {
+  c->n_planes = 1;
+  for (int i = 0; i < 3; i++) {
+    if (c->stride[i] > 16 || c->pad[i] < 0) return *why = "a stride above 16 or negative padding", false;
+    c->phases[i] = 0;
+    if (c->fold && i == 2)
+      c->phases[i] = 1;
+    else
+      for (int64_t t = 0; t < c->kernel[i]; t++) c->phases[i] |= 1u << t * c->dilation[i] % c->stride[i];
+    c->n_planes *= __builtin_popcount(c->phases[i]);
+    c->q[i] = c->fold && i == 2 ? folded_width(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->pad[i])
+                                : width_of(c->in[i], c->out[i], c->kernel[i], c->stride[i], c->dilation[i],
+                                           c->pad[i], c->phases[i]);
+  }
+  int64_t line = c->q[2], slice = c->q[1] * line, image = c->q[0] * slice;
+  c->positions = (c->batch - 1) * image + (c->out[0] - 1) * slice + (c->out[1] - 1) * line + c->out[2];
+  int64_t last[3];
+  for (int i = 0; i < 3; i++) last[i] = (c->kernel[i] - 1) * c->dilation[i] / c->stride[i];
+  c->reach = last[0] * slice + last[1] * line + last[2];
+  return true;
+}
+
+/* Bytes of the buffer for one position. */
+static int64_t position_bytes(const hn_bf16_conv *c) {
+  return c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
+}
+
+/* Whether the weights of a task stay in L2 beside a part of the buffer: of a few blocks where no tap reaches
+ * beyond its own position, of lines of positions else. */
+static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
+  const int64_t columns = div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
+  const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
+}
+
+/* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
+ * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
+static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
+  const double products = c->x3 ? 3 : 1, speed = 16 / hn_bf16_rate(o);
+  const double all =
+      (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
+  const double weights = (double)hn_bf16_weights(c) * 2,
+               elements = (double)c->positions * (double)(c->cin * c->n_planes);
+  const double a_bytes = elements * (c->x3 ? 4 : 2), convert = elements * (c->x3 ? 0.6 : 0.4);
+  double best = 0;
+  int64_t many = all > 6e6 * threads ? 2 * threads : threads;
+  if (all < 20000) many = 1;
+  /* Slabs share L2 with the panels of weights. */
+  int64_t slab_most = max64((int64_t)(l2 * 2 / 5) / (position_bytes(c) * c->block), 2);
+  /* Many weights for few positions: rather chunks of K than the weights once more for every slab. */
+  const int64_t most = 2 * (int64_t)l2;
+  if (weights > (double)l2 && c->n_blocks * c->block * position_bytes(c) <= most) slab_most = c->n_blocks;
+  c->m_tasks = c->n_tasks = 1, c->shared = 0, c->slab = min64(slab_most, c->n_blocks);
+  for (int64_t n = 1; n <= min64(many, c->n_panels); n++)
+    for (int64_t m = 1; m <= min64(many, c->n_blocks); m++) {
+      if (m * n > many) break;
+      for (int shared = n > 1; shared < 2; shared++) {
+        if (shared && (c->positions * position_bytes(c) > most || c->groups > 1)) continue;
+        double turns = (double)div_up(m * n * c->groups, threads);
+        double share = turns * (double)(div_up(c->n_blocks, m) * div_up(c->n_panels, n)) /
+                       (double)(c->n_blocks * c->n_panels * c->groups);
+        int64_t blocks = div_up(c->n_blocks, m), slab = shared ? blocks : min64(blocks, slab_most);
+        if (!shared && c->reach == 0 && weights_stay(c, n, l2))
+          slab = min64(slab, max64((int64_t)(l2 / 5) / (position_bytes(c) * c->block), 2));
+        double slabs = (double)div_up(blocks, slab);
+        double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
+        double stream = weights / (double)n / 6;
+        if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
+        double bring = shared ? convert / threads + 6000 : convert * (1 + halo) * turns / (double)m;
+        double reading = shared ? a_bytes / (double)m * turns / 12 : 0;
+        double arithmetic = all * share;
+        double longer = arithmetic > stream ? arithmetic : stream, shorter = arithmetic + stream - longer;
+        double cycles = longer + shorter / 4 + bring + reading;
+        if (best == 0 || cycles < best * 0.999)
+          best = cycles, c->m_tasks = m, c->n_tasks = n, c->shared = shared, c->slab = slab;
+      }
+    }
+}
+
+/* Where the buffer and two panels of weights do not fit into L2: chunks of K, as long as the sums that wait
+ * are few. */
+static void plan_chunks(hn_bf16_conv *c, size_t l2) {
+  const int64_t blocks =
+      c->shared ? div_up(c->n_blocks, c->m_tasks) : min64(c->slab, div_up(c->n_blocks, c->m_tasks));
+  const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  const int64_t held = blocks * c->block * position_bytes(c) + 2 * panel;
+  const int64_t count = div_up(held, (int64_t)(l2 * 7 / 10)), sums = blocks * div_up(c->n_panels, c->n_tasks);
+  c->chunk = c->steps, c->sums = 0;
+  if (c->blocks_outside || c->fold || count < 2 || sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
+    return;
+  c->chunk = max64(div_up(c->steps, count), 1);
+  c->sums = sums;
+}
+
+bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
+                  const char **why) {
+  (void)l1;
+  if (c->x3 && !o->x3) return *why = "this tier has no product of split f32", false;
+  if (c->batch < 1 || c->groups < 1 || c->cin < 1 || c->cout < 1) return *why = "an empty tensor", false;
+  for (int i = 0; i < 3; i++)
+    if (c->in[i] < 1 || c->out[i] < 1) return *why = "an empty tensor", false;
+  const int64_t run = c->kernel[2] * c->cin, parts = c->x3 ? 2 : 1;
+  const int64_t padded = div_up(c->cin, HN_BF16_STEP) * HN_BF16_STEP;
+  c->fold = c->kernel[2] > 1 && c->dilation[2] == 1 && c->groups == 1 && c->in_pitch == c->cin &&
+            div_up(run, HN_BF16_STEP) * HN_BF16_STEP < c->kernel[2] * padded;
+  if (c->groups > 1 && c->cin < 16) return *why = "groups of less than 16 channels", false;
+  if (!geometry(c, why)) return false;
+  c->c_steps = div_up(c->fold ? run : c->cin, HN_BF16_STEP);
+  c->size = c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
+  c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
+  if (c->fold) c->reach += div_up(c->c_steps * HN_BF16_STEP, c->size);
+  /* Row tiles of one height, as full as can be. */
+  c->rows = div_up(c->positions, div_up(c->positions, o->rows));
+  c->block = c->rows * o->row_tiles;
+  c->n_blocks = div_up(c->positions, c->block);
+  c->n_panels = div_up(c->cout, HN_BF16_PANEL);
+  plan_tasks(c, o, threads, l2);
+  int64_t held = (c->shared ? c->n_blocks : c->slab) * c->block + c->reach;
+  /* An odd number of cache lines between steps, so that they spread over the sets of L1. */
+  c->step_values = (held * c->size + 31) / 32 * 32;
+  if (c->step_values / 32 % 2 == 0) c->step_values += 32;
+  int64_t plane = c->step_values * (c->fold ? 1 : c->c_steps);
+  c->lo = c->fold ? plane * c->n_planes : HN_BF16_STEP;
+  c->buffer = (plane * c->n_planes * (c->fold ? parts : 1) + 63) / 64 * 64;
+  if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
+  c->blocks_outside = weights_stay(c, c->n_tasks, l2);
+  plan_chunks(c, l2);
+  return true;
+}
+
+/* In cycles of the thread that has most to do, fitted to the steps of some twenty networks (hone tune;
+ * docs/perf-log.md): a pair of tiles takes 1.47 times its `rows` cycles a product and step, a block's call
+ * 290, an element of a part that is brought 0.4, an element that is stored 0.74; where threads share what
+ * they bring, they wait for each other. */
+double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
+  const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
+  const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,
+               products = c->x3 ? 3 : 1;
+  const double turns = (double)div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
+  const int64_t blocks = div_up(c->n_blocks, c->m_tasks), panels = div_up(c->n_panels, c->n_tasks);
+  const double calls = turns * (double)(blocks * panels);
+  const double tiles = calls * (double)c->block * 2 * (double)c->steps * products * 16 / hn_bf16_rate(o);
+  const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * 2 * parts;
+  const double weights = hn_weights_cycles(turns * (double)panels * column_bytes,
+                                           (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
+  const double rows = (double)(c->m_tasks * c->groups);
+  const double sharers = c->shared || rows > threads ? threads : rows;
+  const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
+  const double stored =
+      (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
+  const double cycles = 1.47 * tiles + weights + 290 * calls + 0.4 * brought + 0.74 * stored;
+  return cycles / hn_core_hertz(f32, machine) + 1.5e-6 + (c->shared ? 10e-6 : 0);
+}
+
+size_t hn_bf16_weights(const hn_bf16_conv *c) {
+  return hn_bf16_packed((size_t)c->cout, (size_t)c->steps, c->x3 != 0);
+}
+
+size_t hn_bf16_workspace(const hn_bf16_conv *c, uint32_t threads) {
+  return (size_t)c->buffer * 2 * (c->shared ? (size_t)c->groups : threads) +
+         (size_t)c->sums * threads * HN_BF16_ROWS * HN_BF16_PANEL * sizeof(float) + 64;
+}
+
+/* Which of the planes that exist has remainder f in dimension i. */
+static int64_t phase_index(const hn_bf16_conv *c, int i, int64_t f) {
+  return __builtin_popcount(c->phases[i] & ((1u << f) - 1));
+}
+
+static int64_t plane_of(const hn_bf16_conv *c, int64_t z, int64_t y, int64_t x) {
+  return (phase_index(c, 0, z % c->stride[0]) * __builtin_popcount(c->phases[1]) +
+          phase_index(c, 1, y % c->stride[1])) *
+             __builtin_popcount(c->phases[2]) +
+         (c->fold ? 0 : phase_index(c, 2, x % c->stride[2]));
+}
+
+/* Steps in the order of K: channels outside, so that the taps of 32 channels meet pixels that are still in
+ * L1. */
+void hn_bf16_steps(const hn_bf16_conv *c, int32_t *step) {
+  const int64_t across = c->fold ? 1 : c->kernel[2];
+  const int64_t slice = c->q[1] * c->q[2];
+  const int64_t outer = c->fold ? 1 : c->c_steps, inner = c->fold ? c->c_steps : 1;
+  for (int64_t b = 0; b < outer; b++)
+    for (int64_t tz = 0; tz < c->kernel[0]; tz++)
+      for (int64_t ty = 0; ty < c->kernel[1]; ty++)
+        for (int64_t tx = 0; tx < across; tx++)
+          for (int64_t j = 0; j < inner; j++) {
+            int64_t z = tz * c->dilation[0], y = ty * c->dilation[1], x = tx * c->dilation[2];
+            int64_t at = z / c->stride[0] * slice + y / c->stride[1] * c->q[2] + x / c->stride[2];
+            *step++ = (int32_t)((plane_of(c, z, y, x) * outer + b) * c->step_values + at * c->size +
+                                j * HN_BF16_STEP);
+          }
+}
+
+void hn_bf16_places(const hn_bf16_conv *c, int64_t *at) {
+  const int64_t taps = c->kernel[0] * c->kernel[1] * c->kernel[2];
+  const int64_t across = c->fold ? 1 : c->kernel[2];
+  const int64_t outer = c->fold ? 1 : c->c_steps, inner = c->fold ? c->c_steps : 1;
+  for (int64_t b = 0; b < outer; b++)
+    for (int64_t line = 0; line < c->kernel[0] * c->kernel[1]; line++)
+      for (int64_t tx = 0; tx < across; tx++)
+        for (int64_t j = 0; j < inner; j++)
+          for (int64_t k = 0; k < HN_BF16_STEP; k++) {
+            int64_t i = (c->fold ? j : b) * HN_BF16_STEP + k, channel = c->fold ? i % c->cin : i,
+                    tap = line * c->kernel[2] + (c->fold ? i / c->cin : tx);
+            bool live = i < (c->fold ? c->kernel[2] * c->cin : c->cin);
+            *at++ = live ? channel * taps + tap : -1;
+          }
+}

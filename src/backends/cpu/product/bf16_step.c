@@ -1,0 +1,242 @@
+#include "backends/cpu/product/bf16_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "optimize/step/conv_attr.h"
+
+/* ---------------------------------------------------------------- reading steps */
+
+/* What comes before the operator is looked at: licence, tier, types, constant weights. */
+static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                                hone_reason *why) {
+  memset(d, 0, sizeof *d);
+  d->isa = hn_isa_of(m->isa);
+  d->alpha = d->bias_scale = 1;
+  d->conv.x3 = x3;
+  if (s->math < (x3 ? HONE_MATH_FAST : HONE_MATH_BF16)) {
+    hn_refuse(why, x3 ? "operands cut to two bf16 parts take level 3"
+                      : "the plan does not allow operands in bf16");
+    return NULL;
+  }
+  const hn_bf16_ops *o = hn_bf16_find(d->isa);
+  if (!o || (x3 && !o->x3)) {
+    hn_refuse(why, "no %s kernel for %s", x3 ? "split bf16" : "bf16", hn_isa_name(d->isa));
+    return NULL;
+  }
+  if (!hn_step_is_f32(s, why)) return NULL;
+  if (!s->input[1].constant) {
+    hn_refuse(why, "weights are not constant");
+    return NULL;
+  }
+  return o;
+}
+
+/* Plans the product and lays out the blob. */
+static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d, bool bias,
+                   hone_reason *why) {
+  const char *reason = "";
+  if (!hn_bf16_plan(&d->conv, o, m->threads, m->l1, m->l2, &reason)) return hn_refuse(why, "%s", reason);
+  size_t at = hn_round_up(sizeof *d, 64);
+  d->steps_at = (int64_t)at;
+  at = hn_round_up(at + (size_t)d->conv.steps * sizeof(int32_t), 64);
+  d->bias_at = bias ? (int64_t)at : 0;
+  if (bias) at = hn_round_up(at + (size_t)d->conv.cout * 4, 64);
+  d->weights_at = (int64_t)at;
+  d->bytes = (int64_t)(at + hn_bf16_weights(&d->conv) * (size_t)d->conv.groups * 2);
+  return true;
+}
+
+bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why) {
+  hn_conv_attr a;
+  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  if (!o || !hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why) ||
+      !hn_epilogue_accepts(s, d->isa, false, why))
+    return false;
+  hn_bf16_conv *c = &d->conv;
+  c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
+  c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->view = a.y.view;
+  for (int i = 0; i < 3; i++) {
+    c->in[i] = a.x.size[i], c->out[i] = a.y.size[i];
+    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i],
+    c->pad[i] = a.pad[i];
+  }
+  if (hn_step_has(s, 2) && s->n_anchor_inputs > 2) d->bias_input = 2;
+  return finish(m, o, d, false, why);
+}
+
+/* m x k rows at `row` floats from each other, times k x n. */
+static void matrix(hn_bf16_step *d, int64_t m, int64_t n, int64_t k, int64_t row) {
+  hn_bf16_conv *c = &d->conv;
+  d->matrix = 1;
+  c->batch = c->groups = 1, c->cin = k, c->cout = n, c->in_pitch = row, c->in_batch = m * row;
+  c->view = (hn_view){m * n, m * n, m * n, n};
+  for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
+  c->in[2] = c->out[2] = m;
+}
+
+/* C of a Gemm: a constant row goes into the blob (times beta), another row is a bias, a full C a residual. */
+static bool describe_c(const hone_step *s, hn_bf16_step *d, bool *bias, hone_reason *why) {
+  const float beta = hone_node_float(s->node, "beta", 1.0f);
+  *bias = false;
+  if (s->n_anchor_inputs < 3 || !hn_step_has(s, 2) || beta == 0) return true;
+  const hone_tensor_desc *c = &s->input[2].desc;
+  const int64_t count = hone_desc_count(c), rows = c->rank > 1 ? c->dim[c->rank - 2] : 1;
+  if (c->layout != HONE_LAYOUT_ROW_MAJOR || c->rank > 2) return hn_refuse(why, "C is not row-major");
+  if (rows == 1 && (count == d->conv.cout || count == 1) && s->input[2].constant) {
+    *bias = true;
+    d->bias_scale = beta;
+    return true;
+  }
+  if (beta != 1) return hn_refuse(why, "beta is %g and C is no constant row", (double)beta);
+  if (rows == 1 && count == d->conv.cout) {
+    d->bias_input = 2;
+    return true;
+  }
+  if (count != d->conv.out[2] * d->conv.cout || rows != d->conv.out[2])
+    return hn_refuse(why, "C broadcasts along rows");
+  if (s->n_epilogue) return hn_refuse(why, "a full C together with an epilogue");
+  d->residual_input = 2;
+  return true;
+}
+
+bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                           hone_reason *why) {
+  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  if (!o) return false;
+  const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
+  if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR ||
+      b->layout != HONE_LAYOUT_ROW_MAJOR || s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "operands are not row-major matrices");
+  if (hone_node_int(s->node, "transA", 0)) return hn_refuse(why, "A is transposed");
+  const bool tb = hone_node_int(s->node, "transB", 0) != 0;
+  const int64_t k = a->dim[1], n = b->dim[!tb];
+  if (b->dim[tb] != k) return hn_refuse(why, "inner dimensions differ");
+  matrix(d, a->dim[0], n, k, k);
+  d->w_row = tb ? 1 : n, d->w_column = tb ? k : 1;
+  d->alpha = hone_node_float(s->node, "alpha", 1.0f);
+  bool bias;
+  return hn_epilogue_accepts(s, d->isa, true, why) && describe_c(s, d, &bias, why) &&
+         finish(m, o, d, bias, why);
+}
+
+bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+                             hone_reason *why) {
+  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  if (!o) return false;
+  const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
+  if (a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR ||
+      s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "operands are not row-major");
+  if (a->rank < 2 || b->rank < 2) return hn_refuse(why, "an operand is a vector");
+  const int64_t k = b->dim[b->rank - 2], n = b->dim[b->rank - 1];
+  if (hone_desc_count(b) != k * n) return hn_refuse(why, "a batch of weights");
+  if (a->dim[a->rank - 1] != k || k == 0) return hn_refuse(why, "inner dimensions differ, or are 0");
+  /* One B for all: the rows of all matrices of A are rows of one product. */
+  matrix(d, hone_desc_count(a) / k, n, k, k);
+  d->w_row = n, d->w_column = 1;
+  return hn_epilogue_accepts(s, d->isa, true, why) && finish(m, o, d, false, why);
+}
+
+/* ---------------------------------------------------------------- the tactic's functions */
+
+bool hn_bf16_step_accepts(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                          hone_reason *why) {
+  hn_bf16_step d;
+  return config->describe(s, m, config->x3, &d, why);
+}
+
+double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config) {
+  hn_bf16_step d;
+  if (!config->describe(s, m, config->x3, &d, NULL)) return 1e9;
+  return hn_bf16_seconds(&d.conv, hn_bf16_find(d.isa), m) + hn_epilogue_seconds(s, m, true);
+}
+
+hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                              hone_tactic_need *n, hone_error *error) {
+  hn_bf16_step d;
+  hone_reason why;
+  if (!config->describe(s, m, config->x3, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = (size_t)d.bytes;
+  n->bytewise = 1u << 1;
+  n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
+  n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
+  return HONE_OK;
+}
+
+/* Where the values of each step lie in B. */
+static void places(const hn_bf16_step *d, int64_t *at) {
+  if (!d->matrix) {
+    hn_bf16_places(&d->conv, at);
+    return;
+  }
+  for (int64_t k = 0; k < d->conv.steps * HN_BF16_STEP; k++) at[k] = k < d->conv.cin ? k * d->w_row : -1;
+}
+
+hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                                 void *blob, hone_error *error) {
+  hn_bf16_step d;
+  hone_reason why;
+  if (!config->describe(s, m, config->x3, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hn_bf16_conv *c = &d.conv;
+  const hn_bf16_ops *o = hn_bf16_find(d.isa);
+  unsigned char *base = blob;
+  memcpy(base, &d, sizeof d);
+  hn_bf16_steps(c, (int32_t *)(void *)(base + d.steps_at));
+  const size_t bytes = (size_t)c->steps * HN_BF16_STEP * sizeof(int64_t);
+  int64_t *at = hn_malloc(bytes);
+  if (!at) return hn_fail_memory(error, bytes, "packing weights");
+  places(&d, at);
+  const int64_t column = d.matrix ? d.w_column : c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2];
+  uint16_t *to = (uint16_t *)(void *)(base + d.weights_at);
+  for (int64_t g = 0; g < c->groups; g++)
+    hn_bf16_pack(o, (const float *)s->input[1].constant + g * c->cout * column, at, column, (size_t)c->steps,
+                 (size_t)c->cout, 0, (size_t)c->cout, d.alpha, config->x3,
+                 to + (size_t)g * hn_bf16_weights(c));
+  hn_free(at);
+  if (d.bias_at) {
+    float *bias = (float *)(void *)(base + d.bias_at);
+    const float *from = s->input[2].constant;
+    const bool one = hone_desc_count(&s->input[2].desc) == 1;
+    for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d.bias_scale;
+  }
+  return HONE_OK;
+}
+
+void hn_bf16_step_work(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                       hone_work *work) {
+  (void)m;
+  hn_bf16_work(s->cost.macs, config->x3, work);
+}
+
+hone_status hn_bf16_step_run(const hone_step_run *r, const hn_bf16_step_config *config, hone_error *error) {
+  (void)config, (void)error;
+  const hn_bf16_step *d = r->blob;
+  const unsigned char *base = r->blob;
+  const float *bias = d->bias_at      ? (const float *)(const void *)(base + d->bias_at)
+                      : d->bias_input ? r->in[d->bias_input]
+                                      : NULL;
+  hn_epilogue e;
+  hn_epilogue_bind(r->step, d->isa, d->matrix != 0, bias, r->in, &e);
+  if (d->residual_input) { /* accepted only without an epilogue */
+    e.flags |= HN_EPI_RESIDUAL;
+    e.residual = r->in[d->residual_input];
+    e.residual_view = d->conv.view;
+  }
+  hn_bf16_args a = {.conv = &d->conv,
+                    .ops = hn_bf16_find(d->isa),
+                    .step = (const int32_t *)(const void *)(base + d->steps_at),
+                    .x = r->in[0],
+                    .w = (const uint16_t *)(const void *)(base + d->weights_at),
+                    .y = r->out[0],
+                    .epilogue = &e,
+                    .workspace = r->workspace,
+                    .threads = r->threads};
+  hn_bf16_exec(&a, r->parallel, r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,394 @@
+#include "backends/cpu/product/conv_driver.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+/* Distance between the rows of the scratch tile: an odd number of cache lines, so that rows spread over the
+ * L1 sets. */
+static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
+
+size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)scratch_ld(c) * o->mr + 16; }
+
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
+ * n task all input rows of its tiles: among the divisions that keep the threads equally busy, take the one
+ * that reads least. */
+static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
+  double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
+  int64_t want = threads;
+  if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
+  /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only.
+   */
+  else if (flop > 4e8 * threads)
+    want = 2 * (int64_t)threads;
+  /* Too little for two threads, in cycles: 64 FLOP in each, and some for every run of taps gathered. */
+  double runs = c->direct ? 0 : 16.0 * (double)(c->tiles * o->mr * c->n_runs);
+  if ((flop / 64 + runs) * (double)c->groups < 6250) want = 1;
+  /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for
+   * the input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle
+   * for gathering rows. */
+  double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
+  double weights = (double)c->k * (double)c->cout * 4 / 12;
+  double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) +
+                (c->direct ? 0 : pixels * (double)c->k / 8);
+  double best = 0;
+  c->m_tasks = c->n_tasks = 1;
+  for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
+    int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1, tasks = m * n;
+    int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n),
+            all = c->tiles * c->n_panels;
+    double share = all ? (double)busiest / (double)all : 1; /* of the work, done by the busiest thread */
+    double cycles = compute * share +
+                    (weights * (double)m + rows * (double)n) / (threads < tasks ? threads : (double)tasks);
+    if (best == 0 || cycles < best * 0.999) best = cycles, c->m_tasks = m, c->n_tasks = n;
+  }
+}
+
+void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
+  bool one_tap = c->k == c->cin && c->n_runs == 1;
+  int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
+  bool same_grid = true;
+  for (int i = 0; i < 3; i++) same_grid = same_grid && c->grid[i] == c->in[i] && c->stride[i] == 1;
+  /* One line may run through the whole output when its pixels have one distance everywhere. */
+  bool row = c->grid[1] == 1 || c->out.row == c->grid[2] * c->out.pixel;
+  bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
+  bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
+  bool flat = row && slice && image;
+  /* A short K is read in one go, run by run, without gathering: tiles must not leave their line for that. */
+  /* Single taps cost most to gather: even tiles that a line does not fill are better. */
+  int64_t shortest = c->tap_step ? o->mr / 2 : 2 * o->mr;
+  c->strided =
+      c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= shortest;
+  if (c->strided) flat = false;
+  c->line = flat ? c->batch * pixels : c->grid[2];
+  c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
+  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
+              (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->tiles_per_line = div_up(c->line, o->mr);
+  c->tiles = c->tiles_per_line * c->lines;
+  c->n_panels = div_up(c->cout, o->nr);
+  c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
+  /* A tile of A takes half of L1. */
+  int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
+  if (kc < 64) kc = 64;
+  int64_t blocks = div_up(c->k, kc);
+  c->kc = blocks ? div_up(c->k, blocks) : 1;
+  plan_tasks(c, o, threads);
+  int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr, tiles = div_up(c->tiles, c->m_tasks);
+  if (tiles * o->mr <= 1024) {
+    /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of
+     * weights, each met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks
+     * are wider, because every block gathers again. */
+    c->block_tiles = tiles;
+    c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 4)) / (c->kc * 4) / o->nr * o->nr;
+    if (c->block_columns < o->nr) c->block_columns = o->nr;
+  } else if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
+    /* All weights of a task stay in L2: finish a tile at a time, so that C stays in L1. */
+    c->block_tiles = 1;
+    c->block_columns = columns;
+  } else {
+    c->block_tiles = (int64_t)(l2 / 4) / (columns * 4 * o->mr);
+    if (c->block_tiles < 8) c->block_tiles = 8;
+    c->block_columns = (int64_t)(l2 / 2) / (c->kc * 4) / o->nr * o->nr;
+    if (c->block_columns < o->nr) c->block_columns = o->nr;
+  }
+}
+
+/* Of single taps: the share of pixels some of whose taps lie outside the image. */
+static double border_share(const hn_conv *c) {
+  if (!c->shifted || !c->tap_step) return 0;
+  double in = 1;
+  for (int i = 1; i < 3; i++) in *= c->grid[i] > 2 ? 1 - 2.0 / (double)c->grid[i] : 0;
+  return 1 - in;
+}
+
+double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
+  int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
+  double rounds =
+      (double)div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  double k = (double)c->k, width = (double)(vectors * o->vw), pixels = (double)rows;
+  /* A panel of one vector makes one product of each broadcast. */
+  double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
+  double layer = (double)(c->groups * c->cout) * k * 4;
+  double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
+  /* Bringing a pixel's taps together: a vector a cycle, and some 20 cycles for each run of memory. */
+  double by_row = k / 16 + 20.0 * (double)c->n_runs;
+  double gather = c->direct ? 0 : c->strided ? pixels * border_share(c) * by_row : pixels * by_row;
+  double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
+  return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
+         7e-7;
+}
+
+typedef struct position {
+  int64_t n, z, y, x;
+} position;
+
+static position locate(const hn_conv *c, int64_t line, int64_t offset) {
+  position p;
+  int64_t i = line * c->line + offset;
+  p.x = i % c->grid[2], i /= c->grid[2];
+  p.y = i % c->grid[1], i /= c->grid[1];
+  p.z = i % c->grid[0], p.n = i / c->grid[0];
+  return p;
+}
+
+static void advance(const hn_conv *c, position *p) {
+  if (++p->x < c->grid[2]) return;
+  p->x = 0;
+  if (++p->y < c->grid[1]) return;
+  p->y = 0;
+  if (++p->z < c->grid[0]) return;
+  p->z = 0;
+  p->n++;
+}
+
+static void copy_floats(float *restrict d, const float *restrict s, int64_t n) {
+  if (n >= 64)
+    memcpy(d, s, (size_t)n * sizeof *d);
+  else
+    for (int64_t i = 0; i < n; i++) d[i] = s[i];
+}
+
+static void zero_floats(float *d, int64_t n) {
+  if (n > 0) memset(d, 0, (size_t)n * sizeof *d);
+}
+
+/* Row of A for the grid position p: values k0 .. k1-1 of its taps, zeros where a tap lies outside the image.
+ */
+static void gather_row(const hn_conv *c, const hn_tap_run *runs, const float *x, const position *p,
+                       int64_t k0, int64_t k1, float *dst) {
+  int64_t begin = 0;
+  for (int64_t r = 0; r < c->n_runs && begin < k1; r++) {
+    const hn_tap_run *t = &runs[r];
+    int64_t length = t->taps * c->cin, end = begin + length;
+    if (end <= k0) {
+      begin = end;
+      continue;
+    }
+    int64_t lo = begin > k0 ? begin : k0, hi = end < k1 ? end : k1;
+    int64_t z = p->z * c->stride[0] + t->dz, y = p->y * c->stride[1] + t->dy,
+            x0 = p->x * c->stride[2] + t->dx;
+    float *d = dst + (lo - k0);
+    if (z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1] || x0 >= c->in[2] || x0 + (int64_t)t->taps <= 0) {
+      zero_floats(d, hi - lo);
+    } else {
+      /* In floats from the run's begin: [live0, live1) lies inside the image. */
+      int64_t live0 = x0 < 0 ? -x0 * c->cin : 0;
+      int64_t live1 = x0 + t->taps > c->in[2] ? (c->in[2] - x0) * c->cin : length;
+      if (HN_FAULT("conv_right_padding")) live1 = length;
+      if (HN_FAULT("conv_left_padding")) live0 = 0;
+      int64_t a = lo - begin, b = hi - begin;
+      int64_t from = a > live0 ? a : live0, to = b < live1 ? b : live1;
+      if (to <= from)
+        zero_floats(d, b - a);
+      else {
+        const float *row = x + p->n * c->in_batch + ((z * c->in[1] + y) * c->in[2] + x0) * c->in_pitch;
+        zero_floats(d, from - a);
+        copy_floats(d + (from - a), row + from, to - from);
+        zero_floats(d + (to - a), b - to);
+      }
+    }
+    begin = end;
+  }
+}
+
+/* Makes rows k0..k1 of a tile of m pixels contiguous; returns their distance. */
+static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, position p, int64_t m,
+                      int64_t k0, int64_t k1, float *scratch) {
+  int64_t ld = scratch_ld(c);
+  for (int64_t i = 0; i < m; i++, advance(c, &p)) {
+    float *d = scratch + i * ld;
+    if (c->in_k != 1) {
+      const float *s = x + p.n * c->in_batch + p.x * c->in_pitch + k0 * c->in_k;
+      for (int64_t k = 0; k < k1 - k0; k++) d[k] = s[k * c->in_k];
+    } else if (c->copy) {
+      const float *s = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch;
+      copy_floats(d, s + k0, k1 - k0);
+    } else {
+      gather_row(c, runs, x, &p, k0, k1, d);
+    }
+  }
+  return ld;
+}
+
+/* Whether all taps of the m grid positions from p on (of one line) lie inside the image. */
+static bool inside(const hn_conv *c, const hn_tap_run *runs, const position *p, int64_t m) {
+  const hn_tap_run *first = runs, *last = runs + c->n_runs - 1;
+  int64_t z = p->z * c->stride[0], y = p->y * c->stride[1], x = p->x * c->stride[2];
+  return z + first->dz >= 0 && z + last->dz < c->in[0] && y + first->dy >= 0 && y + last->dy < c->in[1] &&
+         x + first->dx >= 0 && x + (m - 1) * c->stride[2] + last->dx + (int64_t)last->taps <= c->in[2];
+}
+
+/* A block of weights: rows from k0 on (kc of them), columns [n0, n1). */
+typedef struct block {
+  int64_t k0, n0, n1;
+} block;
+
+/* The part of the next block that a tile pulls into L2: slice `index` of `count` of every panel. */
+typedef struct ahead {
+  const block *next; /* NULL: none */
+  int64_t index, count;
+} ahead;
+
+static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel,
+                         hn_gemm_tile *t) {
+  const hn_conv *c = a->conv;
+  int64_t n = f->next->n0 + panel * a->ops->nr, rows = min64(c->kc, c->k - f->next->k0);
+  if (n >= f->next->n1) return;
+  int64_t width = (int64_t)hn_gemm_panel_width(a->ops, (size_t)c->cout, (size_t)n);
+  const float *p = w + (n - a->w_column) * c->k + f->next->k0 * width;
+  t->prefetch = p + rows * width * f->index / f->count;
+  t->prefetch_end = p + rows * width * (f->index + 1) / f->count;
+}
+
+/* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, or those before
+ * and behind them, whose taps reach over the image's border. */
+static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, int64_t m0, int64_t m1) {
+  enum { WORTH = 4 };
+  position p = locate(c, line, m0);
+  if (!c->strided || inside(c, runs, &p, m1 - m0)) return m1;
+  p.x = 0;
+  const hn_tap_run *last = runs + c->n_runs - 1;
+  const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
+  const int64_t from = dx < 0 ? div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
+  const int64_t lo = from > m0 ? from : m0, hi = min64(to, m1);
+  p.x = lo;
+  if (hi - lo < WORTH || !inside(c, runs, &p, hi - lo)) return m1;
+  return m0 < lo ? lo : hi;
+}
+
+/* Pixels m0..m1 of a tile over one block of weights. */
+static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_t m0, int64_t m1,
+                      const block *b, const ahead *f, float *scratch) {
+  int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
+  const hn_conv *c = a->conv;
+  const hn_gemm_ops *o = a->ops;
+  const hn_epilogue *e = a->epilogue;
+  int64_t line = tile / c->tiles_per_line, k1 = min64(k0 + c->kc, c->k);
+  position p = locate(c, line, m0);
+  const float *x = a->x + group * c->cin * c->in_k;
+  hn_gemm_tile t = {.k = (size_t)(k1 - k0),
+                    .m = (uint32_t)(m1 - m0),
+                    .ldc = c->out.pixel,
+                    .accumulate = k0 > 0,
+                    .segment = (size_t)(k1 - k0)};
+  if (c->direct && !c->copy) {
+    t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
+    t.lda = c->in_pitch;
+  } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
+    const hn_tap_run *r = a->runs;
+    t.a = x + p.n * c->in_batch +
+          (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
+           p.x * c->stride[2] + r->dx) *
+              c->in_pitch;
+    t.lda = c->stride[2] * c->in_pitch;
+    t.segment = (size_t)(r->taps * c->cin);
+    t.skip = (c->tap_step ? c->tap_step : c->run_step) - (ptrdiff_t)t.segment;
+    t.turns = (size_t)c->line_taps;
+    t.jump = c->run_step - (c->line_taps - 1) * c->tap_step - c->cin;
+    if (HN_FAULT("conv_line_jump")) t.jump = t.skip;
+  } else {
+    t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
+    t.a = scratch;
+  }
+  bool last = k1 == c->k;
+  if (last) {
+    t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
+    t.ldr = e->residual_view.pixel;
+  }
+  /* Where more is read than written; else the stores are what the memory system is busy with. */
+  bool dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
+  int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
+  float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
+  const float *residual =
+      e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
+  const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
+  for (int64_t n = n0; n < n1; n += o->nr) {
+    int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
+    t.n = (uint32_t)min64(n1 - n, o->nr);
+    t.b = w + (n - a->w_column) * c->k + k0 * width;
+    t.c = y + n;
+    if (last && e->bias) t.bias = e->bias + g0 + n;
+    if (last && residual) t.residual = residual + n;
+    t.prefetch = t.prefetch_end = NULL;
+    if (f->next)
+      set_prefetch(a, w, f, (n - n0) / o->nr, &t);
+    else if (dense) {
+      /* A contiguous activation: this panel's share of the rows that the tile after next will read. */
+      int64_t floats = (m1 - m0) * c->k, share = div_up(floats * o->nr, n1 - n0),
+              at = (n - n0) / o->nr * share;
+      t.prefetch = t.a + 2 * floats + at;
+      t.prefetch_end = tile + 3 < c->tiles ? t.prefetch + share : NULL;
+    }
+    o->tile(&t);
+  }
+  for (int64_t i = 0, run; last && e->n_post && i < m1 - m0; i += run, advance(c, &p)) {
+    run = min64(m1 - m0 - i, c->grid[2] - p.x);
+    hn_epilogue_post_pixels(e, y + n0 + i * c->out.pixel, c->out.pixel, run, (size_t)(g0 + n0),
+                            (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
+    p.x += run - 1;
+  }
+}
+
+static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,
+                     float *scratch) {
+  const hn_conv *c = a->conv;
+  const ahead none = {0};
+  int64_t line = tile / c->tiles_per_line, j = tile % c->tiles_per_line;
+  int64_t m0 = j * c->line / c->tiles_per_line, m1 = (j + 1) * c->line / c->tiles_per_line;
+  for (int64_t end; m0 < m1; m0 = end, f = &none) {
+    end = part_end(c, a->runs, line, m0, m1);
+    tile_part(a, group, tile, m0, end, b, f, scratch);
+  }
+}
+
+/* Walks the blocks of weights: K innermost, then columns. */
+static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
+  b->k0 += c->kc;
+  if (b->k0 < c->k) return true;
+  b->k0 = 0;
+  b->n0 = b->n1;
+  b->n1 = min64(b->n0 + c->block_columns, n_end);
+  return b->n0 < n_end;
+}
+
+void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
+                   float *scratch) {
+  const hn_conv *c = a->conv;
+  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles) {
+    int64_t b1 = min64(b0 + c->block_tiles, t1);
+    block b = {0, n0, min64(n0 + c->block_columns, n1)};
+    for (bool more = true; more;) {
+      block next = b;
+      more = next_block(c, n1, &next);
+      if (HN_FAULT("conv_skip_last_k_block") && b.k0 > 0 && b.k0 + c->kc >= c->k) {
+        b = next;
+        continue;
+      }
+      ahead f = {more && c->block_tiles > 1 ? &next : NULL, 0, b1 - b0};
+      for (int64_t t = b0; t < b1; t++, f.index++) tile_row(a, group, t, &b, &f, scratch);
+      b = next;
+    }
+  }
+}
+
+static void task(void *arg, int64_t i, uint32_t thread) {
+  const hn_conv_args *a = arg;
+  const hn_conv *c = a->conv;
+  int64_t m = i % c->m_tasks, rest = i / c->m_tasks, n = rest % c->n_tasks, group = rest / c->n_tasks;
+  int64_t t0 = m * c->tiles / c->m_tasks, t1 = (m + 1) * c->tiles / c->m_tasks;
+  int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr,
+          n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
+  if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
+  hn_conv_block(a, group, t0, t1, n0, min64(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
+}
+
+void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool) {
+  const hn_conv *c = a->conv;
+  if (c->tiles == 0 || c->cout == 0 || c->groups == 0) return;
+  parallel(pool, c->groups * c->m_tasks * c->n_tasks, task, (void *)(uintptr_t)a);
+}

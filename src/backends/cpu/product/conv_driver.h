@@ -1,0 +1,80 @@
+/* One driver for everything that is a sum over taps of (pixel x matrix): Conv of 1 to 3 dimensions, Gemm and
+ * MatMul (one tap), and the phases of ConvTranspose.  It walks tiles of output pixels and panels of output
+ * channels, brings the tile's input rows together where they are not already a matrix, and calls the family
+ * "gemm" kernels.
+ *
+ * All blocking is decided by hn_conv_plan, once; hn_conv_exec allocates nothing. */
+#ifndef HN_CPU_PRODUCT_CONV_DRIVER_H
+#define HN_CPU_PRODUCT_CONV_DRIVER_H
+
+#include <hone/plugin.h>
+#include <stdint.h>
+
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/gemm/gemm.h"
+#include "backends/cpu/step/step.h"
+
+/* `taps` neighbouring input pixels of one input row, at these offsets from (grid position * stride). */
+typedef struct hn_tap_run {
+  int32_t dz, dy, dx;
+  uint32_t taps;
+} hn_tap_run;
+
+typedef struct hn_conv {
+  /* the problem */
+  int64_t batch, groups;
+  int64_t cin, cout;          /* of one group */
+  int64_t in[3];              /* input depth, height, width */
+  int64_t grid[3];            /* output positions computed here */
+  int64_t stride[3];          /* input pixels from one grid position to the next */
+  int64_t in_pitch, in_batch; /* floats from pixel to pixel, image to image */
+  int64_t in_k;      /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
+  hn_view out;       /* where grid position (n, z, y, x) goes */
+  int64_t n_runs, k; /* k = cin * all taps */
+  int64_t shifted;   /* some tap does not lie at offset 0 */
+  int64_t run_step;  /* floats from one line of taps' first value to the next one's; 0: not constant */
+  int64_t tap_step;  /* where each run is a single tap: floats from one to the next in a line of... */
+  int64_t line_taps; /* ...so many; else 0, and a run is a line */
+  /* the plan, set by hn_conv_plan */
+  int64_t direct;  /* input pixels are the rows of A as they lie */
+  int64_t copy;    /* direct, but rows are copied first, because their distance aliases in L1 */
+  int64_t strided; /* where no tap lies outside, the kernel walks the input itself, line of taps by line */
+  int64_t line, lines; /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
+  int64_t tiles_per_line, tiles;
+  int64_t kc;               /* length of a K block */
+  int64_t m_tasks, n_tasks; /* tasks: groups * m_tasks * n_tasks */
+  int64_t n_panels;
+  int64_t block_tiles;   /* tiles that meet one block of weights before the next block's turn */
+  int64_t block_columns; /* columns of such a block; it has kc rows */
+} hn_conv;
+
+/* Chooses tiles, K blocks and the division into tasks.  l1, l2: bytes of cache of one core. */
+void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2);
+
+/* The time that the planned convolution is expected to take: the cost model of the tactics that stand on it.
+ */
+double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine);
+
+/* Scratch floats of one thread. */
+size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o);
+
+/* Packed weights: groups one after the other, each hn_gemm_packed_size(o, cout, k) floats. */
+typedef struct hn_conv_args {
+  const hn_conv *conv;
+  const hn_gemm_ops *ops;
+  const hn_tap_run *runs; /* [n_runs] */
+  const float *x, *w;
+  int64_t w_column; /* the column whose panel w starts with (one group only); 0: all weights are there */
+  float *y;
+  const hn_epilogue *epilogue;
+  float *scratch; /* threads * hn_conv_scratch */
+} hn_conv_args;
+
+void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool);
+
+/* One task's share, for drivers that do their own division (batched MatMul): all tiles of [t0, t1), columns
+ * [n0, n1). */
+void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
+                   float *scratch);
+
+#endif

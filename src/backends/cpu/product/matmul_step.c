@@ -1,0 +1,80 @@
+#include "backends/cpu/product/matmul_step.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+void hn_matmul_step_plan(hn_matmul_step *d, const hone_machine *m, bool bias) {
+  hn_matmul_plan(&d->p, m->threads, m->l1, m->l2);
+  size_t at = hn_round_up(sizeof *d, 64);
+  d->bias_at = bias ? (int64_t)at : 0;
+  if (bias) at = hn_round_up(at + (size_t)d->p.n * 4, 64);
+  d->weights_at = (int64_t)at;
+  d->bytes = (int64_t)(at + hn_matmul_packed(&d->p) * 4);
+}
+
+bool hn_matmul_step_accepts(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config,
+                            hone_reason *why) {
+  hn_matmul_step d;
+  return config->describe(s, m, &d, why);
+}
+
+double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config) {
+  hn_matmul_step d;
+  if (!config->describe(s, m, &d, NULL)) return 1e9;
+  double columns = (double)hn_gemm_packed_size(hn_gemm_find(d.p.isa), (size_t)d.p.n, 1);
+  double waste = columns > 0 ? (double)d.p.n / columns : 1;
+  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9)) +
+         hn_epilogue_seconds(s, m, true);
+}
+
+hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m,
+                                const hn_matmul_step_config *config, hone_tactic_need *n, hone_error *error) {
+  hn_matmul_step d;
+  hone_reason why;
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = (size_t)d.bytes;
+  n->packed = n->bytewise = d.p.packed ? 1u << 1 : 0;
+  n->workspace_bytes = hn_matmul_workspace(&d.p, m->threads) * 4;
+  return HONE_OK;
+}
+
+hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m,
+                                   const hn_matmul_step_config *config, void *blob, hone_error *error) {
+  hn_matmul_step d;
+  hone_reason why;
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  unsigned char *base = blob;
+  memcpy(base, &d, sizeof d);
+  if (d.p.packed) hn_matmul_pack(&d.p, s->input[1].constant, (float *)(void *)(base + d.weights_at));
+  if (d.bias_at) {
+    float *bias = (float *)(void *)(base + d.bias_at);
+    const float *c = s->input[2].constant;
+    bool one = hone_desc_count(&s->input[2].desc) == 1;
+    for (int64_t i = 0; i < d.p.n; i++) bias[i] = c[one ? 0 : i] * d.bias_scale;
+  }
+  return HONE_OK;
+}
+
+hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_config *config,
+                               hone_error *error) {
+  (void)config, (void)error;
+  const hn_matmul_step *d = r->blob;
+  const unsigned char *base = r->blob;
+  const float *bias = d->bias_at      ? (const float *)(const void *)(base + d->bias_at)
+                      : d->bias_input ? r->in[d->bias_input]
+                                      : NULL;
+  hn_epilogue e;
+  hn_epilogue_bind(r->step, d->p.isa, true, bias, r->in, &e);
+  if (d->residual_input) { /* accepted only with an epilogue that leaves the place free */
+    e.flags |= HN_EPI_RESIDUAL;
+    e.residual = r->in[d->residual_input];
+    e.residual_view = (hn_view){0, 0, 0, d->p.n};
+  }
+  const float *b = d->p.packed ? (const float *)(const void *)(base + d->weights_at) : r->in[1];
+  hn_matmul_exec(&d->p, r->in[0], b, r->out[0], &e, r->workspace, r->parallel, r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,49 @@
+/* Depthwise convolution of codes, one or two dimensions, channels-last: cuts the output into blocks of rows
+ * and slabs of channels (the input rows that neighbouring output rows share stay in L1) and calls the
+ * depthwise_int8 kernels. */
+#ifndef HN_CPU_QUANTIZED_DEPTHWISE_INT8_DRIVER_H
+#define HN_CPU_QUANTIZED_DEPTHWISE_INT8_DRIVER_H
+
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
+
+enum { HN_DW8_KERNEL_ROWS = 64 }; /* at most */
+
+typedef struct hn_dw8 {
+  int64_t batch, channels;
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
+  int64_t in_pitch, out_pitch; /* bytes from pixel to pixel; lines and images follow without a gap */
+  int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
+  /* set by hn_dw8_plan */
+  int64_t groups;                 /* of kernel rows */
+  int64_t blocks, slab;           /* blocks of 32 channels; that a slab has */
+  int64_t row_blocks, slab_tasks; /* tasks: batch * row_blocks * slab_tasks */
+} hn_dw8;
+
+void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1);
+double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double cache);
+
+/* Bytes of the packed weights; values of bias and scale; bytes of a line of padding, which stands for the
+ * input's rows outside of the image. */
+size_t hn_dw8_weights(const hn_dw8 *d);
+size_t hn_dw8_values(const hn_dw8 *d);
+size_t hn_dw8_line(const hn_dw8 *d);
+
+/* w: [channels][kernel rows][taps], u8 ones become s8, smaller by 128.  sums: of each channel's weights, in
+ * the kernels' order. */
+void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_t *sums);
+void hn_dw8_fill_line(const hn_dw8 *d, uint8_t *line);
+
+typedef struct hn_dw8_args {
+  const hn_dw8 *d;
+  const hn_dw8_ops *ops;
+  const uint8_t *x, *line;
+  const int8_t *w;
+  const int32_t *bias;
+  const float *scale;
+  uint8_t *y;
+} hn_dw8_args;
+
+void hn_dw8_exec(const hn_dw8_args *a, hn_parallel_fn parallel, void *pool);
+
+#endif

@@ -1,0 +1,66 @@
+/* The driver of the gemm_int8 kernels: Conv of 1 to 3 dimensions with any kernel, stride, dilation and
+ * groups, and products of a matrix with constant weights, from codes to codes.
+ *
+ * Output pixels are the rows of A.  Where an input pixel is a row as it lies (`direct`), kernels read the
+ * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
+ * point as padding (taps follow the image's lines, channels fastest).  Signed codes are brought with their
+ * top bit turned: u8 with a zero point larger by 128. */
+#ifndef HN_CPU_QUANTIZED_INT8_DRIVER_H
+#define HN_CPU_QUANTIZED_INT8_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
+
+typedef struct hn_int8_conv {
+  /* the problem; distances in bytes */
+  int64_t batch, groups, cin, cout; /* channels of one group */
+  int64_t in[3], out[3];
+  int64_t kernel[3], stride[3], dilation[3], pad[3];
+  int64_t in_pitch, in_bytes; /* from pixel to pixel, of the whole input */
+  int64_t out_pitch;
+  int64_t flip;            /* the input is i8 */
+  int64_t padding;         /* byte of a tap that lies outside, as u8 */
+  int64_t zero, is_signed; /* of the output */
+  /* the plan */
+  int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
+  int64_t rows;        /* of all images */
+  int64_t direct;
+  int64_t run_taps, run; /* taps, bytes that follow each other in the input */
+  int64_t ld, slab;      /* scratch: from row to row, rows */
+  int64_t tiles, m_tasks, n_tasks, n_panels;
+  int64_t weights_outside; /* a panel of weights meets all tiles of a slab before the next panel's turn */
+} hn_int8_conv;
+
+/* False with a reason: outside what the driver does. */
+bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why);
+
+/* Seconds on a machine of `peak` f32 FLOP/s and `cache` bytes/s, all threads together. */
+double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak, double cache);
+
+/* Of one group: bytes of the packed weights, columns of bias and scale. */
+size_t hn_int8_weights(const hn_int8_conv *c);
+size_t hn_int8_columns(const hn_int8_conv *c);
+size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads);
+
+/* Packs a group: value k of column j is w[at(k) + j * column], at(k) = tap * s_tap + channel * s_channel for
+ * k = tap * cin + channel, and sums the columns.  u8 weights become s8 ones, smaller by 128. */
+void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
+                  int64_t s_channel, int8_t *dst, int32_t *sums);
+
+typedef struct hn_int8_args {
+  const hn_int8_conv *conv;
+  const hn_int8_ops *ops;
+  const uint8_t *x;
+  const int8_t *w;     /* groups one after the other */
+  const int32_t *bias; /* hn_int8_columns a group, zero point of the input taken off */
+  const float *scale;
+  uint8_t *y;
+  uint8_t *scratch;
+} hn_int8_args;
+
+void hn_int8_exec(const hn_int8_args *a, hn_parallel_fn parallel, void *pool);
+
+#endif

@@ -1,0 +1,217 @@
+#include "backends/cpu/quantized/int8_step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "optimize/step/conv_attr.h"
+
+bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
+  const float want = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8 ? 128 : 0;
+  for (int64_t c = 0; c < q->channels; c++)
+    if (hn_qlinear_w_zero(s, c) != want)
+      return hn_refuse(why, "weights have a zero point of %g", (double)hn_qlinear_w_zero(s, c));
+  const int32_t *bias = q->biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
+  const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
+  const double x_scale = (double)*(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
+               y_scale = (double)*(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
+  for (int64_t c = 0; c < q->channels; c++) {
+    const double most = (double)products * 255 * 128 + (bias ? fabs((double)bias[c]) : 0);
+    if (most >= 2147483648.0) return hn_refuse(why, "sums may reach %.3g, beyond 32 bits", most);
+    const double result = most * x_scale * (double)w_scale[q->vectors ? c : 0] / y_scale;
+    if (!(result < 2147483000.0 && result > -2147483000.0))
+      return hn_refuse(why, "results before saturation may reach %.3g, beyond 32 bits", result);
+  }
+  return true;
+}
+
+int32_t hn_int8_bias(const hone_step *s, const hn_qlinear_info *q, int64_t channel, int32_t sum) {
+  const uint32_t bias =
+      q->biased ? (uint32_t)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[channel] : 0;
+  const int32_t zero = (int32_t)q->x_zero + (q->x_signed ? 128 : 0);
+  return (int32_t)(bias - (uint32_t)zero * (uint32_t)sum);
+}
+
+/* ---------------------------------------------------------------- reading steps */
+
+static const hn_int8_ops *begin(const char *anchor, int64_t per, const hone_step *s, const hone_machine *m,
+                                hn_int8_step *d, hn_qlinear_inner *inner, hone_reason *why) {
+  memset(d, 0, sizeof *d);
+  if (!hn_qlinear_read(anchor, per, s, m, &d->q, inner, why)) return NULL;
+  const hn_int8_ops *o = hn_int8_find(d->q.isa);
+  if (!o) hn_refuse(why, "no int8 kernel for %s", hn_isa_name(d->q.isa));
+  d->w_is_u8 = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8;
+  d->conv.flip = d->q.x_signed;
+  d->conv.padding = (int64_t)d->q.x_zero + (d->q.x_signed ? 128 : 0);
+  d->conv.zero = (int64_t)d->q.y_zero;
+  d->conv.is_signed = d->q.y_signed;
+  d->conv.in_bytes = d->q.x_count;
+  return o;
+}
+
+/* Plans the product and lays out the blob. */
+static bool finish(const hone_step *s, const hone_machine *m, const hn_int8_ops *o, hn_int8_step *d,
+                   hone_reason *why) {
+  const char *reason = "";
+  hn_int8_conv *c = &d->conv;
+  if (!hn_int8_plan(c, o, m->threads, m->l2, &reason)) return hn_refuse(why, "%s", reason);
+  if (!hn_int8_weights_fit(s, &d->q, c->k, why)) return false;
+  const size_t columns = hn_int8_columns(c) * (size_t)c->groups;
+  size_t at = hn_round_up(sizeof *d, 64);
+  d->bias_at = (int64_t)at;
+  at += columns * sizeof(int32_t);
+  d->scale_at = (int64_t)at;
+  at = hn_round_up(at + columns * sizeof(float), 64);
+  d->weights_at = (int64_t)at;
+  d->bytes = (int64_t)(at + hn_int8_weights(c) * (size_t)c->groups);
+  return true;
+}
+
+bool hn_int8_describe_conv(const hone_step *s, const hone_machine *m, hn_int8_step *d, hone_reason *why) {
+  const hone_tensor_desc *w = s->n_anchor_inputs > HN_QLINEAR_W ? &s->input[HN_QLINEAR_W].desc : NULL;
+  if (!w || w->rank < 3 || w->dim[0] < 1) return hn_refuse(why, "weights are not those of a convolution");
+  hn_qlinear_inner inner;
+  hn_conv_attr a;
+  const hn_int8_ops *o = begin("Conv", hone_desc_count(w) / w->dim[0], s, m, d, &inner, why);
+  if (!o || !hn_step_is_f32(&inner.step, why) || !hn_conv_attr_of(&inner.step, &a, why)) return false;
+  const int64_t pixels = a.y.size[0] * a.y.size[1] * a.y.size[2];
+  if (!a.y.even || a.y.view.batch != pixels * a.y.view.pixel ||
+      a.x.view.batch != a.x.size[0] * a.x.size[1] * a.x.size[2] * a.x.view.pixel)
+    return hn_refuse(why, "pixels are not evenly spaced over the images");
+  hn_int8_conv *c = &d->conv;
+  c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
+  c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel;
+  for (int i = 0; i < 3; i++) {
+    c->in[i] = a.x.size[i], c->out[i] = a.y.size[i];
+    c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i], c->dilation[i] = a.dilation[i],
+    c->pad[i] = a.pad[i];
+    if (a.pad[i] < 0) return hn_refuse(why, "negative padding");
+  }
+  const int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  d->w_column = a.cin * taps, d->w_channel = taps, d->w_tap = 1;
+  return finish(s, m, o, d, why);
+}
+
+/* rows x k times k x n. */
+static void matrix(hn_int8_step *d, int64_t rows, int64_t n, int64_t k, bool transposed) {
+  hn_int8_conv *c = &d->conv;
+  c->batch = c->groups = 1, c->cin = c->in_pitch = k, c->cout = c->out_pitch = n;
+  for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
+  c->in[2] = c->out[2] = rows;
+  d->w_channel = transposed ? 1 : n, d->w_column = transposed ? k : 1;
+}
+
+static bool row_major(const hone_step *s, hone_reason *why) {
+  if (s->input[HN_QLINEAR_X].desc.layout == HONE_LAYOUT_ROW_MAJOR &&
+      s->input[HN_QLINEAR_W].desc.layout == HONE_LAYOUT_ROW_MAJOR &&
+      s->output[0].desc.layout == HONE_LAYOUT_ROW_MAJOR)
+    return true;
+  return hn_refuse(why, "operands are not row-major");
+}
+
+bool hn_int8_describe_gemm(const hone_step *s, const hone_machine *m, hn_int8_step *d, hone_reason *why) {
+  if (s->n_anchor_inputs <= HN_QLINEAR_W || !row_major(s, why)) return false;
+  const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *w = &s->input[HN_QLINEAR_W].desc;
+  if (x->rank != 2 || w->rank != 2) return hn_refuse(why, "operands are not matrices");
+  if (hone_node_int(s->node, "transA", 0)) return hn_refuse(why, "A is transposed");
+  if (hone_node_float(s->node, "alpha", 1) != 1 || hone_node_float(s->node, "beta", 1) != 1)
+    return hn_refuse(why, "alpha or beta is not 1");
+  const bool tb = hone_node_int(s->node, "transB", 0) != 0;
+  const int64_t k = x->dim[1], n = w->dim[!tb];
+  if (w->dim[tb] != k) return hn_refuse(why, "inner dimensions differ");
+  hn_qlinear_inner inner;
+  const hn_int8_ops *o = begin("Gemm", tb ? k : 1, s, m, d, &inner, why);
+  if (!o) return false;
+  matrix(d, x->dim[0], n, k, tb);
+  return finish(s, m, o, d, why);
+}
+
+bool hn_int8_describe_matmul(const hone_step *s, const hone_machine *m, hn_int8_step *d, hone_reason *why) {
+  if (s->n_anchor_inputs <= HN_QLINEAR_W || !row_major(s, why)) return false;
+  const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *w = &s->input[HN_QLINEAR_W].desc;
+  if (x->rank < 2 || w->rank < 2) return hn_refuse(why, "an operand is a vector");
+  const int64_t k = w->dim[w->rank - 2], n = w->dim[w->rank - 1];
+  if (k < 1 || hone_desc_count(w) != k * n) return hn_refuse(why, "a batch of weights");
+  if (x->dim[x->rank - 1] != k) return hn_refuse(why, "inner dimensions differ");
+  hn_qlinear_inner inner;
+  const hn_int8_ops *o = begin("MatMul", 1, s, m, d, &inner, why);
+  if (!o) return false;
+  /* One B for all: the rows of all matrices of A are rows of one product. */
+  matrix(d, hone_desc_count(x) / k, n, k, false);
+  return finish(s, m, o, d, why);
+}
+
+/* ---------------------------------------------------------------- the tactic's functions */
+
+bool hn_int8_step_accepts(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
+                          hone_reason *why) {
+  hn_int8_step d;
+  return config->describe(s, m, &d, why);
+}
+
+double hn_int8_step_cost(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config) {
+  hn_int8_step d;
+  if (!config->describe(s, m, &d, NULL)) return 1e9;
+  return hn_int8_seconds(&d.conv, hn_int8_find(d.q.isa), m->peak_flops > 0 ? m->peak_flops : 1e10,
+                         m->cache_bytes > 0 ? m->cache_bytes : 1e10);
+}
+
+hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
+                              hone_tactic_need *n, hone_error *error) {
+  hn_int8_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = (size_t)d.bytes;
+  n->packed = 1u << HN_QLINEAR_W;
+  n->workspace_bytes = hn_int8_workspace(&d.conv, hn_int8_find(d.q.isa), m->threads);
+  return HONE_OK;
+}
+
+hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
+                                 void *blob, hone_error *error) {
+  hn_int8_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hn_int8_conv *c = &d.conv;
+  unsigned char *base = blob;
+  memcpy(base, &d, sizeof d);
+  const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
+  int32_t *bias = (int32_t *)(void *)(base + d.bias_at);
+  float *scale = (float *)(void *)(base + d.scale_at),
+        *scales = hn_malloc((size_t)d.q.channels * sizeof *scales);
+  if (!scales) return hn_fail_memory(error, (size_t)d.q.channels * sizeof *scales, "packing weights");
+  memset(bias, 0, all * sizeof *bias);
+  memset(scale, 0, all * sizeof *scale);
+  hn_qlinear_scales(s, &d.q, scales);
+  for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns) {
+    hn_int8_pack(c, (const char *)s->input[HN_QLINEAR_W].constant + g * c->cout * d.w_column, d.w_is_u8 != 0,
+                 d.w_column, d.w_tap, d.w_channel,
+                 (int8_t *)(void *)(base + d.weights_at) + (size_t)g * hn_int8_weights(c), bias);
+    for (int64_t j = 0; j < c->cout; j++) {
+      bias[j] = hn_int8_bias(s, &d.q, g * c->cout + j, bias[j]);
+      scale[j] = scales[g * c->cout + j];
+    }
+  }
+  hn_free(scales);
+  return HONE_OK;
+}
+
+hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *config, hone_error *error) {
+  (void)config, (void)error;
+  const hn_int8_step *d = r->blob;
+  const unsigned char *base = r->blob;
+  hn_int8_args a = {.conv = &d->conv,
+                    .ops = hn_int8_find(d->q.isa),
+                    .x = r->in[HN_QLINEAR_X],
+                    .w = (const int8_t *)(const void *)(base + d->weights_at),
+                    .bias = (const int32_t *)(const void *)(base + d->bias_at),
+                    .scale = (const float *)(const void *)(base + d->scale_at),
+                    .y = r->out[0],
+                    .scratch = r->workspace};
+  hn_int8_exec(&a, r->parallel, r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,344 @@
+#include "backends/cpu/quantized/qlinear_step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/quantize/quantize.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/mem.h"
+
+/* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner
+ * blob. */
+typedef struct blob_head {
+  hn_qlinear_info q;
+  int32_t tactic;                      /* index into hn_qlinear.inner */
+  int64_t inner_at, bytes;             /* of the blob */
+  int64_t y_at, inner_work, workspace; /* of the workspace: f32 x, f32 y, the inner step's */
+} blob_head;
+
+static bool is_8bit(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
+
+static float code_at(const hone_step_tensor *t, int64_t i) {
+  return t->desc.dtype == HONE_DTYPE_I8 ? (float)((const int8_t *)t->constant)[i]
+                                        : (float)((const uint8_t *)t->constant)[i];
+}
+
+static float *scales_of(void *blob) {
+  return (float *)(void *)((char *)blob + hn_round_up(sizeof(blob_head), 64));
+}
+
+bool hn_qlinear_codes(const hone_tensor_desc *d, hone_reason *why) {
+  if (!is_8bit(d->dtype)) return hn_refuse(why, "a tensor is %s, not 8 bits", hone_dtype_name(d->dtype));
+  if (!hone_desc_known(d)) return hn_refuse(why, "dimensions are not known");
+  if (hone_desc_count(d) == 0) return hn_refuse(why, "an empty tensor");
+  if (d->layout != HONE_LAYOUT_ROW_MAJOR &&
+      !(d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]))
+    return hn_refuse(why, "a tensor is not dense");
+  return true;
+}
+
+/* Parameters of the input: constants, one value or `channels` of them. */
+static bool param_fits(const hone_step *s, uint32_t k, int64_t channels, bool scale, hone_reason *why) {
+  if (!scale && !hn_step_has(s, k)) return true;
+  if (!hn_step_has(s, k) || !s->input[k].constant) return hn_refuse(why, "input %u is not constant", k);
+  const hone_tensor_desc *d = &s->input[k].desc;
+  const int64_t n = hone_desc_count(d);
+  if (scale ? d->dtype != HONE_DTYPE_F32 : !is_8bit(d->dtype))
+    return hn_refuse(why, "input %u is %s", k, hone_dtype_name(d->dtype));
+  if (n != 1 && (n != channels || d->rank != 1))
+    return hn_refuse(why, "input %u has not one value, nor one a channel", k);
+  return true;
+}
+
+bool hn_qlinear_param(const hone_step *s, uint32_t k, float *out, hone_reason *why) {
+  const bool scale = k == HN_QLINEAR_X_SCALE || k == HN_QLINEAR_W_SCALE || k == HN_QLINEAR_Y_SCALE;
+  if (!param_fits(s, k, 1, scale, why)) return false;
+  *out = !hn_step_has(s, k) ? 0 : scale ? *(const float *)s->input[k].constant : code_at(&s->input[k], 0);
+  return true;
+}
+
+float hn_qlinear_w_zero(const hone_step *s, int64_t channel) {
+  if (!hn_step_has(s, HN_QLINEAR_W_ZERO)) return 0;
+  const hone_step_tensor *z = &s->input[HN_QLINEAR_W_ZERO];
+  return code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : channel);
+}
+
+/* Adds the weights of both signs, less `zero`, to *plus and *minus (as magnitudes). */
+static void add_signs(const hone_step_tensor *w, int64_t at, int64_t n, int32_t zero, int64_t *plus,
+                      int64_t *minus) {
+  enum { CHUNK = 1 << 16 }; /* sums of 32 bits */
+  const bool is_signed = w->desc.dtype == HONE_DTYPE_I8;
+  for (const int64_t end = at + n; at < end;) {
+    const int64_t stop = end - at > CHUNK ? at + CHUNK : end;
+    int32_t sum = 0, all = 0;
+    for (; at < stop; at++) {
+      const int32_t v =
+          (is_signed ? ((const int8_t *)w->constant)[at] : ((const uint8_t *)w->constant)[at]) - zero;
+      sum += v, all += v < 0 ? -v : v;
+    }
+    *plus += (all + sum) / 2, *minus += (all - sum) / 2;
+  }
+}
+
+/* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. */
+static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
+  const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
+  const int64_t per = q->per_channel(s), stride = per * h->q.channels, n = hone_desc_count(&w->desc);
+  const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
+               hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
+  for (int64_t c = 0; c < h->q.channels; c++) {
+    const int32_t zero = (int32_t)hn_qlinear_w_zero(s, c);
+    int64_t plus = 0, minus = 0;
+    for (int64_t at = c * per; at < n; at += stride) add_signs(w, at, per, zero, &plus, &minus);
+    /* lo <= 0 <= hi: codes on both sides of their zero point. */
+    double up = (double)plus * hi - (double)minus * lo, down = (double)minus * hi - (double)plus * lo;
+    if (h->q.biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (h->q.biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
+    if (up >= 16777216 || down >= 16777216)
+      return hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", up > down ? up : down);
+  }
+  return true;
+}
+
+/* The f32 step inside. w, bias: constants, of which tactics look only at whether they are there until
+ * prepack. */
+static void make_inner(const char *anchor, const hone_step *s, const void *w, const void *bias,
+                       hn_qlinear_inner *t) {
+  memset(t, 0, sizeof *t);
+  t->in[0].desc = s->input[HN_QLINEAR_X].desc;
+  t->in[1] = (hone_step_tensor){s->input[HN_QLINEAR_W].desc, w};
+  t->out.desc = s->output[0].desc;
+  t->in[0].desc.dtype = t->in[1].desc.dtype = t->out.desc.dtype = HONE_DTYPE_F32;
+  if (bias) {
+    t->in[2] = (hone_step_tensor){s->input[HN_QLINEAR_BIAS].desc, bias};
+    t->in[2].desc.dtype = HONE_DTYPE_F32;
+  }
+  t->step = (hone_step){HONE_DESC_HEAD(hone_step),
+                        .anchor = anchor,
+                        .name = s->name,
+                        .node = s->node,
+                        .math = HONE_MATH_BF16, /* exact here */
+                        .n_inputs = bias ? 3 : 2,
+                        .n_anchor_inputs = bias ? 3 : 2,
+                        .input = t->in,
+                        .n_outputs = 1,
+                        .output = &t->out,
+                        .cost = s->cost};
+  t->step.cost.bytes *= 4; /* codes as floats */
+}
+
+bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const hone_machine *m,
+                     hn_qlinear_info *h, hn_qlinear_inner *t, hone_reason *why) {
+  memset(h, 0, sizeof *h);
+  if (s->n_anchor_inputs < 8 || s->n_epilogue)
+    return hn_refuse(why, "inputs are missing, or there is an epilogue");
+  const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
+  const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
+  if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why) || !hn_qlinear_codes(&w->desc, why))
+    return false;
+  if (!w->constant) return hn_refuse(why, "weights are not constant");
+  h->isa = hn_isa_of(m->isa);
+  h->x_signed = x->dtype == HONE_DTYPE_I8, h->y_signed = y->dtype == HONE_DTYPE_I8;
+  h->x_count = hone_desc_count(x), h->y_count = hone_desc_count(y);
+  const int64_t w_count = hone_desc_count(&w->desc);
+  if (per < 1) return hn_refuse(why, "the operator's attributes or ranks are not supported");
+  /* Channels of the memory's rows: of Conv (channels-last) dimension 1, of matrices the last one. */
+  h->channels = strcmp(anchor, "Conv") ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
+  if (w_count % per || h->channels < 1 || w_count / per % h->channels)
+    return hn_refuse(why, "weights do not fit the output's channels");
+  float one;
+  for (uint32_t k = HN_QLINEAR_X_SCALE; k <= HN_QLINEAR_Y_ZERO; k++)
+    if (k != HN_QLINEAR_W && k != HN_QLINEAR_W_SCALE && k != HN_QLINEAR_W_ZERO &&
+        !hn_qlinear_param(s, k,
+                          k == HN_QLINEAR_X_ZERO   ? &h->x_zero
+                          : k == HN_QLINEAR_Y_ZERO ? &h->y_zero
+                                                   : &one,
+                          why))
+      return false;
+  if (!param_fits(s, HN_QLINEAR_W_SCALE, h->channels, true, why) ||
+      !param_fits(s, HN_QLINEAR_W_ZERO, h->channels, false, why))
+    return false;
+  h->vectors = hone_desc_count(&s->input[HN_QLINEAR_W_SCALE].desc) != 1;
+  h->biased = s->n_anchor_inputs > HN_QLINEAR_BIAS && hn_step_has(s, HN_QLINEAR_BIAS);
+  const hone_step_tensor *bias = h->biased ? &s->input[HN_QLINEAR_BIAS] : NULL;
+  if (bias &&
+      (!bias->constant || bias->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&bias->desc) != h->channels))
+    return hn_refuse(why, "the bias is no constant i32 with one value a channel");
+  make_inner(anchor, s, w->constant, bias ? bias->constant : NULL, t);
+  return true;
+}
+
+void hn_qlinear_scales(const hone_step *s, const hn_qlinear_info *h, float *scale) {
+  const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
+              y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
+  const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
+  for (int64_t c = 0; c < h->channels; c++) scale[c] = x_scale * w_scale[h->vectors ? c : 0] / y_scale;
+}
+
+/* Whether the inner tactic has the weights in its blob: it is run without them. */
+static bool packs_weights(const struct hone_tactic_desc *inner, const hn_qlinear_inner *t,
+                          const hone_machine *m, hone_reason *why) {
+  hone_tactic_need need = {0};
+  if (inner->need && inner->need(&t->step, m, &need, NULL) == HONE_OK && need.packed >> 1 & 1) return true;
+  return hn_refuse(why, "%s does not pack such weights", inner->name);
+}
+
+static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
+                     hn_qlinear_inner *t, hone_reason *why) {
+  memset(h, 0, sizeof *h);
+  if (!hn_qlinear_read(q->anchor, q->per_channel(s), s, m, &h->q, t, why)) return false;
+  if (!hn_quantize_find(h->q.isa))
+    return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->q.isa));
+  double best = 0;
+  h->tactic = -1;
+  for (int32_t i = 0; q->inner[i]; i++) {
+    if (!q->inner[i]->accepts(&t->step, m, why) || !packs_weights(q->inner[i], t, m, why)) continue;
+    const double seconds = q->inner[i]->cost(&t->step, m);
+    if (h->tactic < 0 || seconds < best) best = seconds, h->tactic = i;
+  }
+  return h->tactic >= 0;
+}
+
+bool hn_qlinear_accepts(const hone_step *s, const hone_machine *m, const hn_qlinear_config *config,
+                        hone_reason *why) {
+  const hn_qlinear *q = config->kind;
+  blob_head h;
+  hn_qlinear_inner t;
+  return describe(q, s, m, &h, &t, why) && sums_fit(q, s, &h, why);
+}
+
+double hn_qlinear_cost(const hone_step *s, const hone_machine *m, const hn_qlinear_config *config) {
+  const hn_qlinear *q = config->kind;
+  blob_head h;
+  hn_qlinear_inner t;
+  if (!describe(q, s, m, &h, &t, NULL)) return 1e9;
+  const double n = (double)h.q.x_count + (double)h.q.y_count;
+  return q->inner[h.tactic]->cost(&t.step, m) + hn_step_seconds(m, 8 * n, 5 * n, 0.5);
+}
+
+static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_machine *m, blob_head *h,
+                         hn_qlinear_inner *t, hone_error *error) {
+  hone_reason why = {""};
+  hone_tactic_need need = {0};
+  if (!describe(q, s, m, h, t, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hone_status status = q->inner[h->tactic]->need(&t->step, m, &need, error);
+  if (status != HONE_OK) return status;
+  h->inner_at =
+      (int64_t)hn_round_up(hn_round_up(sizeof *h, 64) + (size_t)h->q.channels * 3 * sizeof(float), 64);
+  h->bytes = h->inner_at + (int64_t)need.blob_bytes;
+  h->y_at = (int64_t)hn_round_up((size_t)h->q.x_count * sizeof(float), 64);
+  h->inner_work = h->y_at + (int64_t)hn_round_up((size_t)h->q.y_count * sizeof(float), 64);
+  h->workspace = h->inner_work + (int64_t)need.workspace_bytes;
+  return HONE_OK;
+}
+
+hone_status hn_qlinear_need(const hone_step *s, const hone_machine *m, const hn_qlinear_config *config,
+                            hone_tactic_need *need, hone_error *error) {
+  blob_head h;
+  hn_qlinear_inner t;
+  hone_status status = place(config->kind, s, m, &h, &t, error);
+  if (status != HONE_OK) return status;
+  need->blob_bytes = (size_t)h.bytes;
+  need->packed = 1u << HN_QLINEAR_W;
+  need->workspace_bytes = (size_t)h.workspace;
+  return HONE_OK;
+}
+
+hone_status hn_qlinear_prepack(const hone_step *s, const hone_machine *m, const hn_qlinear_config *config,
+                               void *blob, hone_error *error) {
+  const hn_qlinear *q = config->kind;
+  blob_head *h = blob;
+  hn_qlinear_inner t;
+  hone_status status = place(q, s, m, h, &t, error);
+  if (status != HONE_OK) return status;
+  const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
+  const int64_t n = hone_desc_count(&w->desc), per = q->per_channel(s);
+  float *real = hn_malloc((size_t)n * sizeof *real), *scale = scales_of(blob), *zero = scale + h->q.channels,
+        *bias = zero + h->q.channels;
+  if (!real) return hn_fail_memory(error, (size_t)n * sizeof *real, "quantised weights");
+  hn_qlinear_scales(s, &h->q, scale);
+  for (int64_t c = 0; c < h->q.channels; c++) {
+    zero[c] = h->q.y_zero;
+    bias[c] = h->q.biased ? (float)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c] : 0;
+  }
+  for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - hn_qlinear_w_zero(s, i / per % h->q.channels);
+  make_inner(q->anchor, s, real, h->q.biased ? bias : NULL, &t);
+  const struct hone_tactic_desc *inner = q->inner[h->tactic];
+  if (inner->prepack) status = inner->prepack(&t.step, m, (char *)blob + h->inner_at, error);
+  hn_free(real);
+  return status;
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef struct job {
+  const blob_head *h;
+  const struct hn_quantize_ops *ops;
+  const void *from;
+  void *to;
+  const float *scale; /* channels scales, channels zero points */
+  int64_t count, chunk, row;
+} job;
+
+static void decode(void *arg, int64_t i, uint32_t thread) {
+  static const float one = 1;
+  const job *j = arg;
+  const int64_t at = i * j->chunk, n = j->count - at < j->chunk ? j->count - at : j->chunk;
+  (void)thread;
+  j->ops->dequantize((float *)j->to + at, (const char *)j->from + at, (size_t)n, &one, &j->h->q.x_zero, false,
+                     j->h->q.x_signed);
+}
+
+static void encode(void *arg, int64_t i, uint32_t thread) {
+  const job *j = arg;
+  int64_t at = i * j->chunk, end = at + j->chunk < j->count ? at + j->chunk : j->count;
+  (void)thread;
+  for (; at < end; at += j->row)
+    j->ops->requantize((char *)j->to + at, (const float *)j->from + at,
+                       (size_t)(end - at < j->row ? end - at : j->row), j->scale,
+                       j->scale + (HN_FAULT("qlinear_zero") ? 0 : j->h->q.channels), j->h->q.vectors,
+                       j->h->q.y_signed);
+}
+
+static void split(const hone_step_run *r, job *j, void (*fn)(void *, int64_t, uint32_t)) {
+  const int64_t tasks = (j->count + j->chunk - 1) / j->chunk;
+  if (tasks == 1)
+    fn(j, 0, 0);
+  else
+    r->parallel(r->pool, tasks, fn, j);
+}
+
+hone_status hn_qlinear_run(const hone_step_run *r, const hn_qlinear_config *config, hone_error *error) {
+  enum { TASK = 16384 };
+  const hn_qlinear *q = config->kind;
+  const blob_head *h = r->blob;
+  const float *scale = scales_of((void *)(uintptr_t)r->blob);
+  char *work = r->workspace;
+  hn_qlinear_inner t;
+  job j = {h, hn_quantize_find(h->q.isa), r->in[HN_QLINEAR_X], work, NULL, h->q.x_count, TASK, TASK};
+  split(r, &j, decode);
+  make_inner(q->anchor, r->step, r->step->input[HN_QLINEAR_W].constant,
+             h->q.biased ? scale + 2 * h->q.channels : NULL, &t);
+  const void *in[] = {work, NULL, h->q.biased ? scale + 2 * h->q.channels : NULL};
+  void *out[] = {work + h->y_at};
+  hone_step_run inner = {.step = &t.step,
+                         .in = in,
+                         .out = out,
+                         .blob = (const char *)r->blob + h->inner_at,
+                         .workspace = work + h->inner_work,
+                         .threads = r->threads,
+                         .parallel = r->parallel,
+                         .pool = r->pool};
+  hone_status status = q->inner[h->tactic]->run(&inner, error);
+  if (status != HONE_OK) return status;
+  j = (job){h, j.ops, work + h->y_at, r->out[0], scale, h->q.y_count, TASK, TASK};
+  if (h->q.vectors) {
+    j.row = h->q.channels;
+    j.chunk = h->q.channels > TASK ? h->q.channels : TASK / h->q.channels * h->q.channels;
+  }
+  split(r, &j, encode);
+  return HONE_OK;
+}

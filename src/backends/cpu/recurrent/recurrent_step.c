@@ -1,0 +1,198 @@
+#include "backends/cpu/recurrent/recurrent_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "base/fault.h"
+#include "base/mem.h"
+
+enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, INPUTS };
+
+/* The blob: this, then the constants (in bytes from its begin; 0: none). */
+typedef struct plan {
+  hn_recurrent p;
+  size_t w, bias, rec[2], peepholes, later, bytes;
+} plan;
+
+static bool has(const hone_step *s, uint32_t i) { return i < s->n_anchor_inputs && hn_step_has(s, i); }
+
+/* Dtypes, layouts and what must be known when the plan is made. */
+static bool readable(const hone_step *s, hone_reason *why) {
+  if (s->n_epilogue) return hn_refuse(why, "recurrent steps have no epilogue");
+  for (uint32_t i = 0; i < s->n_anchor_inputs && i < INPUTS; i++) {
+    const hone_tensor_desc *d = &s->input[i].desc;
+    if (!has(s, i)) continue;
+    if (d->dtype != (i == LENGTHS ? HONE_DTYPE_I32 : HONE_DTYPE_F32))
+      return hn_refuse(why, "input %u is %s", i, hone_dtype_name(d->dtype));
+    if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of input %u are not known", i);
+    if (d->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "input %u is not row-major", i);
+    if ((i == W || i == R || i == B || i == PEEPHOLES) && !s->input[i].constant)
+      return hn_refuse(why, "input %u (weights) is no constant", i);
+  }
+  for (uint32_t i = 0; i < s->n_outputs; i++) {
+    const hone_tensor_desc *d = &s->output[i].desc;
+    if (d->dtype == HONE_DTYPE_NONE) continue;
+    if (d->dtype != HONE_DTYPE_F32 || d->layout != HONE_LAYOUT_ROW_MAJOR)
+      return hn_refuse(why, "output %u is not row-major f32", i);
+  }
+  return true;
+}
+
+static void set_passes(hn_recurrent *p, const hn_rnn_kind *kind, bool later) {
+  p->passes = 1;
+  p->pass[0] = kind->gates == 1   ? HN_RECURRENT_RNN
+               : kind->gates == 4 ? HN_RECURRENT_LSTM
+               : later            ? HN_RECURRENT_GRU
+                                  : HN_RECURRENT_GRU_GATES;
+  if (p->pass[0] == HN_RECURRENT_GRU_GATES) p->pass[p->passes++] = HN_RECURRENT_GRU_HIDDEN;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, const hn_rnn_kind *kind, plan *d,
+                     hone_reason *why) {
+  const hone_tensor_desc *desc[INPUTS] = {NULL};
+  hone_error error = {0};
+  hn_rnn r;
+  memset(d, 0, sizeof *d);
+  if (!readable(s, why)) return false;
+  for (uint32_t i = 0; i < INPUTS; i++)
+    if (has(s, i)) desc[i] = &s->input[i].desc;
+  if (hn_rnn_init(&r, s->node, kind, desc, s->n_anchor_inputs, &error) != HONE_OK)
+    return hn_refuse(why, "%.140s", error.what);
+  if (r.input < 1 || r.hidden < 1)
+    return hn_refuse(why, "the %s size is 0", r.input < 1 ? "input" : "hidden");
+  hn_recurrent *p = &d->p;
+  p->isa = hn_isa_of(m->isa);
+  const struct hn_recurrent_ops *o = hn_recurrent_find(p->isa);
+  if (!o || !hn_gemm_find(p->isa)) return hn_refuse(why, "no kernel for %s", hn_isa_name(p->isa));
+  p->seq = r.seq, p->batch = r.batch, p->input = r.input, p->hidden = r.hidden;
+  p->directions = r.directions, p->gates = kind->gates;
+  p->backwards = r.reverse_only, p->batch_first = r.batch_first, p->clip = (float)r.clip;
+  p->coupled = kind->gates == 4 && hone_node_int(s->node, "input_forget", 0) != 0;
+  for (int64_t i = 0; i < r.directions; i++)
+    memcpy(p->act[i], r.act + i * kind->activations, (size_t)kind->activations * sizeof *r.act);
+  const bool later = kind->gates == 3 && hone_node_int(s->node, "linear_before_reset", 0) != 0;
+  set_passes(p, kind, later);
+  hn_recurrent_plan(p, m);
+  size_t at = hn_round_up(sizeof *d, 64);
+  const size_t directions = (size_t)p->directions, units = directions * (size_t)p->padded;
+#define PLACE(field, floats) d->field = at, at = hn_round_up(at + (floats) * sizeof(float), 64)
+  PLACE(w, hn_matmul_packed(&p->inputs));
+  for (int64_t i = 0; i < p->passes; i++)
+    PLACE(rec[i], directions * hn_recurrent_packed(o, p->pass[i], (size_t)p->hidden));
+  if (has(s, B)) PLACE(bias, (size_t)p->inputs.n);
+  if (has(s, B) && later) PLACE(later, units);
+  if (kind->has_cell && has(s, PEEPHOLES)) PLACE(peepholes, 3 * units);
+#undef PLACE
+  d->bytes = at;
+  return true;
+}
+
+bool hn_recurrent_accepts(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
+                          hone_reason *why) {
+  plan d;
+  return describe(s, m, config->kind, &d, why);
+}
+
+double hn_recurrent_cost(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config) {
+  plan d;
+  hone_reason why;
+  if (!describe(s, m, config->kind, &d, &why)) return 1e9;
+  const double inputs = d.p.inputs.m > 0 ? hn_conv_seconds(&d.p.inputs.conv, hn_gemm_find(d.p.isa), m) : 0;
+  return inputs + d.p.step_seconds + 1e-6;
+}
+
+hone_status hn_recurrent_need(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
+                              hone_tactic_need *n, hone_error *error) {
+  plan d;
+  hone_reason why;
+  if (!describe(s, m, config->kind, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = d.bytes;
+  n->packed = 1u << W | 1u << R;
+  if (has(s, B)) n->packed |= 1u << B;
+  if (has(s, PEEPHOLES)) n->packed |= 1u << PEEPHOLES;
+  n->bytewise = n->packed;
+  n->workspace_bytes = hn_recurrent_workspace(&d.p, m->threads) * sizeof(float);
+  return HONE_OK;
+}
+
+static float *floats_at(void *blob, size_t offset) {
+  return offset ? (float *)(void *)((unsigned char *)blob + offset) : NULL;
+}
+
+/* A float of a constant, which may lie at any address. */
+static float value(const hone_step *s, uint32_t input, size_t i) {
+  float x;
+  memcpy(&x, (const char *)s->input[input].constant + i * sizeof x, sizeof x);
+  return x;
+}
+
+/* B: [directions][W's gates, R's gates]. What may be added before the step's product is; a GRU that resets
+ * after it keeps the hidden gate's recurrent one apart. */
+static void pack_bias(const hone_step *s, const plan *d, float *bias, float *later) {
+  const hn_recurrent *p = &d->p;
+  const size_t hidden = (size_t)p->hidden, all = (size_t)p->gates * hidden;
+  for (size_t dir = 0; dir < (size_t)p->directions; dir++)
+    for (size_t i = 0; i < all; i++) {
+      const float of_w = value(s, B, dir * 2 * all + i), of_r = value(s, B, dir * 2 * all + all + i);
+      const bool apart = later && i >= 2 * hidden;
+      bias[dir * all + i] = apart ? of_w : of_w + of_r;
+      if (apart) later[dir * (size_t)p->padded + i - 2 * hidden] = of_r;
+    }
+}
+
+hone_status hn_recurrent_prepack(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
+                                 void *blob, hone_error *error) {
+  plan d;
+  hone_reason why;
+  if (!describe(s, m, config->kind, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hn_recurrent *p = &d.p;
+  const struct hn_recurrent_ops *o = hn_recurrent_find(p->isa);
+  const size_t hidden = (size_t)p->hidden, padded = (size_t)p->padded, directions = (size_t)p->directions;
+  memset(blob, 0, d.bytes);
+  memcpy(blob, &d, sizeof d);
+  hn_matmul_pack(&p->inputs, s->input[W].constant, floats_at(blob, d.w));
+  for (size_t dir = 0; dir < directions; dir++) {
+    const char *r =
+        (const char *)s->input[R].constant + dir * (size_t)p->gates * hidden * hidden * sizeof(float);
+    for (int64_t i = 0; i < p->passes; i++) {
+      hn_recurrent_pack(o, p->pass[i], r, hidden,
+                        floats_at(blob, d.rec[i]) + dir * hn_recurrent_packed(o, p->pass[i], hidden));
+      r += hn_recurrent_gates(p->pass[i]) * hidden * hidden * sizeof(float);
+    }
+  }
+  if (d.bias) pack_bias(s, &d, floats_at(blob, d.bias), floats_at(blob, d.later));
+  if (d.peepholes)
+    for (size_t i = 0; i < 3 * directions; i++)
+      for (size_t k = 0; k < hidden; k++)
+        floats_at(blob, d.peepholes)[i * padded + k] = value(s, PEEPHOLES, i * hidden + k);
+  return HONE_OK;
+}
+
+static float *output(const hone_step_run *r, uint32_t i) {
+  return i < r->step->n_outputs && r->step->output[i].desc.dtype != HONE_DTYPE_NONE ? r->out[i] : NULL;
+}
+
+hone_status hn_recurrent_run(const hone_step_run *r, const hn_recurrent_config *config, hone_error *error) {
+  (void)config;
+  const plan *d = r->blob;
+  const hone_step *s = r->step;
+  const unsigned char *blob = r->blob;
+#define AT(field) (d->field ? (const float *)(const void *)(blob + d->field) : NULL)
+  const hn_recurrent_weights w = {AT(w), AT(bias), {AT(rec[0]), AT(rec[1])}, AT(peepholes), AT(later)};
+#undef AT
+  const hn_recurrent_io io = {.x = r->in[X],
+                              .lengths = has(s, LENGTHS) ? r->in[LENGTHS] : NULL,
+                              .h = has(s, INITIAL_H) ? r->in[INITIAL_H] : NULL,
+                              .c = has(s, INITIAL_C) ? r->in[INITIAL_C] : NULL,
+                              .y = output(r, 0),
+                              .y_h = output(r, 1),
+                              .y_c = output(r, 2)};
+  for (int64_t n = 0; io.lengths && n < d->p.batch; n++)
+    if (io.lengths[n] < 0 || io.lengths[n] > d->p.seq)
+      return hn_fail(error, HONE_ERROR_INPUT, "%s: sequence_lens holds %d for a length of %lld", s->name,
+                     (int)io.lengths[n], (long long)d->p.seq);
+  hn_recurrent_exec(&d->p, &w, &io, r->workspace, r->parallel, r->pool);
+  return HONE_OK;
+}

@@ -1,0 +1,207 @@
+#include "backends/cpu/sampling/resize_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/resize/resize.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "model/ops/common/resample.h"
+
+/* Images of `channels` neighbouring floats a pixel; a row-major tensor is many images of one channel. */
+typedef struct images {
+  int64_t count, channels, height, width;
+  int64_t image, row, pixel; /* distances in floats */
+} images;
+
+typedef struct blob_head {
+  hn_isa isa;
+  bool linear;
+  images x, y;
+  int64_t columns_at, rows_at, scratch_at, bytes; /* tables: bytes from the blob's begin */
+} blob_head;
+
+/* Sources of n outputs along one axis. */
+typedef struct table {
+  int32_t *first, *second;
+  float *weight; /* of the second */
+} table;
+
+static table table_at(unsigned char *p, int64_t n) {
+  return (table){(int32_t *)(void *)p, (int32_t *)(void *)p + n, (float *)(void *)p + 2 * n};
+}
+
+static bool images_of(const hone_tensor_desc *d, images *m) {
+  hn_pixels p;
+  if (d->layout == HONE_LAYOUT_CHANNELS_LAST && hn_pixels_of(d, &p)) {
+    *m = (images){p.batch, p.channels, p.size[1], p.size[2], p.view.batch, p.view.row, p.view.pixel};
+    return p.size[0] == 1;
+  }
+  const int32_t r = d->rank;
+  if (d->layout != HONE_LAYOUT_ROW_MAJOR || r < 1) return false;
+  const int64_t h = r > 1 ? d->dim[r - 2] : 1, w = d->dim[r - 1];
+  *m = (images){1, 1, h, w, h * w, w, 1};
+  for (int32_t i = 0; i < r - 2; i++) m->count *= d->dim[i];
+  return true;
+}
+
+static bool describe(const hone_step *step, const hone_machine *machine, blob_head *h, hn_resize *resize,
+                     hone_reason *why) {
+  const hone_tensor_desc *input[4] = {NULL}, *x = &step->input[0].desc, *y = &step->output[0].desc;
+  hone_tensor tensor[4];
+  const hone_tensor *value[4] = {NULL};
+  hone_error error = {0};
+  bool known = false;
+  memset(h, 0, sizeof *h);
+  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "input or output is not f32");
+  if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
+  if (step->n_epilogue) return hn_refuse(why, "a resize has no epilogue");
+  const uint32_t n = step->n_anchor_inputs < 4 ? step->n_anchor_inputs : 4;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!hn_step_has(step, i)) continue;
+    tensor[i] = (hone_tensor){step->input[i].desc, (void *)(uintptr_t)step->input[i].constant};
+    input[i] = &tensor[i].desc;
+    if (step->input[i].constant) value[i] = &tensor[i];
+  }
+  if (hn_resize_init(resize, step->node, input, value, n, &known, &error))
+    return hn_refuse(why, "%.140s", error.what);
+  if (!known) return hn_refuse(why, "scales or sizes are not constant");
+  if (resize->mode == HN_RESIZE_CUBIC || resize->antialias)
+    return hn_refuse(why, "only nearest and linear without antialiasing");
+  if (resize->coord == HN_COORD_TF_CROP) return hn_refuse(why, "only whole inputs");
+  for (int32_t i = 0; i < x->rank; i++) {
+    if (resize->out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
+    if (i + 2 < x->rank && resize->out[i] != resize->in[i])
+      return hn_refuse(why, "dimension %d is resized, too", (int)i);
+  }
+  if (!images_of(x, &h->x) || !images_of(y, &h->y) || h->x.channels != h->y.channels)
+    return hn_refuse(
+        why, "input and output are not both channels-last or row-major, with at most two spatial axes");
+  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && resize->out[1] != resize->in[1])
+    return hn_refuse(why, "channels are resized");
+  if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
+  h->isa = hn_isa_of(machine->isa);
+  h->linear = resize->mode == HN_RESIZE_LINEAR;
+  const size_t longest = (size_t)(h->y.width > h->y.height ? h->y.width : h->y.height);
+  h->columns_at = (int64_t)hn_round_up(sizeof *h, 64);
+  h->rows_at = (int64_t)hn_round_up((size_t)(h->columns_at + 12 * h->y.width), 64);
+  h->scratch_at = (int64_t)hn_round_up((size_t)(h->rows_at + 12 * h->y.height), 64);
+  h->bytes = h->scratch_at + (int64_t)longest * 32;
+  return true;
+}
+
+bool hn_resize_step_accepts(const hone_step *step, const hone_machine *machine, hone_reason *why) {
+  blob_head h;
+  hn_resize r;
+  return describe(step, machine, &h, &r, why);
+}
+
+double hn_resize_step_cost(const hone_step *step, const hone_machine *machine) {
+  const double in = (double)hone_desc_bytes(&step->input[0].desc),
+               out = (double)hone_desc_bytes(&step->output[0].desc);
+  return hn_step_seconds(machine, 2 * out, in + 2 * out, 0.5);
+}
+
+hone_status hn_resize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
+                                hone_error *error) {
+  blob_head h;
+  hn_resize r;
+  hone_reason why = {""};
+  if (!describe(step, machine, &h, &r, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
+  need->blob_bytes = (size_t)h.bytes;
+  need->workspace_bytes =
+      h.linear ? hn_round_up((size_t)(h.x.width * h.x.pixel) * sizeof(float), 64) * machine->threads : 0;
+  return HONE_OK;
+}
+
+/* The operator's table of one axis in the form of the kernels. axis < 0: one row that is its own source. */
+static void fill(const hn_resize *r, int32_t axis, unsigned char *scratch, table t, int64_t n) {
+  hn_resample_axis a = {.taps = 1};
+  if (axis >= 0) {
+    a.taps = hn_resample_taps(r, axis);
+    a.index = (int64_t *)(void *)scratch;
+    a.weight = (float *)(void *)(a.index + n * a.taps);
+    a.outside = (bool *)(void *)(a.weight + n * a.taps);
+    hn_resample_fill(r, axis, &a);
+  }
+  for (int64_t o = 0; o < n; o++) {
+    const int64_t at = o * a.taps;
+    t.first[o] = axis < 0 ? 0 : (int32_t)a.index[at];
+    t.second[o] = a.taps > 1 ? (int32_t)a.index[at + 1] : t.first[o];
+    t.weight[o] = a.taps > 1 ? a.weight[at + 1] : 0.0f;
+  }
+}
+
+hone_status hn_resize_step_prepack(const hone_step *step, const hone_machine *machine, void *blob,
+                                   hone_error *error) {
+  blob_head *h = blob;
+  hn_resize r;
+  hone_reason why = {""};
+  unsigned char *base = blob;
+  if (!describe(step, machine, h, &r, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "resize: %s", why.text);
+  const int32_t rank = step->input[0].desc.rank;
+  const bool plain = step->input[0].desc.layout == HONE_LAYOUT_CHANNELS_LAST && rank == 3;
+  for (int32_t i = rank > 1 ? rank - 2 : rank - 1; i < rank; i++)
+    if (i >= 0 && hn_resample_taps(&r, i) > 2)
+      return hn_fail(error, HONE_ERROR_INTERNAL, "resize: more than two taps");
+  fill(&r, rank - 1, base + h->scratch_at, table_at(base + h->columns_at, h->y.width), h->y.width);
+  fill(&r, rank > 1 && !plain ? rank - 2 : -1, base + h->scratch_at, table_at(base + h->rows_at, h->y.height),
+       h->y.height);
+  memset(base + h->scratch_at, 0,
+         (size_t)(h->bytes - h->scratch_at)); /* saved plans are the same in every run */
+  return HONE_OK;
+}
+
+typedef struct job {
+  const hone_step_run *run;
+  const blob_head *h;
+  int64_t per_task;
+} job;
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  const job *j = arg;
+  const blob_head *h = j->h;
+  const struct hn_resize_ops *ops = hn_resize_find(h->isa);
+  unsigned char *base = (unsigned char *)(uintptr_t)j->run->blob;
+  const table columns = table_at(base + h->columns_at, h->y.width),
+              rows = table_at(base + h->rows_at, h->y.height);
+  const size_t line = (size_t)(h->x.width * h->x.pixel - (h->x.pixel - h->x.channels));
+  float *blended =
+      (float *)(void *)((unsigned char *)j->run->workspace +
+                        (size_t)thread * hn_round_up((size_t)(h->x.width * h->x.pixel) * sizeof(float), 64));
+  int64_t row = index * j->per_task, end = row + j->per_task;
+  if (end > h->y.count * h->y.height) end = h->y.count * h->y.height;
+  for (; row < end; row++) {
+    const int64_t image = row / h->y.height, oy = row % h->y.height;
+    const float *x = (const float *)j->run->in[0] + image * h->x.image;
+    float *y = (float *)j->run->out[0] + image * h->y.image + oy * h->y.row;
+    const float *src = x + rows.first[HN_FAULT("resize_source_row") && oy > 0 ? oy - 1 : oy] * h->x.row;
+    if (!h->linear) {
+      ops->pick_row(y, h->y.pixel, src, h->x.pixel, (size_t)h->x.channels, (size_t)h->y.width, columns.first);
+      continue;
+    }
+    if (rows.weight[oy] != 0.0f) {
+      ops->blend(blended, src, x + rows.second[oy] * h->x.row, line, rows.weight[oy]);
+      src = blended;
+    }
+    ops->blend_row(y, h->y.pixel, src, h->x.pixel, (size_t)h->x.channels, (size_t)h->y.width, columns.first,
+                   columns.second, columns.weight);
+  }
+}
+
+hone_status hn_resize_step_run(const hone_step_run *run, hone_error *error) {
+  const blob_head *h = run->blob;
+  const int64_t rows = h->y.count * h->y.height, row_bytes = h->y.width * h->y.channels * 4 + 1;
+  job j = {run, h, 16384 / row_bytes + 1};
+  const int64_t tasks = (rows + j.per_task - 1) / j.per_task;
+  (void)error;
+  if (tasks <= 1)
+    task(&j, 0, 0);
+  else
+    run->parallel(run->pool, tasks, task, &j);
+  return HONE_OK;
+}

@@ -1,4 +1,0 @@
-/* GRU: X W^T of all steps as one product, each step's h R^T, gates and states as one kernel. */
-#include "backends/cpu/common/recurrent_step.h"
-
-HN_RECURRENT_TACTIC(gru, "GRU", &hn_rnn_kind_gru);

@@ -1,5 +1,0 @@
-/* ReduceMean: means over merged axes. */
-#include "backends/cpu/common/reduction.h"
-#include "base/error.h"
-
-HN_REDUCTION_TACTIC(reduce_mean, "ReduceMean", HN_REDUCE_SUM, HN_FINISH_MEAN, false);
