@@ -1,4 +1,4 @@
-"""Rounds of measurements become rows, rows become docs/perf.md."""
+"""Rounds of measurements become rows, rows become docs/log/perf.md."""
 import datetime
 import os
 import platform
