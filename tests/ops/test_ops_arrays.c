@@ -1,6 +1,6 @@
-/* Own cases for elementwise operators, movement, reductions, products, gathering, losses, transforms and
- * strings: what the public suites leave out (dtypes, borders, old opsets), hostile nodes, and inference that
- * knows little.
+/* Own cases for operators on arrays: elementwise, movement, reductions, products, gathering, losses,
+ * transforms and strings. What the public suites leave out: dtypes, borders, old opsets, refusals, and
+ * inference that knows little.
  *
  * A case is text: inputs "i32:2x3=1,2,3,4,5,6 f32:=0.5 -" are dtype, dimensions and values, or left out;
  * expected outputs read the same way, without values only dtype and dimensions count. */
