@@ -16,6 +16,11 @@
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
+# Sample models, profiles and scripts for comparisons, which are no part of the repository. What needs them says so (SKIP) where they
+# are missing; `make SHARED=/folder` names another place, `make SHARED=` none.
+SHARED ?= $(or $(HONE_SHARED),../shared)
+export HONE_SHARED := $(or $(SHARED),/nonexistent)
+
 .PHONY: test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
@@ -53,13 +58,14 @@ lint: deps-test
 
 fmt:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
+	python3 tools/wrap_pages.py $$(git ls-files '*.md' ':!*zh-CN.md')
 
 bench: all
 	$(BUILD)/check_kernels --bench
 
 # Predicted against measured gains over networks and settings, about 8 minutes.
 bench-advice: all
-	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),../shared/cases/models) --rows $(BUILD)/advice.jsonl \
+	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),$(HONE_SHARED)/cases/models) --rows $(BUILD)/advice.jsonl \
 	  $(if $(SECONDS),--seconds $(SECONDS)) --out $(or $(OUT),docs/log/advice-truth.md)
 
 bench-kernels: all
@@ -69,7 +75,7 @@ bench-kernels: all
 # Each of these narrows a look; only a whole run writes docs/log/perf.md.
 PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all
-	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/log/perf.md) --others $(or $(OTHERS),../shared/cases/models)
+	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/log/perf.md) --others $(or $(OTHERS),$(HONE_SHARED)/cases/models)
 
 # Traces of more than 500 MB; MB=2000 for larger ones.
 bench-import: all
@@ -85,10 +91,10 @@ test-emulated: deps-test all
 
 # In a checkout, or in a portable folder by sh test_gpu.sh.
 test-gpu: all
-	@MODELS=$(or $(MODELS),../shared/cases/models) sh tools/test_gpu.sh $(BUILD)
+	@MODELS=$(or $(MODELS),$(HONE_SHARED)/cases/models) sh tools/test_gpu.sh $(BUILD)
 
 bench-gpu: all
-	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
+	@ANCHORS=$(or $(ANCHORS),$(HONE_SHARED)/anchors) sh tools/bench_gpu.sh $(BUILD)
 
 bench-planted: all
 	$(BUILD)/advice_planted $(if $(SEED),--seed $(SEED))
@@ -104,6 +110,7 @@ test-history-kill: all
 
 docs: all
 	$(BUILD)/hone_operators >docs/reference/operators.md
+	sh tools/thresholds_md.sh >docs/reference/thresholds.md
 
 clean:
 	rm -rf build build-*

@@ -8,7 +8,7 @@ import sys
 WIDTH = 120
 ITEM = re.compile(r"( *)([-*]|\d+\.) +")
 # What would begin another block at the start of a line.
-BLOCK = re.compile(r"([-*+>|#]+|\d+\.)$|\|")
+BLOCK = re.compile(r"([-*+]|#+|\d+\.)$|[|>]")
 
 
 def words(text):
