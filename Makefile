@@ -11,7 +11,8 @@
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
-#   make test-faults   every call to the system fails once by every way to it, about 20 minutes (make test: once a place)
+#   make test-faults   every call to the system fails once by every way to it, about 10 minutes (make test: once a place)
+#   make test-extending  units of every kind are added to a copy of the tree, one file and one line each, and work
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
@@ -21,7 +22,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -104,6 +105,9 @@ bench-gate: all
 
 test-faults: deps-test all
 	@sh tests/apart.sh $(BUILD)/test_faults --stacks
+
+test-extending: deps
+	sh tests/extending/extend.sh $(patsubst tests/extending/%/line,%,$(wildcard tests/extending/*/line))
 
 test-history-kill: all
 	$(BUILD)/history_kill 1000

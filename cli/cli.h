@@ -194,7 +194,10 @@ hone_status cli_file_sink(void *file, const char *data, size_t length, hone_erro
 hone_status cli_file_commit(cli_file *file, hone_error *error);
 void cli_file_abort(cli_file *file); /* after any error; no-op when closed */
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error); /* releases document */
-hone_status cli_make_folder(const char *path, hone_error *error);
+hone_status cli_make_folder(const char *path, size_t *made, hone_error *error);
+/* After a failure: removes the folder and its parents as far as cli_make_folder made them and they are empty.
+ */
+void cli_drop_folder(const char *path, size_t made);
 /* HONE_ERROR_USAGE when an output is a file that the command reads. output may be NULL. */
 hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error *error);
 /* A report of insight into a file. */
@@ -390,6 +393,8 @@ bool cli_flags(const cli_args *args, char *buf, size_t size);
 void cli_record_options(const cli_args *args, const cli_session *session, hone_facts *facts);
 /* Puts one word, quoted for a shell, at buf + n; returns the new length (which may be past size: cut). */
 size_t cli_quote(const char *word, char *buf, size_t size, size_t n);
+/* The name of an input for a hint's --shape, quoted for a shell; NAME where it is too long. */
+const char *cli_shape_word(const char *name, char *buf, size_t size);
 /* Text of any bytes for JSON: what is no UTF-8 becomes U+FFFD. */
 json_t *cli_text(const char *text);
 /* Adds a report to the history; the document stays the caller's. */

@@ -39,8 +39,10 @@ static json_t *document(const char *path, const hone_model *model, const hone_mo
   hone_port port;
   for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
     json_array_append_new(inputs, port_json(&port, &bound[i]));
-  for (uint32_t i = 0; hone_model_output(bound_model, i, &port); i++)
+  for (uint32_t i = 0; hone_model_output(bound_model, i, &port); i++) {
+    if (i < in->n_outputs) port.desc = in->outputs[i];
     json_array_append_new(outputs, port_json(&port, NULL));
+  }
   for (uint32_t i = 0; i < in->n_nodes; i++) {
     const hone_node_info *n = &in->nodes[i];
     json_array_append_new(
@@ -67,7 +69,9 @@ static json_t *document(const char *path, const hone_model *model, const hone_mo
   return doc;
 }
 
-static void ports_text(const hone_model *model, const hone_bound_shape *bound, bool inputs) {
+/* `known`: what is known of outputs once all defaults are bound. */
+static void ports_text(const hone_model *model, const hone_bound_shape *bound, const hone_tensor_desc *known,
+                       bool inputs) {
   hone_port port;
   char text[128];
   uint32_t optional = 0;
@@ -80,7 +84,11 @@ static void ports_text(const hone_model *model, const hone_bound_shape *bound, b
               i        ? ""
               : inputs ? "inputs"
                        : "outputs",
-              port.name, hone_desc_format(bound ? &bound[i].desc : &port.desc, text, sizeof text),
+              port.name,
+              hone_desc_format(bound   ? &bound[i].desc
+                               : known ? &known[i]
+                                       : &port.desc,
+                               text, sizeof text),
               bound && bound[i].chosen ? "  (chosen; --shape changes it)" : "");
   }
   if (optional) cli_print("%-9s and %u that have an initializer\n", "", optional);
@@ -94,8 +102,8 @@ static void text(const cli_args *args, const char *path, const hone_model *model
   cli_print("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
             (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
             producer && *producer ? producer : "producer not named", in->n_nodes);
-  ports_text(model, bound, true);
-  ports_text(bound_model, NULL, false);
+  ports_text(model, bound, NULL, true);
+  ports_text(bound_model, NULL, in->outputs, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;
   cli_print("\n%-32s %-20s %-20s %8s %8s %8s %9s %9s %s\n", "node", "type", "output", "FLOP", "MAC", "params",
             "bytes", "FLOP/byte", "bound");

@@ -28,6 +28,7 @@ typedef struct loop {
   char predicted_at[32]; /* UTC */
   char predicted_by[240];
   double start_ms;
+  size_t made; /* of the folder's path: cli_drop_folder */
 } loop;
 
 /* Goes on to the next step, unless the last one failed or --max-seconds is spent: a report without its last
@@ -167,7 +168,7 @@ static hone_status predict(loop *l, double rss, hone_error *error) {
   gmtime_r(&now, &t);
   strftime(l->predicted_at, sizeof l->predicted_at, "%Y-%m-%dT%H:%M:%SZ", &t);
   hone_report_input in = prediction_input(l);
-  status = cli_make_folder(l->folder, error);
+  status = cli_make_folder(l->folder, &l->made, error);
   snprintf(path, sizeof path, "%s/prediction.json", l->folder);
   return status == HONE_OK ? cli_file_report(path, &in, HONE_REPORT_FINDINGS_JSON, error) : status;
 }
@@ -193,6 +194,22 @@ static hone_status learn(const loop *l, hone_error *error) {
   return status;
 }
 
+/* Where nothing can be written, nothing needs to be measured. Nothing stays until there is something to
+ * write: Ctrl-C would leave an empty folder. */
+static hone_status try_folder(const loop *l, hone_error *error) {
+  size_t made;
+  const hone_status status = cli_make_folder(l->folder, &made, error);
+  if (status == HONE_OK) cli_drop_folder(l->folder, made);
+  return status;
+}
+
+static void hint_of_folder(const loop *l, hone_error *error) {
+  if (error->status != HONE_ERROR_IO || error->hint[0] ||
+      strncmp(error->where, l->folder, strlen(l->folder)) != 0)
+    return;
+  snprintf(error->hint, sizeof error->hint, "--output-dir DIR writes the report elsewhere");
+}
+
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
   if (hone_plan_is_saved(l->path)) {
@@ -213,6 +230,7 @@ static hone_status work(loop *l, hone_error *error) {
     status = cli_import(l->args, &l->args->baseline, 1, &l->today, error);
   status = next(l, "load", status, error);
   if (status == HONE_OK) status = cli_session_open(&l->session, &base, l->path, error);
+  if (status == HONE_OK) status = try_folder(l, error);
   if (status != HONE_OK) return status;
   print_inspection(l);
   status = alone(l, &rss_before, error);
@@ -270,7 +288,7 @@ static hone_status write_files(loop *l, const hone_report_input *in, hone_error 
                {"report.json", HONE_REPORT_JSON},
                {"trace.json", HONE_REPORT_TRACE}};
   char path[4096 + 32];
-  hone_status status = cli_make_folder(l->folder, error);
+  hone_status status = HONE_OK;
   for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++) {
     snprintf(path, sizeof path, "%s/%s", l->folder, files[i].name);
     status = cli_file_report(path, in, files[i].format, error);
@@ -305,6 +323,8 @@ static int run(const cli_args *args) {
     cli_hold(false);
   }
   if (status != HONE_OK) {
+    cli_drop_folder(l.folder, l.made);
+    hint_of_folder(&l, &error);
     code = cli_report(&error);
   } else {
     code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);

@@ -21,7 +21,8 @@ static void file_name(const char *output, json_t *taken, char *buf, size_t size)
 
 static hone_status save_outputs(const cli_session *s, const char *folder, hone_error *error) {
   json_t *list = json_array(), *taken = json_object();
-  hone_status status = cli_make_folder(folder, error);
+  size_t made = 0;
+  hone_status status = cli_make_folder(folder, &made, error);
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_outputs(s->plan); i++) {
     const hone_tensor *t = hone_context_output(s->context, i);
     char name[256], path[4096 + 260];
@@ -41,6 +42,7 @@ static hone_status save_outputs(const cli_session *s, const char *folder, hone_e
     snprintf(path, sizeof path, "%s/outputs.json", folder);
     status = cli_file_json(path, json_pack("{s:O}", "outputs", list), error);
   }
+  if (status != HONE_OK) cli_drop_folder(folder, made);
   json_decref(taken);
   json_decref(list);
   return status;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROUNDS = 15, MOST_PASSES = 3 };
+enum { MOST_PASSES = 3 };
 #define BLOCK_MS 20.0     /* of runs of one plan before the other one's turn */
 #define COMPARE_MS 8000.0 /* for both plans together */
 
@@ -35,13 +35,11 @@ static bool progress(void *arg, uint32_t done, uint32_t total, double left) {
 static hone_status tune_plan(cli_session *s, const cli_args *args, double start, bool again,
                              hone_tune_report *report, hone_error *error) {
   double last = cli_now_ms();
-  hone_tune_options o = {.again = again, .progress = progress, .progress_arg = &last};
+  hone_tune_options o = {.again = again, .unsaved = true, .progress = progress, .progress_arg = &last};
   if (args->tune_seconds > 0) o.max_seconds = cli_remaining(start, args->tune_seconds);
   hone_status status = hone_tune(s->plan, &o, report, error);
   cli_progress_end();
-  if (status != HONE_ERROR_IO || !report->n_steps) return status;
-  cli_note("warning: the choices were not saved: %.200s: %.200s", error->where, error->what);
-  return HONE_OK; /* measured all the same */
+  return status;
 }
 
 /* Another plan of the same model: its steps that were not met before. */
@@ -105,14 +103,15 @@ static hone_status block(cli_session *s, const cli_args *args, uint32_t runs, do
 /* Both plans in alternating blocks, so that the machine's moods hit both alike. */
 static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *error) {
   cli_session *side[2] = {&t->before, &t->after};
-  double sample[2][ROUNDS], one[2] = {0};
+  double sample[2][CLI_TUNE_ROUNDS], one[2] = {0};
   hone_status status = HONE_OK;
   for (int k = 0; k < 2 && status == HONE_OK; k++) {
     status = block(side[k], args, 2, &one[k], error);
     if (status == HONE_OK) status = block(side[k], args, 1, &one[k], error);
   }
   double slower = one[0] > one[1] ? one[0] : one[1];
-  uint32_t runs = slower > 0 && slower < BLOCK_MS ? (uint32_t)(BLOCK_MS / slower) : 1, rounds = ROUNDS;
+  uint32_t runs = slower > 0 && slower < BLOCK_MS ? (uint32_t)(BLOCK_MS / slower) : 1,
+           rounds = CLI_TUNE_ROUNDS;
   if (rounds * 2 * runs * slower > COMPARE_MS) rounds = (uint32_t)(COMPARE_MS / (2 * runs * slower));
   if (rounds < 3) rounds = 3;
   for (uint32_t i = 0; i < rounds && status == HONE_OK; i++) {
@@ -127,6 +126,7 @@ static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *erro
     t->compared = true;
     t->before_ms = a.p50;
     t->after_ms = b.p50;
+    t->slower = cli_slower(sample[0], sample[1], rounds);
   }
   return status;
 }
@@ -143,6 +143,19 @@ static bool differs(const cli_tuning *t) {
       return true;
   }
   return false;
+}
+
+/* Choices that make the whole slower are left out of the file, which keeps what it held: what other models
+ * share with this one stays as it is. */
+static void save(cli_tuning *t) {
+  hone_error error = {0};
+  const char *file = "";
+  if (t->slower || !(t->report.measured + t->more)) return;
+  hone_engine_tuned(t->before.engine, &file, NULL);
+  if (hone_tune_save(t->before.plan, &error) == HONE_OK)
+    snprintf(t->file, sizeof t->file, "%s", file);
+  else /* measured all the same */
+    cli_note("warning: the choices were not saved: %.200s: %.200s", error.where, error.what);
 }
 
 /* A place that cannot keep the choices is told before anything is measured for it. */
@@ -172,6 +185,7 @@ static int run(const cli_args *args) {
     status = compare(&t, args, &error);
     if (status == HONE_ERROR_CANCELLED && cli_interrupted()) status = HONE_OK; /* the choices are there */
   }
+  save(&t);
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else {
@@ -210,7 +224,8 @@ const cli_command cli_cmd_tune = {
     "beats the\n"
     "cost model's choice by more than noise is kept, for this processor, thread count and version; plans "
     "made later\n"
-    "use it (--no-cache: not). Ctrl-C keeps what is measured. --check: exit code 1 when the cost model "
+    "use it (--no-cache: not), unless they make the whole model slower. Ctrl-C keeps what is measured. "
+    "--check: exit code 1 when the cost model "
     "chooses the\n"
     "fastest tactic, within 10 %, on fewer than 80 % of the steps that have two more than 10 % apart.",
     options,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static hone_status io_error(hone_error *error, const char *path, const char *doing) {
   int e = errno;
@@ -77,9 +78,10 @@ hone_status cli_file_commit(cli_file *file, hone_error *error) {
   return status;
 }
 
-hone_status cli_make_folder(const char *path, hone_error *error) {
+hone_status cli_make_folder(const char *path, size_t *made, hone_error *error) {
   char part[4096];
   int n = snprintf(part, sizeof part, "%s", path);
+  *made = 0;
   if (n <= 0 || n >= (int)sizeof part) {
     errno = ENAMETOOLONG;
     return io_error(error, path, "create the folder");
@@ -89,12 +91,29 @@ hone_status cli_make_folder(const char *path, hone_error *error) {
     char c = *p;
     struct stat st;
     *p = 0;
-    if (mkdir(part, 0777) != 0) {
+    if (mkdir(part, 0777) == 0) {
+      if (!*made) *made = (size_t)(p - part);
+    } else {
       if (errno == EEXIST && stat(part, &st) == 0 && !S_ISDIR(st.st_mode)) errno = ENOTDIR;
-      if (errno != EEXIST) return io_error(error, part, "create the folder");
+      if (errno != EEXIST) {
+        const hone_status status = io_error(error, part, "create the folder");
+        cli_drop_folder(path, *made);
+        *made = 0;
+        return status;
+      }
     }
     if (!c) return HONE_OK;
     *p = c;
+  }
+}
+
+void cli_drop_folder(const char *path, size_t made) {
+  char part[4096];
+  if (!made || snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) return;
+  for (size_t n = strlen(part); n >= made; n--) {
+    if (part[n] && part[n] != '/') continue;
+    part[n] = 0;
+    if (rmdir(part) != 0 && errno != ENOENT) return; /* holds what was there, or what was asked for */
   }
 }
 

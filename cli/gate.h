@@ -25,7 +25,8 @@ typedef struct gate_run {
   hone_gate_result result;
 } gate_run;
 
-/* HONE_ERROR_INPUT with the first difference when the two models (or saved plans) take or give something else.
+/* HONE_ERROR_INPUT with the first difference when the two models (or saved plans) take or give something
+ * else.
  */
 hone_status gate_same_network(const cli_args *args, const char *old, const char *new, hone_error *error);
 

@@ -268,10 +268,11 @@ static void hint_of_shape(const cli_session *s, hone_error *error) {
   for (uint32_t i = 0; hone_model_input(s->model, i, &port); i++)
     for (int32_t k = 0; s->data[i].impl && k < port.desc.rank; k++)
       if (port.desc.dim[k] < 0 && s->data[i].tensor.desc.dim[k] > 1) {
+        char word[104];
         snprintf(error->hint, sizeof error->hint,
-                 "the --input file settled the shape of '%.60s'; --shape %.60s=1x3x224x224 sets it and "
+                 "the --input file settled the shape of '%.60s'; --shape %s=1x3x224x224 sets it and "
                  "resizes pictures",
-                 port.name, port.name);
+                 port.name, cli_shape_word(port.name, word, sizeof word));
         return;
       }
 }

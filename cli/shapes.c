@@ -105,11 +105,16 @@ json_t *cli_desc_json(const hone_tensor_desc *desc) {
   return json_pack("{s:s, s:o}", "dtype", hone_dtype_name(desc->dtype), "shape", shape);
 }
 
+const char *cli_shape_word(const char *name, char *buf, size_t size) {
+  return hone_text_shell(name, buf, size) < size ? buf : "NAME";
+}
+
 void cli_note_bound(const hone_bound_shape *bound, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    char text[128];
+    char text[128], word[300];
     if (bound[i].chosen)
       cli_note("input '%s': chose %s (--shape %s=... changes it)", bound[i].input,
-               hone_desc_format(&bound[i].desc, text, sizeof text), bound[i].input);
+               hone_desc_format(&bound[i].desc, text, sizeof text),
+               cli_shape_word(bound[i].input, word, sizeof word));
   }
 }

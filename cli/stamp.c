@@ -91,11 +91,7 @@ static size_t put(char *buf, size_t size, size_t n, const char *text) {
 }
 
 size_t cli_quote(const char *word, char *buf, size_t size, size_t n) {
-  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (*word && word[strspn(word, plain)] == 0) return put(buf, size, n, word);
-  n = put(buf, size, n, "'");
-  for (; *word; word++) n = put(buf, size, n, *word == '\'' ? "'\\''" : (char[]){*word, 0});
-  return put(buf, size, n, "'");
+  return n + (n < size ? hone_text_shell(word, buf + n, size - n) : hone_text_shell(word, NULL, 0));
 }
 
 static size_t put_option(const cli_option *o, const char *value, char *buf, size_t size, size_t n) {

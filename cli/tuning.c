@@ -72,14 +72,15 @@ json_t *cli_tuning_json(const cli_tuning *t) {
   json_t *steps = json_array();
   for (uint32_t i = 0; i < r->n_steps; i++) json_array_append_new(steps, step_json(&r->step[i]));
   const hone_machine *m = hone_engine_machine(t->before.engine);
-  json_t *whole = t->compared ? json_pack("{s:o, s:o, s:o}", "before_ms", cli_real(t->before_ms), "after_ms",
-                                          cli_real(t->after_ms), "gain", cli_real(t->before_ms / t->after_ms))
+  json_t *whole = t->compared ? json_pack("{s:o, s:o, s:o, s:b}", "before_ms", cli_real(t->before_ms),
+                                          "after_ms", cli_real(t->after_ms), "gain",
+                                          cli_real(t->before_ms / t->after_ms), "slower", t->slower)
                               : json_null();
   return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:{s:i, s:i}, s:o}", "model",
                    t->path, "threads", (int)m->threads, "measured", (int)r->measured, "known", (int)r->known,
                    "alone", (int)r->alone, "skipped", (int)r->skipped, "more", (int)t->more, "interrupted",
                    (int)r->stopped, "seconds", cli_real(r->seconds), "file",
-                   r->file[0] ? json_string(r->file) : json_null(), "whole", whole, "cost_model", "contested",
+                   t->file[0] ? cli_text(t->file) : json_null(), "whole", whole, "cost_model", "contested",
                    (int)t->contested, "agree", (int)t->agree, "steps", steps);
 }
 
@@ -140,10 +141,14 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
               t->before_ms / t->after_ms);
   else if (!check)
     cli_print("whole model  %s\n", t->differs ? "not measured" : "the tuned plan is the untuned one");
-  if (t->compared && t->after_ms > 1.02 * t->before_ms)
+  if (t->slower && r->measured + t->more)
     cli_print(
-        "             slower as a whole: measure again with --again when nothing else runs here, or use "
-        "--no-cache\n");
-  if (r->file[0]) cli_print("choices      in %s\n", r->file);
+        "choices      not kept: slower as a whole; what was kept before stays. Use --again when nothing else "
+        "runs here\n");
+  else if (t->slower)
+    cli_print(
+        "choices      slower as a whole, and measured earlier: measure them again with --again when nothing "
+        "else runs here, or use --no-cache\n");
+  if (t->file[0]) cli_print("choices      in %s\n", t->file);
   return cli_flush();
 }

@@ -235,6 +235,7 @@ typedef struct hone_tune_options {
   double max_seconds; /* 0: as long as it takes; what is expensive in the plan is measured first */
   bool again;         /* measure what is known, too */
   bool alone;         /* and what only one tactic takes, for its time */
+  bool unsaved;       /* the engine alone learns the choices: hone_tune_save writes the file */
   /* done and total count measured steps; seconds_left is an estimate (< 0: none yet). False: stop and keep
    * what is measured. NULL: silent. */
   bool (*progress)(void *arg, uint32_t done, uint32_t total, double seconds_left);
@@ -246,6 +247,9 @@ typedef struct hone_tune_options {
 HONE_API hone_status hone_tune(hone_plan *plan, const hone_tune_options *options, hone_tune_report *out,
                                hone_error *error);
 HONE_API void hone_tune_report_free(hone_tune_report *report);
+/* Writes what the plan's engine has learned into its file (hone_engine_tuned), over what the file holds of
+ * the same steps; nothing where the engine has none. */
+HONE_API hone_status hone_tune_save(hone_plan *plan, hone_error *error);
 
 /* ---------------------------------------------------------------- rehearsing
  *

@@ -92,6 +92,9 @@ typedef struct hone_closure {
   double longest_gap_ms;
   const char *longest_gap_before; /* name of the span after the longest gap; NULL: end of the run */
   double imbalance_ms;            /* |sum of the terms - wall|: 0 but for clock faults and lost spans */
+  /* Of the iteration with the median share of gaps: the means above belong to disturbed iterations, too. */
+  double typical_gaps_ms, typical_gaps_pct, typical_longest_gap_ms;
+  const char *typical_longest_gap_before;
 } hone_closure;
 
 /* T_total = T_pre + T_h2d + T_infer + T_d2h + T_post + T_idle, exclusive milliseconds an iteration. */
@@ -225,7 +228,8 @@ HONE_API const char *hone_remedy_name(hone_remedy remedy);
 #define HONE_PURPOSES(X)                                                                                     \
   X(REMEDY, "remedy") /* a command (or setting of a tool) that changes the time */                           \
   X(CODE, "code")     /* a change of the reader's own program that does */                                   \
-  X(LOOK, "look")     /* shows more, and changes nothing */
+  X(LOOK, "look")     /* a command that shows more, and changes nothing */                                   \
+  X(PROBE, "probe")   /* the same as a change of the reader's own program */
 
 typedef enum hone_purpose {
 #define X(id, word) HONE_PURPOSE_##id,

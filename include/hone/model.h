@@ -98,6 +98,8 @@ typedef struct hone_inspection {
       peak_memory_bytes; /* peak: largest sum of live tensors, weights included */
   uint32_t n_nodes;
   hone_node_info *nodes; /* [n_nodes], owned by the inspection */
+  uint32_t n_outputs;
+  hone_tensor_desc *outputs; /* [n_outputs] of the model, owned by the inspection */
 } hone_inspection;
 
 /* Needs a bound model (every shape known; data-dependent shapes count as zero). Inputs with an initializer

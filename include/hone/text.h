@@ -17,6 +17,11 @@ extern "C" {
  * text of NULL counts as "". */
 HONE_API size_t hone_text_escape(const char *text, char *buf, size_t size);
 
+/* Writes text as one word of a POSIX shell: as it is, or in single quotes when it holds spaces, quotes, `$`,
+ * `;` or another character that a shell obeys. buf is always terminated; returns the length that was needed:
+ * of a word that did not fit, nothing is pasteable. A text of NULL counts as "". */
+HONE_API size_t hone_text_shell(const char *text, char *buf, size_t size);
+
 /* vprintf into a new text (free with hone_text_free) in which the arguments of %s and %c are escaped as above
  * and the format, which must be the caller's own, is not. A width of %s counts characters, its precision
  * the bytes of the argument that are read. NULL when there is no memory, or no format. */

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/bind.h"
@@ -18,11 +19,23 @@ typedef struct nodes {
   hn_model *bound;
   uint32_t n;
   const hone_node **by_source; /* NULL: inside of another node, or gone */
+  hn_map by_name;              /* places in by_source; the first of several nodes of one name */
 } nodes;
 
 static void nodes_free(nodes *n) {
+  hn_map_free(&n->by_name);
   hn_model_destroy(n->bound);
   hn_free(n->by_source);
+}
+
+static bool name_nodes(nodes *n) {
+  for (uint32_t i = 0; i < n->n; i++) {
+    const hone_node *node = n->by_source[i];
+    if (node && !hn_map_has(&n->by_name, node->name) &&
+        !hn_map_set(&n->by_name, node->name, &n->by_source[i]))
+      return false;
+  }
+  return true;
 }
 
 static hone_status nodes_of(const hone_plan *plan, hone_model *source, nodes *out, hone_error *error) {
@@ -40,6 +53,8 @@ static hone_status nodes_of(const hone_plan *plan, hone_model *source, nodes *ou
     status = hn_fail_memory(error, out->n * sizeof *out->by_source, "fusions");
   for (const hone_node *n = status == HONE_OK ? out->bound->graph->first : NULL; n; n = n->next)
     if (n->n_origin && n->origin[0] < out->n) out->by_source[n->origin[0]] = n;
+  if (status == HONE_OK && !name_nodes(out))
+    status = hn_fail_memory(error, out->n * sizeof *out->by_name.slot, "fusions");
   hn_free(bindings);
   return status;
 }
@@ -135,12 +150,10 @@ static bool add_done(const hn_plan *p, const nodes *from, const int32_t *owner, 
 
 /* Source node of this name; from->n: none. */
 static uint32_t find(const nodes *from, const char *name, size_t len) {
-  uint32_t i = 0;
-  for (; i < from->n; i++)
-    if (from->by_source[i] && strlen(from->by_source[i]->name) == len &&
-        strncmp(from->by_source[i]->name, name, len) == 0)
-      break;
-  return i;
+  char key[sizeof((hone_rewrite *)0)->nodes];
+  snprintf(key, sizeof key, "%.*s", (int)len, name);
+  const hone_node **at = hn_map_get(&from->by_name, key);
+  return at ? (uint32_t)(at - from->by_source) : from->n;
 }
 
 /* Are all of these nodes one step anyway? */

@@ -165,6 +165,15 @@ done:
   return status;
 }
 
+static hone_status outputs_of(const hone_model *m, hone_inspection *out, hone_error *error) {
+  const size_t n = m->graph->outputs.len;
+  out->outputs = hn_calloc(n + 1, sizeof *out->outputs);
+  if (!out->outputs) return hn_fail_memory(error, n * sizeof *out->outputs, "the inspection");
+  for (size_t i = 0; i < n; i++) out->outputs[i] = m->graph->outputs.ptr[i]->desc;
+  out->n_outputs = (uint32_t)n;
+  return HONE_OK;
+}
+
 hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_error *error) {
   if (!m || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_model_inspect needs a model and a place for the result");
@@ -178,6 +187,7 @@ hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_e
     status = HONE_OK;
   }
   if (status == HONE_OK) status = inspect_model(defaults ? defaults : m, out, error);
+  if (status == HONE_OK) status = outputs_of(defaults ? defaults : m, out, error);
   /* Names have to outlive the copy. */
   const hone_node *n = m->graph->first;
   for (uint32_t i = 0; status == HONE_OK && n && i < out->n_nodes; n = n->next, i++) {
@@ -192,5 +202,6 @@ hone_status hone_model_inspect(const hone_model *m, hone_inspection *out, hone_e
 void hone_inspection_free(hone_inspection *i) {
   if (!i) return;
   hn_free(i->nodes);
+  hn_free(i->outputs);
   *i = (hone_inspection){0};
 }

@@ -22,6 +22,10 @@ size_t hone_text_escape(const char *text, char *buf, size_t size) {
   return n;
 }
 
+size_t hone_text_shell(const char *text, char *buf, size_t size) {
+  return hn_text_shell(text ? text : "", buf, buf ? size : 0);
+}
+
 char *hone_text_format(const char *format, va_list arguments) {
   hn_str text = {0};
   if (!format) return NULL;

@@ -7,20 +7,32 @@
 
 #include <stdio.h>
 
+static hone_status write_table(hn_tuned *table, const char *path, hone_error *error) {
+  const hone_status status = hn_tuned_write(table, path, error);
+  if (status != HONE_OK) hn_error_where(error, "%s", path);
+  return status;
+}
+
 hone_status hone_tune(hone_plan *plan, const hone_tune_options *o, hone_tune_report *out, hone_error *error) {
   static const hone_tune_options defaults = {0};
   if (!plan || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_tune needs a plan and a place for the result");
+  if (!o) o = &defaults;
   const char *path;
   hn_tuned *table = hn_api_tuned(plan, &path);
-  hone_status status = hn_tune(hn_api_plan(plan), table, o ? o : &defaults, out, error);
-  if (status != HONE_OK || !path[0] || !out->measured) return status;
-  status = hn_tuned_write(table, path, error);
-  if (status == HONE_OK)
-    snprintf(out->file, sizeof out->file, "%s", path);
-  else
-    hn_error_where(error, "%s", path);
+  hone_status status = hn_tune(hn_api_plan(plan), table, o, out, error);
+  if (status != HONE_OK || !path[0] || !out->measured || o->unsaved) return status;
+  status = write_table(table, path, error);
+  if (status == HONE_OK) snprintf(out->file, sizeof out->file, "%s", path);
   return status;
+}
+
+hone_status hone_tune_save(hone_plan *plan, hone_error *error) {
+  if (!plan) return hn_fail(error, HONE_ERROR_USAGE, "hone_tune_save needs a plan");
+  const uint64_t lost = hn_mem_lost();
+  const char *path;
+  hn_tuned *table = hn_api_tuned(plan, &path);
+  return path[0] ? hn_settle(write_table(table, path, error), lost, error) : HONE_OK;
 }
 
 void hone_tune_report_free(hone_tune_report *report) {

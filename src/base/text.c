@@ -208,3 +208,26 @@ void hn_text_format(hn_str *o, const char *format, ...) {
   hn_text_vformat(o, format, ap);
   va_end(ap);
 }
+
+size_t hn_text_shell(const char *text, char *buf, size_t size) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  const bool quoted = !*text || text[strspn(text, plain)];
+  size_t n = 0;
+#define PUT(c) (n + 1 < size ? buf[n] = (c) : 0, n++)
+  if (quoted) PUT('\'');
+  for (; *text; text++) {
+    PUT(*text);
+    if (*text != '\'') continue;
+    PUT('\\'); /* 'a'\''b' */
+    PUT('\'');
+    PUT('\'');
+  }
+  if (quoted) PUT('\'');
+#undef PUT
+  if (size) buf[n < size ? n : size - 1] = 0;
+  return n;
+}
+
+const char *hn_text_shell_short(const char *text, const char *instead, char *buf, size_t size) {
+  return hn_text_shell(text, buf, size) < size ? buf : instead;
+}

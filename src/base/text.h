@@ -17,6 +17,11 @@ void hn_text_escape(hn_str *o, const char *text, size_t n);
 /* One character of it into `to`, *length bytes (at most 10); returns how many of the text's it took. For who
  * has no memory to ask for. */
 size_t hn_text_step(const char *text, size_t size, char to[12], size_t *length);
+/* The text as one word of a POSIX shell, quoted where it has to be; returns the length that was needed, as
+ * snprintf does. */
+size_t hn_text_shell(const char *text, char *buf, size_t size);
+/* The same into buf, or `instead` where it does not fit: half a word is none. */
+const char *hn_text_shell_short(const char *text, const char *instead, char *buf, size_t size);
 /* n, less the half of a character at the end of n bytes that were cut off somewhere. */
 size_t hn_text_whole(const char *text, size_t n);
 /* printf whose %s and %c arguments are escaped; the format is trusted, with its newlines and all. A width

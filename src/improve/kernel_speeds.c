@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "improve/roof_cache.h"
 
+#include <ctype.h>
 #include <hone/version.h>
 #include <math.h>
 #include <stdio.h>
@@ -101,6 +102,30 @@ static void key_of(const hn_backend *backend, const hn_device *device, char *buf
   snprintf(buf, size, "hone-kernels 1 | %s | %s", hone_version(), about);
 }
 
+/* Names are a plugin's choice: what would end a word or a line of the file stands there as %20. */
+static void put_name(hn_str *o, const char *name) {
+  for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+    hn_str_printf(o, *p <= ' ' || *p == '%' || *p == '|' || *p >= 0x7f ? "%%%02X" : "%c", *p);
+}
+
+/* False: the word is none that put_name wrote. */
+static bool take_name(const char *word, char *name, size_t size) {
+  size_t n = 0;
+  for (unsigned code; *word && n + 1 < size; n++) {
+    if (*word != '%') {
+      name[n] = *word++;
+      continue;
+    }
+    if (!isxdigit((unsigned char)word[1]) || !isxdigit((unsigned char)word[2]) ||
+        sscanf(word + 1, "%2x", &code) != 1 || !code)
+      return false;
+    name[n] = (char)code;
+    word += 3;
+  }
+  name[n] = 0;
+  return n && !*word;
+}
+
 bool hn_kernel_speeds_read(const hn_backend *backend, const hn_device *device, hone_kernel_speeds *out) {
   char key[512];
   hn_str lines = {0};
@@ -109,8 +134,11 @@ bool hn_kernel_speeds_read(const hn_backend *backend, const hn_device *device, h
   bool good = hn_roof_cache_read(key, &lines);
   for (const char *line = good ? lines.ptr : NULL; good && line && *line;) {
     hone_kernel_speed k = {0};
-    good = out->count < HONE_MOST_KERNELS && sscanf(line, "%47s %lf %lf %lf", k.tactic, &k.factor[0],
-                                                    &k.factor[1], &k.factor[2]) == 1 + HONE_KERNEL_PLACES;
+    char word[3 * sizeof k.tactic]; /* 141 is the longest that put_name writes */
+    good = out->count < HONE_MOST_KERNELS &&
+           sscanf(line, "%141s %lf %lf %lf", word, &k.factor[0], &k.factor[1], &k.factor[2]) ==
+               1 + HONE_KERNEL_PLACES &&
+           take_name(word, k.tactic, sizeof k.tactic);
     for (int i = 0; i < HONE_KERNEL_PLACES; i++) good = good && isfinite(k.factor[i]) && k.factor[i] >= 0;
     if (good) out->kernel[out->count++] = k;
     line += strcspn(line, "\n");
@@ -126,9 +154,12 @@ void hn_kernel_speeds_write(const hn_backend *backend, const hn_device *device, 
   char key[512];
   hn_str lines = {0};
   key_of(backend, device, key, sizeof key);
-  for (uint32_t i = 0; i < s->count; i++)
-    hn_str_printf(&lines, "%s %.4g %.4g %.4g\n", s->kernel[i].tactic, s->kernel[i].factor[0],
-                  s->kernel[i].factor[1], s->kernel[i].factor[2]);
+  for (uint32_t i = 0; i < s->count; i++) {
+    if (!s->kernel[i].tactic[0]) continue; /* no name, no line */
+    put_name(&lines, s->kernel[i].tactic);
+    hn_str_printf(&lines, " %.4g %.4g %.4g\n", s->kernel[i].factor[0], s->kernel[i].factor[1],
+                  s->kernel[i].factor[2]);
+  }
   hn_roof_cache_write(key, &lines);
   hn_str_free(&lines);
 }

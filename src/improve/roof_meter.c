@@ -25,6 +25,7 @@ typedef struct cpu_meter {
   uint32_t threads;
   hn_pool *pool;
   char **buffer;  /* [threads] */
+  size_t filled;  /* bytes of each: filled when a figure first needs them, so that few figures cost little */
   uint64_t *sink; /* [threads] */
   job of[HN_ROOF_COUNT];
 } cpu_meter;
@@ -35,6 +36,12 @@ static void run_task(void *arg, int64_t task, uint32_t thread) {
   j->sink[task] += j->loop.run(j->rounds, j->buffer[task], j->bytes);
 }
 
+static void fill(cpu_meter *m, size_t bytes) {
+  for (uint32_t i = 0; i < m->threads && bytes > m->filled; i++)
+    memset(m->buffer[i] + m->filled, 1, bytes - m->filled);
+  if (bytes > m->filled) m->filled = bytes;
+}
+
 /* Best of some repeats, about TARGET_NS long each: operations (or bytes) a second of all threads together. A
  * repeat in which one thread had to do two tasks is simply a slow one. */
 static double best_rate(hn_roof_meter *meter, hn_roof_figure figure) {
@@ -42,6 +49,7 @@ static double best_rate(hn_roof_meter *meter, hn_roof_figure figure) {
   job *j = &m->of[figure];
   double best = 0, unit = j->loop.work > 0 ? j->loop.work : (double)j->bytes;
   if (!j->loop.run) return 0;
+  fill(m, j->bytes);
   for (int repeat = 0; repeat < REPEATS;) {
     uint64_t t = hn_now_ns();
     hn_pool_parallel(m->pool, m->threads, run_task, j);
@@ -111,12 +119,12 @@ static hone_status open_cpu(hn_roof_meter *meter, const hone_roofs *machine, hon
                l2 = machine->l2_bytes ? machine->l2_bytes : 1 << 20;
   const hn_roof_buffers b = hn_roof_buffers_for(threads, l2, last_caches(machine), room());
   m->threads = threads;
+  m->filled = 0;
   m->buffer = hn_calloc(threads, sizeof *m->buffer);
   m->sink = hn_calloc(threads, sizeof *m->sink);
   for (uint32_t i = 0; m->buffer && i < threads; i++) {
     m->buffer[i] = hn_aligned(4096, b.dram);
     if (!m->buffer[i]) break;
-    memset(m->buffer[i], 1, b.dram);
   }
   if (!m->buffer || !m->sink || !m->buffer[threads - 1])
     return hn_fail_memory(error, (unsigned long long)b.dram * threads, "measuring bandwidth");

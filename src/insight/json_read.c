@@ -2,18 +2,72 @@
 
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* jansson (2.14) loses characters, or aborts, when the buffer of a token cannot grow. So there is a look
- * first whether what a tree takes at most (a table of eight and some 100 bytes for every few characters) is
- * to be had; it costs no memory. */
-enum { BYTES_PER_CHARACTER = 32, LEAST = 64 << 10 };
+/* What jansson (2.14) allocates, with malloc's own words. Buckets of an object and places of an array double,
+ * and the old ones are there until the new ones are: three times what the members need. */
+enum {
+  OBJECT = 320, /* with its first eight buckets */
+  ARRAY = 160,  /* with its first eight places */
+  MEMBER = 144, /* of an object, without its key's bytes */
+  ELEMENT = 24, /* of an array */
+  STRING = 80,  /* without its bytes */
+  NUMBER = 48,
+  LEAST = 64 << 10,
+  DEEPEST = 2048 /* jansson goes no deeper */
+};
 
+/* Bytes of the string that begins behind the quote at `at`. */
+static size_t string_length(const char *text, size_t length, size_t at) {
+  size_t end = at;
+  while (end < length && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return (end < length ? end : length) - at;
+}
+
+static size_t number_length(const char *text, size_t length, size_t at) {
+  size_t end = at;
+  while (end < length && text[end] && strchr("0123456789+-.eE", text[end])) end++;
+  return end - at;
+}
+
+size_t hn_json_need(const char *text, size_t length) {
+  bool object[DEEPEST] = {0};
+  size_t need = LEAST, depth = 0, longest = 0;
+  for (size_t i = 0; text && i < length; i++) {
+    const char c = text[i];
+    size_t token = 0;
+    if (c == '{' || c == '[') {
+      if (depth == DEEPEST) break;
+      object[depth++] = c == '{';
+      need += c == '{' ? OBJECT : ARRAY;
+    } else if (c == '}' || c == ']') {
+      if (!depth--) break; /* an error: nothing behind it is read */
+    } else if (c == ',') {
+      if (depth && !object[depth - 1]) need += ELEMENT;
+    } else if (c == ':') {
+      need += MEMBER;
+    } else if (c == '"') {
+      token = string_length(text, length, i + 1);
+      need += STRING + token;
+      i += token + 1;
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
+      token = number_length(text, length, i);
+      need += NUMBER;
+      i += token - 1;
+    }
+    if (token > longest) longest = token;
+  }
+  return need +
+         4 * longest; /* the buffer of the token that is read doubles, and its text is copied out of it */
+}
+
+/* jansson loses characters, or aborts, when the buffer of a token cannot grow. So there is a look first
+ * whether what the text takes at most is to be had; it costs no memory. */
 json_t *hn_json_load(const char *text, size_t length, size_t flags, json_error_t *where) {
   memset(where, 0, sizeof *where);
-  void *room =
-      length < SIZE_MAX / 2 / BYTES_PER_CHARACTER ? hn_malloc(length * BYTES_PER_CHARACTER + LEAST) : NULL;
+  void *room = length < SIZE_MAX / (2 * OBJECT) ? hn_malloc(hn_json_need(text, length)) : NULL;
   if (!room) return NULL;
   hn_free(room);
   hn_mem_foreign_begin();

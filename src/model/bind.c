@@ -1,6 +1,7 @@
 #include "model/bind.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,7 +148,9 @@ hone_status hn_model_bind_once(hn_model *model, const hone_binding *bindings, ui
     }
     if (v->desc.rank < 0) {
       status = hn_fail(error, HONE_ERROR_USAGE, "input '%s' has no declared rank", v->name);
-      hn_error_hint(error, "give its shape: --shape %.100s=1x3x224x224", v->name);
+      char word[104];
+      hn_error_hint(error, "give its shape: --shape %s=1x3x224x224",
+                    hn_text_shell_short(v->name, "NAME", word, sizeof word));
       goto done;
     }
     hone_tensor_desc declared = v->desc;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,15 +92,16 @@ static const hn_value *open_input(const hn_model *model, int32_t *axis) {
 static void say(const hn_model *model, const hn_model *fits, bool given, hone_error *error) {
   int32_t axis = 0;
   const hn_value *v = open_input(model, &axis);
-  char name[80] = "", shape[128] = "";
+  char name[80] = "", shape[128] = "", word[104];
   if (!v || !error) return;
   const char *symbol = hn_model_symbol_name(model, v->desc.dim[axis]);
   if (symbol) snprintf(name, sizeof name, " ('%.60s')", symbol);
+  const char *input = hn_text_shell_short(v->name, "NAME", word, sizeof word);
   if (fits) {
     const hn_value *w = hn_value_find(fits->graph, v->name);
     if (w) write_shape(&w->desc, shape, sizeof shape);
-    hn_error_hint(error, "dimension %d%s of input '%.100s' does not fit; this would: --shape %.100s=%s", axis,
-                  name, v->name, v->name, shape);
+    hn_error_hint(error, "dimension %d%s of input '%.60s' does not fit; this would: --shape %s=%s", axis,
+                  name, v->name, input, shape);
     return;
   }
   for (int32_t k = 0; k < v->desc.rank; k++) {
@@ -109,8 +111,8 @@ static void say(const hn_model *model, const hn_model *fits, bool given, hone_er
     else
       snprintf(shape + at, sizeof shape - at, "%s%s", k ? "x" : "", k == axis ? "N" : "1");
   }
-  hn_error_hint(error, "dimension %d%s of input '%.100s' is open%s: give it, --shape %.100s=%s", axis, name,
-                v->name, given ? "" : ", and none of the usual sizes fits", v->name, shape);
+  hn_error_hint(error, "dimension %d%s of input '%.60s' is open%s: give it, --shape %s=%s", axis, name,
+                v->name, given ? "" : ", and none of the usual sizes fits", input, shape);
 }
 
 hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,

@@ -265,6 +265,18 @@ static void kernels_are_kept(void **state) {
   assert_true(again.cached);
   assert_int_equal(again.count, 2);
   assert_memory_equal(again.kernel, k.kernel, 2 * sizeof *k.kernel);
+  /* whatever a plugin calls its tactics */
+  hone_kernel_speeds odd = {
+      .count = 3,
+      .kernel = {{.tactic = "a b\n%20|\xc3\xa9", .factor = {1, 2, 3}},
+                 {.tactic = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+                            "\n\n\n\n\n\n\n\n\n\n\n\n\n",
+                  .factor = {4, 5, 6}},
+                 {.tactic = "plain", .factor = {7, 8, 9}}}};
+  hn_kernel_speeds_write(&b.backend, b.device, &odd);
+  assert_true(hn_kernel_speeds_read(&b.backend, b.device, &again));
+  assert_int_equal(again.count, 3);
+  assert_memory_equal(again.kernel, odd.kernel, 3 * sizeof *odd.kernel);
   /* another thread count is another machine */
   hn_device *two = NULL;
   hone_error e = {0};

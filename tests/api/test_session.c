@@ -9,9 +9,11 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "api/net.h"
+#include "temporary.h"
 
 #include <fenv.h>
 #include <hone/facts.h>
+#include <hone/improve.h>
 #include <hone/session.h>
 #include <math.h>
 #include <pthread.h>
@@ -476,6 +478,42 @@ static void every_allocation_may_fail(void **state) {
   hone_model_release(m);
 }
 
+/* What was measured may wait for who knows whether it is any good: until then the file is as it was. */
+static void choices_are_saved_when_asked(void **state) {
+  (void)state;
+  char folder[112], path[128];
+  const char *file;
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "hone-tune")));
+  snprintf(path, sizeof path, "%s/t.txt", folder);
+  hone_model *model;
+  hone_plan *plan;
+  hone_engine *engine, *again;
+  hone_tune_report r;
+  const hone_engine_options o = {.threads = 1, .tuning = path};
+  const hone_zoo_options small = {.width = 0.1, .size = 32, .batch = 1};
+  assert_int_equal(hone_zoo_build("mobilenetv2", &small, &model, NULL), HONE_OK);
+  assert_int_equal(hone_engine_create(&o, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_plan_create(engine, model, &(hone_plan_options){.level = 2}, &plan, NULL), HONE_OK);
+  const hone_tune_options quick = {.max_seconds = 0.1, .alone = true, .unsaved = true};
+  assert_int_equal(hone_tune(plan, &quick, &r, NULL), HONE_OK);
+  const uint32_t measured = r.measured;
+  assert_true(measured > 0);
+  assert_string_equal(r.file, "");
+  hone_tune_report_free(&r);
+  assert_int_equal(hone_engine_tuned(engine, &file, NULL), measured);
+  assert_string_equal(file, path);
+  assert_int_not_equal(access(path, F_OK), 0);
+  assert_int_equal(hone_tune_save(plan, NULL), HONE_OK);
+  assert_int_equal(hone_engine_create(&o, &again, NULL), HONE_OK);
+  assert_int_equal(hone_engine_tuned(again, NULL, NULL), measured);
+  hone_engine_destroy(again);
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  hone_model_release(model);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_levels_agree_with_the_reference),
@@ -491,6 +529,7 @@ int main(void) {
       cmocka_unit_test(denormal_products),
       cmocka_unit_test(empty_products_have_a_cost),
       cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(choices_are_saved_when_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,13 +114,41 @@ static void errors_are_one_harmless_line(void **state) {
   assert_null(strchr(line, '\\'));
 }
 
+static void word(const char *text, const char *want) {
+  char buf[64];
+  assert_int_equal(hone_text_shell(text, buf, sizeof buf), strlen(want));
+  assert_string_equal(buf, want);
+  assert_int_equal(hone_text_shell(text, NULL, 0), strlen(want));
+  /* a shell takes it for what it was */
+  char command[200], got[64] = "";
+  snprintf(command, sizeof command, "printf '%%s' %s", want);
+  FILE *p = popen(command, "r");
+  assert_non_null(p);
+  got[fread(got, 1, sizeof got - 1, p)] = 0;
+  assert_int_equal(pclose(p), 0);
+  assert_string_equal(got, text);
+}
+
+static void words_of_a_shell_are_quoted(void **state) {
+  (void)state;
+  word("conv1/Relu:0", "conv1/Relu:0");
+  word("", "''");
+  word("a b", "'a b'");
+  word("$(id);`id`\"\\", "'$(id);`id`\"\\'");
+  word("it's", "'it'\\''s'");
+  word("~a", "'~a'");
+  word("a\nb", "'a\nb'");
+  char small[4];
+  assert_int_equal(hone_text_shell("a b", small, sizeof small), 5);
+  assert_string_equal(small, "'a ");
+  assert_int_equal(hone_text_shell(NULL, small, sizeof small), 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hidden_characters_are_written_out),
-      cmocka_unit_test(short_buffers_end_between_characters),
-      cmocka_unit_test(formats_are_printf),
-      cmocka_unit_test(only_arguments_are_escaped),
-      cmocka_unit_test(errors_are_one_harmless_line),
+      cmocka_unit_test(hidden_characters_are_written_out),    cmocka_unit_test(words_of_a_shell_are_quoted),
+      cmocka_unit_test(short_buffers_end_between_characters), cmocka_unit_test(formats_are_printf),
+      cmocka_unit_test(only_arguments_are_escaped),           cmocka_unit_test(errors_are_one_harmless_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,10 +96,54 @@ static void errors_say_what_to_give(void **state) {
   expect(RUN("run", "rates.onnx", "--input", "rate=8000.5"), 3, "8000.5");
 }
 
+/* Shapes that are computed from an initializer, which old exporters list as an input. */
+static void outputs_follow_from_defaults(void **state) {
+  (void)state;
+  static const char text[] =
+      "ir 4\nopset 11\ngraph g(%x: f32[2x6], %shape: i64[2] = {3, 4}) -> (%y: f32[?x?]) {\n"
+      "  %y = Reshape(%x, %shape)\n}\n";
+  save(text, "defaults.onnx");
+  expect(RUN("inspect", "defaults.onnx"), 0, "y  f32[3x4]");
+}
+
+/* What a hint says can be pasted into a shell, whatever the input is called. */
+static void hints_are_quoted(void **state) {
+  (void)state;
+  static const char odd[] = "ir 8\nopset 17\ngraph g(%\"a b;$c'd\": f32[NxT]) -> (%y) {\n"
+                            "  const %w: f32[8x1x512] = rand(1)\n"
+                            "  %u = Unsqueeze(%\"a b;$c'd\", i64[1]{1})\n"
+                            "  %c = Conv(%u, %w) {strides=[160]}\n  %y = Mul(%c, %c)\n}\n";
+  save(odd, "odd.onnx");
+  expect(RUN("run", "odd.onnx", "--shape", "a b;$c'd=1x200"), 3, "--shape 'a b;$c'\\''d'=1x16000");
+  expect(RUN("run", "odd.onnx"), 0, "(--shape 'a b;$c'\\''d'=... changes it)");
+}
+
+/* Where the report cannot be written there is a hint, and nothing of hone stays. */
+static void no_place_for_the_report(void **state) {
+  (void)state;
+  char command[600], path[128];
+  snprintf(path, sizeof path, "%s/hone-report", folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
+  expect(RUN("spectrum.onnx"), 6, "--output-dir DIR");
+  assert_int_equal(unlink(path), 0);
+  /* as a full disk: no byte can be written */
+  snprintf(command, sizeof command,
+           "cd '%s' && trap '' XFSZ && ulimit -f 0 && HOME='%s' '%s' spectrum.onnx --output-dir "
+           "deep/er/report 2>&1 | "
+           "grep -q -e '--output-dir DIR'",
+           folder, folder, HONE_BINARY);
+  assert_int_equal(system(command), 0);
+  snprintf(path, sizeof path, "%s/deep", folder);
+  assert_int_not_equal(access(path, F_OK), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_command_finds_a_length),
-      cmocka_unit_test(errors_say_what_to_give),
+      cmocka_unit_test(every_command_finds_a_length), cmocka_unit_test(errors_say_what_to_give),
+      cmocka_unit_test(outputs_follow_from_defaults), cmocka_unit_test(hints_are_quoted),
+      cmocka_unit_test(no_place_for_the_report),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

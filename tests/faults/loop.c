@@ -101,10 +101,20 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 }
 static void clean(const char *path) { nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
+/* SQLite's own files beside a database: how the next one to open it undoes, or takes over, what was not
+ * finished. They come and go with it. */
+static bool beside_database(const char *name) {
+  static const char *const ends[] = {".db-journal", ".db-wal", ".db-shm"};
+  const size_t n = strlen(name);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    if (n > strlen(ends[i]) && strcmp(name + n - strlen(ends[i]), ends[i]) == 0) return true;
+  return false;
+}
+
 static state *walking;
 static int note_file(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
   (void)ftw;
-  if (flag != FTW_F || walking->n_files == MOST_FILES) return 0;
+  if (flag != FTW_F || walking->n_files == MOST_FILES || beside_database(path)) return 0;
   written *w = &walking->file[walking->n_files++];
   *w = (written){.size = (size_t)st->st_size, .hash = 0xcbf29ce484222325u};
   snprintf(w->name, sizeof w->name, "%s", path + strlen(walking->out) + 1);
@@ -244,12 +254,6 @@ static void first_difference(const char *want, const char *got) {
          (int)strcspn(got, "\n"), got);
 }
 
-/* SQLite's journal is how the next one to open the database undoes what was not finished. */
-static bool same_name(const char *name, const char *known) {
-  const size_t n = strlen(known);
-  return strncmp(name, known, n) == 0 && (!name[n] || strcmp(name + n, "-journal") == 0);
-}
-
 /* NULL, or what is wrong with how the child ended. */
 static const char *judge(state *t, int ended, char *buf, size_t size) {
   const told *o = t->told;
@@ -293,7 +297,7 @@ static const char *judge(state *t, int ended, char *buf, size_t size) {
   for (size_t i = 0; i < now && !bad; i++) {
     bool known = false;
     for (size_t k = 0; k < n && !known; k++)
-      known = same_name(t->file[i].name, before[k].name) &&
+      known = strcmp(t->file[i].name, before[k].name) == 0 &&
               (t->s->any_bytes || (t->file[i].size == before[k].size && t->file[i].hash == before[k].hash));
     if (!known)
       snprintf(buf, size, "it leaves '%s' behind (%zu bytes)", t->file[i].name, t->file[i].size), bad = buf;
@@ -304,12 +308,17 @@ static const char *judge(state *t, int ended, char *buf, size_t size) {
   return bad;
 }
 
-static void try(state *t, uint64_t at, fault_mode mode, int more, bool show) {
+static void try(state *t, uint64_t at, fault_mode mode, int more, const loop_options *options) {
   static const char *const modes[] = {"", "once", "from then on", "partly"};
   char buf[300], text[900];
   const int ended = spawn(t, at, mode, more);
   const told *o = t->told;
   const char *bad = judge(t, ended, buf, sizeof buf);
+  const bool show = options->list || options->only;
+  if (options->planted) {
+    t->wrong += bad && strstr(bad, options->planted);
+    return;
+  }
   if (!o->reached && o->finished && !bad) {
     if (show) printf("  call %llu was not reached\n", (unsigned long long)at);
     return;
@@ -370,9 +379,9 @@ static void walk(state *t, const loop_options *o, uint64_t calls) {
     const uint32_t h = (o->which == LOOP_PLACES ? e->near : e->whole) ^ e->kind;
     if (o->which != LOOP_EVERY && !is_new(&places, h ? h : 1)) continue;
     const bool file = e->kind == FAULT_WRITE || e->kind == FAULT_READ || e->kind == FAULT_SYNC;
-    try(t, at, FAULT_ONCE, chosen % 8 == 0 || o->which == LOOP_EVERY ? AGAIN : 0, o->list);
-    if (file || chosen % 8 == 4 || o->which == LOOP_EVERY) try(t, at, FAULT_STAYS, 0, o->list);
-    if (e->kind == FAULT_WRITE || e->kind == FAULT_READ) try(t, at, FAULT_PARTLY, 0, o->list);
+    try(t, at, FAULT_ONCE, chosen % 8 == 0 || o->which == LOOP_EVERY ? AGAIN : 0, o);
+    if (file || chosen % 8 == 4 || o->which == LOOP_EVERY) try(t, at, FAULT_STAYS, 0, o);
+    if (e->kind == FAULT_WRITE || e->kind == FAULT_READ) try(t, at, FAULT_PARTLY, 0, o);
     chosen++;
   }
   free(places.slot);
@@ -425,12 +434,13 @@ int fault_loop(const scenario *s, const loop_options *o) {
     print_words(t);
     t->wrong++;
   } else if (o->only) {
-    try(t, o->only, o->mode ? (fault_mode)o->mode : FAULT_ONCE, AGAIN, true);
+    try(t, o->only, o->mode ? (fault_mode)o->mode : FAULT_ONCE, AGAIN, o);
   } else {
     walk(t, o, calls);
   }
-  printf("%s: %llu calls; %u failures on purpose: %u errors, %u done without, %u wrong\n", s->name,
-         (unsigned long long)calls, t->tried, t->errors, t->without, t->wrong);
+  if (!o->planted)
+    printf("%s: %llu calls; %u failures on purpose: %u errors, %u done without, %u wrong\n", s->name,
+           (unsigned long long)calls, t->tried, t->errors, t->without, t->wrong);
   clean(t->folder);
   fclose(t->words);
   const int wrong = (int)t->wrong;

@@ -28,6 +28,7 @@ typedef struct loop_options {
   unsigned long only;                                  /* not 0: that call alone, with its stack */
   int mode;                                            /* of `only`: fault_mode */
   bool list;                                           /* print every chosen call */
+  const char *planted; /* nothing is shown, and only what is said with these words counts as wrong */
 } loop_options;
 
 /* Prints a summary and what is wrong; the number of wrong ones. */

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const fault_models[] = {"convolutions", "transformer", "recurrent", "control", "quantised", NULL};
+const char *const fault_models[] = {"convolutions", "transformer", "recurrent", "control",
+                                    "quantised",    "qlinear",     NULL};
 
 static void stop(const char *name, const hone_error *e) {
   char line[900];

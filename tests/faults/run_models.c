@@ -190,6 +190,7 @@ PLAN(transformer)
 PLAN(recurrent)
 PLAN(control)
 PLAN(quantised)
+PLAN(qlinear)
 
 /* As the file says, by the references, and in bf16. */
 static hone_status plan_plain(const char *folder, const char *out_folder, fault_answer *answer,

@@ -1,10 +1,13 @@
 /* test_faults [--scenario NAME] [--stacks|--every] [--list] [--call N [--stays|--partly]]
+ * test_faults --planted
  *
  * Every call to the system that may fail (memory, files, threads) fails once, in all that hone's public
  * functions do: then there is an error that says so, or the same result as without; nothing leaks, no file is
  * half written or left behind, nothing crashes, hangs or ends the process. By default one call of each place
- * in the sources; --stacks: of each way to get there; --every: each. */
+ * in the sources; --stacks: of each way to get there; --every: each.
+ * --planted: leaks, crashes, half files and the like are planted, and each has to be found. */
 #include "faults/interpose.h"
+#include "faults/planted.h"
 #include "faults/scenarios.h"
 
 #include <stdio.h>
@@ -25,6 +28,8 @@ int main(int argc, char **argv) {
       only = argv[++i];
     else if (strcmp(argv[i], "--call") == 0 && i + 1 < argc)
       o.only = strtoul(argv[++i], NULL, 10);
+    else if (strcmp(argv[i], "--planted") == 0)
+      return fault_planted() != 0;
     else if (strcmp(argv[i], "--stacks") == 0)
       o.which = LOOP_STACKS;
     else if (strcmp(argv[i], "--every") == 0)

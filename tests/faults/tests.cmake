@@ -1,6 +1,7 @@
 # Not with clang's sanitizers (make fuzz), whose allocator cannot be stood in front of, and not with threads watched: they fork.
 if(NOT HONE_FUZZ AND NOT HONE_SANITIZE MATCHES thread)
-  hone_test_tool(test_faults test_faults.c interpose.c loop.c models.c run_models.c run_insight.c ../insight/sample.c ../cli/make_files.c)
+  hone_test_tool(test_faults test_faults.c interpose.c loop.c models.c run_models.c run_insight.c
+    run_files.c run_roofs.c run_planted.c ../onnx/pb.c ../insight/sample.c ../cli/make_files.c)
   target_link_options(test_faults PRIVATE -rdynamic)
   target_compile_options(test_faults PRIVATE -fno-builtin)
   # It works before a sanitizer does.
@@ -10,6 +11,8 @@ if(NOT HONE_FUZZ AND NOT HONE_SANITIZE MATCHES thread)
     hone_ctest(faults_${name} test_faults --scenario ${name})
     set_tests_properties(faults_${name} PROPERTIES LABELS any_processor)
   endforeach()
+  hone_ctest(faults_planted test_faults --planted)
+  set_tests_properties(faults_planted PROPERTIES LABELS any_processor)
 endif()
 
 # The command with the same in front of the system, and what runs it: a thousand processes, which sanitizers make slow.
@@ -27,6 +30,6 @@ if(NOT HONE_FUZZ AND NOT HONE_SANITIZE)
   add_dependencies(hone_faulty hone_cli)
   hone_test_tool(test_faults_cli test_faults_cli.c)
   hone_ctest(faults_cli test_faults_cli $<TARGET_FILE:hone_faulty>)
-  set_property(TEST faults_cli APPEND PROPERTY ENVIRONMENT HONE_ROOF_SECONDS=0.1)
+  set_property(TEST faults_cli APPEND PROPERTY ENVIRONMENT HONE_ROOF_SECONDS=0.001)
   set_tests_properties(faults_cli PROPERTIES TIMEOUT 1200 COST 45 LABELS any_processor)
 endif()

@@ -50,6 +50,7 @@ typedef enum hn_tool {
   X(RESIDENT) /* leave data on the device */                                                                 \
   X(GRAPH)    /* record launches once, replay them */                                                        \
   X(ASYNC)    /* fewer waits of the host */                                                                  \
+  X(EXCHANGE) /* communication of devices beside computation */                                              \
   X(FALLBACK) /* which operators fell back to the host */                                                    \
   X(LAYOUT)   /* one layout from edge to edge */                                                             \
   X(CHANNELS) /* kernels for few channels */                                                                 \

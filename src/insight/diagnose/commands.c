@@ -1,31 +1,19 @@
 /* What to type: actions.def's texts with their placeholders filled in, for the very case that was profiled.
  */
+#include "base/text.h"
 #include "insight/diagnose/rule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 const char *hn_shell_word(hn_diagnosis *d, const char *text) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/:,=@%";
-  if (*text && !text[strspn(text, plain)]) return text;
-  size_t size = 3;
-  for (const char *p = text; *p; p++) size += *p == '\'' ? 4 : 1;
-  char *word = hn_arena_alloc(d->arena, size), *out = word;
+  const size_t size = hn_text_shell(text, NULL, 0) + 1;
+  char *word = hn_arena_alloc(d->arena, size);
   if (!word) {
     d->failed = true;
     return "";
   }
-  *out++ = '\'';
-  for (const char *p = text; *p; p++) {
-    if (*p == '\'') {
-      *out++ = '\'';
-      *out++ = '\\';
-      *out++ = '\'';
-    }
-    *out++ = *p;
-  }
-  out[0] = '\'';
-  out[1] = 0;
+  hn_text_shell(text, word, size);
   return word;
 }
 

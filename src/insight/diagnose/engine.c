@@ -181,7 +181,7 @@ static void looks_last(hn_diagnosis *d, hone_finding *f) {
     return;
   }
   size_t at = 0;
-  for (int purpose = HONE_PURPOSE_REMEDY; purpose <= HONE_PURPOSE_LOOK; purpose++)
+  for (int purpose = HONE_PURPOSE_REMEDY; purpose <= HONE_PURPOSE_PROBE; purpose++)
     for (size_t i = 0; i < n; i++)
       if (f->purposes[i] == (hone_purpose)purpose) {
         commands[at] = f->commands[i];

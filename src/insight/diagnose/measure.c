@@ -104,7 +104,7 @@ static double reformats(const hone_profile *p) {
 
 static double quantity(const hone_profile *p, hone_quantity which) {
   switch (which) {
-  case HONE_QUANTITY_GAPS: return p->closure.gaps_ms;
+  case HONE_QUANTITY_GAPS: return p->closure.typical_gaps_ms;
   case HONE_QUANTITY_REFORMATS: return reformats(p);
   case HONE_QUANTITY_PRE: return p->stages.pre_ms;
   case HONE_QUANTITY_POST: return p->stages.post_ms;

@@ -38,15 +38,13 @@ static bool explains_nodes(const hn_diagnosis *d, const hone_finding *root, cons
 
 static bool explains(const hn_diagnosis *d, const hone_finding *root, const hone_finding *symptom) {
   if (root->category == HONE_CATEGORY_NOTE) return false;
-  if (100 * root->p < d->t->merge_share * symptom->p &&
-      100 * root->predicted_saved_pct < d->t->merge_share * symptom->predicted_saved_pct)
-    return false;
+  const bool saves = 100 * root->predicted_saved_pct >= d->t->merge_share * symptom->predicted_saved_pct;
+  if (!saves && 100 * root->p < d->t->merge_share * symptom->p) return false;
   for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
     if (of_rule(root, merges[i].root) && of_rule(symptom, merges[i].symptom) &&
-        (merges[i].when != BY_OPTIMIZER || root->remedy == HONE_REMEDY_OPTIMIZER) &&
+        (merges[i].when != BY_OPTIMIZER || (saves && root->remedy == HONE_REMEDY_OPTIMIZER)) &&
         (merges[i].when != ON_ITS_NODES || explains_nodes(d, root, symptom)) &&
-        (merges[i].when != BY_SAVING ||
-         100 * root->predicted_saved_pct >= d->t->merge_share * symptom->predicted_saved_pct))
+        (merges[i].when != BY_SAVING || saves))
       return true;
   return false;
 }

@@ -83,8 +83,18 @@ bool hn_is_copy(const hone_layer *l) {
          ONE_OF(l->type, "Copy", "Memcpy", "MemcpyToHost", "MemcpyFromHost");
 }
 
+bool hn_is_communication(const hone_layer *l) {
+  static const char *const beginnings[] = {"nccl", "rccl", "hccl", "hcom_", "gloo:", "mpi:", "oneccl"};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (strncasecmp(l->name, beginnings[i], strlen(beginnings[i])) == 0 ||
+        strncasecmp(l->type, beginnings[i], strlen(beginnings[i])) == 0)
+      return true;
+  return ONE_OF(l->type, "AllReduce", "AllGather", "ReduceScatter", "AllToAll", "Communication");
+}
+
 bool hn_is_work(const hone_layer *l) {
-  return (l->kind == HONE_SPAN_KERNEL || l->kind == HONE_SPAN_REFORMAT) && !hn_is_copy(l);
+  return (l->kind == HONE_SPAN_KERNEL || l->kind == HONE_SPAN_REFORMAT) && !hn_is_copy(l) &&
+         !hn_is_communication(l);
 }
 
 bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
@@ -92,6 +102,9 @@ bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
   if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd",
              "QAttention"))
     return true;
+  /* A product that was fused with the quantisation of its weights: its name is all that a bare profile has.
+   */
+  if (!(step && step->dtype) && hn_is_matrix(l) && strstr(l->name, "QuantizeLinear")) return true;
   return step && step->dtype && ONE_OF(step->dtype, "int8", "uint8", "i8", "u8", "s8", "int4", "uint4");
 }
 

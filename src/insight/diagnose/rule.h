@@ -127,6 +127,8 @@ bool hn_streams_memory(const hn_diagnosis *d, const hone_layer *layer);
 double hn_over_model(const hn_diagnosis *d, const hone_layer *layer);
 double hn_usual_over_model(hn_diagnosis *d, bool products);
 bool hn_is_copy(const hone_layer *layer); /* between memories, or within one */
+/* Between devices or processes: a collective of NCCL, HCCL, Gloo, MPI. */
+bool hn_is_communication(const hone_layer *layer);
 /* An operator's own work: no copy, no waiting, no stage around the network. */
 bool hn_is_work(const hone_layer *layer);
 /* Its numbers are integers of 8 bits or less. */

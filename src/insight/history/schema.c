@@ -82,6 +82,7 @@ static int ask(sqlite3 *db, const char *sql, int64_t *number, char *buf, size_t 
     const char *text = buf ? (const char *)sqlite3_column_text(s, 0) : NULL;
     if (number) *number = sqlite3_column_int64(s, 0);
     if (buf) snprintf(buf, size, "%s", text ? text : "");
+    if (buf && !text && sqlite3_column_type(s, 0) != SQLITE_NULL) rc = SQLITE_NOMEM;
   }
   int end = sqlite3_finalize(s);
   return rc == SQLITE_ROW || rc == SQLITE_DONE ? end : rc;

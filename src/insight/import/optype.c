@@ -205,6 +205,8 @@ static const word kernels[] = {
     {"nccldevkernel_allreduce", "AllReduce"},
     {"ncclkernel_allgather", "AllGather"},
     {"nccldevkernel_allgather", "AllGather"},
+    {"nccldevkernel_reducescatter", "ReduceScatter"},
+    {"ncclkernel_reducescatter", "ReduceScatter"},
     {"nccl", "Communication"},
     {"rccl", "Communication"},
     {"batchnorm", "BatchNormalization"},
@@ -341,6 +343,13 @@ const char *hn_optype_dtype_of_kernel(const char *name) {
   for (size_t i = 0; i < sizeof kernel_dtypes / sizeof *kernel_dtypes; i++)
     if (strcasestr(name, kernel_dtypes[i].word)) return kernel_dtypes[i].type;
   return NULL;
+}
+
+bool hn_optype_is_communication(const char *type) {
+  static const char *const types[] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "Communication"};
+  for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+    if (strcmp(type, types[i]) == 0) return true;
+  return false;
 }
 
 bool hn_optype_is_reformat(const char *type) { return type && strcmp(type, "Reformat") == 0; }

@@ -15,6 +15,8 @@ const char *hn_optype_of_kernel(const char *name);
  * say. Where sums are wider than what is multiplied, the latter. */
 const char *hn_optype_dtype_of_kernel(const char *name);
 
+/* Is an operator of this type an exchange between devices? */
+bool hn_optype_is_communication(const char *type);
 /* Does a kernel of this name only change layout or type? */
 bool hn_optype_is_reformat(const char *type);
 

@@ -203,6 +203,7 @@ void hn_timeline_add(hn_timeline *t, const hn_event *e) {
                      .process = find_process(t, e->process),
                      .class = (uint8_t)e->class,
                      .kind = (uint8_t)e->kind,
+                     .reference = e->reference,
                      .memory = (uint8_t)(e->source_memory | e->target_memory << 4)};
   if (!hn_vec_push(s, row)) t->failed = true;
   s->ranges += e->class == HN_EVENT_RANGE;

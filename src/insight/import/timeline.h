@@ -35,6 +35,7 @@ typedef struct hn_event {
   uint32_t launch; /* row of the facts' launch table; 0: none */
   uint64_t bytes;
   uint8_t source_memory, target_memory; /* hone_memory_kind */
+  bool reference;                       /* on an accelerator's slow core, which stands in for a kernel */
 } hn_event;
 
 typedef struct hn_timeline hn_timeline;

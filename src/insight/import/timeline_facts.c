@@ -128,8 +128,10 @@ static int32_t new_step(writer *w, const hn_tl_event *e, int32_t op) {
   if (e->class == HN_EVENT_DEVICE && e->kind == HONE_SPAN_KERNEL) {
     step.op_type = hn_optype_of_kernel(name);
     step.dtype = hn_optype_dtype_of_kernel(name);
+    step.is_reference = e->reference;
     const char *type = from ? type_of_origin(from) : NULL;
-    if (type && !hn_optype_is_reformat(step.op_type)) step.op_type = type;
+    if (type && !hn_optype_is_reformat(step.op_type) && !hn_optype_is_communication(step.op_type))
+      step.op_type = type;
     step.is_reformat = hn_optype_is_reformat(step.op_type);
   } else if (e->class == HN_EVENT_OP) {
     step.op_type = hn_optype_of_operator(name);

@@ -15,6 +15,7 @@ typedef struct hn_tl_event {
   uint16_t lane, process;
   uint8_t class, kind;
   uint8_t memory; /* source, and << 4 target */
+  uint8_t reference;
 } hn_tl_event;
 
 typedef struct hn_tl_store {

@@ -118,7 +118,7 @@ void hn_bound_classify(hone_layer *l, double reached, double far) {
 double hn_typical_ms(const hone_layer *l) { return l->stats.p50 > 0 ? l->stats.p50 : l->time_ms; }
 
 double hn_typical_wall_ms(const hone_profile *p) {
-  double ms = p->closure.gaps_ms + (p->closure.residual_ms > 0 ? p->closure.residual_ms : 0);
+  double ms = p->closure.typical_gaps_ms + (p->closure.residual_ms > 0 ? p->closure.residual_ms : 0);
   for (size_t i = 0; i < p->layer_count; i++) ms += hn_typical_ms(&p->layers[i]);
   return ms;
 }

@@ -171,7 +171,8 @@ static bool fill_nodes(hn_arena *arena, const hone_facts *facts, hone_layer *row
 static int slower_first(const void *pa, const void *pb, void *layers) {
   uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
   const hone_layer *rows = layers;
-  if (rows[a].time_ms != rows[b].time_ms) return rows[a].time_ms > rows[b].time_ms ? -1 : 1;
+  const double a_ms = hn_typical_ms(&rows[a]), b_ms = hn_typical_ms(&rows[b]);
+  if (a_ms != b_ms) return a_ms > b_ms ? -1 : 1;
   return a < b ? -1 : a > b;
 }
 

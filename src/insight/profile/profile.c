@@ -18,6 +18,12 @@ typedef struct owned_profile {
   hn_arena arena;
 } owned_profile;
 
+/* What no span covers of one iteration. */
+typedef struct pauses {
+  double ns, wall_ns, longest_ns;
+  const char *before; /* name of the span behind the longest; NULL: end of the run */
+} pauses;
+
 typedef struct builder {
   const hone_facts *facts;
   hone_profile *p;
@@ -25,6 +31,7 @@ typedef struct builder {
   HN_VEC(const hone_span *) spans; /* of measured iterations, sorted by iteration */
   HN_VEC(const hone_wall *) outer; /* sorted by iteration */
   HN_VEC(double) walls;
+  HN_VEC(pauses) pauses; /* of each iteration */
   double *exclusive;
   double sums[HONE_SPAN_KIND_COUNT];    /* exclusive ns inside the run, all iterations */
   double outside[HONE_SPAN_KIND_COUNT]; /* exclusive ns of spans outside the run (pre, post, copies) */
@@ -131,12 +138,15 @@ static hone_status add_iteration(builder *b, const hone_span *const *spans, size
     wall = explained;
   b->gaps += HN_FAULT("closure_longest_gap_only") ? inside.longest_gap : inside.gaps;
   b->wall += wall;
+  pauses own = {inside.gaps, explained, inside.longest_gap, span_name(b->facts, inside.after_longest_gap)};
+  for (size_t i = 0; i < n; i++)
+    if (spans[i]->kind == HONE_SPAN_IDLE) own.ns += b->exclusive[i];
   if (inside.longest_gap > b->longest_gap) {
     b->longest_gap = inside.longest_gap;
     b->p->closure.longest_gap_before = span_name(b->facts, inside.after_longest_gap);
   }
   b->p->iterations++;
-  if (!hn_vec_push(&b->walls, wall / 1e6))
+  if (!hn_vec_push(&b->walls, wall / 1e6) || !hn_vec_push(&b->pauses, own))
     return hn_fail_memory(error, b->walls.len * sizeof(double), "the walls");
   return HONE_OK;
 }
@@ -189,6 +199,23 @@ static hone_status add_iterations(builder *b, hone_error *error) {
   return status;
 }
 
+static int by_pauses(const void *pa, const void *pb) {
+  const pauses *a = pa, *b = pb;
+  const double x = a->ns * b->wall_ns, y = b->ns * a->wall_ns;
+  return (x > y) - (x < y);
+}
+
+static void find_typical_pauses(builder *b) {
+  if (!b->pauses.len) return;
+  qsort(b->pauses.ptr, b->pauses.len, sizeof *b->pauses.ptr, by_pauses);
+  const pauses *typical = &b->pauses.ptr[(b->pauses.len - 1) / 2];
+  hone_closure *c = &b->p->closure;
+  c->typical_gaps_ms = typical->ns / 1e6;
+  c->typical_gaps_pct = typical->wall_ns > 0 ? 100 * typical->ns / typical->wall_ns : 0;
+  c->typical_longest_gap_ms = typical->longest_ns / 1e6;
+  c->typical_longest_gap_before = typical->before;
+}
+
 static void finish_closure(builder *b) {
   hone_closure *c = &b->p->closure;
   double scale = 1e-6 / (double)b->p->iterations;
@@ -209,6 +236,7 @@ static void finish_closure(builder *b) {
   double sum = c->layers_ms + c->reformats_ms + c->copies_ms + c->sync_ms + c->host_ms + c->pre_ms +
                c->post_ms + c->gaps_ms + c->residual_ms;
   c->imbalance_ms = fabs(sum - c->wall_ms);
+  find_typical_pauses(b);
 }
 
 static void finish_stages(builder *b) {
@@ -293,6 +321,7 @@ done:
   hn_vec_free(&b.spans);
   hn_vec_free(&b.outer);
   hn_vec_free(&b.walls);
+  hn_vec_free(&b.pauses);
   hn_free(b.exclusive);
   if (status && owned) {
     hn_arena_free(&owned->arena);

@@ -21,15 +21,21 @@ static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding
 
 /* A remedy stands by itself; what changes nothing, or is no command, says so before it. */
 static void one_command(hn_str *o, const hn_look *look, bool zh, const hone_finding *f, size_t i) {
-  static const char *const heads[][2] = {[HONE_PURPOSE_CODE] = {"in your program:", "在你的程序里："},
-                                         [HONE_PURPOSE_LOOK] = {"to see more:", "进一步查看："}};
+  static const char *const heads[][2] = {
+      [HONE_PURPOSE_CODE] = {"in your program:", "在你的程序里："},
+      [HONE_PURPOSE_LOOK] = {"to see more:", "进一步查看："},
+      [HONE_PURPOSE_PROBE] = {"to see more, in your program:", "在你的程序里进一步查看："}};
+  static const char *const marks[] = {[HONE_PURPOSE_REMEDY] = "$",
+                                      [HONE_PURPOSE_CODE] = "-",
+                                      [HONE_PURPOSE_LOOK] = "$",
+                                      [HONE_PURPOSE_PROBE] = "-"};
   const hone_purpose purpose = f->purposes[i];
   hn_str_puts(o, "     ");
   if (purpose != HONE_PURPOSE_REMEDY && (!i || f->purposes[i - 1] != purpose)) {
     hn_paint(o, look, HN_DIM, "%s", heads[purpose][zh]);
     hn_str_puts(o, "\n     ");
   }
-  hn_paint(o, look, HN_CYAN, "%s %s\n", purpose == HONE_PURPOSE_CODE ? "-" : "$", f->commands[i]);
+  hn_paint(o, look, HN_CYAN, "%s %s\n", marks[purpose], f->commands[i]);
 }
 
 static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, const hone_finding *f) {

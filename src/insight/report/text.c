@@ -228,14 +228,15 @@ static void top5(hn_str *o, const hn_look *look, const hone_profile *p) {
     const int room = look->width - 55 - (int)strlen(l->type);
     hn_cut(o, look, HN_BOLD, l->name, room < 24 ? 24 : room);
     hn_paint(o, look, HN_DIM, " (%s)", l->type);
-    const double share = share_of(p, l, l->time_ms, l->pct);
-    hn_show(o, "  %.3f ms", l->time_ms);
+    /* As findings have it: a mean that a few runs made is no place to start. */
+    const double ms = hn_typical_ms(l), wall = hn_typical_wall_ms(p);
+    const double share = share_of(p, l, ms, wall > 0 ? 100 * ms / wall : 0);
+    hn_show(o, "  %.3f ms", ms);
     if (!isnan(share)) hn_show(o, ", %.1f %%", share);
-    /* A mean that a few runs made is no place to start: say so beside it. */
     if (l->stats.count > 1 && l->stats.p50 > 0 && l->stats.mean >= 2 * l->stats.p50)
       hn_paint(o, look, HN_YELLOW,
-               HN_IN(look, " on average, usually %.3f ms (%zu runs)", "（平均），通常 %.3f ms（%zu 次运行）"),
-               l->stats.p50, l->stats.count);
+               HN_IN(look, " usually, %.3f ms on average (%zu runs)", "（通常），平均 %.3f ms（%zu 次运行）"),
+               l->stats.mean, l->stats.count);
     if (l->roof_pct > 0)
       hn_show(o, HN_IN(look, ", %.0f %% of the roof", "，达到屋顶线的 %.0f %%"), l->roof_pct);
     if (l->roof_pct > 0 && l->bound != HONE_LIMIT_UNKNOWN)
@@ -339,8 +340,8 @@ static void change_row(hn_table *t, const char *what, double today, double befor
   hn_table_row(t);
   hn_table_cell(t, 0, HN_PLAIN, "%s", what);
   if (first && !isnan(today)) hn_table_cell(t, 1, HN_PLAIN, "%s", c);
-  hn_table_cell(t, 1 + (size_t)first, HN_PLAIN, "%s", a);
-  hn_table_cell(t, 2 + (size_t)first, HN_BOLD, "%s", b);
+  hn_table_cell(t, 1 + (size_t)first, HN_PLAIN, "%s", isnan(before) ? "-" : a);
+  hn_table_cell(t, 2 + (size_t)first, HN_BOLD, "%s", isnan(after) ? "-" : b);
   if (before > 0 && after > 0) {
     double change = 100 * (after / before - 1);
     bool good = less_is_better ? change < 0 : change > 0;
@@ -384,7 +385,7 @@ static void change_rows(hn_table *t, const hn_look *look, const hone_report_inpu
   change_row(t, HN_IN(look, "samples/s", "样本每秒"),
              c && hone_facts_get_meta(c->facts)->batch >= 1 ? told(c->throughput.measured_fps) : NAN,
              a->throughput.measured_fps, b->throughput.measured_fps, "%.1f", false);
-  change_row(t, "GFLOP/s", c ? told(c->gflops) : NAN, a->gflops, b->gflops, "%.1f", false);
+  change_row(t, "GFLOP/s", c ? told(c->gflops) : NAN, told(a->gflops), told(b->gflops), "%.1f", false);
   change_row(t, HN_IN(look, "steps", "步骤"), c ? (double)c->layer_count : NAN, (double)a->layer_count,
              (double)b->layer_count, "%.0f", true);
   change_row(t, HN_IN(look, "bytes moved, MB", "搬运的字节，MB"), c ? told(c->bytes / 1e6) : NAN,

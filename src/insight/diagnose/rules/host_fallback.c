@@ -14,6 +14,12 @@ static bool copy_for_them(const hn_diagnosis *d, const hone_layer *l) {
   return hn_is_copy(l) && hn_step(d, l) && l->kind != HONE_SPAN_COPY;
 }
 
+/* A record without the device's kernels still tells by its launches that there is a device. */
+static bool is_launch(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return step && step->is_launch && !hn_is_work(l) && !hn_is_copy(l);
+}
+
 static int by_size(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -41,7 +47,7 @@ static void run(hn_diagnosis *d) {
   size_t count = 0, copies = 0, steps = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {
     const hone_layer *l = &d->p->layers[i];
-    steps += hn_is_work(l);
+    steps += hn_is_work(l) || is_launch(d, l);
     if (hn_is_copy(l) && (copy_for_them(d, l) || l->kind == HONE_SPAN_KERNEL)) {
       copies++;
       copy_ms += hn_typical_ms(l);

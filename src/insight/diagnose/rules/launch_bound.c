@@ -18,7 +18,8 @@ static void run(hn_diagnosis *d) {
   }
   if (calls < d->t->tiny_count) return;
   /* Gaps belong to the steps around them. */
-  double gaps = hn_has_timeline(d) && !hn_is_window(d) && all > 0 ? d->p->closure.gaps_ms * calls / all : 0;
+  double gaps =
+      hn_has_timeline(d) && !hn_is_window(d) && all > 0 ? d->p->closure.typical_gaps_ms * calls / all : 0;
   double share = hn_share(d, ms + gaps);
   if (share < d->t->tiny_share) return;
   /* Of every fused group one start is left: the shortest of them shows what a start costs. */

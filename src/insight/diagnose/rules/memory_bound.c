@@ -10,9 +10,15 @@ static bool reads_weights_once(const hn_diagnosis *d, const hone_layer *l) {
          (double)step->weight_bytes * l->calls > l->bytes / 2;
 }
 
+/* Its arithmetic is at the roof too: moving fewer bytes alone would not help. That is reduced_precision's. */
+static bool computes_as_much(const hn_diagnosis *d, const hone_layer *l) {
+  return hn_is_matrix(l) && l->by_counters && l->compute_pct > d->t->roof_reached;
+}
+
 static bool waits_for_memory(const hn_diagnosis *d, const hone_layer *l) {
   const bool at_roof = l->bound == HONE_LIMIT_MEMORY && l->bound_confidence >= 0.5;
-  return !reads_weights_once(d, l) && !hn_is_reformat(d->facts, l) && (at_roof || hn_streams_memory(d, l));
+  return !reads_weights_once(d, l) && !computes_as_much(d, l) && !hn_is_reformat(d->facts, l) &&
+         (at_roof || hn_streams_memory(d, l));
 }
 
 static bool is_narrow(const hone_step_fact *step) {

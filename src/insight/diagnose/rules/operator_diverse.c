@@ -1,7 +1,7 @@
 /* No type of operator decides: the time is spread over many kinds, most of them without arithmetic. */
 #include "insight/diagnose/rule.h"
 
-/* The seeds' figure for fusing two elementwise operators (lecture 5, 5.9): 10 to 25 % of them. */
+/* The published figure for fusing two elementwise operators (course notes, 5.9): 10 to 25 % of them. */
 #define FUSED_LOW 1.10
 #define FUSED_HIGH 1.25
 
@@ -44,11 +44,13 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_work(&d->p->layers[i]) && !hn_is_matrix(&d->p->layers[i]))
       hn_finding_layer(d, &d->p->layers[i], hn_typical_ms(&d->p->layers[i]));
-  hn_finding_gain(d, share / 100, (FUSED_LOW + FUSED_HIGH) / 2, HONE_BASIS_TABLE,
-                  HN_WORDS(d,
-                           "Add + ReLU fused: 10 to 25 % (lecture 5, 5.9; bandwidth-bound, device not named)",
-                           "Add + ReLU 融合：10~25 %（第 5 讲 5.9；带宽受限，未注明设备）"),
-                  0.4);
+  hn_finding_gain(
+      d, share / 100, (FUSED_LOW + FUSED_HIGH) / 2, HONE_BASIS_TABLE,
+      HN_WORDS(
+          d,
+          "Add + ReLU fused: 10 to 25 % (course notes on operators, 5.9; bandwidth-bound, device not named)",
+          "Add + ReLU 融合：10~25 %（算子优化讲义 5.9；带宽受限，未注明设备）"),
+      0.4);
   hn_finding_range(d, FUSED_LOW, FUSED_HIGH);
   hn_finding_end(d);
 }

@@ -1,6 +1,6 @@
 /* An operator that stands out: its time scatters, or it is always far slower than the others are by their
- * cost models. */
-#include "insight/diagnose/rule.h"
+ * cost models, or it takes most of a run of which only times are known. */
+#include "insight/diagnose/lone.h"
 
 static bool scatters(const hn_diagnosis *d, const hone_layer *l) {
   return l->stats.cv > d->t->outlier_cv && l->pct >= d->t->outlier_share;
@@ -150,6 +150,7 @@ static bool loses_most(const hn_diagnosis *d, const hone_layer *l) {
 
 static void run(hn_diagnosis *d) {
   find_always_slow(d);
+  hn_find_lone(d);
   if ((double)d->p->iterations < d->t->outlier_runs) return;
   size_t noisy = 0, relevant = 0;
   for (size_t i = 0; i < d->p->layer_count; i++) {

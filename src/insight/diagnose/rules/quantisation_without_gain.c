@@ -8,6 +8,7 @@ typedef struct quantised {
   double int8_ms, convert_ms, reformat_ms, work_ms;
   double float_ms; /* what the int8 products would take in f32 at the reachable roof; 0: no roof */
   size_t int8, converts;
+  bool typed;                /* the record says of some operator what numbers it computes in */
   const hone_layer *slowest; /* conversion */
 } quantised;
 
@@ -29,6 +30,7 @@ static quantised look(const hn_diagnosis *d) {
     double ms = hn_typical_ms(l);
     if (!hn_is_work(l)) continue;
     q.work_ms += ms;
+    q.typed = q.typed || (hn_step(d, l) && hn_step(d, l)->dtype);
     if (hn_is_quantise(l))
       q.convert_ms += ms;
     else if (hn_is_reformat(d->facts, l))
@@ -108,8 +110,12 @@ static void run(hn_diagnosis *d) {
     hn_finding_evidence(d, HN_T("gain over float", "相对浮点的收益"), gain, "%",
                         d->float_profile ? HN_T("the float profile's wall", "浮点记录的墙钟时间")
                                          : HN_T("f32 at its reachable roof", "f32 达到其可达上限"));
-  hn_finding_evidence(d, HN_T("int8 operators", "int8 算子数"), (double)q.int8, "", HN_SOURCE_LAYERS);
-  hn_finding_evidence(d, HN_T("their share", "它们的占比"), hn_share(d, q.int8_ms), "%", HN_SOURCE_SPANS);
+  if (q.int8 || q.typed) { /* else nothing says what the operators compute in */
+    hn_finding_evidence(d, HN_T("int8 operators", "int8 算子数"), (double)q.int8, "", HN_SOURCE_LAYERS);
+    hn_finding_evidence(d, HN_T("their share", "它们的占比"), hn_share(d, q.int8_ms), "%", HN_SOURCE_SPANS);
+  } else
+    f->cause =
+        HN_SAY(d, "%s Which operators are int8 is not recorded.", "%s哪些算子是 int8 没有记录。", f->cause);
   hn_finding_evidence(d, HN_T("quantise and dequantise", "量化与反量化"), q.convert_ms, "ms",
                       HN_SOURCE_SPANS);
   hn_finding_evidence(d, HN_T("reformats", "重排"), q.reformat_ms, "ms", HN_SOURCE_SPANS);
@@ -127,10 +133,12 @@ static void run(hn_diagnosis *d) {
   } else {
     /* The least of what the table promises, over what float takes. */
     double s = 1.5 / (1 + gain / 100);
-    hn_finding_gain(d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
-                    HN_WORDS(d, "INT8 at least 1.5x over float: lecture 5, 5.5 (Ascend NPU, model not named)",
-                             "INT8 至少为浮点的 1.5 倍：第 5 讲 5.5（昇腾 NPU，未注明模型）"),
-                    0.3);
+    hn_finding_gain(
+        d, q.int8_ms > 0 ? hn_share(d, q.int8_ms) / 100 : 1, s, HONE_BASIS_TABLE,
+        HN_WORDS(
+            d, "INT8 at least 1.5x over float: course notes on operators, 5.5 (Ascend NPU, model not named)",
+            "INT8 至少为浮点的 1.5 倍：算子优化讲义 5.5（昇腾 NPU，未注明模型）"),
+        0.3);
   }
   hn_finding_end(d);
 }

@@ -201,6 +201,12 @@ static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g, c
   hn_finding_do(d, HN_DO_EXPLAIN, NULL, 0);
 }
 
+/* A host or a slower core cannot take part in the product's kernel; why it is there is another rule's. */
+static bool is_elsewhere(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  return step && (step->on_host || (step->is_reference && d->tool != HN_TOOL_HONE));
+}
+
 /* Without near misses: chains "product, elementwise, elementwise..." in the order of execution. Conversions
  * of layout between their links are there only because the links are separate, so they go with them. refused:
  * of a plan that fuses all it can, where such chains are what it could not. */
@@ -222,7 +228,7 @@ static void from_order(hn_diagnosis *d, bool refused) {
       counted = false;
       continue;
     }
-    if (!hn_is_elementwise(l)) anchor = NULL;
+    if (!hn_is_elementwise(l) || is_elsewhere(d, l)) anchor = NULL;
     if (!anchor) continue;
     if (!counted) {
       counted = true;

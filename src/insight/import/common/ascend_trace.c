@@ -83,6 +83,8 @@ static hone_status add_device(reading *r, const hn_jvalue *v, const hn_jvalue *a
   snprintf(name, sizeof name, "NPU stream %llu", (unsigned long long)number_of(stream));
   e->class = HN_EVENT_DEVICE;
   e->kind = device_kind(e->name, args);
+  const char *type = hn_jtext(args, "Task Type");
+  e->reference = type && strcmp(type, "AI_CPU") == 0;
   e->lane = hn_timeline_lane(r->a->trace, true, number_of(hn_jget(v, "pid")), number_of(stream), name);
   e->correlation = task_number(r, v);
   if (!e->correlation) return hn_fail_memory(error, 0, "a trace of msprof");

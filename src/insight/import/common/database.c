@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static hone_status fail(hn_database *d, hone_error *error, const char *where) {
+hone_status hn_database_fail(hn_database *d, hone_error *error, const char *where) {
   int code = sqlite3_errcode(d->db);
   hone_status status =
       code == SQLITE_NOMEM
@@ -106,7 +106,7 @@ hone_status hn_database_open(hn_database *d, const char *path, hone_error *error
   else if (sqlite3_open_v2(uri.ptr, &d->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                            NULL) ||
            !put_limits(d->db))
-    status = fail(d, error, NULL);
+    status = hn_database_fail(d, error, NULL);
   hn_str_free(&uri);
   if (status) hn_database_close(d);
   return status;
@@ -162,7 +162,7 @@ hone_status hn_database_select(hn_database *d, const char *table, const char *co
   if (sql.failed)
     status = hn_fail_memory(error, sql.len, "a query");
   else if (sqlite3_prepare_v2(d->db, sql.ptr, -1, rows, NULL) != SQLITE_OK)
-    status = fail(d, error, table);
+    status = hn_database_fail(d, error, table);
   hn_str_free(&sql);
   return status;
 }
@@ -178,5 +178,5 @@ hone_status hn_database_next(hn_database *d, const char *table, sqlite3_stmt *ro
   }
   int code = sqlite3_step(rows);
   *more = code == SQLITE_ROW;
-  return code == SQLITE_ROW || code == SQLITE_DONE ? HONE_OK : fail(d, error, table);
+  return code == SQLITE_ROW || code == SQLITE_DONE ? HONE_OK : hn_database_fail(d, error, table);
 }

@@ -23,6 +23,9 @@ bool hn_database_has(hn_database *d, const char *table);
 /* Has the table this column? */
 bool hn_database_has_column(hn_database *d, const char *table, const char *column);
 
+/* What the last call to SQLite failed with, as an error of this file and table (or NULL). */
+hone_status hn_database_fail(hn_database *d, hone_error *error, const char *table);
+
 /* Selects columns of a table (list ended by NULL); those that it lacks read as NULL. *rows is NULL when there
  * is no such table. To be ended with sqlite3_finalize. */
 hone_status hn_database_select(hn_database *d, const char *table, const char *const *columns,

@@ -35,6 +35,7 @@ typedef struct reading {
   } devices[DEVICES_MOST];
   size_t device_count;
   uint64_t kernels, graphs, broken;
+  hone_status unnamed; /* a name could not be read */
 } reading;
 
 static int sniff(const hn_sniff *s) {
@@ -58,8 +59,8 @@ static hone_status open_strings(reading *r) {
   snprintf(sql, sizeof sql, "SELECT value FROM \"%s\" WHERE \"%s\"=?1", table, id);
   r->names = hn_calloc(NAME_SLOTS, sizeof *r->names);
   if (!r->names) return hn_fail_memory(r->error, NAME_SLOTS * sizeof *r->names, "the names of a trace");
-  sqlite3_prepare_v2(r->db.db, sql, -1, &r->strings, NULL);
-  return HONE_OK;
+  const int code = sqlite3_prepare_v2(r->db.db, sql, -1, &r->strings, NULL);
+  return code == SQLITE_OK ? HONE_OK : hn_database_fail(&r->db, r->error, table);
 }
 
 /* The text of a number; valid until the slot is needed again. */
@@ -70,10 +71,13 @@ static const char *string_of(reading *r, int64_t id) {
   hn_free(slot->text);
   *slot = (struct name_slot){id, NULL};
   sqlite3_bind_int64(r->strings, 1, id);
-  if (sqlite3_step(r->strings) == SQLITE_ROW) {
-    const char *text = (const char *)sqlite3_column_text(r->strings, 0);
-    if (text) slot->text = hn_strdup(text);
-  }
+  hn_mem_foreign_begin();
+  const int code = sqlite3_step(r->strings);
+  const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(r->strings, 0) : NULL;
+  hn_mem_foreign_end();
+  if (text) slot->text = hn_strdup(text);
+  if (code != SQLITE_ROW && code != SQLITE_DONE && !r->unnamed)
+    r->unnamed = hn_database_fail(&r->db, r->error, "of names");
   sqlite3_reset(r->strings);
   return slot->text;
 }
@@ -410,7 +414,7 @@ static hone_status read_all(reading *r) {
   hone_status status = open_strings(r);
   for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++)
     status = read_table(r, tables[i].table, tables[i].columns, tables[i].add);
-  return status;
+  return status ? status : r->unnamed;
 }
 
 static hone_status check_tables(reading *r) {

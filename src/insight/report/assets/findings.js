@@ -31,7 +31,7 @@ hone.panel({
       el('p', { class: 'cause' }, f.cause),
       this.sources(f).map(([source, list]) => el('div', { class: 'evidence num' }, list.map((e) => el('span', { class: 'chip' }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : ''))), el('span', { class: 'source' }, source))),
       f.merged.length ? el('p', { class: 'subject' }, hone.say('The same cause: {0}', f.merged.join(', '))) : null,
-      f.commands.map((command, i) => [f.purposes[i] !== 'remedy' && f.purposes[i] !== f.purposes[i - 1] ? el('p', { class: 'subject' }, hone.say(f.purposes[i] === 'look' ? 'To see more:' : 'In your program:')) : null, this.command(command)]));
+      f.commands.map((command, i) => [f.purposes[i] !== 'remedy' && f.purposes[i] !== f.purposes[i - 1] ? el('p', { class: 'subject' }, hone.say({ code: 'In your program:', look: 'To see more:', probe: 'To see more, in your program:' }[f.purposes[i]])) : null, this.command(command)]));
     const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
     const gain = f.category === 'note' ? null : el('div', { class: 'gain num' },
       hone.say('predicted, end to end'), el('div', { class: 'big' }, hone.signed(f.predicted_gain_pct)), meter(f.predicted_gain_pct, 'var(--c3)'),

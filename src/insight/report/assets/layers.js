@@ -17,7 +17,7 @@ hone.panel({
   fill() {
     const { el } = hone;
     const layers = this.report[this.which].layers.slice();
-    if (this.order === 'time') layers.sort((a, b) => b.time_ms - a.time_ms);
+    if (this.order === 'time') layers.sort((a, b) => (b.p50_ms || b.time_ms) - (a.p50_ms || a.time_ms));
     const shown = this.all ? layers : layers.slice(0, 15);
     const most = Math.max(1e-9, ...layers.map((l) => Math.max(l.time_ms, Math.min(l.p95_ms, 1.25 * l.time_ms))));
     const head = el('div', { class: 'layer headrow' }, el('div', {}, hone.say('step')), el('div', { class: 'bar' }), el('div', { class: 'r' }, hone.say('time')), el('div', { class: 'r' }, hone.say('share')),

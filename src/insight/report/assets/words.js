@@ -65,7 +65,7 @@ hone.words = {
   'What has a measured gain is done already.': '带有“实测”的已经完成。', 'predicted, end to end': '预计，端到端', '{0} to {1}, confidence {2}': '{0} 到 {1}，置信度 {2}',
   'P {0} of the time, S \u00d7{1}': 'P 占时间的 {0}，S \u00d7{1}', 'S by {0}: {1}': 'S 的依据（{0}）：{1}',
   'What is left (the plan after the rewrite)': '还剩什么（改写之后的计划）', 'Said above, and still so: {0}.': '上面说过，依然成立：{0}。',
-  'To see more:': '进一步查看：', 'In your program:': '在你的程序里：', 'Copy the command': '复制命令', copied: '已复制', copy: '复制',
+  'To see more:': '进一步查看：', 'In your program:': '在你的程序里：', 'To see more, in your program:': '在你的程序里进一步查看：', 'Copy the command': '复制命令', copied: '已复制', copy: '复制',
 
   /* timeline */
   Timeline: '时间线', 'One typical run; both profiles share the scale.': '一次典型的运行；前后使用同一比例。', 'No spans were recorded.': '没有记录时段。',

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Adds units to a copy of the tree as docs/develop/extending.md says, builds it, and lets each show that it works. A unit is a folder here:
+#   the file to add, at its place in the tree    the one file
+#   line        "LIST LINE": the one line, appended to a .def list
+#   fixture/    the same for a network that the check needs (a file and a line); left out where it needs none
+#   check.sh    run with -ex in an empty folder; $BUILD has the copy's programs
+# Nothing else of the copy is changed.
+# usage: extend.sh UNIT...
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+trap 'exit 143' TERM INT HUP
+mkdir "$copy/tree"
+# What git would take, where there is git; an unpacked archive has nothing else but build folders.
+if git -C "$root" rev-parse --git-dir >/dev/null 2>&1; then
+  (cd "$root" && git ls-files -co --exclude-standard -z | xargs -0 tar -cf - --ignore-failed-read 2>/dev/null) | tar -xf - -C "$copy/tree"
+else
+  (cd "$root" && tar -cf - --exclude='./build*' .) | tar -xf - -C "$copy/tree"
+fi
+add() { # folder: its files, and its line
+  (cd "$1" && find . -type f -path './*/*' ! -path './fixture/*') | while read -r file; do
+    [ ! -e "$copy/tree/$file" ] || { echo "FAIL: $file is there already"; exit 1; }
+    cp "$1/$file" "$copy/tree/$file" # into a folder that exists
+  done
+  read -r list line <"$1/line"
+  grep -q '^[A-Z]' "$copy/tree/$list"
+  printf '%s\n' "$line" >>"$copy/tree/$list"
+}
+for unit; do
+  [ "$(cd "$here/$unit" && find . -type f -path './*/*' ! -path './fixture/*' | wc -l)" = 1 ] && [ "$(wc -l <"$here/$unit/line")" = 1 ] ||
+    { echo "FAIL: $unit is not one file and one line"; exit 1; }
+  add "$here/$unit"
+  [ ! -d "$here/$unit/fixture" ] || add "$here/$unit/fixture"
+done
+launcher='' # ccache, where its cache is somewhere already
+[ -z "${CCACHE_DIR:-}" ] && [ ! -d "$HOME/.cache/ccache" ] || launcher=$(command -v ccache || true)
+CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR CCACHE_NOHASHDIR
+cmake -S "$copy/tree" --preset release -B "$copy/tree/build" ${launcher:+-DCMAKE_C_COMPILER_LAUNCHER="$launcher"} >"$copy/log" 2>&1 &&
+  cmake --build "$copy/tree/build" --target hone_cli hone_operators >>"$copy/log" 2>&1 || { tail -40 "$copy/log"; exit 1; }
+BUILD=$copy/tree/build
+export BUILD
+failed=0
+for unit; do
+  mkdir "$copy/$unit"
+  if (cd "$copy/$unit" && sh -ex "$here/$unit/check.sh") >"$copy/log" 2>&1; then
+    echo "ok      $unit: $(cut -d' ' -f2- "$here/$unit/line")"
+  else
+    echo "FAIL: $unit"
+    tail -20 "$copy/log" | cut -c1-300 | cut -c1-300
+    failed=1
+  fi
+done
+exit $failed
