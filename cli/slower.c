@@ -7,8 +7,9 @@
 #include <string.h>
 
 #define MARGIN 0.02
-#define INTERVAL 1.57 /* half the width of a median's 95 % interval, in quartile ranges over the root of n   \
-                       */
+#define INTERVAL                                                                                             \
+  1.57 /* half the width of a median's 95 % interval, in quartile ranges over the root of n                  \
+        */
 
 static int by_value(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
