@@ -3,10 +3,10 @@
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
 #   make tsan   the tests that use threads, under ThreadSanitizer
-#   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
+#   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/log/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
-#   make bench-advice  is the advice true? predicted against measured gains -> docs/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
+#   make bench-advice  is the advice true? predicted against measured gains -> docs/log/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
 #   make test-emulated   what make test leaves out of the emulated GPU: all variants, sizes and device texts
 #   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
@@ -16,6 +16,11 @@
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
+
+# Sample models, profiles and scripts for comparisons, which are no part of the repository. What needs them says so (SKIP) where they
+# are missing; `make SHARED=/folder` names another place, `make SHARED=` none.
+SHARED ?= $(or $(HONE_SHARED),../shared)
+export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
 .PHONY: test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
@@ -54,23 +59,24 @@ lint: deps-test
 
 fmt:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
+	python3 tools/wrap_pages.py $$(git ls-files '*.md' ':!*zh-CN.md')
 
 bench: all
 	$(BUILD)/check_kernels --bench
 
 # Predicted against measured gains over networks and settings, about 8 minutes.
 bench-advice: all
-	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),../shared/cases/models) --rows $(BUILD)/advice.jsonl \
-	  $(if $(SECONDS),--seconds $(SECONDS)) --out $(or $(OUT),docs/advice-truth.md)
+	@python3 bench/advice/truth.py $(BUILD)/hone --models $(or $(MODELS),$(HONE_SHARED)/cases/models) --rows $(BUILD)/advice.jsonl \
+	  $(if $(SECONDS),--seconds $(SECONDS)) --out $(or $(OUT),docs/log/advice-truth.md)
 
 bench-kernels: all
-	@{ sed '/^## Figures/q' docs/perf-kernels.md; echo; $(BUILD)/check_kernels --bench --markdown | sed -n '/^Measured on/,$$p'; } >$(BUILD)/perf-kernels.md
-	@cp $(BUILD)/perf-kernels.md docs/perf-kernels.md
+	@{ sed '/^## Figures/q' docs/log/perf-kernels.md; echo; $(BUILD)/check_kernels --bench --markdown | sed -n '/^Measured on/,$$p'; } >$(BUILD)/perf-kernels.md
+	@cp $(BUILD)/perf-kernels.md docs/log/perf-kernels.md
 
-# Each of these narrows a look; only a whole run writes docs/perf.md.
+# Each of these narrows a look; only a whole run writes docs/log/perf.md.
 PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all
-	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/perf.md) --others $(or $(OTHERS),../shared/cases/models)
+	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/log/perf.md) --others $(or $(OTHERS),$(HONE_SHARED)/cases/models)
 
 # Traces of more than 500 MB; MB=2000 for larger ones.
 bench-import: all
@@ -86,10 +92,10 @@ test-emulated: deps-test all
 
 # In a checkout, or in a portable folder by sh test_gpu.sh.
 test-gpu: all
-	@MODELS=$(or $(MODELS),../shared/cases/models) sh tools/test_gpu.sh $(BUILD)
+	@MODELS=$(or $(MODELS),$(HONE_SHARED)/cases/models) sh tools/test_gpu.sh $(BUILD)
 
 bench-gpu: all
-	@ANCHORS=$(or $(ANCHORS),../shared/anchors) sh tools/bench_gpu.sh $(BUILD)
+	@ANCHORS=$(or $(ANCHORS),$(HONE_SHARED)/anchors) sh tools/bench_gpu.sh $(BUILD)
 
 bench-planted: all
 	$(BUILD)/advice_planted $(if $(SEED),--seed $(SEED))
@@ -107,7 +113,8 @@ test-history-kill: all
 	$(BUILD)/history_kill 1000
 
 docs: all
-	$(BUILD)/hone_operators >docs/operators.md
+	$(BUILD)/hone_operators >docs/reference/operators.md
+	sh tools/thresholds_md.sh >docs/reference/thresholds.md
 
 clean:
 	rm -rf build build-*

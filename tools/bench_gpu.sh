@@ -1,5 +1,5 @@
 #!/bin/sh
-# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/perf.md: networks (with all tactics, and with hone's
+# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/log/perf.md: networks (with all tactics, and with hone's
 # own kernels alone), the demos, and PyTorch beside them.
 # usage: tools/bench_gpu.sh [FOLDER]   FOLDER: a build folder or a portable folder; the script's own where it lies beside `hone`.
 # Where python3 has torch: bench/peers/torch_gpu.py (torch.compile) on TORCH="bert_base:1 ...", and with ANCHORS=FOLDER, a folder of

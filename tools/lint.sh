@@ -1,5 +1,5 @@
 #!/bin/sh
-# Formatting, layers, self-contained public headers, static analysis. Silent when clean, exit 1 otherwise.
+# Formatting, layers, pages, self-contained public headers, static analysis. Silent when clean, exit 1 otherwise.
 set -u
 cd "$(dirname "$0")/.."
 bad=0
@@ -7,6 +7,7 @@ git ls-files -co --exclude-standard '*.c' '*.h' | xargs -P "$(nproc)" -n 64 clan
   { echo "lint: run 'make fmt'"; bad=1; }
 sh tools/check_layers.sh || bad=1
 sh tools/check_output.sh || bad=1
+sh tests/docs/pages.sh || { echo "lint: make fmt wraps pages"; bad=1; }
 for h in include/hone/*.h; do
   cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c "$h" || bad=1
   if command -v c++ >/dev/null 2>&1; then c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c++ "$h" || bad=1; fi

@@ -1,4 +1,5 @@
-/* Prints docs/operators.md: every operator that hone implements, from the descriptors themselves. */
+/* Prints docs/reference/operators.md: every operator that hone implements, from the descriptors themselves.
+ */
 #include "model/ir/graph.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make test` cuts down, whole, on the emulated GPU (docs/extending.md): every case, size and program through every tactic of ours in
+# What `make test` cuts down, whole, on the emulated GPU (docs/develop/extending.md): every case, size and program through every tactic of ours in
 # every storage type, layout, width of the output and epilogue, and every recorded device text through the real NVRTC. It takes long
 # when nothing is compiled yet (.cache/emulated).
 # usage: tools/test_emulated.sh [BUILD]   JOBS=N processes at once (the processors). Ends with "N passed, N failed".

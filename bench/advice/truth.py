@@ -1,7 +1,7 @@
 """Is the advice true? Runs `hone MODEL` over networks and settings and compares what was predicted, before anything was changed, with
 what was measured afterwards.
 
-usage: truth.py HONE [--models FOLDER] [--out docs/advice-truth.md] [--only GLOB] [--rows FILE] [--seconds N] [--others PCT]
+usage: truth.py HONE [--models FOLDER] [--out docs/log/advice-truth.md] [--only GLOB] [--rows FILE] [--seconds N] [--others PCT]
 
 A case counts when the measured saving is at least three times its measurement error; it is met when the predicted saving is within 25 %
 of the measured one. Findings are scored by the basis of their S: those measured in the profile apart from rooflines and tables.
@@ -148,6 +148,8 @@ def main():
     ap.add_argument("--others", type=float, default=10)
     args = ap.parse_args()
     start, build = time.monotonic(), os.stat(args.hone).st_mtime
+    if args.models and not os.path.isdir(args.models):
+        print(f"SKIP: no folder {args.models}: the built-in networks only", file=sys.stderr)
     wanted = [c for c in cases(args.models) if fnmatch.fnmatch(c[0], args.only)]
     done = kept(args.rows, build)
     log = open(args.rows + ".new", "w") if args.rows else None
@@ -189,12 +191,13 @@ def summary(rows, left_out):
     share = 100 * met / len(scored) if scored else 0
     empty = sum(r["predicted"] >= 3 * r["error"] for r in rows if not r["scored"])
     out = ["# Is the advice true?", "",
-           "`make bench-advice` writes this file. Each row is one `hone MODEL`: the prediction was stored with its time and basis before the",
-           "changed plan was built (prediction.json), both plans were then measured in alternation. Savings are shares of the time before.",
-           "A case is scored when the measured saving is at least three times its error, and met when the predicted saving is within 25 % of it.",
-           "The prediction rests on the new plan's steps timed one by one on this very machine (docs/findings.md, Forecast).",
-           "Plans are untuned (--no-cache). others: the share of the processors that other processes took meanwhile; a case with more than 10 %",
-           "is run again, three times at most, whatever came out, and the quietest run counts.",
+           "`make bench-advice` writes this file. Each row is one `hone MODEL`: the prediction was stored with its time and basis",
+           "before the changed plan was built (prediction.json), both plans were then measured in alternation. Savings are shares of",
+           "the time before. A case is scored when the measured saving is at least three times its error, and met when the predicted",
+           "saving is within 25 % of it. The prediction rests on the new plan's steps timed one by one on this very machine",
+           "(docs/reference/findings.md, Forecast). Plans are untuned (--no-cache). others: the share of the processors that other",
+           "processes took meanwhile; a case with more than 10 % is run again, three times at most, whatever came out, and the",
+           "quietest run counts.",
            "",
            f"{datetime.date.today().isoformat()}, hone {rows[0]['version']}, {m['device']}, {m['isa']}, {m['threads']:g} threads, {platform.system()}.", "",
            f"**{met} of {len(scored)} within 25 %: {share:.0f} %** (wanted: 80 %); {len(rows) - len(scored)} not scored, of which {empty} had "

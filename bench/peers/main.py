@@ -44,7 +44,8 @@ def arguments():
     p.add_argument("--threads", type=words, default=["1", "2"])
     p.add_argument("--precisions", type=words, default=["f32", "bf16"])
     p.add_argument("--parts", type=words, default=["networks", "variants", "others"])
-    p.add_argument("--others", default="../shared/cases/models", help="folder with other models")
+    p.add_argument("--others", default=os.path.join(os.environ.get("HONE_SHARED", "../shared"), "cases/models"),
+                   help="folder with other models")
     p.add_argument("--out", help="write the report here as well")
     p.add_argument("--work", default="build/peers", help="folder for the models")
     a = p.parse_args()

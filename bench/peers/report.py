@@ -1,4 +1,4 @@
-"""Rounds of measurements become rows, rows become docs/perf.md."""
+"""Rounds of measurements become rows, rows become docs/log/perf.md."""
 import datetime
 import os
 import platform
@@ -42,11 +42,13 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 {when}, {machine}{tier}, {cpus} processors, {system}. {version}, commit {commit}; ONNX Runtime {peer} (CPU, all optimisations).
 {rounds} interleaved rounds, {minutes:.0f} minutes. Measured roofs (GFLOP/s, GOP/s, GB/s): {roofs}.
 
-- ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Always against ONNX Runtime's f32.
-- floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or three products of bf16 parts),
-  or every weight once over the DRAM bandwidth, whichever takes longer. Winograd and caches may go below it.
-- RSS: peak of hone's whole process over the peer's growth after its imports. load: the whole `hone run` process, nothing cached, over
-  the peer's session and first output without its imports.
+- ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Always against ONNX Runtime's
+  f32.
+- floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or three products
+  of bf16 parts), or every weight once over the DRAM bandwidth, whichever takes longer. Winograd and caches may go below
+  it.
+- RSS: peak of hone's whole process over the peer's growth after its imports. load: the whole `hone run` process,
+  nothing cached, over the peer's session and first output without its imports.
 - max error: against ONNX Runtime's answer on the same inputs, relative to the range of the output.
 """
 

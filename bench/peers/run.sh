@@ -1,6 +1,6 @@
 #!/bin/sh
 # make bench-peers: hone against ONNX Runtime. Makes the Python environment of the peer when it is missing (outside of the
-# repository: $HONE_PEERS_VENV, else ~/.cache/hone/peers-venv) and runs main.py in it. Exit codes are those of docs/exit-codes.md.
+# repository: $HONE_PEERS_VENV, else ~/.cache/hone/peers-venv) and runs main.py in it. Exit codes are those of docs/reference/exit-codes.md.
 set -u
 here=$(dirname "$0")
 venv=${HONE_PEERS_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/hone/peers-venv}

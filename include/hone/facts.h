@@ -448,7 +448,7 @@ HONE_API const char *hone_facts_lane_name(const hone_facts *facts, int32_t lane)
 
 /* ---- JSON ---- */
 
-/* The whole record as text (docs/facts-v1.md). *text is NUL-terminated and to be freed with free(). */
+/* The whole record as text (docs/reference/facts-v1.md). *text is NUL-terminated; free() it. */
 HONE_API hone_status hone_facts_to_json(const hone_facts *facts, char **text, size_t *length,
                                         hone_error *error);
 

@@ -1,7 +1,8 @@
 /* history: measured runs that are kept, and the statistics of a gate that compares new ones with old.
  *
- * A run is the JSON report of `hone bench` (docs/json-schemas.md); the store keeps the whole text and the
- * figures by which runs are listed and plotted. Statistics (hone_gate_*, hone_drift_*) are pure functions. */
+ * A run is the JSON report of `hone bench` (docs/reference/json-schemas.md); the store keeps the whole text
+ * and the figures by which runs are listed and plotted. Statistics (hone_gate_*, hone_drift_*) are pure
+ * functions. */
 #ifndef HONE_HISTORY_H
 #define HONE_HISTORY_H
 

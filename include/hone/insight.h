@@ -372,13 +372,13 @@ HONE_API double hone_amdahl(double p, double s);
 
 typedef enum hone_report_format {
   HONE_REPORT_TEXT,           /* for a terminal */
-  HONE_REPORT_JSON,           /* docs/report.md */
+  HONE_REPORT_JSON,           /* docs/guide/report.md */
   HONE_REPORT_CSV,            /* layer table, RFC 4180 */
   HONE_REPORT_TRACE,          /* Chrome trace events; opens in Perfetto */
   HONE_REPORT_HTML,           /* one self-contained page */
   HONE_REPORT_PROFILE_JSON,   /* facts v1 of the newest profile + derived tables: `profile --json` */
   HONE_REPORT_FINDINGS_JSON,  /* {"findings": [...]}: `diagnose --json` */
-  HONE_REPORT_COMPARISON_JSON /* `compare --json`: docs/compare.md */
+  HONE_REPORT_COMPARISON_JSON /* `compare --json`: docs/guide/compare.md */
 } hone_report_format;
 
 /* Parts of the text report; or them. */

@@ -223,9 +223,9 @@ HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds,
 /* Adds an accelerator's hardware counters of the steps[n_steps] (numbers of plan steps; NULL: all of them) to
  * the facts that hone_context_record_end has filled: compute_pct_of_peak and memory_pct_of_peak, which then
  * decide the steps' bounds, shares of DRAM, L2, L1 and tensor units, cache hit rates, occupancy, instructions
- * a cycle, branch efficiency (docs/importers.md names them). The steps are done several times, so results of
- * the last run are lost. Counters that this device lacks are left out; HONE_ERROR_MISSING says why there are
- * none at all. */
+ * a cycle, branch efficiency (docs/guide/importers.md names them). The steps are done several times, so
+ * results of the last run are lost. Counters that this device lacks are left out; HONE_ERROR_MISSING says why
+ * there are none at all. */
 HONE_API hone_status hone_context_counters(hone_context *context, const uint32_t *steps, uint32_t n_steps,
                                            hone_facts *facts, hone_error *error);
 

@@ -37,7 +37,7 @@ typedef struct hone_error {
 /* Short lower-case name of a status: "bad input". Static storage. */
 HONE_API const char *hone_status_name(hone_status status);
 
-/* Process exit code that the command line uses for a status (see docs/exit-codes.md):
+/* Process exit code that the command line uses for a status (see docs/reference/exit-codes.md):
  * 0 good, 2 usage, 3 bad input, 4 missing on this machine, 6 resources or device, 130 cancelled. */
 HONE_API int hone_status_exit_code(hone_status status);
 

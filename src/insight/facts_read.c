@@ -80,7 +80,7 @@ static int word(reader *r, const json_t *row, const char *key, const char *(*nam
   const char *s = text(r, row, key);
   for (int i = 0; s && i < words; i++)
     if (strcmp(s, name(i)) == 0) return i;
-  fault(r, key, "one of the words in docs/facts-v1.md");
+  fault(r, key, "one of the words in docs/reference/facts-v1.md");
   return 0;
 }
 

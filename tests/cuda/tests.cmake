@@ -1,4 +1,4 @@
-# A driver and a compiler of device texts for machines without a GPU (docs/extending.md), and what they test.
+# A driver and a compiler of device texts for machines without a GPU (docs/develop/extending.md), and what they test.
 if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   function(hone_fake name)
     set(sources ${ARGN})

@@ -1,10 +1,13 @@
-# docs/operators.md is generated; the test says when it is out of date ("make docs" writes it).
+# Generated pages; the tests say when one is out of date ("make docs" writes them).
 add_executable(hone_operators ${CMAKE_SOURCE_DIR}/tools/operators_md.c)
 target_link_libraries(hone_operators PRIVATE hone_static)
 set_target_properties(hone_operators PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 if(HONE_FUZZ)
   target_link_options(hone_operators PRIVATE -fsanitize=fuzzer-no-link)
 endif()
-hone_ctest(docs_operators sh -c "$<TARGET_FILE:hone_operators> | diff - docs/operators.md")
+hone_ctest(docs_operators sh -c "$<TARGET_FILE:hone_operators> | diff - docs/reference/operators.md")
+hone_ctest(docs_thresholds sh -c "sh tools/thresholds_md.sh | diff - docs/reference/thresholds.md")
+hone_ctest(docs_pages sh tests/docs/pages.sh)
+hone_ctest(docs_pages_notice sh tests/docs/pages_notice.sh)
 hone_ctest(layers sh tools/check_layers.sh)
 hone_ctest(layers_planted sh tests/layers_planted.sh ${CMAKE_SOURCE_DIR})

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Adds units to a copy of the tree as docs/extending.md says, builds it, and lets each show that it works. A unit is a folder here:
+# Adds units to a copy of the tree as docs/develop/extending.md says, builds it, and lets each show that it works. A unit is a folder here:
 #   the file to add, at its place in the tree    the one file
 #   line        "LIST LINE": the one line, appended to a .def list
 #   fixture/    the same for a network that the check needs (a file and a line); left out where it needs none

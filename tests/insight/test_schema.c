@@ -1,5 +1,6 @@
-/* docs/schema/facts-v1.schema.json against what hone really writes: every document is valid, and every member
- * that is written is in the schema. The validator knows the words that the schema uses and refuses others. */
+/* docs/reference/schema/facts-v1.schema.json against what hone really writes: every document is valid, and
+ * every member that is written is in the schema. The validator knows the words that the schema uses and
+ * refuses others. */
 #include "insight/sample.h"
 
 #include <hone/hone.h>
@@ -80,7 +81,7 @@ static bool valid(checker *c, const json_t *schema, const json_t *v, const char 
 
 static json_t *load_schema(void) {
   json_error_t error;
-  json_t *schema = json_load_file("docs/schema/facts-v1.schema.json", 0, &error);
+  json_t *schema = json_load_file("docs/reference/schema/facts-v1.schema.json", 0, &error);
   if (!schema) fail_msg("the schema: %s at line %d", error.text, error.line);
   return schema;
 }

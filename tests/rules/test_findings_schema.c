@@ -1,6 +1,6 @@
 /* What hone prints as JSON is what its schema files say: every finding of every fixture in both languages,
- * against docs/schema/findings-v1.schema.json. The checker knows the words of JSON Schema that these files
- * use, and fails on any other. */
+ * against docs/reference/schema/findings-v1.schema.json. The checker knows the words of JSON Schema that
+ * these files use, and fails on any other. */
 #include "rules/fixture.h"
 
 #include <jansson.h>
@@ -171,7 +171,7 @@ static void wrong_documents_do_not_fit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(findings_fit_their_schema),
                                      cmocka_unit_test(wrong_documents_do_not_fit)};
-  schema_root = json_load_file("docs/schema/findings-v1.schema.json", 0, NULL);
+  schema_root = json_load_file("docs/reference/schema/findings-v1.schema.json", 0, NULL);
   if (!schema_root) return 1;
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   json_decref(schema_root);

@@ -34,7 +34,7 @@ typedef struct hn_tracing {
 } hn_tracing;
 
 /* Hardware counters of a piece of work: id, name in the facts, unit. The names are those that importers of
- * other tools' counters use (docs/importers.md), so rules, bounds and reports read both alike. */
+ * other tools' counters use (docs/guide/importers.md), so rules, bounds and reports read both alike. */
 #define HN_DEVICE_COUNTS(X)                                                                                  \
   X(COMPUTE, "compute_pct_of_peak", "%") /* the busiest unit of the multiprocessors */                       \
   X(MEMORY, "memory_pct_of_peak", "%")   /* the busiest of L1, L2 and DRAM, or their buses */                \

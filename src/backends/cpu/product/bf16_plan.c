@@ -163,9 +163,9 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
 }
 
 /* In cycles of the thread that has most to do, fitted to the steps of some twenty networks (hone tune;
- * docs/perf-log.md): a pair of tiles takes 1.47 times its `rows` cycles a product and step, a block's call
- * 290, an element of a part that is brought 0.4, an element that is stored 0.74; where threads share what
- * they bring, they wait for each other. */
+ * docs/log/perf-log.md): a pair of tiles takes 1.47 times its `rows` cycles a product and step, a block's
+ * call 290, an element of a part that is brought 0.4, an element that is stored 0.74; where threads share
+ * what they bring, they wait for each other. */
 double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
   const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
   const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,

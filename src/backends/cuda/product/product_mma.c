@@ -53,9 +53,9 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 #define COST_TAP 0.11e-6
 #define COST_MEET 1.34e-6
 
-/* Seconds, by terms that were fitted to measured layers (docs/perf-log.md): a multiprocessor works through
- * its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster than
- * its instructions: few and small blocks wait for them. */
+/* Seconds, by terms that were fitted to measured layers (docs/log/perf-log.md): a multiprocessor works
+ * through its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster
+ * than its instructions: few and small blocks wait for them. */
 static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
   const hn_product_args *g = &p->args;
   const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;

@@ -60,9 +60,9 @@ static void run(hn_diagnosis *d) {
                      "本机单线程与全部线程的性能上限")
           : HN_SAY(d,
                    "%.0f %% of every processor, for lack of measured roofs; hone's f32 roof on an Intel Xeon "
-                   "keeps 99 %% with two (docs/perf.md)",
+                   "keeps 99 %% with two (docs/log/perf.md)",
                    "缺少实测上限，每个处理器按 %.0f %% 计；hone 在 Intel Xeon 双处理器上的 f32 上限保持 99 %%"
-                   "（docs/perf.md）",
+                   "（docs/log/perf.md）",
                    d->t->thread_efficiency),
       measured ? 0.7 : 0.4);
   hn_finding_end(d);

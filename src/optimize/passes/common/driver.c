@@ -49,7 +49,7 @@ static hone_status check_globs(const hn_optimize_options *o, hone_error *error) 
     for (uint32_t i = 0; i < N_PASSES && !fits; i++) fits = fnmatch(glob, passes[i]->name, 0) == 0;
     if (!fits) {
       hn_fail(error, HONE_ERROR_USAGE, "no pass is called '%s'", glob);
-      hn_error_hint(error, "docs/passes.md lists them");
+      hn_error_hint(error, "docs/reference/passes.md lists them");
       return HONE_ERROR_USAGE;
     }
     at += len + (at[len] == ',');
