@@ -3,6 +3,7 @@
 #   the file to add, at its place in the tree    the one file
 #   line        "LIST LINE": the one line, appended to a .def list
 #   fixture/    the same for a network that the check needs (a file and a line); left out where it needs none
+#   targets     what is built for the check, beside hone; left out where it needs nothing else
 #   check.sh    run with -ex in an empty folder; $BUILD has the copy's programs
 # Nothing else of the copy is changed.
 # usage: extend.sh UNIT...
@@ -34,12 +35,14 @@ for unit; do
   add "$here/$unit"
   [ ! -d "$here/$unit/fixture" ] || add "$here/$unit/fixture"
 done
+targets=$(for unit; do cat "$here/$unit/targets" 2>/dev/null || true; done)
 launcher='' # ccache, where its cache is somewhere already
 [ -z "${CCACHE_DIR:-}" ] && [ ! -d "$HOME/.cache/ccache" ] || launcher=$(command -v ccache || true)
 CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 export CCACHE_BASEDIR CCACHE_NOHASHDIR
+# shellcheck disable=SC2086 # words
 cmake -S "$copy/tree" --preset release -B "$copy/tree/build" ${launcher:+-DCMAKE_C_COMPILER_LAUNCHER="$launcher"} >"$copy/log" 2>&1 &&
-  cmake --build "$copy/tree/build" --target hone_cli hone_operators >>"$copy/log" 2>&1 || { tail -40 "$copy/log"; exit 1; }
+  cmake --build "$copy/tree/build" --target hone_cli hone_operators $targets >>"$copy/log" 2>&1 || { tail -40 "$copy/log"; exit 1; }
 BUILD=$copy/tree/build
 export BUILD
 failed=0
@@ -49,7 +52,7 @@ for unit; do
     echo "ok      $unit: $(cut -d' ' -f2- "$here/$unit/line")"
   else
     echo "FAIL: $unit"
-    tail -20 "$copy/log" | cut -c1-300 | cut -c1-300
+    tail -20 "$copy/log" | cut -c1-300
     failed=1
   fi
 done
