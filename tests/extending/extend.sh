@@ -36,12 +36,12 @@ for unit; do
   [ ! -d "$here/$unit/fixture" ] || add "$here/$unit/fixture"
 done
 targets=$(for unit; do cat "$here/$unit/targets" 2>/dev/null || true; done)
-launcher='' # ccache, where its cache is somewhere already
-[ -z "${CCACHE_DIR:-}" ] && [ ! -d "$HOME/.cache/ccache" ] || launcher=$(command -v ccache || true)
+# Built in a hurry: without the GPU, which no unit here is of, and without optimisation. ccache, which CMakeLists.txt takes where it is installed, makes no cache in an empty HOME.
+[ -n "${CCACHE_DIR:-}" ] || [ -d "$HOME/.cache/ccache" ] || export CCACHE_DISABLE=1
 CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 export CCACHE_BASEDIR CCACHE_NOHASHDIR
 # shellcheck disable=SC2086 # words
-cmake -S "$copy/tree" --preset release -B "$copy/tree/build" ${launcher:+-DCMAKE_C_COMPILER_LAUNCHER="$launcher"} >"$copy/log" 2>&1 &&
+cmake -S "$copy/tree" --preset release -B "$copy/tree/build" -DHONE_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O0 >"$copy/log" 2>&1 &&
   cmake --build "$copy/tree/build" --target hone_cli hone_operators $targets >>"$copy/log" 2>&1 || { tail -40 "$copy/log"; exit 1; }
 BUILD=$copy/tree/build
 export BUILD
