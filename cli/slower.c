@@ -7,9 +7,8 @@
 #include <string.h>
 
 #define MARGIN 0.02
-#define INTERVAL                                                                                             \
-  1.57 /* half the width of a median's 95 % interval, in quartile ranges over the root of n                  \
-        */
+/* Half the width of a median's 95 % interval, in quartile ranges over the root of n. */
+#define INTERVAL 1.57
 
 static int by_value(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -34,5 +33,5 @@ bool cli_slower(const double *before, const double *after, uint32_t n) {
   double around[2];
   if (!n || n > CLI_TUNE_ROUNDS) return false;
   const double old = median(before, n, &around[0]), new = median(after, n, &around[1]);
-  return new > (1 + MARGIN) * old &&new - around[1] > old + around[0];
+  return new > (1 + MARGIN) * old && (new - around[1]) > old + around[0];
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/fault.h"
+#include "optimize/step/axes.h"
 
 /* Strides of y along x's dimensions, 0 where reduced. */
 static bool strides_of_result(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes,
@@ -71,26 +72,6 @@ bool hn_reduction_collapse(const hone_tensor_desc *x, const int64_t *y_stride, u
   return true;
 }
 
-static bool axes_of(const hone_step *step, uint32_t *axes, hone_reason *why) {
-  const int32_t rank = step->input[0].desc.rank;
-  size_t n = 0;
-  const int64_t *list = hone_node_ints(step->node, "axes", &n);
-  if (!list && step->n_anchor_inputs > 1 && hn_step_has(step, 1)) {
-    const hone_step_tensor *t = &step->input[1];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64)
-      return hn_refuse(why, "the axes are not constant i64");
-    list = t->constant, n = (size_t)hone_desc_count(&t->desc);
-  }
-  *axes = 0;
-  for (size_t i = 0; i < n; i++) {
-    const int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
-    if (axis < 0 || axis >= rank) return hn_refuse(why, "axis outside the rank");
-    *axes |= 1u << axis;
-  }
-  if (n == 0 && !hone_node_int(step->node, "noop_with_empty_axes", 0)) *axes = (1u << rank) - 1u;
-  return true;
-}
-
 static bool describe(const hone_step *step, const hone_machine *machine, const hn_reduction_config *rule,
                      hn_reduction *r, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
@@ -102,7 +83,7 @@ static bool describe(const hone_step *step, const hone_machine *machine, const h
   if (step->n_epilogue) return hn_refuse(why, "a reduction has no epilogue");
   if (rule->spatial)
     for (int32_t i = 2; i < x->rank; i++) axes |= 1u << i;
-  else if (!axes_of(step, &axes, why))
+  else if (!hn_step_axes(step, &axes, why))
     return false;
   if (axes == 0 && !rule->spatial) return hn_refuse(why, "nothing is reduced");
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");

@@ -8,6 +8,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "optimize/step/axes.h"
 
 enum { THREADS = 256, MOST_SPLITS = 64 };
 
@@ -63,7 +64,7 @@ static bool make(const hone_step *s, const hone_machine *m, const hn_fold_rule *
   if (s->n_epilogue) return hn_refuse(why, "a reduction has no epilogue");
   if (rule->spatial)
     for (int32_t i = 2; i < x->rank; i++) axes |= 1u << i;
-  else if (!hn_cuda_reduced_axes(s, &axes, why))
+  else if (!hn_step_axes(s, &axes, why))
     return false;
   p->nothing = hone_desc_count(y) == 0;
   if (p->nothing) return true;

@@ -59,23 +59,3 @@ bool hn_cuda_reduced_strides(const hone_tensor_desc *x, const hone_tensor_desc *
   }
   return true;
 }
-
-bool hn_cuda_reduced_axes(const hone_step *s, uint32_t *axes, hone_reason *why) {
-  const int32_t rank = s->input[0].desc.rank;
-  size_t n = 0;
-  const int64_t *list = hone_node_ints(s->node, "axes", &n);
-  if (!list && hn_cuda_has(s, 1)) {
-    const hone_step_tensor *t = &s->input[1];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64)
-      return hn_refuse(why, "the axes are not constant i64");
-    list = t->constant, n = (size_t)hone_desc_count(&t->desc);
-  }
-  *axes = 0;
-  for (size_t i = 0; i < n; i++) {
-    const int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
-    if (axis < 0 || axis >= rank) return hn_refuse(why, "axis outside the rank");
-    *axes |= 1u << axis;
-  }
-  if (n == 0 && !hone_node_int(s->node, "noop_with_empty_axes", 0)) *axes = (1u << rank) - 1u;
-  return true;
-}

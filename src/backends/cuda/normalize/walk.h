@@ -19,8 +19,5 @@ bool hn_cuda_walk_vectors(hn_walk_args *walk, int width, bool with_y, int64_t *c
 /* Strides of y along x's dimensions, where y lacks or has as 1 the dimensions in the set `axes`: 0 there. */
 bool hn_cuda_reduced_strides(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes,
                              int64_t *stride, hone_reason *why);
-/* The axes of a Reduce* step (attribute or constant input 1; none: all, or nothing with
- * noop_with_empty_axes). */
-bool hn_cuda_reduced_axes(const hone_step *s, uint32_t *axes, hone_reason *why);
 
 #endif
