@@ -291,7 +291,8 @@ const char *cli_device_name(const cli_args *args);
 hone_status cli_check_device(const cli_args *args, hone_error *error);
 uint32_t cli_threads(const cli_session *session, const cli_args *args);
 double cli_now_ms(void);
-const char *cli_commit(void);       /* git revision of hone's source; NULL: unknown */
+double cli_median(const double *values, size_t n); /* of the finite ones; NaN where there are none */
+const char *cli_commit(void);                      /* git revision of hone's source; NULL: unknown */
 const char *cli_hone_version(void); /* "0.1.0 (1b3d42d2c7ab)": with that revision, where it is known */
 double cli_rss_peak_bytes(void);
 double cli_remaining(double start_ms, double max_seconds); /* seconds; a huge number when there is no limit */

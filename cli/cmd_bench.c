@@ -57,7 +57,8 @@ static void set_or_why(json_t *doc, const char *key, json_t *value, const char *
 
 static bool on_cpu(const cli_args *args) { return strcmp(cli_device_name(args), "cpu") == 0; }
 
-/* What the seed of a report asks for by name; nothing runs before or after the network here. */
+/* Named as in the summary of report.json (insight/report/json_report.c); nothing runs before or after the
+ * network here. */
 static void add_figures(json_t *doc, const cli_args *args, const cli_session *s, const hone_sample_stats *t,
                         const device_times *d) {
   json_object_set_new(doc, "avg_latency_ms", cli_real(t->mean));
@@ -209,11 +210,6 @@ static int answer(const cli_args *args, const cli_session *s, const char *path, 
   return cli_flush();
 }
 
-static double median(double *v, uint32_t n) {
-  hone_sample_stats t;
-  return hone_stats_compute(v, n, &t) ? t.p50 : 0;
-}
-
 /* The same count of runs by the device's clock: whole ones for the copies, then the steps alone. */
 static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t runs, device_times *out,
                                   hone_error *error) {
@@ -240,8 +236,8 @@ static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t
     ms[n] = steps * 1e3;
   }
   if (status == HONE_OK) {
-    out->h2d_ms = median(ms + runs, copies);
-    out->d2h_ms = median(ms + 2 * runs, copies);
+    out->h2d_ms = copies ? cli_median(ms + runs, copies) : 0;
+    out->d2h_ms = copies ? cli_median(ms + 2 * runs, copies) : 0;
     out->known = hone_stats_compute(ms, n, &out->steps);
   }
   free(ms);

@@ -104,11 +104,6 @@ static hone_status bench_open(const cli_demo_machine *m, const cli_demo_row *row
   return status == HONE_OK ? hone_context_create(b->plan, &b->context, error) : status;
 }
 
-static double median(double *v, uint32_t n) {
-  hone_sample_stats s;
-  return n && hone_stats_compute(v, n, &s) ? s.p50 : 0;
-}
-
 static hone_status time_runs(const cli_demo_machine *machine, uint32_t runs, bench *b, cli_demo_result *out,
                              hone_error *error) {
   cli_demo_machine limited = *machine, *m = &limited;
@@ -130,9 +125,9 @@ static hone_status time_runs(const cli_demo_machine *machine, uint32_t runs, ben
     status = hone_context_repeat(b->context, &steps, error);
     ms[i] = steps * 1e3;
   }
-  out->ms = median(ms, m->runs);
-  out->h2d_ms = median(h2d, m->runs);
-  out->end_ms = median(end, m->runs);
+  out->ms = cli_median(ms, m->runs);
+  out->h2d_ms = cli_median(h2d, m->runs);
+  out->end_ms = cli_median(end, m->runs);
   out->measured = status == HONE_OK;
   free(ms);
   return status;

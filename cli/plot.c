@@ -3,24 +3,9 @@
 #include "cli/cli.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEIGHT = 10, SCALE = 12, WIDEST = 200 };
-
-static int by_value(const void *pa, const void *pb) {
-  double a = *(const double *)pa, b = *(const double *)pb;
-  return a < b ? -1 : a > b;
-}
-
-/* The median of the finite values of y; NaN when there are none. Sorts y. */
-static double middle(double *y, size_t n) {
-  size_t m = 0;
-  for (size_t i = 0; i < n; i++)
-    if (isfinite(y[i])) y[m++] = y[i];
-  qsort(y, m, sizeof *y, by_value);
-  return !m ? (double)NAN : m % 2 ? y[m / 2] : (y[m / 2 - 1] + y[m / 2]) / 2;
-}
 
 /* Values into columns; returns how many there are. */
 static int squeeze(const double *y, size_t n, double *column, int width) {
@@ -28,14 +13,11 @@ static int squeeze(const double *y, size_t n, double *column, int width) {
     memcpy(column, y, n * sizeof *y);
     return (int)n;
   }
-  double *part = malloc((n / (size_t)width + 2) * sizeof *part);
-  for (int c = 0; c < width && part; c++) {
+  for (int c = 0; c < width; c++) {
     size_t from = n * (size_t)c / (size_t)width, to = n * (size_t)(c + 1) / (size_t)width;
-    memcpy(part, y + from, (to - from) * sizeof *y);
-    column[c] = middle(part, to - from);
+    column[c] = cli_median(y + from, to - from);
   }
-  free(part);
-  return part ? width : 0;
+  return width;
 }
 
 void cli_plot(const double *y, size_t n, const char *first, const char *last) {

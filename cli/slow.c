@@ -61,9 +61,8 @@ static void fill(const slow_watch *w, const run_table *t) {
 }
 
 static double median_of(const double *table, size_t column, size_t rows, size_t columns, double *spare) {
-  hone_sample_stats t;
   for (size_t i = 0; i < rows; i++) spare[i] = table[i * columns + column];
-  return hone_stats_compute(spare, rows, &t) ? t.p50 : 0;
+  return cli_median(spare, rows);
 }
 
 static void name_step(const slow_watch *w, size_t step, char *out) {

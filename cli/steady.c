@@ -195,15 +195,6 @@ static double sum(const double *v, size_t n) {
   return s;
 }
 
-static double median_clock(const steady_run *r) {
-  double known[STEADY_WINDOWS + 1];
-  size_t n = 0;
-  hone_sample_stats t;
-  for (size_t i = 0; i < r->n; i++)
-    if (isfinite(r->clock_mhz[i])) known[n++] = r->clock_mhz[i];
-  return n && hone_stats_compute(known, n, &t) ? t.p50 : (double)NAN;
-}
-
 static void add_slow_runs(hone_facts *f, const steady_run *r) {
   for (size_t i = 0; i < r->slow.n_worst; i++) hone_facts_add_slow_run(f, &r->slow.worst[i].facts);
   add_counter(f, "measured_ms", "ms", r->measured_ms);
@@ -265,7 +256,7 @@ hone_status steady_measure(cli_session *s, const cli_args *args, const char *pat
   slow_end(&out->slow);
   hone_sample_stats t;
   if (status == HONE_OK && all.n && hone_stats_compute(samples, all.n, &t))
-    slow_settle(&out->slow, t.p50, median_clock(out));
+    slow_settle(&out->slow, t.p50, cli_median(out->clock_mhz, out->n));
   if (status == HONE_OK && !find_drifts(out)) {
     *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
     status = HONE_ERROR_MEMORY;

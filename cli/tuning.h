@@ -24,7 +24,7 @@ typedef struct cli_tuning {
   uint32_t contested, agree;  /* steps with tactics far apart; those where the cost model is right */
 } cli_tuning;
 
-/* n times of each, at most CLI_TUNE_ROUNDS: are those after longer, by more than noise? */
+/* n times of each: are those after longer, by more than noise? */
 bool cli_slower(const double *before, const double *after, uint32_t n);
 
 /* Counts contested and agree. */

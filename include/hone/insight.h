@@ -15,10 +15,10 @@ extern "C" {
 
 /* ---- profile: facts -> tables ---- */
 
-/* Order statistics of samples; p50 and p95 are linear interpolations between sorted samples. */
+/* Order statistics of samples; quantiles (p25...) are linear interpolations between sorted samples. */
 typedef struct hone_sample_stats {
   size_t count;
-  double mean, min, max, p50, p95;
+  double mean, min, max, p25, p50, p75, p95;
   double stddev; /* of the sample, n - 1 */
   /* Of a layer of which another tool gave only totals, what it did not say is NaN. */
   double cv; /* stddev / mean; 0 when there are fewer than two samples */

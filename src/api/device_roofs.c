@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/quantile.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "improve/roof_cache.h"
@@ -14,7 +15,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WARM = 3, RUNS = 12 };
@@ -75,11 +75,6 @@ static hone_status go_on(const limits *l, hone_error *error) {
   return hn_fail(error, HONE_ERROR_CANCELLED, "measuring the device's peaks was interrupted");
 }
 
-static int shorter_first(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* Some runs of a plan: the best in seconds, and how much longer the median took, as a share of the best. */
 typedef struct timing {
   double best, spread; /* best 0: this way does not exist on this device */
@@ -111,9 +106,9 @@ static hone_status time_plan(hone_plan *plan, const hone_tensor *a, const limits
   }
   hone_context_destroy(c);
   if (status != HONE_OK || !n) return status;
-  qsort(ran, n, sizeof *ran, shorter_first);
+  hn_ascend(ran, n);
   out->best = ran[0];
-  out->spread = (ran[n / 2] - ran[0]) / ran[0];
+  out->spread = (hn_median(ran, n) - ran[0]) / ran[0];
   return HONE_OK;
 }
 

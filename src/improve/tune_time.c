@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/quantile.h"
 #include "base/rng.h"
 #include "optimize/step/denormals.h"
 
@@ -352,22 +353,11 @@ static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *erro
   return status;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, uint32_t n, double q) {
-  const double at = q * (n - 1);
-  const uint32_t i = (uint32_t)at;
-  return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
-
 static double median_of(const double *sample, uint32_t n) {
   double sorted[MOST_ROUNDS];
   memcpy(sorted, sample, n * sizeof *sorted);
-  qsort(sorted, n, sizeof *sorted, ascending);
-  return quantile(sorted, n, 0.5);
+  hn_ascend(sorted, n);
+  return hn_median(sorted, n);
 }
 
 /* Median and the notch of a box plot: 1.57 IQR / sqrt(n), a 95 % interval of the median (McGill, Tukey,
@@ -377,9 +367,9 @@ static void summarise(const rig_trial *m, hn_trial *t, double reading) {
   double sorted[MOST_ROUNDS];
   for (uint32_t i = 0; i < t->samples; i++)
     sorted[i] = m->sample[i] + (t->threads && m->reading[i] > reading ? m->reading[i] - reading : 0);
-  qsort(sorted, t->samples, sizeof *sorted, ascending);
-  t->median = quantile(sorted, t->samples, 0.5);
-  t->spread = 1.57 * (quantile(sorted, t->samples, 0.75) - quantile(sorted, t->samples, 0.25)) /
+  hn_ascend(sorted, t->samples);
+  t->median = hn_median(sorted, t->samples);
+  t->spread = 1.57 * (hn_quantile(sorted, t->samples, 0.75) - hn_quantile(sorted, t->samples, 0.25)) /
               sqrt((double)t->samples);
 }
 

@@ -9,10 +9,12 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/integers.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/os.h"
 #include "base/pool.h"
+#include "base/quantile.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -183,6 +185,29 @@ static void pool_runs_every_task_once(void **state) {
   assert_int_equal(hn_pool_create(0, &p, NULL), HONE_ERROR_USAGE);
 }
 
+static void quantiles_lie_between_sorted_values(void **state) {
+  (void)state;
+  double v[5] = {7, -1, 3, 11, 3};
+  hn_ascend(v, 0);
+  hn_ascend(v, 5);
+  const double sorted[5] = {-1, 3, 3, 7, 11};
+  assert_memory_equal(v, sorted, sizeof v);
+  assert_true(hn_median(v, 1) == -1 && hn_median(v, 4) == 3 && hn_median(v, 5) == 3);
+  assert_true(hn_median(v + 2, 2) == 5);
+  assert_true(hn_quantile(v, 5, 0) == -1 && hn_quantile(v, 5, 1) == 11);
+  assert_true(hn_quantile(v, 5, 0.25) == 3 && hn_quantile(v, 5, 0.125) == 1);
+}
+
+static void pieces_hold_all(void **state) {
+  (void)state;
+  assert_int_equal(hn_div_up(0, 4), 0);
+  assert_int_equal(hn_div_up(1, 4), 1);
+  assert_int_equal(hn_div_up(8, 4), 2);
+  assert_int_equal(hn_fill_up(9, 4), 12);
+  assert_int_equal(hn_min(-2, INT64_MAX), -2);
+  assert_int_equal(hn_max(INT64_MIN, -2), -2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),
@@ -193,6 +218,8 @@ int main(void) {
       cmocka_unit_test(external_files_stay_below_their_folder),
       cmocka_unit_test(a_failed_write_leaves_nothing),
       cmocka_unit_test(pool_runs_every_task_once),
+      cmocka_unit_test(quantiles_lie_between_sorted_values),
+      cmocka_unit_test(pieces_hold_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

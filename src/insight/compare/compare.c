@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/quantile.h"
 #include "base/vec.h"
 #include "insight/profile/rank.h"
 
@@ -262,11 +263,6 @@ static bool make_rows(joiner *j) {
 
 /* ---- many rows: some p values are small by chance ---- */
 
-static int by_number(const void *pa, const void *pb) {
-  double a = *(const double *)pa, b = *(const double *)pb;
-  return a < b ? -1 : a > b;
-}
-
 /* Benjamini and Hochberg: the largest p(k) with p(k) <= k / n * alpha; below it the share of false
  * discoveries is at most alpha. */
 static bool false_discovery_limit(const joiner *j, double *limit) {
@@ -276,7 +272,7 @@ static bool false_discovery_limit(const joiner *j, double *limit) {
   if (!p) return false;
   for (size_t i = 0; i < j->rows.len; i++)
     if (j->rows.ptr[i].time.p_value >= 0) p[n++] = j->rows.ptr[i].time.p_value;
-  qsort(p, n, sizeof *p, by_number);
+  hn_ascend(p, n);
   for (size_t k = n; k > 0 && *limit < 0; k--)
     if (p[k - 1] <= (double)k / (double)n * j->o.alpha) *limit = p[k - 1];
   hn_free(p);

@@ -1,9 +1,9 @@
 /* What several rules ask about a layer. */
 #include "insight/diagnose/rule.h"
 
+#include "base/quantile.h"
 #include "insight/profile/bound.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -168,11 +168,6 @@ double hn_over_model(const hn_diagnosis *d, const hone_layer *l) {
              : 0;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double hn_usual_over_model(hn_diagnosis *d, bool products) {
   double *over = HN_NEW_ARRAY(d->arena, double, d->p->layer_count + 1);
   size_t n = 0;
@@ -184,6 +179,6 @@ double hn_usual_over_model(hn_diagnosis *d, bool products) {
     if (hn_over_model(d, &d->p->layers[i]) > 0 && (!products || hn_is_matrix(&d->p->layers[i])))
       over[n++] = hn_over_model(d, &d->p->layers[i]);
   if ((double)n < d->t->model_layers) return 0;
-  qsort(over, n, sizeof *over, ascending);
+  hn_ascend(over, n);
   return over[(n - 1) / 2];
 }

@@ -2,22 +2,17 @@
 #include <hone/history.h>
 
 #include "base/mem.h"
+#include "base/quantile.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FEWEST = 8, MOST = 2000 };
 #define ODD_ONE 1.5 /* times the median */
 
-static int by_value(const void *pa, const void *pb) {
-  double a = *(const double *)pa, b = *(const double *)pb;
-  return a < b ? -1 : a > b;
-}
-
 static double middle(double *v, size_t n) {
-  qsort(v, n, sizeof *v, by_value);
-  return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+  hn_ascend(v, n);
+  return hn_median(v, n);
 }
 
 /* How alike neighbours are after the line is taken away. */

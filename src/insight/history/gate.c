@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/quantile.h"
 #include "insight/profile/rank.h"
 
 #include <math.h>
@@ -25,15 +26,6 @@ const char *hone_gate_verdict_name(hone_gate_verdict verdict) {
 #undef X
   };
   return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "?";
-}
-
-static int by_value(const void *pa, const void *pb) {
-  double a = *(const double *)pa, b = *(const double *)pb;
-  return a < b ? -1 : a > b;
-}
-
-static double middle(const double *sorted, size_t n) {
-  return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
 /* ---- Wilcoxon's signed ranks, exact */
@@ -116,24 +108,24 @@ static bool work_make(work *w, uint32_t n) {
 
 static double median_of(const double *v, uint32_t n, double *sorted) {
   memcpy(sorted, v, n * sizeof *v);
-  qsort(sorted, n, sizeof *sorted, by_value);
-  return middle(sorted, n);
+  hn_ascend(sorted, n);
+  return hn_median(sorted, n);
 }
 
 /* Median absolute deviation as a standard deviation of the normal distribution. */
 static double spread(const double *d, uint32_t n, double centre, double *sorted) {
   for (uint32_t i = 0; i < n; i++) sorted[i] = fabs(d[i] - centre);
-  qsort(sorted, n, sizeof *sorted, by_value);
-  return 1.4826 * middle(sorted, n);
+  hn_ascend(sorted, n);
+  return 1.4826 * hn_median(sorted, n);
 }
 
 /* Estimate and interval from the sorted averages (or differences); margin: how many to leave out at either
  * end. */
 static void estimate(double *values, size_t n, double margin, hone_gate_result *out) {
-  qsort(values, n, sizeof *values, by_value);
+  hn_ascend(values, n);
   size_t cut = margin > 1 ? (size_t)(margin - 1) : 0;
   if (cut > (n - 1) / 2) cut = (n - 1) / 2;
-  out->change = expm1(middle(values, n));
+  out->change = expm1(hn_median(values, n));
   out->low = expm1(values[cut]);
   out->high = expm1(values[n - 1 - cut]);
 }

@@ -1,4 +1,4 @@
-/* report.json: the seed's fields first, then everything behind them. */
+/* report.json: a flat summary first, then everything behind it. */
 #include "insight/report/report.h"
 
 #include "insight/facts_write.h"
@@ -88,7 +88,7 @@ static void write_ratio(hn_str *o, const hone_profile *p, const char *key, doubl
   hn_json_text(o, reason, why);
 }
 
-/* The field names of the seed's report. */
+/* Figures under the names that `hone bench` gives them as well. */
 static void write_summary(hn_str *o, const hone_profile *p) {
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
   const hone_stages *s = &p->stages;

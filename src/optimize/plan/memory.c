@@ -134,12 +134,12 @@ static hone_status arrange(hn_plan *p, const touching *t, bool host, uint64_t *t
   qsort(order, n, sizeof *order, larger_first);
   for (size_t k = 0; k < n; k++) {
     hn_slot *s = &p->slots.ptr[order[k].slot];
-    uint64_t size = (s->bytes + ALIGN - 1) / ALIGN * ALIGN, at = 0;
+    uint64_t size = hn_round_up(s->bytes, ALIGN), at = 0;
     /* placed[] is ordered by offset: the first gap between slots of overlapping lives. */
     for (size_t j = 0; j < k; j++) {
       if (gone(p, t, placed[j], s) || gone(p, t, s, placed[j])) continue;
       if (placed[j]->offset >= at && placed[j]->offset - at >= size) break;
-      uint64_t end = placed[j]->offset + (placed[j]->bytes + ALIGN - 1) / ALIGN * ALIGN;
+      uint64_t end = placed[j]->offset + hn_round_up(placed[j]->bytes, ALIGN);
       if (end > at) at = end;
     }
     s->offset = at;
@@ -178,7 +178,7 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
     p->has_heap |= s->place == HN_PLACE_HEAP;
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_STAGED) continue;
     s->offset = p->staged_bytes;
-    p->staged_bytes += (s->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    p->staged_bytes += hn_round_up(s->bytes, ALIGN);
   }
   touching t;
   hone_status status = note_touching(p, &t, error);

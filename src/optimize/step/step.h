@@ -3,6 +3,7 @@
 #ifndef HN_OPTIMIZE_STEP_STEP_H
 #define HN_OPTIMIZE_STEP_STEP_H
 
+#include "base/integers.h"
 #include "model/ir/graph.h"
 #include "optimize/step/backend.h"
 
@@ -140,7 +141,7 @@ typedef struct hn_plan {
  * time, so pixels begin at multiples of that. */
 static inline int64_t hn_channel_pitch(const hone_tensor_desc *d) {
   const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
-  return vector > 1 ? (d->dim[1] + vector - 1) / vector * vector : 0;
+  return vector > 1 ? hn_fill_up(d->dim[1], vector) : 0;
 }
 
 /* Does the host do it in place of the device, with what lives there? */

@@ -6,12 +6,12 @@
 #include <math.h>
 
 #include "base/fault.h"
+#include "base/integers.h"
 
 enum { FLOATS = 16, MAX_STEPS = 64 };
 
-static int64_t share(int64_t n, int64_t parts) { return (n + parts - 1) / parts; }
-static int64_t pad(int64_t n) { return share(n, FLOATS) * FLOATS; }
-static int64_t steps(int64_t k) { return share(k, HN_BF16_STEP); }
+static int64_t pad(int64_t n) { return hn_fill_up(n, FLOATS); }
+static int64_t steps(int64_t k) { return hn_div_up(k, HN_BF16_STEP); }
 
 static size_t packed(const hn_attention *p, int64_t n, int64_t k_steps) {
   return hn_bf16_packed((size_t)n, (size_t)k_steps, p->parts > 1);
@@ -22,8 +22,8 @@ static int64_t packed_floats(const hn_attention *p, int64_t n, int64_t k) {
 }
 
 void hn_attention_bf16_plan(hn_attention *p, uint32_t threads) {
-  const int64_t blocks = share(p->rows, HN_BF16_ROWS), a = hn_bf16_a_step((uint32_t)p->parts) / 2;
-  p->tile_rows = share(share(p->rows, blocks ? blocks : 1), 2);
+  const int64_t blocks = hn_div_up(p->rows, HN_BF16_ROWS), a = hn_bf16_a_step((uint32_t)p->parts) / 2;
+  p->tile_rows = hn_div_up(hn_div_up(p->rows, blocks ? blocks : 1), 2);
   if (p->tile_rows < 1) p->tile_rows = 1;
   p->part_rows = 2 * p->tile_rows;
   hn_attention_divide(p, threads);

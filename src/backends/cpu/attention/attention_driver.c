@@ -4,29 +4,29 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
 /* Keys up to this many are one block: their scores for a tile of rows fit in L1. */
 enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16 };
 
-static int64_t share(int64_t n, int64_t parts) { return (n + parts - 1) / parts; }
-static int64_t pad(int64_t n) { return share(n, FLOATS) * FLOATS; }
+static int64_t pad(int64_t n) { return hn_fill_up(n, FLOATS); }
 
 void hn_attention_divide(hn_attention *p, uint32_t threads) {
   /* Enough tasks for the threads to share evenly; a task packs all keys, so it should have many rows. */
   const int64_t want = threads > 1 && p->batches < 4 * (int64_t)threads
-                           ? share(4 * (int64_t)threads, p->batches ? p->batches : 1)
+                           ? hn_div_up(4 * (int64_t)threads, p->batches ? p->batches : 1)
                            : 1;
-  const int64_t parts = share(p->rows, p->part_rows ? p->part_rows : 1);
-  p->chunk_rows = p->part_rows * share(parts ? parts : 1, want);
-  p->chunks = share(p->rows, p->chunk_rows ? p->chunk_rows : 1);
+  const int64_t parts = hn_div_up(p->rows, p->part_rows ? p->part_rows : 1);
+  p->chunk_rows = p->part_rows * hn_div_up(parts ? parts : 1, want);
+  p->chunks = hn_div_up(p->rows, p->chunk_rows ? p->chunk_rows : 1);
 }
 
 static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
-  const int64_t tiles = share(p->rows, o->mr);
-  p->tile_rows = share(p->rows, tiles ? tiles : 1);
+  const int64_t tiles = hn_div_up(p->rows, o->mr);
+  p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
   int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
   p->part_rows = p->tile_rows * (part > 1 ? part : 1);
   hn_attention_divide(p, threads);

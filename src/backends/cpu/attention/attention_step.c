@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { Q, K, V, MASK };
 
@@ -72,10 +73,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
   return true;
 }
 
-static double round_up(int64_t n, int64_t to) {
-  const int64_t whole = (n + to - 1) / to;
-  return (double)(whole * to);
-}
+static double round_up(int64_t n, int64_t to) { return (double)hn_fill_up(n, to); }
 
 bool hn_attention_accepts(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
                           hone_reason *why) {
@@ -97,7 +95,7 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
    * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
    * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
    * Short sequences spend most of their time there. */
-  const int64_t blocks = (p.keys + p.block - 1) / p.block;
+  const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
   const double cycles = scores * (parts ? 22 : 16) / vector +
                         80 * (double)p.batches * (double)p.rows * (double)blocks +

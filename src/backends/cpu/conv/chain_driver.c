@@ -3,16 +3,13 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Hidden rows that output rows [y0, y1) read. */
 static void rows_under(const hn_chain *c, int64_t y0, int64_t y1, int64_t *lo, int64_t *hi) {
-  *lo = max64(0, y0 * c->stride[0] - c->pad[0]);
-  *hi = min64(c->in[0], (y1 - 1) * c->stride[0] - c->pad[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
+  *lo = hn_max(0, y0 * c->stride[0] - c->pad[0]);
+  *hi = hn_min(c->in[0], (y1 - 1) * c->stride[0] - c->pad[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
 }
 
 /* ------------------------------------------------------------------ the plan */
@@ -25,22 +22,22 @@ static int64_t e_values(const hn_chain *c) {
 void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
   c->bands = bands, c->splits = splits;
   c->width = c->parts ? HN_BF16_PANEL : o->nr;
-  c->panels = div_up(c->hidden, c->width);
-  c->stripe = max64(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
+  c->panels = hn_div_up(c->hidden, c->width);
+  c->stripe = hn_max(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
   c->w_tap = (c->hidden + 15) / 16 * 16;
-  int64_t rows = div_up(c->out[0], c->bands), panels = div_up(c->panels, c->splits);
+  int64_t rows = hn_div_up(c->out[0], c->bands), panels = hn_div_up(c->panels, c->splits);
   int64_t weights = (c->expand ? e_values(c) : 0) + (c->project ? c->cout : 0);
   /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
   bool one_group = weights * panels * c->width * 4 > (int64_t)l2 / 4;
-  c->group = one_group ? rows : min64(rows, div_up(4 * o->mr, max64(c->out[1], 1)));
+  c->group = one_group ? rows : hn_min(rows, hn_div_up(4 * o->mr, hn_max(c->out[1], 1)));
   if (c->group < 1) c->group = 1;
-  c->groups = div_up(rows, c->group);
-  c->block = c->groups > 1 || c->parts ? panels : min64(panels, 4);
+  c->groups = hn_div_up(rows, c->group);
+  c->block = c->groups > 1 || c->parts ? panels : hn_min(panels, 4);
   c->slots = c->groups > 1 ? panels : 1;
   int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
-  c->ring_rows = min64((c->group - 1) * c->stride[0] + reach, c->in[0]);
+  c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);
   int64_t row =
-      max64(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
+      hn_max(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
   c->ring_row = c->expand ? row * c->width : 0;
   c->ring_panel = c->ring_rows * c->ring_row;
   /* An odd number of cache lines spreads pixels over the sets of L1. */
@@ -54,7 +51,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->middle_pitch = c->project ? c->width : 0;
 }
 
-static int64_t steps_of(int64_t channels) { return div_up(channels, HN_BF16_STEP); }
+static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
 
 /* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
 static int64_t sum_floats(const hn_chain *c) { return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : 0; }
@@ -81,7 +78,7 @@ size_t hn_chain_partials(const hn_chain *c) {
 static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,
                             int64_t columns) {
   double products = (c->parts > 1 ? 3 : 1) * 16 / b->x1_rate, steps = (double)steps_of((int64_t)channels);
-  double panels = (double)div_up(columns, HN_BF16_PANEL);
+  double panels = (double)hn_div_up(columns, HN_BF16_PANEL);
   /* Measured over the chains of some twenty networks, all of it takes 1.4 times as long. */
   return 1.4 * pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
@@ -89,16 +86,17 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
 /* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */
 static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *b, uint32_t threads,
                       size_t l2) {
-  double lanes = o->vw, rows = (double)div_up(c->out[0], c->bands), lo = 0, hi = 0;
+  double lanes = o->vw, rows = (double)hn_div_up(c->out[0], c->bands), lo = 0, hi = 0;
   int64_t y = c->bands > 1 ? (c->bands / 2) * c->out[0] / c->bands : 0, from, to;
   rows_under(c, y, y + (int64_t)rows, &from, &to);
   lo = (double)from, hi = (double)to;
-  double channels = (double)(div_up(c->panels, c->splits) * c->width), pixels = rows * (double)c->out[1];
+  double channels = (double)(hn_div_up(c->panels, c->splits) * c->width), pixels = rows * (double)c->out[1];
   /* A tile has fixed costs of about 60 cycles (20 for each vector row pair) beside its k steps. */
   double expand = c->expand ? (hi - lo) * (double)c->in[1] * channels * ((double)e_values(c) + 5) : 0;
   double middle = pixels * channels * (double)(c->kernel[0] * c->kernel[1] + 4);
-  double columns = (double)div_up(c->cout, o->vw) * o->vw;
-  double project = c->project ? pixels * columns * (channels + 5.0 * (double)div_up(c->panels, c->block)) : 0;
+  double columns = (double)hn_fill_up(c->cout, o->vw);
+  double project =
+      c->project ? pixels * columns * (channels + 5.0 * (double)hn_div_up(c->panels, c->block)) : 0;
   double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
   if (c->parts) {
     cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
@@ -112,7 +110,7 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
   cycles += weights / 16;
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * 4, output = pixels * (double)c->cout * 4;
   cycles += (input + output) / 16;
-  cycles *= (double)div_up(c->batch * c->bands * c->splits, threads);
+  cycles *= (double)hn_div_up(c->batch * c->bands * c->splits, threads);
   if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
   /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle.
    */
@@ -123,9 +121,9 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
 
 void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *bf16, uint32_t threads, size_t l2) {
   hn_chain best = *c;
-  int64_t most = c->project && !c->parts ? min64(div_up(c->hidden, o->nr), threads) : 1;
+  int64_t most = c->project && !c->parts ? hn_min(hn_div_up(c->hidden, o->nr), threads) : 1;
   best.cycles = 0;
-  for (int64_t bands = 1; bands <= min64(c->out[0], 4 * (int64_t)threads); bands++)
+  for (int64_t bands = 1; bands <= hn_min(c->out[0], 4 * (int64_t)threads); bands++)
     for (int64_t splits = 1; splits <= most; splits++) {
       if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
       hn_chain_divide(c, o, bands, splits, l2);
@@ -153,7 +151,7 @@ typedef struct work {
 } work;
 
 static int64_t live_channels(const hn_chain *c, int64_t p0, int64_t p1) {
-  return min64(p1 * c->width, c->hidden) - p0 * c->width;
+  return hn_min(p1 * c->width, c->hidden) - p0 * c->width;
 }
 
 static float *ring_row(const work *w, int64_t panel, int64_t row) {
@@ -182,7 +180,7 @@ static void bring_rows(const work *w, int64_t h0, int64_t h1) {
 
 /* Rows of a row tile for so many pixels: as equal as can be. */
 static int64_t tile_rows(const work *w, int64_t pixels) {
-  return pixels ? div_up(pixels, div_up(pixels, w->a->bf16->rows)) : 1;
+  return pixels ? hn_div_up(pixels, hn_div_up(pixels, w->a->bf16->rows)) : 1;
 }
 
 static hn_bf16_tile parts_tile(const work *w, int64_t pixels, int64_t channels, const int32_t *step) {
@@ -219,11 +217,11 @@ static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   s.ldc = c->width;
   for (int64_t p = 0; p < pixels; p += block) {
     t.a = w->e_parts + p * c->unit;
-    t.m = (uint32_t)min64(block, pixels - p);
+    t.m = (uint32_t)hn_min(block, pixels - p);
     a->bf16->tile(&t);
     for (int64_t i = 0; i < t.m; i += s.m) {
       int64_t h = h0 + (p + i) / c->in[1], x = (p + i) % c->in[1];
-      s.m = (uint32_t)min64(c->in[1] - x, t.m - i);
+      s.m = (uint32_t)hn_min(c->in[1] - x, t.m - i);
       s.from = w->sums + i * HN_BF16_PANEL;
       s.c = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
       a->bf16->store(&s);
@@ -239,15 +237,15 @@ static void bring_window(const work *w, int64_t h) {
     int64_t y = h * c->e_stride[0] + v - c->e_pad[0], left = c->e_pad[1] * c->cin;
     float *to = w->rows + v * c->e_row;
     bool inside = y >= 0 && y < c->image[0];
-    int64_t n = inside ? min64(c->image[1] * c->cin, c->e_row - left) : 0;
+    int64_t n = inside ? hn_min(c->image[1] * c->cin, c->e_row - left) : 0;
     const float *from = inside ? w->a->x + hn_view_at(&c->x, w->n, 0, y, 0) : NULL;
-    memset(to, 0, (size_t)min64(left, c->e_row) * sizeof *to);
+    memset(to, 0, (size_t)hn_min(left, c->e_row) * sizeof *to);
     if (n > 0 && c->x.pixel == c->cin)
       memcpy(to + left, from, (size_t)n * sizeof *to);
     else
       for (int64_t i = 0; i < n; i++) to[left + i] = from[i / c->cin * c->x.pixel + i % c->cin];
-    if (left + max64(n, 0) < c->e_row)
-      memset(to + left + max64(n, 0), 0, (size_t)(c->e_row - left - max64(n, 0)) * sizeof *to);
+    if (left + hn_max(n, 0) < c->e_row)
+      memset(to + left + hn_max(n, 0), 0, (size_t)(c->e_row - left - hn_max(n, 0)) * sizeof *to);
   }
 }
 
@@ -256,7 +254,7 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_expand;
-  int64_t n0 = panel * c->width, tiles = div_up(c->in[1], a->gemm->mr), k = e_values(c);
+  int64_t n0 = panel * c->width, tiles = hn_div_up(c->in[1], a->gemm->mr), k = e_values(c);
   hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
                     .b = (const float *)a->w_expand + n0 * k,
                     .ldc = c->width,
@@ -332,7 +330,7 @@ static void project_block(const work *w) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_project;
-  int64_t pixels = (w->g1 - w->g0) * c->out[1], tiles = div_up(pixels, a->gemm->mr);
+  int64_t pixels = (w->g1 - w->g0) * c->out[1], tiles = hn_div_up(pixels, a->gemm->mr);
   bool whole = c->splits == 1, last = whole && w->b1 == w->p1;
   int64_t first = w->g0 * c->out[1], image = c->out[0] * c->out[1];
   int64_t pitch = whole ? c->y.pixel : c->cout;
@@ -351,7 +349,7 @@ static void project_block(const work *w) {
   }
   for (int64_t n = 0; n < c->cout; n += a->gemm->nr) {
     int64_t width = (int64_t)hn_gemm_panel_width(a->gemm, (size_t)c->cout, (size_t)n);
-    t.n = (uint32_t)min64(c->cout - n, a->gemm->nr);
+    t.n = (uint32_t)hn_min(c->cout - n, a->gemm->nr);
     t.b = (const float *)a->w_project + n * c->hidden + k0 * width;
     t.bias = last && e->bias ? e->bias + n : NULL;
     for (int64_t i = 0; i < tiles; i++) {
@@ -397,8 +395,8 @@ static void project_parts(const work *w) {
       t.a = w->p_parts + p * c->unit;
       t.b = (const uint16_t *)a->w_project +
             hn_bf16_packed((size_t)n, (size_t)steps_of(c->hidden), c->parts > 1);
-      t.m = s.m = (uint32_t)min64(block, pixels - p);
-      t.n = s.n = (uint32_t)min64(c->cout - n, HN_BF16_PANEL);
+      t.m = s.m = (uint32_t)hn_min(block, pixels - p);
+      t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       a->bf16->tile(&t);
       s.from = w->sums;
       s.c = y + p * pitch + n;
@@ -415,13 +413,13 @@ static void group(work *w) {
   const hn_chain *c = a->chain;
   int64_t lo, hi;
   rows_under(c, w->g0, w->g1, &lo, &hi);
-  int64_t from = max64(lo, w->ready);
+  int64_t from = hn_max(lo, w->ready);
   if (c->parts && c->expand && !c->window && hi > from) {
     bring_rows(w, from, hi);
     a->bf16->begin((uint32_t)tile_rows(w, (hi - from) * c->in[1]));
   }
   for (w->b0 = w->p0; w->b0 < w->p1; w->b0 = w->b1) {
-    w->b1 = min64(w->b0 + c->block, w->p1);
+    w->b1 = hn_min(w->b0 + c->block, w->p1);
     for (int64_t p = w->b0; p < w->b1; p++) {
       if (c->expand && c->parts && !c->window)
         expand_parts(w, p, from, hi);
@@ -472,7 +470,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   for (int64_t k = 0; c->parts && k < steps_of(c->hidden); k++) w.p_step[k] = (int32_t)(k * c->p_block);
   if (c->expand && !HN_FAULT("chain_padding")) clear_padding(&w);
   for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {
-    w.g1 = min64(w.g0 + c->group, y1);
+    w.g1 = hn_min(w.g0 + c->group, y1);
     group(&w);
   }
   if (c->parts) a->bf16->end();
@@ -529,6 +527,6 @@ void hn_chain_exec(const hn_chain_args *a, uint32_t threads, hn_parallel_fn para
   if (c->batch <= 0 || c->out[0] <= 0 || c->out[1] <= 0 || c->panels == 0) return;
   parallel(pool, c->batch * c->bands * c->splits, task, (void *)(uintptr_t)a);
   if (c->splits == 1) return;
-  sum s = {a, max64(1, min64(threads, c->out[0]))};
+  sum s = {a, hn_max(1, hn_min(threads, c->out[0]))};
   parallel(pool, c->batch * s.parts, add_partials, &s);
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/conv/chain_driver.h"
 #include "backends/cpu/kernels/features.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -71,7 +72,7 @@ static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_rea
 /* A 1x1 convolution's weights in its arithmetic, or those of a window (parts 0): columns rows of cin x taps.
  */
 static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns, int64_t k) {
-  size_t steps = ((size_t)k + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  size_t steps = hn_div_up((size_t)k, HN_BF16_STEP);
   return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, parts > 1) * 2
                            : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
                      64);
@@ -83,7 +84,7 @@ static void pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int
     hn_gemm_pack_weights(hn_gemm_find(isa), w, cin * taps, taps, 1, cin, NULL, taps, columns, to);
     return;
   }
-  int64_t at[HN_CHAIN_CHANNELS], steps = (cin + HN_BF16_STEP - 1) / HN_BF16_STEP;
+  int64_t at[HN_CHAIN_CHANNELS], steps = hn_div_up(cin, HN_BF16_STEP);
   for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
   hn_bf16_pack(hn_bf16_find(isa), w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1,
                parts > 1, to);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/integers.h"
 
 const hn_depthwise_ops *hn_depthwise_find(hn_isa isa) {
   static const hn_depthwise_ops *_Atomic found[HN_ISA_COUNT];
@@ -24,21 +25,21 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) 
   if (slab < 16) slab = 16;
   if (slab > d->w_tap || d->in_batch * 4 > (int64_t)l2) slab = d->w_tap;
   d->slab = slab;
-  d->slabs = slab ? (d->channels + slab - 1) / slab : 0;
+  d->slabs = slab ? hn_div_up(d->channels, slab) : 0;
   double work = 2.0 * (double)(d->batch * d->out[0] * d->out[1] * d->channels * d->kernel[0] * d->kernel[1]);
   int64_t want = threads == 1 || work < 2e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : 2 * (int64_t)threads;
-  int64_t blocks = d->batch ? (want + d->batch - 1) / d->batch : 1;
+  int64_t blocks = d->batch ? hn_div_up(want, d->batch) : 1;
   /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels
    * instead. */
   int64_t most = d->out[0] / (2 * d->kernel[0]);
   if (most < 1) most = 1;
   d->row_blocks = blocks < most ? blocks : most;
-  d->slab_tasks = (blocks + d->row_blocks - 1) / d->row_blocks;
+  d->slab_tasks = hn_div_up(blocks, d->row_blocks);
   if (d->slab_tasks > d->slabs) {
     /* Thinner slabs when there are too few for the threads. */
-    int64_t vectors = d->w_tap / 16, per = (vectors + d->slab_tasks - 1) / d->slab_tasks;
+    int64_t vectors = d->w_tap / 16, per = hn_div_up(vectors, d->slab_tasks);
     if (per < 1) per = 1;
-    if (per * 16 < d->slab) d->slab = per * 16, d->slabs = (d->channels + d->slab - 1) / d->slab;
+    if (per * 16 < d->slab) d->slab = per * 16, d->slabs = hn_div_up(d->channels, d->slab);
     if (d->slab_tasks > d->slabs) d->slab_tasks = d->slabs;
   }
 }

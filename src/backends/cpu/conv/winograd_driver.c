@@ -1,7 +1,9 @@
 #include "backends/cpu/conv/winograd_driver.h"
 
+#include "base/integers.h"
 #include "base/wide.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,10 +19,6 @@ const double hn_winograd_g4[6][3] = {{1, 0, 0},
                                      {1 / 6.0, SQRT2 / 6, 1 / 3.0},
                                      {1 / 6.0, -SQRT2 / 6, 1 / 3.0},
                                      {0, 0, 1}};
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static double max_of(double a, double b) { return a > b ? a : b; }
 
 static int64_t frequencies(const hn_winograd *p) { return (p->m + 2) * (p->m + 2); }
 
@@ -51,20 +49,20 @@ static double output_cycles(int64_t m) { return m == 4 ? 120 : 89; }
 static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
                         const choice *c) {
   double f = (double)frequencies(p);
-  int64_t tiles = div_up(p->tiles, c->m_tasks), panels = div_up(p->n_panels, c->n_tasks);
-  double rounds = (double)div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
-  int64_t blocks = div_up(tiles, c->block_tiles), block = div_up(tiles, blocks),
-          row_tiles = div_up(block, o->mr), turns = div_up(panels, c->block_panels);
-  int64_t columns = min64(panels * o->nr, p->cout), n_vectors = div_up(columns, o->vw);
-  double rows = max_of((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
+  int64_t tiles = hn_div_up(p->tiles, c->m_tasks), panels = hn_div_up(p->n_panels, c->n_tasks);
+  double rounds = (double)hn_div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+  int64_t blocks = hn_div_up(tiles, c->block_tiles), block = hn_div_up(tiles, blocks),
+          row_tiles = hn_div_up(block, o->mr), turns = hn_div_up(panels, c->block_panels);
+  int64_t columns = hn_min(panels * o->nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
+  double rows = fmax((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
   double products = f * (double)blocks *
                     (cin * rows * (double)n_vectors / 2 + CALL_CYCLES * (double)(panels * row_tiles) +
                      PRODUCT_CYCLES * (double)panels);
-  double transforms = (double)tiles * (input_cycles(p->m) * (double)div_up(p->cin, o->vw) +
+  double transforms = (double)tiles * (input_cycles(p->m) * (double)hn_div_up(p->cin, o->vw) +
                                        output_cycles(p->m) * (double)n_vectors);
   /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
   double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * 4,
-         m = f * (double)(block * min64(c->block_panels, panels) * o->nr) * 4,
+         m = f * (double)(block * hn_min(c->block_panels, panels) * o->nr) * 4,
          u = f * cin * (double)(n_vectors * o->vw) * 4, flight = cin * (double)o->nr * 8, spilled = 0;
   double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * 4, o, machine);
   if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
@@ -80,10 +78,10 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
 
 static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,
                      choice *best) {
-  int64_t tiles = div_up(p->tiles, c.m_tasks), panels = div_up(p->n_panels, c.n_tasks);
+  int64_t tiles = hn_div_up(p->tiles, c.m_tasks), panels = hn_div_up(p->n_panels, c.n_tasks);
   for (int64_t row_tiles = 1; row_tiles <= 32; row_tiles++) {
-    int64_t blocks = div_up(tiles, row_tiles * o->mr);
-    c.block_tiles = div_up(tiles, blocks);
+    int64_t blocks = hn_div_up(tiles, row_tiles * o->mr);
+    c.block_tiles = hn_div_up(tiles, blocks);
     for (c.block_panels = 1; c.block_panels <= panels; c.block_panels *= 2) {
       c.cycles = cycles_of(p, o, machine, &c);
       if (best->cycles == 0 || c.cycles < best->cycles) *best = c;
@@ -93,16 +91,16 @@ static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_mach
 }
 
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
-  p->tiles_y = div_up(p->out[0], p->m), p->tiles_x = div_up(p->out[1], p->m);
+  p->tiles_y = hn_div_up(p->out[0], p->m), p->tiles_x = hn_div_up(p->out[1], p->m);
   p->tiles = p->batch * p->tiles_y * p->tiles_x;
-  p->n_panels = div_up(p->cout, o->nr);
+  p->n_panels = hn_div_up(p->cout, o->nr);
   /* Rows an odd number of cache lines apart spread over the L1 sets. */
-  p->v_pitch = div_up(p->cin, 16) * 16;
+  p->v_pitch = hn_fill_up(p->cin, 16);
   if (p->v_pitch % 32 == 0) p->v_pitch += 16;
   int64_t threads = machine->threads ? machine->threads : 1;
-  choice best = {1, 1, p->tiles > 0 ? min64(p->tiles, o->mr) : 1, 1, 0};
+  choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, o->mr) : 1, 1, 0};
   for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
-    int64_t m = div_up(threads, n);
+    int64_t m = hn_div_up(threads, n);
     if (m > p->tiles) m = p->tiles ? p->tiles : 1;
     choice c = {.m_tasks = m, .n_tasks = n};
     if (p->tiles) consider(p, o, machine, c, &best);
@@ -169,7 +167,7 @@ HN_WIDE(void, pack, pack_body,
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst) {
   int64_t n = p->m + 2, n0 = panel * o->nr;
-  pack(p, w, n0, min64(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
+  pack(p, w, n0, hn_min(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
        dst + n * n * n0 * p->cin);
 }
 
@@ -227,7 +225,7 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
                      const float *v, float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
-  int64_t f_count = frequencies(p), row_tiles = div_up(tiles, o->mr), pitch = m_pitch(p, o);
+  int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, o->mr), pitch = m_pitch(p, o);
   for (int64_t f = 0; f < f_count; f++)
     for (int64_t panel = p0; panel < p1; panel++) {
       bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
@@ -282,7 +280,7 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
                        .residual_pixel = e->residual_view.pixel};
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
-    t.rows = (int32_t)min64(p->out[0] - at.y, p->m), t.columns = (int32_t)min64(p->out[1] - at.x, p->m);
+    t.rows = (int32_t)hn_min(p->out[0] - at.y, p->m), t.columns = (int32_t)hn_min(p->out[1] - at.x, p->m);
     t.m = m + (i - t0) * pitch;
     t.y = a->y + hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0;
     if (e->flags & HN_EPI_RESIDUAL)
@@ -302,14 +300,14 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t p0 = j * p->n_panels / p->n_tasks, p1 = (j + 1) * p->n_panels / p->n_tasks;
   float *v = a->scratch + thread * hn_winograd_scratch(p, a->gemm), *m = v + v_floats(p);
   if (HN_FAULT("winograd_last_tile") && i == p->m_tasks - 1) t1--;
-  int64_t blocks = div_up(t1 - t0, p->block_tiles);
+  int64_t blocks = hn_div_up(t1 - t0, p->block_tiles);
   for (int64_t b = 0; b < blocks; b++) {
     int64_t b0 = t0 + b * (t1 - t0) / blocks, b1 = t0 + (b + 1) * (t1 - t0) / blocks;
     transform_input(a, b0, b1, v);
     for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels) {
-      int64_t q1 = min64(q0 + p->block_panels, p1);
+      int64_t q1 = hn_min(q0 + p->block_panels, p1);
       multiply(a, b1 - b0, q0, q1, p1, v, m);
-      transform_output(a, b0, b1, q0 * a->gemm->nr, min64(q1 * a->gemm->nr, p->cout), m);
+      transform_output(a, b0, b1, q0 * a->gemm->nr, hn_min(q1 * a->gemm->nr, p->cout), m);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/nest.h"
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
@@ -136,8 +137,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->row = h->nest.dim[h->nest.rank - 1];
   h->rows = h->row ? count / h->row : 0;
   h->tile_rows = h->row > 0 && h->row < TILE / 2 && h->rows > 1 ? TILE / h->row : 0;
-  h->per_row = h->tile_rows ? 1 : (h->row + TILE - 1) / TILE;
-  h->tiles = h->tile_rows ? (h->rows + h->tile_rows - 1) / h->tile_rows : h->rows * h->per_row;
+  h->per_row = h->tile_rows ? 1 : hn_div_up(h->row, TILE);
+  h->tiles = h->tile_rows ? hn_div_up(h->rows, h->tile_rows) : h->rows * h->per_row;
   for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
   find_direct(h, s->program);
   return true;
@@ -389,7 +390,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   /* A handful of tasks a thread, of at least four tiles, so that handing out costs little. */
   int64_t per_task = h->tiles / ((int64_t)r->threads * 4);
   job j = {r, h, hn_pw_find(h->isa), per_task < 4 ? 4 : per_task};
-  const int64_t tasks = (h->tiles + j.tiles_per_task - 1) / j.tiles_per_task;
+  const int64_t tasks = hn_div_up(h->tiles, j.tiles_per_task);
   if (tasks == 1)
     task(&j, 0, 0);
   else

@@ -7,6 +7,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 typedef struct shape {
   int64_t outer, axis, indices, bytes; /* bytes of one gathered block */
@@ -94,7 +95,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     return HONE_ERROR_INPUT;
   }
   j.per_task = 32768 / (j.g.bytes + 16) + 1;
-  const int64_t tasks = (j.g.outer * j.g.indices + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(j.g.outer * j.g.indices, j.per_task);
   if (tasks == 1)
     task(&j, 0, 0);
   else

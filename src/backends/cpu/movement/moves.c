@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 enum { TASK_BYTES = 64 * 1024 };
 
@@ -57,7 +58,7 @@ void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *d
     per_unit = element * 3;
   }
   move->chunk = per_unit > 0 && TASK_BYTES / per_unit > 16 ? TASK_BYTES / per_unit / 16 * 16 : 16;
-  move->chunks = (split + move->chunk - 1) / move->chunk;
+  move->chunks = hn_div_up(split, move->chunk);
   move->tasks = outer * move->chunks;
 }
 
@@ -239,7 +240,7 @@ hone_status hn_moves_run(const hone_step_run *run, const hn_moves_config *config
     /* Enough work in a task to pay for handing it out. */
     const int64_t bytes = hn_nest_count(&m->nest) * m->element, task_bytes = bytes / m->tasks;
     if (task_bytes < TASK_BYTES / 2) j.per_task = TASK_BYTES / (task_bytes > 0 ? task_bytes : 1);
-    const int64_t tasks = (m->tasks + j.per_task - 1) / j.per_task;
+    const int64_t tasks = hn_div_up(m->tasks, j.per_task);
     if (tasks == 1)
       task(&j, 0, 0);
     else

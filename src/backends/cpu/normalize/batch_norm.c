@@ -9,6 +9,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 typedef struct blob_head {
   hn_isa isa;
@@ -111,7 +112,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   const int64_t units = h->channels_last ? h->batch * h->pixels : h->batch * h->channels;
   (void)error;
-  r->parallel(r->pool, (units + h->per_task - 1) / h->per_task, task, (void *)(uintptr_t)r);
+  r->parallel(r->pool, hn_div_up(units, h->per_task), task, (void *)(uintptr_t)r);
   return HONE_OK;
 }
 

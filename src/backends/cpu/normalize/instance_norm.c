@@ -9,6 +9,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 typedef struct blob_head {
   hn_isa isa;
@@ -84,7 +85,7 @@ static void block_task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
   const struct hn_norm_ops *ops = hn_norm_find(h->isa);
-  const int64_t blocks = (h->channels + BLOCK - 1) / BLOCK, n = index / blocks, c = index % blocks * BLOCK;
+  const int64_t blocks = hn_div_up(h->channels, BLOCK), n = index / blocks, c = index % blocks * BLOCK;
   const size_t count = (size_t)(h->channels - c < BLOCK ? h->channels - c : BLOCK);
   const float *x = (const float *)r->in[0] + n * h->image_x + c, *gamma = (const float *)r->in[1] + c;
   float mean[BLOCK], scale[BLOCK];
@@ -99,7 +100,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   (void)error;
   if (h->channels_last)
-    r->parallel(r->pool, h->batch * ((h->channels + BLOCK - 1) / BLOCK), block_task, (void *)(uintptr_t)r);
+    r->parallel(r->pool, h->batch * hn_div_up(h->channels, BLOCK), block_task, (void *)(uintptr_t)r);
   else
     r->parallel(r->pool, h->batch * h->channels, plane_task, (void *)(uintptr_t)r);
   return HONE_OK;

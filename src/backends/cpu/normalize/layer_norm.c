@@ -3,6 +3,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 static int64_t row_length(const hone_step *step) {
   const hone_tensor_desc *x = &step->input[0].desc;
@@ -135,7 +136,7 @@ hone_status hn_layer_norm_run(const hone_step_run *run, const hn_layer_norm_conf
       .inv_std = output(run, roles->inv_std),
       .rows = hone_desc_count(&step->input[0].desc) / n};
   j.per_task = 8192 / n + 1;
-  const int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(j.rows, j.per_task);
   if (tasks == 1)
     task(&j, 0, 0);
   else

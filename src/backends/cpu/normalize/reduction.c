@@ -5,6 +5,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "optimize/step/axes.h"
 
 /* Strides of y along x's dimensions, 0 where reduced. */
@@ -163,8 +164,7 @@ static void row_task(void *arg, int64_t index, uint32_t thread) {
 static void column_task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_reduction *r = j->r;
-  const int64_t chunks = (r->kept + r->chunk - 1) / r->chunk, at = index % chunks * r->chunk,
-                outer = index / chunks;
+  const int64_t chunks = hn_div_up(r->kept, r->chunk), at = index % chunks * r->chunk, outer = index / chunks;
   const int64_t n = r->kept - at < r->chunk ? r->kept - at : r->chunk;
   float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 2) + at;
   (void)thread;
@@ -181,10 +181,10 @@ hone_status hn_reduction_run(const hone_step_run *run, const hn_reduction_config
   (void)error;
   int64_t tasks = r->outer;
   if (r->columns) {
-    tasks *= (r->kept + r->chunk - 1) / r->chunk;
+    tasks *= hn_div_up(r->kept, r->chunk);
   } else {
     j.per_task = 16384 / (r->length + 16) + 1;
-    tasks = (r->outer + j.per_task - 1) / j.per_task;
+    tasks = hn_div_up(r->outer, j.per_task);
   }
   if (tasks == 1)
     (r->columns ? column_task : row_task)(&j, 0, 0);

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 static bool describe(const hone_step *step, const hone_machine *machine, hn_reduction *r, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
@@ -90,7 +91,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_reduction *r = j->r;
   const struct hn_softmax_ops *ops = hn_softmax_find(r->isa);
-  const int64_t chunks = r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1;
+  const int64_t chunks = r->columns ? hn_div_up(r->kept, r->chunk) : 1;
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
   if (is_narrow(r)) {
@@ -115,11 +116,11 @@ static void task(void *arg, int64_t index, uint32_t thread) {
 hone_status hn_softmax_run(const hone_step_run *run, const hn_softmax_config *config, hone_error *error) {
   const hn_reduction *r = run->blob;
   job j = {r,           run->in[0], run->out[0],
-           config->log, 1,          r->outer * (r->columns ? (r->kept + r->chunk - 1) / r->chunk : 1)};
+           config->log, 1,          r->outer * (r->columns ? hn_div_up(r->kept, r->chunk) : 1)};
   (void)error;
   j.per_task = 8192 / (r->length * (r->columns ? r->chunk : 1) + 16) + 1;
   if (is_narrow(r)) j.per_task = 16 * NARROW_ROWS;
-  const int64_t tasks = (j.tasks + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(j.tasks, j.per_task);
   if (tasks == 1)
     task(&j, 0, 0);
   else

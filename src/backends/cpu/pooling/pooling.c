@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/pool/pool.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 
 /* Spatial lists are filled up in front to three values. */
 static bool list3(const hone_node *node, const char *name, int32_t spatial, int64_t fill, int64_t out[3],
@@ -163,7 +164,7 @@ hone_status hn_pooling_run(const hone_step_run *run, const hn_pooling_config *co
   const int64_t row_bytes = p->y.size[2] * p->y.channels * 4 + 1;
   j.per_task = j.rows / ((int64_t)run->threads * 4);
   if (j.per_task * row_bytes < 16384) j.per_task = 16384 / row_bytes + 1;
-  const int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(j.rows, j.per_task);
   if (tasks <= 1)
     task(&j, 0, 0);
   else

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+#include "base/integers.h"
 
 typedef struct position {
   int64_t n, z, y, x;
@@ -41,10 +39,10 @@ static void zeros(const hn_bf16_conv *c, uint16_t *to, int64_t count) {
 static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, const plane *p,
                          int64_t x0, int64_t x1, uint16_t *to) {
   const int64_t s = c->stride[2], shift = c->pad[2] - p->x;
-  int64_t first = shift > 0 ? (shift + s - 1) / s : 0,
+  int64_t first = shift > 0 ? hn_div_up(shift, s) : 0,
           last = c->in[2] + shift > 0 ? (c->in[2] + shift + s - 1) / s : 0;
   if (HN_FAULT("bf16_left_padding")) first = 0;
-  first = min64(max64(first, x0), x1), last = max64(min64(last, x1), first);
+  first = hn_min(hn_max(first, x0), x1), last = hn_max(hn_min(last, x1), first);
   zeros(c, to, first - x0);
   if (last > first)
     o->rows_to_steps(line + (first * s - shift) * c->in_pitch, s * c->in_pitch, (size_t)(last - first),
@@ -56,8 +54,9 @@ static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const floa
 static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, int64_t x0,
                          int64_t x1, uint16_t *to) {
   const int64_t v0 = x0 * c->size, v1 = x1 * c->size; /* in values from the line's begin */
-  int64_t first = min64(max64(c->pad[2] * c->cin, v0), v1), last = min64((c->pad[2] + c->in[2]) * c->cin, v1);
-  last = max64(first, last);
+  int64_t first = hn_min(hn_max(c->pad[2] * c->cin, v0), v1),
+          last = hn_min((c->pad[2] + c->in[2]) * c->cin, v1);
+  last = hn_max(first, last);
   uint16_t *low = c->x3 ? to + c->lo : NULL;
   memset(to, 0, (size_t)(first - v0) * 2);
   memset(to + (last - v0), 0, (size_t)(v1 - last) * 2);
@@ -75,7 +74,7 @@ static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float
   position at = locate(c, p0);
   uint16_t *to = p->to;
   while (p0 < p1) {
-    int64_t count = min64(c->q[2] - at.x, p1 - p0);
+    int64_t count = hn_min(c->q[2] - at.x, p1 - p0);
     int64_t z = at.z * c->stride[0] + p->z - c->pad[0], y = at.y * c->stride[1] + p->y - c->pad[1];
     if (at.n >= c->batch || z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1]) {
       zeros(c, to, count);
@@ -101,7 +100,7 @@ static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p
                   uint16_t *buffer) {
   const hn_bf16_conv *c = a->conv;
   const int64_t plane_values = c->step_values * (c->fold ? 1 : c->c_steps);
-  const int64_t part = c->n_planes > 1 ? max64(c->q[2], 16) : p1 - p0;
+  const int64_t part = c->n_planes > 1 ? hn_max(c->q[2], 16) : p1 - p0;
   const float *x = a->x + group * c->cin;
   for (; p0 < p1; p0 += part) {
     uint16_t *to = buffer + (p0 - begin) * c->size;
@@ -110,7 +109,7 @@ static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p
         for (int64_t v = 0; v < c->stride[2]; v++) {
           if (!(c->phases[0] >> z & c->phases[1] >> y & c->phases[2] >> v & 1)) continue;
           plane p = {z, y, v, to};
-          bring_plane(c, a->ops, x, &p, p0, min64(p0 + part, p1));
+          bring_plane(c, a->ops, x, &p, p0, hn_min(p0 + part, p1));
           to += plane_values;
         }
   }
@@ -140,14 +139,14 @@ static bool is_dense(const hn_bf16_conv *c, const hn_view *v) {
 static void describe_block(const hn_bf16_args *a, int64_t index, block *b) {
   const hn_bf16_conv *c = a->conv;
   b->first = index * c->block;
-  b->m = (uint32_t)min64(c->block, c->positions - b->first);
+  b->m = (uint32_t)hn_min(c->block, c->positions - b->first);
   b->n_segments = 0;
   const bool dense = !memcmp(c->q, c->out, sizeof c->q) && is_dense(c, &c->view) &&
                      (!a->epilogue->residual || is_dense(c, &a->epilogue->residual_view));
   for (uint32_t i = 0; i < b->m;) {
     position p = locate(c, b->first + i);
-    uint32_t count = dense ? b->m : (uint32_t)min64(c->q[2] - p.x, b->m - i);
-    int64_t live = dense ? count : min64(c->out[2] - p.x, count);
+    uint32_t count = dense ? b->m : (uint32_t)hn_min(c->q[2] - p.x, b->m - i);
+    int64_t live = dense ? count : hn_min(c->out[2] - p.x, count);
     if (live > 0 && p.y < c->out[1] && p.z < c->out[0])
       b->segment[b->n_segments++] = (segment){i, (uint32_t)live, p};
     i += count;
@@ -185,7 +184,7 @@ static position step_on(const hn_bf16_conv *c, position p) {
 
 /* Values of a step of the panel at column n. */
 static size_t step_size(const task_at *t, int64_t n) {
-  return (hn_bf16_packed((size_t)min64(n + HN_BF16_PANEL, t->a->conv->cout), 1, t->a->conv->x3 != 0) -
+  return (hn_bf16_packed((size_t)hn_min(n + HN_BF16_PANEL, t->a->conv->cout), 1, t->a->conv->x3 != 0) -
           hn_bf16_packed((size_t)n, 1, t->a->conv->x3 != 0));
 }
 
@@ -200,7 +199,7 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_conv *c = a->conv;
   const hn_epilogue *e = a->epilogue;
   const int64_t n = w->n;
-  const uint32_t width = (uint32_t)min64(t->n1 - n, HN_BF16_PANEL);
+  const uint32_t width = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL);
   const int64_t column = t->group * c->cout + n;
   const hn_bf16_tile tile = {.a = t->buffer + (b->first - t->begin) * c->size,
                              .step = a->step + w->from,
@@ -235,7 +234,7 @@ static void run_block(task_at *t, const block *b, const piece *w) {
     if (e->residual) out.residual = e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column;
     a->ops->store(&out);
     for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
-      run = min64(s->count - j, c->out[2] - p.x);
+      run = hn_min(s->count - j, c->out[2] - p.x);
       hn_epilogue_post_pixels(e, out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column, width,
                               p.n, p.z, p.y, p.x);
       p.x += run - 1;
@@ -271,13 +270,13 @@ static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
   }
   int64_t n = n0, from = 0;
   for (bool more = true; more;) {
-    piece w = {.n = n, .from = from, .to = min64(from + c->chunk, c->steps), .sums = t->sums};
+    piece w = {.n = n, .from = from, .to = hn_min(from + c->chunk, c->steps), .sums = t->sums};
     const char *ahead = NULL;
     size_t bytes = 0;
     more = next_piece(t, n0, &n, &from);
     if (more) {
       ahead = (const char *)panel_at(t, n, from);
-      bytes = (size_t)(min64(from + c->chunk, c->steps) - from) * step_size(t, n) * 2;
+      bytes = (size_t)(hn_min(from + c->chunk, c->steps) - from) * step_size(t, n) * 2;
     }
     const size_t share = (bytes / (size_t)(b1 - b0) + 63) / 64 * 64;
     for (int64_t i = b0; i < b1; i++) {
@@ -299,7 +298,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const int64_t m = i % c->m_tasks, rest = i / c->m_tasks, n = rest % c->n_tasks, group = rest / c->n_tasks;
   int64_t b0 = m * c->n_blocks / c->m_tasks, b1 = (m + 1) * c->n_blocks / c->m_tasks;
   const int64_t n0 = n * c->n_panels / c->n_tasks * HN_BF16_PANEL,
-                n1 = min64((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
+                n1 = hn_min((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
   if (HN_FAULT("bf16_last_block") && m == c->m_tasks - 1) b1--;
   task_at t;
   t.a = a, t.group = group, t.n1 = n1, t.begin = 0;
@@ -313,9 +312,9 @@ static void task(void *arg, int64_t i, uint32_t thread) {
     uint16_t *buffer = a->workspace + thread * c->buffer;
     t.buffer = buffer;
     for (; b0 < b1; b0 += c->slab) {
-      int64_t last = min64(b0 + c->slab, b1);
+      int64_t last = hn_min(b0 + c->slab, b1);
       t.begin = b0 * c->block;
-      bring(a, group, t.begin, t.begin, min64(last * c->block, c->positions) + c->reach, buffer);
+      bring(a, group, t.begin, t.begin, hn_min(last * c->block, c->positions) + c->reach, buffer);
       run_blocks(&t, b0, last, n0);
     }
   }

@@ -3,10 +3,7 @@
 #include "backends/cpu/product/bf16_driver.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/features.h"
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+#include "base/integers.h"
 
 /* Positions of dimension i.  Index j of the plane of remainder f is the input coordinate j * stride + f -
  * pad.  The taps of the outputs read indices below `end`; those of [first, last) may be pixels.  Lines of
@@ -17,19 +14,19 @@ static int64_t width_of(int64_t in, int64_t out, int64_t kernel, int64_t stride,
   int64_t end = out + (kernel - 1) * dilation / stride, first = end, last = 0;
   for (int64_t f = 0; f < stride; f++) {
     if (!(phases >> f & 1)) continue;
-    first = min64(first, max64(0, div_up(max64(pad - f, 0), stride)));
+    first = hn_min(first, hn_max(0, hn_div_up(hn_max(pad - f, 0), stride)));
     int64_t behind = in + pad - f; /* coordinates below in */
-    last = max64(last, behind > 0 ? div_up(behind, stride) : 0);
+    last = hn_max(last, behind > 0 ? hn_div_up(behind, stride) : 0);
   }
-  last = min64(last, end);
-  return max64(max64(end - first, last), out);
+  last = hn_min(last, end);
+  return hn_max(hn_max(end - first, last), out);
 }
 
 /* The same for lines of a folded plane, in pixels; a multiple of the stride. */
 static int64_t folded_width(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t pad) {
   int64_t end = (out - 1) * stride + kernel;
-  int64_t w = max64(max64(end - min64(pad, end), min64(pad + in, end)), out * stride);
-  return div_up(w, stride);
+  int64_t w = hn_max(hn_max(end - hn_min(pad, end), hn_min(pad + in, end)), out * stride);
+  return hn_div_up(w, stride);
 }
 
 static bool geometry(hn_bf16_conv *c, const char **why) {
@@ -62,7 +59,7 @@ static int64_t position_bytes(const hn_bf16_conv *c) {
 /* Whether the weights of a task stay in L2 beside a part of the buffer: of a few blocks where no tap reaches
  * beyond its own position, of lines of positions else. */
 static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
-  const int64_t columns = div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
+  const int64_t columns = hn_div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
   const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
 }
@@ -80,23 +77,23 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   int64_t many = all > 6e6 * threads ? 2 * threads : threads;
   if (all < 20000) many = 1;
   /* Slabs share L2 with the panels of weights. */
-  int64_t slab_most = max64((int64_t)(l2 * 2 / 5) / (position_bytes(c) * c->block), 2);
+  int64_t slab_most = hn_max((int64_t)(l2 * 2 / 5) / (position_bytes(c) * c->block), 2);
   /* Many weights for few positions: rather chunks of K than the weights once more for every slab. */
   const int64_t most = 2 * (int64_t)l2;
   if (weights > (double)l2 && c->n_blocks * c->block * position_bytes(c) <= most) slab_most = c->n_blocks;
-  c->m_tasks = c->n_tasks = 1, c->shared = 0, c->slab = min64(slab_most, c->n_blocks);
-  for (int64_t n = 1; n <= min64(many, c->n_panels); n++)
-    for (int64_t m = 1; m <= min64(many, c->n_blocks); m++) {
+  c->m_tasks = c->n_tasks = 1, c->shared = 0, c->slab = hn_min(slab_most, c->n_blocks);
+  for (int64_t n = 1; n <= hn_min(many, c->n_panels); n++)
+    for (int64_t m = 1; m <= hn_min(many, c->n_blocks); m++) {
       if (m * n > many) break;
       for (int shared = n > 1; shared < 2; shared++) {
         if (shared && (c->positions * position_bytes(c) > most || c->groups > 1)) continue;
-        double turns = (double)div_up(m * n * c->groups, threads);
-        double share = turns * (double)(div_up(c->n_blocks, m) * div_up(c->n_panels, n)) /
+        double turns = (double)hn_div_up(m * n * c->groups, threads);
+        double share = turns * (double)(hn_div_up(c->n_blocks, m) * hn_div_up(c->n_panels, n)) /
                        (double)(c->n_blocks * c->n_panels * c->groups);
-        int64_t blocks = div_up(c->n_blocks, m), slab = shared ? blocks : min64(blocks, slab_most);
+        int64_t blocks = hn_div_up(c->n_blocks, m), slab = shared ? blocks : hn_min(blocks, slab_most);
         if (!shared && c->reach == 0 && weights_stay(c, n, l2))
-          slab = min64(slab, max64((int64_t)(l2 / 5) / (position_bytes(c) * c->block), 2));
-        double slabs = (double)div_up(blocks, slab);
+          slab = hn_min(slab, hn_max((int64_t)(l2 / 5) / (position_bytes(c) * c->block), 2));
+        double slabs = (double)hn_div_up(blocks, slab);
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
         if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
@@ -115,14 +112,15 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
  * are few. */
 static void plan_chunks(hn_bf16_conv *c, size_t l2) {
   const int64_t blocks =
-      c->shared ? div_up(c->n_blocks, c->m_tasks) : min64(c->slab, div_up(c->n_blocks, c->m_tasks));
+      c->shared ? hn_div_up(c->n_blocks, c->m_tasks) : hn_min(c->slab, hn_div_up(c->n_blocks, c->m_tasks));
   const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
   const int64_t held = blocks * c->block * position_bytes(c) + 2 * panel;
-  const int64_t count = div_up(held, (int64_t)(l2 * 7 / 10)), sums = blocks * div_up(c->n_panels, c->n_tasks);
+  const int64_t count = hn_div_up(held, (int64_t)(l2 * 7 / 10)),
+                sums = blocks * hn_div_up(c->n_panels, c->n_tasks);
   c->chunk = c->steps, c->sums = 0;
   if (c->blocks_outside || c->fold || count < 2 || sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
     return;
-  c->chunk = max64(div_up(c->steps, count), 1);
+  c->chunk = hn_max(hn_div_up(c->steps, count), 1);
   c->sums = sums;
 }
 
@@ -134,20 +132,20 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   for (int i = 0; i < 3; i++)
     if (c->in[i] < 1 || c->out[i] < 1) return *why = "an empty tensor", false;
   const int64_t run = c->kernel[2] * c->cin, parts = c->x3 ? 2 : 1;
-  const int64_t padded = div_up(c->cin, HN_BF16_STEP) * HN_BF16_STEP;
+  const int64_t padded = hn_fill_up(c->cin, HN_BF16_STEP);
   c->fold = c->kernel[2] > 1 && c->dilation[2] == 1 && c->groups == 1 && c->in_pitch == c->cin &&
-            div_up(run, HN_BF16_STEP) * HN_BF16_STEP < c->kernel[2] * padded;
+            hn_fill_up(run, HN_BF16_STEP) < c->kernel[2] * padded;
   if (c->groups > 1 && c->cin < 16) return *why = "groups of less than 16 channels", false;
   if (!geometry(c, why)) return false;
-  c->c_steps = div_up(c->fold ? run : c->cin, HN_BF16_STEP);
+  c->c_steps = hn_div_up(c->fold ? run : c->cin, HN_BF16_STEP);
   c->size = c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
   c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
-  if (c->fold) c->reach += div_up(c->c_steps * HN_BF16_STEP, c->size);
+  if (c->fold) c->reach += hn_div_up(c->c_steps * HN_BF16_STEP, c->size);
   /* Row tiles of one height, as full as can be. */
-  c->rows = div_up(c->positions, div_up(c->positions, o->rows));
+  c->rows = hn_div_up(c->positions, hn_div_up(c->positions, o->rows));
   c->block = c->rows * o->row_tiles;
-  c->n_blocks = div_up(c->positions, c->block);
-  c->n_panels = div_up(c->cout, HN_BF16_PANEL);
+  c->n_blocks = hn_div_up(c->positions, c->block);
+  c->n_panels = hn_div_up(c->cout, HN_BF16_PANEL);
   plan_tasks(c, o, threads, l2);
   int64_t held = (c->shared ? c->n_blocks : c->slab) * c->block + c->reach;
   /* An odd number of cache lines between steps, so that they spread over the sets of L1. */
@@ -170,8 +168,8 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
   const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,
                products = c->x3 ? 3 : 1;
-  const double turns = (double)div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
-  const int64_t blocks = div_up(c->n_blocks, c->m_tasks), panels = div_up(c->n_panels, c->n_tasks);
+  const double turns = (double)hn_div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
+  const int64_t blocks = hn_div_up(c->n_blocks, c->m_tasks), panels = hn_div_up(c->n_panels, c->n_tasks);
   const double calls = turns * (double)(blocks * panels);
   const double tiles = calls * (double)c->block * 2 * (double)c->steps * products * 16 / hn_bf16_rate(o);
   const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * 2 * parts;

@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/integers.h"
 
 /* Distance between the rows of the scratch tile: an odd number of cache lines, so that rows spread over the
  * L1 sets. */
 static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
 
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)scratch_ld(c) * o->mr + 16; }
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
  * n task all input rows of its tiles: among the divisions that keep the threads equally busy, take the one
@@ -38,8 +36,8 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
   for (int64_t n = 1; n <= c->n_panels && n <= 4 * want; n++) {
-    int64_t m = c->tiles ? min64(div_up(want, n), c->tiles) : 1, tasks = m * n;
-    int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n),
+    int64_t m = c->tiles ? hn_min(hn_div_up(want, n), c->tiles) : 1, tasks = m * n;
+    int64_t busiest = hn_div_up(tasks, threads) * hn_div_up(c->tiles, m) * hn_div_up(c->n_panels, n),
             all = c->tiles * c->n_panels;
     double share = all ? (double)busiest / (double)all : 1; /* of the work, done by the busiest thread */
     double cycles = compute * share +
@@ -68,17 +66,17 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
   c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
               (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
-  c->tiles_per_line = div_up(c->line, o->mr);
+  c->tiles_per_line = hn_div_up(c->line, o->mr);
   c->tiles = c->tiles_per_line * c->lines;
-  c->n_panels = div_up(c->cout, o->nr);
+  c->n_panels = hn_div_up(c->cout, o->nr);
   c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
   /* A tile of A takes half of L1. */
   int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
   if (kc < 64) kc = 64;
-  int64_t blocks = div_up(c->k, kc);
-  c->kc = blocks ? div_up(c->k, blocks) : 1;
+  int64_t blocks = hn_div_up(c->k, kc);
+  c->kc = blocks ? hn_div_up(c->k, blocks) : 1;
   plan_tasks(c, o, threads);
-  int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr, tiles = div_up(c->tiles, c->m_tasks);
+  int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr, tiles = hn_div_up(c->tiles, c->m_tasks);
   if (tiles * o->mr <= 1024) {
     /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of
      * weights, each met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks
@@ -107,9 +105,10 @@ static double border_share(const hn_conv *c) {
 }
 
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
-  int64_t vectors = div_up(div_up(c->cout, o->vw), c->n_tasks), rows = div_up(c->lines * c->line, c->m_tasks);
+  int64_t vectors = hn_div_up(hn_div_up(c->cout, o->vw), c->n_tasks),
+          rows = hn_div_up(c->lines * c->line, c->m_tasks);
   double rounds =
-      (double)div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
+      (double)hn_div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   double k = (double)c->k, width = (double)(vectors * o->vw), pixels = (double)rows;
   /* A panel of one vector makes one product of each broadcast. */
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
@@ -237,7 +236,7 @@ typedef struct ahead {
 static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel,
                          hn_gemm_tile *t) {
   const hn_conv *c = a->conv;
-  int64_t n = f->next->n0 + panel * a->ops->nr, rows = min64(c->kc, c->k - f->next->k0);
+  int64_t n = f->next->n0 + panel * a->ops->nr, rows = hn_min(c->kc, c->k - f->next->k0);
   if (n >= f->next->n1) return;
   int64_t width = (int64_t)hn_gemm_panel_width(a->ops, (size_t)c->cout, (size_t)n);
   const float *p = w + (n - a->w_column) * c->k + f->next->k0 * width;
@@ -254,8 +253,8 @@ static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, 
   p.x = 0;
   const hn_tap_run *last = runs + c->n_runs - 1;
   const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
-  const int64_t from = dx < 0 ? div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
-  const int64_t lo = from > m0 ? from : m0, hi = min64(to, m1);
+  const int64_t from = dx < 0 ? hn_div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
+  const int64_t lo = from > m0 ? from : m0, hi = hn_min(to, m1);
   p.x = lo;
   if (hi - lo < WORTH || !inside(c, runs, &p, hi - lo)) return m1;
   return m0 < lo ? lo : hi;
@@ -268,7 +267,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
-  int64_t line = tile / c->tiles_per_line, k1 = min64(k0 + c->kc, c->k);
+  int64_t line = tile / c->tiles_per_line, k1 = hn_min(k0 + c->kc, c->k);
   position p = locate(c, line, m0);
   const float *x = a->x + group * c->cin * c->in_k;
   hn_gemm_tile t = {.k = (size_t)(k1 - k0),
@@ -309,7 +308,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
   const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
   for (int64_t n = n0; n < n1; n += o->nr) {
     int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
-    t.n = (uint32_t)min64(n1 - n, o->nr);
+    t.n = (uint32_t)hn_min(n1 - n, o->nr);
     t.b = w + (n - a->w_column) * c->k + k0 * width;
     t.c = y + n;
     if (last && e->bias) t.bias = e->bias + g0 + n;
@@ -319,7 +318,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
       set_prefetch(a, w, f, (n - n0) / o->nr, &t);
     else if (dense) {
       /* A contiguous activation: this panel's share of the rows that the tile after next will read. */
-      int64_t floats = (m1 - m0) * c->k, share = div_up(floats * o->nr, n1 - n0),
+      int64_t floats = (m1 - m0) * c->k, share = hn_div_up(floats * o->nr, n1 - n0),
               at = (n - n0) / o->nr * share;
       t.prefetch = t.a + 2 * floats + at;
       t.prefetch_end = tile + 3 < c->tiles ? t.prefetch + share : NULL;
@@ -327,7 +326,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
     o->tile(&t);
   }
   for (int64_t i = 0, run; last && e->n_post && i < m1 - m0; i += run, advance(c, &p)) {
-    run = min64(m1 - m0 - i, c->grid[2] - p.x);
+    run = hn_min(m1 - m0 - i, c->grid[2] - p.x);
     hn_epilogue_post_pixels(e, y + n0 + i * c->out.pixel, c->out.pixel, run, (size_t)(g0 + n0),
                             (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
     p.x += run - 1;
@@ -352,7 +351,7 @@ static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
   if (b->k0 < c->k) return true;
   b->k0 = 0;
   b->n0 = b->n1;
-  b->n1 = min64(b->n0 + c->block_columns, n_end);
+  b->n1 = hn_min(b->n0 + c->block_columns, n_end);
   return b->n0 < n_end;
 }
 
@@ -360,8 +359,8 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
                    float *scratch) {
   const hn_conv *c = a->conv;
   for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles) {
-    int64_t b1 = min64(b0 + c->block_tiles, t1);
-    block b = {0, n0, min64(n0 + c->block_columns, n1)};
+    int64_t b1 = hn_min(b0 + c->block_tiles, t1);
+    block b = {0, n0, hn_min(n0 + c->block_columns, n1)};
     for (bool more = true; more;) {
       block next = b;
       more = next_block(c, n1, &next);
@@ -384,7 +383,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr,
           n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
   if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
-  hn_conv_block(a, group, t0, t1, n0, min64(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
+  hn_conv_block(a, group, t0, t1, n0, hn_min(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
 }
 
 void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool) {

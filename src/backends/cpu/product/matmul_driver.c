@@ -1,6 +1,7 @@
 #include "backends/cpu/product/matmul_driver.h"
 
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
 void hn_matmul_plan(hn_matmul *p, uint32_t threads, size_t l1, size_t l2) {
@@ -35,7 +36,7 @@ void hn_matmul_plan(hn_matmul *p, uint32_t threads, size_t l1, size_t l2) {
   if (threads == 1 || (double)p->m * (double)p->n * (double)p->k < 1e5) want = 1;
   if (block * want > panels) block = panels / want > 0 ? panels / want : 1;
   p->block = block * o->nr;
-  p->n_blocks = panels ? (panels + block - 1) / block : 0;
+  p->n_blocks = panels ? hn_div_up(panels, block) : 0;
   p->thread_floats =
       (int64_t)(hn_round_up(hn_conv_scratch(c, o), 16) + hn_round_up((size_t)(p->block * p->k), 16));
 }

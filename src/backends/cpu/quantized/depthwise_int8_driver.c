@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+#include "base/integers.h"
 
 const hn_dw8_ops *hn_dw8_find(hn_isa isa) {
   static const hn_dw8_ops *_Atomic found[HN_ISA_COUNT];
@@ -21,19 +18,19 @@ const hn_dw8_ops *hn_dw8_find(hn_isa isa) {
 }
 
 void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1) {
-  d->groups = div_up(d->kernel[0], HN_DW8_ROWS);
-  d->blocks = div_up(d->channels, HN_DW8_BLOCK);
+  d->groups = hn_div_up(d->kernel[0], HN_DW8_ROWS);
+  d->blocks = hn_div_up(d->channels, HN_DW8_BLOCK);
   /* A slab's input rows of one output row and the output row fill about two thirds of L1. */
   const int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
-  d->slab = min64(max64((int64_t)(l1 * 2 / 3) / (pixels * HN_DW8_BLOCK), 1), d->blocks);
+  d->slab = hn_min(hn_max((int64_t)(l1 * 2 / 3) / (pixels * HN_DW8_BLOCK), 1), d->blocks);
   const double work = (double)(d->batch * d->out[0] * d->out[1] * d->blocks * HN_DW8_BLOCK) *
                       (double)(d->groups * d->kernel[1]);
   const int64_t want = threads == 1 || work < 1e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : (int64_t)threads;
-  const int64_t parts = div_up(want, d->batch);
+  const int64_t parts = hn_div_up(want, d->batch);
   /* Blocks of rows share input rows with their neighbours: keep them tall, cut channels instead. */
-  d->row_blocks = min64(parts, max64(d->out[0] / (2 * d->kernel[0]), 1));
-  d->slab_tasks = min64(div_up(parts, d->row_blocks), d->blocks);
-  d->slab = min64(d->slab, div_up(d->blocks, d->slab_tasks));
+  d->row_blocks = hn_min(parts, hn_max(d->out[0] / (2 * d->kernel[0]), 1));
+  d->slab_tasks = hn_min(hn_div_up(parts, d->row_blocks), d->blocks);
+  d->slab = hn_min(d->slab, hn_div_up(d->blocks, d->slab_tasks));
 }
 
 double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double cache) {
@@ -100,7 +97,7 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
       for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) shifted[v] = rows[v] + c;
       r.w = a->w + b * d->groups * d->kernel[1] * HN_DW8_TAP;
       r.bias = a->bias + c, r.scale = a->scale + c;
-      r.channels = (uint32_t)min64(d->channels - c, HN_DW8_BLOCK);
+      r.channels = (uint32_t)hn_min(d->channels - c, HN_DW8_BLOCK);
       r.y = a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch + c;
       a->ops->row(&r);
     }
@@ -116,7 +113,7 @@ static void task(void *arg, int64_t t, uint32_t thread) {
   const int64_t y0 = i * d->out[0] / d->row_blocks, y1 = (i + 1) * d->out[0] / d->row_blocks;
   const int64_t end = (s + 1) * d->blocks / d->slab_tasks;
   for (int64_t b = s * d->blocks / d->slab_tasks; b < end; b += d->slab)
-    slab_rows(a, n, y0, y1, b, min64(b + d->slab, end));
+    slab_rows(a, n, y0, y1, b, hn_min(b + d->slab, end));
 }
 
 void hn_dw8_exec(const hn_dw8_args *a, hn_parallel_fn parallel, void *pool) {

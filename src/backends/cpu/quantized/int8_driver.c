@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+#include "base/integers.h"
 
 const hn_int8_ops *hn_int8_find(hn_isa isa) {
   static const hn_int8_ops *_Atomic found[HN_ISA_COUNT];
@@ -37,10 +34,10 @@ static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) 
     want = 2 * (int64_t)threads;
   double best = 0;
   c->m_tasks = c->n_tasks = 1;
-  for (int64_t n = 1; n <= min64(c->n_panels, want); n++) {
-    const int64_t m = min64(div_up(want, n), c->tiles), tasks = m * n;
-    const int64_t busiest = div_up(tasks, threads) * div_up(c->tiles, m) * div_up(c->n_panels, n);
-    const double at_once = (double)min64(tasks, threads);
+  for (int64_t n = 1; n <= hn_min(c->n_panels, want); n++) {
+    const int64_t m = hn_min(hn_div_up(want, n), c->tiles), tasks = m * n;
+    const int64_t busiest = hn_div_up(tasks, threads) * hn_div_up(c->tiles, m) * hn_div_up(c->n_panels, n);
+    const double at_once = (double)hn_min(tasks, threads);
     /* Every row task reads all weights of its columns, every column task all input of its rows. */
     const double all = cycles * (double)busiest / (double)(c->tiles * c->n_panels) +
                        (weights * (double)m / 8 + (input / 16 + gather) * (double)n) / at_once;
@@ -65,15 +62,15 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
   /* An odd number of cache lines from row to row, so that rows spread over the sets of L1. */
   c->ld = (int64_t)hn_int8_round((size_t)(c->k_packed + SLACK), 64);
   if (c->ld / 64 % 2 == 0) c->ld += 64;
-  c->tiles = div_up(c->rows, o->mr);
-  c->n_panels = div_up(c->cout, o->nr);
+  c->tiles = hn_div_up(c->rows, o->mr);
+  c->n_panels = hn_div_up(c->cout, o->nr);
   plan_tasks(c, o, threads);
-  const int64_t task_rows = div_up(c->tiles, c->m_tasks) * o->mr;
-  c->slab = c->direct ? o->mr : min64(max64((int64_t)(l2 / 4) / c->ld / o->mr, 1) * o->mr, task_rows);
-  const int64_t columns = div_up(c->n_panels, c->n_tasks) * o->nr;
+  const int64_t task_rows = hn_div_up(c->tiles, c->m_tasks) * o->mr;
+  c->slab = c->direct ? o->mr : hn_min(hn_max((int64_t)(l2 / 4) / c->ld / o->mr, 1) * o->mr, task_rows);
+  const int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr;
   c->weights_outside = c->k_packed * columns > (int64_t)(l2 / 2);
   if (c->direct && c->weights_outside)
-    c->slab = min64(max64((int64_t)(l2 / 4) / c->in_pitch / o->mr, 1) * o->mr, task_rows);
+    c->slab = hn_min(hn_max((int64_t)(l2 / 4) / c->in_pitch / o->mr, 1) * o->mr, task_rows);
   return true;
 }
 
@@ -148,7 +145,7 @@ static void bring_run(const hn_int8_conv *c, const uint8_t *from, const uint8_t 
     memset(d, (int)c->padding ^ (c->flip ? 0x80 : 0), (size_t)c->run);
     if (!from) continue;
     /* With several taps a run, a tap is a pixel. */
-    const int64_t first = max64(0, -at), last = min64(c->run_taps, c->in[2] - at);
+    const int64_t first = hn_max(0, -at), last = hn_min(c->run_taps, c->in[2] - at);
     if (last > first)
       memcpy(d + (HN_FAULT("int8_left_padding") ? 0 : first) * c->cin, from + (at + first) * c->in_pitch,
              (size_t)((last - first) * c->cin));
@@ -167,7 +164,7 @@ static void bring(const hn_int8_args *a, int64_t group, int64_t r0, int64_t r1, 
     int64_t r = r0, x0 = r % c->out[2];
     r /= c->out[2];
     const line_at at = {r / c->out[1] / c->out[0], r / c->out[1] % c->out[0], r % c->out[1]};
-    const int64_t count = min64(c->out[2] - x0, r1 - r0);
+    const int64_t count = hn_min(c->out[2] - x0, r1 - r0);
     uint8_t *to = d;
     for (int64_t tz = 0; tz < c->kernel[0]; tz++)
       for (int64_t ty = 0; ty < c->kernel[1]; ty++) {
@@ -212,7 +209,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.lda = c->ld;
   }
   for (int64_t n = n0; n < n1; n += o->nr) {
-    t.n = (uint32_t)min64(o->nr, n1 - n);
+    t.n = (uint32_t)hn_min(o->nr, n1 - n);
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.scale = a->scale + group * columns + n;
@@ -224,7 +221,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
 /* Tiles share [b0, b1) evenly. */
 static void run_slab(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_t b0, int64_t b1, int64_t n0,
                      int64_t n1) {
-  const int64_t tiles = div_up(b1 - b0, a->ops->mr);
+  const int64_t tiles = hn_div_up(b1 - b0, a->ops->mr);
   for (int64_t i = 0; i < tiles; i++)
     run_tile(a, group, slab, b0, b0 + i * (b1 - b0) / tiles, b0 + (i + 1) * (b1 - b0) / tiles, n0, n1);
 }
@@ -237,14 +234,14 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const int64_t r1 = (m + 1) * c->tiles / c->m_tasks * o->mr;
   int64_t r0 = m * c->tiles / c->m_tasks * o->mr;
   const int64_t n0 = n * c->n_panels / c->n_tasks * o->nr,
-                n1 = min64((n + 1) * c->n_panels / c->n_tasks * o->nr, c->cout);
+                n1 = hn_min((n + 1) * c->n_panels / c->n_tasks * o->nr, c->cout);
   uint8_t *scratch = a->scratch + thread * scratch_bytes(c, o);
   o->begin();
-  for (int64_t end = min64(r1, c->rows); r0 < end; r0 += c->slab) {
-    const int64_t s1 = min64(r0 + c->slab, end);
+  for (int64_t end = hn_min(r1, c->rows); r0 < end; r0 += c->slab) {
+    const int64_t s1 = hn_min(r0 + c->slab, end);
     if (!c->direct) bring(a, group, r0, s1, scratch);
     if (c->weights_outside)
-      for (int64_t j = n0; j < n1; j += o->nr) run_slab(a, group, scratch, r0, s1, j, min64(j + o->nr, n1));
+      for (int64_t j = n0; j < n1; j += o->nr) run_slab(a, group, scratch, r0, s1, j, hn_min(j + o->nr, n1));
     else
       run_slab(a, group, scratch, r0, s1, n0, n1);
   }

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { SLAB = 256 }; /* channels of a task */
 
@@ -69,7 +70,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
 static void task(void *arg, int64_t i, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
-  const int64_t slabs = (h->channels + SLAB - 1) / SLAB, n = i / slabs, c0 = i % slabs * SLAB;
+  const int64_t slabs = hn_div_up(h->channels, SLAB), n = i / slabs, c0 = i % slabs * SLAB;
   const int64_t width = h->channels - c0 < SLAB ? h->channels - c0 : SLAB;
   const uint8_t *x = (const uint8_t *)r->in[HN_QLINEAR_X] + n * h->pixels * h->pixel + c0;
   int32_t sum[SLAB];
@@ -89,7 +90,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   (void)error;
-  r->parallel(r->pool, h->batch * ((h->channels + SLAB - 1) / SLAB), task, (void *)(uintptr_t)r);
+  r->parallel(r->pool, h->batch * hn_div_up(h->channels, SLAB), task, (void *)(uintptr_t)r);
   return HONE_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
 /* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner
@@ -304,7 +305,7 @@ static void encode(void *arg, int64_t i, uint32_t thread) {
 }
 
 static void split(const hone_step_run *r, job *j, void (*fn)(void *, int64_t, uint32_t)) {
-  const int64_t tasks = (j->count + j->chunk - 1) / j->chunk;
+  const int64_t tasks = hn_div_up(j->count, j->chunk);
   if (tasks == 1)
     fn(j, 0, 0);
   else

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "model/ops/common/quant.h"
 
 /* The tensor as `rows` rows of `length` elements: row r has parameter r % channels, or element i of each row
@@ -134,9 +135,9 @@ hone_status hn_quantize_step_run(const hone_step_run *run, const hn_quantize_ste
   enum { TASK = 16384 };
   const blob_head *h = run->blob;
   job j = {run, config->to_real, h->length < TASK ? h->length : TASK, 1, 1};
-  j.chunks = (h->length + j.chunk - 1) / j.chunk;
+  j.chunks = hn_div_up(h->length, j.chunk);
   j.per_task = TASK / j.chunk;
-  const int64_t tasks = (h->rows * j.chunks + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(h->rows * j.chunks, j.per_task);
   if (tasks == 1)
     task(&j, 0, 0);
   else

@@ -4,17 +4,15 @@
 
 #include "backends/cpu/recurrent/team.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
-
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ------------------------------------------------------------------ packing */
 
 void hn_recurrent_pack(const struct hn_recurrent_ops *o, hn_recurrent_pass p, const void *r, size_t hidden,
                        float *dst) {
   const size_t gates = hn_recurrent_gates(p), vw = o->vw, most = hn_recurrent_blocks(p);
-  const size_t blocks = (hidden + vw - 1) / vw;
+  const size_t blocks = hn_div_up(hidden, vw);
   for (size_t b0 = 0; b0 < blocks; b0 += most) {
     const size_t side = blocks - b0 < most ? blocks - b0 : most, width = side * gates * vw;
     for (size_t b = 0; b < side; b++)
@@ -64,7 +62,7 @@ static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *
   const double far = beyond(resident, m), functions = p->gates == 4 ? 5 : p->gates == 3 ? 3 : 1;
   double panels = 0;
   for (int64_t i = 0; i < p->passes; i++)
-    panels += vectors / hn_recurrent_blocks(p->pass[i]) * (double)div_up(samples, (int64_t)o->rows);
+    panels += vectors / hn_recurrent_blocks(p->pass[i]) * (double)hn_div_up(samples, (int64_t)o->rows);
   const double reads = share * r_bytes(p) * (far / FAR_BYTES_PER_CYCLE + (1 - far) / L2_BYTES_PER_CYCLE);
   const double products = vectors * (double)p->gates * (double)p->hidden * rows / 2 / 0.85;
   return hn_overlapped_cycles(products, reads) + panels * PANEL_CYCLES +
@@ -76,10 +74,10 @@ static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *
 static void plan_team(hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m, int64_t turns,
                       double hertz) {
   const int64_t side = p->directions / turns, threads = m->threads;
-  const int64_t panels = side * div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
-  const int64_t team = smaller(smaller(panels, threads), HN_TEAM_MOST);
+  const int64_t panels = side * hn_div_up(p->padded / o->vw, hn_recurrent_blocks(p->pass[0]));
+  const int64_t team = hn_min(hn_min(panels, threads), HN_TEAM_MOST);
   if (team < 2) return;
-  const double part = (double)(side * div_up(panels, team)) / (double)panels;
+  const double part = (double)(side * hn_div_up(panels, team)) / (double)panels;
   const double seconds =
       (double)(turns * p->seq) *
       (step_cycles(p, o, m, p->batch, part, part * r_bytes(p)) / hertz + (double)p->passes * MEETING_SECONDS);
@@ -107,12 +105,12 @@ void hn_recurrent_plan(hn_recurrent *p, const hone_machine *m) {
   p->padded = (int64_t)hn_round_up((size_t)p->hidden, o->vw);
   const double hertz = hn_core_hertz(hn_gemm_find(p->isa), m);
   /* Samples shared: no thread waits for another, but each reads all of R. */
-  p->row_tasks = smaller(p->batch > 0 ? p->batch : 1, div_up(threads, p->directions));
-  p->samples = div_up(p->batch, p->row_tasks);
-  p->row_tasks = p->samples ? div_up(p->batch, p->samples) : 1;
+  p->row_tasks = hn_min(p->batch > 0 ? p->batch : 1, hn_div_up(threads, p->directions));
+  p->samples = hn_div_up(p->batch, p->row_tasks);
+  p->row_tasks = p->samples ? hn_div_up(p->batch, p->samples) : 1;
   p->team = 0, p->turns = 1;
   p->far = beyond(r_bytes(p), m) > 0;
-  p->step_seconds = (double)p->seq * (double)div_up(p->directions * p->row_tasks, threads) *
+  p->step_seconds = (double)p->seq * (double)hn_div_up(p->directions * p->row_tasks, threads) *
                     step_cycles(p, o, m, p->samples, 1, r_bytes(p)) / hertz;
   plan_team(p, o, m, 1, hertz);
   if (p->directions > 1) plan_team(p, o, m, p->directions, hertz);
@@ -194,7 +192,7 @@ static hn_recurrent_cell cell_of(const job *j, int64_t d, hn_recurrent_pass pass
 }
 
 static int64_t panels_of(const job *j, hn_recurrent_pass pass) {
-  return div_up(j->p->padded / j->ops->vw, hn_recurrent_blocks(pass));
+  return hn_div_up(j->p->padded / j->ops->vw, hn_recurrent_blocks(pass));
 }
 
 /* Panels [begin, end) of a pass. Every other time from the last to the first: what was read last is still
@@ -206,11 +204,11 @@ static void run_pass(const job *j, int64_t d, int64_t pass, const hn_recurrent_r
   const int64_t vw = j->ops->vw, blocks = p->padded / vw, most = hn_recurrent_blocks(cell.pass);
   const size_t packed = hn_recurrent_packed(j->ops, cell.pass, cell.hidden);
   const float *r = j->w->rec[pass] + (size_t)d * packed;
-  const uint32_t groups = (rows + j->ops->rows - 1) / j->ops->rows;
+  const uint32_t groups = hn_div_up(rows, j->ops->rows);
   const ptrdiff_t whole = (ptrdiff_t)(most * vw * p->hidden) * hn_recurrent_gates(cell.pass);
   for (int64_t i = begin; i < end; i++) {
     const int64_t at = turned ? begin + end - 1 - i : i;
-    const uint32_t side = (uint32_t)smaller(blocks - at * most, most);
+    const uint32_t side = (uint32_t)hn_min(blocks - at * most, most);
     for (uint32_t g = 0; g < groups; g++) {
       const uint32_t from = rows * g / groups, to = rows * (g + 1) / groups;
       /* The groups share the asking for the next panel. */
@@ -230,7 +228,7 @@ static void whole(void *arg, int64_t task, uint32_t thread) {
   const job *j = arg;
   const hn_recurrent *p = j->p;
   const int64_t d = task / p->row_tasks, n0 = task % p->row_tasks * p->samples,
-                n1 = smaller(n0 + p->samples, p->batch);
+                n1 = hn_min(n0 + p->samples, p->batch);
   hn_recurrent_row *row = rows_at(j, task);
   (void)thread;
   for (int64_t step = 0; step < p->seq; step++) {
@@ -262,7 +260,7 @@ static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) 
     const int64_t d = turn * side + i, first = begin > i * panels ? begin - i * panels : 0;
     const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
     ask_for_states(j, pass, row, rows);
-    if (rows) run_pass(j, d, pass, row, rows, first, smaller(end - i * panels, panels), step % 2);
+    if (rows) run_pass(j, d, pass, row, rows, first, hn_min(end - i * panels, panels), step % 2);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/resize/resize.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "model/ops/common/resample.h"
 
@@ -197,7 +198,7 @@ hone_status hn_resize_step_run(const hone_step_run *run, hone_error *error) {
   const blob_head *h = run->blob;
   const int64_t rows = h->y.count * h->y.height, row_bytes = h->y.width * h->y.channels * 4 + 1;
   job j = {run, h, 16384 / row_bytes + 1};
-  const int64_t tasks = (rows + j.per_task - 1) / j.per_task;
+  const int64_t tasks = hn_div_up(rows, j.per_task);
   (void)error;
   if (tasks <= 1)
     task(&j, 0, 0);

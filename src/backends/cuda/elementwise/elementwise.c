@@ -6,6 +6,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { THREADS = 256 };
 
@@ -103,7 +104,7 @@ bool hn_cuda_elementwise_plan(hn_cuda_elementwise *p, const hone_tensor_desc *co
     if (p->padded) all = all && length % p->width == 0;
     if (all && (p->nest.rank == 1 || p->padded || length >= p->width)) break;
   }
-  p->per_row = (length + p->width - 1) / p->width;
+  p->per_row = hn_div_up(length, p->width);
   p->partial = length % p->width != 0;
   p->vectors = length ? count / length * p->per_row : 0;
   if (p->vectors >= 0x7fffffff || p->per_row >= 0x7fffffff) return hn_refuse(why, "more than 2^31 vectors");

@@ -1,6 +1,7 @@
 #include "backends/cuda/irregular/recurrent.h"
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "model/ops/common/rnn.h"
 
 enum {
@@ -46,13 +47,13 @@ bool hn_cuda_recurrent(const hone_step *s, int gates, hn_cuda_direct *p, hone_re
   p->args.f[12] = r.clip;
   p->workspace =
       (size_t)(rows * columns + 5 * states + SPARE * r.hidden) * (wide ? sizeof(double) : sizeof(float));
-  hn_cuda_direct_add(p, "hn_rnn_inputs", (rows + TILE - 1) / TILE * ((columns + TILE - 1) / TILE), 256);
+  hn_cuda_direct_add(p, "hn_rnn_inputs", hn_div_up(rows, TILE) * hn_div_up(columns, TILE), 256);
   hn_cuda_direct_add(p, "hn_rnn_begin", states, 0);
   if (whole)
     hn_cuda_direct_add(p, "hn_rnn_steps", r.seq ? r.directions * r.batch : 0, WHOLE_WARPS * 32);
   else
-    hn_cuda_direct_add(p, "hn_rnn_steps",
-                       r.batch && r.seq ? r.directions * ((r.hidden + UNITS - 1) / UNITS) : 0, UNITS * 32);
+    hn_cuda_direct_add(p, "hn_rnn_steps", r.batch && r.seq ? r.directions * hn_div_up(r.hidden, UNITS) : 0,
+                       UNITS * 32);
   if (!whole) p->launch[p->launches - 1].times = (uint32_t)(r.seq * (gates == 3 && !later ? 2 : 1));
   hn_cuda_direct_add(p, "hn_rnn_end", states, 0);
   /* The steps wait for one another. */

@@ -1,6 +1,7 @@
 /* TopK along any axis, any k that is known. */
 #include "backends/cuda/irregular/order.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum {
   PART = 8192, /* elements that a block chooses from, where lines are cut */
@@ -22,7 +23,7 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const size_t key = hn_cuda_order(p, x->dtype);
   p->args.p[0] = n, p->args.p[1] = k, p->args.p[2] = inner, p->args.p[3] = padded;
   if (lines < FEW && n >= LONG && k > 0 && k <= PART / 8) {
-    const int64_t parts = (n + PART - 1) / PART;
+    const int64_t parts = hn_div_up(n, PART);
     p->args.p[4] = PART, p->args.p[5] = parts;
     p->workspace = (size_t)(lines * parts * k) * (key + sizeof(uint32_t));
     hn_cuda_direct_add(p, "hn_top_k_part", lines * parts, 256);

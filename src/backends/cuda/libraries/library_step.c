@@ -2,10 +2,11 @@
 
 #include "backends/cuda/step/step.h"
 #include "base/half.h"
+#include "base/integers.h"
 
 int64_t hn_library_padded(int64_t channels, hone_dtype dtype) {
   const int64_t vector = 16 / (int64_t)hone_dtype_size(dtype);
-  return (channels + vector - 1) / vector * vector;
+  return hn_fill_up(channels, vector);
 }
 
 size_t hn_library_workspace(const hone_step *s) {

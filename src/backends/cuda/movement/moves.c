@@ -7,6 +7,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { THREADS = 256, EACH = 4, FEW = 4 /* rows or columns that are not worth a transpose */ };
 
@@ -100,7 +101,7 @@ static bool with_padding(const taker *t, hn_box *b) {
   if (y->layout != HONE_LAYOUT_CHANNELS_LAST || y->channel_pitch <= y->dim[1]) return true;
   if (b->src.tensor == HN_BOX_FILL) return false;
   const hone_tensor_desc *x = &t->step->input[b->src.tensor].desc;
-  const int64_t vector = 16 / b->element, whole = (y->dim[1] + vector - 1) / vector * vector;
+  const int64_t vector = 16 / b->element, whole = hn_fill_up(y->dim[1], vector);
   if (x->layout != HONE_LAYOUT_CHANNELS_LAST || x->dim[1] != y->dim[1] || b->dst.at % y->channel_pitch ||
       b->src.at % x->channel_pitch || x->channel_pitch < whole || y->channel_pitch != whole || whole == 1)
     return false;

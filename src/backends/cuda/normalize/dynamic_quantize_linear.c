@@ -2,12 +2,13 @@
 #include "backends/cuda/step/direct.h"
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { THREADS = 256, EACH = 4096 };
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const int64_t n = hone_desc_count(&s->input[0].desc);
-  int64_t blocks = (n + EACH - 1) / EACH;
+  int64_t blocks = hn_div_up(n, EACH);
   if (!hn_cuda_type(s->input[0].desc.dtype)) return hn_refuse(why, "the input is no f32");
   blocks = blocks < 1 ? 1 : blocks > THREADS ? THREADS : blocks;
   p->text = "statistics";

@@ -8,6 +8,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { MOST_KEPT = 32 }; /* values of a row that a thread keeps */
 
@@ -74,7 +75,7 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   while ((int64_t)p->group < want && p->group < most && (int64_t)p->group < p->length) p->group *= 2;
   if (!p->columns && p->group == 256 && p->length > 256 * 8 && p->rows < processors * 4)
     p->group = p->threads = 1024;
-  const int64_t kept = (p->length + p->group - 1) / p->group;
+  const int64_t kept = hn_div_up(p->length, p->group);
   p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
   return true;
 }

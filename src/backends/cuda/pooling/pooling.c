@@ -8,6 +8,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 bool hn_cuda_pooling_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_pooling_config *config,
                              hone_reason *why) {
@@ -35,7 +36,7 @@ static int64_t width_of(const hone_step_run *r, const hn_cuda_window *w) {
   const hone_tensor_desc *x = &r->step->input[0].desc, *y = &r->step->output[0].desc;
   const int64_t width = 16 / (int64_t)hone_dtype_size(x->dtype);
   if (x->dtype != y->dtype || hn_cuda_gives(r->step, 1) || w->x.c_step != 1 || w->y.c_step != 1) return 1;
-  const int64_t padded = (w->x.c + width - 1) / width * width;
+  const int64_t padded = hn_fill_up(w->x.c, width);
   const hn_cuda_grid *g[2] = {&w->x, &w->y};
   for (int i = 0; i < 2; i++) {
     const hone_tensor_desc *d = i ? y : x;
@@ -87,7 +88,7 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, const hn_cuda_pooling_co
   const int64_t width = width_of(r, &w);
   const bool last = w.y.c_step == 1 && w.y.c > 1;
   /* One by one up to the output's pitch, so that its padding becomes zeros; the input is not read there. */
-  int64_t c = (w.x.c + width - 1) / width;
+  int64_t c = hn_div_up(w.x.c, width);
   hone_status status = HONE_OK;
   if (width == 1 && y->layout == HONE_LAYOUT_CHANNELS_LAST && y->channel_pitch > y->dim[1])
     status = hn_cuda_zero(q, r->out[0], (size_t)hone_desc_bytes(y), error);

@@ -9,6 +9,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "optimize/step/conv_attr.h"
 
 static int64_t pitch_of(const hn_conv_attr *a) { return (a->groups * a->cout + 7) / 8 * 8; }
@@ -26,7 +27,7 @@ static bool describe(const hone_step *s, bool transposed, hn_conv_attr *a, hone_
     return hn_refuse(why, "the bias is no vector");
   const hone_tensor_desc *y = &s->output[0].desc;
   const int64_t size = (int64_t)hone_dtype_size(y->dtype), vector = 16 / size;
-  const int64_t padded = (a->y.channels + vector - 1) / vector * vector;
+  const int64_t padded = hn_fill_up(a->y.channels, vector);
   if (a->y.view.pixel < padded || a->y.view.pixel % 4)
     return hn_refuse(why, "the output's pixels do not hold whole vectors of channels");
   if (packed_of(a) > INT32_MAX) return hn_refuse(why, "more than 2^31 weights");
@@ -133,7 +134,7 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, const hn_cuda_conv_d
   const int64_t x_step[4] = {a.x.view.batch, a.x.view.slice, a.x.view.row, a.x.view.pixel};
   const int64_t y_step[4] = {a.y.view.batch, a.y.view.slice, a.y.view.row, a.y.view.pixel};
   for (int i = 0; i < 4; i++) g.x_step[i] = x_step[i], g.y_step[i] = y_step[i];
-  const int64_t vectors = (a.y.channels + vector - 1) / vector * vector / 4;
+  const int64_t vectors = hn_fill_up(a.y.channels, vector) / 4;
   int64_t work = a.y.batch * vectors;
   for (int i = 0; i < 3; i++) {
     g.out[i] = hn_cuda_divisor((uint32_t)(a.y.size[i] > 0 ? a.y.size[i] : 1));

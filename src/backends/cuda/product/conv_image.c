@@ -8,6 +8,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -20,23 +21,21 @@ typedef struct plan {
   int64_t tiles_w, tiles_h, tiles;
 } plan;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static uint32_t shared_of(const hn_conv_attr *a, const plan *p) {
   const int64_t rows = (p->warps - 1) * a->stride[1] + a->kernel[1],
                 cols = (31 * a->stride[2] + p->win + 1) / 2 * 2, copies = a->stride[2] % 2 ? 2 : 1,
-                copy = ceil_div(rows * cols * 8, 128) * 128 + 64;
+                copy = hn_fill_up(rows * cols * 8, 128) + 64;
   return (uint32_t)(p->steps * p->bn * 32 + copies * copy / 16 * 16 + 16 + p->warps * 32 * (p->bn + 8) * 2);
 }
 
 static plan choose(const hone_machine *m, const hn_conv_attr *a) {
   const int64_t processors = m->processors ? m->processors : 108;
-  plan p = {.win = ceil_div(a->kernel[2], 4) * 4, .bn = a->cout <= 32 ? 32 : 64};
+  plan p = {.win = hn_fill_up(a->kernel[2], 4), .bn = a->cout <= 32 ? 32 : 64};
   p.steps = a->kernel[1] * p.win / 4;
-  p.blocks = ceil_div(a->cout, p.bn);
-  p.tiles_w = ceil_div(a->y.size[2], 32);
+  p.blocks = hn_div_up(a->cout, p.bn);
+  p.tiles_w = hn_div_up(a->y.size[2], 32);
   for (p.warps = 8;; p.warps = 4) { /* few tiles: smaller ones */
-    p.tiles_h = ceil_div(a->y.size[1], p.warps);
+    p.tiles_h = hn_div_up(a->y.size[1], p.warps);
     p.tiles = p.tiles_w * p.tiles_h * a->x.batch;
     if (p.warps == 4 || (p.tiles * p.blocks >= 2 * processors && shared_of(a, &p) <= m->shared_bytes))
       return p;
@@ -52,7 +51,7 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
   if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
     return hn_refuse(why, "three spatial dimensions");
   if (a->dilation[1] != 1 || a->dilation[2] != 1) return hn_refuse(why, "dilated");
-  if (a->kernel[2] > MOST_TAPS || a->kernel[1] * ceil_div(a->kernel[2], 4) > MOST_STEPS)
+  if (a->kernel[2] > MOST_TAPS || a->kernel[1] * hn_div_up(a->kernel[2], 4) > MOST_STEPS)
     return hn_refuse(why, "a kernel of more than %d columns or %d products of four", MOST_TAPS, MOST_STEPS);
   if (!s->input[1].constant || !hn_cuda_type(s->input[1].desc.dtype))
     return hn_refuse(why, "weights are not constant numbers of a floating type");
@@ -60,7 +59,7 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
     return hn_refuse(why, "the bias is no vector of a floating type");
   if (a->x.view.pixel % 4 || a->x.view.row % 4 || a->x.view.batch % 4 || a->x.view.pixel < 4 ||
       a->y.view.pixel % 8 || a->y.view.row % 8 || a->y.view.batch % 8 ||
-      a->y.view.pixel < ceil_div(a->cout, 8) * 8)
+      a->y.view.pixel < hn_fill_up(a->cout, 8))
     return hn_refuse(why, "pixels do not lie at multiples of 16 bytes");
   plan p = choose(m, a);
   if (shared_of(a, &p) > m->shared_bytes) return hn_refuse(why, "its tile does not fit into shared memory");
@@ -154,7 +153,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   g.out_w = (i32)a.y.size[2];
   g.pad_h = (i32)a.pad[1], g.pad_w = (i32)a.pad[2];
   g.tiles_w = (i32)p.tiles_w, g.tiles_h = (i32)p.tiles_h, g.tiles = (i32)p.tiles;
-  g.vectors = (i32)ceil_div(a.cout, 8);
+  g.vectors = (i32)hn_div_up(a.cout, 8);
   hn_cuda_epilogue_bind(r, 2, &g.epilogue);
   const uint32_t shared = shared_of(&a, &p), processors = m->processors ? m->processors : 108;
   uint32_t resident = (uint32_t)(m->shared_bytes / (shared + 1024)); /* blocks of a multiprocessor */

@@ -8,6 +8,7 @@
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -24,7 +25,7 @@ static bool describe(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
     return hn_refuse(why, "the bias is no vector of a floating type");
   if (a->kernel[1] * a->kernel[2] > 1024) return hn_refuse(why, "more than 1024 taps");
   const int64_t size = (int64_t)hone_dtype_size(s->input[0].desc.dtype), vector = 16 / size;
-  const int64_t padded = (a->groups + vector - 1) / vector * vector;
+  const int64_t padded = hn_fill_up(a->groups, vector);
   if (a->x.view.pixel < padded || a->y.view.pixel < padded || a->x.view.pixel % vector ||
       a->y.view.pixel % vector || a->x.view.row % vector || a->y.view.row % vector)
     return hn_refuse(why, "pixels do not lie at multiples of 16 bytes");
@@ -42,12 +43,10 @@ typedef struct plan {
   bool apart;               /* x or y lie at odd addresses */
 } plan;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Measured on an H200: strips of rows where they fill the device, else a thread for few pixels. Half-width
  * vectors of f16 leave registers for four pixels a thread. */
 static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
-  const int64_t threads = ceil_div(a->groups, 4), h = a->y.size[1], w = a->y.size[2];
+  const int64_t threads = hn_div_up(a->groups, 4), h = a->y.size[1], w = a->y.size[2];
   const int64_t processors = m->processors ? m->processors : 108, taps = a->kernel[1] * a->kernel[2];
   const bool near = a->dilation[1] == 1 && a->dilation[2] == 1 && a->stride[1] <= 2 && a->stride[2] <= 2 &&
                     a->kernel[1] > 1 && taps <= 25;
@@ -60,7 +59,7 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
             .apart = apart};
   if (taps > 9) p.blocks = 4;
   if (w < 2) p.tw = 1;
-  if (!near || a->x.batch * h * ceil_div(w, 4) * threads < processors * 384 * 14) return p;
+  if (!near || a->x.batch * h * hn_div_up(w, 4) * threads < processors * 384 * 14) return p;
   p.text = "depthwise_rows", p.entry = "hn_depthwise_rows";
   p.tw = taps > 9 ? 2 : 4, p.blocks = taps > 9 ? 2 : 3;
   p.rows = h < 14 ? h : 14;
@@ -97,7 +96,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.7);
 }
 
-static int64_t tap_pitch(const hn_conv_attr *a) { return ceil_div(a->groups, 8) * 8; }
+static int64_t tap_pitch(const hn_conv_attr *a) { return hn_fill_up(a->groups, 8); }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   hn_conv_attr a;
@@ -139,13 +138,13 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   g.x_image = a.x.view.batch * size, g.x_row = a.x.view.row * size, g.x_pixel = (i32)(a.x.view.pixel * size);
   g.y_image = a.y.view.batch * size, g.y_row = a.y.view.row * size, g.y_pixel = (i32)(a.y.view.pixel * size);
   g.w_tap = (i32)tap_pitch(&a), g.channels = (i32)a.groups;
-  g.vectors = (i32)ceil_div(a.groups * size, 16), g.threads = (i32)(g.vectors * 16 / size / p.v);
+  g.vectors = (i32)hn_div_up(a.groups * size, 16), g.threads = (i32)(g.vectors * 16 / size / p.v);
   g.in_h = (i32)a.x.size[1], g.in_w = (i32)a.x.size[2];
   g.out_h = (i32)a.y.size[1], g.out_w = (i32)a.y.size[2];
   g.pad_h = (i32)a.pad[1], g.pad_w = (i32)a.pad[2];
   g.batch = (i32)a.x.batch;
-  g.tiles = (i32)ceil_div(g.out_w, p.tw);
-  g.rows = (i32)(p.rows ? p.rows : 1), g.strips = (i32)ceil_div(g.out_h, g.rows);
+  g.tiles = (i32)hn_div_up(g.out_w, p.tw);
+  g.rows = (i32)(p.rows ? p.rows : 1), g.strips = (i32)hn_div_up(g.out_h, g.rows);
   hn_cuda_epilogue_bind(r, own_bias(s) ? HN_CUDA_NO_BIAS : 2, &g.epilogue);
   int64_t work = (int64_t)g.threads * g.tiles * g.strips * g.batch;
   if (work > UINT32_MAX) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "depthwise: too many elements");
@@ -155,7 +154,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   if (!status && work > 0) {
     const hn_cuda_kernel kernel = {p.text, text.ptr, p.entry};
     const hn_cuda_shape shape = {
-        .grid = {(uint32_t)ceil_div(work, p.threads), 1, 1}, .threads = p.threads, .overlap = true};
+        .grid = {(uint32_t)hn_div_up(work, p.threads), 1, 1}, .threads = p.threads, .overlap = true};
     status = hn_cuda_launch(q, &kernel, &shape, &g, sizeof g, error);
   }
   hn_str_free(&text);

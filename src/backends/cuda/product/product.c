@@ -6,6 +6,7 @@
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -46,7 +47,7 @@ static bool finish(const hone_step *s, hn_product *p, hone_reason *why) {
   for (uint32_t i = 0; i < g->n_batch; i++) batches *= g->batch[i];
   if (!g->m || !g->n || !g->k || !batches) return hn_refuse(why, "an operand is empty");
   if (!fits(batches * (int64_t)g->m)) return hn_refuse(why, "more than 2^31 rows");
-  g->k_chunks = (g->k + p->chunk - 1) / p->chunk;
+  g->k_chunks = hn_div_up(g->k, p->chunk);
   bool a = g->a_col == 1 && g->pixel % p->chunk == 0 && g->image % p->chunk == 0 && g->tap % p->chunk == 0,
        b = g->b_row == 1 && g->b_col % p->chunk == 0 && g->tap % p->chunk == 0,
        lines = g->b_col == 1 && g->b_row % p->chunk == 0 && g->n % p->chunk == 0;

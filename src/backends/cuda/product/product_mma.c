@@ -4,13 +4,14 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
+
+#include <math.h>
 
 enum { STAGE_CHUNKS = 8 };
 
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-static double max_of(double a, double b) { return a > b ? a : b; }
-static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
 
 static uint32_t threads_of(const hn_mma_tile *t) { return 32 * t->warps_m * t->warps_n * t->warps_k; }
 
@@ -66,18 +67,18 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double warp_lines = (double)(t->bm * t->warps_n + t->bn * t->warps_m) * 128;
   const double products = 2 * sums * STAGE_CHUNKS * p->chunk * (three ? 3.5 : 1);
   double busy = products / (COST_PRODUCTS * rate(p, m) / sms);
-  busy = max_of(busy, (warp_lines + lines) / (COST_SHARED * scale));
-  busy = max_of(busy, lines / (COST_L2 * scale));
+  busy = fmax(busy, (warp_lines + lines) / (COST_SHARED * scale));
+  busy = fmax(busy, lines / (COST_L2 * scale));
   const double threads = threads_of(t);
   const double alone = (COST_STEP + COST_FRAGMENT * sums / threads +
                         COST_LOAD * (t->bm + t->bn) * 8 / threads + (p->one_tap ? 0 : COST_TAP)) *
                        (three ? 2 : 1) / scale;
   const double rounds = whole(blocks / sms), waves = whole(blocks / (sms * held));
-  const double items = max_of(1, sums / 8 / threads / g->splits);
-  double s = COST_BASE + waves * (COST_WAVE + items * COST_ITEM) +
-             max_of(rounds * mine * busy, waves * mine * alone);
+  const double items = fmax(1, sums / 8 / threads / g->splits);
+  double s =
+      COST_BASE + waves * (COST_WAVE + items * COST_ITEM) + fmax(rounds * mine * busy, waves * mine * alone);
   if (g->splits > 1) s += clusters(m) ? COST_MEET : COST_MEET + 3e-6;
-  return max_of(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
+  return fmax(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
@@ -96,13 +97,13 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
   hn_product_args *g = &p->args;
   uint64_t tiles = 1;
   for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];
-  g->tiles_m = div_up(g->m, t->bm), g->tiles_n = div_up(g->n, t->bn);
+  g->tiles_m = hn_div_up(g->m, t->bm), g->tiles_n = hn_div_up(g->n, t->bn);
   tiles *= (uint64_t)g->tiles_m * g->tiles_n;
   if (tiles * HN_PRODUCT_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
   g->tiles = (uint32_t)tiles;
-  const uint32_t k_tiles = div_up(g->k_chunks, STAGE_CHUNKS);
+  const uint32_t k_tiles = hn_div_up(g->k_chunks, STAGE_CHUNKS);
   if (t->splits > k_tiles) return hn_refuse(why, "K is %u: too short for %u parts", g->k, t->splits);
-  g->splits = t->splits, g->split_tiles = div_up(k_tiles, t->splits);
+  g->splits = t->splits, g->split_tiles = hn_div_up(k_tiles, t->splits);
   return true;
 }
 

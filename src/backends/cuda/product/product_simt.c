@@ -3,11 +3,12 @@
 #include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
-enum { K_TILE = 16, THREADS = 256 };
+#include <math.h>
 
-static double max_of(double a, double b) { return a > b ? a : b; }
+enum { K_TILE = 16, THREADS = 256 };
 
 static size_t shared_of(const hn_simt_tile *t) {
   const size_t ring = 2u * K_TILE * (t->bm + 4 + t->bn) * 4, sums = (size_t)t->bm * (t->bn + 8) * 4;
@@ -24,17 +25,17 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_simt_
   const hn_product_args *g = &p->args;
   const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12,
                peak = m->peak_flops > 0 ? m->peak_flops : 1e13;
-  const uint32_t k_tiles = (g->k + K_TILE - 1) / K_TILE, mine = (k_tiles + splits - 1) / splits;
+  const uint32_t k_tiles = hn_div_up(g->k, K_TILE), mine = hn_div_up(k_tiles, splits);
   const double blocks = (double)g->tiles * splits, held = resident(t);
   /* Operands that are fetched element by element cost several times as much as the arithmetic. */
   const bool fast = p->a_chunks && p->a_type == HONE_DTYPE_F32 && lines(p);
   const double tile_s = 2.0 * t->bm * t->bn * K_TILE / (peak / sms * t->efficiency) * (fast ? 1 : 4);
-  const double alone = max_of(tile_s / 2, 0.35e-6); /* a tile's latency */
+  const double alone = fmax(tile_s / 2, 0.35e-6); /* a tile's latency */
   const double rounds = (double)(uint64_t)((blocks + sms - 1) / sms),
                waves = (double)(uint64_t)((blocks + sms * held - 1) / (sms * held));
-  double s = max_of(rounds * mine * tile_s, waves * mine * alone) + 1.2e-6 * waves;
+  double s = fmax(rounds * mine * tile_s, waves * mine * alone) + 1.2e-6 * waves;
   if (splits > 1) s += 0.6e-6 + (m->arch >= 90 ? 0 : 2e-6);
-  return max_of(s, p->bytes / dram) + m->launch_s;
+  return fmax(s, p->bytes / dram) + m->launch_s;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_simt_tile *t, hn_product *p,
@@ -44,18 +45,18 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_simt_ti
   hn_product_args *g = &p->args;
   uint64_t tiles = 1;
   for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];
-  g->tiles_m = (g->m + t->bm - 1) / t->bm, g->tiles_n = (g->n + t->bn - 1) / t->bn;
+  g->tiles_m = hn_div_up(g->m, t->bm), g->tiles_n = hn_div_up(g->n, t->bn);
   tiles *= (uint64_t)g->tiles_m * g->tiles_n;
   if (tiles * HN_PRODUCT_SPLITS >= 0x7fffffff) return hn_refuse(why, "more than 2^31 blocks");
   g->tiles = (uint32_t)tiles;
-  const uint32_t k_tiles = (g->k + K_TILE - 1) / K_TILE;
+  const uint32_t k_tiles = hn_div_up(g->k, K_TILE);
   g->splits = 1;
   double least = seconds(p, m, t, 1);
   for (uint32_t n = 2; n <= HN_PRODUCT_SPLITS && n * 2 <= k_tiles; n *= 2) {
     double x = seconds(p, m, t, n);
     if (x < least * 0.97) g->splits = n, least = x;
   }
-  g->split_tiles = (k_tiles + g->splits - 1) / g->splits;
+  g->split_tiles = hn_div_up(k_tiles, g->splits);
   return true;
 }
 

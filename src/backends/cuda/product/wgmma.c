@@ -1,5 +1,6 @@
 #include "backends/cuda/product/wgmma.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/tensor_map.h"
@@ -7,13 +8,11 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 enum { BLOCK = HN_WGMMA_BLOCK, THREADS = 384, MOST_SPLITS = 8 };
 
 typedef hn_wgmma_problem problem;
-
-static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
-static double max_of(double a, double b) { return a > b ? a : b; }
 
 static uint32_t tile_rows(const hn_wgmma_tile *t) { return 64 * t->wm * (t->alternate || t->split ? 1 : 2); }
 
@@ -75,34 +74,34 @@ static double seconds(const hone_step *s, const problem *q, const hone_machine *
   const bool staged = staged_entry(s, q, t) >= 0;
   double leave = rows * t->bn * (staged ? 1.2 : 0.8) * 70e-12, time;
   /* Addresses, worked out by 128 threads. */
-  if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * max_of(rows, 128) * 8 * 0.24e-9;
+  if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * fmax(rows, 128) * 8 * 0.24e-9;
   const double least =
       q->mode == HN_WGMMA_IM2COL ? 0.185e-6 : 0.125e-6; /* a block of K that nothing overlaps */
   if (t->split) {
     const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
     const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
     const double block =
-        max_of(least, max_of(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
+        fmax(least, fmax(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
     const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
-    time = waves * (block * div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
+    time = waves * (block * hn_div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
   } else {
     const int64_t rounds = (q->tiles + (int64_t)sms - 1) / (int64_t)sms;
     const double each = (double)rounds;
     /* All multipliers at once draw so much power that clocks fall to two thirds. */
     const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
-    double block = max_of(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
-    if (each <= 1) block = max_of(block, least);
+    double block = fmax(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
+    if (each <= 1) block = fmax(block, least);
     time = each * (block * q->k_blocks + leave);
     if (each <= 1) time += leave * 0.6;
   }
-  return max_of(time, (q->p.bytes - hn_wgmma_unread(s, q)) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+  return fmax(time, (q->p.bytes - hn_wgmma_unread(s, q)) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
                      hone_reason *why) {
   if (!hn_wgmma_read(s, m, q, why)) return false;
-  const int64_t rows = div_up(q->p.args.m, tile_rows(t));
-  q->tiles = rows * div_up(q->n16, t->bn), q->splits = 1;
+  const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
+  q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
   if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
   if (layout_of(q, t, true).bytes > m->shared_bytes) return hn_refuse(why, "too little shared memory");
   if (!t->split) return true;
@@ -177,7 +176,7 @@ hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_
   hn_conv_wgmma_args args;
   memset(&args, 0, sizeof args);
   hn_wgmma_args(&q, run->in[0], &args);
-  args.weights = run->blob, args.y = run->out[0], args.n_tiles = (i32)div_up(q.n16, t->bn);
+  args.weights = run->blob, args.y = run->out[0], args.n_tiles = (i32)hn_div_up(q.n16, t->bn);
   hn_cuda_epilogue_bind(run, q.p.bias, &args.epilogue);
   hone_status st = HONE_OK;
   if (q.mode != HN_WGMMA_GATHER) st = hn_wgmma_map_a(queue, &q, run->in[0], tile_rows(t), &args.a, error);

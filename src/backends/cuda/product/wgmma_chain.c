@@ -1,5 +1,6 @@
 #include "backends/cuda/product/wgmma_chain.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/conv_chain_args.h"
@@ -8,6 +9,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
 enum {
@@ -30,8 +32,6 @@ typedef struct chain {
   uint32_t stages, shared;
 } chain;
 
-static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
-static double max_of(double a, double b) { return a > b ? a : b; }
 static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
 
 /* What lies between the products is in no memory: its epilogue may read vectors, no tensors. */
@@ -93,8 +93,8 @@ static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, cha
                      c->two ? "between the convolutions" : "of the input");
   if (c->middle * wm > MOST_SUMS)
     return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(wm), c->middle);
-  c->chunks = div_up(c->last.columns, CHUNK);
-  c->tiles = div_up(c->last.p.args.m, tile_rows(wm));
+  c->chunks = hn_div_up(c->last.columns, CHUNK);
+  c->tiles = hn_div_up(c->last.p.args.m, tile_rows(wm));
   c->staged = staged_entry(c->last_step);
   lay_out(c, wm);
   if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
@@ -119,16 +119,16 @@ static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
   const double rows = tile_rows(wm), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
   const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
                draw = (rows + c->middle) * 128 / (l2 / sms), leave = rows * CHUNK * 70e-12;
-  double block = max_of(multiply, draw);
-  if (c->tiles <= (int64_t)sms) block = max_of(block, 0.185e-6);
+  double block = fmax(multiply, draw);
+  if (c->tiles <= (int64_t)sms) block = fmax(block, 0.185e-6);
   return (times){c->two ? block * c->first.k_blocks + rows * c->middle * 40e-12
                         : rows * c->middle * 2 / (l2 / sms),
-                 max_of(multiply + leave, draw) * c->chunks};
+                 fmax(multiply + leave, draw) * c->chunks};
 }
 
 static double rounds_of(const chain *c, const hone_machine *m) {
   const int64_t sms = m->processors ? m->processors : 132;
-  const int64_t rounds = (c->tiles + sms - 1) / sms;
+  const int64_t rounds = hn_div_up(c->tiles, sms);
   return (double)rounds;
 }
 
@@ -140,13 +140,13 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_w
   /* Small tiles have more copies under way. */
   const double dram = (wm == 1 ? 0.89 : 0.87) * (m->dram_bytes > 0 ? m->dram_bytes : 4e12),
                rounds = rounds_of(&c, m);
-  if (!c.two) return max_of(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
+  if (!c.two) return fmax(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
   const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                       (double)hone_desc_bytes(&c.first_step->output[0].desc),
                leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
   /* Few rounds hide neither the beginning of a tile nor its end. */
-  const double time = (max_of(rounds * t.first, read / dram) + max_of(rounds * t.last, leave / dram)) *
-                      (rounds < 3 ? 1.1 : 1);
+  const double time =
+      (fmax(rounds * t.first, read / dram) + fmax(rounds * t.last, leave / dram)) * (rounds < 3 ? 1.1 : 1);
   return time + 0.9e-6 + m->launch_s;
 }
 

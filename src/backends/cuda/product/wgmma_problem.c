@@ -5,9 +5,8 @@
 #include "backends/cuda/product/tensor_map.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/integers.h"
 #include "base/mem.h"
-
-static uint32_t div_up(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a + b - 1) / b); }
 
 /* What the copy engine's im2col mode can express: corners and taps in 8 bits, strides up to 8. */
 static bool im2col_fits(const hn_product_args *g) {
@@ -21,7 +20,7 @@ static bool im2col_fits(const hn_product_args *g) {
 }
 
 static uint32_t blocks_of(uint32_t taps, uint32_t channels, uint32_t unit) {
-  return div_up(taps * div_up(channels, unit), HN_WGMMA_BLOCK / unit);
+  return hn_div_up(taps * hn_div_up(channels, unit), HN_WGMMA_BLOCK / unit);
 }
 
 static void choose_mode(hn_wgmma_problem *q) {
@@ -37,7 +36,7 @@ static void choose_mode(hn_wgmma_problem *q) {
       q->unit /= 2;
     if (g->tap < 16 || !im2col_fits(g)) q->mode = HN_WGMMA_GATHER, q->unit = 8;
   }
-  q->units = div_up(g->tap, q->unit);
+  q->units = hn_div_up(g->tap, q->unit);
   q->k_blocks = blocks_of(q->taps, g->tap, q->unit);
 }
 

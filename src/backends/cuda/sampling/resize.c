@@ -8,6 +8,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "model/ops/common/resample.h"
 
@@ -127,7 +128,7 @@ static int order(const hone_step_run *r, const tables *t, hn_resize_args *a) {
   int64_t last = n ? y->dim[by[n - 1]] : 1;
   if (even && by[n - 1] == 1 && x->layout == HONE_LAYOUT_CHANNELS_LAST && y->layout == x->layout &&
       x->channel_pitch == y->channel_pitch)
-    last = (last + width - 1) / width * width; /* zeros of the padding stay zeros */
+    last = hn_fill_up(last, width); /* zeros of the padding stay zeros */
   if (!even || last % width) width = 1, last = n ? y->dim[by[n - 1]] : 1;
   a->rank = n, a->all = 1;
   for (int32_t k = 0; k < n; k++) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "backends/cuda/device/divisor.h"
+#include "base/integers.h"
 
 /* For hn_quotient. 0 < by < 2^31. */
 static inline hn_divisor hn_cuda_divisor(uint32_t by) {
@@ -16,7 +17,7 @@ static inline hn_divisor hn_cuda_divisor(uint32_t by) {
 
 /* Blocks that `count` things take, `each` in a block; at least one. */
 static inline uint32_t hn_cuda_blocks(int64_t count, int64_t each) {
-  const int64_t n = (count + each - 1) / each;
+  const int64_t n = hn_div_up(count, each);
   return n < 1 ? 1 : n > 0x7fffffff ? 0x7fffffffu : (uint32_t)n;
 }
 

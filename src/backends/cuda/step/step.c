@@ -3,6 +3,7 @@
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/integers.h"
 
 bool hn_cuda_has(const hone_step *s, uint32_t i) {
   return i < s->n_anchor_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
@@ -103,7 +104,7 @@ hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str
                                 hone_error *error) {
   if (prefix && prefix->failed) return hn_fail_memory(error, prefix->cap, "device text");
   if (count <= 0) return HONE_OK;
-  const int64_t blocks = (count + threads - 1) / threads;
+  const int64_t blocks = hn_div_up(count, threads);
   if (blocks > INT32_MAX) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s: too many elements", entry);
   const hn_cuda_kernel kernel = {text, prefix ? prefix->ptr : NULL, entry};
   const hn_cuda_shape shape = {.grid = {(uint32_t)blocks, 1, 1}, .threads = threads, .overlap = true};

@@ -1,7 +1,6 @@
 /* On an accelerator some steps run on the host: what they read and write is copied, and the device waits. */
+#include "base/quantile.h"
 #include "insight/diagnose/fallback.h"
-
-#include <stdlib.h>
 
 static bool on_host(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
@@ -20,11 +19,6 @@ static bool is_launch(const hn_diagnosis *d, const hone_layer *l) {
   return step && step->is_launch && !hn_is_work(l) && !hn_is_copy(l);
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* 0: there is none, or out of memory. */
 static double median_device_step(hn_diagnosis *d) {
   double *ms = HN_NEW_ARRAY(d->arena, double, d->p->layer_count + 1);
@@ -36,8 +30,8 @@ static double median_device_step(hn_diagnosis *d) {
   for (size_t i = 0; i < d->p->layer_count; i++)
     if (hn_is_work(&d->p->layers[i]) && !on_host(d, &d->p->layers[i]))
       ms[n++] = hn_typical_ms(&d->p->layers[i]);
-  qsort(ms, n, sizeof *ms, by_size);
-  return n ? ms[n / 2] : 0;
+  hn_ascend(ms, n);
+  return n ? hn_median(ms, n) : 0;
 }
 
 static void run(hn_diagnosis *d) {

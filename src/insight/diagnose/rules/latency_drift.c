@@ -1,14 +1,8 @@
 /* Inference gets slower while it goes on: heat, a leak, a growing queue. */
 #include "insight/diagnose/rule.h"
 
+#include "base/quantile.h"
 #include "insight/profile/rank.h"
-
-#include <stdlib.h>
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 
 static double median(hn_diagnosis *d, const double *v, size_t n) {
   double *sorted = hn_arena_memdup(d->arena, v, n * sizeof *v);
@@ -16,8 +10,8 @@ static double median(hn_diagnosis *d, const double *v, size_t n) {
     d->failed = true;
     return 0;
   }
-  qsort(sorted, n, sizeof *sorted, ascending);
-  return sorted[n / 2];
+  hn_ascend(sorted, n);
+  return hn_median(sorted, n);
 }
 
 static void run(hn_diagnosis *d) {
