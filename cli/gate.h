@@ -1,4 +1,4 @@
-/* What hone gate measures and says; cmd_gate.c decides what to compare. */
+/* What hone gate measures and says; commands/gate.c decides what to compare. */
 #ifndef HONE_CLI_GATE_H
 #define HONE_CLI_GATE_H
 
