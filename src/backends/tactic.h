@@ -20,6 +20,8 @@
 #ifndef HN_BACKENDS_TACTIC_H
 #define HN_BACKENDS_TACTIC_H
 
+#include "base/error.h"
+
 #include <hone/plugin.h>
 
 /* The descriptor hn_<DEVICE>_tactic_<NAME>; what follows VERSION are its functions: .accepts = accepts... */
@@ -30,6 +32,26 @@
                                                                .anchor = ANCHOR,                             \
                                                                .version = VERSION,                           \
                                                                __VA_ARGS__}
+
+/* accepts, need and prepack of a tactic whose blob is the HEAD that its describe(step, machine, HEAD *, why)
+ * fills.
+ */
+#define HN_DESCRIBED(HEAD)                                                                                   \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    HEAD head;                                                                                               \
+    return describe(s, m, &head, why);                                                                       \
+  }                                                                                                          \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
+                          hone_error *error) {                                                               \
+    (void)s, (void)m, (void)error;                                                                           \
+    n->blob_bytes = sizeof(HEAD);                                                                            \
+    return HONE_OK;                                                                                          \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
+    hone_reason why = {""};                                                                                  \
+    if (describe(s, m, blob, &why)) return HONE_OK;                                                          \
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);                               \
+  }
 
 /* The declarations of a family's functions, down to the last one that it needs. */
 #define HN_FAMILY_PLAIN(F)                                                                                   \

@@ -2,18 +2,32 @@
 
 #include "base/error.h"
 
+bool hn_step_ints(const hone_step *step, const char *name, uint32_t index, int64_t out[HONE_MAX_RANK],
+                  int32_t *n) {
+  size_t count = 0;
+  const int64_t *attr = hone_node_ints(step->node, name, &count);
+  *n = 0;
+  if (attr) {
+    for (size_t i = 0; i < count && i < HONE_MAX_RANK; i++) out[(*n)++] = attr[i];
+    return true;
+  }
+  if (index >= step->n_anchor_inputs || step->input[index].desc.dtype == HONE_DTYPE_NONE) return true;
+  const hone_step_tensor *t = &step->input[index];
+  const bool narrow = t->desc.dtype == HONE_DTYPE_I32;
+  if (!t->constant || (!narrow && t->desc.dtype != HONE_DTYPE_I64)) return false;
+  const int64_t length = hone_desc_count(&t->desc);
+  for (int64_t i = 0; i < length && i < HONE_MAX_RANK; i++)
+    out[(*n)++] = narrow ? ((const int32_t *)t->constant)[i] : ((const int64_t *)t->constant)[i];
+  return true;
+}
+
 bool hn_step_axes(const hone_step *step, uint32_t *axes, hone_reason *why) {
   const int32_t rank = step->input[0].desc.rank;
-  size_t n = 0;
-  const int64_t *list = hone_node_ints(step->node, "axes", &n);
-  if (!list && step->n_anchor_inputs > 1 && step->input[1].desc.dtype != HONE_DTYPE_NONE) {
-    const hone_step_tensor *t = &step->input[1];
-    if (!t->constant || t->desc.dtype != HONE_DTYPE_I64)
-      return hn_refuse(why, "the axes are not constant i64");
-    list = t->constant, n = (size_t)hone_desc_count(&t->desc);
-  }
+  int64_t list[HONE_MAX_RANK];
+  int32_t n;
+  if (!hn_step_ints(step, "axes", 1, list, &n)) return hn_refuse(why, "the axes are not constant integers");
   *axes = 0;
-  for (size_t i = 0; i < n; i++) {
+  for (int32_t i = 0; i < n; i++) {
     const int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
     if (axis < 0 || axis >= rank) return hn_refuse(why, "axis outside the rank");
     *axes |= 1u << axis;

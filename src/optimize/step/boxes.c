@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "optimize/step/axes.h"
 
 int32_t hn_box_element(hone_dtype dtype) {
   const size_t size = hone_dtype_size(dtype);
@@ -107,33 +108,13 @@ bool hn_boxes_split(const hone_step *step, hn_boxes *b, hone_reason *why) {
 }
 
 /* Slice with constant bounds, any steps, any layout: one move. */
-/* The list `name`: attribute of old opsets, or constant input `index` of i32 or i64. False: present but not
- * constant. */
-static bool list_of(const hone_step *step, const char *name, uint32_t index, int64_t *out, int32_t *n) {
-  size_t count = 0;
-  const int64_t *attr = hone_node_ints(step->node, name, &count);
-  *n = 0;
-  if (attr) {
-    for (size_t i = 0; i < count && i < HONE_MAX_RANK; i++) out[(*n)++] = attr[i];
-    return true;
-  }
-  if (index >= step->n_anchor_inputs || !has(step, index)) return true;
-  const hone_step_tensor *t = &step->input[index];
-  if (!t->constant) return false;
-  const int64_t length = hone_desc_count(&t->desc);
-  for (int64_t i = 0; i < length && i < HONE_MAX_RANK; i++)
-    out[(*n)++] = t->desc.dtype == HONE_DTYPE_I32 ? ((const int32_t *)t->constant)[i]
-                                                  : ((const int64_t *)t->constant)[i];
-  return true;
-}
-
 bool hn_boxes_slice(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
   int64_t starts[HONE_MAX_RANK], axes[HONE_MAX_RANK], steps[HONE_MAX_RANK];
   int32_t n, n_axes, n_steps, element;
   if (!hn_boxes_check(step, &element, why)) return false;
-  if (!list_of(step, "starts", 1, starts, &n) || !list_of(step, "axes", 3, axes, &n_axes) ||
-      !list_of(step, "steps", 4, steps, &n_steps))
+  if (!hn_step_ints(step, "starts", 1, starts, &n) || !hn_step_ints(step, "axes", 3, axes, &n_axes) ||
+      !hn_step_ints(step, "steps", 4, steps, &n_steps))
     return hn_refuse(why, "starts, axes and steps must be constant");
   const hn_box_side dst = hn_box_side_of(0, y);
   hn_box_side src = hn_box_side_of(0, x);

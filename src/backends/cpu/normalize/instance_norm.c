@@ -45,27 +45,11 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
+HN_DESCRIBED(blob_head)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   const double n = (double)hone_desc_count(&s->input[0].desc);
   return hn_step_seconds(m, 12 * n, 16 * n, 0.5);
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  (void)s, (void)m, (void)error;
-  n->blob_bytes = sizeof(blob_head);
-  n->workspace_bytes = 0;
-  return HONE_OK;
-}
-
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  hone_reason why = {""};
-  if (describe(s, m, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "instance_norm: %s", why.text);
 }
 
 static void plane_task(void *arg, int64_t index, uint32_t thread) {

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 typedef struct blob_head {
   hn_isa isa;
@@ -17,51 +18,31 @@ static bool is_scale(float f) { return f > 0x1p-100f && f < 0x1p100f; }
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   *h = (blob_head){.isa = hn_isa_of(m->isa)};
-  if (s->n_anchor_inputs < 8 || s->n_epilogue)
-    return hn_refuse(why, "inputs are missing, or there is an epilogue");
   const hone_tensor_desc *a = &s->input[HN_QLINEAR_X].desc, *b = &s->input[HN_QLINEAR_W].desc,
                          *y = &s->output[0].desc;
-  if (!hn_qlinear_codes(a, why) || !hn_qlinear_codes(b, why) || !hn_qlinear_codes(y, why)) return false;
+  hn_qlinear_ends e;
+  if (!hn_qlinear_ends_of(s, &e, why) || !hn_qlinear_codes(b, why)) return false;
   if (!hone_desc_same_dims(a, y) || !hone_desc_same_dims(b, y) || a->layout != y->layout ||
       b->layout != y->layout)
     return hn_refuse(why, "the tensors are not of one shape and layout");
   hn_quantize_add *q = &h->add;
-  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &q->a_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &q->a_zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_W_SCALE, &q->b_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_W_ZERO, &q->b_zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &q->y_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &q->y_zero, why))
+  if (!hn_qlinear_param(s, HN_QLINEAR_W_SCALE, &q->b_scale, why) ||
+      !hn_qlinear_param(s, HN_QLINEAR_W_ZERO, &q->b_zero, why))
     return false;
+  q->a_scale = e.x_scale, q->a_zero = e.x_zero, q->y_scale = e.y_scale, q->y_zero = e.y_zero;
   if (!is_scale(q->a_scale) || !is_scale(q->b_scale) || !is_scale(q->y_scale))
     return hn_refuse(why, "a scale is not positive, or far from 1");
   if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
-  q->a_signed = a->dtype == HONE_DTYPE_I8, q->b_signed = b->dtype == HONE_DTYPE_I8;
-  q->y_signed = y->dtype == HONE_DTYPE_I8;
+  q->a_signed = e.x_signed, q->b_signed = b->dtype == HONE_DTYPE_I8, q->y_signed = e.y_signed;
   h->count = hone_desc_count(y);
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
+HN_DESCRIBED(blob_head)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   const double n = (double)hone_desc_count(&s->output[0].desc);
   return hn_step_seconds(m, 20 * n, 3 * n, 0.5);
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  (void)s, (void)m, (void)error;
-  n->blob_bytes = sizeof(blob_head);
-  return HONE_OK;
-}
-
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  hone_reason why = {""};
-  return describe(s, m, blob, &why) ? HONE_OK
-                                    : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
 }
 
 enum { TASK = 16384 };
@@ -76,7 +57,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
-  const int64_t tasks = (((const blob_head *)r->blob)->count + TASK - 1) / TASK;
+  const int64_t tasks = hn_div_up(((const blob_head *)r->blob)->count, TASK);
   (void)error;
   if (tasks == 1)
     task((void *)(uintptr_t)r, 0, 0);

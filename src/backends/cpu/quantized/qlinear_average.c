@@ -21,50 +21,28 @@ typedef struct blob_head {
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
-  if (s->n_anchor_inputs < 8 || s->n_epilogue)
-    return hn_refuse(why, "inputs are missing, or there is an epilogue");
   const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
   hn_pixels xp, yp;
-  float x_scale, y_scale, zero;
-  if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why)) return false;
+  hn_qlinear_ends e;
+  if (!hn_qlinear_ends_of(s, &e, why)) return false;
   if (!hn_pixels_of(x, &xp) || !hn_pixels_of(y, &yp) || !xp.even)
     return hn_refuse(why, "tensors are not channels-last of rank 3 to 5");
-  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &h->y_zero, why))
-    return false;
   h->isa = hn_isa_of(m->isa);
   if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
   h->batch = xp.batch, h->channels = xp.channels, h->pixel = xp.view.pixel;
   h->pixels = xp.size[0] * xp.size[1] * xp.size[2];
   if (h->pixels > INT32_MAX / 255) return hn_refuse(why, "too many pixels for sums of 32 bits");
-  h->scale = x_scale / (y_scale * (float)h->pixels);
-  h->x_zero = (int32_t)zero;
-  h->x_signed = x->dtype == HONE_DTYPE_I8, h->y_signed = y->dtype == HONE_DTYPE_I8;
+  h->scale = e.x_scale / (e.y_scale * (float)h->pixels);
+  h->x_zero = (int32_t)e.x_zero, h->y_zero = e.y_zero;
+  h->x_signed = e.x_signed, h->y_signed = e.y_signed;
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
+HN_DESCRIBED(blob_head)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   const double n = (double)hone_desc_count(&s->input[0].desc);
   return hn_step_seconds(m, 4 * n, n, 0.25);
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  (void)s, (void)m, (void)error;
-  n->blob_bytes = sizeof(blob_head);
-  return HONE_OK;
-}
-
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  hone_reason why = {""};
-  return describe(s, m, blob, &why) ? HONE_OK
-                                    : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
 }
 
 static void task(void *arg, int64_t i, uint32_t thread) {

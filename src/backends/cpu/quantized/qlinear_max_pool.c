@@ -16,21 +16,13 @@ typedef struct blob_head {
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
-  if (s->n_anchor_inputs < 8 || s->n_epilogue)
-    return hn_refuse(why, "inputs are missing, or there is an epilogue");
-  if (!hn_qlinear_codes(&s->input[HN_QLINEAR_X].desc, why) || !hn_qlinear_codes(&s->output[0].desc, why))
-    return false;
-  float x_scale, x_zero, y_scale, y_zero;
-  if (!hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &x_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &x_zero, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &y_scale, why) ||
-      !hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &y_zero, why))
-    return false;
-  if (x_scale != y_scale || x_zero != y_zero || s->input[HN_QLINEAR_X].desc.dtype != s->output[0].desc.dtype)
+  hn_qlinear_ends e;
+  if (!hn_qlinear_ends_of(s, &e, why)) return false;
+  if (e.x_scale != e.y_scale || e.x_zero != e.y_zero || e.x_signed != e.y_signed)
     return hn_refuse(why, "input and output have different codes");
-  if (!(x_scale > 0)) return hn_refuse(why, "the scale is not positive");
+  if (!(e.x_scale > 0)) return hn_refuse(why, "the scale is not positive");
   hone_step_tensor x = {.desc = s->input[HN_QLINEAR_X].desc}, y = {.desc = s->output[0].desc};
-  h->is_signed = x.desc.dtype == HONE_DTYPE_I8;
+  h->is_signed = e.x_signed;
   x.desc.dtype = y.desc.dtype = HONE_DTYPE_F32;
   const hone_step real = {
       HONE_DESC_HEAD(hone_step), .anchor = "MaxPool", .name = s->name, .node = s->node, .n_inputs = 1,
@@ -41,10 +33,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return hn_pool_int8_find(h->p.isa) || hn_refuse(why, "no kernel");
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
+HN_DESCRIBED(blob_head)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
@@ -53,18 +42,6 @@ static double cost(const hone_step *s, const hone_machine *m) {
                in = (double)hone_desc_count(&s->input[0].desc),
                out = (double)hone_desc_count(&s->output[0].desc);
   return hn_step_seconds(m, taps * out / 2, in + out, 0.3);
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  (void)s, (void)m, (void)error;
-  n->blob_bytes = sizeof(blob_head);
-  return HONE_OK;
-}
-
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  hone_reason why = {""};
-  return describe(s, m, blob, &why) ? HONE_OK
-                                    : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
 }
 
 /* One row of output pixels. */

@@ -40,6 +40,18 @@ bool hn_qlinear_codes(const hone_tensor_desc *d, hone_reason *why) {
   return true;
 }
 
+bool hn_qlinear_ends_of(const hone_step *s, hn_qlinear_ends *e, hone_reason *why) {
+  if (s->n_anchor_inputs < 8 || s->n_epilogue)
+    return hn_refuse(why, "inputs are missing, or there is an epilogue");
+  const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
+  if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why)) return false;
+  e->x_signed = x->dtype == HONE_DTYPE_I8, e->y_signed = y->dtype == HONE_DTYPE_I8;
+  return hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &e->x_scale, why) &&
+         hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &e->x_zero, why) &&
+         hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &e->y_scale, why) &&
+         hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &e->y_zero, why);
+}
+
 /* Parameters of the input: constants, one value or `channels` of them. */
 static bool param_fits(const hone_step *s, uint32_t k, int64_t channels, bool scale, hone_reason *why) {
   if (!scale && !hn_step_has(s, k)) return true;

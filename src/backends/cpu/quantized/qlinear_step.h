@@ -35,6 +35,13 @@ bool hn_qlinear_param(const hone_step *step, uint32_t input, float *out, hone_re
 /* An 8-bit tensor whose memory has no gaps. */
 bool hn_qlinear_codes(const hone_tensor_desc *desc, hone_reason *why);
 
+/* What codes go in and come out of a step without epilogue. False with a reason where there are none. */
+typedef struct hn_qlinear_ends {
+  float x_scale, x_zero, y_scale, y_zero;
+  bool x_signed, y_signed;
+} hn_qlinear_ends;
+bool hn_qlinear_ends_of(const hone_step *step, hn_qlinear_ends *ends, hone_reason *why);
+
 /* What every quantised step says, and the f32 step that it would be. */
 typedef struct hn_qlinear_info {
   hn_isa isa;
