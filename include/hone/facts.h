@@ -145,48 +145,37 @@ static inline void hone_span_push(hone_span_buffer *buffer, hone_span_kind kind,
 
 /* ---- metadata ---- */
 
-/* The lists are read three times: for the struct, for writing and for reading JSON. Text fields may be NULL.
- */
-#define HONE_META_TEXTS(X)                                                                                   \
-  X(tool) /* who recorded: "hone", "trtexec", ... */                                                         \
-  X(tool_version)                                                                                            \
-  X(hone_version) /* of the hone that recorded it, with its own revision: "0.1.0 (1b3d42d2c7ab)" */          \
-  X(commit)       /* revision of the user's repository */                                                    \
-  X(model)        /* file name or network name */                                                            \
-  X(model_hash)                                                                                              \
-  X(device)  /* "AMD EPYC 9654", "NVIDIA H200" */                                                            \
-  X(backend) /* "cpu", "cuda" */                                                                             \
-  X(isa)     /* "avx512vnni" */                                                                              \
-  X(os)                                                                                                      \
-  X(compiler)                                                                                                \
-  X(precision)   /* "f32", "bf16", "int8", "mixed" */                                                        \
-  X(date)        /* ISO 8601, UTC */                                                                         \
-  X(flags)       /* the command line or options that matter */                                               \
-  X(outer_clock) /* which clock measured the walls */                                                        \
-  X(inner_clock) /* which clock stamped the spans */
-
-#define HONE_META_NUMBERS(X)                                                                                 \
-  X(batch)                                                                                                   \
-  X(threads)           /* worker threads used */                                                             \
-  X(cores)             /* hardware threads this process may use */                                           \
-  X(opt_level)         /* 0-3; -1: not known */                                                              \
-  X(seed)              /* of the generated inputs */                                                         \
-  X(warmups)           /* runs thrown away */                                                                \
-  X(runs)              /* measured runs asked for */                                                         \
-  X(interrupted)       /* 1: stopped early (Ctrl-C, budget), the runs that finished are kept */              \
-  X(timer_overhead_ns) /* cost of one time stamp */                                                          \
-  X(dropped_spans)     /* did not fit into the buffer */                                                     \
-  X(load_ms)           /* file to ready session */                                                           \
-  X(streams)           /* independent queues used */                                                         \
-  X(dynamic_shapes)    /* 1: some dimension was symbolic */
-
+/* Texts may be NULL. */
 typedef struct hone_facts_meta {
-#define X(field) const char *field;
-  HONE_META_TEXTS(X)
-#undef X
-#define X(field) double field;
-  HONE_META_NUMBERS(X)
-#undef X
+  const char *tool; /* who recorded: "hone", "trtexec", ... */
+  const char *tool_version;
+  const char *hone_version; /* of the hone that recorded it, with its own revision: "0.1.0 (1b3d42d2c7ab)" */
+  const char *commit;       /* revision of the user's repository */
+  const char *model;        /* file name or network name */
+  const char *model_hash;
+  const char *device;  /* "AMD EPYC 9654", "NVIDIA H200" */
+  const char *backend; /* "cpu", "cuda" */
+  const char *isa;     /* "avx512vnni" */
+  const char *os;
+  const char *compiler;
+  const char *precision;   /* "f32", "bf16", "int8", "mixed" */
+  const char *date;        /* ISO 8601, UTC */
+  const char *flags;       /* the command line or options that matter */
+  const char *outer_clock; /* which clock measured the walls */
+  const char *inner_clock; /* which clock stamped the spans */
+  double batch;
+  double threads;           /* worker threads used */
+  double cores;             /* hardware threads this process may use */
+  double opt_level;         /* 0-3; -1: not known */
+  double seed;              /* of the generated inputs */
+  double warmups;           /* runs thrown away */
+  double runs;              /* measured runs asked for */
+  double interrupted;       /* 1: stopped early (Ctrl-C, budget), the runs that finished are kept */
+  double timer_overhead_ns; /* cost of one time stamp */
+  double dropped_spans;     /* did not fit into the buffer */
+  double load_ms;           /* file to ready session */
+  double streams;           /* independent queues used */
+  double dynamic_shapes;    /* 1: some dimension was symbolic */
 } hone_facts_meta;
 
 /* ---- tables ---- */

@@ -4,13 +4,10 @@
 #define HN_INSIGHT_FACTS_WRITE_H
 
 #include "base/str.h"
-
-#include <hone/facts.h>
+#include "insight/facts_table.h"
 
 void hn_facts_write_members(hn_str *out, const hone_facts *facts);
-/* Single members, for reports. */
-void hn_facts_write_roofs(hn_str *out, const hone_facts *facts);
-void hn_facts_write_memory(hn_str *out, const hone_facts *facts);
-void hn_facts_write_lanes(hn_str *out, const hone_facts *facts);
+/* A single one, for reports. */
+void hn_facts_write_table(hn_str *out, const hone_facts *facts, hn_fact_id table);
 
 #endif

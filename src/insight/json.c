@@ -141,7 +141,6 @@ static void member(hn_str *out, const hn_json_member *m, const void *at) {
   case HN_JSON_I64: i = *(const int64_t *)at; break;
   }
   if (m->when == HN_JSON_UNLESS_ZERO && i == 0 && u == 0) return;
-  if (m->when == HN_JSON_UNLESS_MINUS_ONE && i == -1) return;
   if (m->kind == HN_JSON_U32 || m->kind == HN_JSON_U64)
     hn_json_uint(out, m->key, u);
   else

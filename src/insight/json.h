@@ -39,7 +39,7 @@ typedef struct hn_json_member {
   const char *key; /* NULL ends a list */
   size_t offset;
   hn_json_kind kind;
-  enum { HN_JSON_ALWAYS, HN_JSON_UNLESS_ZERO, HN_JSON_UNLESS_MINUS_ONE } when;
+  enum { HN_JSON_ALWAYS, HN_JSON_UNLESS_ZERO } when;
 } hn_json_member;
 
 #define HN_JSON_KIND(type, field)                                                                            \
@@ -50,7 +50,6 @@ typedef struct hn_json_member {
 #define HN_JSON(type, field) HN_JSON_AS(type, #field, field, HN_JSON_ALWAYS)
 #define HN_JSON_SET(type, field)                                                                             \
   HN_JSON_AS(type, #field, field, HN_JSON_UNLESS_ZERO) /* left out when 0 or NULL */
-#define HN_JSON_INDEX(type, field) HN_JSON_AS(type, #field, field, HN_JSON_UNLESS_MINUS_ONE)
 
 void hn_json_members(hn_str *out, const hn_json_member *list, const void *object);
 /* "key":{...}, and a line break. */

@@ -1,6 +1,8 @@
 /* insight_hostile STRINGS FOLDER: a report whose every text field holds, somewhere, every line of STRINGS:
  * names of layers, nodes, lanes, counters, passes and so on have a row for each, fields that exist once hold
  * all. */
+#include "insight/facts_table.h"
+
 #include <hone/compare.h>
 
 #include <stdio.h>
@@ -30,9 +32,8 @@ static int read_lines(const char *path) {
 static hone_facts *make(int slow) {
   hone_facts *f = hone_facts_create();
   hone_facts_meta meta = {.batch = 1, .threads = 1, .cores = 4, .runs = RUNS};
-#define X(field) meta.field = everything;
-  HONE_META_TEXTS(X)
-#undef X
+  for (const hn_fact_member *m = hn_fact_tables[HN_FACTS_meta].members(); m->key; m++)
+    if (m->word == HN_FACT_TEXT) hn_fact_set_text(m, &meta, everything);
   hone_facts_set_meta(f, &meta);
   size_t n = line_count - (size_t)slow;
   for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,6 @@
 hone_test(test_facts test_facts.c sample.c)
+hone_test(test_facts_list test_facts_list.c filled.c)
+target_link_libraries(test_facts_list PRIVATE PkgConfig::JANSSON)
 hone_test(test_profile test_profile.c)
 hone_test(test_compare test_compare.c)
 hone_test(test_report test_report.c sample.c)

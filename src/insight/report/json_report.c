@@ -19,7 +19,7 @@ static void write_machine(hn_str *o, const hone_profile *p) {
                                         {0}};
   hn_json_open(o, "machine", '{');
   hn_json_members(o, list, hone_facts_get_meta(p->facts));
-  hn_facts_write_roofs(o, p->facts);
+  hn_facts_write_table(o, p->facts, HN_FACTS_roofs);
   hn_json_close(o, '}');
   hn_json_line(o);
 }
@@ -190,7 +190,7 @@ static void write_spans(hn_str *o, const hone_profile *p) {
   }
   hn_json_close(o, ']');
   hn_json_line(o);
-  hn_facts_write_lanes(o, p->facts);
+  hn_facts_write_table(o, p->facts, HN_FACTS_lanes);
 }
 
 static void write_memory_samples(hn_str *o, const hone_profile *p) {
@@ -223,7 +223,7 @@ static void write_profile(hn_str *o, const char *key, const hone_profile *p, boo
   hn_json_num(o, "load_ms", m->load_ms);
   write_sampling(o, p);
   write_graph(o, p);
-  hn_facts_write_memory(o, p->facts);
+  hn_facts_write_table(o, p->facts, HN_FACTS_memory);
   hn_members_derived(o, p);
   if (page) {
     write_spans(o, p);
