@@ -2,7 +2,7 @@
 #include "optimize/lower/lowering.h"
 
 #include "base/error.h"
-#include "model/ops/common/clip.h"
+#include "model/ops/math/clip_bounds.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "optimize/match/match.h"
 
 #include "base/error.h"
-#include "model/ops/common/clip.h"
+#include "model/ops/math/clip_bounds.h"
 
 #include <math.h>
 #include <stdio.h>

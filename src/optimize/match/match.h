@@ -53,7 +53,7 @@ static inline hone_node *hn_match_root(const hone_match *m) { return m->node[m->
 
 /* Value of a constant with one element (any float or integer type); false otherwise. */
 bool hn_constant_scalar(const hn_value *value, double *out);
-/* The bounds of a Clip (model/ops/common/clip.h); false when one of them is not known, or is no number. */
+/* The bounds of a Clip (ops/math/clip_bounds.h); false when one of them is not known, or is no number. */
 bool hn_constant_clip(const hone_node *clip, double *lo, double *hi);
 /* |a - b| <= 1e-6 |b|, and equal when b is 0. */
 bool hn_same_number(double a, double b);

@@ -3,7 +3,7 @@
  * Letters of both operands and the result are the batch, those of both alone are summed (K), the others are
  * rows (M) or columns (N). Transpose and Reshape bring the operands there and the result back, where it does
  * not lie so already. */
-#include "model/ops/common/einsum.h"
+#include "model/ops/product/equation.h"
 #include "optimize/passes/common/pass.h"
 
 typedef struct letters {

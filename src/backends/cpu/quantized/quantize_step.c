@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
-#include "model/ops/common/quant.h"
+#include "model/ops/quantized/quant.h"
 
 /* The tensor as `rows` rows of `length` elements: row r has parameter r % channels, or element i of each row
  * parameter i when `vectors`. */

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "model/ops/common/resample.h"
+#include "model/ops/sampling/resample.h"
 
 /* Images of `channels` neighbouring floats a pixel; a row-major tensor is many images of one channel. */
 typedef struct images {

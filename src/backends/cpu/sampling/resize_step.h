@@ -1,5 +1,5 @@
 /* Resize and Upsample of the two last spatial axes, nearest and linear, channels-last or row-major. The
- * source indices and weights are those of the operator's own tables (model/ops/common/resample.h), computed
+ * source indices and weights are those of the operator's own tables (model/ops/sampling/resample.h), computed
  * at plan time. */
 #ifndef HN_CPU_SAMPLING_RESIZE_STEP_H
 #define HN_CPU_SAMPLING_RESIZE_STEP_H

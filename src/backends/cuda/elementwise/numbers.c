@@ -5,7 +5,7 @@
 #include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
-#include "model/ops/common/clip.h"
+#include "model/ops/math/clip_bounds.h"
 
 /* Expressions of x and y, which have the type V; W is the unsigned type that V's arithmetic wraps in (V
  * itself for floats). NULL: not defined for that kind of number. */

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/integers.h"
-#include "model/ops/common/rnn.h"
+#include "model/ops/recurrent/recurrent.h"
 
 enum {
   INPUTS = 8,

@@ -1,7 +1,7 @@
 /* Einsum by its loops. */
 #include "backends/cuda/step/direct.h"
 #include "base/error.h"
-#include "model/ops/common/einsum.h"
+#include "model/ops/product/equation.h"
 
 enum { MOST_OPERANDS = 3, FIRST = 4 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "model/ops/common/batch.h"
-#include "model/ops/common/conv_core.h"
+#include "model/ops/product/batch.h"
+#include "model/ops/conv/conv_core.h"
 
 static bool eight_bits(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "model/ops/common/resample.h"
+#include "model/ops/sampling/resample.h"
 
 /* Where the tables of the dimensions lie in the blob. */
 typedef struct tables {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "backends/cpu/kernels/kernel.h"
-#include "model/ops/common/rnn.h"
+#include "model/ops/recurrent/recurrent.h"
 
 /* What happens to the sums of a block. A GRU that resets the state before its product takes two passes. */
 typedef enum hn_recurrent_pass {

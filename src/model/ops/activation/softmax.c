@@ -1,0 +1,28 @@
+/* Softmax: exp(x - max) over its sum. */
+#include "model/ops/activation/rows.h"
+
+#define SOFTMAX(T, EXP)                                                                                      \
+  T top = x[0];                                                                                              \
+  double sum = 0;                                                                                            \
+  for (int64_t i = 1; i < n; i++)                                                                            \
+    if (x[i] > top) top = x[i];                                                                              \
+  for (int64_t i = 0; i < n; i++) sum += y[i] = EXP(x[i] - top);                                             \
+  const T scale = (T)(1 / sum);                                                                              \
+  for (int64_t i = 0; i < n; i++) y[i] *= scale
+
+static void row_f32(const float *x, float *y, int64_t n) { SOFTMAX(float, expf); }
+static void row_f64(const double *x, double *y, int64_t n) { SOFTMAX(double, exp); }
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_rows_run(call, row_f32, row_f64, error);
+}
+
+HN_OP(softmax) = {HN_OP_HEAD,
+                  .op_type = "Softmax",
+                  .since = 1,
+                  HN_ROWS_ARITY,
+                  .types = HN_TYPES_FLOAT,
+                  .attrs = hn_rows_attrs,
+                  .infer = hn_rows_infer,
+                  .cost = hn_rows_cost,
+                  .reference = reference};

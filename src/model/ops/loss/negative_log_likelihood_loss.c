@@ -1,0 +1,21 @@
+/* NegativeLogLikelihoodLoss: minus the weighted log probability of each label; as it is, summed, or averaged.
+ */
+#include "model/ops/common/bulk.h"
+#include "model/ops/loss/likelihood.h"
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const double *x = hn_all_f64(call, call->input[0], error);
+  return x ? hn_likelihood_run(call, x, error) : HONE_ERROR_MEMORY;
+}
+
+HN_OP(negative_log_likelihood_loss) = {HN_OP_HEAD,
+                                       .op_type = "NegativeLogLikelihoodLoss",
+                                       .since = 12,
+                                       .min_inputs = 2,
+                                       .max_inputs = 3,
+                                       .min_outputs = 1,
+                                       .max_outputs = 1,
+                                       .types = HN_TYPES_FLOAT,
+                                       .attrs = hn_likelihood_attrs,
+                                       .infer = hn_likelihood_infer,
+                                       .reference = reference};

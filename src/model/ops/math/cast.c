@@ -1,0 +1,30 @@
+/* Cast: elements in another dtype. */
+#include "model/ops/math/cast_core.h"
+
+static hone_dtype target(const hone_node *node) {
+  int64_t to = hone_node_int(node, "to", 0);
+  return to > 0 && to < HONE_DTYPE_COUNT ? (hone_dtype)to : HONE_DTYPE_NONE;
+}
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  hone_dtype to = target(io->node);
+  if (to == HONE_DTYPE_NONE || to == HONE_DTYPE_C64 || to == HONE_DTYPE_C128)
+    return hn_op_refuse(io->node, error, "to dtype number %lld", (long long)hone_node_int(io->node, "to", 0));
+  hn_infer_set(io, 0, to, io->input[0]->rank, io->input[0]->dim);
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_cast_run(call, call->input[0], call->output[0], error);
+}
+
+static const hone_attr_desc attrs[] = {
+    {.name = "to", .type = HONE_ATTR_INT, .required = true, .since = 6},
+    {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
+    {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
+    {0}};
+
+HN_OP(cast) = {
+    HN_OP_HEAD,      .op_type = "Cast",     .since = 6,       .flags = HONE_OP_POINTWISE, .min_inputs = 1,
+    .max_inputs = 1, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL,      .attrs = attrs,
+    .infer = infer,  .reference = reference};

@@ -1,0 +1,153 @@
+/* Conversion of whole tensors between dtypes. */
+#include "model/ops/math/cast_core.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define BLOCK 512
+
+/* By way of which type a conversion goes, so that nothing is rounded twice. */
+typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, TO_U64 } way;
+
+static way way_of(hone_dtype from, hone_dtype to) {
+  if (from == to) return BY_COPY;
+  bool float_from = hone_dtype_is_float(from), float_to = hone_dtype_is_float(to);
+  if (float_to) return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 ? BY_F64 : BY_F32;
+  if (!float_from) return BY_I64;
+  switch (to) {
+  case HONE_DTYPE_I8:
+  case HONE_DTYPE_U8:
+  case HONE_DTYPE_I16:
+  case HONE_DTYPE_U16:
+  case HONE_DTYPE_U32: return BY_I64;
+  case HONE_DTYPE_U64: return TO_U64;
+  default: return BY_F64;
+  }
+}
+
+static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
+  int64_t n = hn_count(x);
+  way by = way_of(x->desc.dtype, y->desc.dtype);
+  if (by == BY_COPY) {
+    hn_copy_elements(y->data, x->data, n, x->desc.dtype);
+    return HONE_OK;
+  }
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    union {
+      float f[BLOCK];
+      double d[BLOCK];
+      int64_t i[BLOCK];
+    } b;
+    int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    if (i % HN_STOP_EVERY == 0) {
+      hone_status status = hn_call_check(call, error);
+      if (status) return status;
+    }
+    if (by == BY_F32) {
+      hn_read_f32(b.f, x->data, x->desc.dtype, i, m);
+      hn_write_f32(y->data, y->desc.dtype, i, b.f, m);
+    } else if (by == TO_U64) {
+      hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
+      for (int64_t k = 0; k < m; k++)
+        ((uint64_t *)y->data)[i + k] = b.d[k] < 0 ? (uint64_t)hn_trunc_i64(b.d[k]) : hn_trunc_u64(b.d[k]);
+    } else if (by == BY_F64) {
+      hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
+      hn_write_f64(y->data, y->desc.dtype, i, b.d, m);
+    } else {
+      hn_read_i64(b.i, x->data, x->desc.dtype, i, m);
+      hn_write_i64(y->data, y->desc.dtype, i, b.i, m);
+    }
+  }
+  return HONE_OK;
+}
+
+/* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and
+ * below 10^-4. */
+static void print_float(char *out, size_t size, double v, bool single) {
+  if (v != v) {
+    snprintf(out, size, "NaN");
+    return;
+  }
+  if (isinf(v)) {
+    snprintf(out, size, v > 0 ? "INF" : "-INF");
+    return;
+  }
+  int digits = 1;
+  for (; digits < 17; digits++) {
+    snprintf(out, size, "%.*e", digits - 1, v);
+    if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) break;
+  }
+  int whole = v == 0 ? 1 : (int)floor(log10(fabs(v))) + 1; /* digits before the point */
+  if (whole > digits && whole <= (single ? 8 : 17)) digits = whole;
+  snprintf(out, size, "%.*g", digits, v);
+}
+
+static hone_status to_string(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
+  hone_dtype t = x->desc.dtype;
+  for (int64_t i = 0, n = hn_count(x); i < n; i++) {
+    char text[40];
+    if (hone_dtype_is_float(t))
+      print_float(text, sizeof text, hn_get_f64(x, i), t != HONE_DTYPE_F64);
+    else if (t == HONE_DTYPE_U64)
+      snprintf(text, sizeof text, "%llu", (unsigned long long)hn_get_i64(x, i));
+    else if (t == HONE_DTYPE_BOOL)
+      snprintf(text, sizeof text, "%s", hn_get_i64(x, i) ? "1" : "0");
+    else
+      snprintf(text, sizeof text, "%lld", (long long)hn_get_i64(x, i));
+    size_t len = strlen(text);
+    char *kept = call->scratch_keep(call, len + 1);
+    if (!kept) return hn_fail_memory(error, len + 1, "a string");
+    memcpy(kept, text, len + 1);
+    ((hone_string *)y->data)[i] = (hone_string){kept, len};
+    if (i % 4096 == 0) {
+      hone_status status = hn_call_check(call, error);
+      if (status) return status;
+    }
+  }
+  return HONE_OK;
+}
+
+/* Integers keep all their bits; everything else is read as f64. */
+static hone_status from_string(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
+  hone_dtype t = y->desc.dtype;
+  for (int64_t i = 0, n = hn_count(x); i < n; i++) {
+    const hone_string *s = &((const hone_string *)x->data)[i];
+    char text[128], *end;
+    if (s->len == 0 || s->len >= sizeof text)
+      return hn_op_bad(call->node, error, "element %lld is no number", (long long)i);
+    memcpy(text, s->ptr, s->len);
+    text[s->len] = '\0';
+    if (!hone_dtype_is_float(t) && t != HONE_DTYPE_BOOL) {
+      errno = 0;
+      int64_t v = t == HONE_DTYPE_U64 ? (int64_t)strtoull(text, &end, 10) : strtoll(text, &end, 10);
+      if (end == text + s->len && errno == 0) {
+        hn_set_i64(y, i, v);
+        continue;
+      }
+    }
+    double v = t == HONE_DTYPE_F32 ? strtof(text, &end) : strtod(text, &end);
+    if (t == HONE_DTYPE_BOOL && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) {
+      v = strcasecmp(text, "true") == 0;
+      end = text + s->len;
+    }
+    if (end != text + s->len || end == text)
+      return hn_op_bad(call->node, error, "element %lld, '%.40s', is no number", (long long)i, text);
+    hn_set_f64(y, i, v);
+  }
+  return HONE_OK;
+}
+
+hone_status hn_cast_run(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
+  bool string_from = x->desc.dtype == HONE_DTYPE_STRING, string_to = y->desc.dtype == HONE_DTYPE_STRING;
+  if (string_from == string_to) return numbers(call, x, y, error);
+  locale_t c = newlocale(LC_ALL_MASK, "C", NULL); /* decimal points, whatever the application has set */
+  if (!c) return hn_fail_memory(error, 1, "the C locale");
+  locale_t before = uselocale(c);
+  hone_status status = string_to ? to_string(call, x, y, error) : from_string(call, x, y, error);
+  uselocale(before);
+  freelocale(c);
+  return status;
+}

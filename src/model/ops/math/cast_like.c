@@ -1,0 +1,21 @@
+/* CastLike: elements in the dtype of another tensor. */
+#include "model/ops/math/cast_core.h"
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  (void)error;
+  hn_infer_set(io, 0, io->input[1]->dtype, io->input[0]->rank, io->input[0]->dim);
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_cast_run(call, call->input[0], call->output[0], error);
+}
+
+static const hone_attr_desc attrs[] = {
+    {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
+    {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
+    {0}};
+
+HN_OP(cast_like) = {HN_OP_HEAD,      .op_type = "CastLike", .since = 15,           .min_inputs = 2,
+                    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1,      .types = HN_TYPES_ALL,
+                    .attrs = attrs,  .infer = infer,        .reference = reference};

@@ -1,0 +1,47 @@
+/* DynamicQuantizeLinear: finds scale and zero point of u8 for the data at hand (zero always representable),
+ * then quantises. All arithmetic is f32, as the definition's. */
+#include "model/ops/quantized/quant.h"
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  (void)error;
+  hn_infer_set(io, 0, HONE_DTYPE_U8, io->input[0]->rank, io->input[0]->dim);
+  hn_infer_set(io, 1, HONE_DTYPE_F32, 0, NULL);
+  hn_infer_set(io, 2, HONE_DTYPE_U8, 0, NULL);
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const float *x = call->input[0]->data;
+  int64_t n = hn_count(call->input[0]);
+  float least = 0, most = 0;
+  (void)error;
+  for (int64_t i = 0; i < n; i++) {
+    if (x[i] < least) least = x[i];
+    if (x[i] > most) most = x[i];
+  }
+  float scale = (most - least) / 255;
+  if (scale == 0) scale = 1; /* all zero: any scale will do */
+  float zero = rintf((float)hn_saturate(0 - least / scale, 0, 255));
+  uint8_t *y = call->output[0] ? call->output[0]->data : NULL;
+  for (int64_t i = 0; y && i < n; i++)
+    y[i] = (uint8_t)hn_saturate((double)rintf(x[i] / scale) + zero, 0, 255);
+  if (call->output[1]) *(float *)call->output[1]->data = scale;
+  if (call->output[2]) *(uint8_t *)call->output[2]->data = (uint8_t)zero;
+  return HONE_OK;
+}
+
+static void cost(const hone_infer *io, hone_cost *cost) {
+  hn_cost_flops(cost, 5 * hn_known_count(io->input[0]));
+}
+
+HN_OP(dynamic_quantize_linear) = {HN_OP_HEAD,
+                                  .op_type = "DynamicQuantizeLinear",
+                                  .since = 11,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .min_outputs = 3,
+                                  .max_outputs = 3,
+                                  .types = HONE_TYPES(HONE_DTYPE_F32),
+                                  .infer = infer,
+                                  .cost = cost,
+                                  .reference = reference};

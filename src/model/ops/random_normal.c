@@ -1,4 +1,0 @@
-/* RandomNormal: a tensor of normally distributed numbers of the shape that the attribute gives. */
-#include "model/ops/common/random.h"
-
-HN_RANDOM_SHAPED(random_normal, "RandomNormal", "mean", "scale", hn_random_fill_normal);

@@ -1,0 +1,23 @@
+/* ReduceSum: the sum over axes. Floats accumulate in f64, integers modulo 2^64. */
+#include "model/ops/reduce/reduce.h"
+
+#define FLOATS(name, T)                                                                                      \
+  static T name(const T *x, int64_t n) {                                                                     \
+    double sum = 0;                                                                                          \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                     \
+    return (T)(sum);                                                                                         \
+  }
+FLOATS(f32, float)
+FLOATS(f64, double)
+
+static uint64_t u64(const uint64_t *x, int64_t n) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += x[i];
+  return sum;
+}
+static int64_t i64(const int64_t *x, int64_t n) { return (int64_t)u64((const uint64_t *)x, n); }
+
+static const hn_reduction reduction = {
+    .moved = 13, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = 0};
+
+HN_REDUCE_OP(reduce_sum, "ReduceSum", 13, HN_TYPES_REDUCE);

@@ -1,0 +1,20 @@
+/* Upsample: Resize's forerunner; scales are an attribute in opset 7 and an input in opset 9. */
+#include "model/ops/sampling/resample.h"
+
+static const hone_attr_desc attrs[] = {
+    {"mode", HONE_ATTR_STRING, false, 0, 0}, {"scales", HONE_ATTR_FLOATS, false, 7, 8}, {0}};
+
+HN_OP(upsample) = {HN_OP_HEAD,
+                   .op_type = "Upsample",
+                   .since = 7,
+                   .until = 9,
+                   .min_inputs = 1,
+                   .max_inputs = 2,
+                   .min_outputs = 1,
+                   .max_outputs = 1,
+                   .types = HN_TYPES_ALL,
+                   .attrs = attrs,
+                   .infer = hn_resize_infer,
+                   .cost = hn_resize_cost,
+                   .reference = hn_resize_reference,
+                   .host_inputs = 1u << 1};

@@ -1,0 +1,16 @@
+/* ArgMax: the index of the largest element along an axis, the first one or the last one of several. */
+#include "model/ops/search/arg.h"
+
+static hone_status reference(hone_call *call, hone_error *error) { return hn_arg_run(call, true, error); }
+
+HN_OP(arg_max) = {HN_OP_HEAD,
+                  .op_type = "ArgMax",
+                  .since = 1,
+                  .min_inputs = 1,
+                  .max_inputs = 1,
+                  .min_outputs = 1,
+                  .max_outputs = 1,
+                  .types = HN_TYPES_NUMBER,
+                  .attrs = hn_arg_attrs,
+                  .infer = hn_arg_infer,
+                  .reference = reference};

@@ -1,0 +1,46 @@
+/* Orders of elements, and a stable sort. */
+#include "model/ops/search/order.h"
+
+static int64_t key_of(double v) {
+  if (v != v) return INT64_MAX;
+  if (v == 0) return 0;
+  uint64_t bits;
+  memcpy(&bits, &v, 8);
+  return bits >> 63 ? -(int64_t)(bits & INT64_MAX) : (int64_t)bits;
+}
+
+void hn_order_keys(int64_t *keys, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
+  if (hone_dtype_is_float(dtype)) {
+    for (int64_t i = 0; i < n; i++) {
+      double v;
+      hn_read_f64(&v, src, dtype, first + i, 1);
+      keys[i] = key_of(v);
+    }
+    return;
+  }
+  hn_read_i64(keys, src, dtype, first, n);
+  if (dtype == HONE_DTYPE_U64)
+    for (int64_t i = 0; i < n; i++) keys[i] ^= INT64_MIN;
+}
+
+/* Merges from[lo..mid) and from[mid..hi) into to[lo..hi). */
+static void merge(const int64_t *from, int64_t *to, int64_t lo, int64_t mid, int64_t hi, hn_compare compare,
+                  const void *context) {
+  int64_t a = lo, b = mid;
+  for (int64_t i = lo; i < hi; i++)
+    to[i] = b >= hi || (a < mid && compare(context, from[a], from[b]) <= 0) ? from[a++] : from[b++];
+}
+
+void hn_sort(int64_t *index, int64_t *spare, int64_t n, hn_compare compare, const void *context) {
+  int64_t *from = index, *to = spare;
+  for (int64_t width = 1; width < n; width *= 2) {
+    for (int64_t lo = 0; lo < n; lo += 2 * width) {
+      int64_t mid = lo + width < n ? lo + width : n, hi = lo + 2 * width < n ? lo + 2 * width : n;
+      merge(from, to, lo, mid, hi, compare, context);
+    }
+    int64_t *t = from;
+    from = to;
+    to = t;
+  }
+  if (from != index) memcpy(index, from, (size_t)n * sizeof *index);
+}

@@ -1,0 +1,14 @@
+/* Identity: the input. */
+#include "model/ops/shape/view.h"
+
+HN_OP(identity) = {HN_OP_HEAD,
+                   .op_type = "Identity",
+                   .since = 1,
+                   .flags = HONE_OP_VIEW | HONE_OP_MOVE,
+                   .min_inputs = 1,
+                   .max_inputs = 1,
+                   .min_outputs = 1,
+                   .max_outputs = 1,
+                   .types = HN_TYPES_ALL,
+                   .infer = hn_infer_same,
+                   .reference = hn_view_run};
