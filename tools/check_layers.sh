@@ -17,10 +17,11 @@ optimize/passes: optimize/match
 optimize/step:
 optimize/lower: optimize/match optimize/step
 optimize/plan: optimize/step optimize/lower
-model/ir+model/ops:
+model/ir:
+model/ops: model/ir
+model: model/ir model/ops
 model/onnx: model/ir
-model/zoo: model/ir
-model: model/ir
+model/zoo: model/ir model
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -252,8 +252,9 @@ typedef enum hone_math {
 /* One unit of execution, chosen by lowering: an anchor operator with an epilogue, or a pointwise program. */
 typedef struct hone_step {
   uint32_t struct_size, abi;
-  const char *anchor;       /* operator type ("Conv"), "Pointwise", "Reformat" or a fused pattern's name */
-  const char *name;         /* for reports: the anchor node's name */
+  const char *anchor; /* operator type ("Conv"; of other domains than ONNX's own "domain.Type"), "Pointwise",
+                         "Reformat" or a fused pattern's name */
+  const char *name;   /* for reports: the anchor node's name */
   const hone_node *node;    /* attributes of the anchor; NULL for Pointwise and Reformat */
   uint32_t n_inputs;        /* the anchor's own inputs first, then those that the epilogue adds */
   uint32_t n_anchor_inputs; /* a left-out optional input has dtype NONE */
@@ -415,7 +416,7 @@ typedef struct hone_attr_sink {
  * function stand in one text, separated by lines "or". */
 typedef struct hone_pattern_desc {
   uint32_t struct_size, abi;
-  const char *name; /* anchor name of the step that it makes ("Gelu", "YoloDecode") */
+  const char *name; /* anchor name of the step that it makes ("Gelu"; "domain.Type" of another domain) */
   const char *text;
   const char *inputs; /* names of the values that become the step's inputs, in order: "%x %beta" */
   /* Extra condition; NULL: always. Says why not. */
@@ -425,7 +426,7 @@ typedef struct hone_pattern_desc {
    * `name`. */
   bool (*pointwise)(const hone_match *match, hone_pw_op *op, float *alpha, float *beta);
   /* Attributes of the operator `name` of which the step is one execution; NULL: none. The operator must be
-   * known to hone (built-in or plugin) at its newest opset: its reference is what the step falls back to. */
+   * registered: its newest definition counts, and its reference is what the step falls back to. */
   void (*attrs)(const hone_match *match, const hone_attr_sink *sink);
 } hone_pattern_desc;
 

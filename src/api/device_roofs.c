@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "improve/roof_cache.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <math.h>
 #include <stdio.h>

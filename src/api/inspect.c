@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/ir/graph.h"
+#include "model/operators.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "model/open_batch.h"
 #include "model/ir/graph.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 #include "optimize/passes/optimize.h"
 
 #include <stdio.h>

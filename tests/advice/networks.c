@@ -1,5 +1,6 @@
 #include "advice/networks.h"
 
+#include "model/operators.h"
 #include "model/zoo/common/build.h"
 
 #include <stdio.h>

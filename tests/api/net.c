@@ -1,5 +1,6 @@
 /* See net.h. */
 #include "api/net.h"
+#include "model/operators.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
  * work. */
 #include "model/bind.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <hone/data.h>
 #include <hone/improve.h>

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <hone/hone.h>
 #include <string.h>

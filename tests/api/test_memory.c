@@ -8,6 +8,7 @@
 #include "temporary.h"
 #include "api/net.h"
 #include "base/os.h"
+#include "model/operators.h"
 
 #include <hone/session.h>
 #include <math.h>

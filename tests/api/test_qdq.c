@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "model/ir/graph.h"
+#include "model/operators.h"
 
 #include <hone/session.h>
 #include <math.h>

@@ -40,12 +40,8 @@ static hone_status run_planted(const hone_step_run *r, hone_error *e) {
 }
 
 static hone_tactic_desc tactic;
-static const hone_tactic_desc *const planted[] = {&tactic};
-
-static const hone_tactic_desc *const *planted_tactics(size_t *count) {
-  *count = 1;
-  return planted;
-}
+static const void *const planted[] = {&tactic};
+static hn_registry planted_tactics = HN_REGISTRY(&hn_tactic_kind, planted);
 
 typedef struct bench {
   hn_backend backend;
@@ -66,7 +62,7 @@ static hn_value *pool(hn_model *m, hn_value *x, int64_t stride) {
 static void bench_open(bench *b, bool preview) {
   *b = (bench){.backend = hn_backend_cpu};
   hone_error e = {0};
-  b->backend.tactics = planted_tactics;
+  b->backend.tactics = &planted_tactics;
   assert_int_equal(b->backend.open(0, 1, NULL, &b->device, &e), HONE_OK);
   hn_model *m = net_begin();
   hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 8, 24, 24});

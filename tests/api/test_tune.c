@@ -11,6 +11,7 @@
 #include "backends/cpu/tactics.h"
 #include "base/os.h"
 #include "improve/tune.h"
+#include "model/operators.h"
 #include "optimize/step/tuned.h"
 #include "runtime/context.h"
 
@@ -59,12 +60,8 @@ static hone_status run_quick(const hone_step_run *r, hone_error *e) {
 
 /* The cost models prefer the slow one. */
 static hone_tactic_desc slow, quick;
-static const hone_tactic_desc *const planted[] = {&slow, &quick};
-
-static const hone_tactic_desc *const *planted_tactics(size_t *count) {
-  *count = 2;
-  return planted;
-}
+static const void *const planted[] = {&slow, &quick};
+static hn_registry planted_tactics = HN_REGISTRY(&hn_tactic_kind, planted);
 
 /* Two MaxPools of one shape and one of another. */
 static hn_model *pools(void) {
@@ -92,7 +89,7 @@ typedef struct bench {
 static bench bench_open(void) {
   bench b = {.backend = hn_backend_cpu, .model = pools()};
   hone_error e = {0};
-  b.backend.tactics = planted_tactics;
+  b.backend.tactics = &planted_tactics;
   assert_int_equal(b.backend.open(0, 1, NULL, &b.device, &e), HONE_OK);
   return b;
 }

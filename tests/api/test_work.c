@@ -115,17 +115,19 @@ static void narrow_parts_stand_for_one_product(void **state) {
                   {"fused_attention_bf16x3", 3, true}};
   const hone_step s = {.cost = {.flops = 2000, .macs = 1000}};
   const hone_machine machine = {.device = "cpu"};
-  size_t count, found = 0;
-  const hone_tactic_desc *const *list = hn_backend_cpu.tactics(&count);
-  for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
-      if (strcmp(list[i]->name, expected[k].name) != 0) continue;
-      const hone_work w = hn_tactic_work(list[i], &s, &machine);
+  size_t found = 0;
+  const hn_listing *list = hn_registry_take(hn_backend_cpu.tactics);
+  for (size_t k = 0; k < sizeof expected / sizeof *expected; k++)
+    for (uint32_t i = 0; i < list->n; i++) {
+      const hone_tactic_desc *t = list->unit[i];
+      if (strcmp(t->name, expected[k].name) != 0) continue;
+      const hone_work w = hn_tactic_work(t, &s, &machine);
       assert_true(fabs(w.flops - 2000 * expected[k].times) < 0.5);
       assert_int_equal(w.arithmetic, HONE_ARITHMETIC_BF16);
       assert_int_equal(w.split, expected[k].split);
       found++;
     }
+  hn_listing_drop(list);
   assert_int_equal(found, sizeof expected / sizeof *expected);
   const hone_work plain = hn_tactic_work(NULL, &s, &machine);
   assert_true(plain.flops == 2000 && plain.arithmetic == HONE_ARITHMETIC_OF_DTYPE);

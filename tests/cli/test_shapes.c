@@ -2,6 +2,7 @@
 #include "cli/process.h"
 #include "model/ir/text.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 #include "temporary.h"
 
 #include <setjmp.h>

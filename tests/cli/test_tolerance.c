@@ -4,6 +4,7 @@
 #include "improve/feeds.h"
 #include "improve/judge.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <math.h>
 #include <setjmp.h>

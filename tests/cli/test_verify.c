@@ -2,6 +2,7 @@
 #include "base/fault.h"
 #include "model/ir/graph.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <fcntl.h>
 #include <math.h>

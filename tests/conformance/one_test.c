@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 #include "runtime/context.h"
 
 #include <hone/hone.h>

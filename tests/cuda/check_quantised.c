@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <hone/hone.h>
 #include <hone/session.h>

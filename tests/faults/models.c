@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/str.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <hone/data.h>
 #include <stdio.h>

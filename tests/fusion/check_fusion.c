@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "expect_failure.h"
 #include "model/ir/text.h"
+#include "model/operators.h"
 
 #include <hone/session.h>
 

@@ -3,6 +3,7 @@
 #include "mutate.h"
 
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 #include "optimize/passes/optimize.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "model/ir/eval.h"
 #include "model/ir/graph.h"
+#include "model/operators.h"
 
 enum { MAX_IN = 5 };
 static const double eps = 0x1p-24;
@@ -35,8 +36,7 @@ typedef struct test {
   char label[200];
 } test;
 
-static const hone_tactic_desc *const *tactics;
-static size_t n_tactics;
+static const hn_listing *tactics;
 static uint64_t *accepted, wrong; /* accepted: of each tactic */
 
 static void die(const char *what, const hone_error *e) {
@@ -141,12 +141,13 @@ static hone_node *new_node(test *t, const char *op, int32_t n_in) {
   t->model = hn_model_create(NULL);
   hn_value *in[MAX_IN] = {0}, *out[1];
   if (!t->model) die("memory", NULL);
+  t->model->operators = hn_registry_take(&hn_operators);
   for (int i = 0; i < n_in; i++)
     in[i] = t->row_major[i].desc.dtype ? hn_value_create(t->model->graph, NULL) : NULL;
   out[0] = hn_value_create(t->model->graph, NULL);
   t->node = hn_node_create(t->model->graph, NULL, op, "", "t", in, (uint32_t)n_in, out, 1);
   hone_reason why = {""};
-  if (!t->node || !(t->node->op = hn_op_find("", op, 17, &why))) {
+  if (!t->node || !(t->node->op = hn_op_find(t->model->operators, "", op, 17, &why))) {
     printf("SKIP %s: %s\n", op, why.text);
     return NULL;
   }
@@ -236,7 +237,7 @@ static void run_all(test *t) {
                         .l1 = threads == 3 ? 4096 : cpu->l1d,
                         .l2 = threads == 3 ? 32768 : cpu->l2,
                         .l3 = cpu->l3};
-      for (size_t i = 0; i < n_tactics; i++) run_one(t, tactics[i], i, &m, pools[threads]);
+      for (uint32_t i = 0; i < tactics->n; i++) run_one(t, tactics->unit[i], i, &m, pools[threads]);
     }
   }
 }
@@ -341,8 +342,8 @@ static void matmul_case(void) {
 int main(int argc, char **argv) {
   int cases = argc > 1 ? atoi(argv[1]) : 150;
   hone_error e = {0};
-  tactics = hn_cpu_tactics(&n_tactics);
-  accepted = hn_calloc(n_tactics, sizeof *accepted);
+  tactics = hn_registry_take(&hn_cpu_tactics);
+  accepted = hn_calloc(tactics->n, sizeof *accepted);
   if (!accepted) die("memory", NULL);
   for (uint32_t i = 1; i <= 3; i++)
     if (hn_pool_create(i, &pools[i], &e)) die("pool", &e);
@@ -354,10 +355,10 @@ int main(int argc, char **argv) {
   }
   static const char *const mine[] = {"conv_gemm", "depthwise_rows", "conv_transpose_phases", "gemm_tiles",
                                      "matmul_tiles"};
-  for (size_t i = 0; i < n_tactics; i++)
+  for (uint32_t i = 0; i < tactics->n; i++)
     for (size_t j = 0; j < sizeof mine / sizeof *mine; j++)
-      if (!strcmp(tactics[i]->name, mine[j]))
-        printf("%-24s %llu runs\n", tactics[i]->name, (unsigned long long)accepted[i]);
+      if (!strcmp(((const hone_tactic_desc *)tactics->unit[i])->name, mine[j]))
+        printf("%-24s %llu runs\n", mine[j], (unsigned long long)accepted[i]);
   for (uint32_t i = 1; i <= 3; i++) hn_pool_destroy(pools[i]);
   hn_free(accepted);
   printf("%llu wrong\n", (unsigned long long)wrong);

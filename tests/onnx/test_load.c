@@ -14,6 +14,7 @@
 #include "model/ir/eval.h"
 #include "model/ir/text.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 #include "onnx/good_models.h"
 
 #include <math.h>

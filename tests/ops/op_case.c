@@ -1,6 +1,7 @@
 /* See op_case.h. */
 #include "ops/op_case.h"
 
+#include "model/operators.h"
 #include "model/ops/common/op.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * promises must be what comes out. Run it under the sanitizer presets. Usage: test_ops_random [nodes per
  * operator] [operator]. */
 #include "ops/op_case.h"
+#include "model/operators.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -345,14 +346,13 @@ static bool one(const hone_op_desc *op, uint64_t seed) {
 
 int main(int argc, char **argv) {
   uint64_t nodes = argc > 1 ? strtoull(argv[1], NULL, 10) : 300;
-  size_t n;
-  const hone_op_desc *const *ops = hn_op_list(&n);
-  for (size_t i = 0; i < n; i++) {
+  const hn_listing *ops = hn_registry_take(&hn_operators);
+  for (uint32_t i = 0; i < ops->n; i++) {
+    const hone_op_desc *op = ops->unit[i];
     uint64_t ran = 0;
-    if ((ops[i]->flags & HONE_OP_CONTROL) || (argc > 2 && strcmp(argv[2], ops[i]->op_type))) continue;
-    for (uint64_t k = 0; k < nodes; k++) ran += one(ops[i], k * 7919 + 1);
-    printf("%-28s %llu of %llu nodes ran\n", ops[i]->op_type, (unsigned long long)ran,
-           (unsigned long long)nodes);
+    if ((op->flags & HONE_OP_CONTROL) || (argc > 2 && strcmp(argv[2], op->op_type))) continue;
+    for (uint64_t k = 0; k < nodes; k++) ran += one(op, k * 7919 + 1);
+    printf("%-28s %llu of %llu nodes ran\n", op->op_type, (unsigned long long)ran, (unsigned long long)nodes);
   }
   return 0;
 }

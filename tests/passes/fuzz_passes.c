@@ -1,5 +1,6 @@
 /* Any bytes as a graph in text: parse, print, read back; what resolves is optimised. */
 #include "model/ir/text.h"
+#include "model/operators.h"
 #include "optimize/passes/optimize.h"
 
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "model/ir/text.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 #include "optimize/passes/optimize.h"
 
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "expect_failure.h"
+#include "model/operators.h"
 #include "optimize/plan/plan.h"
 #include "runtime/context.h"
 

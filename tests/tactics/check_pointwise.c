@@ -331,13 +331,12 @@ static int check_device(const char *name, int programs) {
   static program_case c;
   hone_error error = {0};
   const hone_status s = device_open(&gpu, name, &error);
-  size_t n = 0;
   if (s)
     return printf("%s: %s\n", s == HONE_ERROR_MISSING ? "SKIP" : "FAIL", error.what),
            s == HONE_ERROR_MISSING ? SKIPPED : 1;
-  const hone_tactic_desc *const *tactics = gpu.backend->tactics(&n);
-  for (size_t i = 0; i < n; i++)
-    if (!strcmp(tactics[i]->anchor, "Pointwise")) on_gpu = tactics[i];
+  const hn_listing *tactics = hn_registry_take(gpu.backend->tactics);
+  for (uint32_t i = hn_listing_first(tactics, "Pointwise"); i != HN_NO_UNIT; i = tactics->next[i])
+    on_gpu = tactics->unit[i];
   if (!on_gpu) return printf("FAIL %s has no pointwise tactic\n", name), 1;
   rng.state = 11;
   for (int round = 0; round < programs; round++) { /* each is a text to compile */
@@ -346,6 +345,7 @@ static int check_device(const char *name, int programs) {
     for (uint32_t i = 0; i < c.n_in; i++) hn_free(c.data[i]);
     for (uint32_t i = 0; i < c.n_out; i++) hn_free(c.result[i]);
   }
+  hn_listing_drop(tactics);
   device_close(&gpu);
   printf("%d programs, %lld of %lld elements exact and compared, %d failures\n", programs,
          (long long)compared, (long long)all, failures);

@@ -187,10 +187,9 @@ static int check_case(one_case *c) {
                       .input = in,
                       .n_outputs = c->n_out,
                       .output = out};
-    size_t n_tactics;
-    const hone_tactic_desc *const *const tactics = hn_cpu_tactics(&n_tactics);
-    for (size_t k = 0; k < n_tactics; k++) {
-      if (strcmp(tactics[k]->anchor, anchor)) continue;
+    const hn_listing *const all = hn_registry_take(&hn_cpu_tactics);
+    for (uint32_t k = hn_listing_first(all, anchor); k != HN_NO_UNIT; k = all->next[k]) {
+      const hone_tactic_desc *const tactic = all->unit[k];
       for (size_t tier = 0; tier < sizeof tiers / sizeof *tiers; tier++) {
         const hone_machine m = {.device = "cpu",
                                 .isa = tiers[tier],
@@ -204,14 +203,15 @@ static int check_case(one_case *c) {
         if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
         /* f32 with every formula it may use; operands in bf16 where a tactic needs that. */
         step.math = HONE_MATH_FAST;
-        if (!tactics[k]->accepts(&step, &m, &why)) {
+        if (!tactic->accepts(&step, &m, &why)) {
           step.math = HONE_MATH_BF16;
-          if (!tactics[k]->accepts(&step, &m, &why)) continue;
+          if (!tactic->accepts(&step, &m, &why)) continue;
         }
         accepted++;
-        run_tactic(c, tactics[k], &step, &m, *l);
+        run_tactic(c, tactic, &step, &m, *l);
       }
     }
+    hn_listing_drop(all);
     runs += accepted;
     if (verbose)
       printf("%s  %c: %d runs%s%s\n", c->line, *l, accepted, accepted ? "" : ", ", accepted ? "" : why.text);

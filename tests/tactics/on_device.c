@@ -22,6 +22,7 @@ static const unsigned char canary = 0xc5;
 
 typedef struct device_run {
   device_place place;
+  const hn_listing *tactics;
   const device_check *o;
   int cases, runs, failures, taken;
   uint32_t units;
@@ -398,11 +399,9 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     set_device_layout(&middle, layout, true);
     chain_parts(c, &step, &middle, &chain);
   }
-  size_t n;
-  const hone_tactic_desc *const *tactics = r->place.backend->tactics(&n);
-  for (size_t k = 0; k < n; k++)
-    if (!strcmp(tactics[k]->anchor, step.anchor) && is_wanted(r->o, tactics[k]))
-      accepted += try_tactic(r, c, k, tactics[k], &step, layout, widen, &why);
+  const hn_listing *l = r->tactics;
+  for (uint32_t k = hn_listing_first(l, step.anchor); k != HN_NO_UNIT; k = l->next[k])
+    if (is_wanted(r->o, l->unit[k])) accepted += try_tactic(r, c, k, l->unit[k], &step, layout, widen, &why);
   r->runs += accepted;
   r->taken += accepted > 0;
   if (r->o->verbose)
@@ -454,9 +453,7 @@ static void check_line(device_run *r, const char *line) {
   static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F16, HONE_DTYPE_BF16};
   const bool product =
       !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
-  size_t n;
-  r->place.backend->tactics(&n);
-  memset(r->in_case, 0, n);
+  memset(r->in_case, 0, r->tactics->n);
   const int before = r->taken, others = EPILOGUES - 1, kinds = product ? EPILOGUES : 1;
   const bool sizes = r->o->sizes;
   for (int i = 0; i < kinds; i++) {
@@ -483,22 +480,20 @@ static bool has_other_program(const char *anchor) {
 static int report_coverage(const device_run *r) {
   const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool whole = m->arch == 90 && (m->libraries & HONE_LIB_CUDNN) && (m->libraries & HONE_LIB_CUBLASLT);
-  size_t n;
   int missing = 0;
-  const hone_tactic_desc *const *tactics = r->place.backend->tactics(&n);
-  for (size_t k = 0; k < n; k++) {
-    if (r->reached[k] || !is_wanted(r->o, tactics[k]) || has_other_program(tactics[k]->anchor)) continue;
+  for (uint32_t k = 0; k < r->tactics->n; k++) {
+    const hone_tactic_desc *const t = r->tactics->unit[k];
+    if (r->reached[k] || !is_wanted(r->o, t) || has_other_program(t->anchor)) continue;
     missing++;
-    printf("%s%s: no case reaches it\n", whole ? "FAIL " : "", tactics[k]->name);
+    printf("%s%s: no case reaches it\n", whole ? "FAIL " : "", t->name);
   }
-  printf("%d cases, %zu tactics, %d reached by none%s\n", r->cases, n, missing,
+  printf("%d cases, %u tactics, %d reached by none%s\n", r->cases, r->tactics->n, missing,
          whole ? "" : " (a machine of arch 90 with cuDNN and cuBLASLt has to reach all)");
   return whole && missing;
 }
 
 int check_on_device(const device_check *o, case_file *files, size_t n_files) {
   device_run r = {.o = o};
-  size_t n;
   hone_error error = {0};
   const hone_status s = device_open(&r.place, o->device, &error);
   if (s == HONE_ERROR_MISSING) {
@@ -509,7 +504,8 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
     printf("FAIL %s: %s\n", o->device, error.what);
     return 1;
   }
-  r.place.backend->tactics(&n);
+  r.tactics = hn_registry_take(r.place.backend->tactics);
+  const uint32_t n = r.tactics->n;
   r.reached = hn_calloc(n, 1), r.in_case = hn_calloc(n, 1), r.seen = hn_calloc(n, sizeof *r.seen);
   if (!r.reached || !r.in_case || !r.seen) die("no memory", o->device);
   char line[1024];
@@ -521,6 +517,7 @@ int check_on_device(const device_check *o, case_file *files, size_t n_files) {
   else
     printf("%d cases, %d runs of tactics on %s, %d failures\n", r.cases, r.runs, o->device, r.failures);
   hn_free(r.reached), hn_free(r.in_case), hn_free(r.seen);
+  hn_listing_drop(r.tactics);
   device_close(&r.place);
   return failed;
 }

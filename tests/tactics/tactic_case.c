@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "model/ir/eval.h"
+#include "model/operators.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -23,16 +23,12 @@
 #undef TACTIC
 #undef TACTIC_OF
 
-static const hone_tactic_desc *const tactics[] = {
+static const void *const builtin[] = {
 #define TACTIC(NAME) &hn_cpu_tactic_##NAME,
 #define TACTIC_OF(NAME, ...) TACTIC(NAME)
 #include "backends/cpu/tactics.def"
 #undef TACTIC
 #undef TACTIC_OF
-    NULL,
 };
 
-const hone_tactic_desc *const *hn_cpu_tactics(size_t *count) {
-  *count = sizeof tactics / sizeof *tactics - 1;
-  return tactics;
-}
+hn_registry hn_cpu_tactics = HN_REGISTRY(&hn_tactic_kind, builtin);

@@ -1,10 +1,11 @@
-/* The list of tactics.def. */
+/* The backend's tactics. */
 #ifndef HN_CPU_TACTICS_H
 #define HN_CPU_TACTICS_H
 
-#include <hone/plugin.h>
+#include "optimize/step/tactics.h"
 
-const hone_tactic_desc *const *hn_cpu_tactics(size_t *count);
+/* Begins with tactics.def. */
+extern hn_registry hn_cpu_tactics;
 
 #define TACTIC(NAME) extern const hone_tactic_desc hn_cpu_tactic_##NAME;
 #define TACTIC_OF(NAME, ...) TACTIC(NAME)

@@ -30,16 +30,12 @@
 #undef TACTIC
 #undef TACTIC_OF
 
-static const hone_tactic_desc *const tactics[] = {
+static const void *const builtin[] = {
 #define TACTIC(NAME) &hn_cuda_tactic_##NAME,
 #define TACTIC_OF(NAME, ...) TACTIC(NAME)
 #include "backends/cuda/tactics.def"
 #undef TACTIC
 #undef TACTIC_OF
-    NULL,
 };
 
-const hone_tactic_desc *const *hn_cuda_tactics(size_t *count) {
-  *count = sizeof tactics / sizeof *tactics - 1;
-  return tactics;
-}
+hn_registry hn_cuda_tactics = HN_REGISTRY(&hn_tactic_kind, builtin);

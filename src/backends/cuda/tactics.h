@@ -1,9 +1,10 @@
-/* The list of tactics.def. */
+/* The backend's tactics. */
 #ifndef HN_CUDA_TACTICS_H
 #define HN_CUDA_TACTICS_H
 
-#include <hone/plugin.h>
+#include "optimize/step/tactics.h"
 
-const hone_tactic_desc *const *hn_cuda_tactics(size_t *count);
+/* Begins with tactics.def. */
+extern hn_registry hn_cuda_tactics;
 
 #endif

@@ -10,16 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RULE(name) extern const struct hn_rule hn_rule_##name;
-#include "insight/diagnose/rules.def"
-#undef RULE
-
-static const struct hn_rule *const rules[] = {
-#define RULE(name) &hn_rule_##name,
-#include "insight/diagnose/rules.def"
-#undef RULE
-};
-
 typedef struct owned_findings {
   hone_findings view; /* first: the pointer that callers hold */
   hn_arena arena;
@@ -46,7 +36,7 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) {
 }
 
 hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
-  d->current = (hone_finding){.id = what ? hn_say(d, "%s:%s", d->rule, what) : d->rule};
+  d->current = (hone_finding){.id = hn_say(d, "%s%s%s", d->rule, what ? ":" : "", what ? what : "")};
   d->worst = HONE_SEVERITY_HIGH;
   d->current.category = HONE_CATEGORY_MICRO;
   d->evidence.len = d->commands.len = d->purposes.len = d->nodes.len = d->savings.len = d->beside.len = 0;
@@ -236,10 +226,13 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   /* What is left of a record that is mostly pauses: shares of it still tell where the computing goes. */
   if (hn_is_window(&d)) d.typical_wall_ms = hn_typical_work_ms(profile);
   d.model = meta->model && *meta->model ? hn_shell_word(&d, meta->model) : "MODEL.onnx";
-  for (size_t i = 0; i < sizeof rules / sizeof *rules && !d.failed; i++) {
-    d.rule = rules[i]->name;
-    rules[i]->run(&d);
+  const hn_listing *rules = hn_registry_take(&hn_rules);
+  for (uint32_t i = 0; i < rules->n && !d.failed; i++) {
+    const struct hn_rule *rule = rules->unit[i];
+    d.rule = rule->name;
+    rule->run(&d);
   }
+  hn_listing_drop(rules);
   hn_findings_merge(&d);
   for (size_t i = 0; i < d.found.len && !d.failed; i++) looks_last(&d, &d.found.ptr[i]);
   if (d.found.len) qsort(d.found.ptr, d.found.len, sizeof *d.found.ptr, by_rank);

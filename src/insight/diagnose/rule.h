@@ -7,6 +7,7 @@
 #define HN_INSIGHT_RULE_H
 
 #include "base/arena.h"
+#include "base/registry.h"
 #include "base/vec.h"
 
 #include "insight/diagnose/actions.h"
@@ -66,6 +67,8 @@ struct hn_rule {
   const char *name;
   void (*run)(hn_diagnosis *d);
 };
+/* Of struct hn_rule, by name, in the order in which they run. Begins with rules.def. */
+extern hn_registry hn_rules;
 
 /* Building one finding: begin, then the parts in any order, then end. `what` tells several findings of a rule
  * apart (NULL: there is only one). Texts are copied into the arena. */

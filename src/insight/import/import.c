@@ -7,19 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IMPORTER(name) extern const struct hn_importer hn_importer_##name;
-#include "insight/import/importers.def"
-#undef IMPORTER
-
-static const struct hn_importer *const importers[] = {
-#define IMPORTER(name) &hn_importer_##name,
-#include "insight/import/importers.def"
-#undef IMPORTER
-};
-
-enum { COUNT = sizeof importers / sizeof *importers, SNIFFED = 65536 };
-
-const hone_import_format *hone_import_format_at(size_t i) { return i < COUNT ? &importers[i]->format : NULL; }
+enum { SNIFFED = 65536 };
 
 /* ---- telling formats apart */
 
@@ -43,22 +31,22 @@ static void lower_name(const char *path, char *out, size_t size) {
 static hone_status all_formats(hone_error *error, hone_status status) {
   char list[sizeof error->hint] = "formats:";
   size_t at = strlen(list);
-  for (size_t i = 0; i < COUNT && at < sizeof list; i++)
-    at += (size_t)snprintf(list + at, sizeof list - at, " %s", importers[i]->format.name);
+  const hone_import_format *format;
+  for (size_t i = 0; (format = hone_import_format_at(i)) && at < sizeof list; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, " %s", format->name);
   hn_error_hint(error, "%s", list);
   return status;
 }
 
-static hone_status find_named(const char *name, const struct hn_importer **out, hone_error *error) {
-  for (size_t i = 0; i < COUNT; i++)
-    if (strcmp(importers[i]->format.name, name) == 0) {
-      *out = importers[i];
-      return HONE_OK;
-    }
+static hone_status find_named(const hn_listing *importers, const char *name, const struct hn_importer **out,
+                              hone_error *error) {
+  *out = hn_listing_find(importers, name);
+  if (*out) return HONE_OK;
   return all_formats(error, hn_fail(error, HONE_ERROR_USAGE, "there is no format '%s'", name));
 }
 
-static hone_status find_format(hn_source *source, const struct hn_importer **out, hone_error *error) {
+static hone_status find_format(const hn_listing *importers, hn_source *source, const struct hn_importer **out,
+                               hone_error *error) {
   static const uint8_t none[1];
   char name[256];
   lower_name(source->path, name, sizeof name);
@@ -71,11 +59,12 @@ static hone_status find_format(hn_source *source, const struct hn_importer **out
   }
   hn_sniff sniff = {name, n ? source->at : none, n < SNIFFED ? n : SNIFFED};
   int best = 0;
-  for (size_t i = 0; i < COUNT; i++) {
-    int sure = importers[i]->sniff(&sniff);
+  for (uint32_t i = 0; i < importers->n; i++) {
+    const struct hn_importer *importer = importers->unit[i];
+    const int sure = importer->sniff(&sniff);
     if (sure > best) {
       best = sure;
-      *out = importers[i];
+      *out = importer;
     }
   }
   if (best) return HONE_OK;
@@ -88,6 +77,7 @@ static hone_status find_format(hn_source *source, const struct hn_importer **out
 
 typedef struct run {
   hn_import in;
+  const hn_listing *importers;
   const struct hn_importer *importer; /* of the files so far; NULL: none yet */
   const char *first;                  /* the file that decided it */
 } run;
@@ -113,8 +103,8 @@ static hone_status read_one(run *r, const char *path, const void *bytes, size_t 
   hn_source source;
   hone_status status = hn_source_open(&source, path, bytes, size, r->in.options->max_bytes, error);
   if (status) return status;
-  status = r->in.options->format ? find_named(r->in.options->format, &importer, error)
-                                 : find_format(&source, &importer, error);
+  status = r->in.options->format ? find_named(r->importers, r->in.options->format, &importer, error)
+                                 : find_format(r->importers, &source, &importer, error);
   if (!status) status = choose(r, importer, path, error);
   if (!status && importer->read) status = importer->read(&r->in, &source, error);
   hn_source_close(&source);
@@ -154,7 +144,8 @@ static hone_status import(const char *const *paths, size_t n, const void *bytes,
   const uint64_t lost = hn_mem_lost();
   *facts = NULL;
   if (!n) return hn_fail(error, HONE_ERROR_USAGE, "no file to import");
-  run r = {.in = {.options = options ? options : &defaults, .meta = {.opt_level = -1}}};
+  run r = {.in = {.options = options ? options : &defaults, .meta = {.opt_level = -1}},
+           .importers = hn_registry_take(&hn_importers)};
   r.in.facts = hone_facts_create();
   hone_status status = r.in.facts ? HONE_OK : hn_fail_memory(error, 0, "the facts of a run");
   for (size_t i = 0; i < n && !status; i++) status = read_one(&r, paths[i], bytes, size, error);
@@ -162,6 +153,7 @@ static hone_status import(const char *const *paths, size_t n, const void *bytes,
   if (r.importer && r.importer->destroy && r.in.state) r.importer->destroy(r.in.state);
   hn_map_free(&r.in.steps);
   hn_map_free(&r.in.labels);
+  hn_listing_drop(r.importers);
   status = hn_settle(status, lost, error);
   if (status)
     hone_facts_destroy(r.in.facts);

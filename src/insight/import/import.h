@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "insight/import/csv.h"
 #include "insight/import/json_stream.h"
@@ -52,6 +53,8 @@ struct hn_importer {
   hone_status (*finish)(hn_import *in, hone_error *error);
   void (*destroy)(void *state); /* frees what the state owns beside the arena; may be NULL */
 };
+/* Of struct hn_importer, by the format's name. Begins with importers.def. */
+extern hn_registry hn_importers;
 
 /* ---- helpers */
 

@@ -56,6 +56,7 @@ void hn_model_destroy(hn_model *m) {
   hn_vec_free(&m->symbols);
   hn_vec_free(&m->source);
   hn_model *from = m->borrowed_from;
+  hn_listing_drop(m->operators);
   hn_arena_free(&m->arena);
   hn_free(m);
   hn_model_destroy(from);

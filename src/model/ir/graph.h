@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/os.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -113,8 +114,9 @@ struct hone_model {
   struct graph_entry *graphs;   /* every graph ever made, for freeing */
   HN_VEC(const char *) symbols; /* names of symbolic dimensions: dim -2 is symbols[0], -3 symbols[1]... */
   HN_VEC(hn_source_node) source;
-  HN_VEC(hn_file) files;   /* mappings that constants borrow from */
-  hn_model *borrowed_from; /* a clone keeps its original alive */
+  HN_VEC(hn_file) files;       /* mappings that constants borrow from */
+  hn_model *borrowed_from;     /* a clone keeps its original alive */
+  const hn_listing *operators; /* those that its nodes may be; NULL: it was not resolved yet. Held */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
 };
@@ -189,19 +191,11 @@ bool hn_value_needed(const hn_value *value);
 /* Puts nodes into an order in which values are made before they are read, keeping the given order where it is
  * valid. Cycles are named. Recurses into nested graphs. */
 hone_status hn_graph_sort(hn_graph *graph, hone_error *error);
-/* Looks up node->op for every node, checks opset, arity, attributes and their types. All nodes that are
- * refused are counted and listed in one error (HONE_ERROR_UNSUPPORTED). Recurses. */
-hone_status hn_model_resolve(hn_model *model, hone_error *error);
 /* Infers dtype and shape of every value from the inputs' descriptors and known constants; folds what
  * inference needs (shape arithmetic) on the side without changing the graph. Conflicts with declared shapes
  * are errors. */
 hone_status hn_model_infer(hn_model *model, hone_error *error);
 /* Checks the structure's invariants: names, users, producers, order. For tests and after each pass. */
 hone_status hn_model_check(const hn_model *model, hone_error *error);
-
-/* Finds an operator (built-in or plugin); *why_not says in words what is missing when NULL is returned. */
-const hone_op_desc *hn_op_find(const char *domain, const char *op_type, int64_t opset, hone_reason *why_not);
-/* All built-in operators, in the order of ops.def. */
-const hone_op_desc *const *hn_op_list(size_t *count);
 
 #endif

@@ -2,7 +2,6 @@
 #include "model/ir/eval.h"
 
 #include "base/error.h"
-#include "model/ops/common/op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +111,8 @@ static bool contradicts(hone_status status) {
 static hone_status infer_branches(hone_node *n, inference *inf, hone_error *error) {
   static const char *const names[] = {"else_branch", "then_branch"};
   const hone_tensor *cond = n->n_in && n->in[0] ? known(inf, n->in[0]) : NULL;
-  const int taken = cond && hone_desc_count(&cond->desc) == 1 ? hn_get_i64(cond, 0) != 0 : -1;
+  const bool sure = cond && hone_desc_count(&cond->desc) == 1 && cond->desc.dtype == HONE_DTYPE_BOOL;
+  const int taken = sure ? *(const uint8_t *)cond->data != 0 : -1;
   hone_error why[2] = {{0}, {0}};
   hone_status failed[2] = {HONE_OK, HONE_OK};
   for (int k = 0; k < 2; k++) {

@@ -226,6 +226,7 @@ hone_status hn_model_clone(hn_model *m, hn_model **out, hone_error *error) {
     goto done;
   }
   c->borrowed_from = hn_model_retain(m);
+  c->operators = hn_listing_keep(m->operators);
   c->ir_version = m->ir_version;
   c->producer = m->producer;
   c->next_name = m->next_name;

@@ -108,11 +108,7 @@ bool hn_shape_group(const hn_lowering *l, const hn_unit *u) {
 /* ------------------------------------------------------------------ late steps */
 
 static bool has_tactic(const hn_plan *p, const char *anchor) {
-  size_t n;
-  const hone_tactic_desc *const *list = p->backend->tactics(&n);
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(list[i]->anchor, anchor) == 0) return true;
-  return false;
+  return hn_listing_find(p->tactics, anchor) != NULL;
 }
 
 /* Is the node one function of its inputs that no tactic of its own computes? The program of it, if wanted. */

@@ -291,7 +291,8 @@ static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, const
                    u->node->name, u->anchor);
   hn_unit plain = *u;
   plain.kind = HN_UNIT_NODE;
-  plain.anchor = u->node->op_type;
+  plain.anchor = hn_anchor_of(l, u->node);
+  if (!plain.anchor) return hn_fail_memory(error, 0, "lowering");
   plain.n_in = u->node->n_in;
   plain.in = u->node->in;
   plain.n_absorbed = 0;

@@ -77,6 +77,9 @@ typedef struct hn_lowering {
 
 /* units.c */
 hone_status hn_lower_units(hn_lowering *l, hone_error *error);
+/* What tactics call the node: its type, "domain.Type" outside of ONNX's own domain. NULL when memory is
+ * short. */
+const char *hn_anchor_of(hn_lowering *l, const hone_node *node);
 /* The pointwise function of a node whose operands are f32 or bool, with immediates; false when it has none.
  * operands gets the values that are inputs of the function (at most HN_UNIT_OPERANDS). */
 bool hn_pointwise_of(const hone_node *node, hn_unit *unit);

@@ -11,7 +11,7 @@ static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
   if (!u || !nodes) return NULL;
   for (uint32_t i = 0; i < h->n_nodes; i++) nodes[i] = h->nodes[i];
   *u = (hn_unit){.kind = HN_UNIT_NODE,
-                 .anchor = h->node->op_type,
+                 .anchor = hn_anchor_of(l, h->node),
                  .node = h->node,
                  .n_in = h->node->n_in,
                  .in = h->node->in,
@@ -19,6 +19,7 @@ static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
                  .n_nodes = h->n_nodes,
                  .nodes = nodes,
                  .order = l->by_value[h->root->out[0]->id]->order};
+  if (!u->anchor) return NULL;
   if (!h->pointwise) return u;
   /* An elementwise function that lowering cannot take as such (f16, unknown dimensions) stays as its nodes.
    */

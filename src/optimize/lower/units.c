@@ -144,6 +144,10 @@ static bool is_view(const hone_node *n) {
          (n->n_out == 1 || !n->out[1]) && n->in[0]->kind == HN_TENSOR;
 }
 
+const char *hn_anchor_of(hn_lowering *l, const hone_node *n) {
+  return n->domain[0] ? hn_arena_printf(&l->plan->arena, "%s.%s", n->domain, n->op_type) : n->op_type;
+}
+
 hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
   const hn_graph *g = l->plan->model->graph;
   uint32_t order = 0;
@@ -153,7 +157,7 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
     if (!u || !self || !hn_vec_push(&l->units, u)) return hn_fail_memory(error, sizeof *u, "lowering");
     *self = n;
     *u = (hn_unit){.kind = HN_UNIT_NODE,
-                   .anchor = n->op_type,
+                   .anchor = hn_anchor_of(l, n),
                    .node = n,
                    .n_in = n->n_in,
                    .in = n->in,
@@ -161,6 +165,7 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
                    .n_nodes = 1,
                    .nodes = self,
                    .order = order};
+    if (!u->anchor) return hn_fail_memory(error, 0, "lowering");
     if (l->plan->reference)
       ;
     else if (is_view(n))

@@ -1,6 +1,7 @@
 #include "optimize/match/patterns.h"
 
 #include "base/error.h"
+#include "model/operators.h"
 #include "optimize/match/match.h"
 
 #include <stdio.h>
@@ -11,12 +12,39 @@
 #include "optimize/match/patterns.def"
 #undef PATTERN
 
-static const hone_pattern_desc *const builtin[] = {
+static const void *const builtin[] = {
 #define PATTERN(name) &hn_pattern_##name,
 #include "optimize/match/patterns.def"
 #undef PATTERN
 };
-enum { N_PATTERNS = sizeof builtin / sizeof *builtin, MAX_SPELLINGS = 16, NEWEST_OPSET = 24 };
+
+enum { MAX_SPELLINGS = 16 };
+
+static const char *pattern_key(const void *unit) { return ((const hone_pattern_desc *)unit)->name; }
+
+static void pattern_label(const void *unit, char *buf, size_t size) {
+  snprintf(buf, size, "%s", pattern_key(unit));
+}
+
+static hone_status pattern_check(const void *unit, hone_error *error) {
+  const hone_pattern_desc *d = unit;
+  hone_status status = hn_check_desc("pattern", d->name, d->struct_size, d->abi, sizeof *d, error);
+  if (status != HONE_OK) return status;
+  if (!d->name || !*d->name || !d->text || !d->inputs)
+    return hn_fail(error, HONE_ERROR_USAGE, "pattern %.80s has no name, text or inputs",
+                   d->name ? d->name : "?");
+  hn_arena arena = {0};
+  uint32_t n = 0;
+  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
+  status = p ? hn_pattern_compile_all(d->name, d->text, &arena, p, MAX_SPELLINGS, &n, error)
+             : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
+  hn_arena_free(&arena);
+  return status;
+}
+
+static const hn_kind kind = {
+    .noun = "pattern", .key = pattern_key, .label = pattern_label, .check = pattern_check};
+hn_registry hn_patterns = HN_REGISTRY(&kind, builtin);
 
 typedef struct spelling {
   const hone_pattern_desc *desc;
@@ -34,16 +62,16 @@ typedef struct candidate {
 
 typedef HN_VEC(candidate) candidate_list;
 
-static hone_status compile(hn_arena *arena, spelling_list *out, hone_error *error) {
-  for (size_t i = 0; i < N_PATTERNS; i++) {
+static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list *out, hone_error *error) {
+  for (uint32_t i = 0; i < all->n; i++) {
+    const hone_pattern_desc *d = all->unit[i];
     hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
     uint32_t n = 0;
     if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
-    hone_status status =
-        hn_pattern_compile_all(builtin[i]->name, builtin[i]->text, arena, p, MAX_SPELLINGS, &n, error);
+    hone_status status = hn_pattern_compile_all(d->name, d->text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
     for (uint32_t k = 0; k < n; k++)
-      if (!hn_vec_push(out, (spelling){builtin[i], p[k]}))
+      if (!hn_vec_push(out, (spelling){d, p[k]}))
         return hn_fail_memory(error, sizeof(spelling), "the patterns");
   }
   return HONE_OK;
@@ -57,6 +85,15 @@ static void sink_int(void *self, const char *name, int64_t v) { (void)hn_node_se
 static void sink_float(void *self, const char *name, float v) { (void)hn_node_set_float(self, name, v); }
 static void sink_string(void *self, const char *name, const char *v) {
   (void)hn_node_set_string(self, name, v, strlen(v));
+}
+
+/* What a pattern makes: "Gelu", or "test.Twice" of the domain "test". */
+static const hone_op_desc *operator_of(const hone_pattern_desc *d, const hn_listing *operators,
+                                       int64_t *opset) {
+  char domain[128];
+  const char *dot = strrchr(d->name, '.');
+  snprintf(domain, sizeof domain, "%.*s", dot ? (int)(dot - d->name) : 0, d->name);
+  return hn_op_newest(operators, domain, dot ? dot + 1 : d->name, opset);
 }
 
 /* The operator that the match is, outside of the graph's lists. NULL when hone does not know it or memory is
@@ -76,22 +113,24 @@ static hone_node *make_operator(const candidate *c) {
     if (in[n++]) used = n;
     p += len + strspn(p + len, " ");
   }
+  int64_t opset = 0;
+  const hone_op_desc *op = operator_of(c->desc, g->model->operators, &opset);
+  if (!op) return NULL;
   hone_node *node = HN_NEW(a, hone_node);
   hn_value **ins = HN_NEW_ARRAY(a, hn_value *, used + 1), **out = HN_NEW(a, hn_value *);
   if (!node || !ins || !out) return NULL;
   if (used) memcpy(ins, in, used * sizeof *in);
   *out = root->out[0];
   *node = (hone_node){.graph = g,
-                      .op_type = c->desc->name,
-                      .domain = "",
+                      .op_type = op->op_type,
+                      .domain = op->domain,
+                      .op = op,
                       .name = root->name,
-                      .opset = NEWEST_OPSET,
+                      .opset = (int32_t)opset,
                       .n_in = used,
                       .n_out = 1,
                       .in = ins,
                       .out = out};
-  node->op = hn_op_find("", node->op_type, NEWEST_OPSET, NULL);
-  if (!node->op) return NULL;
   for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
     if (!hn_node_inherit(node, c->match.node[k])) return NULL;
   hone_attr_sink sink = {node, sink_int, sink_float, sink_string};
@@ -149,11 +188,12 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
                               hone_error *error) {
   *hits = (hn_pattern_hits){0};
   hn_arena arena = {0};
+  const hn_listing *patterns = hn_registry_take(&hn_patterns);
   spelling_list spellings = {0};
   candidate_list found = {0}, near = {0};
   bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
-  hone_status status =
-      taken ? compile(&arena, &spellings, error) : hn_fail_memory(error, g->n_nodes, "the patterns");
+  hone_status status = taken ? compile(patterns, &arena, &spellings, error)
+                             : hn_fail_memory(error, g->n_nodes, "the patterns");
   if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
   if (status != HONE_OK) goto done;
   if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
@@ -162,8 +202,7 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
     uint32_t n = c->match.pattern->n_lines;
     hone_node *node = any_taken(c, taken) ? NULL : make_operator(c);
     if (!node) continue;
-    hn_pattern_hit hit = {.pattern = c->desc,
-                          .node = node,
+    hn_pattern_hit hit = {.node = node,
                           .root = hn_match_root(&c->match),
                           .n_nodes = n,
                           .nodes =
@@ -190,6 +229,7 @@ done:
   hn_vec_free(&spellings);
   hn_vec_free(&found);
   hn_vec_free(&near);
+  hn_listing_drop(patterns);
   hn_arena_free(&arena);
   return status;
 }

@@ -1,12 +1,15 @@
-/* Fused patterns: what patterns.def lists, found in a graph. Each match stands for one operator of ONNX
+/* Fused patterns: those of the registry, found in a graph. Each match stands for one operator of ONNX
  * (perhaps of a newer opset than the model's) that computes the same. */
 #ifndef HN_OPTIMIZE_MATCH_PATTERNS_H
 #define HN_OPTIMIZE_MATCH_PATTERNS_H
 
+#include "base/registry.h"
 #include "optimize/match/match.h"
 
+/* Of hone_pattern_desc, by name. Begins with patterns.def. */
+extern hn_registry hn_patterns;
+
 typedef struct hn_pattern_hit {
-  const hone_pattern_desc *pattern;
   hone_node *node; /* the operator: not linked into the graph, no use registered; its inputs are the pattern's
                       in order, its output is the root's. Lives in the model's arena */
   hone_node *root; /* last of the nodes that it stands for */

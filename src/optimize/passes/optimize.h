@@ -2,6 +2,7 @@
 #ifndef HN_OPTIMIZE_PASSES_OPTIMIZE_H
 #define HN_OPTIMIZE_PASSES_OPTIMIZE_H
 
+#include "base/registry.h"
 #include "model/ir/eval.h"
 #include "model/ir/graph.h"
 
@@ -62,9 +63,8 @@ void hn_pass_report_free(hn_pass_report *report);
 bool hn_pass_report_text(const hn_pass_report *report, hn_str *out);
 bool hn_pass_report_json(const hn_pass_report *report, hn_str *out);
 
-/* The passes, for listings. */
-uint32_t hn_pass_count(void);
-const char *hn_pass_name(uint32_t i);
-const char *hn_pass_about(uint32_t i); /* the equation in one line */
+/* Of struct hn_pass (passes/common/pass.h), by name, in the order in which they run. Begins with passes.def.
+ */
+extern hn_registry hn_passes;
 
 #endif

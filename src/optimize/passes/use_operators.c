@@ -36,6 +36,11 @@ static hn_pass_result run(hn_pass_context *ctx) {
   for (size_t i = 0; i < hits.len && result != HN_PASS_FAIL; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];
     const char *op = h->node->op_type;
+    if (*h->node->domain) {
+      hn_pass_record_add(ctx, false, h->nodes, h->n_nodes, "this is %s.%s; lowering fuses it",
+                         h->node->domain, op);
+      continue;
+    }
     if (!hn_has_op(ctx, op)) {
       hn_pass_record_add(ctx, false, h->nodes, h->n_nodes,
                          "this is %s, which opset %lld has not; lowering fuses it", op, (long long)opset);

@@ -116,6 +116,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->follow = r->saved ? &r->saved->decisions : NULL;
   p->model = hn_model_retain(r->model);
   p->backend = r->backend;
+  p->tactics = hn_registry_take(r->backend->tactics);
   p->device = r->device;
   p->machine = *r->backend->machine(r->device);
   p->level = r->level;
@@ -162,6 +163,7 @@ void hn_plan_free(hn_plan *p) {
   hn_vec_free(&p->steps);
   hn_model_destroy(p->model);
   if (p->decisions) hn_vec_free(&p->decisions->list);
+  hn_listing_drop(p->tactics);
   hn_saved_free(p->saved); /* after the model, whose constants lie in it */
   hn_arena_free(&p->arena);
   hn_free(p);

@@ -50,6 +50,7 @@ struct hn_saved {
   const void *absent; /* stands for the bytes of packed constants */
   size_t absent_bytes;
   hn_model *model;
+  const hn_listing *tactics; /* of the backend; held */
   int level;
   hn_precision precision;
   bool prefer_memory;

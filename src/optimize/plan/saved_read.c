@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "model/onnx/onnx.h"
+#include "model/operators.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -224,16 +225,7 @@ static void take_origins(reader *r, hn_graph *g, uint32_t sources) {
   }
 }
 
-/* The backend's tactics by the numbers of the file; NULL entry: this build does not have it in that version.
- */
-static const hone_tactic_desc *find_tactic(const hn_backend *backend, const char *name, int32_t version) {
-  size_t n;
-  const hone_tactic_desc *const *list = backend->tactics(&n);
-  for (size_t i = 0; i < n; i++)
-    if (list[i]->version == version && strcmp(list[i]->name, name) == 0) return list[i];
-  return NULL;
-}
-
+/* The backend's tactics by the numbers of the file. */
 typedef struct tactics {
   const hone_tactic_desc **list;
   uint32_t n;
@@ -246,7 +238,7 @@ static const hone_tactic_desc *take_tactic(reader *r, const tactics *t) {
   return r->bad ? NULL : t->list[i];
 }
 
-static hone_status read_decisions(hn_saved *s, reader *r, const hn_backend *backend, hone_error *error) {
+static hone_status read_decisions(hn_saved *s, reader *r, hone_error *error) {
   tactics t = {.n = take_count(r, 8)};
   t.list = HN_NEW_ARRAY(&s->arena, const hone_tactic_desc *, t.n);
   if (!t.list) return hn_fail_memory(error, t.n, "a saved plan");
@@ -254,7 +246,7 @@ static hone_status read_decisions(hn_saved *s, reader *r, const hn_backend *back
     const char *name = take_text(r, &s->arena);
     int32_t version = (int32_t)take32(r);
     if (r->bad) break;
-    t.list[i] = find_tactic(backend, name, version);
+    t.list[i] = hn_tactic_find(s->tactics, name, version);
     if (!t.list[i])
       return hn_saved_misfit(s, error, "it has no tactic '%.60s' of version %d", name, (int)version);
   }
@@ -325,7 +317,7 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
                                   s->absent_bytes, &s->model, error);
   }
   if (status == HONE_OK && !r.bad) status = read_sources(s, &r, error);
-  if (status == HONE_OK && !r.bad) status = read_decisions(s, &r, backend, error);
+  if (status == HONE_OK && !r.bad) status = read_decisions(s, &r, error);
   if (status == HONE_OK && (r.bad || r.at != r.end))
     status = damaged(s->path, h->meta_at + (uint64_t)(r.at - begin), error,
                      "what it says of its steps is no sense");
@@ -340,6 +332,7 @@ static hone_status read_plan(const char *path, const hn_backend *backend, hn_dev
   *out = NULL;
   hn_saved *s = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "a saved plan");
+  s->tactics = hn_registry_take(backend->tactics);
   hone_status status = hn_file_map(path, NULL, HN_FILE_PLAN, &s->file, error);
   if (status == HONE_OK && !(s->path = hn_arena_strdup(&s->arena, path)))
     status = hn_fail_memory(error, strlen(path), "a saved plan");
@@ -365,6 +358,7 @@ static hone_status read_plan(const char *path, const hn_backend *backend, hn_dev
 void hn_saved_free(hn_saved *s) {
   if (!s) return;
   hn_model_destroy(s->model);
+  hn_listing_drop(s->tactics);
   hn_vec_free(&s->decisions.list);
   hn_zeros_free(s->absent, s->absent_bytes);
   hn_file_unmap(&s->file);

@@ -2,6 +2,7 @@
 #ifndef HN_OPTIMIZE_STEP_BACKEND_H
 #define HN_OPTIMIZE_STEP_BACKEND_H
 
+#include "optimize/step/tactics.h"
 #include "optimize/step/tracing.h"
 
 #include <hone/session.h>
@@ -35,8 +36,8 @@ typedef struct hn_backend {
   void (*close)(hn_device *device);
   const hone_machine *(*machine)(const hn_device *device);
 
-  /* Tactics in the order of the list; the reference tactic is not among them: every operator has it. */
-  const hone_tactic_desc *const *(*tactics)(size_t *count);
+  /* Its tactics (hn_tactic_kind); the reference is not among them: every operator has it. */
+  hn_registry *tactics;
 
   /* Device memory, 64-byte aligned; NULL when there is none left. */
   void *(*alloc)(hn_device *device, size_t bytes);

@@ -40,13 +40,11 @@ hone_status hn_plan_masks(hn_plan *p, const char *text, hone_error *error) {
 
 uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
                               hn_str *why) {
-  size_t n;
-  const hone_tactic_desc *const *list = p->backend->tactics(&n);
+  const hn_listing *l = p->tactics;
   uint32_t count = 0;
-  for (size_t i = 0; i < n; i++) {
-    const hone_tactic_desc *t = list[i];
+  for (uint32_t i = hn_listing_first(l, step->anchor); i != HN_NO_UNIT; i = l->next[i]) {
+    const hone_tactic_desc *t = l->unit[i];
     hone_reason reason = {""};
-    if (strcmp(t->anchor, step->anchor) != 0) continue;
     if (!allowed(p, t->name))
       snprintf(reason.text, sizeof reason.text, "switched off by HONE_TACTICS");
     else if (count == HN_MAX_CANDIDATES)

@@ -99,6 +99,7 @@ typedef struct hn_plan {
   hn_arena arena;  /* everything of the plan that is not the blob */
   hn_model *model; /* optimised, bound; retained */
   const hn_backend *backend;
+  const hn_listing *tactics; /* of the backend, when the plan was begun; held */
   hn_device *device;
   hone_machine machine;
   int level;

@@ -1,6 +1,8 @@
 /* hone_zoo_*: finds a built-in network, checks its options and builds it. */
 #include "model/zoo/common/build.h"
 
+#include "model/operators.h"
+
 #include <math.h>
 #include <string.h>
 

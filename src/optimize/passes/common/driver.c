@@ -4,20 +4,7 @@
 
 #include <fnmatch.h>
 
-#define PASS(name) extern const struct hn_pass hn_pass_##name;
-#include "optimize/passes/passes.def"
-#undef PASS
-
-static const hn_pass *const passes[] = {
-#define PASS(name) &hn_pass_##name,
-#include "optimize/passes/passes.def"
-#undef PASS
-};
-enum { N_PASSES = sizeof passes / sizeof *passes, MAX_ROUNDS = 16, MAX_PATTERNS = 8 };
-
-uint32_t hn_pass_count(void) { return N_PASSES; }
-const char *hn_pass_name(uint32_t i) { return i < N_PASSES ? passes[i]->name : NULL; }
-const char *hn_pass_about(uint32_t i) { return i < N_PASSES ? passes[i]->about : NULL; }
+enum { MAX_ROUNDS = 16, MAX_PATTERNS = 8 };
 
 /* Whether a pass runs, by level and by the list of globs: with positive globs only what they name runs. */
 static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
@@ -40,13 +27,14 @@ static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
 }
 
 /* A glob that fits no pass is a typing error, and would silently switch everything off. */
-static hone_status check_globs(const hn_optimize_options *o, hone_error *error) {
+static hone_status check_globs(const hn_listing *passes, const hn_optimize_options *o, hone_error *error) {
   for (const char *at = o->passes; at && *at;) {
     size_t len = strcspn(at, ",");
     char glob[96];
     bool negative = *at == '-', fits = !len;
     snprintf(glob, sizeof glob, "%.*s", (int)(len - negative), at + negative);
-    for (uint32_t i = 0; i < N_PASSES && !fits; i++) fits = fnmatch(glob, passes[i]->name, 0) == 0;
+    for (uint32_t i = 0; i < passes->n && !fits; i++)
+      fits = fnmatch(glob, ((const hn_pass *)passes->unit[i])->name, 0) == 0;
     if (!fits) {
       hn_fail(error, HONE_ERROR_USAGE, "no pass is called '%s'", glob);
       hn_error_hint(error, "docs/reference/passes.md lists them");
@@ -171,7 +159,7 @@ static bool own_outputs(hn_graph *g) {
     copy->declared = v->declared;
     hone_node *n = hn_node_create(g, NULL, "Identity", "", NULL, &v, 1, &copy, 1);
     if (!n) return false;
-    n->op = hn_op_find("", "Identity", n->opset, NULL);
+    n->op = hn_op_find(g->model->operators, "", "Identity", n->opset, NULL);
     g->outputs.ptr[i] = copy;
     copy->is_output = true;
     bool still = false;
@@ -236,16 +224,21 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   ctx.fold.cancel = o.cancel;
   if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)256 << 20;
   if (!o.fold_bytes) o.fold_bytes = (uint64_t)1 << 30;
-  hone_status status = check_globs(&o, error);
-  if (status != HONE_OK) return status;
+  const hn_listing *passes = hn_registry_take(&hn_passes);
+  hone_status status = check_globs(passes, &o, error);
+  if (status != HONE_OK) {
+    hn_listing_drop(passes);
+    return status;
+  }
   r->nodes_before = count_nodes(model->graph);
   bool any = false;
-  for (uint32_t i = 0; i < N_PASSES; i++)
-    if (enabled(passes[i], &o)) {
-      any = true;
-      if (!hn_vec_push(&r->totals, (hn_pass_total){.pass = passes[i]->name, .level = passes[i]->level}))
-        status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the passes' report");
-    }
+  for (uint32_t i = 0; i < passes->n; i++) {
+    const hn_pass *p = passes->unit[i];
+    if (!enabled(p, &o)) continue;
+    any = true;
+    if (!hn_vec_push(&r->totals, (hn_pass_total){.pass = p->name, .level = p->level}))
+      status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the passes' report");
+  }
   if (any && status == HONE_OK && !own_outputs(model->graph))
     status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the optimizer");
   if (any && status == HONE_OK && o.verify_each)
@@ -255,15 +248,15 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
     changed = false;
     r->rounds++;
     drop_near_misses(r);
-    for (uint32_t i = 0, t = 0; i < N_PASSES && status == HONE_OK; i++) {
-      if (!enabled(passes[i], &o)) continue;
+    for (uint32_t i = 0, t = 0; i < passes->n && status == HONE_OK; i++) {
+      ctx.pass = passes->unit[i];
+      if (!enabled(ctx.pass, &o)) continue;
       if (o.cancel && atomic_load(o.cancel)) {
         status = hn_fail(error, HONE_ERROR_CANCELLED, "the optimizer was cancelled");
         break;
       }
       uint64_t start = hn_now_ns();
       size_t first = r->records.len;
-      ctx.pass = passes[i];
       ctx.changed = false;
       status = run_pass(&ctx);
       hn_arena_free(&scratch);
@@ -276,6 +269,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   r->fixed_point = !changed;
   r->nodes_after = count_nodes(model->graph);
   hn_verifier_destroy(verifier);
+  hn_listing_drop(passes);
   hn_arena_free(&scratch);
   hn_pass_report_free(&own);
   return status;

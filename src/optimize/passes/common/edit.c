@@ -9,7 +9,7 @@ hn_pass_result hn_pass_memory(hn_pass_context *ctx) {
 }
 
 bool hn_has_op(const hn_pass_context *ctx, const char *op) {
-  return hn_op_find("", op, hn_model_opset(ctx->model, ""), NULL) != NULL;
+  return hn_op_find(ctx->model->operators, "", op, hn_model_opset(ctx->model, ""), NULL) != NULL;
 }
 
 /* ------------------------------------------------------------------ building */
@@ -84,7 +84,7 @@ hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op,
   if (like) out->desc = *like;
   hone_node *n = hn_node_create(ctx->graph, before, op, "", NULL, in, n_in, &out, 1);
   if (!n) return hn_pass_memory(ctx), NULL;
-  n->op = hn_op_find("", op, n->opset, NULL);
+  n->op = hn_op_find(ctx->model->operators, "", op, n->opset, NULL);
   return n;
 }
 

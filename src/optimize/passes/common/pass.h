@@ -5,6 +5,7 @@
 #define HN_OPTIMIZE_PASSES_PASS_H
 
 #include "base/error.h"
+#include "model/operators.h"
 #include "optimize/match/match.h"
 #include "optimize/match/read.h"
 #include "optimize/passes/optimize.h"

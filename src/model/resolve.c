@@ -1,48 +1,10 @@
 /* Which operator a node is, and whether hone implements it as the node uses it. */
-#include "model/ir/graph.h"
+#include "model/operators.h"
 
 #include "base/error.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define OP(name) extern const hone_op_desc hn_op_##name;
-#include "model/ops/ops.def"
-#undef OP
-
-static const hone_op_desc *const builtin[] = {
-#define OP(name) &hn_op_##name,
-#include "model/ops/ops.def"
-#undef OP
-};
-
-enum { NEWEST_OPSET = 24 }; /* what is known of operators' histories */
-
-const hone_op_desc *const *hn_op_list(size_t *count) {
-  *count = sizeof builtin / sizeof *builtin;
-  return builtin;
-}
-
-const hone_op_desc *hn_op_find(const char *domain, const char *op_type, int64_t opset, hone_reason *why) {
-  if (strcmp(domain, "ai.onnx") == 0) domain = "";
-  const hone_op_desc *near = NULL;
-  for (size_t i = 0; i != sizeof builtin / sizeof *builtin; i++) {
-    const hone_op_desc *d = builtin[i];
-    if (strcmp(d->op_type, op_type) != 0 || strcmp(d->domain, domain) != 0) continue;
-    if (opset >= d->since && opset <= (d->until ? d->until : NEWEST_OPSET)) return d;
-    near = d;
-  }
-  if (!why) return NULL;
-  if (!near)
-    snprintf(why->text, sizeof why->text, "operator %s%s%s is not implemented", domain, *domain ? "." : "",
-             op_type);
-  else if (!opset)
-    snprintf(why->text, sizeof why->text, "the model imports no operator set for %s", op_type);
-  else
-    snprintf(why->text, sizeof why->text, "%s is implemented for opsets %d to %d, the model imports %lld",
-             op_type, near->since, near->until ? near->until : NEWEST_OPSET, (long long)opset);
-  return NULL;
-}
 
 /* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong
  * (rather than hone incomplete). */
@@ -110,7 +72,7 @@ static void resolve_graph(hn_graph *g, refusals *r) {
     hone_reason why = {""};
     bool bad = false;
     n->opset = (int32_t)hn_model_opset(g->model, n->domain);
-    if (!n->op) n->op = hn_op_find(n->domain, n->op_type, n->opset, &why);
+    if (!n->op) n->op = hn_op_find(g->model->operators, n->domain, n->op_type, n->opset, &why);
     if (!n->op || !fits(n, n->op, &why, &bad)) {
       r->bad |= bad;
       refuse(r, n, why.text);
@@ -122,6 +84,7 @@ static void resolve_graph(hn_graph *g, refusals *r) {
 
 hone_status hn_model_resolve(hn_model *m, hone_error *error) {
   refusals r = {0};
+  if (!m->operators) m->operators = hn_registry_take(&hn_operators);
   resolve_graph(m->graph, &r);
   hone_status status = HONE_OK;
   if (r.count) {
