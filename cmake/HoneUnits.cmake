@@ -1,7 +1,6 @@
 # Reads the .def lists, so that a unit (operator, pass, kernel, tactic, rule, command) is one file and one line.
 
-# hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders. Not for folders that hold
-# units: there only what a .def list names is compiled, and shared code lies in a folder common/ below.
+# hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders.
 function(hone_folder_sources var)
   set(out ${${var}})
   foreach(folder ${ARGN})

@@ -65,7 +65,7 @@ FNR == 1 { file = FILENAME; top = file; sub(/\/.*/, "", top); inner = file; sub(
 }
 END { exit bad }' || bad=1
 
-flat="src/model/ops src/backends/cuda src/backends/cpu"
+flat="src/insight/import src/model/ops src/backends/cuda src/backends/cpu"
 includes() { # room: "FILE INCLUDED" without endings, within the room
   git ls-files -co --exclude-standard "$1/*.c" "$1/*.h" | xargs grep -Ho '#include "[^"]*"' /dev/null |
     sed 's/^src\///; s/:#include "/ /; s/"//; s/\.[a-z]* / /; s/\.[a-z]*$//' | awk -v room="${1#src/}/" 'index($2, room) == 1 && $1 != $2'

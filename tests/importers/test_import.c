@@ -2,9 +2,9 @@
 #include <hone/hone.h>
 
 #include "temporary.h"
-#include "insight/import/csv.h"
-#include "insight/import/json_stream.h"
-#include "insight/import/text.h"
+#include "insight/import/read/csv.h"
+#include "insight/import/read/json_stream.h"
+#include "insight/import/read/text.h"
 
 #include <math.h>
 #include <setjmp.h>

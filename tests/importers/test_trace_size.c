@@ -3,7 +3,7 @@
 #include "importers/timeline_help.h"
 #include "importers/trace_grow.h"
 
-#include "insight/import/timeline.h"
+#include "insight/import/common/timeline.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,10 +8,10 @@
 #include "base/map.h"
 #include "base/registry.h"
 #include "base/str.h"
-#include "insight/import/csv.h"
-#include "insight/import/json_stream.h"
-#include "insight/import/source.h"
-#include "insight/import/text.h"
+#include "insight/import/read/csv.h"
+#include "insight/import/read/json_stream.h"
+#include "insight/import/read/source.h"
+#include "insight/import/read/text.h"
 
 #include <hone/import.h>
 

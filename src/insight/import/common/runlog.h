@@ -1,6 +1,6 @@
 /* Spans of a tool that records its runs (ONNX Runtime, msprof), before they become facts: which run each
  * belongs to is known only when the whole file has been read, and time stamps that were cut to microseconds
- * overlap where the work did not. For traces in which iterations must be guessed see import/timeline.h. */
+ * overlap where the work did not. For traces in which iterations must be guessed see timeline.h. */
 #ifndef HN_INSIGHT_IMPORT_RUNLOG_H
 #define HN_INSIGHT_IMPORT_RUNLOG_H
 

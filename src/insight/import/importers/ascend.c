@@ -3,7 +3,7 @@
  * several of them tell of counts once: operators by op_summary or kernel_details, else by task_time, else by
  * the trace, else by op_statistic. fusion_op adds the original operators and bytes, api_statistic the host's
  * calls. */
-#include "insight/import/common/ascend.h"
+#include "insight/import/importers/ascend.h"
 #include "insight/import/common/ops.h"
 
 #include "base/error.h"

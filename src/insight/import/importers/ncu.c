@@ -1,7 +1,7 @@
 /* Nsight Compute: ncu --csv, --page raw (a row a kernel launch, a column a metric) or --page details (a row a
  * metric). Each kernel name with its launch shape is a layer; utilisation becomes counters of it. */
 #include "insight/import/common/totals.h"
-#include "insight/import/optype.h"
+#include "insight/import/common/optype.h"
 
 #include "base/error.h"
 

@@ -1,9 +1,9 @@
 /* Nsight Systems' export to SQLite (nsys export --type sqlite), and nvprof's, which has the same roots.
  * Tables are created when there is something in them, and columns come and go: everything is asked for first.
  */
-#include "insight/import/common/database.h"
+#include "insight/import/read/database.h"
 #include "insight/import/import.h"
-#include "insight/import/timeline.h"
+#include "insight/import/common/timeline.h"
 
 #include "base/error.h"
 #include "base/mem.h"

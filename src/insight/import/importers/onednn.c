@@ -1,8 +1,8 @@
 /* oneDNN's verbose mode (ONEDNN_VERBOSE, DNNL_VERBOSE, MKLDNN_VERBOSE): lines between whatever else a program
  * prints. Which field is which says a template line; each generation has a default. */
 #include "insight/import/common/totals.h"
-#include "insight/import/optype.h"
-#include "insight/import/timeline.h"
+#include "insight/import/common/optype.h"
+#include "insight/import/common/timeline.h"
 
 #include "base/error.h"
 

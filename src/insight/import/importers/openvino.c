@@ -2,7 +2,7 @@
  * benchmark_{average,detailed}_counters_report, as CSV or JSON. One run is up to two files: the report
  * (latencies) and the counters (layers). */
 #include "insight/import/common/totals.h"
-#include "insight/import/optype.h"
+#include "insight/import/common/optype.h"
 
 #include "base/error.h"
 

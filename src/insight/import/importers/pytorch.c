@@ -1,6 +1,6 @@
 /* PyTorch's profiler (Kineto): Chrome trace events of host and accelerator, of any age and vendor. */
 #include "insight/import/import.h"
-#include "insight/import/timeline.h"
+#include "insight/import/common/timeline.h"
 
 #include "base/error.h"
 

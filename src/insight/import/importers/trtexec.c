@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "insight/import/common/ops.h"
-#include "insight/import/common/trt_layers.h"
+#include "insight/import/importers/trtexec_layers.h"
 
 #include <math.h>
 #include <stdio.h>

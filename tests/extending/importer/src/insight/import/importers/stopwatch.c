@@ -1,6 +1,6 @@
 /* A stopwatch's table: "stopwatch layer,operator,ms", then a row for each time that a layer ran. */
 #include "insight/import/common/totals.h"
-#include "insight/import/optype.h"
+#include "insight/import/common/optype.h"
 
 #include "base/error.h"
 

@@ -1,4 +1,4 @@
-#include "insight/import/source.h"
+#include "insight/import/read/source.h"
 
 #include "base/error.h"
 #include "base/mem.h"

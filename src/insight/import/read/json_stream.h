@@ -7,7 +7,7 @@
 #ifndef HN_INSIGHT_IMPORT_JSON_STREAM_H
 #define HN_INSIGHT_IMPORT_JSON_STREAM_H
 
-#include "insight/import/source.h"
+#include "insight/import/read/source.h"
 
 typedef enum hn_jkind { HN_JNULL, HN_JBOOL, HN_JNUMBER, HN_JTEXT, HN_JARRAY, HN_JOBJECT } hn_jkind;
 

@@ -1,4 +1,4 @@
-#include "insight/import/common/database.h"
+#include "insight/import/read/database.h"
 
 #include "base/error.h"
 #include "base/os.h"

@@ -4,7 +4,7 @@
 
 #include "insight/import/common/runlog.h"
 #include "insight/import/import.h"
-#include "insight/import/timeline.h"
+#include "insight/import/common/timeline.h"
 
 /* The pipes of an AI core whose busy time msprof gives: name of the counter, the columns that end so, what
  * the pipe does. MTE1 moves from L1 to the operand buffers, MTE2 into the core, MTE3 and FixPipe out of it.

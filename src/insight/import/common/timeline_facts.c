@@ -1,9 +1,9 @@
 /* A joined trace as facts: lanes, steps, spans, counters. */
-#include "insight/import/timeline_store.h"
+#include "insight/import/common/timeline_store.h"
 
 #include "base/error.h"
 #include "insight/import/common/ops.h"
-#include "insight/import/optype.h"
+#include "insight/import/common/optype.h"
 
 #include <stdio.h>
 #include <stdlib.h>

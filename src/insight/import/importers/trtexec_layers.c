@@ -1,4 +1,4 @@
-#include "insight/import/common/trt_layers.h"
+#include "insight/import/importers/trtexec_layers.h"
 
 #include "insight/import/common/ops.h"
 

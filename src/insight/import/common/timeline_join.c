@@ -1,5 +1,5 @@
 /* Joining host and device events, and finding the iterations. */
-#include "insight/import/timeline_store.h"
+#include "insight/import/common/timeline_store.h"
 
 #include "base/error.h"
 

@@ -4,7 +4,7 @@
  * - "Task Type" or "Stream Id": work on the device. - "level", or a name like AscendCL@aclrtMemcpy: a call of
  *   CANN. - cat cpu_op: an operator of PyTorch. - arrows async_npu: which operator started which task.
  * - The plane "Overlap Analysis" repeats the device's work in other words and is left out. */
-#include "insight/import/common/ascend.h"
+#include "insight/import/importers/ascend.h"
 
 #include "base/error.h"
 

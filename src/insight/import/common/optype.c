@@ -1,4 +1,4 @@
-#include "insight/import/optype.h"
+#include "insight/import/common/optype.h"
 
 #include "insight/import/common/ops.h"
 

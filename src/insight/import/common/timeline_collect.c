@@ -1,5 +1,5 @@
 /* Collecting the events of a trace within bounds. */
-#include "insight/import/timeline_store.h"
+#include "insight/import/common/timeline_store.h"
 
 #include "base/error.h"
 

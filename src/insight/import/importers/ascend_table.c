@@ -1,6 +1,6 @@
 /* msprof's tables: op_summary, kernel_details, task_time, op_statistic, api_statistic, fusion_op. Products
  * and versions leave columns out, add some and order them differently: everything is found by name. */
-#include "insight/import/common/ascend.h"
+#include "insight/import/importers/ascend.h"
 
 #include "base/error.h"
 #include "insight/import/common/ops.h"

@@ -1,4 +1,4 @@
-#include "insight/import/text.h"
+#include "insight/import/read/text.h"
 
 #include <math.h>
 #include <string.h>

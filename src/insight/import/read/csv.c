@@ -1,7 +1,7 @@
-#include "insight/import/csv.h"
+#include "insight/import/read/csv.h"
 
 #include "base/error.h"
-#include "insight/import/text.h"
+#include "insight/import/read/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* What a time line keeps of its events, between timeline.c (collecting), timeline_join.c (which operator
- * started what, iterations) and timeline_facts.c (writing facts). */
+/* What a time line keeps of its events, between timeline_collect.c, timeline_join.c (which operator started
+ * what, iterations) and timeline_facts.c (writing facts). */
 #ifndef HN_INSIGHT_IMPORT_TIMELINE_STORE_H
 #define HN_INSIGHT_IMPORT_TIMELINE_STORE_H
 
 #include "base/vec.h"
-#include "insight/import/timeline.h"
+#include "insight/import/common/timeline.h"
 
 enum { HN_NO_EVENT = -1 };
 

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "insight/import/source.h"
+#include "insight/import/read/source.h"
 
 typedef struct hn_csv_column {
   const char *name; /* "Task Duration" of "Task Duration(us)" */

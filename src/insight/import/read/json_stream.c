@@ -1,9 +1,9 @@
-#include "insight/import/json_stream.h"
+#include "insight/import/read/json_stream.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "insight/import/text.h"
+#include "insight/import/read/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

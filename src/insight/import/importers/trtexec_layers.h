@@ -1,6 +1,6 @@
 /* A layer of trtexec --exportLayerInfo (all dialects up to TensorRT 11) as a step of facts. */
-#ifndef HN_INSIGHT_IMPORT_TRT_LAYERS_H
-#define HN_INSIGHT_IMPORT_TRT_LAYERS_H
+#ifndef HN_INSIGHT_IMPORT_TRTEXEC_LAYERS_H
+#define HN_INSIGHT_IMPORT_TRTEXEC_LAYERS_H
 
 #include "insight/import/import.h"
 
