@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/quantile.h"
 #include "base/vec.h"
 #include "insight/profile/rank.h"
@@ -413,20 +414,6 @@ void hone_comparison_destroy(hone_comparison *comparison) {
   hn_free(owned);
 }
 
-const char *hone_alignment_name(hone_alignment alignment) {
-  static const char *const names[] = {
-#define X(id, word) word,
-      HONE_ALIGNMENTS(X)
-#undef X
-  };
-  return (unsigned)alignment < sizeof names / sizeof *names ? names[alignment] : "?";
-}
+HN_NAME_FUNCTION(hone_alignment_name, hone_alignment, HONE_ALIGNMENTS)
 
-const char *hone_change_name(hone_change change) {
-  static const char *const names[] = {
-#define X(id, word) word,
-      HONE_CHANGES(X)
-#undef X
-  };
-  return (unsigned)change < sizeof names / sizeof *names ? names[change] : "?";
-}
+HN_NAME_FUNCTION(hone_change_name, hone_change, HONE_CHANGES)

@@ -2,6 +2,7 @@
 #include <hone/history.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/quantile.h"
 
 #include <math.h>
@@ -72,14 +73,7 @@ bool hone_drift_compute(const double *times, const double *values, size_t n, hon
 #define SLOW_CLOCK 0.9
 #define MANY_OTHERS 15.0 /* % of the processors; as threshold others_share */
 
-const char *hone_slow_cause_name(hone_slow_cause cause) {
-  static const char *const names[] = {
-#define X(id, word) word,
-      HONE_SLOW_CAUSES(X)
-#undef X
-  };
-  return (unsigned)cause < sizeof names / sizeof *names ? names[cause] : "?";
-}
+HN_NAME_FUNCTION(hone_slow_cause_name, hone_slow_cause, HONE_SLOW_CAUSES)
 
 hone_slow_cause hone_slow_run_cause(const hone_slow_run *r) {
   if (!r) return (hone_slow_cause)0;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/quantile.h"
 #include "insight/profile/rank.h"
 
@@ -19,14 +20,7 @@ enum { MAX_PAIRS = 60, FEWEST_IN_SET = 10, MOST_IN_SET = 2000, MOST_PAIRS = 500 
 static const uint32_t looks[] = {12, 16,  20,  24,  30,  38,  48,  60,        76,
                                  96, 120, 152, 192, 240, 304, 384, MOST_PAIRS};
 
-const char *hone_gate_verdict_name(hone_gate_verdict verdict) {
-  static const char *const names[] = {
-#define X(id, word) word,
-      HONE_GATE_VERDICTS(X)
-#undef X
-  };
-  return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "?";
-}
+HN_NAME_FUNCTION(hone_gate_verdict_name, hone_gate_verdict, HONE_GATE_VERDICTS)
 
 /* ---- Wilcoxon's signed ranks, exact */
 

@@ -1,16 +1,10 @@
 #include "insight/profile/bound.h"
 
+#include "base/names.h"
+
 #include <string.h>
 
-static const char *const bound_names[] = {
-#define X(id, word) word,
-    HONE_LIMITS(X)
-#undef X
-};
-
-const char *hone_limit_name(hone_limit bound) {
-  return (unsigned)bound < sizeof bound_names / sizeof *bound_names ? bound_names[bound] : "?";
-}
+HN_NAME_FUNCTION(hone_limit_name, hone_limit, HONE_LIMITS)
 
 static bool is_memory(const hone_roof *roof) { return roof->gbs > 0; }
 

@@ -1,16 +1,8 @@
 #include "optimize/step/work.h"
 
-static const char *const arithmetic_names[] = {
-#define X(id, word) word,
-    HONE_ARITHMETICS(X)
-#undef X
-};
+#include "base/names.h"
 
-const char *hn_arithmetic_name(hone_arithmetic arithmetic) {
-  return (unsigned)arithmetic < sizeof arithmetic_names / sizeof *arithmetic_names
-             ? arithmetic_names[arithmetic]
-             : "unknown";
-}
+HN_NAME_FUNCTION(hn_arithmetic_name, hone_arithmetic, HONE_ARITHMETICS)
 
 hone_work hn_tactic_work(const hone_tactic_desc *tactic, const hone_step *step, const hone_machine *machine) {
   hone_work w = {.flops = step->cost.flops};

@@ -7,8 +7,6 @@
 #include "direct_args.h"
 #include "elements.cuh"
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
 #define HN_IN_(k, i) HN_PASTE(hn_get_, HN_I##k)(a->in[k], i)
 #define HN_IN(k, i) HN_IN_(k, i)
 #define HN_OUT_(k, i, x) HN_PASTE(hn_put_, HN_O##k)(a->out[k], i, (HN_PASTE(hn_value_, HN_O##k))(x))

@@ -9,8 +9,6 @@
 #include "elements.cuh"
 #include "indexed_args.h"
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
 #ifndef HN_INDEX
 #define HN_INDEX i64
 #endif

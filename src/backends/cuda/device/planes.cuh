@@ -6,9 +6,6 @@
 #include "divide.cuh"
 #include "moves_args.h"
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-
 enum { HN_PIXELS_EACH = 4 };
 
 HN_KERNEL(planes, hn_planes_args, a) {

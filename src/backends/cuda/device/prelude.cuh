@@ -9,6 +9,10 @@
 
 #include "types.h"
 
+/* Names made of what the prefix defines. */
+#define HN_PASTE_(a, b) a##b
+#define HN_PASTE(a, b) HN_PASTE_(a, b)
+
 #ifdef HN_EMULATED
 #include "emulated.cuh"
 #define HN_GRID_WAIT() ((void)0)

@@ -8,8 +8,6 @@
 #include "divide.cuh"
 #include "moves_args.h"
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
 #if HN_TO_SIZE >= 4
 #define HN_PER_WORD 1
 #else

@@ -10,8 +10,6 @@
 #define HN_A_IM2COL 1
 #define HN_A_GATHER 2
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
 #define HN_MMA_f16 "f16.f16"
 #define HN_MMA_bf16 "bf16.bf16"
 HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))

@@ -17,14 +17,7 @@ hone_status hn_cuda_counters(hn_device *d, uint32_t n, hn_counted_work work, voi
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
-static const hn_dl_library library = {
-    .title = "CUPTI",
-    .env = "HONE_LIBCUPTI",
-    .names = names,
-    .toolkit = true,
-    .without = "hardware counters want CUPTI of CUDA 12.6 or newer",
-};
+static const hn_dl_library library = HN_CUPTI_LIBRARY("hardware counters want CUPTI of CUDA 12.6 or newer");
 #define HN_DL_TABLE hn_dl_counters
 static const hn_dl_symbol symbols[] = {HN_COUNTER_SYMBOLS(HN_DL_SYMBOL)};
 

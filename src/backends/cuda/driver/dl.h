@@ -31,6 +31,14 @@ typedef struct hn_dl_library {
   const char *without;      /* what works without it, and what to install: the error's hint */
 } hn_dl_library;
 
+/* CUPTI, of which two tables are made. */
+#define HN_CUPTI_LIBRARY(hint)                                                                               \
+  {                                                                                                          \
+    .title = "CUPTI", .env = "HONE_LIBCUPTI",                                                                \
+    .names = (const char *const[]){"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL},                 \
+    .toolkit = true, .without = hint                                                                         \
+  }
+
 /* Finds the library, first beside hone itself, then where the system's loader looks, then in the toolkit's
  * folders; fills `table`. The library stays loaded. path (of `size` bytes, may be NULL): the name that it was
  * found by. Fails with HONE_ERROR_MISSING, naming the library and what of it is missing. */

@@ -1,14 +1,8 @@
 #ifdef HN_HAVE_CUPTI
 #include "backends/cuda/driver/dl_cupti.h"
 
-static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
-static const hn_dl_library library = {
-    .title = "CUPTI",
-    .env = "HONE_LIBCUPTI",
-    .names = names,
-    .toolkit = true,
-    .without = "profiles are made from CUDA events without it; it comes with the CUDA toolkit (extras/CUPTI)",
-};
+static const hn_dl_library library = HN_CUPTI_LIBRARY(
+    "profiles are made from CUDA events without it; it comes with the CUDA toolkit (extras/CUPTI)");
 
 #define HN_DL_TABLE hn_dl_cupti
 static const hn_dl_symbol symbols[] = {HN_CUPTI_SYMBOLS(HN_DL_SYMBOL)};

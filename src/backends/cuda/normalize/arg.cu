@@ -1,12 +1,8 @@
 /* Position of the largest or smallest element along an axis: HN_GROUP threads share an output. Prefix: HN_TYPE,
  * HN_VALUE, HN_GROUP, HN_BETTER(a, b) (a comes before b), HN_LAST_INDEX (of equal ones the last). */
 #include "arg_args.h"
-#include "elements.cuh"
+#include "typed.cuh"
 #include "walk.cuh"
-
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-#define hn_get HN_PASTE(hn_get_, HN_TYPE)
 
 /* Whether (a, i) is to be reported rather than (b, j). */
 HN_FN int hn_first(HN_VALUE a, u32 i, HN_VALUE b, u32 j) {

@@ -4,15 +4,9 @@
  * hn_fold_columns: the kept dimensions are contiguous, threads beside each other keep neighbouring outputs.
  * hn_fold_rows: the reduced ones are. A group of threads shares an output; blocks along y split the length and
  * leave partial results for hn_fold_finish. */
-#include "elements.cuh"
 #include "fold_args.h"
+#include "typed.cuh"
 #include "walk.cuh"
-
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-#define hn_get HN_PASTE(hn_get_, HN_TYPE)
-#define hn_word HN_PASTE(hn_word_, HN_TYPE)
-#define hn_put HN_PASTE(hn_put_, HN_OUT)
 
 #ifdef HN_EXP_SUM
 typedef struct hn_exp_sum { /* sum of exp(x - top) */
@@ -35,15 +29,6 @@ HN_FN hn_exp_sum hn_exp_sum_meet(hn_exp_sum a, hn_exp_sum b) {
 }
 HN_FN double hn_exp_sum_end(hn_exp_sum a) { return a.top - a.top == 0 ? a.top + log(a.sum) : a.top; }
 #endif
-
-HN_FN void hn_fetch(const void *x, i64 at, HN_VALUE v[HN_W]) {
-#if HN_W == 1
-  v[0] = hn_get(x, at);
-#else
-  const hn_u4 r = hn_ld16((const u8 *)x + at * (16 / HN_W));
-  HN_UNROLL for (int k = 0; k < HN_W; k++) v[k] = hn_word(r.v, k);
-#endif
-}
 
 HN_FN void hn_finish(const hn_fold_args *a, u32 output, i64 y, HN_ACC acc) {
   const bool padding = a->padded && (int)(output % (u32)a->padded) >= a->channels;

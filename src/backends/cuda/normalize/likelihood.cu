@@ -7,8 +7,6 @@
 #include "elements.cuh"
 #include "likelihood_args.h"
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
 enum { THREADS = 128 };
 
 HN_FN double hn_exp_of(double x) { return sizeof(HN_REAL) == 8 ? exp(x) : (double)expf((float)x); }

@@ -7,8 +7,8 @@
  *   HN_PLACE     where scale and shift are: 0 nowhere, 1 at the element, 2 at the row's channel, 3 at the channel
  *                within the row's group, 4 at the group
  *   HN_SKIP      something is added first */
-#include "elements.cuh"
 #include "normalize_args.h"
+#include "typed.cuh"
 #include "walk.cuh"
 
 #define HN_SOFTMAX 0
@@ -20,12 +20,6 @@
 #define HN_RMS 6      /* x / sqrt(mean of squares + epsilon) */
 #define HN_STANDARD 7 /* (x - mean) / (deviation + epsilon) */
 
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-#define hn_get HN_PASTE(hn_get_, HN_TYPE)
-#define hn_word HN_PASTE(hn_word_, HN_TYPE)
-#define hn_put HN_PASTE(hn_put_, HN_OUT)
-#define hn_pack HN_PASTE(hn_pack_, HN_OUT)
 #define hn_get_vector HN_PASTE(hn_get_, HN_VECTOR)
 
 /* What the threads of a row have in common: HN_BOTH of all their values. */

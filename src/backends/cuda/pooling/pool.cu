@@ -5,15 +5,8 @@
  *   HN_AVERAGE (1: padding counts)
  *   HN_LP (the exponent) */
 #include "divide.cuh"
-#include "elements.cuh"
 #include "pool_args.h"
-
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-#define hn_get HN_PASTE(hn_get_, HN_TYPE)
-#define hn_word HN_PASTE(hn_word_, HN_TYPE)
-#define hn_put HN_PASTE(hn_put_, HN_OUT)
-#define hn_pack HN_PASTE(hn_pack_, HN_OUT)
+#include "typed.cuh"
 
 HN_FN void hn_add(HN_ACC *acc, HN_VALUE v) {
 #if defined(HN_MAX)

@@ -1,24 +1,8 @@
 /* Resampling by tables: an output is the sum over the taps of all resized dimensions. Prefix: HN_TYPE, HN_OUT,
  * HN_VALUE, HN_W (elements of a vector), HN_ONE (a single tap: elements are copied), HN_SUM, HN_ROUND(sum). */
 #include "divide.cuh"
-#include "elements.cuh"
 #include "resize_args.h"
-
-#define HN_PASTE_(a, b) a##b
-#define HN_PASTE(a, b) HN_PASTE_(a, b)
-#define hn_get HN_PASTE(hn_get_, HN_TYPE)
-#define hn_word HN_PASTE(hn_word_, HN_TYPE)
-#define hn_put HN_PASTE(hn_put_, HN_OUT)
-#define hn_pack HN_PASTE(hn_pack_, HN_OUT)
-
-HN_FN void hn_fetch(const void *x, i64 at, HN_VALUE v[HN_W]) {
-#if HN_W == 1
-  v[0] = hn_get(x, at);
-#else
-  const hn_u4 r = hn_ld16((const u8 *)x + at * (16 / HN_W));
-  HN_UNROLL for (int k = 0; k < HN_W; k++) v[k] = hn_word(r.v, k);
-#endif
-}
+#include "typed.cuh"
 
 HN_KERNEL_BOUNDS(hn_resize, hn_resize_args, a, 128, 4) {
   u32 i = blockIdx.x * 128 + threadIdx.x;

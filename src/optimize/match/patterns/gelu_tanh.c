@@ -1,13 +1,10 @@
 /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-#include "optimize/match/patterns/common.h"
+#include "optimize/match/patterns/gelu.h"
 
 #define POW "%p = Pow(%x, 3)\n"
 #define CUBE "%s = Mul(%x, %x)\n%p = Mul(%s, %x)\n"
 #define TANH                                                                                                 \
   "%q = Mul(%p, 0.044715)\n%r = Add(%x, %q)\n%t = Mul(%r, sqrt(2/pi))\n%u = Tanh(%t)\n%a = Add(%u, 1)\n"
-#define LAST "%m = Mul(%x, %a)\n%y = Mul(%m, 0.5)"
-#define FIRST "%m = Mul(%x, 0.5)\n%y = Mul(%m, %a)"
-#define INNER "%m = Mul(%a, 0.5)\n%y = Mul(%x, %m)"
 
 static bool pointwise(const hone_match *m, hone_pw_op *op, float *alpha, float *beta) {
   (void)m;
@@ -24,8 +21,7 @@ static void attrs(const hone_match *m, const hone_attr_sink *sink) {
 const hone_pattern_desc hn_pattern_gelu_tanh = {
     HONE_DESC_HEAD(hone_pattern_desc),
     .name = "Gelu",
-    .text = POW TANH LAST "\nor\n" POW TANH FIRST "\nor\n" POW TANH INNER "\nor\n" CUBE TANH LAST
-                          "\nor\n" CUBE TANH FIRST "\nor\n" CUBE TANH INNER,
+    .text = GELU(POW TANH) "\nor\n" GELU(CUBE TANH),
     .inputs = "%x",
     .pointwise = pointwise,
     .attrs = attrs,
