@@ -115,6 +115,8 @@ test-history-kill: all
 docs: all
 	$(BUILD)/hone_operators >docs/reference/operators.md
 	sh tools/thresholds_md.sh >docs/reference/thresholds.md
+	$(BUILD)/hone_facts_docs page >docs/reference/facts-members.md
+	$(BUILD)/hone_facts_docs schema src/insight/report/derived.schema.json >docs/reference/schema/facts-v1.schema.json
 
 clean:
 	rm -rf build build-*

@@ -1,6 +1,7 @@
 /* docs/reference/schema/facts-v1.schema.json against what hone really writes: every document is valid, and
  * every member that is written is in the schema. The validator knows the words that the schema uses and
  * refuses others. */
+#include "insight/filled.h"
 #include "insight/sample.h"
 
 #include <hone/hone.h>
@@ -18,7 +19,8 @@
 #include <jansson.h>
 
 typedef struct checker {
-  bool strict; /* members that the schema does not name are wrong */
+  const json_t *root; /* the whole schema */
+  bool strict;        /* members that the schema does not name are wrong */
   char fault[256];
 } checker;
 
@@ -38,6 +40,18 @@ static bool is_type(const json_t *v, const char *type) {
   return json_is_null(v);
 }
 
+/* "#/properties/spans": what lies there. */
+static const json_t *referred(const checker *c, const char *path) {
+  char part[64];
+  const json_t *at = path[0] == '#' ? c->root : NULL;
+  for (path++; at && *path == '/'; path += strlen(part) + 1) {
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(path + 1, "/"), path + 1);
+    at = json_object_get(at, part);
+  }
+  if (!at) fail_msg("schema: a $ref leads nowhere");
+  return at;
+}
+
 static bool valid(checker *c, const json_t *schema, const json_t *v, const char *path) {
   const char *word;
   json_t *rule, *item;
@@ -52,6 +66,8 @@ static bool valid(checker *c, const json_t *schema, const json_t *v, const char 
     } else if (strcmp(word, "enum") == 0) {
       json_array_foreach(rule, i, item) found = found || json_equal(item, (json_t *)v);
       if (!found) return wrong(c, path, "enum");
+    } else if (strcmp(word, "$ref") == 0) {
+      ok = valid(c, referred(c, json_string_value(rule)), v, path) && ok;
     } else if (strcmp(word, "const") == 0) {
       if (!json_equal(rule, (json_t *)v)) return wrong(c, path, "const");
     } else if (strcmp(word, "minimum") == 0) {
@@ -87,7 +103,7 @@ static json_t *load_schema(void) {
 }
 
 static void expect_valid(const json_t *schema, json_t *document, const char *name) {
-  checker c = {.strict = true};
+  checker c = {.root = schema, .strict = true};
   assert_non_null(document);
   if (!valid(&c, schema, document, "")) fail_msg("%s: %s", name, c.fault);
   json_decref(document);
@@ -130,6 +146,24 @@ static void test_own_runs(void **unused) {
   json_decref(schema);
 }
 
+/* Every member that there is. */
+static void test_filled(void **unused) {
+  (void)unused;
+  static hn_fact_row rows[HN_FACTS_COUNT][FILLED_ROWS];
+  filler filler = {0};
+  hone_error error = {0};
+  json_t *schema = load_schema();
+  hone_facts *facts = filled_facts(&filler, rows);
+  char *text = NULL;
+  size_t length;
+  assert_int_equal(hone_facts_to_json(facts, &text, &length, &error), HONE_OK);
+  expect_valid(schema, json_loadb(text, length, 0, NULL), "facts in which everything is said");
+  free(text);
+  hone_facts_destroy(facts);
+  hn_arena_free(&filler.arena);
+  json_decref(schema);
+}
+
 static void test_imported(void **unused) {
   (void)unused;
   json_t *schema = load_schema();
@@ -163,9 +197,10 @@ static void test_wrong(void **unused) {
       "{\"schema\":\"hone facts\",\"version\":1,\"spans\":[{\"id\":1}]}",
       "{\"schema\":\"hone facts\",\"version\":1,\"spans\":[{\"id\":1,\"kind\":\"run\",\"step\":-2}]}",
       "{\"schema\":\"hone facts\",\"version\":1,\"step_stats\":[{\"step\":-1}]}",
+      "{\"schema\":\"hone facts\",\"version\":1,\"preview_steps\":[{\"timed_ms\":-1}]}",
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    checker c = {0};
+    checker c = {.root = schema};
     hone_facts *facts = NULL;
     hone_error error = {0};
     json_t *document = json_loads(bad[i], 0, NULL);
@@ -176,7 +211,7 @@ static void test_wrong(void **unused) {
     json_decref(document);
   }
   /* Unknown members are no fault for readers. */
-  checker c = {0};
+  checker c = {.root = schema};
   json_t *document = json_loads("{\"schema\":\"hone facts\",\"version\":1,\"later\":[{}]}", 0, NULL);
   assert_true(valid(&c, schema, document, ""));
   json_decref(document);
@@ -184,7 +219,7 @@ static void test_wrong(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own_runs), cmocka_unit_test(test_imported),
-                                     cmocka_unit_test(test_wrong)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_own_runs), cmocka_unit_test(test_filled),
+                                     cmocka_unit_test(test_imported), cmocka_unit_test(test_wrong)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
