@@ -86,10 +86,23 @@ static void let_go(hn_registry *r, hn_listing *l) {
   hn_free(l);
 }
 
+static pthread_mutex_t changed_lock = PTHREAD_MUTEX_INITIALIZER;
+static hn_registry *changed;
+
+static void remember(hn_registry *r) {
+  if (r->changed) return;
+  r->changed = true;
+  pthread_mutex_lock(&changed_lock);
+  r->next_changed = changed;
+  changed = r;
+  pthread_mutex_unlock(&changed_lock);
+}
+
 /* The listing `next`, whose units are there, instead of what is now. */
 static void change(hn_registry *r, hn_listing *next) {
   hn_listing *before = now(r);
   if (next != &r->builtin) {
+    remember(r);
     fill_table(next, r);
     next->older = r->newest;
     if (r->newest) r->newest->newer = next;
@@ -217,4 +230,8 @@ void hn_registry_reset(hn_registry *r) {
   pthread_mutex_lock(&r->lock);
   if (r->now && r->now != &r->builtin) change(r, &r->builtin);
   pthread_mutex_unlock(&r->lock);
+}
+
+__attribute__((destructor)) static void reset_all(void) {
+  for (hn_registry *r = changed; r; r = r->next_changed) hn_registry_reset(r);
 }

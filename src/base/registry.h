@@ -26,8 +26,8 @@ typedef struct hn_kind {
   const char *(*key)(const void *unit);
   /* Words that tell it from all others. */
   void (*label)(const void *unit, char *buf, size_t size);
-  /* Is it whole, and made for this library? HONE_ERROR_USAGE says what is wrong. Asked of units that are
-   * added; NULL: always. */
+  /* Is it whole, and made for this library? The error says what is wrong. Asked of units that are added;
+   * NULL: always. */
   hone_status (*check)(const void *unit, hone_error *error);
 } hn_kind;
 
@@ -54,6 +54,8 @@ struct hn_registry { /* static, made by HN_REGISTRY */
   hn_listing builtin;
   hn_listing *now;    /* NULL: nobody has asked yet */
   hn_listing *newest; /* of those with memory of their own */
+  bool changed;       /* it was, at some time: the end of the library resets it */
+  hn_registry *next_changed;
 };
 
 #define HN_REGISTRY_SLOTS(n) ((n) < 8 ? 16 : (n) < 64 ? 128 : (n) < 512 ? 1024 : (n) < 4096 ? 8192 : 1 << 20)
@@ -84,14 +86,15 @@ uint32_t hn_listing_first(const hn_listing *listing, const char *key);
 const void *hn_listing_find(const hn_listing *listing, const char *key);
 
 /* Adds n units behind the others: all or, with an error, none. They must live until they are removed and
- * hn_registry_holds is false. HONE_ERROR_USAGE: one is not whole, or is there already. */
+ * hn_registry_holds is false. HONE_ERROR_USAGE: one is there already, or what the kind's check says. */
 hone_status hn_registry_add(hn_registry *registry, const void *const *units, uint32_t n, hone_error *error);
 /* HONE_ERROR_USAGE: one is not there, and nothing was removed. */
 hone_status hn_registry_remove(hn_registry *registry, const void *const *units, uint32_t n,
                                hone_error *error);
 /* Is the unit registered, or in a listing that somebody still has? */
 bool hn_registry_holds(hn_registry *registry, const void *unit);
-/* Back to the units of the .def list; what was added is removed and its memory freed. */
+/* Back to the units of the .def list; what was added is removed and its memory freed. Happens to all of them
+ * when the library is unloaded or the process ends. */
 void hn_registry_reset(hn_registry *registry);
 
 #endif

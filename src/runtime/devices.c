@@ -27,3 +27,23 @@ hone_status hn_backend_find(const char *name, const hn_backend **out, uint32_t *
   hn_error_expected(error, "cpu, cuda or cuda:N");
   return HONE_ERROR_USAGE;
 }
+
+static hn_registry *tactics_of(const hone_tactic_desc *t, hone_error *error) {
+  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+    if (t->device && strcmp(backends[i]->name, t->device) == 0 && backends[i]->tactics)
+      return backends[i]->tactics;
+  hn_fail(error, HONE_ERROR_USAGE, "tactic %.80s is for device '%.32s', which is not here", t->name,
+          t->device ? t->device : "");
+  hn_error_expected(error, "cpu or cuda");
+  return NULL;
+}
+
+hone_status hn_tactic_add(const hone_tactic_desc *tactic, hone_error *error) {
+  hn_registry *r = tactics_of(tactic, error);
+  return r ? hn_registry_add(r, (const void *[]){tactic}, 1, error) : HONE_ERROR_USAGE;
+}
+
+hone_status hn_tactic_remove(const hone_tactic_desc *tactic, hone_error *error) {
+  hn_registry *r = tactics_of(tactic, error);
+  return r ? hn_registry_remove(r, (const void *[]){tactic}, 1, error) : HONE_ERROR_USAGE;
+}

@@ -11,6 +11,7 @@ hone_test(test_bind test_bind.c)
 hone_test(test_fusions test_fusions.c)
 hone_test(test_work test_work.c net.c)
 hone_test(test_open_batch test_open_batch.c)
+hone_test(test_registered test_registered.c)
 # A call of every public function with each of its pointers NULL, made from the headers.
 file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/hone/*.h)
 set(null_calls ${CMAKE_CURRENT_BINARY_DIR}/generated/null_calls.inc)

@@ -22,8 +22,11 @@ enum { MAX_SPELLINGS = 16 };
 
 static const char *pattern_key(const void *unit) { return ((const hone_pattern_desc *)unit)->name; }
 
+/* Several may make one operator, with other attributes. */
 static void pattern_label(const void *unit, char *buf, size_t size) {
-  snprintf(buf, size, "%s", pattern_key(unit));
+  const hone_pattern_desc *d = unit;
+  snprintf(buf, size, "%s of this text (%016llx)", d->name,
+           (unsigned long long)hn_hash(d->text, strlen(d->text), 0));
 }
 
 static hone_status pattern_check(const void *unit, hone_error *error) {

@@ -6,7 +6,7 @@
 #include "base/registry.h"
 #include "optimize/match/match.h"
 
-/* Of hone_pattern_desc, by name. Begins with patterns.def. */
+/* Of hone_pattern_desc, by name; no two of a name have one text. Begins with patterns.def. */
 extern hn_registry hn_patterns;
 
 typedef struct hn_pattern_hit {
