@@ -50,8 +50,7 @@ static hone_status model_of(const probe *p, int64_t n, hn_model **out, hone_erro
   else
     snprintf(text, sizeof text, "graph g(%%a: f32[%lldx1024]) -> (%%y) {\n  %%y = Neg(%%a)\n}\n", d / 1024);
   hone_status status = hn_model_parse("roof", text, strlen(text), out, error);
-  if (status == HONE_OK) status = hn_model_resolve(*out, error);
-  return status == HONE_OK ? hn_model_infer(*out, error) : status;
+  return status == HONE_OK ? hn_model_ready(*out, error) : status;
 }
 
 /* Whether all of the plan is the device's: a product on the host would take minutes. */

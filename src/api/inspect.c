@@ -135,8 +135,7 @@ static hone_status with_defaults(const hone_model *m, hn_model **out, hone_error
     hn_value *v = (*out)->graph->inputs.ptr[i];
     v->is_input = !v->constant;
   }
-  if (status == HONE_OK) status = hn_model_resolve(*out, error);
-  if (status == HONE_OK) status = hn_model_infer(*out, error);
+  if (status == HONE_OK) status = hn_model_ready(*out, error);
   return status;
 }
 

@@ -16,8 +16,7 @@
 
 /* A loaded model is ready to use: operators known, shapes inferred as far as they can be. */
 static hone_status ready(hn_model *m, hone_model **out, hone_error *error) {
-  hone_status status = hn_model_resolve(m, error);
-  if (status == HONE_OK) status = hn_model_infer(m, error);
+  hone_status status = hn_model_ready(m, error);
   if (status != HONE_OK) {
     if (m->path[0]) hn_error_where(error, "%s", m->path);
     hn_model_destroy(m);

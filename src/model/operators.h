@@ -22,4 +22,7 @@ const hone_op_desc *hn_op_newest(const hn_listing *operators, const char *domain
  * of operators that it was first resolved with: now's, unless it has one. */
 hone_status hn_model_resolve(hn_model *model, hone_error *error);
 
+/* What a model needs once its nodes are there: resolves them, and infers the shapes of their values. */
+hone_status hn_model_ready(hn_model *model, hone_error *error);
+
 #endif

@@ -98,3 +98,8 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
   hn_arena_free(&r.arena);
   return status;
 }
+
+hone_status hn_model_ready(hn_model *m, hone_error *error) {
+  hone_status status = hn_model_resolve(m, error);
+  return status == HONE_OK ? hn_model_infer(m, error) : status;
+}

@@ -51,8 +51,7 @@ static hn_model *finish(sketch *s) {
     s->z.failed =
         !hn_vec_push(&m->source, (hn_source_node){n->name, n->op_type}) || !hn_node_set_origin(n, &index, 1);
   }
-  if (!s->z.failed && hn_model_resolve(m, &error) == HONE_OK && hn_model_infer(m, &error) == HONE_OK)
-    return m;
+  if (!s->z.failed && hn_model_ready(m, &error) == HONE_OK) return m;
   printf("a network that is none: %s: %s\n", error.where, error.what);
   abort();
 }

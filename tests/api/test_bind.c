@@ -1,8 +1,7 @@
 /* Which sizes open dimensions take, what is said where none fits, and branches of If whose shapes cannot
  * work. */
+#include "net.h"
 #include "model/bind.h"
-#include "model/ir/text.h"
-#include "model/operators.h"
 
 #include <hone/data.h>
 #include <hone/improve.h>
@@ -17,19 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static hn_model *parse(const char *text) {
-  hn_model *m = NULL;
-  hone_error e = {0};
-  hone_status s = hn_model_parse("text", text, strlen(text), &m, &e);
-  if (s == HONE_OK) s = hn_model_resolve(m, &e);
-  if (s == HONE_OK) s = hn_model_infer(m, &e);
-  if (s != HONE_OK) fail_msg("%s: %s", e.where, e.what);
-  return m;
-}
-
 /* Binds; the shapes of the first inputs come out as text ("1x16000 2x1"), or the error as one line. */
 static hone_status bound(const char *text, const hone_binding *b, uint32_t n, char *out, size_t size) {
-  hn_model *m = parse(text), *fixed = NULL;
+  hn_model *m = net_parse("text", text), *fixed = NULL;
   hone_bound_shape shapes[4];
   hone_error e = {0};
   size_t at = 0;
@@ -113,7 +102,7 @@ static void errors_name_input_dimension_and_option(void **state) {
   "  }}\n}\n"
 
 static hone_status run_rate(const char *text, int level, int64_t length, int64_t rate, hone_error *e) {
-  hn_model *m = parse(text);
+  hn_model *m = net_parse("text", text);
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_context *context = NULL;
@@ -170,7 +159,7 @@ static void a_length_for_which_a_branch_works_is_found(void **state) {
  */
 static void inputs_that_choose_a_branch_have_its_constant(void **state) {
   (void)state;
-  hn_model *m = parse(RATES("%rate"));
+  hn_model *m = net_parse("text", RATES("%rate"));
   hone_data d = {0};
   hone_tensor_desc one = hone_desc(HONE_DTYPE_I64, 0, NULL);
   for (uint64_t seed = 1; seed < 4; seed++) {
@@ -180,7 +169,8 @@ static void inputs_that_choose_a_branch_have_its_constant(void **state) {
   }
   assert_int_equal(hone_data_for_input(m, 2, &one, 1, &d, NULL), HONE_ERROR_USAGE);
   hn_model_destroy(m);
-  m = parse("graph g(%x: i64[]) -> (%y) {\n  %y = Equal(%x, i64 16000)\n}\n"); /* chooses nothing */
+  m = net_parse("text",
+                "graph g(%x: i64[]) -> (%y) {\n  %y = Equal(%x, i64 16000)\n}\n"); /* chooses nothing */
   assert_int_equal(hone_data_for_input(m, 0, &one, 1, &d, NULL), HONE_OK);
   assert_in_range(*(const int64_t *)d.tensor.data, 0, 99);
   hone_data_free(&d);
@@ -224,7 +214,7 @@ static void inputs_with_a_value_count_with_it(void **state) {
                              0}; /* what no shape fits is not counted, and no error */
   const char *const texts[] = {RESHAPED("1, 2, 12, 6"), RESHAPED("1, 7, 3, 3")};
   for (int i = 0; i < 2; i++) {
-    hn_model *m = parse(texts[i]);
+    hn_model *m = net_parse("text", texts[i]);
     hone_inspection seen;
     hone_error e = {0};
     assert_int_equal(hone_model_inspect(m, &seen, &e), HONE_OK);

@@ -5,20 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/ir/text.h"
-#include "model/operators.h"
+#include "net.h"
 
 #include <hone/hone.h>
 #include <string.h>
 
 static hone_fusions found(const char *text) {
-  hn_model *m = NULL;
+  hn_model *m = net_parse("test", text);
   hone_engine *engine = NULL;
   hone_fusions f;
   hone_error e = {0};
-  if (hn_model_parse("test", text, strlen(text), &m, &e) != HONE_OK || hn_model_resolve(m, &e) != HONE_OK ||
-      hn_model_infer(m, &e) != HONE_OK ||
-      hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = ""}, &engine, &e) != HONE_OK ||
+  if (hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = ""}, &engine, &e) != HONE_OK ||
       hone_fusions_find(engine, m, NULL, &f, &e) != HONE_OK)
     fail_msg("%s: %s", e.what, text);
   hone_engine_destroy(engine);
@@ -71,13 +68,10 @@ static void test_rewrites(void **state) {
   (void)state;
   static const char text[] =
       "graph g(%x: f32[4x8]) -> (%y) {\n  %a = Div(%x, f32[]{3})\n  %y = Relu(%a)\n}\n";
-  hn_model *m = NULL;
+  hn_model *m = net_parse("test", text);
   hone_model *o = NULL;
   hone_rewrites r;
   hone_error e = {0};
-  assert_int_equal(hn_model_parse("test", text, strlen(text), &m, &e), HONE_OK);
-  assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
-  assert_int_equal(hn_model_infer(m, &e), HONE_OK);
   assert_int_equal(hone_model_optimize(m, &(hone_optimize_options){.level = 2}, &o, &r, &e), HONE_OK);
   bool seen = false;
   for (uint32_t i = 0; i < r.n; i++) {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/net.h"
+#include "net.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "temporary.h"
-#include "api/net.h"
+#include "net.h"
 #include "base/os.h"
 #include "model/operators.h"
 

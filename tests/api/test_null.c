@@ -1,7 +1,7 @@
 /* NULL for each pointer of each public function, all other arguments being good: nobody dies of it, and what
  * cannot be done without it is HONE_ERROR_USAGE. The calls are made from the headers (null_calls.sh). A
  * process each, so that the one that dies is named. */
-#include "api/net.h"
+#include "net.h"
 #include "temporary.h"
 
 #include <hone/hone.h>

@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/ir/text.h"
-#include "model/operators.h"
+#include "net.h"
 
 #include <hone/hone.h>
 #include <stdio.h>
@@ -16,14 +15,8 @@
 
 static hone_model *parse(const char *graph) {
   char text[1200];
-  hone_error e = {0};
-  hone_model *m = NULL;
   snprintf(text, sizeof text, "ir 8\nopset 17\n%s\n", graph);
-  hone_status s = hn_model_parse("test", text, strlen(text), &m, &e);
-  if (s == HONE_OK) s = hn_model_resolve(m, &e);
-  if (s == HONE_OK) s = hn_model_infer(m, &e);
-  if (s != HONE_OK) fail_msg("%s", e.what);
-  return m;
+  return net_parse("test", text);
 }
 
 /* A convolution, a Reshape with the batch in its shape, a product: of shape [3x2x4x4] and [3x2]. */

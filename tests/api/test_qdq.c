@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "net.h"
 #include "base/mem.h"
 #include "model/ir/graph.h"
-#include "model/operators.h"
 
 #include <hone/session.h>
 #include <math.h>
@@ -28,44 +28,23 @@ static unsigned seed = 7;
 
 static int64_t next(int64_t below) { return (int64_t)((seed = seed * 1664525u + 1013904223u) >> 8) % below; }
 
-static hn_value *constant(hn_model *m, hone_dtype dtype, int32_t rank, const int64_t *dims,
-                          const void *data) {
-  hone_tensor_desc d = hone_desc(dtype, rank, dims);
-  return hn_value_constant(m->graph, NULL, &d, data, true);
-}
-
-static hn_value *number(hn_model *m, float f) { return constant(m, HONE_DTYPE_F32, 0, NULL, &f); }
-
-static hn_value *input(hn_model *m, const char *name, int32_t rank, const int64_t *dims) {
-  hn_value *x = hn_value_create(m->graph, name);
-  x->desc = hone_desc(HONE_DTYPE_U8, rank, dims);
-  assert_true(hn_graph_add_input(m->graph, x));
-  return x;
-}
+static hn_value *number(hn_model *m, float f) { return net_constant(m, HONE_DTYPE_F32, 0, NULL, &f); }
 
 static hn_value *op(hn_model *m, const char *type, hn_value *a, hn_value *b, hn_value *c) {
-  hn_value *out = hn_value_create(m->graph, NULL), *in[] = {a, b, c};
-  assert_non_null(hn_node_create(m->graph, NULL, type, NULL, NULL, in, c ? 3 : b ? 2 : 1, &out, 1));
-  return out;
-}
-
-static hn_value *result(hn_model *m, hn_value *y) {
-  assert_true(hn_graph_add_output(m->graph, y));
-  return y;
+  return net_op(m, type, (hn_value *[]){a, b, c}, c ? 3 : b ? 2 : 1);
 }
 
 /* x -> Conv + bias -> Relu -> y; y -> GlobalAveragePool -> p; y -> Conv without a QuantizeLinear -> f;
  * g -> Gemm + bias -> q and MatMul -> r. */
 static hn_model *build(void) {
-  hn_model *m = hn_model_create(NULL);
-  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
+  hn_model *m = net_begin();
   const int64_t m1 = M, n1 = N;
-  hn_value *u8_x = constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
-           *u8_y = constant(m, HONE_DTYPE_U8, 0, NULL, &y_zero),
-           *u8_p = constant(m, HONE_DTYPE_U8, 0, NULL, &p_zero),
-           *u8_g = constant(m, HONE_DTYPE_U8, 0, NULL, &g_zero),
-           *i8_r = constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
-           *i8_0 = constant(m, HONE_DTYPE_I8, 0, NULL, &none);
+  hn_value *u8_x = net_constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+           *u8_y = net_constant(m, HONE_DTYPE_U8, 0, NULL, &y_zero),
+           *u8_p = net_constant(m, HONE_DTYPE_U8, 0, NULL, &p_zero),
+           *u8_g = net_constant(m, HONE_DTYPE_U8, 0, NULL, &g_zero),
+           *i8_r = net_constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
+           *i8_0 = net_constant(m, HONE_DTYPE_I8, 0, NULL, &none);
   for (int i = 0; i < M; i++)
     w_scale[i] = 0.004f + 0.001f * (float)i, b_scale[i] = x_scale * w_scale[i],
     bias[i] = (int32_t)next(9000) - 4000;
@@ -74,47 +53,48 @@ static hn_model *build(void) {
   for (int8_t *k = &t[0][0]; k < &t[0][0] + sizeof t; k++) *k = (int8_t)(next(255) - 127);
   for (int i = 0; i < N; i++) g_bias[i] = (int32_t)next(20000) - 10000;
 
-  hn_value *x =
-      op(m, "DequantizeLinear", input(m, "x", 4, (const int64_t[]){1, C, H, W}), number(m, x_scale), u8_x);
-  hn_value *rw = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){M, C, 3, 3}, w),
-                    constant(m, HONE_DTYPE_F32, 1, &m1, w_scale), NULL);
+  hn_value *x = op(m, "DequantizeLinear", net_input(m, "x", HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}),
+                   number(m, x_scale), u8_x);
+  hn_value *rw =
+      op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){M, C, 3, 3}, w),
+         net_constant(m, HONE_DTYPE_F32, 1, &m1, w_scale), NULL);
   assert_true(hn_node_set_int(rw->producer, "axis", 0));
-  hn_value *rb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &m1, bias),
-                    constant(m, HONE_DTYPE_F32, 1, &m1, b_scale), NULL);
+  hn_value *rb = op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I32, 1, &m1, bias),
+                    net_constant(m, HONE_DTYPE_F32, 1, &m1, b_scale), NULL);
   assert_true(hn_node_set_int(rb->producer, "axis", 0));
   hn_value *c = op(m, "Conv", x, rw, rb);
   assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
-  hn_value *y = result(m, op(m, "QuantizeLinear", op(m, "Relu", c, NULL, NULL), number(m, y_scale), u8_y));
+  hn_value *y =
+      net_output(m, op(m, "QuantizeLinear", op(m, "Relu", c, NULL, NULL), number(m, y_scale), u8_y));
   hn_value *ry = op(m, "DequantizeLinear", y, number(m, y_scale), u8_y);
-  result(m, op(m, "QuantizeLinear", op(m, "GlobalAveragePool", ry, NULL, NULL), number(m, p_scale), u8_p));
-  hn_value *rw2 = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){3, M, 1, 1}, w),
-                     number(m, 0.01f), i8_0);
-  result(m, op(m, "Conv", ry, rw2, NULL));
+  net_output(m,
+             op(m, "QuantizeLinear", op(m, "GlobalAveragePool", ry, NULL, NULL), number(m, p_scale), u8_p));
+  hn_value *rw2 =
+      op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I8, 4, (const int64_t[]){3, M, 1, 1}, w),
+         number(m, 0.01f), i8_0);
+  net_output(m, op(m, "Conv", ry, rw2, NULL));
 
   hn_value *twice = op(
       m, "Relu", op(m, "Add", ry, op(m, "DequantizeLinear", y, number(m, s_scale), u8_p), NULL), NULL, NULL);
-  result(m, op(m, "QuantizeLinear", twice, number(m, p_scale), u8_y));
+  net_output(m, op(m, "QuantizeLinear", twice, number(m, p_scale), u8_y));
 
   hn_value *pool = op(m, "MaxPool", ry, NULL, NULL);
   assert_true(hn_node_set_ints(pool->producer, "kernel_shape", (const int64_t[]){3, 2}, 2));
   assert_true(hn_node_set_ints(pool->producer, "pads", (const int64_t[]){1, 0, 1, 0}, 4));
-  result(m, op(m, "QuantizeLinear", pool, number(m, y_scale), u8_y));
+  net_output(m, op(m, "QuantizeLinear", pool, number(m, y_scale), u8_y));
 
-  hn_value *g =
-      op(m, "DequantizeLinear", input(m, "g", 2, (const int64_t[]){3, K}), number(m, x_scale), u8_x);
-  hn_value *rv = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v),
+  hn_value *g = op(m, "DequantizeLinear", net_input(m, "g", HONE_DTYPE_U8, 2, (const int64_t[]){3, K}),
+                   number(m, x_scale), u8_x);
+  hn_value *rv = op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, K}, v),
                     number(m, v_scale), i8_0);
-  hn_value *gb = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I32, 1, &n1, g_bias),
+  hn_value *gb = op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I32, 1, &n1, g_bias),
                     number(m, x_scale * v_scale), NULL);
   hn_value *q = op(m, "Gemm", g, rv, gb);
   assert_true(hn_node_set_int(q->producer, "transB", 1));
-  result(m, op(m, "QuantizeLinear", q, number(m, g_scale), u8_g));
-  hn_value *rt = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){K, N}, t),
+  net_output(m, op(m, "QuantizeLinear", q, number(m, g_scale), u8_g));
+  hn_value *rt = op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){K, N}, t),
                     number(m, t_scale), i8_0);
-  result(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rt, NULL), number(m, r_scale), i8_r));
-  hone_error e = {0};
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
+  net_finish(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rt, NULL), number(m, r_scale), i8_r));
   return m;
 }
 
@@ -227,26 +207,24 @@ static void integers_are_exact(void **state) {
 /* A matrix of weights for each matrix of the input: no tactic packs those. */
 static void weights_may_be_a_batch(void **state) {
   (void)state;
-  hn_model *m = hn_model_create(NULL);
-  assert_true(hn_vec_push(&m->opsets, (hn_opset){"", 17}));
+  hn_model *m = net_begin();
   static int8_t batch[2][K][N];
   for (int8_t *k = &batch[0][0][0]; k < &batch[0][0][0] + sizeof batch; k++) *k = (int8_t)(next(255) - 127);
-  hn_value *u8_x = constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
-           *i8_r = constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
-           *i8_0 = constant(m, HONE_DTYPE_I8, 0, NULL, &none);
-  hn_value *g =
-      op(m, "DequantizeLinear", input(m, "g", 3, (const int64_t[]){2, 3, K}), number(m, x_scale), u8_x);
-  hn_value *rw = op(m, "DequantizeLinear", constant(m, HONE_DTYPE_I8, 3, (const int64_t[]){2, K, N}, batch),
-                    number(m, t_scale), i8_0);
-  result(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rw, NULL), number(m, r_scale), i8_r));
+  hn_value *u8_x = net_constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+           *i8_r = net_constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero),
+           *i8_0 = net_constant(m, HONE_DTYPE_I8, 0, NULL, &none);
+  hn_value *g = op(m, "DequantizeLinear", net_input(m, "g", HONE_DTYPE_U8, 3, (const int64_t[]){2, 3, K}),
+                   number(m, x_scale), u8_x);
+  hn_value *rw =
+      op(m, "DequantizeLinear", net_constant(m, HONE_DTYPE_I8, 3, (const int64_t[]){2, K, N}, batch),
+         number(m, t_scale), i8_0);
+  net_finish(m, op(m, "QuantizeLinear", op(m, "MatMul", g, rw, NULL), number(m, r_scale), i8_r));
   hone_error e = {0};
   hone_engine *engine;
   hone_plan *plan;
   hone_context *context;
   uint8_t x[2][3][K];
   for (uint8_t *k = &x[0][0][0]; k < &x[0][0][0] + sizeof x; k++) *k = (uint8_t)next(256);
-  assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
-  assert_int_equal(hn_model_infer(m, &e), HONE_OK);
   assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, &e), HONE_OK);
   assert_int_equal(hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e), HONE_OK);
   assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);

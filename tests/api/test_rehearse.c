@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/net.h"
+#include "net.h"
 #include "backends/cpu/backend.h"
 #include "backends/cpu/tactics.h"
 #include "base/os.h"

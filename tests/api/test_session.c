@@ -8,7 +8,7 @@
 #include "base/denormals.h"
 #include "base/fault.h"
 #include "base/mem.h"
-#include "api/net.h"
+#include "net.h"
 #include "temporary.h"
 
 #include <fenv.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "temporary.h"
-#include "api/net.h"
+#include "net.h"
 #include "backends/cpu/backend.h"
 #include "backends/cpu/tactics.h"
 #include "base/os.h"
@@ -104,8 +104,7 @@ static hn_plan *plan_with(const bench *b, hn_tuned *table) {
   hone_error e = {0};
   hn_model *copy = NULL;
   assert_int_equal(hn_model_clone(b->model, &copy, &e), HONE_OK);
-  assert_int_equal(hn_model_resolve(copy, &e), HONE_OK);
-  assert_int_equal(hn_model_infer(copy, &e), HONE_OK);
+  assert_int_equal(hn_model_ready(copy, &e), HONE_OK);
   hn_plan_request r = {
       .backend = &b->backend, .device = b->device, .model = copy, .level = 1, .tuned = table};
   if (hn_plan_build(&r, &p, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);

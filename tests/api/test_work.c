@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "api/net.h"
+#include "net.h"
 #include "backends/cpu/backend.h"
 #include "optimize/step/work.h"
 

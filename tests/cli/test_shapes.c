@@ -39,8 +39,7 @@ static void save(const char *text, const char *name) {
   hone_error e = {0};
   snprintf(path, sizeof path, "%s/%s", folder, name);
   hone_status s = hn_model_parse(name, text, strlen(text), &m, &e);
-  if (!s) s = hn_model_resolve(m, &e);
-  if (!s) s = hn_model_infer(m, &e);
+  if (!s) s = hn_model_ready(m, &e);
   if (!s) s = hn_onnx_save(m, path, &e);
   if (s) fail_msg("%s: %s", e.where, e.what);
   hn_model_destroy(m);

@@ -2,7 +2,7 @@
  * what arrives holds no control byte but line ends, the tool's own colours and the codes of its progress
  * line. And with harmless ones nothing is escaped, so that no text of the tool's own is taken for a name. */
 #include "temporary.h"
-#include "api/net.h"
+#include "net.h"
 #include "model/onnx/onnx.h"
 
 #include <hone/version.h>

@@ -1,10 +1,9 @@
 /* The bounds of each class of operators: no order of the arithmetic leaves them, no kernel of any tier does,
  * and what does is named. */
+#include "net.h"
 #include "backends/cpu/kernels/features.h"
 #include "improve/feeds.h"
 #include "improve/judge.h"
-#include "model/ir/text.h"
-#include "model/operators.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -58,15 +57,6 @@ static void test_orders(void **state) {
 }
 
 /* ---- kernels */
-
-static hn_model *parsed(const char *text) {
-  hn_model *m = NULL;
-  hone_error e = {0};
-  if (hn_model_parse("test", text, strlen(text), &m, &e) != HONE_OK || hn_model_resolve(m, &e) != HONE_OK ||
-      hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s", e.what, text);
-  return m;
-}
 
 /* A side that has run on random inputs, and all that its steps made. */
 typedef struct ran {
@@ -138,7 +128,7 @@ static void test_kernels(void **state) {
   for (hn_isa isa = HN_ISA_SCALAR; isa <= hn_cpu()->isa; isa++)
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
       for (uint64_t k = 1; k <= 3; k++) {
-        hn_model *m = parsed(layers[i]);
+        hn_model *m = net_parse("test", layers[i]);
         ran r;
         run(&r, m, hn_isa_name(isa), k);
         judge_all(&r, layers[i], of);
@@ -188,7 +178,7 @@ static void test_just_above(void **state) {
   } nets[] = {{"graph g(%x: f32[7x30]) -> (%y) {\n  %y = MatMul(%x, f32[30x65]rand(3))\n}\n", "MatMul"},
               {"graph g(%x: f32[11x130]) -> (%y) {\n  %y = Exp(%x)\n}\n", "Pointwise"}};
   for (size_t i = 0; i < 2; i++) {
-    hn_model *m = parsed(nets[i].text);
+    hn_model *m = net_parse("test", nets[i].text);
     ran r;
     run(&r, m, "scalar", 5);
     const hn_step *s = step_of(&r, nets[i].anchor);
@@ -216,7 +206,7 @@ static void test_just_above(void **state) {
 /* Every class has its words, and K is that of the largest sum. */
 static void test_stated(void **state) {
   (void)state;
-  hn_model *m = parsed(layers[1]);
+  hn_model *m = net_parse("test", layers[1]);
   hone_verify_result r;
   hone_error e = {0};
   assert_int_equal(hone_verify(m, NULL, &(hone_verify_options){.inputs = 2, .threads = 2}, &r, &e), HONE_OK);
@@ -238,8 +228,10 @@ static void test_stated(void **state) {
 /* Other weights are not the step's fault, and the judgement says so. */
 static void test_other_weights(void **state) {
   (void)state;
-  hn_model *a = parsed("graph g(%x: f32[7x300]) -> (%y) {\n  %y = MatMul(%x, f32[300x65]rand(3))\n}\n"),
-           *b = parsed("graph g(%x: f32[7x300]) -> (%y) {\n  %y = MatMul(%x, f32[300x65]rand(4))\n}\n");
+  hn_model *a = net_parse("test",
+                          "graph g(%x: f32[7x300]) -> (%y) {\n  %y = MatMul(%x, f32[300x65]rand(3))\n}\n"),
+           *b = net_parse("test",
+                          "graph g(%x: f32[7x300]) -> (%y) {\n  %y = MatMul(%x, f32[300x65]rand(4))\n}\n");
   hone_verify_result r;
   hone_error e = {0};
   assert_int_equal(hone_verify(a, b, &(hone_verify_options){.inputs = 2, .threads = 2}, &r, &e), HONE_OK);

@@ -1,7 +1,7 @@
 /* verify must find what is wrong, name where, and say when it cannot tell. */
+#include "net.h"
 #include "base/fault.h"
 #include "model/ir/graph.h"
-#include "model/ir/text.h"
 #include "model/operators.h"
 
 #include <fcntl.h>
@@ -99,8 +99,7 @@ static void test_mistrusted(void **state) {
   assert_non_null(hn_node_create(m->graph, NULL, "Mul", NULL, "mul", (hn_value *const[]){x, zero}, 2,
                                  (hn_value *const[]){y}, 1));
   hone_error e = {0};
-  assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
-  assert_int_equal(hn_model_infer(m, &e), HONE_OK);
+  assert_int_equal(hn_model_ready(m, &e), HONE_OK);
   hone_verify_result r = verify(m, NULL, 5);
   assert_int_equal(r.verdict, HONE_VERDICT_MISTRUSTED);
   assert_non_null(strstr(r.reason, "constant"));
@@ -115,24 +114,12 @@ typedef struct quantised {
   unsigned seed;
 } quantised;
 
-static hn_value *q_op(quantised *q, const char *type, hn_value *const *in, uint32_t n) {
-  hn_value *out = hn_value_create(q->m->graph, NULL);
-  assert_non_null(hn_node_create(q->m->graph, NULL, type, NULL, NULL, in, n, &out, 1));
-  return out;
-}
-
-static hn_value *q_constant(quantised *q, hone_dtype dtype, int32_t rank, const int64_t *dims,
-                            const void *data) {
-  hone_tensor_desc d = hone_desc(dtype, rank, dims);
-  return hn_value_constant(q->m->graph, NULL, &d, data, true);
-}
-
 /* x through levels of this size and back; values of u8 around `zero`. */
 static hn_value *q_round(quantised *q, hn_value *x, float scale, uint8_t zero) {
-  hn_value *s = q_constant(q, HONE_DTYPE_F32, 0, NULL, &scale),
-           *z = q_constant(q, HONE_DTYPE_U8, 0, NULL, &zero);
-  hn_value *y = q_op(q, "QuantizeLinear", (hn_value *[]){x, s, z}, 3);
-  return q_op(q, "DequantizeLinear", (hn_value *[]){y, s, z}, 3);
+  hn_value *s = net_constant(q->m, HONE_DTYPE_F32, 0, NULL, &scale),
+           *z = net_constant(q->m, HONE_DTYPE_U8, 0, NULL, &zero);
+  hn_value *y = net_op(q->m, "QuantizeLinear", (hn_value *[]){x, s, z}, 3);
+  return net_op(q->m, "DequantizeLinear", (hn_value *[]){y, s, z}, 3);
 }
 
 /* Weights of 8 bits, about normal, that keep unit variance; then DequantizeLinear. */
@@ -147,10 +134,10 @@ static hn_value *q_weights(quantised *q, int32_t rank, const int64_t *dims, int6
   float scale =
       2.0f / (30 * sqrtf((float)fan_in)); /* the sum's deviation is about 30, and half die in Relu */
   int8_t zero = 0;
-  hn_value *in[] = {q_constant(q, HONE_DTYPE_I8, rank, dims, w),
-                    q_constant(q, HONE_DTYPE_F32, 0, NULL, &scale),
-                    q_constant(q, HONE_DTYPE_I8, 0, NULL, &zero)};
-  return q_op(q, "DequantizeLinear", in, 3);
+  hn_value *in[] = {net_constant(q->m, HONE_DTYPE_I8, rank, dims, w),
+                    net_constant(q->m, HONE_DTYPE_F32, 0, NULL, &scale),
+                    net_constant(q->m, HONE_DTYPE_I8, 0, NULL, &zero)};
+  return net_op(q->m, "DequantizeLinear", in, 3);
 }
 
 static hn_value *q_conv(quantised *q, hn_value *x, int64_t cin, int64_t cout, int64_t k, int64_t stride,
@@ -160,14 +147,14 @@ static hn_value *q_conv(quantised *q, hn_value *x, int64_t cin, int64_t cout, in
     bias[i] = (int32_t)((q->seed = q->seed * 1664525u + 1013904223u) >> 20) - 2048;
   float scale = 2e-4f;
   int32_t zero = 0;
-  hn_value *b = q_op(q, "DequantizeLinear",
-                     (hn_value *[]){q_constant(q, HONE_DTYPE_I32, 1, &cout, bias),
-                                    q_constant(q, HONE_DTYPE_F32, 0, NULL, &scale),
-                                    q_constant(q, HONE_DTYPE_I32, 0, NULL, &zero)},
-                     3);
+  hn_value *b = net_op(q->m, "DequantizeLinear",
+                       (hn_value *[]){net_constant(q->m, HONE_DTYPE_I32, 1, &cout, bias),
+                                      net_constant(q->m, HONE_DTYPE_F32, 0, NULL, &scale),
+                                      net_constant(q->m, HONE_DTYPE_I32, 0, NULL, &zero)},
+                       3);
   int64_t fan = depthwise ? 1 : cin;
   hn_value *w = q_weights(q, 4, (const int64_t[]){cout, fan, k, k}, fan * k * k);
-  hn_value *y = q_op(q, "Conv", (hn_value *[]){x, w, b}, 3);
+  hn_value *y = net_op(q->m, "Conv", (hn_value *[]){x, w, b}, 3);
   int64_t p = k / 2;
   assert_true(hn_node_set_ints(y->producer, "pads", (const int64_t[]){p, p, p, p}, 4) &&
               hn_node_set_ints(y->producer, "strides", (const int64_t[]){stride, stride}, 2) &&
@@ -175,7 +162,9 @@ static hn_value *q_conv(quantised *q, hn_value *x, int64_t cin, int64_t cout, in
   return y;
 }
 
-static hn_value *q_relu(quantised *q, hn_value *x) { return q_round(q, q_op(q, "Relu", &x, 1), 0.02f, 0); }
+static hn_value *q_relu(quantised *q, hn_value *x) {
+  return q_round(q, net_op(q->m, "Relu", &x, 1), 0.02f, 0);
+}
 
 static hn_model *quantised_net(void) {
   enum { C = 20, WIDE = 50 };
@@ -191,15 +180,13 @@ static hn_model *quantised_net(void) {
     hn_value *y = q_relu(&q, q_conv(&q, x, C, WIDE, 1, 1, false));
     y = q_relu(&q, q_conv(&q, y, WIDE, WIDE, 3, 1, true));
     y = q_round(&q, q_conv(&q, y, WIDE, C, 1, 1, false), 0.04f, 131);
-    x = q_round(&q, q_op(&q, "Add", (hn_value *[]){x, y}, 2), 0.05f, 120);
+    x = q_round(&q, net_op(q.m, "Add", (hn_value *[]){x, y}, 2), 0.05f, 120);
   }
-  x = q_round(&q, q_op(&q, "GlobalAveragePool", &x, 1), 0.02f, 110);
-  x = q_op(&q, "Flatten", &x, 1);
+  x = q_round(&q, net_op(q.m, "GlobalAveragePool", &x, 1), 0.02f, 110);
+  x = net_op(q.m, "Flatten", &x, 1);
   hn_value *w = q_weights(&q, 2, (const int64_t[]){C, 40}, C);
-  x = q_round(&q, q_op(&q, "MatMul", (hn_value *[]){x, w}, 2), 0.02f, 128);
-  assert_true(hn_graph_add_output(q.m->graph, x));
-  hone_error e = {0};
-  if (hn_model_resolve(q.m, &e) != HONE_OK || hn_model_infer(q.m, &e) != HONE_OK) fail_msg("%s", e.what);
+  x = q_round(&q, net_op(q.m, "MatMul", (hn_value *[]){x, w}, 2), 0.02f, 128);
+  net_finish(q.m, x);
   return q.m;
 }
 
@@ -216,15 +203,6 @@ static void test_quantised(void **state) {
 
 /* ---- edge values */
 
-static hone_model *parsed(const char *text) {
-  hn_model *m = NULL;
-  hone_error e = {0};
-  if (hn_model_parse("test", text, strlen(text), &m, &e) != HONE_OK || hn_model_resolve(m, &e) != HONE_OK ||
-      hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s", e.what, text);
-  return m;
-}
-
 /* All of the hundred where there is time, and every kind of edge value besides. */
 static void test_all_inputs(void **state) {
   (void)state;
@@ -239,7 +217,7 @@ static void test_all_inputs(void **state) {
       {"graph g(%a: f32[4x8], %b: i8[4x8]) -> (%y) {\n  %c = Cast(%b) {to=1}\n  %y = Max(%a, %c)\n}\n", 21},
   };
   for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-    hone_model *m = parsed(nets[i].text);
+    hone_model *m = net_parse("test", nets[i].text);
     hone_verify_result r = verify(m, NULL, 0);
     if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s: %s", nets[i].text, r.reason);
     assert_int_equal(r.inputs, 100);
@@ -285,7 +263,7 @@ static void test_edges_differ(void **state) {
        "graph g(%x: f32[32], %z: f32[32]) -> (%y) {\n  %y = Add(%x, %z)\n}\n", "in 'z'"},
   };
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    hone_model *a = parsed(pairs[i].a), *b = parsed(pairs[i].b);
+    hone_model *a = net_parse("test", pairs[i].a), *b = net_parse("test", pairs[i].b);
     hone_verify_result r = verify(a, b, 8);
     if (r.verdict != HONE_VERDICT_DIFFERENT || !strstr(r.reason, pairs[i].says))
       fail_msg("%zu: '%s' is not in: %s", i, pairs[i].says, r.reason);
@@ -298,15 +276,16 @@ static void test_edges_differ(void **state) {
 /* What overflows inside is tried at smaller values; what the reference refuses is not judged. */
 static void test_edges_without_answer(void **state) {
   (void)state;
-  hone_model *m =
-      parsed("graph g(%x: f32[4x64]) -> (%y) {\n  %a = Mul(%x, %x)\n  %b = MatMul(%a, f32[64x8]rand(1))\n"
-             "  %y = Relu(%b)\n}\n");
+  hone_model *m = net_parse(
+      "test", "graph g(%x: f32[4x64]) -> (%y) {\n  %a = Mul(%x, %x)\n  %b = MatMul(%a, f32[64x8]rand(1))\n"
+              "  %y = Relu(%b)\n}\n");
   hone_verify_result r = verify(m, NULL, 0);
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
   assert_int_equal(r.edge_inputs, 8);
   hone_model_release(m);
   /* Rows 0 to 99 exist, which the walk from input to table cannot see behind a product. */
-  m = parsed(
+  m = net_parse(
+      "test",
       "graph g(%x: f32[100x8], %n: i64[4]) -> (%y) {\n  %i = Mul(%n, i64[]{1})\n  %y = Gather(%x, %i)\n}\n");
   r = verify(m, NULL, 0);
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);

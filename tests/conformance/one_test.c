@@ -51,8 +51,7 @@ hone_status run_saved(hn_model *model, const hone_tensor *const *inputs, hone_te
   hone_status status = fd >= 0 ? hn_onnx_save(model, path, error) : HONE_ERROR_MEMORY;
   if (status == HONE_OK) status = hn_onnx_load(path, &again, error);
   if (fd >= 0) unlink(path);
-  if (status == HONE_OK) status = hn_model_resolve(again, error);
-  if (status == HONE_OK) status = hn_model_infer(again, error);
+  if (status == HONE_OK) status = hn_model_ready(again, error);
   return status == HONE_OK ? run_eval(again, inputs, outputs, keep, seconds, error) : status;
 }
 

@@ -112,8 +112,7 @@ static hone_plan *plan_of(const late_case *c, hone_engine *engine, const char *p
   hn_model *m;
   hone_plan *plan = NULL;
   hone_status s = hn_model_parse("case", c->text, strlen(c->text), &m, &error);
-  if (!s) s = hn_model_resolve(m, &error);
-  if (!s) s = hn_model_infer(m, &error);
+  if (!s) s = hn_model_ready(m, &error);
   if (!s)
     s = hone_plan_create(engine, m, &(hone_plan_options){.level = 2, .precision = precision}, &plan, &error);
   if (s) {

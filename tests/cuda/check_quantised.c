@@ -61,8 +61,7 @@ static hone_plan *plan_of(const char *name, const char *text, hone_engine *engin
   hone_plan *plan = NULL;
   hone_plan_options o = {.level = 2, .precision = precision, .reference = reference};
   hone_status s = hn_model_parse(name, text, strlen(text), &m, &e);
-  if (!s) s = hn_model_resolve(m, &e);
-  if (!s) s = hn_model_infer(m, &e);
+  if (!s) s = hn_model_ready(m, &e);
   if (!s) s = hone_plan_create(engine, m, &o, &plan, &e);
   if (s) printf("FAIL %s: %s %s\n", name, e.what, e.where), failures++;
   hn_model_destroy(m);

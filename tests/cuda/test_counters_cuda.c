@@ -1,6 +1,6 @@
 /* Hardware counters of hone's own profile of a GPU, from the (fake) range profiler to the bounds of the
  * layers and to the report: all steps, chosen ones, what the chip lacks, and where the driver refuses. */
-#include "api/net.h"
+#include "net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

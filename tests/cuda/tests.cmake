@@ -71,7 +71,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_definitions(test_trace PRIVATE FAKE_CUPTI="${CMAKE_BINARY_DIR}/tests/libfakecupti.so")
     set_property(TEST test_trace APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED}
       HONE_LIBCUPTI=${CMAKE_BINARY_DIR}/tests/libfakecupti.so)
-    hone_test(test_counters_cuda test_counters_cuda.c ../api/net.c)
+    hone_test(test_counters_cuda test_counters_cuda.c ../net.c)
     add_dependencies(test_counters_cuda fakecuda fakenvrtc fakecupti)
     hone_emulated(filter_on_gpu sh ${HONE_TEST_FOLDER}/counters.sh ${CMAKE_BINARY_DIR}/hone)
     foreach(name test_counters_cuda filter_on_gpu)

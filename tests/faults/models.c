@@ -34,8 +34,7 @@ hone_model *fault_model(const char *name) {
   char *to = strstr(from, "\n== ");
   hn_model *m = NULL;
   hone_status status = hn_model_parse(name, from, to ? (size_t)(to + 1 - from) : strlen(from), &m, &e);
-  if (status == HONE_OK) status = hn_model_resolve(m, &e);
-  if (status == HONE_OK) status = hn_model_infer(m, &e);
+  if (status == HONE_OK) status = hn_model_ready(m, &e);
   if (status != HONE_OK) stop(name, &e);
   free(all);
   return m;

@@ -121,8 +121,7 @@ static void check(const char *name, const char *steps, const char *text) {
   hone_context *c[2] = {NULL};
   char line[900];
   hone_status s = hn_model_parse(name, text, strlen(text), &m, &error);
-  if (s == HONE_OK) s = hn_model_resolve(m, &error);
-  if (s == HONE_OK) s = hn_model_infer(m, &error);
+  if (s == HONE_OK) s = hn_model_ready(m, &error);
   rng = (hn_rng){7};
   for (size_t i = 0; s == HONE_OK && i < m->graph->inputs.len && i < MAX_INPUTS; i++) {
     data[i].desc = m->graph->inputs.ptr[i]->desc;

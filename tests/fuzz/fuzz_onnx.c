@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   if (hn_model_check(m, &e) != HONE_OK) __builtin_trap();
-  if (hn_model_resolve(m, &e) == HONE_OK && hn_model_infer(m, &e) == HONE_OK) {
+  if (hn_model_ready(m, &e) == HONE_OK) {
     hn_optimize_options o = {
         .level = 2, .fold_seconds = 0.2, .fold_bytes = 16 << 20, .fold_tensor_bytes = 4 << 20};
     if (hn_optimize(m, &o, NULL, &e) == HONE_OK && hn_model_check(m, &e) != HONE_OK) __builtin_trap();

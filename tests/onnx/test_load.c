@@ -38,8 +38,7 @@ static hn_model *load(const char *name) {
 static hn_model *ready(const char *name) {
   hn_model *m = load(name);
   hone_error e = {0};
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s %s", name, e.where, e.what);
+  if (hn_model_ready(m, &e) != HONE_OK) fail_msg("%s: %s %s", name, e.where, e.what);
   return m;
 }
 

@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "net.h"
 #include "base/error.h"
 #include "base/os.h"
 #include "model/ir/text.h"
-#include "model/operators.h"
 #include "optimize/match/patterns.h"
 #include "optimize/passes/common/pass.h"
 
@@ -84,18 +84,6 @@ static case_list read_cases(void) {
   return list;
 }
 
-static hn_model *parse(const char *name, const char *text) {
-  hone_error e = {0};
-  hn_model *m = NULL;
-  hone_status s = hn_model_parse(name, text, strlen(text), &m, &e);
-  if (s == HONE_OK) s = hn_model_resolve(m, &e);
-  if (s == HONE_OK) s = hn_model_infer(m, &e);
-  char line[900];
-  hone_error_format(&e, line, sizeof line);
-  if (s != HONE_OK) fail_msg("%s: %s", name, line);
-  return m;
-}
-
 static char *graph_text(const hn_model *m) {
   hn_str s = {0};
   assert_true(hn_graph_print(m->graph, &(hn_print_options){.max_elements = 16}, &s));
@@ -116,7 +104,7 @@ static void round_trip(const char *name, const hn_model *m) {
   hn_str a = {0}, b = {0};
   hn_print_options all = {.max_elements = UINT32_MAX, .node_names = true};
   assert_true(hn_model_print(m, &all, &a));
-  hn_model *again = parse(name, a.ptr);
+  hn_model *again = net_parse(name, a.ptr);
   assert_true(hn_model_print(again, &all, &b));
   assert_string_equal(a.ptr, b.ptr);
   hn_model_destroy(again);
@@ -127,7 +115,7 @@ static void round_trip(const char *name, const hn_model *m) {
 static void run_optimizer(const test_case *c, char **after, char **words) {
   hone_error e = {0};
   hn_pass_report r = {0}, again = {0};
-  hn_model *m = parse(c->name, c->graph);
+  hn_model *m = net_parse(c->name, c->graph);
   char *before = graph_text(m);
   round_trip(c->name, m);
   hn_optimize_options o = {.level = atoi(c->level),
@@ -170,7 +158,7 @@ static void run_patterns(const test_case *c, char **after, char **words) {
   hone_error e = {0};
   hn_pattern_hits hits;
   hn_str heard = {0};
-  hn_model *m = parse(c->name, c->graph);
+  hn_model *m = net_parse(c->name, c->graph);
   assert_int_equal(hn_patterns_match(m->graph, &hits, &(hn_pattern_listener){&heard, hear}, &e), HONE_OK);
   hn_str s = {0};
   for (size_t i = 0; i < hits.len; i++) {

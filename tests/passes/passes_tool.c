@@ -47,8 +47,7 @@ int main(int argc, char **argv) {
     if (status == HONE_OK) status = hn_model_parse(file, (const char *)map.data, map.size, &m, &error);
   } else
     status = hn_onnx_load(file, &m, &error);
-  if (status == HONE_OK) status = hn_model_resolve(m, &error);
-  if (status == HONE_OK) status = hn_model_infer(m, &error);
+  if (status == HONE_OK) status = hn_model_ready(m, &error);
   if (status == HONE_OK) status = hn_optimize(m, &o, &report, &error);
   if (status == HONE_OK && out) status = hn_onnx_save(m, out, &error);
   if (m && text) hn_model_print(m, &(hn_print_options){.types = types}, &s);

@@ -564,8 +564,7 @@ static hn_plan *plan_of(const network *t, hn_device *device, const char *masks) 
   hn_plan *p = NULL;
   rng = (hn_rng){7};
   hn_model *m = build(t);
-  hone_status s = hn_model_resolve(m, &error);
-  if (!s) s = hn_model_infer(m, &error);
+  hone_status s = hn_model_ready(m, &error);
   hn_plan_request r = {.backend = &hn_backend_cpu,
                        .device = device,
                        .model = m,

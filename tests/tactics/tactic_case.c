@@ -230,8 +230,7 @@ void compute_reference(one_case *c, hn_arena *keep) {
   const hone_tensor *in[MAX_TENSORS] = {NULL};
   hone_tensor *out[MAX_TENSORS];
   hn_budget budget = {0};
-  hone_status s = hn_model_resolve(c->model, &error);
-  if (!s) s = hn_model_infer(c->model, &error);
+  hone_status s = hn_model_ready(c->model, &error);
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->present[i]) in[i] = &c->in[i];
   hone_tensor sum = c->in[0];

@@ -346,8 +346,7 @@ static hone_status read_plan(const char *path, const hn_backend *backend, hn_dev
   if (status == HONE_OK)
     status = check_part(s, backend, device, h->blob_at, h->blob_bytes, h->blob_sum, "packed weights", error);
   if (status == HONE_OK) status = read_meta(s, backend, error);
-  if (status == HONE_OK) status = hn_model_resolve(s->model, error);
-  if (status == HONE_OK) status = hn_model_infer(s->model, error);
+  if (status == HONE_OK) status = hn_model_ready(s->model, error);
   if (status == HONE_OK)
     *out = s;
   else

@@ -82,8 +82,7 @@ hone_status hone_zoo_build(const char *name, const hone_zoo_options *options, ho
     status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while building %s", unit->name);
     goto done;
   }
-  status = hn_model_resolve(z.model, error);
-  if (status == HONE_OK) status = hn_model_infer(z.model, error);
+  status = hn_model_ready(z.model, error);
 done:
   if (status == HONE_OK)
     *out = z.model;

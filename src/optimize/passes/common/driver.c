@@ -195,8 +195,7 @@ static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
   bool check = true;
 #endif
   hone_status status = check ? hn_model_check(ctx->model, ctx->error) : HONE_OK;
-  if (status == HONE_OK) status = hn_model_resolve(ctx->model, ctx->error);
-  if (status == HONE_OK) status = hn_model_infer(ctx->model, ctx->error);
+  if (status == HONE_OK) status = hn_model_ready(ctx->model, ctx->error);
   if (status == HONE_OK && v) {
     status = hn_verifier_compare(v, ctx->model, ctx->error);
     ctx->report->verified++;

@@ -1,6 +1,5 @@
 /* See net.h. */
-#include "api/net.h"
-#include "model/operators.h"
+#include "net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +7,27 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "model/ir/text.h"
+#include "model/operators.h"
+
 #include <stdlib.h>
+#include <string.h>
+
+static void check(hone_status status, const hone_error *e, const char *name) {
+  char line[900];
+  if (status == HONE_OK) return;
+  hone_error_format(e, line, sizeof line);
+  fail_msg("%s: %s", name, line);
+}
+
+hn_model *net_parse(const char *name, const char *text) {
+  hn_model *m = NULL;
+  hone_error e = {0};
+  hone_status status = hn_model_parse(name, text, strlen(text), &m, &e);
+  if (status == HONE_OK) status = hn_model_ready(m, &e);
+  check(status, &e, name);
+  return m;
+}
 
 hn_model *net_begin(void) {
   hn_model *m = hn_model_create(NULL);
@@ -34,11 +53,22 @@ hn_value *net_op(hn_model *m, const char *type, hn_value *const *in, uint32_t n)
   return out;
 }
 
+hn_value *net_output(hn_model *m, hn_value *out) {
+  assert_true(hn_graph_add_output(m->graph, out));
+  return out;
+}
+
 void net_finish(hn_model *m, hn_value *out) {
   hone_error e = {0};
-  assert_true(hn_graph_add_output(m->graph, out));
-  if (hn_model_resolve(m, &e) != HONE_OK || hn_model_infer(m, &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
+  net_output(m, out);
+  check(hn_model_ready(m, &e), &e, "network");
+}
+
+hn_value *net_constant(hn_model *m, hone_dtype dtype, int32_t rank, const int64_t *dims, const void *data) {
+  hone_tensor_desc d = hone_desc(dtype, rank, dims);
+  hn_value *v = hn_value_constant(m->graph, NULL, &d, data, true);
+  assert_non_null(v);
+  return v;
 }
 
 hn_value *net_weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned seed) {
