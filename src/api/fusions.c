@@ -187,7 +187,7 @@ static bool add_refused(const hone_rewrites *r, const nodes *from, const int32_t
 static bool is_product(const hone_node *n) {
   static const char *const types[] = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
   for (size_t i = 0; n && i < sizeof types / sizeof *types; i++)
-    if (strcmp(n->op_type, types[i]) == 0) return true;
+    if (hn_is_op(n, types[i])) return true;
   return false;
 }
 

@@ -32,8 +32,7 @@ static bool is_quantised(const hn_value *v) {
 /* Parameters are constants of floating-point type or quantised, counted once however often they are read. */
 static bool is_parameter(const hn_value *v) {
   if (!v || !(hone_dtype_is_float(v->desc.dtype) || is_quantised(v))) return false;
-  return v->producer ? strcmp(v->producer->op_type, "Constant") == 0
-                     : v->constant != NULL; /* exporters write both */
+  return v->producer ? hn_is_op(v->producer, "Constant") : v->constant != NULL; /* exporters write both */
 }
 
 static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_t *counted,
@@ -73,8 +72,7 @@ static hone_status inspect_node(const hone_node *n, hone_node_info *info, uint8_
     }
   }
   uint32_t flags = n->op ? n->op->flags : 0;
-  if (strcmp(n->op_type, "Constant") == 0 || (flags & HONE_OP_VIEW))
-    info->bytes_read = info->bytes_written = 0;
+  if (hn_is_op(n, "Constant") || (flags & HONE_OP_VIEW)) info->bytes_read = info->bytes_written = 0;
   if (known && n->op) {
     hone_cost c = {.bytes = -1};
     if (n->op->cost)

@@ -54,16 +54,14 @@ static int64_t new_symbol(hn_model *m) {
 }
 
 static const hone_tensor *known(const hn_value *v) {
-  if (v->constant || !v->producer || strcmp(v->producer->op_type, "Constant") != 0) return v->constant;
+  if (v->constant || !hn_is_op(v->producer, "Constant")) return v->constant;
   const hn_attr *a = hn_node_attr(v->producer, "value");
   return a && a->type == HONE_ATTR_TENSOR ? a->t : NULL;
 }
 
 /* A Reshape whose constant shape begins with the batch takes dimension 0 from its input. */
 static hone_status open_reshape(hone_node *n, int64_t batch, hone_error *error) {
-  if (strcmp(n->op_type, "Reshape") != 0 || n->domain[0] || n->n_in < 2 || !n->in[0] || !n->in[1] ||
-      known(n->in[0]))
-    return HONE_OK;
+  if (!hn_is_op(n, "Reshape") || n->n_in < 2 || !n->in[0] || !n->in[1] || known(n->in[0])) return HONE_OK;
   const hone_tensor *shape = known(n->in[1]);
   if (!shape || !shape->data || shape->desc.dtype != HONE_DTYPE_I64 || shape->desc.rank != 1 ||
       shape->desc.dim[0] < 2)

@@ -33,8 +33,8 @@ static hone_status op_check(const void *unit, hone_error *error) {
     lacks = "no domain";
   else if (!d->infer)
     lacks = "no infer";
-  else if (!d->reference && !(d->flags & HONE_OP_CONTROL))
-    lacks = "no reference";
+  else if (d->flags & HONE_OP_CONTROL ? *d->domain != 0 : !d->reference)
+    lacks = "no reference"; /* control flow of other domains is unknown to the runtime */
   else if (d->since < 1 || (d->until && d->until < d->since))
     lacks = "no opset in which it exists";
   else if (!d->max_outputs || d->min_outputs > d->max_outputs || d->min_inputs > d->max_inputs)

@@ -388,6 +388,38 @@ static void lists_are_sound(void **state) {
   }
 }
 
+/* A type of ONNX means nothing in another domain: no pass, pattern, layout or tactic takes it for ONNX's own.
+ */
+static void only_a_namesake(void **state) {
+  (void)state;
+  hone_error e = {0};
+  const hn_listing *own = hn_registry_take(&hn_operators);
+  for (uint32_t i = 0; i < own->n; i++) {
+    const hone_op_desc *d = own->unit[i];
+    hone_op_desc namesake = op;
+    namesake.op_type = d->op_type;
+    const void *const one[] = {&namesake};
+    if (hn_registry_add(&hn_operators, one, 1, &e)) fail_msg("%s", e.what);
+    char text[600];
+    snprintf(text, sizeof text,
+             "opset 17\nopset \"test\" 1\ngraph g(%%x: f32[6]) -> (%%y) {\n  %%a = Add(%%x, 0)\n"
+             "  %%b = test::%s(%%a) {scale=0.0}\n  %%c = test::%s(%%b) {scale=3.0}\n  %%y = Mul(%%c, 1)\n}\n",
+             d->op_type, d->op_type);
+    hone_model *m = parsed(text);
+    for (int level = 0; level <= 3; level++) {
+      session s = opened(m, level, false, NULL);
+      by_reference = 0;
+      answers(&s, 3);
+      if (by_reference != 2) fail_msg("test.%s at level %d: %d of 2 ran", d->op_type, level, by_reference);
+      finish(&s);
+    }
+    hone_model_release(m);
+    assert_int_equal(hn_registry_remove(&hn_operators, one, 1, &e), HONE_OK);
+    assert_false(hn_registry_holds(&hn_operators, &namesake));
+  }
+  hn_listing_drop(own);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(comes_and_goes, remove_all),
@@ -395,6 +427,7 @@ int main(void) {
       cmocka_unit_test_teardown(pattern_makes_it, remove_all),
       cmocka_unit_test_teardown(precedence, remove_all),
       cmocka_unit_test_teardown(refused, remove_all),
+      cmocka_unit_test_teardown(only_a_namesake, remove_all),
       cmocka_unit_test(lists_are_sound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 #include <hone/model.h>
 #include <hone/plugin.h>
+#include <string.h>
 
 typedef struct hone_model hn_model; /* the public hone_model, seen from inside */
 typedef struct hn_graph hn_graph;
@@ -120,6 +121,11 @@ struct hone_model {
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
 };
+
+/* Is the node (or NULL) ONNX's own operator of this type? Other domains may have the same names. */
+static inline bool hn_is_op(const hone_node *n, const char *op) {
+  return n && strcmp(n->op_type, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
+}
 
 /* ---- models. Models are reference-counted: create and clone return 1, destroy drops one. */
 hn_model *hn_model_create(const char *path); /* NULL when out of memory; has an empty main graph */

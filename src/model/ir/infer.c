@@ -26,7 +26,7 @@ static const hone_tensor *known(const inference *inf, const hn_value *v) {
 /* The value of a small node whose inputs are all known, or of Shape and Size, which need only descriptors. */
 static void fold_aside(hone_node *n, inference *inf) {
   if (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL)) return;
-  bool by_desc = strcmp(n->op_type, "Shape") == 0 || strcmp(n->op_type, "Size") == 0;
+  const bool by_desc = n->op->flags & HONE_OP_SHAPE_ONLY;
   if (n->n_out != 1 || !n->out[0] || n->n_in > 16) return;
   const hone_tensor_desc *od = &n->out[0]->desc;
   int64_t count = hone_desc_count(od);
@@ -57,7 +57,7 @@ static void fold_aside(hone_node *n, inference *inf) {
 }
 
 /* Scan of opset 8 has lengths as its first input, and a batch in front of everything. */
-static bool scan_is_batched(const hone_node *n) { return n->opset < 9 && strcmp(n->op_type, "Scan") == 0; }
+static bool scan_is_batched(const hone_node *n) { return n->opset < 9 && hn_is_op(n, "Scan"); }
 
 static void drop_dim(hone_tensor_desc *d, int64_t axis) {
   if (axis < 0) axis += d->rank;
@@ -69,7 +69,7 @@ static void drop_dim(hone_tensor_desc *d, int64_t axis) {
 /* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared.
  */
 static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error) {
-  bool loop = strcmp(n->op_type, "Loop") == 0, scan = strcmp(n->op_type, "Scan") == 0;
+  bool loop = hn_is_op(n, "Loop"), scan = hn_is_op(n, "Scan");
   for (uint32_t k = 0; k < n->n_attr; k++) {
     if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
     hn_graph *body = n->attr[k].g;
@@ -166,7 +166,7 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
     n->out[i]->desc = (hone_tensor_desc){.rank = -1};
     out[i] = &n->out[i]->desc;
   }
-  status = strcmp(n->op_type, "If") == 0 ? infer_branches(n, inf, error) : infer_bodies(n, inf, error);
+  status = hn_is_op(n, "If") ? infer_branches(n, inf, error) : infer_bodies(n, inf, error);
   if (status != HONE_OK) goto done;
   hone_infer io = {n, n->n_in, n->n_out, in, value, out};
   status = n->op->infer ? n->op->infer(&io, error) : HONE_OK;

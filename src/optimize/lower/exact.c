@@ -10,10 +10,8 @@
 /* PARAMETER: a scale or zero point, or computed for one. SUM: of products of integers. */
 enum { EXACT = 1, PARAMETER = 2, SUM = 4, DEEP = 64 };
 
-static bool is(const hone_node *n, const char *op) { return n && !n->domain[0] && !strcmp(n->op_type, op); }
-
 static bool renames(const hone_node *n) {
-  return n && n->op && (n->op->flags & HONE_OP_VIEW || is(n, "Identity") || is(n, "Dropout"));
+  return n && n->op && (n->op->flags & HONE_OP_VIEW || hn_is_op(n, "Identity") || hn_is_op(n, "Dropout"));
 }
 
 /* Operators with products of their own: what they read is no part of a scale's arithmetic. */
@@ -21,7 +19,7 @@ static bool multiplies(const hone_node *n) {
   static const char *const ops[] = {"Conv",   "ConvTranspose", "Gemm", "MatMul",
                                     "Einsum", "LSTM",          "GRU",  "RNN"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (is(n, ops[i])) return true;
+    if (hn_is_op(n, ops[i])) return true;
   return n->op && n->op->flags & HONE_OP_CONTROL;
 }
 
@@ -41,9 +39,10 @@ static void need(uint8_t *marks, const hn_value *v, uint8_t mark, int depth) {
 
 /* Sums of products of integers, also after integer arithmetic: a bias may stand on either side. */
 static bool sums_integers(const uint8_t *marks, const hone_node *n) {
-  if (is(n, "ConvInteger") || is(n, "MatMulInteger")) return true;
-  for (uint32_t i = 0; i < n->n_in && (i == 0 || is(n, "Add")); i++)
-    if (n->in[i] && marks[n->in[i]->id] & SUM) return renames(n) || is(n, "Add") || is(n, "Transpose");
+  if (hn_is_op(n, "ConvInteger") || hn_is_op(n, "MatMulInteger")) return true;
+  for (uint32_t i = 0; i < n->n_in && (i == 0 || hn_is_op(n, "Add")); i++)
+    if (n->in[i] && marks[n->in[i]->id] & SUM)
+      return renames(n) || hn_is_op(n, "Add") || hn_is_op(n, "Transpose");
   return false;
 }
 
@@ -57,24 +56,24 @@ static const struct {
 
 static void visit(uint8_t *marks, const hone_node *n) {
   for (size_t k = 0; k < sizeof quantising / sizeof *quantising; k++)
-    for (uint32_t i = 0; is(n, quantising[k].op) && i < n->n_in; i++) {
+    for (uint32_t i = 0; hn_is_op(n, quantising[k].op) && i < n->n_in; i++) {
       if (quantising[k].data >> i & 1) need(marks, n->in[i], EXACT, 0);
       if (quantising[k].parameters >> i & 1) need(marks, n->in[i], EXACT | PARAMETER, 0);
     }
-  if (is(n, "DynamicQuantizeLinear"))
+  if (hn_is_op(n, "DynamicQuantizeLinear"))
     for (uint32_t i = 1; i < n->n_out; i++)
       if (n->out[i]) marks[n->out[i]->id] |= EXACT | PARAMETER;
   if (!n->n_out || !n->out[0]) return;
   if (n->out[0]->desc.dtype == HONE_DTYPE_I32 && sums_integers(marks, n)) marks[n->out[0]->id] |= SUM;
-  if (is(n, "Cast") && n->in[0] && marks[n->in[0]->id] & SUM) marks[n->out[0]->id] |= EXACT;
+  if (hn_is_op(n, "Cast") && n->in[0] && marks[n->in[0]->id] & SUM) marks[n->out[0]->id] |= EXACT;
 }
 
 /* Scales times constants are scales. */
 static void follow(uint8_t *marks, const hone_node *n) {
   bool any = false;
   if (!n->op || n->n_out != 1 || !n->out[0] ||
-      !(renames(n) || n->op->flags & HONE_OP_POINTWISE || is(n, "Mul") || is(n, "Div") ||
-        is(n, "Reciprocal")))
+      !(renames(n) || n->op->flags & HONE_OP_POINTWISE || hn_is_op(n, "Mul") || hn_is_op(n, "Div") ||
+        hn_is_op(n, "Reciprocal")))
     return;
   for (uint32_t i = 0; i < n->n_in; i++) {
     const hn_value *v = n->in[i];

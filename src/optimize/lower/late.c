@@ -79,8 +79,7 @@ bool hn_shape_only(const hn_unit *u) {
 bool hn_shape_work(hn_lowering *l, const hn_unit *u) {
   const hone_node *n = u->node;
   if (!ordinary(l, u) || n->op->flags & HONE_OP_RANDOM) return false;
-  if (hn_shape_only(u) || (!n->n_in && strcmp(n->op_type, "Constant") == 0))
-    return true; /* nothing to compute */
+  if (hn_shape_only(u) || (!n->n_in && hn_is_op(n, "Constant"))) return true; /* nothing to compute */
   if (all_small(n->in, n->n_in, false) && all_small(n->out, n->n_out, false) && of_shapes(l, u)) return true;
   if (!all_small(n->in, n->n_in, true) || !all_small(n->out, n->n_out, true) || !n->n_out) return false;
   for (uint32_t i = 0; i < n->n_out; i++)

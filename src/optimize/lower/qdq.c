@@ -31,16 +31,12 @@ static const struct {
              {"Sum", "QLinearAdd", TWO},         {"GlobalAveragePool", "QLinearAveragePool", ONE},
              {"MaxPool", "QLinearMaxPool", SAME}};
 
-static bool is_op(const hone_node *n, const char *op_type) {
-  return n && !n->domain[0] && strcmp(n->op_type, op_type) == 0;
-}
-
 static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
 
 /* The DequantizeLinear behind a value, with constant f32 scale and constant zero point. */
 static const hone_node *dequantised(const hn_value *v) {
   const hone_node *n = v ? v->producer : NULL;
-  if (!is_op(n, "DequantizeLinear") || n->graph != v->graph || !n->in[0] || !fixed(n->in[1])) return NULL;
+  if (!hn_is_op(n, "DequantizeLinear") || n->graph != v->graph || !n->in[0] || !fixed(n->in[1])) return NULL;
   if (n->in[1]->desc.dtype != HONE_DTYPE_F32 || v->desc.dtype != HONE_DTYPE_F32) return NULL;
   return n->n_in < 3 || !n->in[2] || fixed(n->in[2]) ? n : NULL;
 }
@@ -91,7 +87,7 @@ static bool scales_fit(const hone_node *n, const hone_node *w) {
   const hone_tensor *scale = w->in[1]->constant;
   if (hone_desc_count(&scale->desc) == 1) return true;
   const int32_t rank = w->in[0]->desc.rank;
-  const bool rows = is_op(n, "Conv") || (is_op(n, "Gemm") && hone_node_int(n, "transB", 0));
+  const bool rows = hn_is_op(n, "Conv") || (hn_is_op(n, "Gemm") && hone_node_int(n, "transB", 0));
   int64_t axis = hone_node_int(w, "axis", 1);
   if (axis < 0) axis += rank;
   return scale->desc.rank == 1 && axis == (rows ? 0 : rank - 1);
@@ -117,7 +113,7 @@ typedef struct found {
 static bool find(const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   size_t k = 0;
-  while (k < sizeof kinds / sizeof *kinds && !is_op(n, kinds[k].op_type)) k++;
+  while (k < sizeof kinds / sizeof *kinds && !hn_is_op(n, kinds[k].op_type)) k++;
   if (k == sizeof kinds / sizeof *kinds || u->n_nodes != 1) return false;
   if (u->kind != HN_UNIT_NODE && (u->kind != HN_UNIT_POINTWISE || kinds[k].operands != TWO)) return false;
   *f = (found){.anchor = kinds[k].anchor, .node = n, .x = dequantised(n->in[0])};
@@ -133,19 +129,19 @@ static bool find(const hn_unit *u, found *f) {
   }
   const hone_node *next = reader(n->out[0]);
   hn_unit act = {0};
-  if (next && (is_op(next, "Relu") || is_op(next, "Clip"))) {
+  if (next && (hn_is_op(next, "Relu") || hn_is_op(next, "Clip"))) {
     if (!hn_pointwise_of(next, &act) || next->in[0] != n->out[0]) return false;
     f->act = next;
     next = reader(next->out[0]);
   }
-  if (!is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) ||
+  if (!hn_is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) ||
       !fixed(next->in[1]))
     return false;
   if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
   f->quantise = next;
   if (kinds[k].operands == SAME && (f->act || !same_codes(f->x, next))) return false;
-  return !f->act ||
-         covered(next, is_op(f->act, "Relu") ? 0 : act.alpha, is_op(f->act, "Relu") ? INFINITY : act.beta);
+  return !f->act || covered(next, hn_is_op(f->act, "Relu") ? 0 : act.alpha,
+                            hn_is_op(f->act, "Relu") ? INFINITY : act.beta);
 }
 
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
@@ -238,7 +234,7 @@ static hone_status fold(hn_lowering *l, hone_error *error) {
   if (!made) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
   for (size_t i = 0; i < l->units.len; i++) {
     hn_unit *u = l->units.ptr[i];
-    if (u->into || u->n_nodes != 1 || !is_op(u->node, "DequantizeLinear") || !dequantised(u->out) ||
+    if (u->into || u->n_nodes != 1 || !hn_is_op(u->node, "DequantizeLinear") || !dequantised(u->out) ||
         !fixed(u->node->in[0]) || u->out->is_output)
       continue;
     hone_status status = compute(l, u->out, &made[u->out->id], error);
@@ -284,7 +280,7 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
   }
   for (size_t i = 0; i < l->units.len && any; i++) {
     hn_unit *u = l->units.ptr[i], *by = NULL;
-    if (!u->into && u->n_nodes == 1 && is_op(u->node, "DequantizeLinear"))
+    if (!u->into && u->n_nodes == 1 && hn_is_op(u->node, "DequantizeLinear"))
       by = swallowed_by(l, u->node, integer);
     if (!by) continue;
     if (!own(l, by, u->node)) return hn_fail_memory(error, by->n_nodes, "lowering");

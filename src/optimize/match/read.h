@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-static inline bool hn_is_op(const hone_node *n, const char *op) {
-  return n && strcmp(n->op_type, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
-}
 /* Input i, or NULL. */
 static inline hn_value *hn_in(const hone_node *n, uint32_t i) { return i < n->n_in ? n->in[i] : NULL; }
 /* The value's bytes when it is a constant that nobody can override; else NULL. */

@@ -12,7 +12,7 @@ static bool wanted(const hone_node *n) {
   static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
   if (!n->op || !n->op->reference || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) return false;
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-    if (strcmp(n->op_type, never[i]) == 0) return false;
+    if (hn_is_op(n, never[i])) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && !hn_known(n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
@@ -35,7 +35,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if ((uint64_t)out_bytes > o->fold_tensor_bytes)
     return hn_pass_miss(ctx, "the result has %lld bytes, more than the limit of %llu", (long long)out_bytes,
                         (unsigned long long)o->fold_tensor_bytes);
-  if (out_bytes > GROWTH_FREE && out_bytes / 4 > in_bytes && strcmp(n->op_type, "ConstantOfShape") != 0)
+  if (out_bytes > GROWTH_FREE && out_bytes / 4 > in_bytes && !hn_is_op(n, "ConstantOfShape"))
     return hn_pass_miss(ctx, "the result has %lld bytes, the inputs %lld", (long long)out_bytes,
                         (long long)in_bytes);
   if (ctx->folded + (uint64_t)out_bytes > o->fold_bytes)

@@ -43,9 +43,7 @@ static hone_status provenance(hn_plan *p, hone_error *error) {
 static hone_status absorb_constants(hn_model *m, hone_error *error) {
   for (hone_node *n = m->graph->first, *next; n; n = next) {
     next = n->next;
-    if (strcmp(n->op_type, "Constant") != 0 || n->domain[0] || n->n_out != 1 || !n->out[0] ||
-        n->out[0]->is_output)
-      continue;
+    if (!hn_is_op(n, "Constant") || n->n_out != 1 || !n->out[0] || n->out[0]->is_output) continue;
     hone_tensor result = {0}, *out = &result;
     hone_status status = hn_eval_node(n, NULL, &out, &m->arena, NULL, error);
     if (status != HONE_OK) return status;

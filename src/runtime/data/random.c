@@ -13,11 +13,11 @@
 enum { WALK_NODES = 4096 };
 
 /* Node types through which an index keeps its value. */
-static bool passes_index(const char *op) {
+static bool passes_index(const hone_node *n) {
   static const char *const through[] = {"Cast",  "Identity",  "Reshape", "Unsqueeze", "Squeeze", "Flatten",
                                         "Slice", "Transpose", "Expand",  "Concat",    "Split",   "Gather"};
   for (size_t i = 0; i < sizeof through / sizeof *through; i++)
-    if (strcmp(op, through[i]) == 0) return true;
+    if (hn_is_op(n, through[i])) return true;
   return false;
 }
 
@@ -30,14 +30,14 @@ static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
     int64_t found = 0;
     --*budget;
     if (!n) continue;
-    bool gather = strcmp(n->op_type, "Gather") == 0;
+    bool gather = hn_is_op(n, "Gather");
     if (gather && index == 1 && n->in[0]) {
       const hone_tensor_desc *table = &n->in[0]->desc;
       int64_t axis = hone_node_int(n, "axis", 0);
       if (axis < 0) axis += table->rank;
       if (table->rank > 0 && axis >= 0 && axis < table->rank && table->dim[axis] > 0)
         found = table->dim[axis];
-    } else if (index == 0 && depth < 32 && n->n_out && passes_index(n->op_type)) {
+    } else if (index == 0 && depth < 32 && n->n_out && passes_index(n)) {
       for (uint32_t o = 0; o < n->n_out; o++) {
         int64_t f = n->out[o] ? smallest_table(n->out[o], budget, depth + 1) : 0;
         if (f && (!found || f < found)) found = f;
@@ -72,10 +72,9 @@ static bool decides(const hn_value *v, int *budget, int depth) {
     const hone_node *n = v->users.ptr[u].node;
     --*budget;
     if (!n) continue;
-    if (strcmp(n->op_type, "If") == 0) return true;
+    if (hn_is_op(n, "If")) return true;
     for (size_t k = 0; k < sizeof through / sizeof *through; k++)
-      if (strcmp(n->op_type, through[k]) == 0 && n->n_out && n->out[0] &&
-          decides(n->out[0], budget, depth + 1))
+      if (hn_is_op(n, through[k]) && n->n_out && n->out[0] && decides(n->out[0], budget, depth + 1))
         return true;
   }
   return false;
@@ -84,9 +83,7 @@ static bool decides(const hn_value *v, int *budget, int depth) {
 /* A constant of the file, also while a Constant node still makes it. */
 static const hone_tensor *constant_of(const hn_value *v) {
   const hone_node *n = v->producer;
-  return v->constant                                ? v->constant
-         : n && strcmp(n->op_type, "Constant") == 0 ? hone_node_tensor(n, "value")
-                                                    : NULL;
+  return v->constant ? v->constant : hn_is_op(n, "Constant") ? hone_node_tensor(n, "value") : NULL;
 }
 
 /* The constant that an If compares v with. */
@@ -96,7 +93,7 @@ static bool compared_with(const hn_value *v, int *budget, int depth, int64_t *ou
     const uint32_t index = v->users.ptr[u].index;
     --*budget;
     if (!n || !n->n_out || !n->out[0]) continue;
-    if (strcmp(n->op_type, "Equal") == 0 && n->n_in == 2 && n->in[1 - index]) {
+    if (hn_is_op(n, "Equal") && n->n_in == 2 && n->in[1 - index]) {
       const hone_tensor *c = constant_of(n->in[1 - index]);
       if (!c || hone_desc_count(&c->desc) != 1 || c->desc.dtype == HONE_DTYPE_STRING ||
           !decides(n->out[0], budget, 0))
@@ -104,8 +101,7 @@ static bool compared_with(const hn_value *v, int *budget, int depth, int64_t *ou
       *out = hn_get_i64(c, 0);
       return true;
     }
-    if (index == 0 && passes_index(n->op_type) && compared_with(n->out[0], budget, depth + 1, out))
-      return true;
+    if (index == 0 && passes_index(n) && compared_with(n->out[0], budget, depth + 1, out)) return true;
   }
   return false;
 }
