@@ -155,13 +155,13 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
   hn_precision precision;
   hn_model *bound = NULL;
   hn_pass_report report = {0};
-  hone_status status = hn_precision_parse(o->precision, p->engine->backend, &precision, error);
+  hone_status status = hn_precision_parse(o->precision, p->engine->backend, model, &precision, error);
   if (status != HONE_OK) return status;
   status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
   if (status != HONE_OK) goto done;
   if (!o->reference && level > 0) {
     hn_optimize_options options = {
-        .level = level, .passes = o->passes, .fold_seconds = o->fold_seconds, .defer = defer};
+        .level = level, .passes = o->passes, .fold_seconds = o->fold_seconds, .defer = defer, .widen = true};
     status = hn_optimize(bound, &options, &report, error);
     if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
     if (status != HONE_OK) goto done;

@@ -25,14 +25,12 @@ static inline uint16_t hn_f32_to_bf16(float f) {
   return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
 }
 
+/* Without branches, so that loops of it become vectors. */
 static inline float hn_f16_to_f32(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exp = (h >> 10) & 0x1f, man = h & 0x3ffu;
-  if (exp == 31) return hn_bits_f32(sign | 0x7f800000u | (man << 13));
-  if (exp == 0) { /* zero and subnormals: man * 2^-24 is exact in f32 */
-    float v = (float)man * 0x1p-24f;
-    return hn_bits_f32(sign | hn_f32_bits(v));
-  }
-  return hn_bits_f32(sign | ((exp + 112) << 23) | (man << 13));
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, a = h & 0x7fffu;
+  const uint32_t small = hn_f32_bits((float)(int32_t)a * 0x1p-24f); /* zero and subnormals: exact in f32 */
+  const uint32_t rest = (a << 13) + (a < 0x7c00u ? 112u << 23 : 224u << 23);
+  return hn_bits_f32(sign | (a < 0x400u ? small : rest));
 }
 
 static inline uint16_t hn_f32_to_f16(float f) {

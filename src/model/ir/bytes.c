@@ -1,5 +1,6 @@
 #include "model/ir/bytes.h"
 
+#include "base/half.h"
 #include "base/wide.h"
 
 #include <math.h>
@@ -38,16 +39,61 @@ HN_WIDE_BODY bool scale_body(const unsigned char *from, double s, int64_t n, flo
 HN_WIDE(bool, scale, scale_body, (const unsigned char *from, double s, int64_t n, float *restrict out),
         (from, s, n, out))
 
+HN_WIDE_BODY void widen_body(const unsigned char *from, bool brain, int64_t n, float *restrict out) {
+  enum { BLOCK = 32 };
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    uint16_t h[BLOCK] = {0};
+    float x[BLOCK];
+    const int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    memcpy(h, from + i * (int64_t)sizeof *h, (size_t)m * sizeof *h);
+    if (brain)
+      for (int j = 0; j < BLOCK; j++) x[j] = hn_bf16_to_f32(h[j]);
+    else
+      for (int j = 0; j < BLOCK; j++) x[j] = hn_f16_to_f32(h[j]);
+    memcpy(out + i, x, (size_t)m * sizeof *x);
+  }
+}
+
+HN_WIDE(void, widen, widen_body, (const unsigned char *from, bool brain, int64_t n, float *restrict out),
+        (from, brain, n, out))
+
+/* n elements from element i on, scaled; false when a finite number became infinite. */
+static bool make_part(const hn_deferred *d, int64_t i, double factor, int64_t n, float *out) {
+  const unsigned char *from = (const unsigned char *)d->from + i * (int64_t)hone_dtype_size(d->type);
+  bool good = true;
+  if (!scale(from, factor, n, out)) return true;
+  for (int64_t j = 0; j < n; j++) {
+    float x;
+    memcpy(&x, from + j * (int64_t)sizeof x, sizeof x);
+    good &= !(fabsf(x) <= 3.4028234e38f) || fabsf(out[j]) <= 3.4028234e38f;
+  }
+  return good;
+}
+
+/* The same from 16 bits, a part at a time. */
+static bool make_wide(const hn_deferred *d, int64_t i, double factor, int64_t n, float *out) {
+  enum { PART = 2048 };
+  const unsigned char *from = (const unsigned char *)d->from + i * (int64_t)sizeof(uint16_t);
+  bool good = true;
+  float part[PART];
+  for (int64_t j = 0; j < n; j += PART) {
+    const int64_t m = n - j < PART ? n - j : PART;
+    widen(from + j * (int64_t)sizeof(uint16_t), d->type == HONE_DTYPE_BF16, m, d->factor ? part : out + j);
+    if (!d->factor) continue;
+    const hn_deferred wide = {.from = part, .type = HONE_DTYPE_F32, .count = m};
+    good &= make_part(&wide, 0, factor, m, out + j);
+  }
+  return good;
+}
+
 bool hn_deferred_make(const hn_deferred *d, float *out) {
   bool good = true;
   for (int64_t run = 0, i = 0; i < d->count; run++, i += d->runs.length) {
-    const unsigned char *from = (const unsigned char *)d->from + i * (int64_t)sizeof *out;
-    bool odd = scale(from, d->factor[hn_run_channel(&d->runs, run)], d->runs.length, out + i);
-    for (int64_t j = 0; odd && j < d->runs.length; j++) {
-      float x;
-      memcpy(&x, from + j * (int64_t)sizeof x, sizeof x);
-      good &= !(fabsf(x) <= 3.4028234e38f) || fabsf(out[i + j]) <= 3.4028234e38f;
-    }
+    const double factor = d->factor ? d->factor[hn_run_channel(&d->runs, run)] : 1;
+    if (d->type == HONE_DTYPE_F32)
+      good &= make_part(d, i, factor, d->runs.length, out + i);
+    else
+      good &= make_wide(d, i, factor, d->runs.length, out + i);
   }
   return good;
 }

@@ -28,10 +28,15 @@ static inline int64_t hn_run_channel(const hn_runs *r, int64_t run) {
  * factor a channel, rounded once. */
 typedef struct hn_deferred {
   const void *from;
+  hone_dtype type; /* of what lies there: F32, F16 or BF16 */
   int64_t count;
-  hn_runs runs;
-  const double *factor; /* by channel */
+  hn_runs runs;         /* one run of all where there are no factors */
+  const double *factor; /* by channel; NULL: none */
 } hn_deferred;
+
+static inline uint64_t hn_deferred_bytes(const hn_deferred *d) {
+  return (uint64_t)d->count * hone_dtype_size(d->type);
+}
 
 /* Computes them; false when a finite number became infinite. */
 bool hn_deferred_make(const hn_deferred *d, float *out);

@@ -12,6 +12,7 @@ typedef struct hn_optimize_options {
                           level. A pass  that is named without globs runs whatever the level is */
   bool verify_each;    /* after every pass that changed something: same answers on random inputs */
   bool defer;          /* scaled weights may stay unmade (ir/bytes.h): for a model that is lowered at once */
+  bool widen;          /* operators of f16 and bf16 compute in f32: for a model that is lowered at once */
   bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
   double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor */
   uint64_t fold_bytes;

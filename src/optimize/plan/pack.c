@@ -102,7 +102,8 @@ static hone_status find_constants(packing *k, hone_error *error) {
     if (!i || list[i].at != list[i - 1].at)
       k->constants[k->n_constants++] = (constant){.at = list[i].at, .slot = list[i].slot};
     constant *c = &k->constants[k->n_constants - 1];
-    if (s->bytes > c->bytes) c->bytes = s->bytes;
+    const uint64_t bytes = s->deferred ? hn_deferred_bytes(s->deferred) : s->bytes;
+    if (bytes > c->bytes) c->bytes = bytes;
     if (read_below(s->value)) c->kept = true;
     k->of_slot[list[i].slot] = (uint32_t)(k->n_constants - 1);
   }
@@ -140,7 +141,7 @@ static hone_status keep(packing *k, uint32_t root, hone_error *error) {
     k->beyond = true;
     return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
   }
-  drop_pages(k, s->constant, s->bytes);
+  drop_pages(k, s->constant, s->deferred ? hn_deferred_bytes(s->deferred) : s->bytes);
   s->constant = data;
   s->deferred = NULL;
   p->constant_bytes += s->bytes;
@@ -251,7 +252,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
         k->beyond = true;
         return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
       }
-      drop_pages(k, r->constant, r->bytes);
+      drop_pages(k, r->constant, r->deferred ? hn_deferred_bytes(r->deferred) : r->bytes);
       in[i].constant = data;
       at += bytes;
     }
@@ -367,6 +368,24 @@ static hone_status note_packed(packing *k, hone_error *error) {
   return HONE_OK;
 }
 
+/* What the numbers of a product's weights are like; those that are still to be widened as they lie there. A
+ * saved plan has no weights but packed ones. */
+static void count_weights(const hn_plan *p, hn_step *s) {
+  hone_step step = s->desc;
+  hone_step_tensor in[2];
+  s->denormal_pct = s->sparse_pct = -1;
+  if (p->saved || step.n_inputs < 2) return;
+  const hn_slot *w = s->in[1] == HN_NO_SLOT ? NULL : &p->slots.ptr[s->in[1]];
+  if (w && w->deferred) {
+    memcpy(in, step.input, sizeof in);
+    in[1].desc.dtype = w->deferred->type;
+    step.input = in;
+  }
+  if (!s->flush && !p->backend->asynchronous) /* devices do not mind denormals */
+    s->denormal_pct = hn_denormal_weights(&step);
+  s->sparse_pct = hn_sparse_groups(&step);
+}
+
 hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *error) {
   packing k = {.p = p, .own_model = r->own_model};
   hone_status status = HONE_OK;
@@ -375,10 +394,7 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
     hn_step *s = &p->steps.ptr[i];
     if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
     s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
-    const bool counted = !p->saved && !s->flush && !p->backend->asynchronous; /* devices do not mind them */
-    s->denormal_pct = counted ? hn_denormal_weights(&s->desc) : -1;
-    s->sparse_pct =
-        p->saved ? -1 : hn_sparse_groups(&s->desc); /* a saved plan has no weights but packed ones */
+    count_weights(p, s);
     s->blob_offset = total;
     total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
   }

@@ -81,7 +81,30 @@ static hone_math math_of(const hn_plan_request *r) {
   return r->level == 2 ? HONE_MATH_F32 : HONE_MATH_FAST;
 }
 
-hone_status hn_precision_parse(const char *name, const hn_backend *b, hn_precision *out, hone_error *error) {
+/* The type in which the file stores its weights where that is one of 16 bits for all of them, else f32. Small
+ * constants say nothing: exporters leave scales and bounds in f32. */
+static hone_dtype stored_type(const hn_model *m) {
+  uint64_t bytes[HONE_DTYPE_COUNT] = {0};
+  for (size_t i = 0; i < m->graph->values.len; i++) {
+    const hn_value *v = m->graph->values.ptr[i];
+    if (!v->constant || !hone_dtype_is_float(v->constant->desc.dtype)) continue;
+    const int64_t n = hone_desc_bytes(&v->constant->desc);
+    if (n >= HN_SMALL_CONSTANT) bytes[v->constant->desc.dtype] += (uint64_t)n;
+  }
+  uint64_t all = 0;
+  for (int t = 0; t < HONE_DTYPE_COUNT; t++) all += bytes[t];
+  if (all && bytes[HONE_DTYPE_F16] == all) return HONE_DTYPE_F16;
+  return all && bytes[HONE_DTYPE_BF16] == all ? HONE_DTYPE_BF16 : HONE_DTYPE_F32;
+}
+
+static hn_precision precision_of(const hn_model *model, const hn_backend *b) {
+  const hone_dtype stored = stored_type(model);
+  if (stored == HONE_DTYPE_BF16) return HN_PRECISION_BF16;
+  return stored == HONE_DTYPE_F16 && b->asynchronous ? HN_PRECISION_F16 : HN_PRECISION_F32;
+}
+
+hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_model *model, hn_precision *out,
+                               hone_error *error) {
   static const struct {
     const char *name;
     hn_precision precision;
@@ -90,7 +113,7 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, hn_precisi
                {"bf16", HN_PRECISION_BF16, true},
                {"fp16", HN_PRECISION_F16, false},
                {"tf32", HN_PRECISION_TF32, false}};
-  *out = HN_PRECISION_F32;
+  *out = precision_of(model, b);
   for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
     if (strcmp(name, known[i].name) == 0 && (known[i].everywhere || b->asynchronous)) {
       *out = known[i].precision;

@@ -47,8 +47,9 @@ hone_status hn_plan_upload(hn_plan *plan, const void *blob, hone_error *error);
 hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error);
 hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
 
-/* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: f32. */
-hone_status hn_precision_parse(const char *name, const hn_backend *backend, hn_precision *out,
-                               hone_error *error);
+/* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: that of the file's weights (bf16; f16 on
+ * accelerators) where all are stored in 16 bits, else f32. */
+hone_status hn_precision_parse(const char *name, const hn_backend *backend, const hn_model *model,
+                               hn_precision *out, hone_error *error);
 
 #endif

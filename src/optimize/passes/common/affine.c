@@ -61,8 +61,12 @@ static const hn_deferred *scale_f32(hn_pass_context *ctx, const hone_node *n, do
   hn_deferred *d = HN_NEW(a, hn_deferred);
   double *factor = HN_NEW_ARRAY(a, double, channels);
   if (!d || !factor) return NULL;
-  for (int64_t c = 0; c < channels; c++) factor[c] = alpha * k[c] * (old ? old->factor[c] : 1);
-  *d = (hn_deferred){old ? old->from : w->data, hn_count(w), runs_of(n, w), factor};
+  for (int64_t c = 0; c < channels; c++) factor[c] = alpha * k[c] * (old && old->factor ? old->factor[c] : 1);
+  *d = (hn_deferred){.from = old ? old->from : w->data,
+                     .type = old ? old->type : HONE_DTYPE_F32,
+                     .count = hn_count(w),
+                     .runs = runs_of(n, w),
+                     .factor = factor};
   return d;
 }
 

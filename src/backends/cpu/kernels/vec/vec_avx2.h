@@ -86,6 +86,25 @@ static inline void v_store_8(void *p, vf v) {
   _mm_storel_epi64(p, _mm_packus_epi16(words, words));
 }
 
+/* 16-bit floats: a vector of them at any address. */
+static inline vf v_load_f16(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+static inline vf v_load_bf16(const void *p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
+}
+static inline void v_store_f16(void *p, vf v) {
+  _mm_storeu_si128(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+/* To the nearest, ties to even; NaN stays NaN. */
+static inline void v_store_bf16(void *p, vf v) {
+  const __m256i u = _mm256_castps_si256(v),
+                last = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  const __m256i near = _mm256_add_epi32(u, _mm256_add_epi32(last, _mm256_set1_epi32(0x7fff)));
+  const __m256i quiet = _mm256_or_si256(u, _mm256_set1_epi32(0x400000));
+  const __m256i high = _mm256_srli_epi32(
+      _mm256_blendv_epi8(near, quiet, _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q))), 16);
+  _mm_storeu_si128(p, _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+}
+
 /* The lanes below n, as a mask. */
 static inline bool v_any(vm m) { return _mm256_movemask_ps(m) != 0; }
 static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }

@@ -71,6 +71,25 @@ static inline void v_store_8(void *p, vf v) {
   _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
 
+/* 16-bit floats: a vector of them at any address. */
+static inline vf v_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+static inline vf v_load_bf16(const void *p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+static inline void v_store_f16(void *p, vf v) {
+  _mm256_storeu_si256(p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+/* To the nearest, ties to even; NaN stays NaN. */
+static inline void v_store_bf16(void *p, vf v) {
+  const __m512i u = _mm512_castps_si512(v),
+                last = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+  const __m512i near = _mm512_add_epi32(u, _mm512_add_epi32(last, _mm512_set1_epi32(0x7fff)));
+  const __m512i quiet = _mm512_or_si512(u, _mm512_set1_epi32(0x400000));
+  _mm256_storeu_si256(p,
+                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(
+                          _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), near, quiet), 16)));
+}
+
 /* The lanes below n, as a mask. */
 static inline bool v_any(vm m) { return m != 0; }
 static inline vm v_first(size_t n) { return v_lanes_below(n); }

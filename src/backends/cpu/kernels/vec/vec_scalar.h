@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/half.h"
+
 #define VEC_TIER scalar
 #define VEC_W 1
 
@@ -53,6 +55,12 @@ static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
 static inline vf v_load_i8(const void *p) { return (float)*(const int8_t *)p; }
 static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
 static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
+
+/* 16-bit floats: a vector of them at any address. */
+static inline vf v_load_f16(const void *p) { return hn_f16_to_f32(*(const uint16_t *)p); }
+static inline vf v_load_bf16(const void *p) { return hn_bf16_to_f32(*(const uint16_t *)p); }
+static inline void v_store_f16(void *p, vf v) { *(uint16_t *)p = hn_f32_to_f16(v); }
+static inline void v_store_bf16(void *p, vf v) { *(uint16_t *)p = hn_f32_to_bf16(v); }
 
 /* The lanes below n, as a mask. */
 static inline bool v_any(vm m) { return m; }
