@@ -19,7 +19,7 @@ hone_status cli_precision_make(const cli_args *args, hone_model *model, const ho
                                uint32_t n_bindings, cli_precision *out, hone_error *error) {
   if (out->made) return HONE_OK;
   out->made = true;
-  out->name = cli_precision_name(args);
+  out->name = args->precision;
   if (!is_auto(args)) return HONE_OK;
   if (args->budget == 0) {
     *error = (hone_error){.status = HONE_ERROR_USAGE};

@@ -188,7 +188,7 @@ static void note_warnings(const cli_session *s) {
 
 static hone_plan_options options_of(const cli_session *s, const cli_args *args, int level) {
   return (hone_plan_options){.level = level,
-                             .precision = s->precision.name ? s->precision.name : "f32",
+                             .precision = s->precision.name,
                              .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
                              .n_f32_nodes = s->precision.choice.n_f32_nodes,
                              .bindings = s->bindings,

@@ -126,6 +126,7 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   if (!doc) return NULL;
   add_figures(doc, args, s, t, d);
   cli_stamp(doc, args, path);
+  if (!args->precision) json_object_set_new(doc, "precision", json_string(hone_plan_precision(s->plan)));
   json_object_set_new(doc, "interrupted", json_boolean(cli_interrupted()));
   json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
   json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));

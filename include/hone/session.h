@@ -91,8 +91,9 @@ typedef enum hone_chains {
 
 typedef struct hone_plan_options {
   int level;             /* 0..3; -1: default 2 */
-  const char *precision; /* NULL or "f32": results as good as f32's; "bf16": matrix products may round their
-                            operands to bf16 (sums stay f32), save in the nodes below */
+  const char *precision; /* "f32": results as good as f32's; "bf16": matrix products may round their operands
+                            to bf16 (sums stay f32), save in the nodes below. NULL: f32; for a file with all
+                            its weights in bf16, bf16; in f16, fp16 on devices that have it */
   const char *const *f32_nodes; /* [n_f32_nodes] names of nodes that stay f32; see hone_precision_choose */
   uint32_t n_f32_nodes;
   const hone_binding *bindings;
@@ -129,6 +130,7 @@ HONE_API hone_status hone_plan_open(hone_engine *engine, const char *path, hone_
                                     hone_error *error);
 /* The file of the model that the plan was made of, "" when there was none. Borrowed. */
 HONE_API const char *hone_plan_source_path(const hone_plan *plan);
+HONE_API const char *hone_plan_precision(const hone_plan *plan); /* "f32", "bf16", "fp16" or "tf32"; static */
 
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
 HONE_API uint32_t hone_plan_outputs(const hone_plan *plan);

@@ -279,6 +279,10 @@ hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **ou
   return status;
 }
 
+const char *hone_plan_precision(const hone_plan *p) {
+  return p ? hn_precision_name(p->plan->precision) : NULL;
+}
+
 const char *hone_plan_source_path(const hone_plan *p) {
   return !p ? "" : p->plan->saved ? p->plan->saved->source_path : p->source->path;
 }

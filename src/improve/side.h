@@ -13,7 +13,7 @@ typedef struct hn_side_options {
   int level;             /* of passes and lowering */
   bool reference;        /* scalar references only */
   const char *device;    /* NULL: the CPU */
-  const char *precision; /* NULL: f32; save in the nodes named: */
+  const char *precision; /* NULL: the file's; save in the nodes named: */
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
   uint32_t threads;

@@ -276,10 +276,6 @@ static bool device_meta(const hn_recorder *r, const hn_plan *p, hone_facts_meta 
   snprintf(isa, size, "sm_%u", p->machine.arch);
   meta->isa = isa;
   meta->streams = p->lanes ? p->lanes : 1;
-  if (p->storage != HONE_DTYPE_F32)
-    meta->precision = p->storage == HONE_DTYPE_F16 ? "fp16" : "bf16";
-  else if (p->math == HONE_MATH_TF32)
-    meta->precision = "tf32";
   if (r->trace) meta->inner_clock = r->tracing->source(r->trace, &why);
   if (why) hone_facts_add_unmeasured(r->facts, "activity records of the device", why);
   p->backend->fingerprint(p->device, text, sizeof text);
@@ -321,7 +317,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
              : isa & HONE_ISA_AVX2       ? "avx2"
                                          : "scalar";
   if (!meta.model) meta.model = p->model->path;
-  if (!meta.precision) meta.precision = p->math == HONE_MATH_BF16 ? "bf16" : "f32";
+  if (!meta.precision) meta.precision = hn_precision_name(p->precision);
   meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
   meta.inner_clock = "CLOCK_MONOTONIC at the edges of each step";
   meta.streams = 1;

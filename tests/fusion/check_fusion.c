@@ -6,6 +6,7 @@
  *           <graph in the text form of models>
  * Every case runs on three threads in every way below that the machine has, against the reference
  * plan; infinities and NaN must agree. */
+#include "base/half.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "expect_failure.h"
@@ -35,6 +36,8 @@ static void fill(hone_tensor *t) {
     const double u = hn_rng_unit(&rng);
     switch (t->desc.dtype) {
     case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)(2 * u - 1); break;
+    case HONE_DTYPE_F16: ((uint16_t *)t->data)[i] = hn_f32_to_f16((float)(2 * u - 1)); break;
+    case HONE_DTYPE_BF16: ((uint16_t *)t->data)[i] = hn_f32_to_bf16((float)(2 * u - 1)); break;
     case HONE_DTYPE_BOOL: ((uint8_t *)t->data)[i] = u < 0.7; break;
     case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)(u * 2); break;
     default:
@@ -83,18 +86,30 @@ static const way ways[] = {{NULL, NULL, NULL, 2, true, 2e-5},
                            {"avx2", NULL, NULL, 2, true, 2e-5},
                            {"scalar", NULL, NULL, 2, true, 2e-5}};
 
+/* Element i of a float tensor. */
+static float element(const hone_tensor *t, int64_t i) {
+  if (t->desc.dtype == HONE_DTYPE_F16) return hn_f16_to_f32(((const uint16_t *)t->data)[i]);
+  if (t->desc.dtype == HONE_DTYPE_BF16) return hn_bf16_to_f32(((const uint16_t *)t->data)[i]);
+  return ((const float *)t->data)[i];
+}
+
+/* By what a reference that rounds after every operator may differ: some units of its type, of the range. */
+static double rounding(hone_dtype d) { return d == HONE_DTYPE_F16 ? 4e-3 : d == HONE_DTYPE_BF16 ? 3e-2 : 0; }
+
 static void compare(const char *name, const char *isa, const hone_tensor *got, const hone_tensor *want,
                     double bound) {
-  const float *a = got->data, *b = want->data;
   const int64_t n = hone_desc_count(&want->desc);
   double range = 1e-6;
   char what[160];
-  if (want->desc.dtype != HONE_DTYPE_F32) return;
+  if (got->desc.dtype != want->desc.dtype) fail(name, isa, "an output has another type");
+  if (!hone_dtype_is_float(want->desc.dtype) || want->desc.dtype == HONE_DTYPE_F64) return;
+  bound = fmax(bound, rounding(want->desc.dtype));
   for (int64_t i = 0; i < n; i++)
-    if (isfinite(b[i]) && fabs(b[i]) > range) range = fabs(b[i]);
+    if (isfinite(element(want, i))) range = fmax(range, fabs(element(want, i)));
   for (int64_t i = 0; i < n; i++) {
-    if (isnan(a[i]) ? isnan(b[i]) : a[i] == b[i] || fabs((double)a[i] - b[i]) <= bound * range) continue;
-    snprintf(what, sizeof what, "element %lld is %g, not %g", (long long)i, a[i], b[i]);
+    const float a = element(got, i), b = element(want, i);
+    if (isnan(a) ? isnan(b) : a == b || fabs((double)a - b) <= bound * range) continue;
+    snprintf(what, sizeof what, "element %lld is %g, not %g", (long long)i, a, b);
     fail(name, isa, what);
     return;
   }

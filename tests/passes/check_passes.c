@@ -3,6 +3,7 @@
  *   == name
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
  *   level: 2                     (optional)
+ *   widen: 1                     (as for a model that is lowered at once; optional)
  *   <graph>
  *   -- after
  *   <graph, without header>      (or "same")
@@ -33,7 +34,7 @@
 static const char *const path = "tests/passes/cases.txt";
 
 typedef struct test_case {
-  char name[96], passes[160], level[16];
+  char name[96], passes[160], level[16], widen[16];
   char *graph, *after, *said;
 } test_case;
 
@@ -73,10 +74,11 @@ static case_list read_cases(void) {
       section = &c->after;
     else if (strcmp(line, "-- said") == 0)
       section = &c->said;
-    else if (section == &c->graph &&
-             (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0)) {
+    else if (section == &c->graph && (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0 ||
+                                      strncmp(line, "widen: ", 7) == 0)) {
       field(c->passes, sizeof c->passes, line, "passes: ");
       field(c->level, sizeof c->level, line, "level: ");
+      field(c->widen, sizeof c->widen, line, "widen: ");
     } else
       *section = append(*section, line);
   }
@@ -121,6 +123,7 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
   hn_optimize_options o = {.level = atoi(c->level),
                            .passes = c->passes[0] ? c->passes : NULL,
                            .verify_each = true,
+                           .widen = atoi(c->widen) != 0,
                            .check_each = true};
   hone_status s = hn_optimize(m, &o, &r, &e);
   char line[900];
@@ -201,6 +204,7 @@ static void cases(void **state) {
     hn_str_printf(&file, "\n== %s\n", c->name);
     if (c->passes[0]) hn_str_printf(&file, "passes: %s\n", c->passes);
     if (strcmp(c->level, "2") != 0) hn_str_printf(&file, "level: %s\n", c->level);
+    if (c->widen[0]) hn_str_printf(&file, "widen: %s\n", c->widen);
     hn_str_printf(&file, "%s-- after\n%s-- said\n%s", c->graph, after, words);
     free(after);
     free(words);

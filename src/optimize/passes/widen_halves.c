@@ -35,6 +35,8 @@ static bool keeps_its_types(const hone_node *n) {
   return hn_node_attr(n, "dtype") || hn_node_attr(n, "output_dtype");
 }
 
+static bool is_cast(const hone_node *n) { return !n->domain[0] && strcmp(n->op_type, "Cast") == 0; }
+
 /* Its result may jump where an operand changes by a rounding. */
 static bool jumps(const hone_node *n) {
   static const char *const ops[] = {"Floor",
@@ -57,7 +59,7 @@ static bool jumps(const hone_node *n) {
                                     "DynamicQuantizeLinear",
                                     "NonMaxSuppression",
                                     NULL};
-  if (strcmp(n->op_type, "Cast") == 0) return n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype);
+  if (is_cast(n)) return n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype);
   return is_one_of(n, ops);
 }
 
@@ -66,6 +68,25 @@ static bool touches_halves(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) half |= is_half(n->in[i]);
   for (uint32_t i = 0; i < n->n_out; i++) half |= is_half(n->out[i]);
   return half;
+}
+
+/* A Cast to 16 bits that nobody who computes in f32 reads. */
+static bool rounds(const hone_node *n) {
+  if (!is_cast(n) || n->in[0]->desc.dtype != HONE_DTYPE_F32) return false;
+  for (size_t i = 0; i < n->out[0]->users.len; i++) {
+    const hone_node *reader = n->out[0]->users.ptr[i].node;
+    const bool widens = is_cast(reader) && reader->out[0] && reader->out[0]->desc.dtype == HONE_DTYPE_F32;
+    if (reader->graph == n->graph && !widens && !keeps_its_types(reader)) return false;
+  }
+  return true;
+}
+
+/* A Cast to f32 of what has 16 bits in any case. */
+static bool enters(const hone_node *n) {
+  const hone_node *from = n->in[0] ? n->in[0]->producer : NULL;
+  if (!is_cast(n) || !n->out[0] || n->out[0]->desc.dtype != HONE_DTYPE_F32 || hn_known_desc(n->in[0]))
+    return false;
+  return !from || keeps_its_types(from) || rounds(from);
 }
 
 static hone_tensor_desc in_type(const hn_value *v, hone_dtype type) {
@@ -133,7 +154,7 @@ static bool widen_node(widening *w, hone_node *n) {
   }
   for (uint32_t i = 0; i < n->n_out; i++)
     if (is_half(n->out[i]) && !widen_output(w, n, n->out[i])) return false;
-  if (strcmp(n->op_type, "Cast") == 0 && n->out[0]->desc.dtype == HONE_DTYPE_F32)
+  if (is_cast(n) && n->out[0]->desc.dtype == HONE_DTYPE_F32)
     return hn_node_set_int(n, "to", HONE_DTYPE_F32) || (hn_pass_memory(w->ctx), false);
   return true;
 }
@@ -145,10 +166,9 @@ static uint32_t places_of(const hn_graph *g) {
   return n;
 }
 
-/* Once: in later rounds all that is left is there on purpose. */
 static hn_pass_result run(hn_pass_context *ctx) {
   hn_graph *g = ctx->graph;
-  if (g->parent || !ctx->options->widen || ctx->report->rounds > 1) return HN_PASS_NONE;
+  if (g->parent || !ctx->options->widen) return HN_PASS_NONE;
   const uint32_t n = g->n_nodes;
   widening w = {.ctx = ctx,
                 .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + places_of(g))};
@@ -156,7 +176,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
   if (!w.wide || !nodes) return hn_pass_memory(ctx);
   uint32_t count = 0;
   for (hone_node *k = g->first; k; k = k->next)
-    if (touches_halves(k) && !keeps_its_types(k)) nodes[count++] = k;
+    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k)) nodes[count++] = k;
   if (!count) return HN_PASS_NONE;
   hn_pass_record_add(ctx, true, NULL, 0, "%u operators compute in f32", count);
   for (uint32_t i = 0; i < count; i++)

@@ -103,8 +103,8 @@ static hn_precision precision_of(const hn_model *model, const hn_backend *b) {
   return stored == HONE_DTYPE_F16 && b->asynchronous ? HN_PRECISION_F16 : HN_PRECISION_F32;
 }
 
-hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_model *model, hn_precision *out,
-                               hone_error *error) {
+hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_model *model,
+                               hn_precision *out, hone_error *error) {
   static const struct {
     const char *name;
     hn_precision precision;

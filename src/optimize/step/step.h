@@ -91,6 +91,11 @@ typedef enum hn_precision {
   HN_PRECISION_TF32  /* accelerators: operands of matrix products */
 } hn_precision;
 
+static inline const char *hn_precision_name(hn_precision p) {
+  static const char *const names[] = {"f32", "bf16", "fp16", "tf32"};
+  return names[p];
+}
+
 typedef struct hn_decisions hn_decisions; /* what lowering chose: choose.h */
 typedef struct hn_saved hn_saved;         /* a saved plan's file: plan/saved.h */
 typedef struct hn_tuned hn_tuned;         /* measured choices: tuned.h */
