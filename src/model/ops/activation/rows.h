@@ -16,7 +16,7 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
 void hn_rows_cost(const hone_infer *io, hone_cost *cost);
 
 extern const hone_attr_desc hn_rows_attrs[];
-#define HN_ROWS_ARITY .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1
+#define HN_ROWS_ARITY HN_INPUTS(1, 1), HN_OUTPUTS(1, 1)
 
 /* x - max - log(sum exp): also what the cross-entropy losses need. */
 void hn_log_softmax_f32(const float *x, float *y, int64_t n);

@@ -67,10 +67,8 @@ hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double 
                  .infer = hn_infer_same,                                                                     \
                  .reference = reference}
 
-#define HN_UNARY_ARITY                                                                                       \
-  .flags = HONE_OP_POINTWISE, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1
-#define HN_BINARY_ARITY                                                                                      \
-  .flags = HONE_OP_POINTWISE, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1
+#define HN_UNARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(1, 1), HN_OUTPUTS(1, 1)
+#define HN_BINARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(2, 2), HN_OUTPUTS(1, 1)
 
 /* The in-place hint that operators had before opset 6; it has no meaning for the result. */
 #define HN_CONSUMED_INPUTS                                                                                   \
@@ -194,8 +192,7 @@ hone_status hn_infer_variadic(const hone_infer *io, hone_error *error);
 hone_status hn_variadic_run(hone_call *call, const hn_binary_loops *loops, hone_error *error);
 void hn_variadic_cost(const hone_infer *io, hone_cost *cost);
 
-#define HN_VARIADIC_ARITY                                                                                    \
-  .flags = HONE_OP_POINTWISE, .min_inputs = 1, .max_inputs = HONE_VARIADIC, .min_outputs = 1, .max_outputs = 1
+#define HN_VARIADIC_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(1, HONE_VARIADIC), HN_OUTPUTS(1, 1)
 
 /* The whole file of an operator of any number of operands; loops must be defined before. */
 #define HN_VARIADIC_OP(name, type, dtypes)                                                                   \

@@ -13,6 +13,8 @@
 /* Defines the entry symbol of an operator file: HN_OP(conv) = { .op_type = "Conv", ... }; */
 #define HN_OP(name) const hone_op_desc hn_op_##name
 #define HN_OP_HEAD HONE_DESC_HEAD(hone_op_desc), .domain = ""
+#define HN_INPUTS(least, most) .min_inputs = (least), .max_inputs = (most)
+#define HN_OUTPUTS(least, most) .min_outputs = (least), .max_outputs = (most)
 
 #define HN_TYPES_FLOAT                                                                                       \
   (HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_F16) |                    \

@@ -30,6 +30,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {"then_branch", HONE_ATTR_GRAPH, true, 0, 0}, {"else_branch", HONE_ATTR_GRAPH, true, 0, 0}, {0}};
 
-HN_OP(if) = {HN_OP_HEAD,      .op_type = "If", .since = 1,       .flags = HONE_OP_CONTROL,
-             .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = HONE_VARIADIC,
+HN_OP(if) = {HN_OP_HEAD,      .op_type = "If",
+             .since = 1,      .flags = HONE_OP_CONTROL,
+             HN_INPUTS(1, 1), HN_OUTPUTS(1, HONE_VARIADIC),
              .attrs = attrs,  .infer = infer};

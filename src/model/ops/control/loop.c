@@ -28,8 +28,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"body", HONE_ATTR_GRAPH, true, 0, 0}, {0}};
 
-HN_OP(loop) = {HN_OP_HEAD,       .op_type = "Loop",
-               .since = 1,       .flags = HONE_OP_CONTROL,
-               .min_inputs = 0,  .max_inputs = HONE_VARIADIC,
-               .min_outputs = 0, .max_outputs = HONE_VARIADIC,
-               .attrs = attrs,   .infer = infer};
+HN_OP(loop) = {HN_OP_HEAD,
+               .op_type = "Loop",
+               .since = 1,
+               .flags = HONE_OP_CONTROL,
+               HN_INPUTS(0, HONE_VARIADIC),
+               HN_OUTPUTS(0, HONE_VARIADIC),
+               .attrs = attrs,
+               .infer = infer};

@@ -82,8 +82,11 @@ static const hone_attr_desc attrs[] = {{"body", HONE_ATTR_GRAPH, true, 0, 0},
                                        {"scan_output_directions", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(scan) = {HN_OP_HEAD,       .op_type = "Scan",
-               .since = 8,       .flags = HONE_OP_CONTROL,
-               .min_inputs = 1,  .max_inputs = HONE_VARIADIC,
-               .min_outputs = 1, .max_outputs = HONE_VARIADIC,
-               .attrs = attrs,   .infer = infer};
+HN_OP(scan) = {HN_OP_HEAD,
+               .op_type = "Scan",
+               .since = 8,
+               .flags = HONE_OP_CONTROL,
+               HN_INPUTS(1, HONE_VARIADIC),
+               HN_OUTPUTS(1, HONE_VARIADIC),
+               .attrs = attrs,
+               .infer = infer};

@@ -68,7 +68,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {"pooled_shape", HONE_ATTR_INTS, true, 0, 0}, {"spatial_scale", HONE_ATTR_FLOAT, false, 0, 0}, {0}};
 
-HN_OP(max_roi_pool) = {HN_OP_HEAD,       .op_type = "MaxRoiPool", .since = 1,
-                       .min_inputs = 2,  .max_inputs = 2,         .min_outputs = 1,
-                       .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                       .infer = infer,   .reference = reference};
+HN_OP(max_roi_pool) = {HN_OP_HEAD,      .op_type = "MaxRoiPool", .since = 1,
+                       HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),        .types = HN_TYPES_FLOAT,
+                       .attrs = attrs,  .infer = infer,          .reference = reference};

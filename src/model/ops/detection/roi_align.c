@@ -168,6 +168,6 @@ static const hone_attr_desc attrs[] = {{"coordinate_transformation_mode", HONE_A
                                        {"spatial_scale", HONE_ATTR_FLOAT, false, 0, 0},
                                        {0}};
 
-HN_OP(roi_align) = {HN_OP_HEAD,      .op_type = "RoiAlign", .since = 10,      .min_inputs = 3,
-                    .max_inputs = 3, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                    .attrs = attrs,  .infer = infer,        .cost = cost,     .reference = reference};
+HN_OP(roi_align) = {HN_OP_HEAD,       .op_type = "RoiAlign",   .since = 10,    HN_INPUTS(3, 3),
+                    HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
+                    .cost = cost,     .reference = reference};

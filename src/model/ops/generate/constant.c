@@ -57,6 +57,5 @@ static const hone_attr_desc attrs[] = {{.name = "value", .type = HONE_ATTR_TENSO
                                        {0}};
 
 HN_OP(constant) = {
-    HN_OP_HEAD,      .op_type = "Constant", .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 0,
-    .max_inputs = 0, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+    HN_OP_HEAD,       .op_type = "Constant", .since = 1,     .flags = HONE_OP_MOVE, HN_INPUTS(0, 0),
+    HN_OUTPUTS(1, 1), .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,        .reference = reference};

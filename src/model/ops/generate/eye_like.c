@@ -25,14 +25,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {.name = "dtype", .type = HONE_ATTR_INT}, {.name = "k", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(eye_like) = {HN_OP_HEAD,
-                   .op_type = "EyeLike",
-                   .since = 9,
-                   .min_inputs = 1,
-                   .max_inputs = 1,
-                   .min_outputs = 1,
-                   .max_outputs = 1,
-                   .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
-                   .attrs = attrs,
-                   .infer = infer,
-                   .reference = reference};
+HN_OP(eye_like) = {HN_OP_HEAD,      .op_type = "EyeLike", .since = 9,
+                   HN_INPUTS(1, 1), HN_OUTPUTS(1, 1),     .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
+                   .attrs = attrs,  .infer = infer,       .reference = reference};

@@ -56,10 +56,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
 HN_OP(range) = {HN_OP_HEAD,
                 .op_type = "Range",
                 .since = 11,
-                .min_inputs = 3,
-                .max_inputs = 3,
-                .min_outputs = 1,
-                .max_outputs = 1,
+                HN_INPUTS(3, 3),
+                HN_OUTPUTS(1, 1),
                 .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) |
                          HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
                 .infer = infer,

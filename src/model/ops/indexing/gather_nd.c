@@ -34,7 +34,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "batch_dims", .type = HONE_ATTR_INT, .since = 12}, {0}};
 
-HN_OP(gather_nd) = {
-    HN_OP_HEAD,      .op_type = "GatherND", .since = 11,      .flags = HONE_OP_MOVE, .min_inputs = 2,
-    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(gather_nd) = {HN_OP_HEAD,      .op_type = "GatherND", .since = 11,           .flags = HONE_OP_MOVE,
+                    HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),      .types = HN_TYPES_ALL, .attrs = attrs,
+                    .infer = infer,  .reference = reference};

@@ -55,7 +55,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(one_hot) = {HN_OP_HEAD,       .op_type = "OneHot",      .since = 9,
-                  .min_inputs = 3,  .max_inputs = 3,          .min_outputs = 1,
-                  .max_outputs = 1, .types = HN_TYPES_NUMBER, .attrs = attrs,
-                  .infer = infer,   .reference = reference,   .host_inputs = 1u << 1};
+HN_OP(one_hot) = {HN_OP_HEAD,
+                  .op_type = "OneHot",
+                  .since = 9,
+                  HN_INPUTS(3, 3),
+                  HN_OUTPUTS(1, 1),
+                  .types = HN_TYPES_NUMBER,
+                  .attrs = attrs,
+                  .infer = infer,
+                  .reference = reference,
+                  .host_inputs = 1u << 1};

@@ -44,6 +44,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "reduction", .type = HONE_ATTR_STRING, .since = 16}, {0}};
 
-HN_OP(scatter_nd) = {HN_OP_HEAD,      .op_type = "ScatterND", .since = 11,           .min_inputs = 3,
-                     .max_inputs = 3, .min_outputs = 1,       .max_outputs = 1,      .types = HN_TYPES_ALL,
+HN_OP(scatter_nd) = {HN_OP_HEAD,      .op_type = "ScatterND", .since = 11,
+                     HN_INPUTS(3, 3), HN_OUTPUTS(1, 1),       .types = HN_TYPES_ALL,
                      .attrs = attrs,  .infer = infer,         .reference = reference};

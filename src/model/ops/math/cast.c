@@ -24,7 +24,13 @@ static const hone_attr_desc attrs[] = {
     {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
     {0}};
 
-HN_OP(cast) = {
-    HN_OP_HEAD,      .op_type = "Cast",     .since = 6,       .flags = HONE_OP_POINTWISE, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL,      .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(cast) = {HN_OP_HEAD,
+               .op_type = "Cast",
+               .since = 6,
+               .flags = HONE_OP_POINTWISE,
+               HN_INPUTS(1, 1),
+               HN_OUTPUTS(1, 1),
+               .types = HN_TYPES_ALL,
+               .attrs = attrs,
+               .infer = infer,
+               .reference = reference};

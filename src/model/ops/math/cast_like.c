@@ -16,6 +16,6 @@ static const hone_attr_desc attrs[] = {
     {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
     {0}};
 
-HN_OP(cast_like) = {HN_OP_HEAD,      .op_type = "CastLike", .since = 15,           .min_inputs = 2,
-                    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1,      .types = HN_TYPES_ALL,
+HN_OP(cast_like) = {HN_OP_HEAD,      .op_type = "CastLike", .since = 15,
+                    HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),      .types = HN_TYPES_ALL,
                     .attrs = attrs,  .infer = infer,        .reference = reference};

@@ -78,7 +78,13 @@ static const hone_attr_desc attrs[] = {{.name = "min", .type = HONE_ATTR_FLOAT, 
                                        {.name = "consumed_inputs", .type = HONE_ATTR_INTS, .until = 5},
                                        {0}};
 
-HN_OP(clip) = {
-    HN_OP_HEAD,      .op_type = "Clip",     .since = 1,       .flags = HONE_OP_POINTWISE, .min_inputs = 1,
-    .max_inputs = 3, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_NUMBER,   .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(clip) = {HN_OP_HEAD,
+               .op_type = "Clip",
+               .since = 1,
+               .flags = HONE_OP_POINTWISE,
+               HN_INPUTS(1, 3),
+               HN_OUTPUTS(1, 1),
+               .types = HN_TYPES_NUMBER,
+               .attrs = attrs,
+               .infer = infer,
+               .reference = reference};

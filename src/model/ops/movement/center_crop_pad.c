@@ -70,16 +70,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"axes", HONE_ATTR_INTS, false, 0, 0}, {0}};
 
-HN_OP(center_crop_pad) = {HN_OP_HEAD,
-                          .op_type = "CenterCropPad",
-                          .since = 18,
-                          .flags = HONE_OP_MOVE,
-                          .min_inputs = 2,
-                          .max_inputs = 2,
-                          .min_outputs = 1,
-                          .max_outputs = 1,
-                          .types = HN_TYPES_ALL,
-                          .attrs = attrs,
-                          .infer = infer,
-                          .reference = reference,
-                          .host_inputs = 1u << 1};
+HN_OP(center_crop_pad) = {
+    HN_OP_HEAD,      .op_type = "CenterCropPad", .since = 18,           .flags = HONE_OP_MOVE,
+    HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),           .types = HN_TYPES_ALL, .attrs = attrs,
+    .infer = infer,  .reference = reference,     .host_inputs = 1u << 1};

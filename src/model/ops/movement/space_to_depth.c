@@ -10,7 +10,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{"blocksize", HONE_ATTR_INT, true, 0, 0}, {0}};
 
-HN_OP(space_to_depth) = {
-    HN_OP_HEAD,      .op_type = "SpaceToDepth", .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,          .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(space_to_depth) = {HN_OP_HEAD,
+                         .op_type = "SpaceToDepth",
+                         .since = 1,
+                         .flags = HONE_OP_MOVE,
+                         HN_INPUTS(1, 1),
+                         HN_OUTPUTS(1, 1),
+                         .types = HN_TYPES_ALL,
+                         .attrs = attrs,
+                         .infer = infer,
+                         .reference = reference};

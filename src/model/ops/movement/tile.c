@@ -45,15 +45,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(tile) = {HN_OP_HEAD,
-               .op_type = "Tile",
-               .since = 6,
-               .flags = HONE_OP_MOVE,
-               .min_inputs = 2,
-               .max_inputs = 2,
-               .min_outputs = 1,
-               .max_outputs = 1,
-               .types = HN_TYPES_ALL,
-               .infer = infer,
-               .reference = reference,
-               .host_inputs = 1u << 1};
+HN_OP(tile) = {
+    HN_OP_HEAD,       .op_type = "Tile",     .since = 6,     .flags = HONE_OP_MOVE,  HN_INPUTS(2, 2),
+    HN_OUTPUTS(1, 1), .types = HN_TYPES_ALL, .infer = infer, .reference = reference, .host_inputs = 1u << 1};

@@ -46,6 +46,5 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {{.name = "perm", .type = HONE_ATTR_INTS}, {0}};
 
 HN_OP(transpose) = {
-    HN_OP_HEAD,      .op_type = "Transpose", .since = 1,       .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,       .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+    HN_OP_HEAD,       .op_type = "Transpose", .since = 1,     .flags = HONE_OP_MOVE, HN_INPUTS(1, 1),
+    HN_OUTPUTS(1, 1), .types = HN_TYPES_ALL,  .attrs = attrs, .infer = infer,        .reference = reference};

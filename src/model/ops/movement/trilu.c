@@ -39,7 +39,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "upper", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(trilu) = {
-    HN_OP_HEAD,      .op_type = "Trilu",    .since = 14,      .flags = HONE_OP_MOVE, .min_inputs = 1,
-    .max_inputs = 2, .min_outputs = 1,      .max_outputs = 1, .types = HN_TYPES_ALL, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(trilu) = {HN_OP_HEAD,      .op_type = "Trilu",    .since = 14,           .flags = HONE_OP_MOVE,
+                HN_INPUTS(1, 2), HN_OUTPUTS(1, 1),      .types = HN_TYPES_ALL, .attrs = attrs,
+                .infer = infer,  .reference = reference};

@@ -56,9 +56,7 @@ static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0}
                                        {"stash_type", HONE_ATTR_INT, false, 21, 0},
                                        {0}};
 
-HN_OP(group_normalization) = {HN_OP_HEAD,       .op_type = "GroupNormalization",
-                              .since = 18,      .min_inputs = 3,
-                              .max_inputs = 3,  .min_outputs = 1,
-                              .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                              .attrs = attrs,   .infer = infer,
-                              .cost = cost,     .reference = reference};
+HN_OP(group_normalization) = {
+    HN_OP_HEAD,       .op_type = "GroupNormalization", .since = 18,    HN_INPUTS(3, 3),
+    HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,         .attrs = attrs, .infer = infer,
+    .cost = cost,     .reference = reference};

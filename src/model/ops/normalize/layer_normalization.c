@@ -64,9 +64,7 @@ static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0},
                                        {"stash_type", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
-HN_OP(layer_normalization) = {HN_OP_HEAD,       .op_type = "LayerNormalization",
-                              .since = 17,      .min_inputs = 2,
-                              .max_inputs = 3,  .min_outputs = 1,
-                              .max_outputs = 3, .types = HN_TYPES_FLOAT,
-                              .attrs = attrs,   .infer = infer,
-                              .cost = cost,     .reference = reference};
+HN_OP(layer_normalization) = {
+    HN_OP_HEAD,       .op_type = "LayerNormalization", .since = 17,    HN_INPUTS(2, 3),
+    HN_OUTPUTS(1, 3), .types = HN_TYPES_FLOAT,         .attrs = attrs, .infer = infer,
+    .cost = cost,     .reference = reference};

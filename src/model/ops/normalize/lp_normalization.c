@@ -42,9 +42,6 @@ static void cost(const hone_infer *io, hone_cost *cost) {
 static const hone_attr_desc attrs[] = {
     {"axis", HONE_ATTR_INT, false, 0, 0}, {"p", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(lp_normalization) = {HN_OP_HEAD,       .op_type = "LpNormalization",
-                           .since = 1,       .min_inputs = 1,
-                           .max_inputs = 1,  .min_outputs = 1,
-                           .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                           .attrs = attrs,   .infer = infer,
+HN_OP(lp_normalization) = {HN_OP_HEAD,       .op_type = "LpNormalization", .since = 1,     HN_INPUTS(1, 1),
+                           HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,      .attrs = attrs, .infer = infer,
                            .cost = cost,     .reference = reference};

@@ -67,8 +67,7 @@ static void cost(const hone_infer *io, hone_cost *cost) {
 static const hone_attr_desc attrs[] = {{"axes", HONE_ATTR_INTS, false, 0, 0}, {0}};
 
 HN_OP(mean_variance_normalization) = {HN_OP_HEAD,       .op_type = "MeanVarianceNormalization",
-                                      .since = 9,       .min_inputs = 1,
-                                      .max_inputs = 1,  .min_outputs = 1,
-                                      .max_outputs = 1, .types = HN_TYPES_FLOAT,
+                                      .since = 9,       HN_INPUTS(1, 1),
+                                      HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,
                                       .attrs = attrs,   .infer = infer,
                                       .cost = cost,     .reference = reference};

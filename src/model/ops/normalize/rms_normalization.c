@@ -50,9 +50,6 @@ static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0},
                                        {"stash_type", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
-HN_OP(rms_normalization) = {HN_OP_HEAD,       .op_type = "RMSNormalization",
-                            .since = 23,      .min_inputs = 2,
-                            .max_inputs = 2,  .min_outputs = 1,
-                            .max_outputs = 1, .types = HN_TYPES_FLOAT,
-                            .attrs = attrs,   .infer = infer,
+HN_OP(rms_normalization) = {HN_OP_HEAD,       .op_type = "RMSNormalization", .since = 23,    HN_INPUTS(2, 2),
+                            HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,       .attrs = attrs, .infer = infer,
                             .cost = cost,     .reference = reference};

@@ -29,6 +29,6 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
                                        {"dilations", HONE_ATTR_INTS, false, 18, 0},
                                        {0}};
 
-HN_OP(lp_pool) = {HN_OP_HEAD,      .op_type = "LpPool", .since = 2,           .min_inputs = 1,
-                  .max_inputs = 1, .min_outputs = 1,    .max_outputs = 1,     .types = HN_TYPES_FLOAT,
-                  .attrs = attrs,  .infer = infer,      .cost = hn_pool_cost, .reference = reference};
+HN_OP(lp_pool) = {HN_OP_HEAD,           .op_type = "LpPool",     .since = 2,     HN_INPUTS(1, 1),
+                  HN_OUTPUTS(1, 1),     .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
+                  .cost = hn_pool_cost, .reference = reference};

@@ -55,8 +55,7 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
 
 HN_OP(max_pool) = {
     HN_OP_HEAD,           .op_type = "MaxPool",
-    .since = 1,           .min_inputs = 1,
-    .max_inputs = 1,      .min_outputs = 1,
-    .max_outputs = 2,     .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
+    .since = 1,           HN_INPUTS(1, 1),
+    HN_OUTPUTS(1, 2),     .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
     .attrs = attrs,       .infer = infer,
     .cost = hn_pool_cost, .reference = reference};

@@ -60,6 +60,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(det) = {HN_OP_HEAD,      .op_type = "Det", .since = 11,           .min_inputs = 1,
-              .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,      .types = HN_TYPES_FLOAT,
+HN_OP(det) = {HN_OP_HEAD,      .op_type = "Det", .since = 11,
+              HN_INPUTS(1, 1), HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,
               .infer = infer,  .cost = cost,     .reference = reference};

@@ -145,15 +145,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "equation", .type = HONE_ATTR_STRING, .required = true}, {0}};
 
-HN_OP(einsum) = {HN_OP_HEAD,
-                 .op_type = "Einsum",
-                 .since = 12,
-                 .min_inputs = 1,
-                 .max_inputs = HONE_VARIADIC,
-                 .min_outputs = 1,
-                 .max_outputs = 1,
-                 .types = HN_TYPES_NUMBER,
-                 .attrs = attrs,
-                 .infer = infer,
-                 .cost = cost,
-                 .reference = reference};
+HN_OP(einsum) = {HN_OP_HEAD,       .op_type = "Einsum",      .since = 12,    HN_INPUTS(1, HONE_VARIADIC),
+                 HN_OUTPUTS(1, 1), .types = HN_TYPES_NUMBER, .attrs = attrs, .infer = infer,
+                 .cost = cost,     .reference = reference};

@@ -121,10 +121,8 @@ static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT
 HN_OP(gemm) = {HN_OP_HEAD,
                .op_type = "Gemm",
                .since = 1,
-               .min_inputs = 2,
-               .max_inputs = 3,
-               .min_outputs = 1,
-               .max_outputs = 1,
+               HN_INPUTS(2, 3),
+               HN_OUTPUTS(1, 1),
                .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                         HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                .attrs = attrs,

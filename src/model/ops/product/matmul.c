@@ -45,10 +45,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
 HN_OP(matmul) = {HN_OP_HEAD,
                  .op_type = "MatMul",
                  .since = 1,
-                 .min_inputs = 2,
-                 .max_inputs = 2,
-                 .min_outputs = 1,
-                 .max_outputs = 1,
+                 HN_INPUTS(2, 2),
+                 HN_OUTPUTS(1, 1),
                  .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                           HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                  .infer = infer,

@@ -55,10 +55,8 @@ static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 13, 0},
 HN_OP(dequantize_linear) = {HN_OP_HEAD,
                             .op_type = "DequantizeLinear",
                             .since = 10,
-                            .min_inputs = 2,
-                            .max_inputs = 3,
-                            .min_outputs = 1,
-                            .max_outputs = 1,
+                            HN_INPUTS(2, 3),
+                            HN_OUTPUTS(1, 1),
                             .types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_I8) |
                                      HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_I16) |
                                      HONE_TYPES(HONE_DTYPE_I32),

@@ -71,10 +71,8 @@ static const hone_attr_desc attrs[] = {
 HN_OP(quantize_linear) = {HN_OP_HEAD,
                           .op_type = "QuantizeLinear",
                           .since = 10,
-                          .min_inputs = 2,
-                          .max_inputs = 3,
-                          .min_outputs = 1,
-                          .max_outputs = 1,
+                          HN_INPUTS(2, 3),
+                          HN_OUTPUTS(1, 1),
                           .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F16) |
                                    HONE_TYPES(HONE_DTYPE_BF16) | HONE_TYPES(HONE_DTYPE_I32),
                           .attrs = attrs,

@@ -21,7 +21,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {.name = "dtype", .type = HONE_ATTR_INT}, {.name = "seed", .type = HONE_ATTR_FLOAT}, {0}};
 
-HN_OP(bernoulli) = {
-    HN_OP_HEAD,      .op_type = "Bernoulli", .since = 15,      .flags = HONE_OP_RANDOM, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,       .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(bernoulli) = {HN_OP_HEAD,
+                    .op_type = "Bernoulli",
+                    .since = 15,
+                    .flags = HONE_OP_RANDOM,
+                    HN_INPUTS(1, 1),
+                    HN_OUTPUTS(1, 1),
+                    .types = HN_TYPES_FLOAT,
+                    .attrs = attrs,
+                    .infer = infer,
+                    .reference = reference};

@@ -40,7 +40,13 @@ static const hone_attr_desc attrs[] = {{"ratio", HONE_ATTR_FLOAT, false, 0, 11},
                                        {"seed", HONE_ATTR_INT, false, 12, 0},
                                        {0}};
 
-HN_OP(dropout) = {HN_OP_HEAD,       .op_type = "Dropout",    .since = 6,
-                  .min_inputs = 1,  .max_inputs = 3,         .min_outputs = 1,
-                  .max_outputs = 2, .types = HN_TYPES_FLOAT, .attrs = attrs,
-                  .infer = infer,   .reference = reference,  .host_inputs = 1u << 1 | 1u << 2};
+HN_OP(dropout) = {HN_OP_HEAD,
+                  .op_type = "Dropout",
+                  .since = 6,
+                  HN_INPUTS(1, 3),
+                  HN_OUTPUTS(1, 2),
+                  .types = HN_TYPES_FLOAT,
+                  .attrs = attrs,
+                  .infer = infer,
+                  .reference = reference,
+                  .host_inputs = 1u << 1 | 1u << 2};

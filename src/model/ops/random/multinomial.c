@@ -49,7 +49,13 @@ static const hone_attr_desc attrs[] = {{.name = "dtype", .type = HONE_ATTR_INT},
                                        {.name = "seed", .type = HONE_ATTR_FLOAT},
                                        {0}};
 
-HN_OP(multinomial) = {
-    HN_OP_HEAD,      .op_type = "Multinomial", .since = 7,       .flags = HONE_OP_RANDOM, .min_inputs = 1,
-    .max_inputs = 1, .min_outputs = 1,         .max_outputs = 1, .types = HN_TYPES_FLOAT, .attrs = attrs,
-    .infer = infer,  .reference = reference};
+HN_OP(multinomial) = {HN_OP_HEAD,
+                      .op_type = "Multinomial",
+                      .since = 7,
+                      .flags = HONE_OP_RANDOM,
+                      HN_INPUTS(1, 1),
+                      HN_OUTPUTS(1, 1),
+                      .types = HN_TYPES_FLOAT,
+                      .attrs = attrs,
+                      .infer = infer,
+                      .reference = reference};

@@ -30,9 +30,16 @@ hone_status hn_random_fill_normal(hone_call *call, hone_error *error);
                                          {.name = "seed", .type = HONE_ATTR_FLOAT},                          \
                                          last,                                                               \
                                          {0}};                                                               \
-  HN_OP(nm) = {HN_OP_HEAD,           .op_type = op,        .since = 1,        .flags = HONE_OP_RANDOM,       \
-               .min_inputs = inputs, .max_inputs = inputs, .min_outputs = 1,  .max_outputs = 1,              \
-               .types = in_types,    .attrs = attrs,       .infer = in_infer, .reference = fill}
+  HN_OP(nm) = {HN_OP_HEAD,                                                                                   \
+               .op_type = op,                                                                                \
+               .since = 1,                                                                                   \
+               .flags = HONE_OP_RANDOM,                                                                      \
+               HN_INPUTS(inputs, inputs),                                                                    \
+               HN_OUTPUTS(1, 1),                                                                             \
+               .types = in_types,                                                                            \
+               .attrs = attrs,                                                                               \
+               .infer = in_infer,                                                                            \
+               .reference = fill}
 #define HN_RANDOM_SHAPED(nm, op, first, second, fill)                                                        \
   HN_RANDOM_OP(nm, op, first, second, HN_RANDOM_SHAPE_ATTR, 0, HN_TYPES_FLOAT, hn_random_infer_shape, fill)
 #define HN_RANDOM_LIKE(nm, op, first, second, fill)                                                          \

@@ -64,10 +64,8 @@ static const hone_attr_desc attrs[] = {
 HN_OP(cum_sum) = {HN_OP_HEAD,
                   .op_type = "CumSum",
                   .since = 11,
-                  .min_inputs = 2,
-                  .max_inputs = 2,
-                  .min_outputs = 1,
-                  .max_outputs = 1,
+                  HN_INPUTS(2, 2),
+                  HN_OUTPUTS(1, 1),
                   .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                            HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                   .attrs = attrs,

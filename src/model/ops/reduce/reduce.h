@@ -39,10 +39,8 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
   HN_OP(unit) = {HN_OP_HEAD,                                                                                 \
                  .op_type = op,                                                                              \
                  .since = 1,                                                                                 \
-                 .min_inputs = 1,                                                                            \
-                 .max_inputs = 2,                                                                            \
-                 .min_outputs = 1,                                                                           \
-                 .max_outputs = 1,                                                                           \
+                 HN_INPUTS(1, 2),                                                                            \
+                 HN_OUTPUTS(1, 1),                                                                           \
                  .types = dtypes,                                                                            \
                  .attrs = attrs,                                                                             \
                  .infer = infer,                                                                             \

@@ -72,16 +72,6 @@ static void cost(const hone_infer *io, hone_cost *cost) {
 
 static const hone_attr_desc attrs[] = {{"align_corners", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(affine_grid) = {HN_OP_HEAD,
-                      .op_type = "AffineGrid",
-                      .since = 20,
-                      .min_inputs = 2,
-                      .max_inputs = 2,
-                      .min_outputs = 1,
-                      .max_outputs = 1,
-                      .types = HN_TYPES_FLOAT,
-                      .attrs = attrs,
-                      .infer = infer,
-                      .cost = cost,
-                      .reference = reference,
-                      .host_inputs = 1u << 1};
+HN_OP(affine_grid) = {HN_OP_HEAD,       .op_type = "AffineGrid", .since = 20,           HN_INPUTS(2, 2),
+                      HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT, .attrs = attrs,        .infer = infer,
+                      .cost = cost,     .reference = reference,  .host_inputs = 1u << 1};

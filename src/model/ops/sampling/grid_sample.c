@@ -174,7 +174,8 @@ static const hone_attr_desc attrs[] = {{"align_corners", HONE_ATTR_INT, false, 0
                                        {"padding_mode", HONE_ATTR_STRING, false, 0, 0},
                                        {0}};
 
-HN_OP(grid_sample) = {
-    HN_OP_HEAD,      .op_type = "GridSample", .since = 16,      .min_inputs = 2,
-    .max_inputs = 2, .min_outputs = 1,        .max_outputs = 1, .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
-    .attrs = attrs,  .infer = infer,          .cost = cost,     .reference = reference};
+HN_OP(grid_sample) = {HN_OP_HEAD,       .op_type = "GridSample",
+                      .since = 16,      HN_INPUTS(2, 2),
+                      HN_OUTPUTS(1, 1), .types = HN_TYPES_NUMBER | HN_TYPES_BOOL,
+                      .attrs = attrs,   .infer = infer,
+                      .cost = cost,     .reference = reference};

@@ -125,7 +125,13 @@ static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT},
                                        {.name = "sorted", .type = HONE_ATTR_INT, .since = 11},
                                        {0}};
 
-HN_OP(top_k) = {HN_OP_HEAD,       .op_type = "TopK",        .since = 1,
-                .min_inputs = 1,  .max_inputs = 2,          .min_outputs = 1,
-                .max_outputs = 2, .types = HN_TYPES_NUMBER, .attrs = attrs,
-                .infer = infer,   .reference = reference,   .host_inputs = 1u << 1};
+HN_OP(top_k) = {HN_OP_HEAD,
+                .op_type = "TopK",
+                .since = 1,
+                HN_INPUTS(1, 2),
+                HN_OUTPUTS(1, 2),
+                .types = HN_TYPES_NUMBER,
+                .attrs = attrs,
+                .infer = infer,
+                .reference = reference,
+                .host_inputs = 1u << 1};

@@ -143,16 +143,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {.name = "axis", .type = HONE_ATTR_INT}, {.name = "sorted", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(unique) = {HN_OP_HEAD,
-                 .op_type = "Unique",
-                 .since = 11,
-                 .flags = HONE_OP_DATA_DEPENDENT,
-                 .min_inputs = 1,
-                 .max_inputs = 1,
-                 .min_outputs = 1,
-                 .max_outputs = 4,
-                 .types = HN_TYPES_ALL,
-                 .attrs = attrs,
-                 .infer = infer,
-                 .most = most,
-                 .reference = reference};
+HN_OP(unique) = {HN_OP_HEAD,      .op_type = "Unique", .since = 11,           .flags = HONE_OP_DATA_DEPENDENT,
+                 HN_INPUTS(1, 1), HN_OUTPUTS(1, 4),    .types = HN_TYPES_ALL, .attrs = attrs,
+                 .infer = infer,  .most = most,        .reference = reference};

@@ -15,10 +15,8 @@ extern const hone_attr_desc hn_taper_attrs[];
   HN_OP(unit) = {HN_OP_HEAD,                                                                                 \
                  .op_type = op,                                                                              \
                  .since = 17,                                                                                \
-                 .min_inputs = 1,                                                                            \
-                 .max_inputs = 1,                                                                            \
-                 .min_outputs = 1,                                                                           \
-                 .max_outputs = 1,                                                                           \
+                 HN_INPUTS(1, 1),                                                                            \
+                 HN_OUTPUTS(1, 1),                                                                           \
                  .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),                           \
                  .attrs = hn_taper_attrs,                                                                    \
                  .infer = hn_taper_infer,                                                                    \

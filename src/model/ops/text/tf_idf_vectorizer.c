@@ -131,10 +131,8 @@ static const hone_attr_desc attrs[] = {{.name = "mode", .type = HONE_ATTR_STRING
 HN_OP(tf_idf_vectorizer) = {HN_OP_HEAD,
                             .op_type = "TfIdfVectorizer",
                             .since = 9,
-                            .min_inputs = 1,
-                            .max_inputs = 1,
-                            .min_outputs = 1,
-                            .max_outputs = 1,
+                            HN_INPUTS(1, 1),
+                            HN_OUTPUTS(1, 1),
                             .types = HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) |
                                      HN_TYPES_STRING,
                             .attrs = attrs,
