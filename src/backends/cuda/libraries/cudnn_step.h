@@ -61,15 +61,7 @@ typedef struct hn_cudnn_config {
   uint32_t candidate; /* which of the heuristics' engines */
 } hn_cudnn_config;
 
-bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
-                      hone_reason *why);
-double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config);
-hone_status hn_cudnn_need(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
-                          hone_tactic_need *n, hone_error *error);
-hone_status hn_cudnn_prepack(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
-                             void *blob, hone_error *error);
-void hn_cudnn_work(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config, hone_work *work);
-hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error);
+HN_FAMILY_COUNTED(hn_cudnn);
 
 #define hn_cuda_cudnn_tactic(NAME, ANCHOR, ...)                                                              \
   HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_cudnn, __VA_ARGS__)

@@ -38,14 +38,7 @@ typedef struct hn_lt_config {
   uint32_t candidate;       /* which of the heuristics' algorithms */
 } hn_lt_config;
 
-bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why);
-double hn_lt_cost(const hone_step *s, const hone_machine *m, const hn_lt_config *config);
-hone_status hn_lt_need(const hone_step *s, const hone_machine *m, const hn_lt_config *config,
-                       hone_tactic_need *n, hone_error *error);
-hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt_config *config, void *blob,
-                          hone_error *error);
-void hn_lt_work(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_work *work);
-hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_error *error);
+HN_FAMILY_COUNTED(hn_lt);
 
 #define hn_cuda_lt_tactic(NAME, ANCHOR, ...) HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_lt, __VA_ARGS__)
 

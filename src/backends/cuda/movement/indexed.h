@@ -24,11 +24,7 @@ typedef struct hn_cuda_indexed_config {
   hn_cuda_indexed_plan plan;
 } hn_cuda_indexed_config;
 
-bool hn_cuda_indexed_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config,
-                             hone_reason *why);
-double hn_cuda_indexed_cost(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config);
-hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_config *config,
-                                hone_error *error);
+HN_FAMILY_PLAIN(hn_cuda_indexed);
 
 /* An axis attribute or number within `rank`; false with a reason. */
 bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);

@@ -11,11 +11,7 @@ typedef struct hn_cuda_moves_config {
   hn_boxes_build build; /* reads the step's boxes */
 } hn_cuda_moves_config;
 
-bool hn_cuda_moves_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_moves_config *config,
-                           hone_reason *why);
-double hn_cuda_moves_cost(const hone_step *s, const hone_machine *m, const hn_cuda_moves_config *config);
-hone_status hn_cuda_moves_run(const hone_step_run *run, const hn_cuda_moves_config *config,
-                              hone_error *error);
+HN_FAMILY_PLAIN(hn_cuda_moves);
 
 /* Copies the whole of a tensor to another of equal bytes (both dense or of one layout): for tactics that
  * change parts of a copy. */

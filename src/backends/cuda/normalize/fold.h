@@ -16,12 +16,7 @@ typedef struct hn_fold_rule {
 } hn_fold_rule;
 typedef hn_fold_rule hn_cuda_fold_config;
 
-bool hn_cuda_fold_accepts(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
-                          hone_reason *why);
-double hn_cuda_fold_cost(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule);
-hone_status hn_cuda_fold_need(const hone_step *s, const hone_machine *m, const hn_fold_rule *rule,
-                              hone_tactic_need *need, hone_error *error);
-hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, hone_error *error);
+HN_FAMILY_SIZED(hn_cuda_fold);
 
 /* The rules; a .spatial, .real or .power behind one adds to it. */
 #define HN_FOLD_SUM .zero = "0", .add = "((a) + (v))", .meet = "((a) + (b))", .end = "(a)"

@@ -10,11 +10,7 @@ typedef struct hn_cuda_pooling_config {
   hn_cuda_pooling kind;
 } hn_cuda_pooling_config;
 
-bool hn_cuda_pooling_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_pooling_config *config,
-                             hone_reason *why);
-double hn_cuda_pooling_cost(const hone_step *s, const hone_machine *m, const hn_cuda_pooling_config *config);
-hone_status hn_cuda_pooling_run(const hone_step_run *r, const hn_cuda_pooling_config *config,
-                                hone_error *error);
+HN_FAMILY_PLAIN(hn_cuda_pooling);
 
 #define hn_cuda_pooling_tactic(NAME, ANCHOR, ...)                                                            \
   HN_TACTIC_PLAIN(cuda, NAME, ANCHOR, 1, hn_cuda_pooling, __VA_ARGS__)

@@ -13,15 +13,7 @@ typedef struct hn_mma_tile {
 } hn_mma_tile;
 typedef hn_mma_tile hn_product_mma_config;
 
-bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
-                            hone_reason *why);
-double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t);
-hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
-                                hone_tactic_need *need, hone_error *error);
-hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
-                                   void *blob, hone_error *error);
-void hn_product_mma_work(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_work *work);
-hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error);
+HN_FAMILY_COUNTED(hn_product_mma);
 
 /* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
 #define HN_MMA_128x128 128, 128, 2, 2, 1, 3

@@ -11,14 +11,7 @@ typedef struct hn_simt_tile {
 } hn_simt_tile;
 typedef hn_simt_tile hn_product_simt_config;
 
-bool hn_product_simt_accepts(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
-                             hone_reason *why);
-double hn_product_simt_cost(const hone_step *s, const hone_machine *m, const hn_simt_tile *t);
-hone_status hn_product_simt_need(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
-                                 hone_tactic_need *need, hone_error *error);
-hone_status hn_product_simt_prepack(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
-                                    void *blob, hone_error *error);
-hone_status hn_product_simt_run(const hone_step_run *run, const hn_simt_tile *t, hone_error *error);
+HN_FAMILY_PACKED(hn_product_simt);
 
 #define hn_cuda_product_simt_tactic(NAME, ANCHOR, ...)                                                       \
   HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_product_simt, __VA_ARGS__)

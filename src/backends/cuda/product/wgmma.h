@@ -13,13 +13,7 @@ typedef struct hn_wgmma_tile {
 } hn_wgmma_tile;
 typedef hn_wgmma_tile hn_wgmma_config;
 
-bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why);
-double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t);
-hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
-                          hone_tactic_need *need, hone_error *error);
-hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, void *blob,
-                             hone_error *error);
-hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error);
+HN_FAMILY_PACKED(hn_wgmma);
 
 /* The tiles, named by rows x columns. */
 #define HN_WGMMA_64x64 1, 64, true, false

@@ -9,16 +9,7 @@ typedef struct hn_wgmma_chain_config {
   uint32_t wm; /* 64s of rows that a warpgroup multiplies at once; a tile has 128 wm */
 } hn_wgmma_chain_config;
 
-bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config,
-                            hone_reason *why);
-double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config);
-hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
-                                const hn_wgmma_chain_config *config, hone_tactic_need *need,
-                                hone_error *error);
-hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
-                                   const hn_wgmma_chain_config *config, void *blob, hone_error *error);
-hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
-                               hone_error *error);
+HN_FAMILY_PACKED(hn_wgmma_chain);
 
 #define hn_cuda_wgmma_chain_tactic(NAME, ANCHOR, ...)                                                        \
   HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma_chain, __VA_ARGS__)

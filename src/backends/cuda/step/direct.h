@@ -36,13 +36,7 @@ typedef struct hn_cuda_direct_config {
   hn_cuda_direct_plan plan;
 } hn_cuda_direct_config;
 
-bool hn_cuda_direct_accepts(const hone_step *s, const hone_machine *m, const hn_cuda_direct_config *config,
-                            hone_reason *why);
-double hn_cuda_direct_cost(const hone_step *s, const hone_machine *m, const hn_cuda_direct_config *config);
-hone_status hn_cuda_direct_need(const hone_step *s, const hone_machine *m,
-                                const hn_cuda_direct_config *config, hone_tactic_need *n, hone_error *error);
-hone_status hn_cuda_direct_run(const hone_step_run *r, const hn_cuda_direct_config *config,
-                               hone_error *error);
+HN_FAMILY_SIZED(hn_cuda_direct);
 
 /* Appends a launch: a thread (threads 0) or a block of `threads` for each of `count` things. */
 void hn_cuda_direct_add(hn_cuda_direct *p, const char *entry, int64_t count, uint32_t threads);

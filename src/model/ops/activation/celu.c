@@ -1,16 +1,4 @@
 /* Celu: max(0, x) + min(0, alpha (exp(x / alpha) - 1)). */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_FLOAT_LOOPS(fmax((T)0, v) + fmin((T)0, p0 *expm1(v / p0)))
-static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;
-
-static hone_status reference(hone_call *call, hone_error *error) {
-  const double param[2] = {hone_node_float(call->node, "alpha", 1), 0};
-  return hn_unary(call, &loops, param, error);
-}
-
-static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};
-
-HN_OP(celu) = {
-    HN_OP_HEAD,     .op_type = "Celu",      .since = 12,           HN_UNARY_ARITY, .types = HN_TYPES_FLOAT,
-    .attrs = attrs, .infer = hn_infer_same, .reference = reference};
+HN_UNARY_ALPHA_OP(celu, "Celu", 12, 1, fmax((T)0, v) + fmin((T)0, p0 *expm1(v / p0)));

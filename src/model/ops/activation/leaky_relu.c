@@ -1,21 +1,4 @@
 /* LeakyRelu: alpha x below zero, x above. */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_FLOAT_LOOPS(v < 0 ? p0 * v : v)
-static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;
-
-static hone_status reference(hone_call *call, hone_error *error) {
-  const double param[2] = {hone_node_float(call->node, "alpha", 0.01f), 0};
-  return hn_unary(call, &loops, param, error);
-}
-
-static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};
-
-HN_OP(leaky_relu) = {HN_OP_HEAD,
-                     .op_type = "LeakyRelu",
-                     .since = 1,
-                     HN_UNARY_ARITY,
-                     .types = HN_TYPES_FLOAT,
-                     .attrs = attrs,
-                     .infer = hn_infer_same,
-                     .reference = reference};
+HN_UNARY_ALPHA_OP(leaky_relu, "LeakyRelu", 1, 0.01f, v < 0 ? p0 * v : v);

@@ -36,6 +36,18 @@ typedef struct hn_unary_loops {
     .of = { [HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64 }                                       \
   }
 
+/* Floats and signed integers. */
+#define HN_UNARY_SIGNED_TABLE                                                                                \
+  {                                                                                                          \
+    .of = {                                                                                                  \
+      [HONE_DTYPE_F32] = loop_f32,                                                                           \
+      [HONE_DTYPE_F64] = loop_f64,                                                                           \
+      [HONE_DTYPE_I8] = loop_i8,                                                                             \
+      [HONE_DTYPE_I16] = loop_i16,                                                                           \
+      [HONE_DTYPE_I32] = loop_i32,                                                                           \
+      [HONE_DTYPE_I64] = loop_i64                                                                            \
+    }                                                                                                        \
+  }
 #define HN_UNARY_NUMBER_TABLE                                                                                \
   {                                                                                                          \
     .of = { [HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64, HN_INT_LOOP_ENTRIES }                  \
@@ -50,22 +62,40 @@ hone_status hn_infer_test(const hone_infer *io, hone_error *error);
 /* Runs the loop of input 0's dtype over all elements. param holds two numbers, or is NULL. */
 hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double *param, hone_error *error);
 
-/* The whole file of an operator that is a formula of floats without parameters. */
-#define HN_UNARY_OP(name, type, first, expr)                                                                 \
-  HN_UNARY_FLOAT_LOOPS(expr)                                                                                 \
-  static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;                                                  \
+/* What stands in the file of an operator without parameters behind its loops. */
+#define HN_UNARY_PLAIN_OP(name, type, first, dtypes)                                                         \
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
     return hn_unary(call, &loops, NULL, error);                                                              \
   }                                                                                                          \
   static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};                                           \
-  HN_OP(name) = {HN_OP_HEAD,                                                                                 \
-                 .op_type = type,                                                                            \
-                 .since = first,                                                                             \
-                 HN_UNARY_ARITY,                                                                             \
-                 .types = HN_TYPES_FLOAT,                                                                    \
-                 .attrs = attrs,                                                                             \
-                 .infer = hn_infer_same,                                                                     \
-                 .reference = reference}
+  HN_OP(name) = {HN_OP_HEAD,      .op_type = type, .since = first,         HN_UNARY_ARITY,                   \
+                 .types = dtypes, .attrs = attrs,  .infer = hn_infer_same, .reference = reference}
+
+/* The whole file of an operator that is a formula of floats without parameters. */
+#define HN_UNARY_OP(name, type, first, expr)                                                                 \
+  HN_UNARY_FLOAT_LOOPS(expr)                                                                                 \
+  static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;                                                  \
+  HN_UNARY_PLAIN_OP(name, type, first, HN_TYPES_FLOAT)
+
+/* The same of one that is a formula of the attribute `alpha` as p0, too; `otherwise`: where it is left out.
+ */
+#define HN_UNARY_ALPHA_OP(op, onnx_type, first, otherwise, expr)                                             \
+  HN_UNARY_FLOAT_LOOPS(expr)                                                                                 \
+  static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;                                                  \
+  static hone_status reference(hone_call *call, hone_error *error) {                                         \
+    const double param[2] = {hone_node_float(call->node, "alpha", otherwise), 0};                            \
+    return hn_unary(call, &loops, param, error);                                                             \
+  }                                                                                                          \
+  static const hone_attr_desc attrs[] = {                                                                    \
+      {.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};                                  \
+  HN_OP(op) = {HN_OP_HEAD,                                                                                   \
+               .op_type = onnx_type,                                                                         \
+               .since = first,                                                                               \
+               HN_UNARY_ARITY,                                                                               \
+               .types = HN_TYPES_FLOAT,                                                                      \
+               .attrs = attrs,                                                                               \
+               .infer = hn_infer_same,                                                                       \
+               .reference = reference}
 
 #define HN_UNARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(1, 1), HN_OUTPUTS(1, 1)
 #define HN_BINARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(2, 2), HN_OUTPUTS(1, 1)
@@ -109,6 +139,18 @@ typedef struct hn_binary_loops {
         W y = (W)b[i * sb];                                                                                  \
         c[i] = (RESULT)(expr);                                                                               \
       }                                                                                                      \
+    }                                                                                                        \
+    return true;                                                                                             \
+  }
+/* Of integers that are divided: false where y is 0. */
+#define HN_DIVISION_LOOP(suffix, TYPE, expr)                                                                 \
+  static bool loop_##suffix(const void *pa, int64_t sa, const void *pb, int64_t sb, void *pc, int64_t n) {   \
+    const TYPE *a = pa, *b = pb;                                                                             \
+    TYPE *c = pc;                                                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const TYPE x = a[i * sa], y = b[i * sb];                                                               \
+      if (y == 0) return false;                                                                              \
+      c[i] = (TYPE)(expr);                                                                                   \
     }                                                                                                        \
     return true;                                                                                             \
   }

@@ -12,17 +12,4 @@ HN_UNARY_LOOP(u32, uint32_t, uint32_t, v)
 HN_UNARY_LOOP(u64, uint64_t, uint64_t, v)
 static const hn_unary_loops loops = HN_UNARY_NUMBER_TABLE;
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  return hn_unary(call, &loops, NULL, error);
-}
-
-static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};
-
-HN_OP(abs) = {HN_OP_HEAD,
-              .op_type = "Abs",
-              .since = 1,
-              HN_UNARY_ARITY,
-              .types = HN_TYPES_NUMBER,
-              .attrs = attrs,
-              .infer = hn_infer_same,
-              .reference = reference};
+HN_UNARY_PLAIN_OP(abs, "Abs", 1, HN_TYPES_NUMBER);

@@ -2,32 +2,21 @@
  * (fmod 1). */
 #include "model/ops/common/elementwise.h"
 
-#define REMAINDER(suffix, type, remainder)                                                                   \
-  static bool loop_##suffix(const void *pa, int64_t sa, const void *pb, int64_t sb, void *pc, int64_t n) {   \
-    const type *a = pa, *b = pb;                                                                             \
-    type *c = pc;                                                                                            \
-    for (int64_t i = 0; i < n; i++) {                                                                        \
-      const type x = a[i * sa], y = b[i * sb];                                                               \
-      if (y == 0) return false;                                                                              \
-      c[i] = (type)(remainder);                                                                              \
-    }                                                                                                        \
-    return true;                                                                                             \
-  }
 /* Division by -1 is kept from the hardware: it traps for the lowest integer. */
 #define FLOORED (y == -1 ? 0 : x % y != 0 && (x % y < 0) != (y < 0) ? x % y + y : x % y)
 #define TRUNCATED (y == -1 ? 0 : x % y)
-REMAINDER(i8, int8_t, FLOORED)
-REMAINDER(i16, int16_t, FLOORED)
-REMAINDER(i32, int32_t, FLOORED)
-REMAINDER(i64, int64_t, FLOORED)
-REMAINDER(u8, uint8_t, x % y)
-REMAINDER(u16, uint16_t, x % y)
-REMAINDER(u32, uint32_t, x % y)
-REMAINDER(u64, uint64_t, x % y)
-REMAINDER(c8, int8_t, TRUNCATED)
-REMAINDER(c16, int16_t, TRUNCATED)
-REMAINDER(c32, int32_t, TRUNCATED)
-REMAINDER(c64, int64_t, TRUNCATED)
+HN_DIVISION_LOOP(i8, int8_t, FLOORED)
+HN_DIVISION_LOOP(i16, int16_t, FLOORED)
+HN_DIVISION_LOOP(i32, int32_t, FLOORED)
+HN_DIVISION_LOOP(i64, int64_t, FLOORED)
+HN_DIVISION_LOOP(u8, uint8_t, x % y)
+HN_DIVISION_LOOP(u16, uint16_t, x % y)
+HN_DIVISION_LOOP(u32, uint32_t, x % y)
+HN_DIVISION_LOOP(u64, uint64_t, x % y)
+HN_DIVISION_LOOP(c8, int8_t, TRUNCATED)
+HN_DIVISION_LOOP(c16, int16_t, TRUNCATED)
+HN_DIVISION_LOOP(c32, int32_t, TRUNCATED)
+HN_DIVISION_LOOP(c64, int64_t, TRUNCATED)
 HN_BINARY_FLOAT_LOOPS(fmod(x, y))
 
 static const hn_binary_loops floored = {.of = {HN_INT_LOOP_ENTRIES}};

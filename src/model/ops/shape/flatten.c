@@ -29,13 +29,4 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(flatten) = {HN_OP_HEAD,
-                  .op_type = "Flatten",
-                  .since = 1,
-                  .flags = HONE_OP_VIEW | HONE_OP_MOVE,
-                  HN_INPUTS(1, 1),
-                  HN_OUTPUTS(1, 1),
-                  .types = HN_TYPES_ALL,
-                  .attrs = attrs,
-                  .infer = infer,
-                  .reference = hn_view_run};
+HN_VIEW_OP(flatten, "Flatten", 1, .attrs = attrs, .infer = infer);

@@ -94,14 +94,4 @@ static const hone_attr_desc attrs[] = {{.name = "shape", .type = HONE_ATTR_INTS,
                                        {.name = "allowzero", .type = HONE_ATTR_INT, .since = 14},
                                        {0}};
 
-HN_OP(reshape) = {HN_OP_HEAD,
-                  .op_type = "Reshape",
-                  .since = 1,
-                  .flags = HONE_OP_VIEW | HONE_OP_MOVE,
-                  HN_INPUTS(1, 2),
-                  HN_OUTPUTS(1, 1),
-                  .types = HN_TYPES_ALL,
-                  .attrs = attrs,
-                  .infer = infer,
-                  .reference = hn_view_run,
-                  .host_inputs = 1u << 1};
+HN_VIEW_OP(reshape, "Reshape", 2, .attrs = attrs, .infer = infer, .host_inputs = 1u << 1);

@@ -27,14 +27,4 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static const hone_attr_desc attrs[] = {
     {.name = "axes", .type = HONE_ATTR_INTS, .required = true, .until = 12}, {0}};
 
-HN_OP(unsqueeze) = {HN_OP_HEAD,
-                    .op_type = "Unsqueeze",
-                    .since = 1,
-                    .flags = HONE_OP_VIEW | HONE_OP_MOVE,
-                    HN_INPUTS(1, 2),
-                    HN_OUTPUTS(1, 1),
-                    .types = HN_TYPES_ALL,
-                    .attrs = attrs,
-                    .infer = infer,
-                    .reference = hn_view_run,
-                    .host_inputs = 1u << 1};
+HN_VIEW_OP(unsqueeze, "Unsqueeze", 2, .attrs = attrs, .infer = infer, .host_inputs = 1u << 1);
