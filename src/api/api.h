@@ -3,7 +3,7 @@
 #define HN_API_API_H
 
 #include "optimize/passes/optimize.h"
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 #include <hone/session.h>
 #include <hone/system.h>

@@ -3,7 +3,7 @@
 #ifndef HN_IMPROVE_KERNEL_SPEEDS_H
 #define HN_IMPROVE_KERNEL_SPEEDS_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 #include <hone/improve.h>
 

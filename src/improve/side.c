@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
+#include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
 #include "optimize/step/tuned.h"
 #include "runtime/devices.h"

@@ -2,7 +2,7 @@
 #ifndef HN_IMPROVE_SIDE_H
 #define HN_IMPROVE_SIDE_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 #include "runtime/context.h"
 
 #include <hone/data.h>

@@ -6,7 +6,7 @@
 #ifndef HN_IMPROVE_TUNE_H
 #define HN_IMPROVE_TUNE_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 #include "optimize/step/tuned.h"
 
 #include <hone/improve.h>

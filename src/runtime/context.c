@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "optimize/plan/plan.h"
 #include "runtime/late.h"
 #include "runtime/record.h"
 #include "runtime/remote.h"

@@ -3,7 +3,7 @@
 #define HN_RUNTIME_CONTEXT_H
 
 #include "model/ir/eval.h"
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 #include <hone/facts.h>
 

@@ -3,7 +3,7 @@
 #define HN_RUNTIME_RECORD_H
 
 #include "base/os.h"
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 #include <hone/facts.h>
 

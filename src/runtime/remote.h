@@ -6,7 +6,7 @@
 #ifndef HN_RUNTIME_REMOTE_H
 #define HN_RUNTIME_REMOTE_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 enum { HN_MARK_BEGIN, HN_MARK_GIVEN, HN_MARK_DONE, HN_MARK_TAKEN, HN_MARKS };
 

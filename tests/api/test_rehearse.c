@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "improve/kernel_speeds.h"
 #include "improve/rehearse.h"
+#include "optimize/plan/plan.h"
 #include "temporary.h"
 
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "improve/tune.h"
 #include "model/operators.h"
+#include "optimize/plan/plan.h"
 #include "optimize/step/tuned.h"
 #include "runtime/context.h"
 
