@@ -10,6 +10,7 @@
 #include "optimize/step/tuned.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/provenance.h"
 #include "runtime/record.h"
 
 #include <stdatomic.h>
@@ -526,62 +527,13 @@ static hone_status stage_end_alone(hone_context *c, hone_error *error) {
   return HONE_OK;
 }
 
-/* Indices of the nodes in a list of names "a, b", at most `most`. */
-static uint32_t find_nodes(const hone_facts *facts, const char *names, int32_t *out, uint32_t most) {
-  size_t count;
-  const hone_node_fact *nodes = hone_facts_nodes(facts, &count);
-  uint32_t n = 0;
-  for (size_t len; *names && n < most; names += len + strspn(names + len, ", ")) {
-    len = strcspn(names, ",");
-    for (size_t i = 0; i < count; i++)
-      if (nodes[i].name && strlen(nodes[i].name) == len && strncmp(nodes[i].name, names, len) == 0) {
-        out[n++] = (int32_t)i;
-        break;
-      }
-  }
-  return n;
-}
-
-/* Lowering may have put together what a pass left apart. */
-static bool one_step(const hn_plan *p, const int32_t *nodes, uint32_t n) {
-  for (uint32_t i = 1; i < n; i++)
-    if (p->node_step[nodes[i]] != p->node_step[nodes[0]]) return false;
-  return n > 1;
-}
-
-/* What the passes did, and what they did not do, for reports and for the rules that look for unfused
- * patterns. */
-static void add_rewrites(const hone_plan *p, hone_facts *facts) {
-  for (uint32_t i = 0; i < p->rewrites.n; i++) {
-    const hone_rewrite *w = &p->rewrites.record[i];
-    uint64_t hits = 0;
-    bool first = true;
-    for (uint32_t k = 0; k < p->rewrites.n; k++) {
-      bool same = p->rewrites.record[k].hit && strcmp(p->rewrites.record[k].pass, w->pass) == 0;
-      if (same && k < i) first = false;
-      hits += same;
-    }
-    if (w->hit && first) hone_facts_add_pass(facts, &(hone_pass_fact){.name = w->pass, .hits = hits});
-    if (w->hit) continue;
-    int32_t nodes[16];
-    uint32_t n = find_nodes(facts, w->nodes, nodes, 16);
-    hone_facts_add_near_miss(
-        facts, &(hone_near_miss){.pass = w->pass,
-                                 .reason = w->reason,
-                                 .nodes = nodes,
-                                 .node_count = n,
-                                 .bytes_saved = one_step(p->plan, nodes, n) ? 0 : (uint64_t)w->bytes_saved,
-                                 .enable_level = w->enable_level});
-  }
-}
-
 static hone_status record_end_alone(hone_context *c, hone_error *error) {
   if (!c) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_record_end needs a context");
   hone_facts *facts = c->facts;
   c->facts = NULL;
   const uint64_t lost = hn_mem_lost();
   hone_status status = hn_context_record_end(c->context, error);
-  if (status == HONE_OK && facts) add_rewrites(c->plan, facts);
+  if (status == HONE_OK && facts) hn_provenance_rewrites(facts, c->plan->plan, &c->plan->rewrites);
   return hn_settle(status, lost, error);
 }
 

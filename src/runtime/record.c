@@ -1,5 +1,6 @@
 #include "runtime/record.h"
 #include "runtime/late.h"
+#include "runtime/provenance.h"
 
 #include "base/error.h"
 #include "optimize/step/work.h"
@@ -40,13 +41,6 @@ void hn_recorder_free(hn_recorder *r) {
   hone_span_buffer_free(&r->spans);
   hn_free(r->wall);
   *r = (hn_recorder){0};
-}
-
-static double timer_overhead(void) {
-  enum { N = 1000 };
-  uint64_t t = hn_now_ns();
-  for (int i = 0; i < N; i++) (void)hn_now_ns();
-  return (double)(hn_now_ns() - t) / N;
 }
 
 static const char *layout_word(const hone_tensor_desc *d) {
@@ -162,12 +156,6 @@ void hn_recorder_preview(const hn_plan *p, const double *seconds, const double *
   hn_arena_free(&a);
 }
 
-static hone_node_fate fate_of(const char *word) {
-  for (int i = 0; i < HONE_NODE_FATE_COUNT; i++)
-    if (strcmp(hone_node_fate_name((hone_node_fate)i), word) == 0) return (hone_node_fate)i;
-  return HONE_NODE_UNKNOWN;
-}
-
 /* Planned bytes alive during each step of the first recorded run, beside its time stamps. */
 static void memory_over_time(hn_recorder *r, const hn_plan *p) {
   uint64_t rss = hn_rss_bytes();
@@ -255,34 +243,6 @@ static void add_neighbours(const hn_recorder *r, uint32_t threads) {
                          &(hone_counter){"involuntary_switches", "", -1, (double)(now - r->interrupted)});
 }
 
-static void add_sensors(hone_facts *facts, const hn_plan *p) {
-  hn_sensor s[16];
-  size_t n = 0;
-  hone_error error = {0};
-  if (!p->backend->sensors) return;
-  if (p->backend->sensors(p->device, s, sizeof s / sizeof *s, &n, &error) != HONE_OK)
-    hone_facts_add_unmeasured(facts, "clocks, temperature and power", error.what);
-  for (size_t i = 0; i < n; i++)
-    hone_facts_add_counter(facts, &(hone_counter){s[i].name, s[i].unit, -1, s[i].value});
-}
-
-/* What the facts say of a device that is not the host; false when it is the host. */
-static bool device_meta(const hn_recorder *r, const hn_plan *p, hone_facts_meta *meta, char *isa,
-                        size_t size) {
-  if (!p->backend->asynchronous) return false;
-  const char *why = NULL;
-  char text[320];
-  if (p->backend->label) meta->device = p->backend->label(p->device);
-  snprintf(isa, size, "sm_%u", p->machine.arch);
-  meta->isa = isa;
-  meta->streams = p->lanes ? p->lanes : 1;
-  if (r->trace) meta->inner_clock = r->tracing->source(r->trace, &why);
-  if (why) hone_facts_add_unmeasured(r->facts, "activity records of the device", why);
-  p->backend->fingerprint(p->device, text, sizeof text);
-  hone_facts_add_version(r->facts, "device", text);
-  return true;
-}
-
 static void name_lanes(hone_facts *facts, const hn_plan *p, const hone_span_buffer *spans) {
   int most = 0;
   hone_facts_name_lane(facts, 0, p->backend->asynchronous ? "host" : p->backend->name);
@@ -302,35 +262,8 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
     hone_status status = merge_trace(r, error);
     if (status != HONE_OK) return status;
   }
-  hone_facts_meta meta = *hone_facts_get_meta(facts);
-  meta.tool = "hone";
-  meta.tool_version = HONE_VERSION_STRING;
-  meta.backend = p->backend->name;
-  char cpu[128];
-  hn_cpu_name(cpu, sizeof cpu);
-  if (!meta.device) meta.device = cpu;
-  uint32_t isa = p->machine.isa;
-  meta.isa = isa & HONE_ISA_AMX          ? "amx"
-             : isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
-             : isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
-             : isa & HONE_ISA_AVX512     ? "avx512"
-             : isa & HONE_ISA_AVX2       ? "avx2"
-                                         : "scalar";
-  if (!meta.model) meta.model = p->model->path;
-  if (!meta.precision) meta.precision = hn_precision_name(p->precision);
-  meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";
-  meta.inner_clock = "CLOCK_MONOTONIC at the edges of each step";
-  meta.streams = 1;
-  char arch[16];
-  if (device_meta(r, p, &meta, arch, sizeof arch)) add_sensors(facts, p);
+  hn_provenance_run(facts, p, r->runs, r->tracing, r->trace);
   add_neighbours(r, p->machine.threads);
-  meta.threads = p->machine.threads;
-  meta.cores = hn_cpu_count();
-  meta.opt_level = p->reference ? 0 : p->level;
-  meta.runs = r->runs;
-  meta.timer_overhead_ns = timer_overhead();
-  if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
-  hone_facts_set_meta(facts, &meta);
   for (size_t i = 0; i < p->steps.len; i++) {
     add_step(facts, &temp, p, r->late, (uint32_t)i);
     if (p->steps.ptr[i].denormal_pct > 0)
@@ -340,11 +273,7 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
       hone_facts_add_counter(facts,
                              &(hone_counter){"weights_2_4", "%", (int32_t)i, p->steps.ptr[i].sparse_pct});
   }
-  for (size_t i = 0; i < p->model->source.len; i++) {
-    hone_node_fact n = {p->model->source.ptr[i].name, p->model->source.ptr[i].op_type,
-                        fate_of(p->node_fate[i]), p->node_step[i], NULL};
-    hone_facts_add_node(facts, &n);
-  }
+  hn_provenance_nodes(facts, p);
   memory_over_time(r, p);
   hone_facts_set_memory(facts, &(hone_memory_facts){.predicted_peak = p->arena_bytes,
                                                     .actual_peak = actual_peak,
