@@ -1,4 +1,5 @@
-# Reads the .def lists, so that a unit (operator, pass, kernel, tactic, rule, command) is one file and one line.
+# Takes folders as they are and reads .def lists, so that a unit (operator, pass, kernel, tactic, rule, command) is one
+# file and one line.
 
 # hone_folder_sources(VAR FOLDER...): appends the .c files that lie directly in the folders.
 function(hone_folder_sources var)
@@ -23,16 +24,6 @@ function(hone_def_names var file macro)
     list(REMOVE_DUPLICATES names)
   endif()
   set(${var} ${names} PARENT_SCOPE)
-endfunction()
-
-# hone_units(VAR FILE MACRO FOLDER): appends FOLDER/<name>.c for every unit of the list.
-function(hone_units var file macro folder)
-  set(out ${${var}})
-  hone_def_names(names ${file} ${macro})
-  foreach(name ${names})
-    list(APPEND out ${CMAKE_SOURCE_DIR}/${folder}/${name}.c)
-  endforeach()
-  set(${var} ${out} PARENT_SCOPE)
 endfunction()
 
 set(HONE_ISA_FLAGS_scalar "")

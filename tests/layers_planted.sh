@@ -25,6 +25,19 @@ check() {
   rm "$1"
 }
 
+# FILE INCLUDED FILE INCLUDED WORDS: two at once.
+circle() {
+  mkdir -p "$(dirname "$1")" "$(dirname "$3")"
+  printf '#include "%s"\n' "$2" >"$1"
+  printf '#include "%s"\n' "$4" >"$3"
+  said=$(sh tools/check_layers.sh 2>&1) && found=0 || found=1
+  case "$found $said" in
+  "1 "*"$5 in a circle"*) ;;
+  *) echo "$1 and $3 are a circle of $5, but: rc $found, $said"; bad=1 ;;
+  esac
+  rm "$1" "$3"
+}
+
 check src/optimize/match/a.c optimize/match/b.h ''
 check src/optimize/passes/common/a.c optimize/match/b.h ''
 check src/optimize/lower/a.c optimize/step/b.h ''
@@ -47,4 +60,8 @@ check src/insight/profile/a.c insight/diagnose/b.h 'insight/profile may not see 
 check src/backends/cuda/a.c optimize/plan/b.h 'backends know optimize/step alone'
 check src/runtime/a.c optimize/lower/b.h 'optimize/lower is for optimize alone'
 check src/base/a.c model/b.h 'base is below model'
+circle src/optimize/passes/a.c optimize/passes/common/b.h src/optimize/passes/common/c.h optimize/passes/d.h folders
+circle src/model/ops/conv/a.c model/ops/pooling/b.h src/model/ops/pooling/c.h model/ops/conv/d.h folders
+circle src/insight/import/a.h insight/import/common/b.h src/insight/import/common/c.c insight/import/d.h folders
+circle src/runtime/a.h runtime/b.h src/runtime/b.c runtime/a.h files
 exit $bad

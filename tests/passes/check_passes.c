@@ -26,6 +26,7 @@
 #include "model/ir/text.h"
 #include "optimize/match/patterns.h"
 #include "optimize/passes/common/pass.h"
+#include "optimize/passes/optimize.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #ifndef HN_OPTIMIZE_PLAN_SAVED_H
 #define HN_OPTIMIZE_PLAN_SAVED_H
 
-#include "optimize/plan/plan.h"
 #include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"

@@ -1,6 +1,7 @@
 /* Loading a saved plan. Nothing of the file is used as a size or an index before it was compared with what is
  * there. */
 #include "optimize/plan/saved.h"
+#include "optimize/plan/plan.h"
 
 #include "base/checksum.h"
 #include "base/error.h"

@@ -1,5 +1,6 @@
 /* Writing a saved plan. */
 #include "optimize/plan/saved.h"
+#include "optimize/plan/plan.h"
 
 #include "base/checksum.h"
 #include "base/error.h"

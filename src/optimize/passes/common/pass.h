@@ -5,10 +5,12 @@
 #define HN_OPTIMIZE_PASSES_PASS_H
 
 #include "base/error.h"
+#include "model/ir/eval.h"
 #include "model/operators.h"
 #include "optimize/match/match.h"
 #include "optimize/match/read.h"
-#include "optimize/passes/optimize.h"
+#include "optimize/passes/common/options.h"
+#include "optimize/passes/common/report.h"
 
 #include <stdio.h>
 #include <string.h>

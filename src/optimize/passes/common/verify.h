@@ -11,9 +11,9 @@ typedef struct hn_verifier hn_verifier;
 hone_status hn_verifier_create(hn_model *model, uint64_t seed, const _Atomic bool *cancel, hn_verifier **out,
                                hone_error *error);
 void hn_verifier_destroy(hn_verifier *v);
-/* Runs the rewritten model on the same inputs: floats within 1e-4 of the output's range (2e-2 where the model has values of f16 or bf16),
- * NaN and infinities in the same places, everything else equal. HONE_ERROR_INTERNAL names the output and the
- * difference. */
+/* Runs the rewritten model on the same inputs: floats within 1e-4 of the output's range (2e-2 where the model
+ * has values of f16 or bf16), NaN and infinities in the same places, everything else equal.
+ * HONE_ERROR_INTERNAL names the output and the difference. */
 hone_status hn_verifier_compare(hn_verifier *v, hn_model *model, hone_error *error);
 
 #endif

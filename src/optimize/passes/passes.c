@@ -1,5 +1,6 @@
 /* The registry of passes. */
 #include "optimize/passes/common/pass.h"
+#include "optimize/passes/optimize.h"
 
 #define PASS(name) extern const struct hn_pass hn_pass_##name;
 #include "optimize/passes/passes.def"

@@ -1,6 +1,7 @@
 /* Runs the passes to a fixed point. */
 #include "optimize/passes/common/pass.h"
 #include "optimize/passes/common/verify.h"
+#include "optimize/passes/optimize.h"
 
 #include <fnmatch.h>
 

@@ -1,0 +1,23 @@
+/* What is asked of the passes. */
+#ifndef HN_OPTIMIZE_PASSES_OPTIONS_H
+#define HN_OPTIMIZE_PASSES_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct hn_optimize_options {
+  int level;           /* 0 none, 1 basic, 2 aggressive, 3 may change numerics beyond the dtype's bound */
+  const char *passes;  /* comma-separated globs of pass names, "-glob" switches off; NULL or "": all of the
+                          level. A pass  that is named without globs runs whatever the level is */
+  bool verify_each;    /* after every pass that changed something: same answers on random inputs */
+  bool defer;          /* scaled weights may stay unmade (ir/bytes.h): for a model that is lowered at once */
+  bool widen;          /* operators of f16 and bf16 compute in f32: for a model that is lowered at once */
+  bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
+  double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor */
+  uint64_t fold_bytes;
+  uint64_t fold_tensor_bytes;
+  const _Atomic bool *cancel; /* NULL: none */
+  uint64_t verify_seed;
+} hn_optimize_options;
+
+#endif

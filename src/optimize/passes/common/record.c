@@ -1,0 +1,96 @@
+/* How a pass says what it did, or why not (pass.h). */
+#include "optimize/passes/common/pass.h"
+
+#include <stdarg.h>
+
+static void say(hn_pass_context *ctx, const char *format, va_list args) {
+  vsnprintf(ctx->why.text, sizeof ctx->why.text, format, args);
+}
+
+hn_pass_result hn_pass_hit(hn_pass_context *ctx, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  return HN_PASS_HIT;
+}
+
+hn_pass_result hn_pass_miss(hn_pass_context *ctx, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  return HN_PASS_MISS;
+}
+
+hn_pass_result hn_pass_miss_below(hn_pass_context *ctx, int level, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  say(ctx, format, args);
+  va_end(args);
+  ctx->enable_level = level;
+  return HN_PASS_MISS;
+}
+
+static bool among(const hone_node *n, hone_node *const *nodes, uint32_t count) {
+  for (uint32_t i = 0; n && i < count; i++)
+    if (nodes[i] == n) return true;
+  return false;
+}
+
+/* A value that only these nodes read is neither written nor read any more; for others a read less is left. */
+static double traffic_between(hone_node *const *nodes, uint32_t n) {
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t o = 0; nodes[i] && o < nodes[i]->n_out; o++) {
+      const hn_value *v = nodes[i]->out[o];
+      const int64_t bytes =
+          v && hone_desc_known(&v->desc) && v->desc.dtype != HONE_DTYPE_NONE ? hone_desc_bytes(&v->desc) : 0;
+      size_t inside = 0;
+      if (bytes <= 0 || (nodes[i]->op && nodes[i]->op->flags & HONE_OP_VIEW)) continue;
+      for (size_t u = 0; u < v->users.len; u++) inside += among(v->users.ptr[u].node, nodes, n);
+      if (inside) sum += (double)bytes * (double)(inside + (inside == v->users.len && !v->is_output));
+    }
+  return sum;
+}
+
+void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
+                        const char *format, ...) {
+  ctx->changed |= hit;
+  hn_pass_report *r = ctx->report;
+  char reason[240];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(reason, sizeof reason, format, args);
+  va_end(args);
+  hn_str names = {0};
+  uint32_t n_origin = 0, shown = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!nodes[i]) continue;
+    n_origin += nodes[i]->n_origin;
+    if (shown++ < 12) hn_str_printf(&names, "%s%s", shown > 1 ? ", " : "", nodes[i]->name);
+  }
+  if (shown > 12) hn_str_printf(&names, " and %u more", shown - 12);
+  uint32_t *origin = HN_NEW_ARRAY(&r->arena, uint32_t, n_origin ? n_origin : 1), k = 0;
+  hn_pass_record rec = {.pass = ctx->pass->name,
+                        .level = ctx->pass->level,
+                        .hit = hit,
+                        .origin = origin,
+                        .bytes_saved = traffic_between(nodes, n),
+                        .enable_level = -1};
+  for (uint32_t i = 0; i < n && origin; i++)
+    for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
+      /* A node may stand for thousands (merged copies): there a repeated name does less harm than the search
+       * for it. */
+      bool known = false;
+      for (uint32_t q = 0; q < k && k < 256 && !known; q++) known = origin[q] == nodes[i]->origin[j];
+      if (!known) origin[k++] = nodes[i]->origin[j];
+    }
+  rec.n_origin = k;
+  rec.nodes = hn_arena_strdup(&r->arena, names.ptr ? names.ptr : "");
+  rec.reason = hn_arena_strdup(&r->arena, reason);
+  rec.nodes_before = rec.nodes_after = hn_model_nodes(ctx->model);
+  /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
+  if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
+  hn_str_free(&names);
+}
