@@ -22,7 +22,8 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
     if (status != HONE_OK) goto done;
   }
   if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;
-  if ((status = hn_precision_parse(o->precision, out->backend, model, &precision, error)) != HONE_OK) goto done;
+  if ((status = hn_precision_parse(o->precision, out->backend, model, &precision, error)) != HONE_OK)
+    goto done;
   status = out->backend->open(index, o->threads, o->isa, &out->device, error);
   if (status != HONE_OK) goto done;
   if (!o->isa && !o->reference) {
