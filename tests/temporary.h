@@ -14,4 +14,12 @@ static inline char *temporary(char *path, size_t size, const char *name) {
   return path;
 }
 
+/* Removes the folder and all that is in it; 0, or what rm said. */
+static inline int temporary_remove(const char *folder) {
+  char command[512];
+  const int n = snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  if (n < 0 || (size_t)n >= sizeof command) abort();
+  return system(command);
+}
+
 #endif

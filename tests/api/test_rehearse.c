@@ -296,9 +296,7 @@ static void kernels_are_kept(void **state) {
   else
     unsetenv("XDG_CACHE_HOME");
   free(was);
-  char command[300];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  assert_int_equal(system(command), 0);
+  assert_int_equal(temporary_remove(folder), 0);
 }
 
 int main(void) {

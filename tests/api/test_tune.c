@@ -138,9 +138,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command);
+  return temporary_remove(folder);
 }
 
 /* ------------------------------------------------------------------ tests */

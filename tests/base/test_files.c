@@ -51,11 +51,7 @@ static int begin(void **state) {
   return 0;
 }
 
-static int end(void **state) {
-  char command[256];
-  snprintf(command, sizeof command, "rm -rf '%s'", ((place *)*state)->folder);
-  return system(command);
-}
+static int end(void **state) { return temporary_remove(((place *)*state)->folder); }
 
 static const char *in(const place *p, const char *name) {
   static char buf[4][300];

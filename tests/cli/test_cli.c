@@ -41,9 +41,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[192];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command);
+  return temporary_remove(folder);
 }
 
 static void write_text(const char *name, const char *text) {

@@ -56,9 +56,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[192];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command);
+  return temporary_remove(folder);
 }
 
 /* Exit code, and words on either stream. */

@@ -182,11 +182,7 @@ static void make_files(files *f) {
             f->hostile ? "\033]0;t\a" : "5", "6", "7");
 }
 
-static void remove_files(const files *f) {
-  char line[200];
-  snprintf(line, sizeof line, "rm -rf '%s'", f->folder);
-  assert_int_equal(system(line), 0);
-}
+static void remove_files(const files *f) { assert_int_equal(temporary_remove(f->folder), 0); }
 
 /* ---- running on a terminal */
 

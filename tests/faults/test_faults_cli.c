@@ -5,6 +5,7 @@
  * where a file was concerned), and leaves no half file. Standard output on a full disk is such an error, too.
  */
 #include "faults/from_environment.h"
+#include "temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -223,8 +224,6 @@ int main(int argc, char **argv) {
       walk(i, events, log);
   }
   printf("%u runs, %u with an error, %u wrong\n", runs, failures, wrong);
-  char cleaning[300];
-  snprintf(cleaning, sizeof cleaning, "rm -rf %s", folder);
-  if (system(cleaning) != 0) printf("%s stays\n", folder);
+  if (temporary_remove(folder) != 0) printf("%s stays\n", folder);
   return wrong || (!call && failures < 50);
 }

@@ -89,7 +89,7 @@ static int compare(const char *path, char (*told)[15], size_t n, unsigned kills)
 
 int main(int argc, char **argv) {
   unsigned kills = argc > 1 ? (unsigned)atoi(argv[1]) : 80, done = 0, writer = 0;
-  char folder[128], path[160], command[192];
+  char folder[128], path[160];
   static char told[MOST / 15][15];
   size_t n = 0;
   int ends[2];
@@ -138,6 +138,5 @@ int main(int argc, char **argv) {
   for (char line[15]; read(ends[0], line, 15) == 15 && n < sizeof told / sizeof *told;)
     memcpy(told[n++], line, 15);
   int code = compare(path, told, n, done);
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command) != 0 ? 1 : code;
+  return temporary_remove(folder) != 0 ? 1 : code;
 }

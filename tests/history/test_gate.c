@@ -1,4 +1,6 @@
 /* The gate's statistics against counting by hand, and its verdicts at both ends. */
+#include "history/noise.h"
+
 #include <hone/hone.h>
 
 #include <math.h>
@@ -10,15 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t state = 5;
-static double uniform(void) {
-  uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-static double normal(void) { return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform()); }
 
 static hone_gate_result pairs(const double *a, const double *b, uint32_t n, double threshold) {
   hone_gate_result r;
@@ -199,6 +192,7 @@ static void test_refusals(void **unused) {
 }
 
 int main(void) {
+  noise.state = 5;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_verdicts),
                                      cmocka_unit_test(test_looks), cmocka_unit_test(test_error_rates),
                                      cmocka_unit_test(test_sets),  cmocka_unit_test(test_refusals)};

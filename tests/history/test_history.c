@@ -33,9 +33,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[192];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command);
+  return temporary_remove(folder);
 }
 
 static char report[400];

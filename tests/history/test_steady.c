@@ -1,4 +1,6 @@
 /* Drift, what slow runs have in common, sensors from a made file system, and counters from recorded reads. */
+#include "history/noise.h"
+
 #include <hone/hone.h>
 
 #include "temporary.h"
@@ -15,15 +17,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t state = 11;
-static double uniform(void) {
-  uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-static double normal(void) { return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform()); }
 
 enum { N = 120 };
 
@@ -139,7 +132,6 @@ static void put(const char *name, const char *text) {
 
 static void test_sensors(void **unused) {
   (void)unused;
-  char command[192];
   assert_non_null(mkdtemp(temporary(root, sizeof root, "hone-sensors")));
   assert_true(isnan(hn_sensor_temperature(root)) && isnan(hn_sensor_clock(root)) &&
               isnan(hn_sensor_throttles(root)));
@@ -164,8 +156,7 @@ static void test_sensors(void **unused) {
   put("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
   put("/sys/devices/system/cpu/cpu11/thermal_throttle/core_throttle_count", "4");
   assert_true(hn_sensor_throttles(root) == 7);
-  snprintf(command, sizeof command, "rm -rf '%s'", root);
-  assert_int_equal(system(command), 0);
+  assert_int_equal(temporary_remove(root), 0);
 }
 
 static void test_perf_reads(void **unused) {
@@ -217,6 +208,7 @@ static void test_here(void **unused) {
 }
 
 int main(void) {
+  noise.state = 11;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_drift),   cmocka_unit_test(test_drift_coverage),
                                      cmocka_unit_test(test_spread),  cmocka_unit_test(test_slow_cause),
                                      cmocka_unit_test(test_sensors), cmocka_unit_test(test_perf_reads),

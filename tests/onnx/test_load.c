@@ -328,10 +328,8 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  char command[96];
   pb_done();
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return temporary_remove(folder);
 }
 
 int main(void) {
