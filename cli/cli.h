@@ -160,6 +160,8 @@ int cli_columns(void);         /* of standard output; 100 when it is no terminal
 /* A line on standard error that shows how far long work is; nothing when that is no terminal. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);
 void cli_progress_end(void);
+/* The same for the library's long work, which Ctrl-C stops (watch.c). */
+const hone_watch *cli_watch(void);
 void cli_progress_wipe(void); /* the same from a signal handler that ends the process */
 
 /* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it.
@@ -243,6 +245,9 @@ typedef struct cli_precision {
   hone_precision_choice choice; /* of auto */
 } cli_precision;
 
+/* How auto is to measure the model; *automatic: it is asked for. */
+hone_status cli_precision_options(const cli_args *args, hone_precision_options *out, bool *automatic,
+                                  hone_error *error);
 hone_status cli_precision_make(const cli_args *args, hone_model *model, const hone_binding *bindings,
                                uint32_t n_bindings, cli_precision *out, hone_error *error);
 /* "f32", "bf16" or "auto". */
@@ -270,15 +275,23 @@ typedef struct cli_session {
   bool borrows;              /* all but plan, context and feeds belong to another session */
 } cli_session;
 
-/* Everything from the file to a ready context with its inputs. `level` overrides --level when >= 0. */
+/* From the file to engine, bindings and the inputs that were given, without a plan. */
+hone_status cli_session_load(cli_session *session, const cli_args *args, const char *path, hone_error *error);
+/* What the library is to plan it with (level: --level). */
+hone_plan_options cli_session_options(const cli_session *session, const cli_args *args, int level);
+/* Notes on standard error what its first plan decided: --batch that changes nothing, shapes that hone chose.
+ */
+void cli_session_note(const cli_session *session, const cli_args *args, const char *path,
+                      const hone_plan *plan);
+/* What the device had to put right while it got ready. */
+void cli_session_warn(const cli_session *session);
+/* No plan can be made: the shape of an input file may be why. */
+void cli_session_hint(const cli_session *session, const cli_args *args, hone_error *error);
+/* Everything from the file to a ready context with its inputs. */
 hone_status cli_session_open(cli_session *session, const cli_args *args, const char *path, hone_error *error);
 /* Plans the open session's model again at another level (the inputs stay). */
 hone_status cli_session_replan(cli_session *session, const cli_args *args, int level, hone_error *error);
 /* A second plan beside an open session's, with the same engine and inputs; close it first. */
-/* The steps of the plan at this level, which is not built, with the times that they take on this machine,
- * into the facts of this session's profile. */
-hone_status cli_session_preview(cli_session *s, const cli_args *args, int level, hone_facts *facts,
-                                hone_rehearsal *rehearsal, hone_error *error);
 hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
                              hone_error *error);
 void cli_session_close(cli_session *session);
@@ -303,44 +316,27 @@ hone_status cli_quiet_wait(const cli_args *args, hone_error *error);
 
 /* ---- the machine's peaks (roofs.c) */
 
+/* Those of this process, for records. */
+hone_peaks *cli_peaks(void);
 /* Measured once a process, or read from the cache; `again` measures in any case. max_seconds 0: as long as it
  * usually takes. Ctrl-C ends it: HONE_ERROR_CANCELLED. */
 hone_status cli_roofs(uint32_t threads, bool again, double max_seconds, hone_roofs *out, hone_error *error);
 hone_status cli_device_roofs(const char *device, bool again, double max_seconds, hone_device_roofs *out,
                              hone_error *error);
-/* The same into a record of runs; what cannot be measured is noted there. */
-hone_status cli_add_roofs(hone_facts *facts, const char *device, uint32_t threads, double max_seconds,
-                          hone_error *error);
-/* A layer of the record was faster than a peak (profile->beaten): measures the peaks again, once a process,
- * and takes what the layer reached where that is no more than a little above. *raised: the record has other
- * roofs now, and wants a new profile. */
-hone_status cli_raise_roofs(hone_facts *facts, const hone_profile *profile, const char *device,
-                            double max_seconds, bool *raised, hone_error *error);
 /* Says so when the machine was busy while its peaks were measured, and returns whether it was. */
 bool cli_note_busy(const hone_roofs *roofs);
 
-/* What was recorded of a session's runs. */
-typedef struct cli_profile {
-  hone_facts *facts;
-  hone_profile *profile;
-} cli_profile;
+/* ---- records of a session's runs (profiling.c) */
 
-/* How a session is to be profiled. */
-typedef struct cli_profile_plan {
-  cli_session *session;
-  int level;
-  double rss_peak;               /* bytes to report; 0: as the runtime saw it */
-  const hone_counting *counting; /* of the processor, begun before the session's threads; NULL */
-  const char *uncounted;         /* why there is none */
-  bool keep;                     /* after Ctrl-C the runs that are complete are the profile (one session) */
-} cli_profile_plan;
-
-/* Warms up and records n sessions, in alternating blocks of runs, so that drift of a shared machine hits all
- * alike. seconds > 0: fewer runs (at least 5) when they would take longer, all sessions together. */
-hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path,
-                             uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
+/* Adds what the command knows of them. */
+void cli_describe(const cli_session *session, const cli_args *args, const char *path, hone_facts *facts);
+/* The session as the library measures it. */
+hone_subject cli_subject(const cli_session *session, const cli_args *args);
+/* Warms up and records: what hone profile does. After Ctrl-C the runs that are complete are the profile.
+ * counting: of the processor, begun before the session's threads; NULL: none, uncounted says why. */
+hone_status cli_profile_make(cli_session *session, const cli_args *args, const char *path,
+                             const hone_counting *counting, const char *uncounted, hone_recording *out,
                              hone_error *error);
-void cli_profile_free(cli_profile *profile);
 /* HONE_ERROR_USAGE when --filter leaves no layer: an empty table would look like a result. */
 hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, hone_error *error);
 
@@ -357,16 +353,25 @@ hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, 
     0, "float", CLI_LIST, CLI_FIELD(float_files), "FILE",                                                    \
         "profile of the same network in float: does INT8 pay?"                                               \
   }
-/* Reads files of one run into facts and a profile; free with cli_profile_free. */
-hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, cli_profile *out,
+/* Reads files of one run into facts and a profile; free with hone_recording_free. */
+hone_status cli_import(const cli_args *args, const char *const *paths, size_t n, hone_recording *out,
                        hone_error *error);
 /* What a report of it is called: NULL (the model's name), or the first file's where no tool named the model.
  */
-const char *cli_import_title(const cli_args *args, const cli_profile *profile);
+const char *cli_import_title(const cli_args *args, const hone_recording *profile);
 
 /* --lang, else the locale for messages. */
 hone_status cli_language(const cli_args *args, hone_language *language, hone_error *error);
-/* Findings with the command line's thresholds and language. */
+/* How the command line wants findings: thresholds, language, the network in float. */
+typedef struct cli_diagnosis {
+  hone_diagnose_options options; /* of what follows */
+  hone_thresholds *thresholds;
+  hone_recording in_float;
+} cli_diagnosis;
+
+hone_status cli_diagnosis_open(const cli_args *args, cli_diagnosis *out, hone_error *error);
+void cli_diagnosis_close(cli_diagnosis *diagnosis);
+/* Findings as the command line wants them. */
 hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,
                          hone_error *error);
 /* The table of thresholds; the exit code. */

@@ -24,28 +24,38 @@ hone_status cli_language(const cli_args *args, hone_language *language, hone_err
   return HONE_OK;
 }
 
-hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,
-                         hone_error *error) {
-  hone_diagnose_options o = {0};
-  hone_thresholds *t = NULL;
-  hone_status status = cli_language(args, &o.language, error);
+hone_status cli_diagnosis_open(const cli_args *args, cli_diagnosis *d, hone_error *error) {
+  *d = (cli_diagnosis){0};
+  hone_status status = cli_language(args, &d->options.language, error);
   if (status == HONE_OK && args->thresholds.n) {
-    t = hone_thresholds_create();
-    if (!t) {
+    d->thresholds = hone_thresholds_create();
+    if (!d->thresholds) {
       *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for thresholds"};
       status = HONE_ERROR_MEMORY;
     }
     for (size_t i = 0; i < args->thresholds.n && status == HONE_OK; i++)
-      status = hone_thresholds_parse(t, args->thresholds.item[i], error);
+      status = hone_thresholds_parse(d->thresholds, args->thresholds.item[i], error);
   }
-  o.thresholds = t;
-  cli_profile in_float = {0};
+  d->options.thresholds = d->thresholds;
   if (status == HONE_OK && args->float_files.n)
-    status = cli_import(args, args->float_files.item, args->float_files.n, &in_float, error);
-  o.float_profile = in_float.profile;
-  if (status == HONE_OK) status = hone_diagnose(profile, &o, findings, error);
-  cli_profile_free(&in_float);
-  hone_thresholds_destroy(t);
+    status = cli_import(args, args->float_files.item, args->float_files.n, &d->in_float, error);
+  d->options.float_profile = d->in_float.profile;
+  if (status != HONE_OK) cli_diagnosis_close(d);
+  return status;
+}
+
+void cli_diagnosis_close(cli_diagnosis *d) {
+  hone_recording_free(&d->in_float);
+  hone_thresholds_destroy(d->thresholds);
+  *d = (cli_diagnosis){0};
+}
+
+hone_status cli_diagnose(const cli_args *args, const hone_profile *profile, hone_findings **findings,
+                         hone_error *error) {
+  cli_diagnosis d;
+  hone_status status = cli_diagnosis_open(args, &d, error);
+  if (status == HONE_OK) status = hone_diagnose(profile, &d.options, findings, error);
+  cli_diagnosis_close(&d);
   return status;
 }
 

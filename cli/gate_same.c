@@ -3,7 +3,6 @@
 #include "cli/gate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A model with its shapes as a run would have them, or a saved plan. */
 typedef struct network {
@@ -48,66 +47,15 @@ static hone_status open_network(network *n, const cli_args *args, const char *pa
   return status;
 }
 
-typedef bool (*port_of)(const hone_model *, uint32_t, hone_port *);
-
-static bool find_port(const hone_model *model, port_of get, const char *name, hone_port *port) {
-  for (uint32_t i = 0; get(model, i, port); i++)
-    if (strcmp(port->name, name) == 0) return true;
-  return false;
-}
-
-/* What is not known before a run fits everything. */
-static bool fits(const hone_tensor_desc *a, const hone_tensor_desc *b) {
-  bool same = a->dtype == b->dtype && (a->rank == b->rank || a->rank < 0 || b->rank < 0);
-  for (int32_t k = 0; same && k < a->rank && k < b->rank; k++)
-    same = a->dim[k] == b->dim[k] || a->dim[k] < 0 || b->dim[k] < 0;
-  return same;
-}
-
-static hone_status refuse(const network *a, const char *kind, const char *name, const char *in_a,
-                          const char *in_b, hone_error *error) {
-  *error = (hone_error){.status = HONE_ERROR_INPUT};
-  snprintf(error->what, sizeof error->what,
-           "these are two different networks: %s '%.80s' is %s in the baseline and %s in the candidate", kind,
-           name, in_a, in_b);
-  snprintf(error->where, sizeof error->where, "%.200s", a->path);
-  snprintf(error->hint, sizeof error->hint,
-           "--baseline-cmd and --candidate-cmd compare the times of anything");
-  return error->status;
-}
-
-/* The first of a's inputs (or outputs) that b has not, or has otherwise. An input with a value of its own is
- * none that anybody has to feed. */
-static hone_status compare_ports(const network *a, const network *b, port_of get, const char *kind,
-                                 bool backwards, hone_error *error) {
-  hone_port mine, theirs;
-  for (uint32_t i = 0; get(a->ports, i, &mine); i++) {
-    char text[2][128];
-    if (mine.optional) continue;
-    hone_desc_format(&mine.desc, text[0], sizeof text[0]);
-    const bool found = find_port(b->ports, get, mine.name, &theirs);
-    if (found && fits(&mine.desc, &theirs.desc)) continue;
-    if (found)
-      hone_desc_format(&theirs.desc, text[1], sizeof text[1]);
-    else
-      snprintf(text[1], sizeof text[1], "missing");
-    return backwards ? refuse(b, kind, mine.name, text[1], text[0], error)
-                     : refuse(a, kind, mine.name, text[0], text[1], error);
-  }
-  return HONE_OK;
-}
-
 hone_status gate_same_network(const cli_args *args, const char *old, const char *new, hone_error *error) {
   network a = {0}, b = {0};
   hone_status status = open_network(&a, args, old, error);
   if (status == HONE_OK) status = open_network(&b, args, new, error);
-  static const struct {
-    port_of get;
-    const char *kind;
-  } sides[] = {{hone_model_input, "input"}, {hone_model_output, "output"}};
-  for (size_t i = 0; i < 2 && status == HONE_OK; i++) {
-    status = compare_ports(&a, &b, sides[i].get, sides[i].kind, false, error);
-    if (status == HONE_OK) status = compare_ports(&b, &a, sides[i].get, sides[i].kind, true, error);
+  if (status == HONE_OK) {
+    status = hone_same_ports(a.ports, old, b.ports, new, error);
+    if (status == HONE_ERROR_INPUT)
+      snprintf(error->hint, sizeof error->hint,
+               "--baseline-cmd and --candidate-cmd compare the times of anything");
   }
   close_network(&a);
   close_network(&b);

@@ -7,7 +7,7 @@ enum { SHOWN = 8 };
 
 /* ---- the machine */
 
-static hone_status peaks_of(const cli_args *args, cli_peaks *p, hone_error *error) {
+static hone_status peaks_of(const cli_args *args, cli_roof_peaks *p, hone_error *error) {
   const char *device = cli_device_name(args);
   hone_error why = {0};
   if (strcmp(device, "cpu") == 0) {
@@ -44,7 +44,7 @@ static hone_status peaks_of(const cli_args *args, cli_peaks *p, hone_error *erro
   return HONE_OK;
 }
 
-static double peak_of(const cli_peaks *p, hone_dtype dtype) {
+static double peak_of(const cli_roof_peaks *p, hone_dtype dtype) {
   const double peak = dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 ? p->half
                       : dtype == HONE_DTYPE_U8 || dtype == HONE_DTYPE_I8  ? p->int8
                       : dtype == HONE_DTYPE_F64                           ? p->f32 / 2
@@ -52,13 +52,13 @@ static double peak_of(const cli_peaks *p, hone_dtype dtype) {
   return peak > 0 ? peak : p->f32;
 }
 
-double cli_roof_ms(const cli_peaks *p, hone_dtype dtype, double flops, double bytes) {
+double cli_roof_ms(const cli_roof_peaks *p, hone_dtype dtype, double flops, double bytes) {
   if (!(p->gbs > 0)) return 0;
   const double compute = flops / peak_of(p, dtype) * 1e-6, memory = bytes / p->gbs * 1e-6;
   return compute > memory ? compute : memory;
 }
 
-cli_bound cli_bound_of(const cli_peaks *p, const hone_node_info *n) {
+cli_bound cli_bound_of(const cli_roof_peaks *p, const hone_node_info *n) {
   if (!(p->gbs > 0)) return CLI_BOUND_UNKNOWN;
   if (!(n->flops > 0) && !(n->bytes_read + n->bytes_written > 0)) return CLI_BOUND_NONE;
   return n->intensity >= peak_of(p, n->dtype) / p->gbs ? CLI_BOUND_COMPUTE : CLI_BOUND_MEMORY;
@@ -110,7 +110,7 @@ hone_status cli_analyse(const cli_args *args, hone_model *model, const hone_bind
 
 void cli_analysis_free(cli_analysis *a) {
   hone_fusions_free(&a->fusions);
-  cli_profile_free(&a->profile);
+  hone_recording_free(&a->profile);
 }
 
 /* ---- 8 bits */
@@ -146,7 +146,7 @@ static const char *const gains[HONE_QUANTISATIONS] = {"high: products of codes, 
 /* ---- text */
 
 static void bounds_text(const cli_analysis *a, const hone_inspection *in) {
-  const cli_peaks *p = &a->peaks;
+  const cli_roof_peaks *p = &a->peaks;
   char x[24];
   double flops[4] = {0}, ms[4] = {0}, all = 0;
   uint32_t nodes[4] = {0};
@@ -303,7 +303,7 @@ static json_t *throughput_json(const cli_analysis *a, int64_t batch) {
 }
 
 void cli_analysis_json(const cli_analysis *a, const hone_inspection *in, int64_t batch, json_t *doc) {
-  const cli_peaks *p = &a->peaks;
+  const cli_roof_peaks *p = &a->peaks;
   friendly f[HONE_QUANTISATIONS];
   json_t *fusions = json_array(), *classes = json_array();
   friendliness(in, f);

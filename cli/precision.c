@@ -15,30 +15,37 @@ static bool progress(void *arg, uint32_t done, uint32_t total) {
   return !cli_interrupted();
 }
 
+hone_status cli_precision_options(const cli_args *args, hone_precision_options *out, bool *automatic,
+                                  hone_error *error) {
+  *automatic = is_auto(args);
+  *out = (hone_precision_options){.budget = args->budget,
+                                  .seed = (uint64_t)args->seed,
+                                  .threads = (uint32_t)args->threads,
+                                  .batch = args->batch,
+                                  .max_seconds = args->max_seconds > 0 && args->max_seconds < AUTO_SECONDS
+                                                     ? args->max_seconds
+                                                     : AUTO_SECONDS,
+                                  .device = args->device,
+                                  .progress = progress};
+  if (!*automatic || args->budget != 0) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what,
+           "--budget wants more than 0: without any error everything is f32");
+  return HONE_ERROR_USAGE;
+}
+
 hone_status cli_precision_make(const cli_args *args, hone_model *model, const hone_binding *bindings,
                                uint32_t n_bindings, cli_precision *out, hone_error *error) {
+  hone_precision_options o;
+  bool automatic;
   if (out->made) return HONE_OK;
   out->made = true;
   out->name = args->precision;
-  if (!is_auto(args)) return HONE_OK;
-  if (args->budget == 0) {
-    *error = (hone_error){.status = HONE_ERROR_USAGE};
-    snprintf(error->what, sizeof error->what,
-             "--budget wants more than 0: without any error everything is f32");
-    return HONE_ERROR_USAGE;
-  }
-  hone_precision_options o = {.budget = args->budget,
-                              .seed = (uint64_t)args->seed,
-                              .threads = (uint32_t)args->threads,
-                              .batch = args->batch,
-                              .bindings = bindings,
-                              .n_bindings = n_bindings,
-                              .max_seconds = args->max_seconds > 0 && args->max_seconds < AUTO_SECONDS
-                                                 ? args->max_seconds
-                                                 : AUTO_SECONDS,
-                              .device = args->device,
-                              .progress = progress};
-  hone_status status = hone_precision_choose(model, &o, &out->choice, error);
+  hone_status status = cli_precision_options(args, &o, &automatic, error);
+  if (status != HONE_OK || !automatic) return status;
+  o.bindings = bindings;
+  o.n_bindings = n_bindings;
+  status = hone_precision_choose(model, &o, &out->choice, error);
   cli_progress_end();
   out->name = out->choice.narrow;
   return status;

@@ -1,56 +1,18 @@
-/* Recording runs as facts and making a profile of them. */
+/* Records of a session's runs: what the command adds to what the library measures. */
 #include "cli/cli.h"
-#include "cli/steady.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 
-#define INTERRUPTED "interrupted"
-
-/* Keeps what the runtime wrote and fills in what only the command knows. */
-static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *args, const char *path,
-                     int level, uint32_t warmups, uint32_t runs) {
+void cli_describe(const cli_session *s, const cli_args *args, const char *path, hone_facts *facts) {
   hone_facts_meta m = *hone_facts_get_meta(facts);
-  char date[32], os[200], flags[120], revision[128];
-  time_t now = time(NULL);
-  struct tm t;
-  struct utsname u;
-  gmtime_r(&now, &t);
-  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &t);
-  uname(&u);
-  snprintf(os, sizeof os, "%.64s %.64s", u.sysname, u.release);
-  snprintf(flags, sizeof flags, "--level %d --threads %u", level, cli_threads(s, args));
-  const hone_tensor_desc *d = hone_plan_inputs(s->plan) ? hone_plan_input_desc(s->plan, 0) : NULL;
-  const hone_machine *machine = hone_engine_machine(s->engine);
-  m.tool = "hone";
-  m.tool_version = hone_version();
+  char revision[128];
   m.hone_version = cli_hone_version();
   m.commit = cli_revision(args, path, revision, sizeof revision) ? revision : NULL;
   m.model = path;
-  m.backend = cli_device_name(args);
-  if (machine && !m.isa)
-    m.isa = machine->isa & HONE_ISA_AMX          ? "amx"
-            : machine->isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
-            : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
-            : machine->isa & HONE_ISA_AVX512     ? "avx512"
-            : machine->isa & HONE_ISA_AVX2       ? "avx2"
-                                                 : "scalar";
-  m.os = os;
-  if (!m.compiler) m.compiler = __VERSION__;
   if (!m.precision) m.precision = cli_precision_name(args);
-  m.date = date;
-  m.flags = flags;
-  m.batch = d && d->rank > 0 ? (double)d->dim[0] : 1;
-  m.threads = cli_threads(s, args);
-  m.opt_level = level;
   m.seed = args->seed ? (double)args->seed : 1;
-  m.warmups = warmups;
-  m.runs = runs;
   m.load_ms = s->load_ms;
-  if (m.streams == 0) m.streams = 1;
   hone_facts_set_meta(facts, &m);
   cli_record_options(args, s, facts);
   if (strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
@@ -58,220 +20,54 @@ static void add_meta(hone_facts *facts, const cli_session *s, const cli_args *ar
                            &(hone_counter){"batch_fixed", "", -1, 1}); /* by the model: -b changes nothing */
 }
 
-/* Blocks of about this long: short enough to share a machine's moods, and for small networks long enough that
- * the first run of a block, which finds the other plan's data in the caches, stays an exception. */
-#define BLOCK_MS 50.0
-enum { FEWEST = 5, LONGEST_BLOCK = 10 };
-
-static hone_status run_times(const cli_profile_plan *p, const cli_args *args, uint32_t times, uint32_t *done,
-                             uint32_t total, double *slowest, hone_error *error) {
-  hone_status status = HONE_OK;
-  for (uint32_t i = 0; i < times && status == HONE_OK; i++) {
-    double t = cli_now_ms();
-    if (args->reload) status = cli_session_reload(p->session, args, error);
-    if (status == HONE_OK) status = cli_session_run(p->session, args, error);
-    t = cli_now_ms() - t;
-    if (i && slowest && t > *slowest) *slowest = t;
-    if (status == HONE_OK) cli_progress("profile", ++*done, total);
-  }
-  return status;
+hone_subject cli_subject(const cli_session *s, const cli_args *args) {
+  return (hone_subject){.engine = s->engine,
+                        .plan = s->plan,
+                        .context = s->context,
+                        .in = s->feeds,
+                        .device = cli_device_name(args),
+                        .level = args->level < 0 ? 2 : (int)args->level};
 }
 
-static bool on_cpu(const cli_args *args) { return strcmp(cli_device_name(args), "cpu") == 0; }
+/* Whose runs they are, for the two that follow. */
+typedef struct owner {
+  cli_session *session;
+  const cli_args *args;
+  const char *path;
+} owner;
 
-/* Of the processor for the whole run, or why there are none. */
-static void add_run_counters(const cli_profile_plan *p, const hone_counts *counted, uint32_t runs,
-                             hone_facts *facts) {
-  if (!p->counting) return;
-#define X(name)                                                                                              \
-  if (isfinite(counted->name) && runs)                                                                       \
-    hone_facts_add_counter(facts, &(hone_counter){#name, "a run", -1, counted->name / runs});
-  HONE_COUNTS(X)
-#undef X
+static hone_status reload(void *arg, hone_error *error) {
+  const owner *o = arg;
+  return cli_session_reload(o->session, o->args, error);
 }
 
-static int by_number(const void *pa, const void *pb) {
-  const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-  return a < b ? -1 : a > b;
+static void describe(void *arg, hone_facts *facts) {
+  const owner *o = arg;
+  cli_describe(o->session, o->args, o->path, facts);
 }
 
-/* Numbers of the steps behind the layers that the filter leaves, each once; to be freed. */
-static uint32_t *chosen_steps(const hone_facts *facts, const char *filter, uint32_t *n, hone_error *error) {
-  hone_profile *narrow = NULL;
-  *n = 0;
-  if (hone_profile_create(facts, &(hone_profile_options){.filter = filter}, &narrow, error) != HONE_OK)
-    return NULL;
-  uint32_t *steps = malloc((narrow->layer_count + 1) * sizeof *steps), count = 0;
-  for (size_t i = 0; steps && i < narrow->layer_count; i++)
-    if (narrow->layers[i].step >= 0) steps[count++] = (uint32_t)narrow->layers[i].step;
-  hone_profile_destroy(narrow);
-  if (!steps) {
-    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for steps"};
-    return NULL;
-  }
-  qsort(steps, count, sizeof *steps, by_number);
-  for (uint32_t i = 0; i < count; i++)
-    if (!*n || steps[*n - 1] != steps[i]) steps[(*n)++] = steps[i];
-  return steps;
-}
-
-/* Runs once more with the processor's counters read around these steps. */
-static hone_status count_on_cpu(const cli_profile_plan *p, const cli_args *args, const uint32_t *steps,
-                                uint32_t n, uint32_t runs, hone_facts *facts, hone_error *error) {
-  enum { MOST = 10 };
-  hone_context *context = p->session->context;
-  const double start = cli_now_ms();
-  hone_status status = hone_context_count(context, p->counting, steps, n, error);
-  for (uint32_t i = 0; i < runs && i < MOST && status == HONE_OK; i++) {
-    if (i && cli_remaining(start, args->max_seconds) <= 0) break;
-    status = cli_session_run(p->session, args, error);
-  }
-  hone_error other = {0};
-  hone_status ended = hone_context_count_end(context, facts, status == HONE_OK ? error : &other);
-  return status == HONE_OK ? ended : status;
-}
-
-/* The narrow second pass: hardware counters of the chosen steps (of all without --filter, on an accelerator),
- * or a note that says why there are none. The times stay those of the first pass. */
-static hone_status second_pass(const cli_profile_plan *p, const cli_args *args, uint32_t runs,
-                               hone_facts *facts, hone_error *error) {
-  hone_status status = HONE_OK;
-  hone_error none = {0};
-  uint32_t *steps = NULL, n = 0;
-  if (on_cpu(args) && !p->counting) {
-    hone_facts_add_unmeasured(facts, "hardware counters", p->uncounted ? p->uncounted : "not asked for");
-    return HONE_OK;
-  }
-  if (on_cpu(args) && !args->filter) return HONE_OK;
-  if (args->filter && !(steps = chosen_steps(facts, args->filter, &n, error))) return error->status;
-  if (args->filter && !n)
-    status = HONE_OK; /* no such layer, or none with a step: cli_check_filter tells */
-  else if (on_cpu(args))
-    status = count_on_cpu(p, args, steps, n, runs, facts, error);
-  else if (hone_context_counters(p->session->context, steps, n, facts, &none) != HONE_OK)
-    hone_facts_add_unmeasured(facts, "hardware counters", none.what);
-  free(steps);
-  return status;
-}
-
-/* Of --max-seconds what is left; 0: no limit. */
-static double seconds_for_roofs(const cli_args *args, double start_ms) {
-  const double left = cli_remaining(start_ms, args->max_seconds);
-  return args->max_seconds <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
-}
-
-/* Ctrl-C ends what follows the runs, too; they are kept where that is wanted. */
-static bool goes_on(const cli_profile_plan *p, hone_status status, hone_error *error) {
-  if (status != HONE_ERROR_CANCELLED || !p->keep || !cli_interrupted()) return false;
-  *error = (hone_error){0};
-  return true;
-}
-
-static hone_status add_roofs(const cli_profile_plan *p, const cli_args *args, double start_ms,
-                             hone_facts *facts, hone_error *error) {
-  const hone_status status = cli_add_roofs(facts, cli_device_name(args), cli_threads(p->session, args),
-                                           seconds_for_roofs(args, start_ms), error);
-  if (!goes_on(p, status, error)) return status;
-  hone_facts_add_unmeasured(facts, "machine roofs", INTERRUPTED);
-  return HONE_OK;
-}
-
-static hone_status add_counters(const cli_profile_plan *p, const cli_args *args, uint32_t runs,
-                                hone_facts *facts, hone_error *error) {
-  if (!args->counters && !args->filter) return HONE_OK;
-  const hone_status status =
-      p->keep && cli_interrupted() ? HONE_ERROR_CANCELLED : second_pass(p, args, runs, facts, error);
-  if (!goes_on(p, status, error)) return status;
-  hone_facts_add_unmeasured(facts, "hardware counters", INTERRUPTED);
-  return HONE_OK;
-}
-
-static void mark_interrupted(hone_facts *facts) {
-  hone_facts_meta meta = *hone_facts_get_meta(facts);
-  meta.interrupted = 1;
-  hone_facts_set_meta(facts, &meta);
-}
-
-/* Facts of one session's recorded runs -> profile. */
-static hone_status finish(const cli_profile_plan *p, const cli_args *args, const char *path, uint32_t warmups,
-                          uint32_t runs, uint32_t complete, const hone_counts *counted,
-                          const double celsius[2], double start_ms, cli_profile *out, hone_error *error) {
-  double low, high;
-  hone_status status = hone_context_record_end(p->session->context, error);
-  if (status != HONE_OK) return status;
-  if (steady_range(celsius, 2, &low, &high)) {
-    hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_min", "C", -1, low});
-    hone_facts_add_counter(out->facts, &(hone_counter){"temperature_c_max", "C", -1, high});
-  }
-  if (args->counters && on_cpu(args)) add_run_counters(p, counted, complete, out->facts);
-  status = add_counters(p, args, runs, out->facts, error);
-  if (status == HONE_OK) status = add_roofs(p, args, start_ms, out->facts, error);
-  if (status != HONE_OK) return status;
-  add_meta(out->facts, p->session, args, path, p->level, warmups, runs);
-  if (complete < runs) mark_interrupted(out->facts);
-  if (p->rss_peak > 0) {
-    hone_memory_facts m = *hone_facts_get_memory(out->facts);
-    m.rss_peak = (uint64_t)p->rss_peak;
-    hone_facts_set_memory(out->facts, &m);
-  }
-  const hone_profile_options o = {.filter = args->filter};
-  bool raised = false;
-  status = hone_profile_create(out->facts, &o, &out->profile, error);
-  if (status == HONE_OK)
-    status = cli_raise_roofs(out->facts, out->profile, cli_device_name(args),
-                             seconds_for_roofs(args, start_ms), &raised, error);
-  if (goes_on(p, status, error)) return HONE_OK;
-  if (status != HONE_OK || !raised) return status;
-  hone_profile_destroy(out->profile);
-  out->profile = NULL;
-  return hone_profile_create(out->facts, &o, &out->profile, error);
-}
-
-hone_status cli_profile_make(const cli_profile_plan *plan, uint32_t n, const cli_args *args, const char *path,
-                             uint32_t warmups, uint32_t runs, double seconds, cli_profile *out,
+hone_status cli_profile_make(cli_session *s, const cli_args *args, const char *path,
+                             const hone_counting *counting, const char *uncounted, hone_recording *out,
                              hone_error *error) {
+  owner o = {s, args, path};
+  hone_subject subject = cli_subject(s, args);
+  subject.before = args->reload ? reload : NULL;
+  subject.describe = describe;
+  subject.arg = &o;
+  const hone_recording_options options = {.warmups = args->warmup >= 0 ? (uint32_t)args->warmup : 3,
+                                          .runs = args->runs > 0 ? (uint32_t)args->runs : 30,
+                                          .seconds = args->max_seconds,
+                                          .max_seconds = args->max_seconds,
+                                          .filter = args->filter,
+                                          .counters = args->counters,
+                                          .counting = counting,
+                                          .uncounted = uncounted,
+                                          .keep = true,
+                                          .peaks = cli_peaks(),
+                                          .watch = cli_watch()};
   hone_status status = cli_quiet_wait(args, error);
-  double start = cli_now_ms(), slowest = 0;
-  uint32_t done = 0, total = n * (warmups + runs);
-  for (uint32_t k = 0; k < n; k++) out[k] = (cli_profile){0};
-  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
-    double one = 0;
-    status = run_times(&plan[k], args, warmups, &done, total, &one, error);
-    slowest += one;
-  }
-  if (status == HONE_OK && slowest > 0 && seconds > 0) {
-    double fit = (seconds * 1e3 - (cli_now_ms() - start)) / slowest;
-    if (fit < runs) runs = fit < FEWEST ? FEWEST : (uint32_t)fit;
-    total = n * (warmups + runs);
-  }
-  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
-    out[k].facts = hone_facts_create();
-    if (!out[k].facts) {
-      *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for facts"};
-      status = HONE_ERROR_MEMORY;
-    }
-    if (status == HONE_OK) status = hone_context_record(plan[k].session->context, out[k].facts, runs, error);
-  }
-  double per_run = n ? slowest / n : 0;
-  uint32_t block = n < 2 ? runs : per_run > 0 && per_run < BLOCK_MS ? (uint32_t)(BLOCK_MS / per_run) : 1;
-  if (n > 1 && block > LONGEST_BLOCK) block = LONGEST_BLOCK;
-  hone_counts counted = {0}, before = {0};
-  double celsius[2] = {steady_temperature(args), (double)NAN};
-  if (plan->counting) hone_counting_read(plan->counting, &before);
-  for (uint32_t i = 0; i < runs && status == HONE_OK; i += block)
-    for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-      status = run_times(&plan[k], args, runs - i < block ? runs - i : block, &done, total, NULL, error);
-  if (plan->counting) hone_counting_read(plan->counting, &counted);
-#define X(name) counted.name -= before.name;
-  HONE_COUNTS(X)
-#undef X
+  if (status == HONE_OK) status = hone_subjects_record(&subject, 1, &options, out, error);
   cli_progress_end();
-  const uint32_t complete = n == 1 ? done - warmups : runs;
-  if (n == 1 && done > warmups && goes_on(plan, status, error)) status = HONE_OK;
-  celsius[1] = steady_temperature(args);
-  for (uint32_t k = 0; k < n && status == HONE_OK; k++)
-    status = finish(&plan[k], args, path, warmups, runs, complete, &counted, celsius, start, &out[k], error);
-  for (uint32_t k = 0; k < n && status != HONE_OK; k++) cli_profile_free(&out[k]);
   return status;
 }
 
@@ -283,10 +79,4 @@ hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, 
   snprintf(error->got, sizeof error->got, "%.60s", args->filter);
   snprintf(error->hint, sizeof error->hint, "without --filter all layers are listed");
   return HONE_ERROR_USAGE;
-}
-
-void cli_profile_free(cli_profile *p) {
-  hone_profile_destroy(p->profile);
-  hone_facts_destroy(p->facts);
-  *p = (cli_profile){0};
 }

@@ -179,14 +179,13 @@ static hone_prefer prefer(const cli_args *args) {
   return args->prefer && strcmp(args->prefer, "memory") == 0 ? HONE_PREFER_MEMORY : HONE_PREFER_SPEED;
 }
 
-/* What the device had to put right while it got ready. */
-static void note_warnings(const cli_session *s) {
+void cli_session_warn(const cli_session *s) {
   char text[2000];
   hone_engine_warnings(s->engine, text, sizeof text);
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) cli_note("warning: %s", line);
 }
 
-static hone_plan_options options_of(const cli_session *s, const cli_args *args, int level) {
+hone_plan_options cli_session_options(const cli_session *s, const cli_args *args, int level) {
   return (hone_plan_options){.level = level,
                              .precision = s->precision.name,
                              .f32_nodes = (const char *const *)s->precision.choice.f32_nodes,
@@ -200,29 +199,6 @@ static hone_plan_options options_of(const cli_session *s, const cli_args *args, 
                              .prefer = prefer(args),
                              .fold_seconds =
                                  args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
-}
-
-static bool go_on(void *arg) {
-  (void)arg;
-  return !cli_interrupted();
-}
-
-hone_status cli_session_preview(cli_session *s, const cli_args *args, int level, hone_facts *facts,
-                                hone_rehearsal *rehearsal, hone_error *error) {
-  hone_plan *plan = NULL;
-  hone_status status = HONE_OK;
-  if (level < 0 || level >= 2)
-    status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
-  if (status != HONE_OK) return status;
-  hone_plan_options o = options_of(s, args, level);
-  o.preview = true;
-  status = hone_plan_create(s->engine, s->model, &o, &plan, error);
-  const hone_rehearsal_options rehearse = {
-      .max_seconds = args->max_seconds > 0 && args->max_seconds < 3 ? args->max_seconds : 0,
-      .progress = go_on};
-  if (status == HONE_OK) status = hone_plan_rehearse(plan, s->plan, &rehearse, facts, rehearsal, error);
-  hone_plan_destroy(plan);
-  return status;
 }
 
 hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, hone_error *error) {
@@ -241,12 +217,12 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
     status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
   if (status != HONE_OK) return status;
   reset_peak();
-  hone_plan_options o = options_of(s, args, level);
+  hone_plan_options o = cli_session_options(s, args, level);
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
   if (status == HONE_OK) cli_cancellable(s->context);
-  note_warnings(s);
+  cli_session_warn(s);
   return status;
 }
 
@@ -263,7 +239,8 @@ bool cli_open_batch(const hone_model *model) {
 }
 
 /* When a picture's size settled what the model leaves open, that may be what does not fit. */
-static void hint_of_shape(const cli_session *s, hone_error *error) {
+void cli_session_hint(const cli_session *s, const cli_args *args, hone_error *error) {
+  if (error->status != HONE_ERROR_INPUT || args->shapes.n || error->hint[0]) return;
   hone_port port;
   for (uint32_t i = 0; hone_model_input(s->model, i, &port); i++)
     for (int32_t k = 0; s->data[i].impl && k < port.desc.rank; k++)
@@ -314,17 +291,13 @@ static hone_status open_saved(cli_session *s, const cli_args *args, const char *
   if (status == HONE_OK) status = make_feeds(s, args, error);
   if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
   if (status == HONE_OK) cli_cancellable(s->context);
-  note_warnings(s);
+  cli_session_warn(s);
   s->load_ms = cli_now_ms() - start;
   return status;
 }
 
-hone_status cli_session_open(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
-  *s = (cli_session){0};
-  double start = cli_now_ms();
-  hone_status status = cli_check_device(args, error);
-  if (status == HONE_OK && hone_plan_is_saved(path)) return open_saved(s, args, path, error);
-  if (status == HONE_OK) status = cli_load(args, path, &s->model, error);
+hone_status cli_session_load(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
+  hone_status status = cli_load(args, path, &s->model, error);
   if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);
   if (status == HONE_OK) status = check_input_names(args, s->model, error);
   if (status != HONE_OK) return status;
@@ -339,15 +312,29 @@ hone_status cli_session_open(cli_session *s, const cli_args *args, const char *p
   const char *warning = "";
   if (status == HONE_OK) hone_engine_tuned(s->engine, NULL, &warning);
   if (*warning && !args->no_cache) cli_note("warning: %s", warning);
-  if (status == HONE_OK) status = cli_session_replan(s, args, (int)args->level, error);
-  if (status == HONE_ERROR_INPUT && !args->shapes.n && !error->hint[0]) hint_of_shape(s, error);
-  s->load_ms = cli_now_ms() - start;
-  if (status == HONE_OK && args->batch && strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
+  return status;
+}
+
+void cli_session_note(const cli_session *s, const cli_args *args, const char *path, const hone_plan *plan) {
+  if (args->batch && strncmp(path, "zoo:", 4) != 0 && !cli_open_batch(s->model))
     cli_note("--batch %lld changes nothing: the model fixes its batch", (long long)args->batch);
-  for (uint32_t i = 0; status == HONE_OK && i < hone_plan_inputs(s->plan); i++) {
-    const hone_bound_shape *b = hone_plan_bound(s->plan, i);
+  for (uint32_t i = 0; i < hone_plan_inputs(plan); i++) {
+    const hone_bound_shape *b = hone_plan_bound(plan, i);
     if (b) cli_note_bound(b, 1);
   }
+}
+
+hone_status cli_session_open(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
+  *s = (cli_session){0};
+  double start = cli_now_ms();
+  hone_status status = cli_check_device(args, error);
+  if (status == HONE_OK && hone_plan_is_saved(path)) return open_saved(s, args, path, error);
+  if (status == HONE_OK) status = cli_session_load(s, args, path, error);
+  if (status != HONE_OK) return status;
+  status = cli_session_replan(s, args, (int)args->level, error);
+  if (status != HONE_OK) cli_session_hint(s, args, error);
+  s->load_ms = cli_now_ms() - start;
+  if (status == HONE_OK) cli_session_note(s, args, path, s->plan);
   return status;
 }
 

@@ -9,8 +9,6 @@
 /* Share of such choices that the cost model has to get right. */
 #define CLI_AGREEMENT 0.8
 
-enum { CLI_TUNE_ROUNDS = 15 }; /* of both plans in turn, at most */
-
 typedef struct cli_tuning {
   const char *path;
   cli_session before, after; /* untuned; after: tuned, when there is such a plan */
@@ -23,9 +21,6 @@ typedef struct cli_tuning {
   char file[512];             /* where the choices were written; "" when nowhere */
   uint32_t contested, agree;  /* steps with tactics far apart; those where the cost model is right */
 } cli_tuning;
-
-/* n times of each: are those after longer, by more than noise? */
-bool cli_slower(const double *before, const double *after, uint32_t n);
 
 /* Counts contested and agree. */
 void cli_tuning_agreement(cli_tuning *tuning);

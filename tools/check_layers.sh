@@ -23,6 +23,8 @@ model/ops: model/ir
 model: model/ir model/ops
 model/onnx: model/ir
 model/zoo: model/ir model
+api:
+api/measure:
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -21,7 +21,7 @@ static hone_status wrong(hone_error *error, const char *text) {
 /* P from the layers of a profile whose name, type or ONNX node matches; times are those of the typical run.
  */
 static hone_status from_profile(const cli_args *args, part *out, hone_error *error) {
-  cli_profile p = {0};
+  hone_recording p = {0};
   const char *const *files = args->rest.item;
   cli_args all_layers = *args; /* the whole is all of them */
   all_layers.filter = NULL;
@@ -47,7 +47,7 @@ static hone_status from_profile(const cli_args *args, part *out, hone_error *err
     } else if (out->wall_ms > 0)
       out->p = out->part_ms / out->wall_ms;
   }
-  cli_profile_free(&p);
+  hone_recording_free(&p);
   return status;
 }
 

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { WARMUPS = 5, RUNS = 50, LONG_RUNS = 5000 };
 
@@ -32,9 +31,9 @@ typedef struct measured {
   hone_sample_stats stats;
   device_times device;
   counters counters;
-  double celsius[2];  /* before and after */
-  steady_run *steady; /* NULL without --duration */
-  char spread[400];   /* what slow runs have in common */
+  double celsius[2];   /* before and after */
+  hone_steady *steady; /* NULL without --duration */
+  char spread[400];    /* what slow runs have in common */
 } measured;
 
 static json_t *device_json(const cli_session *s, const device_times *d) {
@@ -264,25 +263,47 @@ static hone_status kept_runs(hone_status status) {
 }
 
 /* Runs until the count or the time is reached; what was measured then counts. */
-static hone_status measure(cli_session *s, const cli_args *args, uint32_t runs, measured *m,
+static hone_status measure(const cli_session *s, const cli_args *args, uint32_t runs, measured *m,
                            hone_error *error) {
-  double start = cli_now_ms();
-  hone_status status = HONE_OK;
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  for (uint32_t i = 0; i < runs && status == HONE_OK; i++) {
-    if (i && cli_remaining(start, args->max_seconds) <= 0) break;
-    double t = cli_now_ms();
-    status = cli_session_run(s, args, error);
-    t = cli_now_ms() - t;
-    if (status == HONE_OK) {
-      m->seen[m->n] = steady_disturbance(&usage);
-      m->samples[m->n++] = t;
-    }
-    cli_progress("bench", i + 1, runs);
-  }
+  const hone_subject subject = cli_subject(s, args);
+  const hone_status status =
+      hone_runs_measure(&subject, runs, args->max_seconds, cli_watch(), m->samples, m->seen, &m->n, error);
   cli_progress_end();
   return m->n ? kept_runs(status) : status;
+}
+
+/* Of a long run's record: findings are shown with it, and their commands repeat the options. */
+typedef struct owner {
+  const cli_session *session;
+  const cli_args *args;
+  const char *path;
+} owner;
+
+static void describe(void *arg, hone_facts *facts) {
+  const owner *o = arg;
+  hone_facts_meta m = *hone_facts_get_meta(facts);
+  m.hone_version = cli_hone_version();
+  m.model = o->path;
+  hone_facts_set_meta(facts, &m);
+  cli_record_options(o->args, o->session, facts);
+}
+
+/* The same for so long, watching what moves. */
+static hone_status measure_long(const cli_session *s, const cli_args *args, const char *path, double seconds,
+                                uint32_t runs, measured *m, hone_error *error) {
+  owner o = {s, args, path};
+  hone_subject subject = cli_subject(s, args);
+  subject.describe = describe;
+  subject.arg = &o;
+  const hone_steady_options options = {.seconds = seconds,
+                                       .max_seconds = args->max_seconds,
+                                       .samples = m->samples,
+                                       .seen = m->seen,
+                                       .most = runs,
+                                       .watch = cli_watch()};
+  const hone_status status = hone_steady_measure(&subject, &options, &m->n, m->steady, error);
+  cli_progress_end();
+  return status;
 }
 
 /* The measured part: a number of runs, or a time. */
@@ -292,12 +313,12 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
   hone_status status = warm_up(s, args, m->warmups, error);
   if (status != HONE_OK) return status;
   bool kept = args->json || args->save;
-  m->celsius[0] = m->celsius[1] = kept ? steady_temperature(args) : (double)NAN;
+  m->celsius[0] = m->celsius[1] = kept ? hone_temperature(cli_device_name(args)) : (double)NAN;
   if (counting) hone_counting_read(counting, &before);
   if (seconds > 0) {
     m->steady = calloc(1, sizeof *m->steady);
     if (!m->steady) return out_of_memory(error);
-    status = steady_measure(s, args, path, seconds, m->samples, m->seen, runs, &m->n, m->steady, error);
+    status = measure_long(s, args, path, seconds, runs, m, error);
   } else {
     status = measure(s, args, runs, m, error);
   }
@@ -308,7 +329,7 @@ static hone_status measure_all(cli_session *s, const cli_args *args, const char 
 #undef X
     m->counters.runs = m->steady ? (uint32_t)m->steady->runs : m->n;
   }
-  if (kept) m->celsius[1] = steady_temperature(args);
+  if (kept) m->celsius[1] = hone_temperature(cli_device_name(args));
   if (status == HONE_OK && !hone_stats_compute(m->samples, m->n, &m->stats)) return out_of_memory(error);
   if (status == HONE_OK)
     hone_spread_explain(m->samples, m->seen, m->n, m->stats.p50, m->stats.cv, m->spread, sizeof m->spread);
@@ -356,7 +377,7 @@ static int run(const cli_args *args) {
   if (status == HONE_OK && code == 0 && cli_interrupted()) code = end_early(&m, runs);
   cli_hold(false);
   hone_counting_stop(counting);
-  if (m.steady) steady_free(m.steady);
+  if (m.steady) hone_steady_free(m.steady);
   free(m.steady);
   free(m.samples);
   free(m.seen);

@@ -8,7 +8,8 @@
 enum { ROWS = 30, FILES_MOST = 64 };
 
 /* One side: a file, or the files of one run with commas between them (where no file has that whole name). */
-static hone_status import_side(const cli_args *args, const char *side, cli_profile *out, hone_error *error) {
+static hone_status import_side(const cli_args *args, const char *side, hone_recording *out,
+                               hone_error *error) {
   const char *paths[FILES_MOST] = {side};
   size_t n = 1;
   char *copy = strchr(side, ',') && access(side, F_OK) != 0 ? strdup(side) : NULL;
@@ -23,7 +24,7 @@ static hone_status import_side(const cli_args *args, const char *side, cli_profi
 }
 
 /* What the page is called: the model of both, or what tells the two apart. */
-static const char *title_of(const cli_args *args, const cli_profile *p, char *buf, size_t size) {
+static const char *title_of(const cli_args *args, const hone_recording *p, char *buf, size_t size) {
   const char *name[2];
   bool known = true;
   for (int i = 0; i < 2; i++) {
@@ -39,7 +40,7 @@ static const char *title_of(const cli_args *args, const cli_profile *p, char *bu
 }
 
 static int run(const cli_args *args) {
-  cli_profile p[2] = {{0}};
+  hone_recording p[2] = {{0}};
   hone_comparison *comparison = NULL;
   hone_error error = {0};
   hone_language language;
@@ -69,8 +70,8 @@ static int run(const cli_args *args) {
   else if (args->json || !args->output)
     code = cli_print_report(&in, args->json ? HONE_REPORT_COMPARISON_JSON : HONE_REPORT_TEXT);
   hone_comparison_destroy(comparison);
-  cli_profile_free(&p[0]);
-  cli_profile_free(&p[1]);
+  hone_recording_free(&p[0]);
+  hone_recording_free(&p[1]);
   return code;
 }
 

@@ -12,7 +12,7 @@ enum { MOST_ROWS = 8 };
 typedef struct demo {
   const char *name, *title;
   int64_t device_batch, host_batch; /* by default */
-  cli_demo_row row[MOST_ROWS];
+  hone_demo_row row[MOST_ROWS];
   /* The part's rows 0 and `fused`, in this network: Amdahl's prediction beside what was measured. */
   const char *network;
   int64_t network_device_batch;
@@ -64,19 +64,19 @@ static const demo demos[] = {
 enum { DEMOS = sizeof demos / sizeof *demos };
 
 /* The time that the machine's roofs allow for what the row's steps do and move. */
-static double roof_ms(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
+static double roof_ms(const cli_demo_machine *m, const hone_demo_row *row, const hone_demo_result *r) {
   const double gflops = row->precision ? m->f32_gflops : m->narrow_gflops;
   const double compute = gflops > 0 ? r->flops / gflops * 1e-6 : 0,
                memory = m->gbs > 0 ? r->moved / m->gbs * 1e-6 : 0;
   return compute > memory ? compute : memory;
 }
 
-static const char *precision_of(const cli_demo_machine *m, const cli_demo_row *row) {
-  return row->precision ? row->precision : m->narrow;
+static const char *precision_of(const cli_demo_machine *m, const hone_demo_row *row) {
+  return row->precision ? row->precision : m->of.narrow;
 }
 
-static void print_row(const demo *d, const cli_demo_machine *m, const cli_demo_row *row,
-                      const cli_demo_result *r, double first_ms) {
+static void print_row(const demo *d, const cli_demo_machine *m, const hone_demo_row *row,
+                      const hone_demo_result *r, double first_ms) {
   if (!r->measured) {
     cli_print("%-34s %-5s not measured: %s\n", row->label, precision_of(m, row), r->why);
     return;
@@ -91,7 +91,7 @@ static void print_row(const demo *d, const cli_demo_machine *m, const cli_demo_r
               first_ms / ms);
 }
 
-static json_t *row_json(const cli_demo_machine *m, const cli_demo_row *row, const cli_demo_result *r) {
+static json_t *row_json(const cli_demo_machine *m, const hone_demo_row *row, const hone_demo_result *r) {
   if (!r->measured)
     return json_pack("{s:s, s:s, s:s}", "label", row->label, "precision", precision_of(m, row),
                      "not_measured", r->why);
@@ -113,21 +113,21 @@ typedef struct prediction {
   double block_p, block_s, block_predicted, block_measured;
 } prediction;
 
-static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_demo_result *part,
+static hone_status predict(const demo *d, const cli_demo_machine *m, const hone_demo_result *part,
                            prediction *out, hone_error *error) {
-  const cli_demo_result *before = &part[0], *after = &part[d->fused];
-  cli_demo_row slow = d->row[0], fast = d->row[d->fused];
-  cli_demo_result whole, fused;
+  const hone_demo_result *before = &part[0], *after = &part[d->fused];
+  hone_demo_row slow = d->row[0], fast = d->row[d->fused];
+  hone_demo_result whole, fused;
   *out = (prediction){.batch = m->accelerator ? d->network_device_batch : 1};
   if (!before->measured || !after->measured || before->conv_share < 0) return HONE_OK;
   slow.network = fast.network = d->network;
   slow.part = fast.part = false;
-  cli_demo_block block = {0};
-  hone_status status = cli_demo_block_find(m, d->network, out->batch, after->shape, &block, error);
-  if (status == HONE_OK) status = cli_demo_measure(m, &slow, out->batch, true, &block, &whole, error);
-  if (status == HONE_OK) status = cli_demo_measure(m, &fast, out->batch, true, &block, &fused, error);
+  hone_demo_block block = {0};
+  hone_status status = hone_demo_block_find(&m->of, d->network, out->batch, after->shape, &block, error);
+  if (status == HONE_OK) status = hone_demo_measure(&m->of, &slow, out->batch, true, &block, &whole, error);
+  if (status == HONE_OK) status = hone_demo_measure(&m->of, &fast, out->batch, true, &block, &fused, error);
   out->block_nodes = block.n;
-  cli_demo_block_free(&block);
+  hone_demo_block_free(&block);
   if (status != HONE_OK || !whole.measured || !fused.measured) return status;
   if (out->block_nodes && whole.steps_ms > 0) {
     out->block_p = whole.block_ms / whole.steps_ms;
@@ -146,11 +146,11 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const cli_d
   return HONE_OK;
 }
 
-static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const cli_demo_result *r,
+static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const hone_demo_result *r,
                        const prediction *x) {
   json_t *rows = json_array();
   for (uint32_t i = 0; d->row[i].label; i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
-  json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->device, "name", m->name,
+  json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->of.device, "name", m->name,
                         "batch", (json_int_t)batch, "rows", rows);
   if (x->known && x->block_nodes)
     json_object_set_new(j, "block",
@@ -169,19 +169,19 @@ static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, 
 }
 
 static hone_status show(const demo *d, const cli_args *args, const cli_demo_machine *m, int64_t *batch,
-                        cli_demo_result *r, prediction *x, hone_error *error) {
+                        hone_demo_result *r, prediction *x, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; d->row[i].label && status == HONE_OK; i++) {
-    status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
+    status = hone_demo_measure(&m->of, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     /* The first row is the one that needs most. */
     while (status == HONE_ERROR_MEMORY && i == 0 && *batch > 1) {
       *batch /= 2;
       cli_note("batch %lld does not fit: %lld", (long long)*batch * 2, (long long)*batch);
-      status = cli_demo_measure(m, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
+      status = hone_demo_measure(&m->of, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     }
     if (status == HONE_OK && i == 0 && !args->json) {
-      cli_print("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name, m->device,
-                (long long)*batch, m->runs);
+      cli_print("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name,
+                m->of.device, (long long)*batch, m->of.runs);
       if (d->copies)
         cli_print("%-34s %-5s %9s %9s %7s\n", "", "", "whole ms", "copy ms", "");
       else
@@ -243,7 +243,7 @@ static int run(const cli_args *args) {
   }
   hone_error error = {0};
   cli_demo_machine m;
-  cli_demo_result r[MOST_ROWS] = {0};
+  hone_demo_result r[MOST_ROWS] = {0};
   prediction x = {0};
   if (d->copies && strcmp(cli_device_name(args), "cpu") == 0)
     return cli_error(HONE_ERROR_MISSING,

@@ -13,7 +13,7 @@ static int run(const cli_args *args) {
   if (args->list_thresholds) return cli_print_thresholds(args);
   if (!args->rest.n)
     return cli_error(HONE_ERROR_USAGE, "hone diagnose: missing argument; usage: hone diagnose FILE...");
-  cli_profile p = {0};
+  hone_recording p = {0};
   hone_findings *findings = NULL;
   hone_error error = {0};
   hone_status status = cli_import(args, args->rest.item, args->rest.n, &p, &error);
@@ -36,7 +36,7 @@ static int run(const cli_args *args) {
                  ? cli_report(&error)
                  : cli_print_report(&in, args->json ? HONE_REPORT_FINDINGS_JSON : HONE_REPORT_TEXT);
   hone_findings_destroy(findings);
-  cli_profile_free(&p);
+  hone_recording_free(&p);
   return code;
 }
 

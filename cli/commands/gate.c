@@ -1,4 +1,4 @@
-/* hone gate: has it become slower? Finds out what the two sides are; gate_run.c measures, the library
+/* hone gate: has it become slower? Finds out what the two sides are; the library measures and
  * decides. */
 #include "cli/gate.h"
 
@@ -32,7 +32,7 @@ static hone_status fail(hone_error *error, hone_status status, const char *what,
 
 /* `hone bench MODEL --json` with the gate's options, by this program or another build of it. */
 static hone_status bench_command(const cli_args *args, const char *program, const char *model,
-                                 gate_side *side, hone_error *error) {
+                                 hone_gate_side *side, hone_error *error) {
   cli_args child = *args;
   char flags[3000], own[4096];
   child.max_seconds = 0; /* that of the gate is for all processes together */
@@ -66,7 +66,7 @@ static const char *without_runs(const char *flags, cli_args *args) {
   return p;
 }
 
-static hone_status own_command(const char *text, gate_side *side, hone_error *error) {
+static hone_status own_command(const char *text, hone_gate_side *side, hone_error *error) {
   int n = snprintf(side->command, sizeof side->command, "%s", text);
   if (n <= 0 || (size_t)n >= sizeof side->command)
     return fail(error, HONE_ERROR_USAGE, n ? "the command is too long" : "the command is empty", "",
@@ -133,11 +133,11 @@ static void take_records(cli_args *args, const hone_records *records, gate_run *
   uint32_t good = 0;
   for (size_t pass = 0; pass < 2 && !good;
        pass++) /* runs that can be compared; if there are none, all of them */
-    for (size_t i = 0; i < records->count && g->old.n < GATE_MOST; i++) {
+    for (size_t i = 0; i < records->count && g->run.old.n < HONE_GATE_MOST; i++) {
       find_doubt(args, &records->items[i], doubt, sizeof doubt);
       if (pass == 0 && doubt[0]) continue;
       without_runs(records->items[i].flags, args); /* the new processes do as the first of these did */
-      g->old.ms[g->old.n++] = records->items[i].median_latency_ms;
+      g->run.old.ms[g->run.old.n++] = records->items[i].median_latency_ms;
       good += pass == 0;
       if (pass == 1) memcpy(g->doubt, doubt, sizeof doubt);
     }
@@ -215,12 +215,12 @@ static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone
   struct stat st;
   hone_records records = {0};
   const char *name = args->baseline;
-  snprintf(g->old.label, sizeof g->old.label, "%.280s", name ? name : args->baseline_cmd);
-  if (args->baseline_cmd) return own_command(args->baseline_cmd, &g->old, error);
+  snprintf(g->run.old.label, sizeof g->run.old.label, "%.280s", name ? name : args->baseline_cmd);
+  if (args->baseline_cmd) return own_command(args->baseline_cmd, &g->run.old, error);
   if (strncmp(name, "zoo:", 4) == 0 || ends_with(name, ".onnx") || ends_with(name, ".hone")) {
     const bool both = model && !args->candidate_cmd;
     hone_status same = both ? gate_same_network(args, name, model, error) : HONE_OK;
-    return same == HONE_OK ? bench_command(args, NULL, name, &g->old, error) : same;
+    return same == HONE_OK ? bench_command(args, NULL, name, &g->run.old, error) : same;
   }
   /* A folder may be called like a tag; a pipe or device is meant as a file, and refused as one. */
   bool file = stat(name, &st) == 0 && !S_ISDIR(st.st_mode);
@@ -230,7 +230,7 @@ static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone
       return fail(error, HONE_ERROR_USAGE, "another build of hone as baseline needs a MODEL to measure", name,
                   "");
     if (!realpath(name, full)) return fail(error, HONE_ERROR_IO, "cannot find the baseline", name, "");
-    return bench_command(args, full, model, &g->old, error);
+    return bench_command(args, full, model, &g->run.old, error);
   }
   hone_status status = file ? read_file(name, &records, error) : read_history(name, model, &records, error);
   if (status == HONE_OK) take_records(args, &records, g);
@@ -246,39 +246,65 @@ static hone_status find_sides(const cli_args *args, gate_run *g, hone_error *err
   if (!model && !args->candidate_cmd)
     return fail(error, HONE_ERROR_USAGE, "hone gate wants a MODEL or --candidate-cmd", "", "");
   snprintf(g->model, sizeof g->model, "%.280s", model ? model : args->candidate_cmd);
-  snprintf(g->new.label, sizeof g->new.label, "%.280s", args->candidate_cmd ? args->candidate_cmd : model);
+  snprintf(g->run.now.label, sizeof g->run.now.label, "%.280s",
+           args->candidate_cmd ? args->candidate_cmd : model);
   cli_args both = *args; /* with the runs of the baseline where it is a record */
   hone_status status = find_old(&both, model, g, error);
   if (status != HONE_OK) return status;
-  return args->candidate_cmd ? own_command(args->candidate_cmd, &g->new, error)
-                             : bench_command(&both, NULL, model, &g->new, error);
+  return args->candidate_cmd ? own_command(args->candidate_cmd, &g->run.now, error)
+                             : bench_command(&both, NULL, model, &g->run.now, error);
 }
 
 static hone_status check_options(const cli_args *args, gate_run *g, hone_error *error) {
   if (args->worse_pct == 0 || args->worse_pct > 1000)
     return fail(error, HONE_ERROR_USAGE, "--threshold lies above 0 and is at most 1000 (percent)", "", "");
-  g->threshold = args->worse_pct > 0 ? args->worse_pct / 100 : 0.05;
-  g->given = args->metric != NULL;
-  g->wall = args->metric && strcmp(args->metric, "wall") == 0;
-  if (args->metric && !g->wall && strcmp(args->metric, "latency") != 0)
+  g->run.threshold = args->worse_pct > 0 ? args->worse_pct / 100 : 0.05;
+  g->run.given = args->metric != NULL;
+  g->run.wall = args->metric && strcmp(args->metric, "wall") == 0;
+  if (args->metric && !g->run.wall && strcmp(args->metric, "latency") != 0)
     return fail(error, HONE_ERROR_USAGE, "--metric is latency or wall", args->metric, "");
-  if (args->pairs == 0 || args->pairs > GATE_MOST)
+  if (args->pairs == 0 || args->pairs > HONE_GATE_MOST)
     return fail(error, HONE_ERROR_USAGE, "--pairs is 12 to 500", "", "");
   return HONE_OK;
 }
 
-static hone_status measure(const cli_args *args, gate_run *g, hone_error *error) {
-  double most_seconds = args->max_seconds > 0 ? args->max_seconds : MAX_SECONDS;
-  if (g->old.command[0])
-    return gate_run_pairs(g, args->pairs > 0 ? (uint32_t)args->pairs : PAIRS, most_seconds, error);
-  if (g->wall)
-    return fail(error, HONE_ERROR_USAGE,
-                "--metric wall needs a baseline that can be run: a report tells a latency", g->old.label, "");
-  uint32_t n = g->doubt[0] ? LOOK_ONLY : g->old.n < MOST_NEW ? g->old.n : MOST_NEW;
-  return gate_run_new(g, n, most_seconds, error);
+static void hint_of_silence(const gate_run *g, hone_error *error) {
+  if (g->run.silent)
+    snprintf(error->hint, sizeof error->hint,
+             "let it print what hone bench --json prints, or take --metric wall");
 }
 
-/* Says it everywhere; the first thing that cannot be written decides about the exit code. */
+static hone_status measure_pairs(const cli_args *args, gate_run *g, double seconds, hone_error *error) {
+  const uint32_t most = args->pairs > 0 ? (uint32_t)args->pairs : PAIRS;
+  const hone_status status = hone_gate_run_pairs(&g->run, most, seconds, cli_watch(), error);
+  hint_of_silence(g, error);
+  return status;
+}
+
+static hone_status measure_new(gate_run *g, double seconds, hone_error *error) {
+  const uint32_t n = g->doubt[0] ? LOOK_ONLY : g->run.old.n < MOST_NEW ? g->run.old.n : MOST_NEW;
+  const hone_status status = hone_gate_run_new(&g->run, n, seconds, cli_watch(), error);
+  hint_of_silence(g, error);
+  if (status == HONE_ERROR_BUDGET)
+    snprintf(error->what, sizeof error->what, "--max-seconds was over before one process had ended");
+  if (status == HONE_OK && g->doubt[0]) g->run.result.verdict = HONE_GATE_NONE;
+  return status;
+}
+
+static hone_status measure(const cli_args *args, gate_run *g, hone_error *error) {
+  const double seconds = args->max_seconds > 0 ? args->max_seconds : MAX_SECONDS;
+  const bool pairs = g->run.old.command[0];
+  if (!pairs && g->run.wall)
+    return fail(error, HONE_ERROR_USAGE,
+                "--metric wall needs a baseline that can be run: a report tells a latency", g->run.old.label,
+                "");
+  cli_hold(true);
+  const hone_status status = pairs ? measure_pairs(args, g, seconds, error) : measure_new(g, seconds, error);
+  cli_progress_end();
+  cli_hold(false);
+  return status;
+}
+
 static int answer(const cli_args *args, const gate_run *g) {
   const char *summary = getenv("GITHUB_STEP_SUMMARY"), *github = getenv("GITHUB_ACTIONS");
   hone_error error = {0};

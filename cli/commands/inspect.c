@@ -23,12 +23,12 @@ static int64_t rows_of(const hone_bound_shape *bound) {
   return n > 0 ? n : 1;
 }
 
-static json_t *bound_json(const cli_peaks *peaks, const hone_node_info *n) {
+static json_t *bound_json(const cli_roof_peaks *peaks, const hone_node_info *n) {
   const cli_bound b = cli_bound_of(peaks, n);
   return b == CLI_BOUND_COMPUTE || b == CLI_BOUND_MEMORY ? json_string(cli_bound_name(b)) : json_null();
 }
 
-static json_t *roof_json(const cli_peaks *peaks, const hone_node_info *n) {
+static json_t *roof_json(const cli_roof_peaks *peaks, const hone_node_info *n) {
   if (cli_bound_of(peaks, n) == CLI_BOUND_UNKNOWN) return json_null();
   return cli_real(cli_roof_ms(peaks, n->dtype, n->flops, n->bytes_read + n->bytes_written));
 }

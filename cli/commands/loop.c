@@ -1,54 +1,37 @@
-/* hone MODEL: measure, explain, change, prove, measure again, report. */
+/* hone MODEL: measure, explain, change, prove, measure again, report. The loop is the library's
+ * (hone_loop_run); here are its files and words. */
 #include "cli/cli.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { WARMUPS = 3, RUNS = 30, FIRST_RUNS = 20 };
-#define PROFILE_SECONDS 12.0 /* for both profiles */
-#define FIRST_SECONDS 5.0
-#define VERIFY_SECONDS 12.0
 
 typedef struct loop {
   const cli_args *args;
   const char *path, *folder;
-  cli_session session, baseline;
-  cli_profile before, after;
-  hone_findings *findings;
-  hone_findings *left; /* of the plan that was made */
-  cli_profile today;   /* --baseline: what runs today */
-  hone_comparison *comparison;
-  hone_model *optimized;
-  hone_verify_result verdict;
-  hone_rehearsal rehearsal;
-  cli_profile first; /* of the model as it is, before anything was changed */
-  double predicted_pct, predicted_ms;
-  char predicted_at[32]; /* UTC */
-  char predicted_by[240];
+  cli_session session; /* without a plan */
+  hone_loop found;
+  hone_recording today; /* --baseline: what runs today */
   double start_ms;
   size_t made; /* of the folder's path: cli_drop_folder */
 } loop;
 
-/* Goes on to the next step, unless the last one failed or --max-seconds is spent: a report without its last
- * steps would be another one than was asked for. */
-static hone_status next(const loop *l, const char *text, hone_status status, hone_error *error) {
-  if (status != HONE_OK) return status;
-  if (l->args->verbose) cli_note("%s", text);
-  cli_progress(text, 0, 0);
-  if (cli_remaining(l->start_ms, l->args->max_seconds) > 0) return HONE_OK;
+static hone_status spent(const loop *l, const char *step, hone_error *error) {
   *error = (hone_error){.status = HONE_ERROR_BUDGET};
   snprintf(error->what, sizeof error->what, "--max-seconds %g was spent before the step '%s'",
-           l->args->max_seconds, text);
+           l->args->max_seconds, step);
   snprintf(error->where, sizeof error->where, "%.200s", l->path);
   snprintf(error->hint, sizeof error->hint, "give more, or hone profile, which keeps what it has measured");
   return HONE_ERROR_BUDGET;
 }
 
-static void print_inspection(const loop *l) {
+static void say_step(const loop *l, const char *step) {
+  if (l->args->verbose) cli_note("%s", step);
+  cli_progress(step, 0, 0);
+}
+
+static void print_inspection(const loop *l, const hone_plan *plan) {
   hone_inspection in;
-  if (l->args->json || hone_model_inspect(hone_plan_model(l->session.plan), &in, NULL) != HONE_OK) return;
+  if (l->args->json || hone_model_inspect(hone_plan_model(plan), &in, NULL) != HONE_OK) return;
   char a[16], b[16], c[24], d[16];
   cli_progress_end();
   cli_print("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path,
@@ -59,140 +42,7 @@ static void print_inspection(const loop *l) {
 
 static int level_of(const loop *l) { return l->args->level < 0 ? 2 : (int)l->args->level; }
 
-static bool verify_progress(void *arg, uint32_t done, uint32_t total) {
-  (void)arg;
-  cli_progress("verify", done, total);
-  return !cli_interrupted();
-}
-
-static hone_status prove(loop *l, hone_error *error) {
-  const cli_args *a = l->args;
-  cli_precision *precision = &l->session.precision;
-  hone_status status = level_of(l) < 2 ? HONE_OK
-                                       : cli_precision_make(a, l->session.model, l->session.bindings,
-                                                            l->session.n_bindings, precision, error);
-  if (status != HONE_OK) return status;
-  hone_verify_options o = {.inputs = (uint32_t)a->count,
-                           .seed = (uint64_t)a->seed,
-                           .max_seconds = VERIFY_SECONDS,
-                           .threads = (uint32_t)a->threads,
-                           .batch = a->batch,
-                           .bindings = l->session.bindings,
-                           .n_bindings = l->session.n_bindings,
-                           .level = level_of(l),
-                           .device = a->device,
-                           .precision = precision->name,
-                           .f32_nodes = (const char *const *)precision->choice.f32_nodes,
-                           .n_f32_nodes = precision->choice.n_f32_nodes,
-                           .progress = verify_progress};
-  cli_cancellable(NULL); /* nothing is being written: Ctrl-C may end the process */
-  status = hone_verify(l->session.model, l->optimized, &o, &l->verdict, error);
-  cli_progress_end();
-  return status;
-}
-
-static hone_status rewrite(loop *l, hone_error *error) {
-  hone_optimize_options o = {.level = level_of(l), .passes = l->args->passes};
-  return hone_model_optimize(l->session.model, &o, &l->optimized, NULL, error);
-}
-
-/* Peak of resident memory while this plan alone is there and runs. */
-static hone_status alone(loop *l, double *rss, hone_error *error) {
-  hone_status status = cli_session_run(&l->session, l->args, error);
-  *rss = cli_rss_peak_bytes();
-  return status;
-}
-
-/* Before and after in alternation: the second plan lives beside the first one. */
-static hone_status measure(loop *l, double rss_before, double rss_after, hone_error *error) {
-  hone_status status = cli_session_fork(&l->session, l->args, 0, &l->baseline, error);
-  cli_profile_plan plans[2] = {{&l->baseline, 0, rss_before, NULL, NULL, false},
-                               {&l->session, level_of(l), rss_after, NULL, NULL, false}};
-  cli_profile made[2] = {0};
-  if (status == HONE_OK)
-    status = cli_profile_make(plans, 2, l->args, l->path, WARMUPS, RUNS, PROFILE_SECONDS, made, error);
-  l->before = made[0];
-  l->after = made[1];
-  cli_session_close(&l->baseline);
-  return status;
-}
-
-static hone_report_input prediction_input(const loop *l) {
-  return (hone_report_input){.baseline = l->first.profile,
-                             .findings = l->findings,
-                             .has_prediction = true,
-                             .predicted_gain_pct = l->predicted_pct,
-                             .predicted_after_ms = l->predicted_ms,
-                             .prediction_made = l->predicted_at,
-                             .prediction_basis = l->predicted_ms > 0 ? l->predicted_by : NULL};
-}
-
-/* What the forecast rests on, and what it cost. */
-static void say_basis(loop *l, const hone_forecast *f) {
-  const hone_rehearsal *r = &l->rehearsal;
-  if (r->timed)
-    snprintf(l->predicted_by, sizeof l->predicted_by,
-             "%.0f %% of it measured on this machine: %u of %u new steps timed on their own (in %.1f s), "
-             "what stays "
-             "as in the profile; the rest by cost models, scaled by what the same kernels took",
-             f->seen_pct, r->timed, r->steps, r->seconds);
-  else
-    snprintf(l->predicted_by, sizeof l->predicted_by,
-             "cost models of the plan that was not built yet, scaled by the measured profile");
-}
-
-/* Says what the change will bring, and writes it down, before there is anything that could be measured. */
-static hone_status predict(loop *l, double rss, hone_error *error) {
-  cli_profile_plan plan = {&l->session, 0, rss, NULL, NULL, false};
-  hone_forecast forecast;
-  char path[4096 + 32];
-  time_t now;
-  struct tm t;
-  hone_status status =
-      cli_profile_make(&plan, 1, l->args, l->path, WARMUPS, FIRST_RUNS, FIRST_SECONDS, &l->first, error);
-  if (status == HONE_OK)
-    status = cli_session_preview(&l->session, l->args, level_of(l), l->first.facts, &l->rehearsal, error);
-  if (status == HONE_OK) status = cli_diagnose(l->args, l->first.profile, &l->findings, error);
-  if (status != HONE_OK) return status;
-  l->predicted_pct = hone_findings_predict(l->findings, HONE_REMEDY_OPTIMIZER);
-  if (hone_forecast_make(l->first.profile, &forecast)) {
-    l->predicted_pct = forecast.gain_pct;
-    l->predicted_ms = forecast.after_ms;
-    say_basis(l, &forecast);
-  }
-  if (isnan(l->predicted_pct) || isnan(forecast.gain_pct)) {
-    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for the prediction"};
-    return error->status;
-  }
-  now = time(NULL);
-  gmtime_r(&now, &t);
-  strftime(l->predicted_at, sizeof l->predicted_at, "%Y-%m-%dT%H:%M:%SZ", &t);
-  hone_report_input in = prediction_input(l);
-  status = cli_make_folder(l->folder, &l->made, error);
-  snprintf(path, sizeof path, "%s/prediction.json", l->folder);
-  return status == HONE_OK ? cli_file_report(path, &in, HONE_REPORT_FINDINGS_JSON, error) : status;
-}
-
-/* What the new plan's steps really took is what hone knows of their kernels from now on. Beside busy
- * neighbours a run says nothing of the kernels. */
-static hone_status learn(const loop *l, hone_error *error) {
-  const hone_profile *p = l->after.profile;
-  const uint32_t n = hone_plan_steps(l->session.plan);
-  size_t counters;
-  const hone_counter *c = hone_facts_counters(l->after.facts, &counters);
-  bool quiet = false;
-  for (size_t i = 0; i < counters; i++)
-    quiet |= strcmp(c[i].name, "others_cpu") == 0 && c[i].value <= 100 * HONE_ROOFS_QUIET;
-  if (!quiet || p->filtered) return HONE_OK;
-  double *seconds = calloc(n + 1, sizeof *seconds);
-  hone_status status = seconds ? HONE_OK : HONE_ERROR_MEMORY;
-  for (size_t i = 0; seconds && i < p->layer_count; i++)
-    if (p->layers[i].step >= 0 && (uint32_t)p->layers[i].step < n)
-      seconds[p->layers[i].step] = p->layers[i].stats.p50 * 1e-3;
-  if (status == HONE_OK) status = hone_kernels_learn(l->session.plan, seconds, n, NULL, error);
-  free(seconds);
-  return status;
-}
+/* ---- while it runs */
 
 /* Where nothing can be written, nothing needs to be measured. Nothing stays until there is something to
  * write: Ctrl-C would leave an empty folder. */
@@ -203,61 +53,138 @@ static hone_status try_folder(const loop *l, hone_error *error) {
   return status;
 }
 
-static void hint_of_folder(const loop *l, hone_error *error) {
-  if (error->status != HONE_ERROR_IO || error->hint[0] ||
-      strncmp(error->where, l->folder, strlen(l->folder)) != 0)
-    return;
-  snprintf(error->hint, sizeof error->hint, "--output-dir DIR writes the report elsewhere");
+/* The model is planned as it is. */
+static hone_status planned(loop *l, const hone_plan *plan, hone_error *error) {
+  cli_session_warn(&l->session);
+  cli_session_note(&l->session, l->args, l->path, plan);
+  l->session.load_ms = cli_now_ms() - l->session.load_ms;
+  const hone_status status = try_folder(l, error);
+  if (status == HONE_OK) print_inspection(l, plan);
+  return status;
+}
+
+static hone_report_input prediction_input(const hone_loop *found) {
+  return (hone_report_input){.baseline = found->first.profile,
+                             .findings = found->findings,
+                             .has_prediction = true,
+                             .predicted_gain_pct = found->predicted_pct,
+                             .predicted_after_ms = found->predicted_ms,
+                             .prediction_made = found->predicted_at,
+                             .prediction_basis = found->predicted_ms > 0 ? found->predicted_by : NULL};
+}
+
+/* What the change will bring is written down before there is anything that could be measured. */
+static hone_status write_prediction(loop *l, const hone_loop *found, hone_error *error) {
+  char path[4096 + 32];
+  const hone_report_input in = prediction_input(found);
+  const hone_status status = cli_make_folder(l->folder, &l->made, error);
+  snprintf(path, sizeof path, "%s/prediction.json", l->folder);
+  return status == HONE_OK ? cli_file_report(path, &in, HONE_REPORT_FINDINGS_JSON, error) : status;
+}
+
+static const char *const steps[] = {[HONE_LOOP_DIAGNOSE] = "diagnose",
+                                    [HONE_LOOP_OPTIMIZE] = "optimize",
+                                    [HONE_LOOP_VERIFY] = "verify",
+                                    [HONE_LOOP_PROFILE] = "profile"};
+
+static hone_status begins(void *arg, hone_loop_stage stage, const hone_loop *found, hone_error *error) {
+  loop *l = arg;
+  if (stage == HONE_LOOP_RUN) return planned(l, found->plan, error);
+  if (stage == HONE_LOOP_DONE) {
+    cli_session_warn(&l->session);
+    return HONE_OK;
+  }
+  hone_status status = stage == HONE_LOOP_OPTIMIZE ? write_prediction(l, found, error) : HONE_OK;
+  if (status == HONE_OK) say_step(l, steps[stage]);
+  if (status == HONE_OK && (stage == HONE_LOOP_DIAGNOSE || stage == HONE_LOOP_PROFILE))
+    status = cli_quiet_wait(l->args, error);
+  return status;
+}
+
+static void describe(void *arg, hone_facts *facts, int level) {
+  const loop *l = arg;
+  (void)level; /* the library has noted it */
+  cli_describe(&l->session, l->args, l->path, facts);
+}
+
+/* ---- the loop */
+
+static hone_status refuse_plan(const loop *l, hone_error *error) {
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what,
+           "a saved plan cannot be made faster: give the model that it was made of");
+  snprintf(error->where, sizeof error->where, "%.200s", l->path);
+  snprintf(error->hint, sizeof error->hint, "hone run, bench, profile and verify take it");
+  return HONE_ERROR_USAGE;
+}
+
+/* The tensors that --input gave, by the model's inputs. */
+static const hone_tensor **given_inputs(const cli_session *s) {
+  const hone_tensor **in = calloc(s->n_inputs + 1, sizeof *in);
+  for (uint32_t i = 0; in && i < s->n_inputs; i++) in[i] = s->data[i].impl ? &s->data[i].tensor : NULL;
+  return in;
+}
+
+static hone_status run_loop(loop *l, const cli_diagnosis *diagnosis, hone_error *error) {
+  const cli_args *a = l->args;
+  hone_precision_options precision;
+  bool automatic;
+  hone_status status = cli_precision_options(a, &precision, &automatic, error);
+  if (status != HONE_OK) return status;
+  const hone_tensor **inputs = given_inputs(&l->session);
+  if (!inputs) {
+    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
+    return HONE_ERROR_MEMORY;
+  }
+  hone_plan_options plan = cli_session_options(&l->session, a, level_of(l));
+  plan.precision = automatic ? NULL : a->precision;
+  const hone_loop_options o = {.device = a->device,
+                               .plan = &plan,
+                               .precision = automatic ? &precision : NULL,
+                               .inputs = inputs,
+                               .seed = (uint64_t)a->seed,
+                               .threads = (uint32_t)a->threads,
+                               .verify_inputs = (uint32_t)a->count,
+                               .max_seconds = a->max_seconds,
+                               .spent_ms = cli_now_ms() - l->start_ms,
+                               .diagnose = &diagnosis->options,
+                               .peaks = cli_peaks(),
+                               .describe = describe,
+                               .begins = begins,
+                               .arg = l,
+                               .watch = cli_watch()};
+  status = hone_loop_run(l->session.engine, l->session.model, &o, &l->found, error);
+  free(inputs);
+  if (status != HONE_OK && !l->found.plan) cli_session_hint(&l->session, a, error);
+  return l->found.late ? spent(l, steps[l->found.stage], error) : status;
 }
 
 /* The loop itself, up to the files. */
 static hone_status work(loop *l, hone_error *error) {
-  if (hone_plan_is_saved(l->path)) {
-    *error = (hone_error){.status = HONE_ERROR_USAGE};
-    snprintf(error->what, sizeof error->what,
-             "a saved plan cannot be made faster: give the model that it was made of");
-    snprintf(error->where, sizeof error->where, "%.200s", l->path);
-    snprintf(error->hint, sizeof error->hint, "hone run, bench, profile and verify take it");
-    return HONE_ERROR_USAGE;
-  }
-  cli_args base = *l->args;
-  double rss_before = 0, rss_after = 0;
+  cli_diagnosis diagnosis = {0};
   char last[4096 + 32];
-  base.level = 0;
+  if (hone_plan_is_saved(l->path)) return refuse_plan(l, error);
   snprintf(last, sizeof last, "%.4096s/optimized.onnx", l->folder);
   hone_status status = cli_keep_inputs(l->args, last, error);
   if (status == HONE_OK && l->args->baseline)
     status = cli_import(l->args, &l->args->baseline, 1, &l->today, error);
-  status = next(l, "load", status, error);
-  if (status == HONE_OK) status = cli_session_open(&l->session, &base, l->path, error);
-  if (status == HONE_OK) status = try_folder(l, error);
   if (status != HONE_OK) return status;
-  print_inspection(l);
-  status = alone(l, &rss_before, error);
-  status = next(l, "diagnose", status, error);
-  if (status == HONE_OK) status = predict(l, rss_before, error);
-  status = next(l, "optimize", status, error);
-  if (status == HONE_OK) status = rewrite(l, error);
-  status = next(l, "verify", status, error);
-  if (status == HONE_OK) status = prove(l, error);
-  if (status != HONE_OK) return status;
-  hone_model_release(
-      l->optimized); /* made again when it is written: the memory that is measured shall not hold it */
-  l->optimized = NULL;
-  status = next(l, "profile", status, error);
-  if (status == HONE_OK) status = cli_session_replan(&l->session, l->args, level_of(l), error);
-  if (status == HONE_OK) status = alone(l, &rss_after, error);
-  if (status == HONE_OK) status = measure(l, rss_before, rss_after, error);
-  if (status == HONE_OK) status = learn(l, error);
-  if (status == HONE_OK)
-    status = hone_compare(l->before.profile, l->after.profile, NULL, &l->comparison, error);
-  if (status == HONE_OK) status = cli_diagnose(l->args, l->after.profile, &l->left, error);
-  if (status != HONE_OK) return status;
-  return hone_findings_measure(l->findings, l->before.profile, l->after.profile, error);
+  say_step(l, "load");
+  if (cli_remaining(l->start_ms, l->args->max_seconds) <= 0) return spent(l, "load", error);
+  l->session.load_ms = cli_now_ms(); /* so far its beginning */
+  status = cli_check_device(l->args, error);
+  if (status == HONE_OK) status = cli_session_load(&l->session, l->args, l->path, error);
+  if (status == HONE_OK) status = cli_diagnosis_open(l->args, &diagnosis, error);
+  if (status == HONE_OK) status = run_loop(l, &diagnosis, error);
+  cli_diagnosis_close(&diagnosis);
+  return status;
 }
 
+/* ---- files */
+
 static hone_report_input report_input(const loop *l, hone_report_verdict *verdict) {
-  const hone_verify_result *r = &l->verdict;
+  const hone_loop *found = &l->found;
+  const hone_verify_result *r = &found->verdict;
   *verdict = (hone_report_verdict){.verdict = cli_verdict_name(r->verdict),
                                    .inputs = r->inputs,
                                    .max_abs = r->max_abs,
@@ -266,11 +193,11 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
                                    .first_different_node =
                                        r->first_different_node[0] ? r->first_different_node : NULL,
                                    .note = r->reason[0] ? r->reason : r->reference};
-  hone_report_input in = prediction_input(l);
-  in.baseline = l->before.profile;
-  in.optimized = l->after.profile;
-  in.comparison = l->comparison;
-  in.left = l->left;
+  hone_report_input in = prediction_input(found);
+  in.baseline = found->before.profile;
+  in.optimized = found->after.profile;
+  in.comparison = found->comparison;
+  in.left = found->left;
   in.today = l->today.profile;
   in.verification = verdict;
   in.sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON);
@@ -280,7 +207,16 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
   return in;
 }
 
-static hone_status write_files(loop *l, const hone_report_input *in, hone_error *error) {
+static hone_status write_model(const loop *l, const char *path, hone_error *error) {
+  const hone_optimize_options o = {.level = level_of(l), .passes = l->args->passes};
+  hone_model *optimized = NULL;
+  hone_status status = hone_model_optimize(l->session.model, &o, &optimized, NULL, error);
+  if (status == HONE_OK) status = hone_model_save(optimized, path, error);
+  hone_model_release(optimized);
+  return status;
+}
+
+static hone_status write_files(const loop *l, const hone_report_input *in, hone_error *error) {
   static const struct {
     const char *name;
     hone_report_format format;
@@ -295,13 +231,26 @@ static hone_status write_files(loop *l, const hone_report_input *in, hone_error 
   }
   if (status != HONE_OK) return status;
   snprintf(path, sizeof path, "%s/optimized.onnx", l->folder);
-  if (l->verdict.verdict ==
-      HONE_VERDICT_DIFFERENT) { /* a model with other answers is not handed out, an old one not left */
-    remove(path);
-    return HONE_OK;
-  }
-  status = rewrite(l, error);
-  return status == HONE_OK ? hone_model_save(l->optimized, path, error) : status;
+  if (l->found.verdict.verdict != HONE_VERDICT_DIFFERENT) return write_model(l, path, error);
+  remove(path); /* a model with other answers is not handed out, an old one not left */
+  return HONE_OK;
+}
+
+static void hint_of_folder(const loop *l, hone_error *error) {
+  if (error->status != HONE_ERROR_IO || error->hint[0] ||
+      strncmp(error->where, l->folder, strlen(l->folder)) != 0)
+    return;
+  snprintf(error->hint, sizeof error->hint, "--output-dir DIR writes the report elsewhere");
+}
+
+static int answer(const loop *l, const hone_report_input *in) {
+  const hone_verdict verdict = l->found.verdict.verdict;
+  int code = cli_print_report(in, l->args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
+  if (!l->args->json)
+    cli_print("\n%s/: report.html report.json prediction.json trace.json%s   (%.1f s)\n", l->folder,
+              verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx", (cli_now_ms() - l->start_ms) / 1e3);
+  if (code == 0) code = cli_flush();
+  return code ? code : cli_verdict_exit(verdict);
 }
 
 static int run(const cli_args *args) {
@@ -310,12 +259,13 @@ static int run(const cli_args *args) {
             .folder = args->output_dir ? args->output_dir : "hone-report"};
   hone_error error = {0};
   hone_report_verdict verdict;
+  hone_report_input in = {0};
+  int code;
   l.start_ms = cli_now_ms();
   hone_status status = work(&l, &error);
-  int code = 0;
+  cli_progress_end();
   cli_cancellable(NULL);
   if (status == HONE_OK && cli_interrupted()) status = error.status = HONE_ERROR_CANCELLED;
-  hone_report_input in = {0};
   if (status == HONE_OK) {
     in = report_input(&l, &verdict);
     cli_hold(true);
@@ -327,22 +277,10 @@ static int run(const cli_args *args) {
     hint_of_folder(&l, &error);
     code = cli_report(&error);
   } else {
-    code = cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
-    if (!args->json)
-      cli_print("\n%s/: report.html report.json prediction.json trace.json%s   (%.1f s)\n", l.folder,
-                l.verdict.verdict == HONE_VERDICT_DIFFERENT ? "" : " optimized.onnx",
-                (cli_now_ms() - l.start_ms) / 1e3);
-    if (code == 0) code = cli_flush();
-    if (code == 0) code = cli_verdict_exit(l.verdict.verdict);
+    code = answer(&l, &in);
   }
-  hone_model_release(l.optimized);
-  hone_comparison_destroy(l.comparison);
-  hone_findings_destroy(l.findings);
-  hone_findings_destroy(l.left);
-  cli_profile_free(&l.today);
-  cli_profile_free(&l.first);
-  cli_profile_free(&l.before);
-  cli_profile_free(&l.after);
+  hone_loop_free(&l.found);
+  hone_recording_free(&l.today);
   cli_session_close(&l.session);
   return code;
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { WARMUPS = 3, RUNS = 30 };
-
 static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {
   const struct {
     const char *path;
@@ -32,7 +30,7 @@ static int end_early(const hone_profile *p) {
 static int run(const cli_args *args) {
   const char *path = args->rest.item[0];
   cli_session s = {0};
-  cli_profile p = {0};
+  hone_recording p = {0};
   hone_findings *findings = NULL;
   hone_error error = {0};
   int code = 0;
@@ -42,14 +40,7 @@ static int run(const cli_args *args) {
   if ((args->counters || args->filter) && strcmp(cli_device_name(args), "cpu") == 0)
     hone_counting_start(&counting, &uncounted);
   hone_status status = cli_session_open(&s, args, path, &error);
-  if (status == HONE_OK)
-    status = cli_profile_make(&(cli_profile_plan){.session = &s,
-                                                  .level = args->level < 0 ? 2 : (int)args->level,
-                                                  .counting = counting,
-                                                  .uncounted = uncounted.what,
-                                                  .keep = true},
-                              1, args, path, args->warmup >= 0 ? (uint32_t)args->warmup : WARMUPS,
-                              args->runs > 0 ? (uint32_t)args->runs : RUNS, args->max_seconds, &p, &error);
+  if (status == HONE_OK) status = cli_profile_make(&s, args, path, counting, uncounted.what, &p, &error);
   if (status == HONE_OK) status = cli_diagnose(args, p.profile, &findings, &error);
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
@@ -73,7 +64,7 @@ static int run(const cli_args *args) {
   cli_hold(false);
   hone_counting_stop(counting);
   hone_findings_destroy(findings);
-  cli_profile_free(&p);
+  hone_recording_free(&p);
   cli_session_close(&s);
   return code;
 }

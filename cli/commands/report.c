@@ -17,7 +17,7 @@ static hone_status write_files(const cli_args *args, const hone_report_input *in
 }
 
 static int run(const cli_args *args) {
-  cli_profile p = {0};
+  hone_recording p = {0};
   hone_findings *findings = NULL;
   hone_error error = {0};
   hone_status status = cli_import(args, args->rest.item, args->rest.n, &p, &error);
@@ -39,7 +39,7 @@ static int run(const cli_args *args) {
   else if (!args->output && !args->csv && !args->trace)
     code = cli_print_report(&in, HONE_REPORT_TEXT);
   hone_findings_destroy(findings);
-  cli_profile_free(&p);
+  hone_recording_free(&p);
   return code;
 }
 

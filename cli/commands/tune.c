@@ -103,7 +103,7 @@ static hone_status block(cli_session *s, const cli_args *args, uint32_t runs, do
 /* Both plans in alternating blocks, so that the machine's moods hit both alike. */
 static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *error) {
   cli_session *side[2] = {&t->before, &t->after};
-  double sample[2][CLI_TUNE_ROUNDS], one[2] = {0};
+  double sample[2][HONE_TUNE_ROUNDS], one[2] = {0};
   hone_status status = HONE_OK;
   for (int k = 0; k < 2 && status == HONE_OK; k++) {
     status = block(side[k], args, 2, &one[k], error);
@@ -111,7 +111,7 @@ static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *erro
   }
   double slower = one[0] > one[1] ? one[0] : one[1];
   uint32_t runs = slower > 0 && slower < BLOCK_MS ? (uint32_t)(BLOCK_MS / slower) : 1,
-           rounds = CLI_TUNE_ROUNDS;
+           rounds = HONE_TUNE_ROUNDS;
   if (rounds * 2 * runs * slower > COMPARE_MS) rounds = (uint32_t)(COMPARE_MS / (2 * runs * slower));
   if (rounds < 3) rounds = 3;
   for (uint32_t i = 0; i < rounds && status == HONE_OK; i++) {
@@ -126,7 +126,7 @@ static hone_status compare(cli_tuning *t, const cli_args *args, hone_error *erro
     t->compared = true;
     t->before_ms = a.p50;
     t->after_ms = b.p50;
-    t->slower = cli_slower(sample[0], sample[1], rounds);
+    t->slower = hone_times_slower(sample[0], sample[1], rounds);
   }
   return status;
 }

@@ -10,6 +10,7 @@
 #include <hone/improve.h>
 #include <hone/import.h>
 #include <hone/insight.h>
+#include <hone/measure.h>
 #include <hone/model.h>
 #include <hone/plugin.h>
 #include <hone/session.h>

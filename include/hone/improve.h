@@ -252,6 +252,13 @@ HONE_API void hone_tune_report_free(hone_tune_report *report);
  * the same steps; nothing where the engine has none. */
 HONE_API hone_status hone_tune_save(hone_plan *plan, hone_error *error);
 
+/* Rounds in which two things are measured in turn, at most. */
+#define HONE_TUNE_ROUNDS 15
+/* Times of n rounds (1 to HONE_TUNE_ROUNDS): are those after longer, by more than noise? That is how tactics
+ * are chosen: the intervals of the medians do not meet, and the difference is more than 2 %. False for NULL.
+ */
+HONE_API bool hone_times_slower(const double *before, const double *after, uint32_t n);
+
 /* ---------------------------------------------------------------- rehearsing
  *
  * What will a plan take on this machine? Cost models know which kernel is faster, and not how fast this

@@ -25,6 +25,10 @@ typedef struct hn_trial {
   uint32_t samples;
 } hn_trial;
 
+/* Median and spread of the first `samples` times (at most HONE_TUNE_ROUNDS): the notch of a box plot, half
+ * the width of the median's 95 % interval (1.57 IQR / sqrt(n); McGill, Tukey, Larsen 1978). */
+void hn_trial_summarise(hn_trial *trial, const double *times);
+
 /* Measures the trials of one step in interleaved rounds. other_bytes: what the rest of the model moves
  * through the caches between two runs of the step. stop(arg) true ends it with HONE_ERROR_CANCELLED (may be
  * NULL). */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST_ROUNDS = 5, MOST_ROUNDS = 15, WARM_RUNS = 2, HOPELESS_ROUNDS = 2 };
+enum { FEWEST_ROUNDS = 5, MOST_ROUNDS = HONE_TUNE_ROUNDS, WARM_RUNS = 2, HOPELESS_ROUNDS = 2 };
 #define HOPELESS 3.0      /* this much slower than the best after two rounds: measured enough */
 #define SHORTEST_NS 20000 /* a sample of warm runs takes at least this long */
 /* On accelerators runs are launched together, captured: one by one the host would be measured. */
@@ -360,22 +360,13 @@ static double median_of(const double *sample, uint32_t n) {
   return hn_median(sorted, n);
 }
 
-/* Median and the notch of a box plot: 1.57 IQR / sqrt(n), a 95 % interval of the median (McGill, Tukey,
- * Larsen 1978). A step on one thread also pays for what reading its output from one cache costs beyond
- * `reading`, the usual time. */
+/* A step on one thread also pays for what reading its output from one cache costs beyond `reading`, the usual
+ * time. */
 static void summarise(const rig_trial *m, hn_trial *t, double reading) {
-  double sorted[MOST_ROUNDS];
+  double paid[MOST_ROUNDS];
   for (uint32_t i = 0; i < t->samples; i++)
-    sorted[i] = m->sample[i] + (t->threads && m->reading[i] > reading ? m->reading[i] - reading : 0);
-  hn_ascend(sorted, t->samples);
-  t->median = hn_median(sorted, t->samples);
-  t->spread = 1.57 * (hn_quantile(sorted, t->samples, 0.75) - hn_quantile(sorted, t->samples, 0.25)) /
-              sqrt((double)t->samples);
-}
-
-bool hn_trial_beats(const hn_trial *a, const hn_trial *b) {
-  const double gain = b->median - a->median;
-  return gain > a->spread + b->spread && gain > HN_TUNE_MARGIN * b->median;
+    paid[i] = m->sample[i] + (t->threads && m->reading[i] > reading ? m->reading[i] - reading : 0);
+  hn_trial_summarise(t, paid);
 }
 
 /* Nothing more to learn: one trial beats all others, or all medians are known to the margin. */

@@ -1,11 +1,13 @@
 /* The processes of a gate. */
-#include "cli/gate.h"
+#include "api/measure/watch.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,7 +24,7 @@ typedef struct output {
 static bool keep(output *o, const char *bytes, size_t n) {
   if (o->n + n + 1 > o->room) {
     size_t room = (o->n + n + 1) * 2;
-    char *more = room <= MOST_OUTPUT ? realloc(o->text, room) : NULL;
+    char *more = room <= MOST_OUTPUT ? hn_realloc(o->text, room) : NULL;
     if (!more) return false;
     o->text = more;
     o->room = room;
@@ -42,10 +44,9 @@ static void last_line(FILE *err, char *buf, size_t size) {
   snprintf(buf, size, "%.*s", (int)size - 1, last);
 }
 
-static hone_status fail(hone_error *error, hone_status status, const gate_side *side, const char *what) {
-  *error = (hone_error){.status = status};
-  snprintf(error->what, sizeof error->what, "%s", what);
-  snprintf(error->where, sizeof error->where, "%.200s", side->label);
+static hone_status fail(hone_error *error, hone_status status, const hone_gate_side *side, const char *what) {
+  hn_fail(error, status, "%s", what);
+  hn_error_where(error, "%.200s", side->label);
   return status;
 }
 
@@ -71,7 +72,7 @@ static void child(const char *command, int out, int err) {
 }
 
 /* What is there of the output, if anything; *open is false at its end. */
-static hone_status read_some(int fd, output *o, bool *open, const gate_side *side, hone_error *error) {
+static hone_status read_some(int fd, output *o, bool *open, const hone_gate_side *side, hone_error *error) {
   char bytes[65536];
   ssize_t n = read(fd, bytes, sizeof bytes);
   if (n == 0) *open = false;
@@ -91,9 +92,18 @@ static int watch(pid_t pid) {
 #endif
 }
 
+/* How the processes of one call run. */
+typedef struct gate {
+  hone_gate_run *g;
+  const hone_watch *watch;
+  double end_ms; /* 0: none */
+  const char *what;
+  uint32_t done, total; /* for the watch */
+} gate;
+
 /* Reads until the process has ended: not until its output is closed, which something that it left running in
  * the background may keep open for ever. HONE_ERROR_BUDGET past the deadline. */
-static hone_status listen_to(int fd, pid_t pid, double deadline_ms, output *o, const gate_side *side,
+static hone_status listen_to(const gate *gate, int fd, pid_t pid, output *o, const hone_gate_side *side,
                              int *state, hone_error *error) {
   hone_status status = HONE_OK;
   bool open = true, ended = false;
@@ -101,8 +111,8 @@ static hone_status listen_to(int fd, pid_t pid, double deadline_ms, output *o, c
   while (status == HONE_OK && !ended) {
     struct pollfd p[2] = {{.fd = open ? fd : -1, .events = POLLIN}, {.fd = end, .events = POLLIN}};
     poll(p, 2, end >= 0 ? 200 : 5);
-    if (cli_interrupted()) status = fail(error, HONE_ERROR_CANCELLED, side, "");
-    if (status == HONE_OK && deadline_ms > 0 && cli_now_ms() > deadline_ms)
+    if (!hn_watch_tell(gate->watch, gate->what, gate->done, gate->total)) status = hn_watch_stopped(error);
+    if (status == HONE_OK && gate->end_ms > 0 && hn_watch_ms() > gate->end_ms)
       status = fail(error, HONE_ERROR_BUDGET, side, "time is up");
     if (status == HONE_OK && p[0].revents) status = read_some(fd, o, &open, side, error);
     ended = waitpid(pid, state, WNOHANG) == pid;
@@ -117,7 +127,7 @@ static hone_status listen_to(int fd, pid_t pid, double deadline_ms, output *o, c
 }
 
 /* The process to its end; what it printed into o. */
-static hone_status execute(const gate_side *side, double deadline_ms, output *o, hone_error *error) {
+static hone_status execute(const gate *gate, const hone_gate_side *side, output *o, hone_error *error) {
   int ends[2], state = 0;
   FILE *err = tmpfile();
   if (!err || pipe2(ends, O_CLOEXEC) != 0) {
@@ -129,7 +139,7 @@ static hone_status execute(const gate_side *side, double deadline_ms, output *o,
   if (pid == 0) child(side->command, ends[1], fileno(err));
   close(ends[1]);
   if (pid > 0) setpgid(pid, pid); /* here, too: whoever comes first */
-  hone_status status = pid > 0 ? listen_to(ends[0], pid, deadline_ms, o, side, &state, error)
+  hone_status status = pid > 0 ? listen_to(gate, ends[0], pid, o, side, &state, error)
                                : fail(error, HONE_ERROR_IO, side, "cannot start a process");
   close(ends[0]);
   if (status == HONE_OK && state != 0) {
@@ -138,102 +148,113 @@ static hone_status execute(const gate_side *side, double deadline_ms, output *o,
     static const char prefix[] = "hone: error: ";
     const bool of_hone = strncmp(said, prefix, sizeof prefix - 1) == 0;
     const char *words = of_hone ? said + sizeof prefix - 1 : said;
-    status =
-        fail(error, of_hone && WIFEXITED(state) ? status_of(WEXITSTATUS(state)) : HONE_ERROR_INPUT, side, "");
-    snprintf(error->what, sizeof error->what, "the command ended with %s %d%s%s",
-             WIFSIGNALED(state) ? "signal" : "exit code",
-             WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), *words ? ": " : "", words);
-    snprintf(error->hint, sizeof error->hint, "it was: %.280s", side->command);
+    status = of_hone && WIFEXITED(state) ? status_of(WEXITSTATUS(state)) : HONE_ERROR_INPUT;
+    hn_fail(error, status, "the command ended with %s %d%s%s", WIFSIGNALED(state) ? "signal" : "exit code",
+            WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), *words ? ": " : "", words);
+    hn_error_where(error, "%.200s", side->label);
+    hn_error_hint(error, "it was: %.280s", side->command);
   }
   fclose(err);
   return status;
 }
 
-hone_status gate_run_once(gate_side *side, bool wall, double deadline_ms, double *ms, bool *has_report,
-                          hone_error *error) {
+/* Runs the command once. ms: the latency of its report (wall false) or the time of the process. has_report:
+ * whether it printed one. */
+static hone_status run_once(const gate *gate, const hone_gate_side *side, bool wall, double *ms,
+                            bool *has_report, hone_error *error) {
   output o = {0};
   hone_records r = {0};
   hone_error no_report = {0};
-  double start = cli_now_ms();
-  hone_status status = execute(side, deadline_ms, &o, error);
-  *ms = cli_now_ms() - start;
+  const double start = hn_watch_ms();
+  const hone_status status = execute(gate, side, &o, error);
+  *ms = hn_watch_ms() - start;
   *has_report = status == HONE_OK && o.n && hone_record_parse(o.text, o.n, &r, &no_report) == HONE_OK;
   if (*has_report && !wall) *ms = r.items[0].median_latency_ms;
   hone_records_free(&r);
-  free(o.text);
-  if (status == HONE_OK && !wall && !*has_report) {
-    status = fail(error, HONE_ERROR_INPUT, side, "the command printed no report with a latency");
-    snprintf(error->hint, sizeof error->hint,
-             "let it print what hone bench --json prints, or take --metric wall");
-  }
-  return status;
+  hn_free(o.text);
+  if (status != HONE_OK || wall || *has_report) return status;
+  gate->g->silent = true;
+  return fail(error, HONE_ERROR_INPUT, side, "the command printed no report with a latency");
 }
 
 /* One unmeasured process of each command: fills caches, and shows what they print. */
-static hone_status warm_up(gate_run *g, double deadline_ms, bool both, hone_error *error) {
+static hone_status warm_up(const gate *gate, bool both, hone_error *error) {
+  hone_gate_run *g = gate->g;
   double ms;
   bool old_report = true, new_report = false;
-  hone_status status = both ? gate_run_once(&g->old, true, deadline_ms, &ms, &old_report, error) : HONE_OK;
-  if (status == HONE_OK) status = gate_run_once(&g->new, true, deadline_ms, &ms, &new_report, error);
+  hone_status status = both ? run_once(gate, &g->old, true, &ms, &old_report, error) : HONE_OK;
+  if (status == HONE_OK) status = run_once(gate, &g->now, true, &ms, &new_report, error);
   if (status == HONE_OK && both && !g->given) g->wall = !old_report || !new_report;
   return status;
 }
 
-static double deadline(double max_seconds) { return max_seconds > 0 ? cli_now_ms() + max_seconds * 1e3 : 0; }
+static gate begin(hone_gate_run *g, const char *what, uint32_t total, double max_seconds,
+                  const hone_watch *watch) {
+  g->timeout = g->silent = false;
+  return (gate){.g = g,
+                .watch = watch,
+                .end_ms = max_seconds > 0 ? hn_watch_ms() + max_seconds * 1e3 : 0,
+                .what = what,
+                .total = total};
+}
 
 /* Time that is up ends measuring, and is no error of its own. */
-static hone_status after_deadline(gate_run *g, hone_status status) {
+static hone_status after_deadline(hone_gate_run *g, hone_status status, hone_error *error) {
   if (status != HONE_ERROR_BUDGET) return status;
+  if (error) *error = (hone_error){0};
   g->timeout = true;
   return HONE_OK;
 }
 
-hone_status gate_run_pairs(gate_run *g, uint32_t most, double max_seconds, hone_error *error) {
-  double start = cli_now_ms(), end = deadline(max_seconds);
-  hone_gate_options o = {.threshold = g->threshold, .max_pairs = most};
+hone_status hone_gate_run_pairs(hone_gate_run *g, uint32_t most, double max_seconds, const hone_watch *watch,
+                                hone_error *error) {
+  if (!g || !most || most > HONE_GATE_MOST)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_run_pairs needs two commands and 1 to %d pairs",
+                   HONE_GATE_MOST);
+  const double start = hn_watch_ms();
+  gate gate = begin(g, "gate: pairs", most, max_seconds, watch);
+  const hone_gate_options o = {.threshold = g->threshold, .max_pairs = most};
   hone_status status = hone_gate_pairs(NULL, NULL, 0, &o, &g->result, error);
   bool report;
   uint32_t n = 0;
-  cli_hold(true);
-  if (status == HONE_OK) status = warm_up(g, end, true, error);
+  if (status == HONE_OK) status = warm_up(&gate, true, error);
   while (status == HONE_OK && n < most && !g->result.decided) {
-    gate_side *first = n % 2 ? &g->new : &g->old, *second = n % 2 ? &g->old : &g->new;
-    cli_progress("gate: pairs", n, most);
-    status = gate_run_once(first, g->wall, end, &first->ms[n], &report, error);
-    if (status == HONE_OK) status = gate_run_once(second, g->wall, end, &second->ms[n], &report, error);
+    hone_gate_side *first = n % 2 ? &g->now : &g->old, *second = n % 2 ? &g->old : &g->now;
+    gate.done = n;
+    status = run_once(&gate, first, g->wall, &first->ms[n], &report, error);
+    if (status == HONE_OK) status = run_once(&gate, second, g->wall, &second->ms[n], &report, error);
     if (status == HONE_OK && ++n == g->result.look)
-      status = hone_gate_pairs(g->old.ms, g->new.ms, n, &o, &g->result, error);
+      status = hone_gate_pairs(g->old.ms, g->now.ms, n, &o, &g->result, error);
   }
-  status = after_deadline(g, status);
+  status = after_deadline(g, status, error);
   if (status == HONE_OK && !g->result.decided)
-    status = hone_gate_pairs(g->old.ms, g->new.ms, n, &o, &g->result, error);
-  cli_progress_end();
-  cli_hold(false);
-  g->old.n = g->new.n = n;
-  g->seconds = (cli_now_ms() - start) / 1e3;
+    status = hone_gate_pairs(g->old.ms, g->now.ms, n, &o, &g->result, error);
+  g->old.n = g->now.n = n;
+  g->seconds = (hn_watch_ms() - start) / 1e3;
   return status;
 }
 
-hone_status gate_run_new(gate_run *g, uint32_t n, double max_seconds, hone_error *error) {
-  double start = cli_now_ms(), end = deadline(max_seconds);
-  hone_gate_options o = {.threshold = g->threshold};
+hone_status hone_gate_run_new(hone_gate_run *g, uint32_t n, double max_seconds, const hone_watch *watch,
+                              hone_error *error) {
+  if (!g || !n || n > HONE_GATE_MOST || g->old.n > HONE_GATE_MOST)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_gate_run_new needs a command and 1 to %d processes",
+                   HONE_GATE_MOST);
+  const double start = hn_watch_ms();
+  gate gate = begin(g, "gate: processes", n, max_seconds, watch);
+  const hone_gate_options o = {.threshold = g->threshold};
   bool report;
-  cli_hold(true);
-  hone_status status = warm_up(g, end, false, error);
-  while (status == HONE_OK && g->new.n < n) {
-    cli_progress("gate: processes", g->new.n, n);
-    status = gate_run_once(&g->new, false, end, &g->new.ms[g->new.n], &report, error);
-    if (status == HONE_OK) g->new.n++;
+  hone_status status = warm_up(&gate, false, error);
+  g->now.n = 0;
+  while (status == HONE_OK && g->now.n < n) {
+    gate.done = g->now.n;
+    status = run_once(&gate, &g->now, false, &g->now.ms[g->now.n], &report, error);
+    if (status == HONE_OK) g->now.n++;
   }
-  status = after_deadline(g, status);
-  cli_progress_end();
-  cli_hold(false);
-  if (status == HONE_OK && !g->new.n) {
-    status = fail(error, HONE_ERROR_BUDGET, &g->new, "--max-seconds was over before one process had ended");
-  }
+  status = after_deadline(g, status, error);
+  if (status == HONE_OK && !g->now.n)
+    status = fail(error, HONE_ERROR_BUDGET, &g->now, "the time was over before one process had ended");
   if (status == HONE_OK)
-    status = hone_gate_sets(g->old.ms, g->old.n, g->new.ms, g->new.n, &o, &g->result, error);
-  if (status == HONE_OK && g->doubt[0]) g->result.verdict = HONE_GATE_NONE;
-  g->seconds = (cli_now_ms() - start) / 1e3;
+    status = hone_gate_sets(g->old.ms, g->old.n, g->now.ms, g->now.n, &o, &g->result, error);
+  g->seconds = (hn_watch_ms() - start) / 1e3;
   return status;
 }

@@ -1,0 +1,245 @@
+/* What a part of a network takes, planned in one way or another. */
+#include "api/measure/median.h"
+#include "api/measure/watch.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <hone/data.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM = 3, RUNS = 20 };
+
+static bool accelerator(const hone_demo_machine *m) { return m->device && strcmp(m->device, "cpu") != 0; }
+
+static uint32_t runs_of(const hone_demo_machine *m) { return m->runs ? m->runs : RUNS; }
+
+static const char *precision_of(const hone_demo_machine *m, const hone_demo_row *row) {
+  return row->precision ? row->precision : m->narrow ? m->narrow : accelerator(m) ? "fp16" : "bf16";
+}
+
+typedef struct bench {
+  hone_engine *engine;
+  hone_model *model;
+  hone_plan *plan;
+  hone_context *context;
+  hone_tensor *tensor;
+  const hone_tensor **in;
+  uint32_t n;
+} bench;
+
+static void bench_free(bench *b) {
+  hone_context_destroy(b->context);
+  hone_plan_destroy(b->plan);
+  hone_model_release(b->model);
+  hone_engine_destroy(b->engine);
+  for (uint32_t i = 0; b->tensor && i < b->n; i++) hn_free(b->tensor[i].data);
+  hn_free(b->tensor);
+  hn_free((void *)b->in);
+}
+
+static hone_status no_memory(hone_error *error) {
+  return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for the inputs of a part");
+}
+
+/* Random rows, a few of them repeated: making billions of random numbers would be most of the demo. */
+static hone_status fill(hone_tensor *t, uint64_t seed, hone_error *error) {
+  const int64_t bytes = hone_desc_bytes(&t->desc);
+  hone_tensor_desc part = t->desc;
+  if (part.rank > 0 && part.dim[0] > 4) part.dim[0] = 4;
+  part = hone_desc(part.dtype, part.rank, part.dim);
+  hone_data few = {0};
+  t->data = hn_aligned(64, (size_t)bytes + 64);
+  if (!t->data) return no_memory(error);
+  hone_status status = hone_data_random("x", &part, 0, seed, &few, error);
+  if (status != HONE_OK) return status;
+  const int64_t n = hone_desc_bytes(&part);
+  for (int64_t at = 0; at < bytes; at += n)
+    memcpy((char *)t->data + at, few.tensor.data, (size_t)(bytes - at < n ? bytes - at : n));
+  hone_data_free(&few);
+  return HONE_OK;
+}
+
+static hone_status bench_open(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch, bench *b,
+                              hone_error *error) {
+  const hone_engine_options e = {.device = m->device, .threads = m->threads, .tactics = row->tactics};
+  const hone_zoo_options z = {.batch = batch, .size = m->size};
+  const hone_plan_options p = {.level = 2,
+                               .precision = precision_of(m, row),
+                               .batch = batch,
+                               .passes = row->passes,
+                               .chains = row->chains,
+                               .separate = row->separate};
+  hone_status status = hone_engine_create(&e, &b->engine, error);
+  if (status == HONE_OK) status = hone_zoo_build(row->network, &z, &b->model, error);
+  if (status == HONE_OK) status = hone_plan_create(b->engine, b->model, &p, &b->plan, error);
+  if (status != HONE_OK) return status;
+  b->n = hone_plan_inputs(b->plan);
+  b->tensor = hn_calloc(b->n + 1, sizeof *b->tensor);
+  b->in = hn_calloc(b->n + 1, sizeof *b->in);
+  if (!b->tensor || !b->in) return no_memory(error);
+  for (uint32_t i = 0; i < b->n && status == HONE_OK; i++) {
+    b->tensor[i].desc = *hone_plan_input_desc(b->plan, i);
+    b->in[i] = &b->tensor[i];
+    status = fill(&b->tensor[i], i + 1, error);
+  }
+  return status == HONE_OK ? hone_context_create(b->plan, &b->context, error) : status;
+}
+
+static hone_status time_runs(bool device, uint32_t runs, bench *b, hone_demo_result *out, hone_error *error) {
+  double *ms = hn_calloc(runs, 3 * sizeof *ms);
+  if (!ms) return no_memory(error);
+  double *h2d = ms + runs, *end = h2d + runs, steps = 0, back = 0;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < WARM + runs && status == HONE_OK; i++) {
+    const double t = hn_watch_ms();
+    double in = 0;
+    status = hone_context_run(b->context, b->in, NULL, error);
+    if (i < WARM || status != HONE_OK) continue;
+    end[i - WARM] = ms[i - WARM] = hn_watch_ms() - t;
+    if (device) status = hone_context_times(b->context, &in, &steps, &back, error);
+    h2d[i - WARM] = in * 1e3;
+  }
+  for (uint32_t i = 0; device && i < runs && status == HONE_OK; i++) {
+    status = hone_context_repeat(b->context, &steps, error);
+    ms[i] = steps * 1e3;
+  }
+  out->ms = hn_median_of(ms, runs);
+  out->h2d_ms = hn_median_of(h2d, runs);
+  out->end_ms = hn_median_of(end, runs);
+  out->measured = status == HONE_OK;
+  hn_free(ms);
+  return status;
+}
+
+/* What stands around a part of a network: there its neighbours would be. */
+static bool around(const char *type) {
+  return strcmp(type, "Reformat") == 0 || strcmp(type, "Copy") == 0 || strcmp(type, "GlobalAveragePool") == 0;
+}
+
+static const char *behind_batch(const char *shape) {
+  const char *dims = strchr(shape, '['), *x = strchr(dims ? dims + 1 : shape, 'x');
+  return x ? x + 1 : shape;
+}
+
+static long channels(const char *shape) { return strtol(behind_batch(shape), NULL, 10); }
+
+hone_status hone_demo_block_find(const hone_demo_machine *m, const char *network, int64_t batch,
+                                 const char *shape, hone_demo_block *out, hone_error *error) {
+  if (!m || !network || !shape || !out)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_demo_block_find needs a machine, a network, a shape and a place for the result");
+  hone_model *model = NULL, *bound = NULL;
+  hone_inspection in = {0};
+  const char *want = NULL;
+  bool added = false, later = false;
+  *out = (hone_demo_block){0};
+  hone_status status =
+      hone_zoo_build(network, &(hone_zoo_options){.batch = batch, .size = m->size}, &model, error);
+  if (status == HONE_OK) status = hone_model_bind(model, NULL, 0, batch, &bound, NULL, error);
+  if (status == HONE_OK) status = hone_model_inspect(bound, &in, error);
+  out->name = status == HONE_OK ? hn_calloc(in.n_nodes + 1u, sizeof *out->name) : NULL;
+  if (status == HONE_OK && !out->name) status = no_memory(error);
+  /* Image sizes may differ between part and network: its first sum of so many channels. */
+  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes && !want; i++)
+    if (strcmp(in.nodes[i].op_type, "Add") == 0 && channels(in.nodes[i].shape) == channels(shape))
+      want = behind_batch(in.nodes[i].shape);
+  for (uint32_t i = 0; status == HONE_OK && i < in.n_nodes && want; i++) {
+    const char *type = in.nodes[i].op_type;
+    if (strcmp(behind_batch(in.nodes[i].shape), want) != 0) continue;
+    if (later) snprintf(out->name[out->n++], sizeof *out->name, "%s", in.nodes[i].name);
+    added = added || strcmp(type, "Add") == 0;
+    later = later || (added && strcmp(type, "Relu") == 0);
+  }
+  hone_inspection_free(&in);
+  hone_model_release(bound);
+  hone_model_release(model);
+  return status;
+}
+
+void hone_demo_block_free(hone_demo_block *b) {
+  if (!b) return;
+  hn_free(b->name);
+  *b = (hone_demo_block){0};
+}
+
+static bool in_block(const hone_demo_block *b, const hone_layer *l) {
+  for (uint32_t i = 0; b && i < b->n; i++)
+    for (size_t k = 0; k < l->onnx_node_count; k++)
+      if (strcmp(b->name[i], l->onnx_nodes[k]) == 0) return true;
+  return false;
+}
+
+/* By a profile: the time of the steps without what is around them, and the share of convolutions in it. */
+static hone_status by_profile(bench *b, uint32_t runs, const hone_demo_block *block, double *ms,
+                              double *share, double *block_ms, hone_error *error) {
+  hone_facts *facts = hone_facts_create();
+  hone_profile *p = NULL;
+  double conv = 0, all = 0;
+  if (!facts) return no_memory(error);
+  hone_status status = hone_context_record(b->context, facts, runs, error);
+  for (uint32_t i = 0; i < runs && status == HONE_OK; i++)
+    status = hone_context_run(b->context, b->in, NULL, error);
+  if (status == HONE_OK) status = hone_context_record_end(b->context, error);
+  if (status == HONE_OK) status = hone_profile_create(facts, NULL, &p, error);
+  for (size_t i = 0; status == HONE_OK && i < p->layer_count; i++) {
+    const hone_layer *l = &p->layers[i];
+    if (l->step < 0 || around(l->type)) continue;
+    all += l->stats.p50;
+    if (in_block(block, l)) *block_ms += l->stats.p50;
+    if (strcmp(l->type, "Conv") == 0) conv += l->stats.p50;
+  }
+  *share = all > 0 ? conv / all : 0;
+  *ms = all;
+  hone_profile_destroy(p);
+  hone_facts_destroy(facts);
+  return status;
+}
+
+hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch,
+                              bool shares, const hone_demo_block *block, hone_demo_result *out,
+                              hone_error *error) {
+  if (!m || !row || !row->network || !out)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_demo_measure needs a machine, a row with a network and a place for the result");
+  bench b = {0};
+  hone_error failed = {0};
+  *out = (hone_demo_result){.conv_share = -1};
+  hone_status status = bench_open(m, row, batch, &b, &failed);
+  for (uint32_t i = 0; status == HONE_OK && i < hone_plan_steps(b.plan); i++) {
+    hone_step_info info;
+    if (!hone_plan_step(b.plan, i, &info)) continue;
+    if (accelerator(m) && strcmp(info.tactic, "ref") == 0 && strcmp(info.op_type, "Copy") != 0)
+      snprintf(out->why, sizeof out->why, "'%.80s' (%.40s) has no tactic on this device", info.name,
+               info.op_type);
+    if (row->part && around(info.op_type)) continue;
+    out->steps++;
+    snprintf(out->shape, sizeof out->shape, "%s", info.shape);
+    out->flops += info.flops;
+    out->moved += info.bytes > 0 ? info.bytes : 0;
+  }
+  if (status == HONE_OK && !out->why[0]) {
+    double ms = 0, share = 0;
+    /* A part's inputs are large on a GPU, and its time comes from the profile. */
+    const bool large = row->part && accelerator(m);
+    status = time_runs(accelerator(m), large ? 1 : runs_of(m), &b, out, &failed);
+    if (status == HONE_OK && (shares || row->part)) {
+      status = by_profile(&b,
+                          large       ? (runs_of(m) < 8 ? runs_of(m) : 8)
+                          : row->part ? runs_of(m)
+                                      : 5,
+                          block, &ms, &share, &out->block_ms, &failed);
+      out->conv_share = share;
+      out->steps_ms = ms;
+      if (row->part) out->ms = ms;
+    }
+  } else if (status == HONE_ERROR_UNSUPPORTED) {
+    snprintf(out->why, sizeof out->why, "%.200s", failed.what);
+    status = HONE_OK;
+  }
+  bench_free(&b);
+  if (status != HONE_OK && error) *error = failed;
+  return status;
+}
