@@ -205,6 +205,13 @@ hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error
 /* A report of insight into a file. */
 hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format,
                             hone_error *error);
+/* The same for each of n that has a path; none is an input of the command. */
+typedef struct cli_report_file {
+  const char *path; /* NULL: not wanted */
+  hone_report_format format;
+} cli_report_file;
+hone_status cli_file_reports(const cli_args *args, const hone_report_input *in, const cli_report_file *files,
+                             size_t n, hone_error *error);
 /* A report of insight to standard output. */
 int cli_print_report(const hone_report_input *input, hone_report_format format);
 

@@ -156,6 +156,17 @@ hone_status cli_file_report(const char *path, const hone_report_input *input, ho
   return status;
 }
 
+hone_status cli_file_reports(const cli_args *args, const hone_report_input *in, const cli_report_file *files,
+                             size_t n, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < n && status == HONE_OK; i++) {
+    if (!files[i].path) continue;
+    status = cli_keep_inputs(args, files[i].path, error);
+    if (status == HONE_OK) status = cli_file_report(files[i].path, in, files[i].format, error);
+  }
+  return status;
+}
+
 /* Text for people: lines fit the terminal. */
 static hone_status show(void *user, const char *data, size_t length, hone_error *error) {
   cli_file *file = user;

@@ -2,18 +2,9 @@
 #include "cli/cli.h"
 
 static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {
-  const struct {
-    const char *path;
-    hone_report_format format;
-  } files[] = {
+  const cli_report_file files[] = {
       {args->output, HONE_REPORT_HTML}, {args->csv, HONE_REPORT_CSV}, {args->trace, HONE_REPORT_TRACE}};
-  hone_status status = HONE_OK;
-  for (size_t i = 0; i < sizeof files / sizeof *files && status == HONE_OK; i++)
-    if (files[i].path) {
-      status = cli_keep_inputs(args, files[i].path, error);
-      if (status == HONE_OK) status = cli_file_report(files[i].path, in, files[i].format, error);
-    }
-  return status;
+  return cli_file_reports(args, in, files, sizeof files / sizeof *files, error);
 }
 
 static int run(const cli_args *args) {

@@ -26,11 +26,10 @@ typedef struct hone_verify_options {
   uint32_t n_bindings;
   bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
   void *progress_arg;
-  int level;          /* of optimisation at which b runs, 1 to 3; 0: 2 */
-  const char *device; /* b runs there; NULL: the CPU. The reference is the CPU in any case */
-  const char
-      *precision; /* b runs in it (judged as results of that type are), save in these nodes; NULL: the file's,
-                     as in hone_plan_options */
+  int level;             /* of optimisation at which b runs, 1 to 3; 0: 2 */
+  const char *device;    /* b runs there; NULL: the CPU. The reference is the CPU in any case */
+  const char *precision; /* b runs in it (judged as results of that type are), save in these nodes; NULL: the
+                            file's, as in hone_plan_options */
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
   const char
