@@ -84,7 +84,14 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
     bias[i] = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)d.padding * bias[i];
     scale[i] = (extreme ? 0.0005f : 0.004f) * (float)(1 + ck_random(c) % 9);
   }
-  const hn_dw8_args a = {&d, o, x, line, packed, bias, scale, y};
+  hn_dw8_args a = {
+      .d = &d, .ops = o, .x = x, .line = line, .w = packed, .bias = bias, .scale = scale, .y = y};
+  hn_dw8_exec(&a, serial, NULL);
+  hn_dw8 wide = d; /* the same as f32 */
+  wide.wide = 1, wide.out_pitch = d.out_pitch * (int64_t)sizeof(float);
+  float *z = ck_alloc(c, n_y, 0);
+  for (size_t i = 0; i < n_y; i++) z[i] = 77;
+  a.d = &wide, a.y = z;
   hn_dw8_exec(&a, serial, NULL);
   for (size_t i = 0; i < values; i++) {
     const int64_t ch = (int64_t)i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel((int64_t)i % HN_DW8_BLOCK);
@@ -98,12 +105,14 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
                          : v > hi ? hi
                                   : v;
       const uint8_t got = y[p * d.out_pitch + ch];
+      ck_same(c, (size_t)ch, z[p * d.out_pitch + ch], (float)sum * scale[i]);
       ck_same(c, (size_t)(p * d.out_pitch + ch), s->is_signed ? (float)(int8_t)got : (float)got, want);
     }
   }
   for (int64_t p = 0; p + 1 < pixels; p++)
     for (int64_t j = 0; j < extra; j++)
-      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5, "bytes between pixels are written");
+      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5 && z[p * d.out_pitch + d.channels + j] == 77,
+              "bytes between pixels are written");
   free(bias);
   free(scale);
   ck_release_all(c);
@@ -136,7 +145,7 @@ static double seconds(const hn_dw8_ops *o, const shape *s) {
   int8_t *w = calloc(hn_dw8_weights(&d), 1);
   int32_t *bias = calloc(hn_dw8_values(&d), sizeof *bias);
   float *scale = calloc(hn_dw8_values(&d), sizeof *scale);
-  hn_dw8_args a = {&d, o, x, line, w, bias, scale, y};
+  hn_dw8_args a = {.d = &d, .ops = o, .x = x, .line = line, .w = w, .bias = bias, .scale = scale, .y = y};
   const double t = ck_time(run_args, &a);
   free(x), free(line), free(y), free(w), free(bias), free(scale);
   return t;

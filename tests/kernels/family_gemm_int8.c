@@ -117,6 +117,14 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   hn_int8_args a = {
       .conv = &p, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
   hn_int8_exec(&a, serial, NULL);
+  /* The same as f32, without gaps but the last pixel's. */
+  hn_int8_conv wide = p;
+  wide.wide = 1, wide.out_pitch = p.out_pitch * (int64_t)sizeof(float);
+  float *z = ck_alloc(c, n_y, 0);
+  const hn_int8_args b = {
+      .conv = &wide, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = z, .scratch = scratch};
+  for (size_t i = 0; i < n_y; i++) z[i] = 77;
+  hn_int8_exec(&b, serial, NULL);
   for (int64_t r = 0; r < p.rows; r++) {
     for (int64_t g = 0; g < p.groups; g++)
       for (int64_t j = 0; j < p.cout; j++) {
@@ -128,11 +136,15 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
                            : v > hi ? hi
                                     : v;
         const uint8_t got = y[r * p.out_pitch + g * p.cout + j];
+        ck_same(c, (size_t)j, z[r * p.out_pitch + g * p.cout + j], (float)sum * scale[column]);
         ck_same(c, (size_t)(r * p.out_pitch + g * p.cout + j), s->is_signed ? (float)(int8_t)got : (float)got,
                 want);
       }
     for (int64_t j = 0; j < s->extra_out && r + 1 < p.rows; j++)
-      ck_true(c, y[r * p.out_pitch + p.groups * p.cout + j] == 0xa5, "bytes between pixels are written");
+      ck_true(c,
+              y[r * p.out_pitch + p.groups * p.cout + j] == 0xa5 &&
+                  z[r * p.out_pitch + p.groups * p.cout + j] == 77,
+              "bytes between pixels are written");
   }
   free(packed);
   free(bias);
@@ -187,7 +199,8 @@ static double seconds(const hn_int8_ops *o, const shape *s) {
   int32_t *bias = calloc(columns, sizeof *bias);
   float *scale = calloc(columns, sizeof *scale);
   memset(w, 3, weights);
-  j.a = (hn_int8_args){&j.p, o, x, w, bias, scale, y, scratch};
+  j.a = (hn_int8_args){
+      .conv = &j.p, .ops = o, .x = x, .w = w, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
   const double t = ck_time(run_job, &j);
   free(x), free(y), free(scratch), free(w), free(bias), free(scale);
   return t;

@@ -14,6 +14,7 @@
 #include "backends/cpu/quantized/int8_step.h"
 #include "backends/cpu/quantized/qlinear_step.h"
 #include "backends/cpu/quantized/quantize_step.h"
+#include "backends/cpu/quantized/sums_step.h"
 #include "backends/cpu/recurrent/recurrent_step.h"
 #include "backends/cpu/sampling/resize_step.h"
 

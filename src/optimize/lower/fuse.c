@@ -10,7 +10,8 @@
 
 enum { MAX_GROUP = 48 };
 
-static const char *const anchors[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
+static const char *const anchors[] = {"Conv",   "ConvTranspose",      "Gemm",
+                                      "MatMul", "ConvIntegerToFloat", "MatMulIntegerToFloat"};
 
 bool hn_fusable_anchor(const hn_unit *u) {
   if (u->kind != HN_UNIT_NODE || !u->out || u->out->desc.dtype != HONE_DTYPE_F32 ||

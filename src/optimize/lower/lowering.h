@@ -3,6 +3,7 @@
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
  *   pattern_units.c, attention.c   what match/ finds in the graph, as units
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
+ *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
@@ -97,6 +98,9 @@ hone_status hn_lower_attention(hn_lowering *l, hone_error *error);
 /* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
  * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
+
+/* integer_sums.c: ConvInteger and MatMulInteger with the Cast and the Mul behind them (level 2) */
+hone_status hn_lower_integer_sums(hn_lowering *l, hone_error *error);
 
 /* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it */
 hone_status hn_lower_exact(hn_lowering *l, hone_error *error);

@@ -13,6 +13,8 @@ static const hn_layout_rule rules[] = {
     {"Resize", true, true},
     {"Upsample", true, true},
     {"QLinearConv", true, true},
+    {"ConvIntegerToFloat", true, true},
+    {"DynamicQuantizeLinear", false, true},
     {"QLinearAveragePool", true, true},
     {"QLinearMaxPool", true, true},
     {"QLinearAdd", false, false},

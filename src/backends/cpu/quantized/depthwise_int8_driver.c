@@ -85,7 +85,8 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
                   .y_pixel = d->out_pitch,
                   .n = d->out[1],
                   .zero = (int32_t)d->zero,
-                  .is_signed = d->is_signed != 0};
+                  .is_signed = d->is_signed != 0,
+                  .wide = d->wide != 0};
   for (int64_t y = y0; y < y1; y++) {
     for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
       const int64_t iy = y * d->stride[0] + v * d->dilation[0] - d->pad[0];
@@ -98,8 +99,11 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
       r.w = a->w + b * d->groups * d->kernel[1] * HN_DW8_TAP;
       r.bias = a->bias + c, r.scale = a->scale + c;
       r.channels = (uint32_t)hn_min(d->channels - c, HN_DW8_BLOCK);
-      r.y = a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch + c;
+      r.y = (uint8_t *)a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch + c * (d->wide ? 4 : 1);
       a->ops->row(&r);
+      if (a->epilogue && a->epilogue->n_post)
+        hn_epilogue_post_pixels(a->epilogue, (float *)(void *)r.y, d->out_pitch / (int64_t)sizeof(float),
+                                d->out[1], (size_t)c, r.channels, n, 0, y, 0);
     }
   }
 }

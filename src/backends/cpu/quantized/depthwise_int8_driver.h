@@ -13,6 +13,7 @@ typedef struct hn_dw8 {
   int64_t batch, channels;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
   int64_t in_pitch, out_pitch; /* bytes from pixel to pixel; lines and images follow without a gap */
+  int64_t wide;                /* the output is f32 */
   int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
   /* set by hn_dw8_plan */
   int64_t groups;                 /* of kernel rows */
@@ -41,7 +42,8 @@ typedef struct hn_dw8_args {
   const int8_t *w;
   const int32_t *bias;
   const float *scale;
-  uint8_t *y;
+  const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  void *y;
 } hn_dw8_args;
 
 void hn_dw8_exec(const hn_dw8_args *a, hn_parallel_fn parallel, void *pool);

@@ -184,6 +184,18 @@ static void bring(const hn_int8_args *a, int64_t group, int64_t r0, int64_t r1, 
 
 /* ---------------------------------------------------------------- running */
 
+/* The epilogue of rows [m0, m1), n columns from column c0 on. */
+static void post(const hn_int8_args *a, int64_t m0, int64_t m1, int64_t c0, size_t n) {
+  const hn_int8_conv *c = a->conv;
+  const int64_t pitch = c->out_pitch / (int64_t)sizeof(float);
+  for (int64_t run; m0 < m1; m0 += run) {
+    const int64_t x = m0 % c->out[2], line = m0 / c->out[2];
+    run = hn_min(c->out[2] - x, m1 - m0);
+    hn_epilogue_post_pixels(a->epilogue, (float *)a->y + m0 * pitch + c0, pitch, run, (size_t)c0, n,
+                            line / c->out[1] / c->out[0], line / c->out[1] % c->out[0], line % c->out[1], x);
+  }
+}
+
 /* Rows [m0, m1) of a slab that begins with row s0, columns [n0, n1). */
 static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_t s0, int64_t m0, int64_t m1,
                      int64_t n0, int64_t n1) {
@@ -194,7 +206,9 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
                     .ldc = c->out_pitch,
                     .m = (uint32_t)(m1 - m0),
                     .zero = (int32_t)c->zero,
-                    .is_signed = c->is_signed != 0};
+                    .is_signed = c->is_signed != 0,
+                    .wide = c->wide != 0};
+  const int64_t size = c->wide ? (int64_t)sizeof(float) : 1;
   if (c->direct) {
     t.a = a->x + m0 * c->in_pitch + group * c->cin;
     t.lda = c->in_pitch;
@@ -213,8 +227,9 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.scale = a->scale + group * columns + n;
-    t.c = a->y + m0 * c->out_pitch + group * c->cout + n;
+    t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
     o->tile(&t);
+    if (a->epilogue && a->epilogue->n_post) post(a, m0, m1, group * c->cout + n, t.n);
   }
 }
 

@@ -4,7 +4,7 @@
  * Output pixels are the rows of A.  Where an input pixel is a row as it lies (`direct`), kernels read the
  * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
  * point as padding (taps follow the image's lines, channels fastest).  Signed codes are brought with their
- * top bit turned: u8 with a zero point larger by 128. */
+ * top bit turned: u8 with a zero point larger by 128.  Results are codes, or f32 with an epilogue. */
 #ifndef HN_CPU_QUANTIZED_INT8_DRIVER_H
 #define HN_CPU_QUANTIZED_INT8_DRIVER_H
 
@@ -20,10 +20,11 @@ typedef struct hn_int8_conv {
   int64_t in[3], out[3];
   int64_t kernel[3], stride[3], dilation[3], pad[3];
   int64_t in_pitch, in_bytes; /* from pixel to pixel, of the whole input */
-  int64_t out_pitch;
-  int64_t flip;            /* the input is i8 */
-  int64_t padding;         /* byte of a tap that lies outside, as u8 */
-  int64_t zero, is_signed; /* of the output */
+  int64_t out_pitch;          /* bytes */
+  int64_t wide;               /* the output is f32 */
+  int64_t flip;               /* the input is i8 */
+  int64_t padding;            /* byte of a tap that lies outside, as u8 */
+  int64_t zero, is_signed;    /* of the output */
   /* the plan */
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
   int64_t rows;        /* of all images */
@@ -57,7 +58,8 @@ typedef struct hn_int8_args {
   const int8_t *w;     /* groups one after the other */
   const int32_t *bias; /* hn_int8_columns a group, zero point of the input taken off */
   const float *scale;
-  uint8_t *y;
+  const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  void *y;
   uint8_t *scratch;
 } hn_int8_args;
 

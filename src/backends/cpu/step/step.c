@@ -111,11 +111,11 @@ static void add_act(binder *b, const hone_epilogue *a, hn_isa isa) {
       (hn_post){.kind = HN_POST_ACT, .op = a->act, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
 }
 
-void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
-                      hn_epilogue *out) {
+static void bind(const hone_step *s, hn_isa isa, bool matrix, int stage, const float *bias,
+                 const void *const *in, hn_epilogue *out) {
   memset(out, 0, sizeof *out);
   out->rows = hn_post_find(isa);
-  binder b = {out, 0};
+  binder b = {out, stage};
   if (bias) add_bias(&b, HN_POST_BIAS, bias);
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
@@ -132,6 +132,16 @@ void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *
     default: break; /* refused by hn_epilogue_accepts */
     }
   }
+}
+
+void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
+                      hn_epilogue *out) {
+  bind(s, isa, matrix, 0, bias, in, out);
+}
+
+void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const void *const *in,
+                           hn_epilogue *out) {
+  bind(s, isa, matrix, 5, NULL, in, out);
 }
 
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats) {

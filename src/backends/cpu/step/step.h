@@ -30,6 +30,10 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
                       hn_epilogue *out);
 
+/* The same with every operation in the list of row operations: for kernels that do none of it themselves. */
+void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const void *const *in,
+                           hn_epilogue *out);
+
 /* Moves the tensors of an epilogue by an offset of the output's elements (one image, one matrix of a batch).
  */
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats);

@@ -26,6 +26,11 @@ static void pixel(const hn_dw8_row *r, int64_t ox) {
               hi = r->is_signed ? 127 : 255;
   for (int j = 0; j < HN_DW8_BLOCK; j++) {
     const int64_t c = hn_dw8_channel(j);
+    if (r->wide) {
+      if (c < (HN_FAULT("dw8_wide_tail") ? r->channels - 1 : r->channels))
+        ((float *)(void *)(r->y + ox * r->y_pixel))[c] = (float)(int32_t)sum[j] * r->scale[j];
+      continue;
+    }
     if (c >= (HN_FAULT("dw8_tail_mask") ? r->channels - 1 : r->channels)) continue;
     const float v = rintf((float)(int32_t)sum[j] * r->scale[j]) + zero, q = v < lo ? lo : v > hi ? hi : v;
     r->y[ox * r->y_pixel + c] = r->is_signed ? (uint8_t)(int8_t)q : (uint8_t)q;

@@ -1,6 +1,7 @@
-/* Family "gemm_int8": products of u8 and s8 codes summed in i32, and their way back to 8 bits:
+/* Family "gemm_int8": products of u8 and s8 codes summed in i32, and their way back to 8 bits, or to f32:
  *
  *   y = saturate(round_half_even(f32(bias[j] + sum a[k] b[k, j]) * scale[j]) + zero)
+ *   y = f32(bias[j] + sum a[k] b[k, j]) * scale[j]                                        (wide)
  *
  * Sums wrap modulo 2^32 and nothing saturates on the way, so a result that fits i32 is exact in every tier.
  * The zero point of A is the caller's: bias holds -zero * (sum of B's column).  A product with the scale must
@@ -27,10 +28,11 @@ typedef struct hn_int8_tile {
   const int32_t *bias;
   const float *scale;
   void *c;
-  ptrdiff_t ldc;
+  ptrdiff_t ldc; /* bytes */
   uint32_t m, n; /* 1 .. mr, 1 .. nr */
   int32_t zero;
   bool is_signed; /* results are i8, else u8 */
+  bool wide;      /* results are f32 */
 } hn_int8_tile;
 
 typedef struct hn_int8_ops {

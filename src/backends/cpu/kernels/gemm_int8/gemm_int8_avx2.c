@@ -6,9 +6,22 @@
 
 enum { MR = 4 };
 
-/* Sixteen codes of a row: two vectors of 8 sums. */
+/* Sixteen numbers of a row: two vectors of 8 sums. */
+static inline void store_wide(const __m256i *sum, const hn_int8_tile *t, char *c) {
+  float row[HN_INT8_BLOCK];
+  for (int j = 0; j < 2; j++)
+    _mm256_storeu_ps(row + 8 * j,
+                     _mm256_mul_ps(_mm256_cvtepi32_ps(sum[j]), _mm256_loadu_ps(t->scale + 8 * j)));
+  __builtin_memcpy(c, row, (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n) * sizeof *row);
+}
+
+/* The same as codes. */
 static inline void store_row(const __m256i *sum, const hn_int8_tile *t, char *c) {
   __m256i r[2];
+  if (t->wide) {
+    store_wide(sum, t, c);
+    return;
+  }
   for (int j = 0; j < 2; j++)
     r[j] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(sum[j]), _mm256_loadu_ps(t->scale + 8 * j)));
   const __m256i zero = _mm256_set1_epi16((short)(HN_FAULT("int8_zero") ? 0 : t->zero)),

@@ -18,6 +18,11 @@ static void tile(const hn_int8_tile *t) {
       for (int j = 0; j < HN_INT8_BLOCK; j++)
         for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
     unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
+    if (t->wide) {
+      for (uint32_t j = 0; j < (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n); j++)
+        ((float *)(void *)c)[j] = (float)(int32_t)sum[j] * t->scale[j];
+      continue;
+    }
     for (uint32_t j = 0; j < (HN_FAULT("int8_tail_mask") ? t->n - 1 : t->n); j++) {
       const float v = rintf((float)(int32_t)sum[j] * t->scale[j]) + zero, r = v < lo ? lo : v > hi ? hi : v;
       c[j] = t->is_signed ? (unsigned char)(int8_t)r : (unsigned char)r;

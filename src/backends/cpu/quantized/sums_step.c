@@ -1,0 +1,294 @@
+#include "backends/cpu/quantized/sums_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "backends/cpu/step/step.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "optimize/step/conv_attr.h"
+
+/* ---------------------------------------------------------------- reading steps */
+
+static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE_I8; }
+
+static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return &s->input[i].desc; }
+
+/* Weights that are s8 as they are, or u8 around 128. */
+static bool weights_fit(const hone_step *s, hone_reason *why) {
+  const hone_step_tensor *w = &s->input[HN_SUMS_W], *z = &s->input[HN_SUMS_W_ZERO];
+  const int want = w->desc.dtype == HONE_DTYPE_U8 ? 128 : 0;
+  if (!is_8bit(w->desc.dtype) || !w->constant)
+    return hn_refuse(why, "weights are not constant codes of 8 bits");
+  if (!hn_step_has(s, HN_SUMS_W_ZERO))
+    return want ? hn_refuse(why, "weights are u8 without the zero point 128") : true;
+  if (z->desc.dtype != w->desc.dtype || !z->constant)
+    return hn_refuse(why, "the weights' zero point is not constant");
+  for (int64_t i = 0; i < hone_desc_count(&z->desc); i++) {
+    const int v = want ? ((const uint8_t *)z->constant)[i] : ((const int8_t *)z->constant)[i];
+    if (v != want) return hn_refuse(why, "weights have a zero point of %d", v);
+  }
+  return true;
+}
+
+static bool codes_fit(const hone_tensor_desc *x, hone_reason *why) {
+  if (!is_8bit(x->dtype)) return hn_refuse(why, "the input is %s, not 8 bits", hone_dtype_name(x->dtype));
+  if (!hone_desc_known(x)) return hn_refuse(why, "dimensions are not known");
+  if (x->layout == HONE_LAYOUT_CHANNELS_LAST && x->channel_pitch != x->dim[1])
+    return hn_refuse(why, "channels have gaps");
+  return true;
+}
+
+/* What all kinds of steps need. channels: of the output. */
+static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, bool matrix, hn_sums_step *d,
+                  hone_reason *why) {
+  d->isa = hn_isa_of(m->isa);
+  d->channels = channels;
+  d->matrix = matrix;
+  if (!weights_fit(s, why) || !codes_fit(desc_of(s, HN_SUMS_X), why)) return false;
+  if (s->output[0].desc.dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
+  if (hn_step_has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
+                                         hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
+    return hn_refuse(why, "the input's zero point is not one value of its type");
+  const hone_tensor_desc *scale = desc_of(s, HN_SUMS_SCALE);
+  d->vectors = hone_desc_count(scale) != 1;
+  if (scale->dtype != HONE_DTYPE_F32 || (d->vectors && hone_desc_count(scale) != channels))
+    return hn_refuse(why, "the scale has not one f32, nor one a channel");
+  return hn_epilogue_accepts(s, d->isa, matrix, why);
+}
+
+/* Of a convolution: the f32 step that it would be says where pixels lie. */
+static bool conv_attr(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+  hone_step_tensor in[2] = {{*desc_of(s, HN_SUMS_X), NULL},
+                            {*desc_of(s, HN_SUMS_W), s->input[HN_SUMS_W].constant}},
+                   out = s->output[0];
+  in[0].desc.dtype = in[1].desc.dtype = HONE_DTYPE_F32;
+  const hone_step inner = {
+      HONE_DESC_HEAD(hone_step), .anchor = "Conv", .name = s->name, .node = s->node, .n_inputs = 2,
+      .n_anchor_inputs = 2,      .input = in,      .n_outputs = 1,  .output = &out};
+  if (desc_of(s, HN_SUMS_W)->rank < 3) return hn_refuse(why, "weights are not those of a convolution");
+  if (!hn_conv_attr_of(&inner, a, why)) return false;
+  if (!a->y.even || a->y.view.batch != a->y.size[0] * a->y.size[1] * a->y.size[2] * a->y.view.pixel ||
+      a->x.view.batch != a->x.size[0] * a->x.size[1] * a->x.size[2] * a->x.view.pixel)
+    return hn_refuse(why, "pixels are not evenly spaced over the images");
+  for (int i = 0; i < 3; i++)
+    if (a->pad[i] < 0) return hn_refuse(why, "negative padding");
+  return true;
+}
+
+/* Lays out the blob, with so many bytes of weights, and the workspace. */
+static void lay_out(hn_sums_step *d, size_t weights) {
+  size_t at = hn_round_up(sizeof *d, 64);
+  d->sums_at = (int64_t)at;
+  at = hn_round_up(at + (size_t)d->values * sizeof(int32_t), 64);
+  d->weights_at = (int64_t)at;
+  d->bytes = (int64_t)(at + weights);
+  d->bias_at = 0;
+  d->scale_at = (int64_t)hn_round_up((size_t)d->values * sizeof(int32_t), 64);
+  d->scratch_at = 2 * d->scale_at;
+}
+
+static bool finish(const hone_machine *m, hn_sums_step *d, hone_reason *why) {
+  const hn_int8_ops *o = hn_int8_find(d->isa);
+  const char *reason = "";
+  if (!o) return hn_refuse(why, "no int8 kernel for %s", hn_isa_name(d->isa));
+  if (!hn_int8_plan(&d->conv, o, m->threads, m->l2, &reason)) return hn_refuse(why, "%s", reason);
+  d->values = (int64_t)hn_int8_columns(&d->conv) * d->conv.groups;
+  lay_out(d, hn_int8_weights(&d->conv) * (size_t)d->conv.groups);
+  return true;
+}
+
+bool hn_sums_describe_conv(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why) {
+  hn_conv_attr a;
+  memset(d, 0, sizeof *d);
+  if (!conv_attr(s, &a, why) || !begin(s, m, a.groups * a.cout, false, d, why)) return false;
+  hn_int8_conv *c = &d->conv;
+  c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
+  c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel * (int64_t)sizeof(float);
+  c->in_bytes = hone_desc_count(desc_of(s, HN_SUMS_X));
+  c->wide = 1, c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
+  for (int i = 0; i < 3; i++) {
+    c->in[i] = a.x.size[i], c->out[i] = a.y.size[i], c->kernel[i] = a.kernel[i], c->stride[i] = a.stride[i];
+    c->dilation[i] = a.dilation[i], c->pad[i] = a.pad[i];
+  }
+  const int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  d->w_column = a.cin * taps, d->w_channel = taps, d->w_tap = 1;
+  return finish(m, d, why);
+}
+
+bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_sums_step *d,
+                                hone_reason *why) {
+  hn_conv_attr a;
+  memset(d, 0, sizeof *d);
+  if (!conv_attr(s, &a, why) || !begin(s, m, a.groups * a.cout, false, d, why)) return false;
+  if (a.cin != 1 || a.cout != 1)
+    return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
+                     (long long)a.cout);
+  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
+    return hn_refuse(why, "three spatial dimensions");
+  if (a.kernel[1] > HN_DW8_KERNEL_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DW8_KERNEL_ROWS);
+  if (!hn_dw8_find(d->isa)) return hn_refuse(why, "no int8 depthwise kernel for %s", hn_isa_name(d->isa));
+  hn_dw8 *w = &d->dw;
+  d->depthwise = 1;
+  w->batch = a.x.batch, w->channels = a.groups;
+  for (int i = 0; i < 2; i++) {
+    w->in[i] = a.x.size[i + 1], w->out[i] = a.y.size[i + 1], w->kernel[i] = a.kernel[i + 1];
+    w->stride[i] = a.stride[i + 1], w->dilation[i] = a.dilation[i + 1], w->pad[i] = a.pad[i + 1];
+  }
+  w->in_pitch = a.x.view.pixel, w->out_pitch = a.y.view.pixel * (int64_t)sizeof(float);
+  w->wide = 1, w->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
+  hn_dw8_plan(w, m->threads, m->l1);
+  d->values = (int64_t)hn_dw8_values(w);
+  lay_out(d, hn_dw8_weights(w));
+  return true;
+}
+
+bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why) {
+  const hone_tensor_desc *x = desc_of(s, HN_SUMS_X), *w = desc_of(s, HN_SUMS_W), *y = &s->output[0].desc;
+  memset(d, 0, sizeof *d);
+  if (x->rank < 2 || w->rank < 2) return hn_refuse(why, "an operand is a vector");
+  const int64_t k = w->dim[w->rank - 2], n = w->dim[w->rank - 1];
+  if (!begin(s, m, n, true, d, why)) return false;
+  if (x->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "operands are not row-major");
+  if (k < 1 || hone_desc_count(w) != k * n) return hn_refuse(why, "a batch of weights");
+  if (x->dim[x->rank - 1] != k) return hn_refuse(why, "inner dimensions differ");
+  hn_int8_conv *c = &d->conv;
+  c->batch = c->groups = 1, c->cin = c->in_pitch = k, c->cout = n, c->out_pitch = n * (int64_t)sizeof(float);
+  c->in_bytes = hone_desc_count(x);
+  for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
+  c->in[2] = c->out[2] = hone_desc_count(x) / k;
+  c->wide = 1, c->flip = x->dtype == HONE_DTYPE_I8;
+  d->w_channel = n, d->w_column = 1;
+  return finish(m, d, why);
+}
+
+/* ---------------------------------------------------------------- the tactic's functions */
+
+bool hn_sums_step_accepts(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                          hone_reason *why) {
+  hn_sums_step d;
+  if (s->n_anchor_inputs < HN_SUMS_INPUTS) return hn_refuse(why, "inputs are missing");
+  return config->describe(s, m, &d, why);
+}
+
+double hn_sums_step_cost(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config) {
+  hn_sums_step d;
+  if (!config->describe(s, m, &d, NULL)) return 1e9;
+  const double peak = m->peak_flops > 0 ? m->peak_flops : 1e10,
+               cache = m->cache_bytes > 0 ? m->cache_bytes : 1e10;
+  const double out = 3.0 * (double)hone_desc_count(&s->output[0].desc) / cache; /* f32 instead of a byte */
+  return out + hn_epilogue_seconds(s, m, true) +
+         (d.depthwise ? hn_dw8_seconds(&d.dw, hn_dw8_find(d.isa), peak, cache)
+                      : hn_int8_seconds(&d.conv, hn_int8_find(d.isa), peak, cache));
+}
+
+hone_status hn_sums_step_need(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                              hone_tactic_need *n, hone_error *error) {
+  hn_sums_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = (size_t)d.bytes;
+  n->packed = 1u << HN_SUMS_W;
+  n->workspace_bytes =
+      (size_t)d.scratch_at +
+      (d.depthwise ? hn_dw8_line(&d.dw) : hn_int8_workspace(&d.conv, hn_int8_find(d.isa), m->threads));
+  return HONE_OK;
+}
+
+hone_status hn_sums_step_prepack(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                                 void *blob, hone_error *error) {
+  hn_sums_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  unsigned char *base = blob;
+  memcpy(base, &d, sizeof d);
+  int32_t *sums = (int32_t *)(void *)(base + d.sums_at);
+  int8_t *weights = (int8_t *)(void *)(base + d.weights_at);
+  const bool is_u8 = desc_of(s, HN_SUMS_W)->dtype == HONE_DTYPE_U8;
+  const char *w = s->input[HN_SUMS_W].constant;
+  memset(sums, 0, (size_t)d.values * sizeof *sums);
+  if (d.depthwise) {
+    hn_dw8_pack(&d.dw, w, is_u8, weights, sums);
+    return HONE_OK;
+  }
+  const hn_int8_conv *c = &d.conv;
+  for (int64_t g = 0; g < c->groups; g++)
+    hn_int8_pack(c, w + g * c->cout * d.w_column, is_u8, d.w_column, d.w_tap, d.w_channel,
+                 weights + (size_t)g * hn_int8_weights(c), sums + (size_t)g * hn_int8_columns(c));
+  return HONE_OK;
+}
+
+/* The output channel of value i in the kernels' order; -1: none. */
+static int64_t channel_of(const hn_sums_step *d, int64_t i) {
+  if (d->depthwise) {
+    const int64_t c = i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel(i % HN_DW8_BLOCK);
+    return c < d->channels ? c : -1;
+  }
+  const int64_t columns = (int64_t)hn_int8_columns(&d->conv), j = i % columns;
+  return j < d->conv.cout ? i / columns * d->conv.cout + j : -1;
+}
+
+/* This run's zero point taken off the sums, and its scales. */
+static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, int32_t *bias, float *scales,
+                       const int32_t *sums) {
+  for (int64_t i = 0; i < d->values; i++) {
+    const int64_t c = channel_of(d, i);
+    bias[i] = c < 0 ? 0 : (int32_t)(0u - (uint32_t)zero * (uint32_t)sums[i]);
+    scales[i] = c < 0 ? 0 : scale[d->vectors && !HN_FAULT("sums_scale") ? c : 0];
+  }
+}
+
+hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *config, hone_error *error) {
+  (void)config, (void)error;
+  const hn_sums_step *d = r->blob;
+  const unsigned char *base = r->blob;
+  unsigned char *work = r->workspace;
+  const bool is_signed = desc_of(r->step, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
+  const void *z = hn_step_has(r->step, HN_SUMS_X_ZERO) ? r->in[HN_SUMS_X_ZERO] : NULL;
+  const int32_t zero = (!z          ? 0
+                        : is_signed ? *(const int8_t *)z
+                                    : *(const uint8_t *)z) +
+                       (is_signed ? 128 : 0);
+  int32_t *bias = (int32_t *)(void *)(work + d->bias_at);
+  float *scale = (float *)(void *)(work + d->scale_at);
+  const int8_t *weights = (const int8_t *)(const void *)(base + d->weights_at);
+  hn_epilogue e;
+  set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
+             (const int32_t *)(const void *)(base + d->sums_at));
+  hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, r->in, &e);
+  if (d->depthwise) {
+    hn_dw8 w = d->dw;
+    uint8_t *line = work + d->scratch_at;
+    w.padding = zero;
+    memset(line, zero ^ (w.flip ? 0x80 : 0), hn_dw8_line(&w));
+    const hn_dw8_args a = {.d = &w,
+                           .ops = hn_dw8_find(d->isa),
+                           .x = r->in[HN_SUMS_X],
+                           .line = line,
+                           .w = weights,
+                           .bias = bias,
+                           .scale = scale,
+                           .epilogue = &e,
+                           .y = r->out[0]};
+    hn_dw8_exec(&a, r->parallel, r->pool);
+    return HONE_OK;
+  }
+  hn_int8_conv c = d->conv;
+  c.padding = zero;
+  const hn_int8_args a = {.conv = &c,
+                          .ops = hn_int8_find(d->isa),
+                          .x = r->in[HN_SUMS_X],
+                          .w = weights,
+                          .bias = bias,
+                          .scale = scale,
+                          .epilogue = &e,
+                          .y = r->out[0],
+                          .scratch = work + d->scratch_at};
+  hn_int8_exec(&a, r->parallel, r->pool);
+  return HONE_OK;
+}

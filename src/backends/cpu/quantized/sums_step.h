@@ -1,0 +1,40 @@
+/* ConvIntegerToFloat and MatMulIntegerToFloat (optimize/lower/integer_sums.c): codes times constant codes,
+ * summed in i32, times a scale that may be known only in the run, then the step's epilogue in f32. On the
+ * kernels of QLinearConv; the zero point and the scale of the input come with each run. */
+#ifndef HN_CPU_QUANTIZED_SUMS_STEP_H
+#define HN_CPU_QUANTIZED_SUMS_STEP_H
+
+#include "backends/cpu/quantized/depthwise_int8_driver.h"
+#include "backends/cpu/quantized/int8_driver.h"
+#include "backends/tactic.h"
+
+/* Inputs of such a step: codes, their zero point (one value; left out: 0), constant weights, their zero point
+ * (constant; left out: 0), the scale of the sums (one value, or one a channel). */
+enum { HN_SUMS_X, HN_SUMS_X_ZERO, HN_SUMS_W, HN_SUMS_W_ZERO, HN_SUMS_SCALE, HN_SUMS_INPUTS };
+
+typedef struct hn_sums_step {
+  hn_int8_conv conv; /* of one filter a channel: unused */
+  hn_dw8 dw;
+  hn_isa isa;
+  int64_t depthwise, matrix;
+  int64_t channels, vectors;             /* vectors: one scale a channel */
+  int64_t w_column, w_tap, w_channel;    /* distances in the weights, see hn_int8_pack */
+  int64_t values;                        /* of bias and scale, in the kernels' order */
+  int64_t sums_at, weights_at, bytes;    /* in the blob */
+  int64_t bias_at, scale_at, scratch_at; /* in the workspace */
+} hn_sums_step;
+
+typedef struct hn_sums_step_config {
+  bool (*describe)(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
+} hn_sums_step_config;
+
+bool hn_sums_describe_conv(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
+bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
+bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
+
+HN_FAMILY_PACKED(hn_sums_step);
+
+#define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_sums_step, __VA_ARGS__)
+
+#endif
