@@ -3,7 +3,8 @@
 hone_test_tool(check_fusion check_fusion.c)
 hone_ctest(check_fusion check_fusion tests/fusion/cases.txt)
 if(HONE_FAULTS)
-  foreach(source attention/attention_driver.c attention/attention_bf16.c kernels/attention/attention_bf16_amx.c)
+  foreach(source attention/attention_driver.c attention/attention_bf16.c kernels/attention/attention_bf16_amx.c
+      quantized/sums_step.c)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source} text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")

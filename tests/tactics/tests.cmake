@@ -23,7 +23,8 @@ endfunction()
 if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES movement/moves pooling/pooling
     normalize/reduction quantized/quantize_step quantized/qlinear_step normalize/softmax_step normalize/layer_norm sampling/resize_step
-    normalize/batch_norm normalize/instance_norm movement/gather recurrent/recurrent_driver elementwise/cast)
+    normalize/batch_norm normalize/instance_norm movement/gather recurrent/recurrent_driver elementwise/cast
+    quantized/dynamic_quantize)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
 endif()
