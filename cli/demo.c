@@ -1,5 +1,9 @@
 #include "cli/demo.h"
+#include "cli/options.h"
+#include "cli/roofs.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <string.h>
 
 hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *m, hone_error *error) {

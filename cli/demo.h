@@ -2,7 +2,9 @@
 #ifndef CLI_DEMO_H
 #define CLI_DEMO_H
 
-#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <hone/hone.h>
 
 typedef struct cli_demo_machine {
   hone_demo_machine of;

@@ -1,6 +1,12 @@
 /* Output files that appear whole or not at all. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,12 @@
 /* Explaining: thresholds and language of the command line. */
-#include "cli/cli.h"
+#include "cli/findings.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,11 @@
 #ifndef HONE_CLI_GATE_H
 #define HONE_CLI_GATE_H
 
-#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 
 typedef struct gate_run {
   hone_gate_run run;

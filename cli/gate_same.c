@@ -1,7 +1,11 @@
 /* A gate between two models is one between two versions of one network: what goes in and what comes out has
  * to be the same, or the times say nothing of each other. */
 #include "cli/gate.h"
+#include "cli/options.h"
+#include "cli/shapes.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A model with its shapes as a run would have them, or a saved plan. */

@@ -1,7 +1,15 @@
 /* A gate's verdict for terminals, GitHub, Markdown and JUnit. Commands, names and tags are other people's
  * text. */
 #include "cli/gate.h"
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/revision.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* Other tools' profiles: files -> facts -> profile. */
-#include "cli/cli.h"
+#include "cli/importing.h"
+#include "cli/options.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *cli_import_title(const cli_args *args, const hone_recording *p) {

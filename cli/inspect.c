@@ -1,5 +1,13 @@
 #include "cli/inspect.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/roofs.h"
+#include "cli/session.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SHOWN = 8 };

@@ -3,7 +3,10 @@
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H
 
-#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <hone/hone.h>
+#include <jansson.h>
 
 /* Peaks of the device, GFLOP/s and GB/s; 0: not known. */
 typedef struct cli_roof_peaks {

@@ -1,6 +1,7 @@
 /* Ctrl-C and SIGTERM: the first ends what runs in good order, a second one ends hone. */
-#include "cli/cli.h"
+#include "cli/interrupts.h"
 
+#include <hone/hone.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -8,11 +9,10 @@
 
 /* What is sent twice at once is meant once: timeout(1) signals its child and then its group. */
 #define TWICE_SECONDS 0.4
-/* What every command says. */
-#define INTERRUPTED "interrupted"
 
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t held;
+static void (*wipe_line)(void);
 static hone_context *_Atomic cancellable;
 static _Atomic double first_at;
 
@@ -25,8 +25,9 @@ static double seconds(void) {
 
 static void end(void) {
   hone_writer_abandon_all();
-  cli_progress_wipe();
-  const ssize_t told = write(STDERR_FILENO, "hone: " INTERRUPTED "\n", sizeof "hone: " INTERRUPTED "\n" - 1);
+  if (wipe_line) wipe_line();
+  const ssize_t told =
+      write(STDERR_FILENO, "hone: " CLI_INTERRUPTED "\n", sizeof "hone: " CLI_INTERRUPTED "\n" - 1);
   (void)told; /* nobody listens: nothing to be done about it */
   _exit(CLI_EXIT_INTERRUPTED);
 }
@@ -45,7 +46,8 @@ static void on_interrupt(int signal) {
     end();
 }
 
-void cli_signals(void) {
+void cli_signals(void (*wipe)(void)) {
+  wipe_line = wipe;
   struct sigaction action = {.sa_handler = on_interrupt};
   sigemptyset(&action.sa_mask);
   sigaddset(&action.sa_mask, SIGINT);
@@ -57,9 +59,5 @@ void cli_signals(void) {
 
 bool cli_interrupted(void) { return interrupted != 0; }
 
-int cli_end_interrupted(const char *kept) {
-  cli_note(INTERRUPTED "%s%s", kept ? ": " : "", kept ? kept : "");
-  return CLI_EXIT_INTERRUPTED;
-}
 void cli_cancellable(hone_context *context) { atomic_store(&cancellable, context); }
 void cli_hold(bool on) { held = held + (on ? 1 : -1); }

@@ -1,6 +1,10 @@
 /* Top-5 of a classifier's output with the names of a label file. */
 #include "cli/labels.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

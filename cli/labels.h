@@ -2,7 +2,8 @@
 #ifndef HONE_CLI_LABELS_H
 #define HONE_CLI_LABELS_H
 
-#include "cli/cli.h"
+#include <hone/hone.h>
+#include <jansson.h>
 
 typedef struct cli_labels {
   char **name;

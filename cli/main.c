@@ -1,5 +1,8 @@
 /* hone: finds the command and runs it. */
-#include "cli/cli.h"
+#include "cli/interrupts.h"
+#include "cli/memory.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
 #include <locale.h>
 #include <string.h>
@@ -12,6 +15,8 @@
 const cli_command *const cli_commands[] = {
 #define COMMAND(name) &cli_cmd_##name,
 #include "cli/commands.def"
+
+#include <stdio.h>
 #undef COMMAND
     NULL};
 
@@ -64,7 +69,7 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   setlocale(LC_CTYPE, "");
-  cli_signals();
+  cli_signals(cli_progress_wipe);
   cli_memory();
   int code = dispatch(argc, argv);
   cli_progress_end();

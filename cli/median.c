@@ -1,5 +1,6 @@
-#include "cli/cli.h"
+#include "cli/median.h"
 
+#include <hone/hone.h>
 #include <math.h>
 #include <stdlib.h>
 

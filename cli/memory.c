@@ -1,8 +1,10 @@
 /* What jansson does without memory: texts lose characters, members are left out, its reader aborts. None of
  * that may reach an output, so the command ends there, with nothing written: JSON is built before its file is
  * opened or its first byte printed. */
-#include "cli/cli.h"
+#include "cli/memory.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
 #include <stdlib.h>
 #include <unistd.h>
 

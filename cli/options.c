@@ -1,6 +1,8 @@
 /* Parsing by table, and the help text that the same tables give. */
-#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <stdio.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -213,3 +215,5 @@ const char *cli_nearest_command(const char *word) {
   for (const cli_command *const *c = cli_commands; *c && n < 64; c++) names[n++] = (*c)->name;
   return cli_nearest(word, names, n);
 }
+
+const char *cli_device_name(const cli_args *args) { return args->device ? args->device : "cpu"; }

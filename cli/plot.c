@@ -1,6 +1,7 @@
 #include "cli/plot.h"
 
-#include "cli/cli.h"
+#include "cli/median.h"
+#include "cli/term.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,12 @@
 /* --precision: what the plan may round, and for "auto" the measured choice. */
-#include "cli/cli.h"
+#include "cli/precision.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #define AUTO_SECONDS 60.0

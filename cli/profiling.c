@@ -1,6 +1,19 @@
 /* Records of a session's runs: what the command adds to what the library measures. */
-#include "cli/cli.h"
+#include "cli/profiling.h"
+#include "cli/options.h"
+#include "cli/precision.h"
+#include "cli/quiet.h"
+#include "cli/revision.h"
+#include "cli/roofs.h"
+#include "cli/session.h"
+#include "cli/shapes.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
+#include "cli/version.h"
+#include "cli/watch.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* --quiet-wait: other processes come and go; figures that are taken beside them say less. */
-#include "cli/cli.h"
+#include "cli/quiet.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "cli/watch.h"
+
+#include <hone/hone.h>
 
 hone_status cli_quiet_wait(const cli_args *args, hone_error *error) {
   static double waited; /* by the whole command */

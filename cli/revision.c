@@ -1,8 +1,11 @@
 /* Which revision of the user's repository was measured. Git's own files are read, so that no program of a
  * folder's choosing runs (git's settings of a repository may name some) and git need not be there. Changes
  * that are not committed are not looked for: that would take git, and time. */
-#include "cli/cli.h"
+#include "cli/revision.h"
+#include "cli/options.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>

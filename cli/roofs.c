@@ -1,6 +1,9 @@
 /* The machine's measured peaks: once a process, and for the records of runs. */
-#include "cli/cli.h"
+#include "cli/roofs.h"
+#include "cli/term.h"
+#include "cli/watch.h"
 
+#include <hone/hone.h>
 #include <string.h>
 
 hone_peaks *cli_peaks(void) {

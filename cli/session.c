@@ -1,33 +1,18 @@
 /* From a file and options to a context that is ready to run, with its inputs. */
-#include "cli/cli.h"
+#include "cli/session.h"
+#include "cli/clock.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/precision.h"
+#include "cli/shapes.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-double cli_now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* Not getrusage: its maximum survives exec and may be that of the shell or script that started us. */
-double cli_rss_peak_bytes(void) {
-  FILE *f = fopen("/proc/self/status", "r");
-  char line[256];
-  double kib = 0;
-  while (f && kib == 0 && fgets(line, sizeof line, f))
-    if (strncmp(line, "VmHWM:", 6) == 0) kib = strtod(line + 6, NULL);
-  if (f) fclose(f);
-  return kib * 1024;
-}
-
-double cli_remaining(double start_ms, double max_seconds) {
-  return max_seconds > 0 ? max_seconds - (cli_now_ms() - start_ms) / 1e3 : 1e9;
-}
-
-const char *cli_device_name(const cli_args *args) { return args->device ? args->device : "cpu"; }
 
 static hone_status fail(hone_error *error, hone_status status, const char *what) {
   *error = (hone_error){.status = status};
@@ -229,13 +214,6 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
 int64_t cli_batch(const cli_session *s) {
   const hone_tensor_desc *d = hone_plan_inputs(s->plan) ? hone_plan_input_desc(s->plan, 0) : NULL;
   return d && d->rank > 0 && d->dim[0] > 0 ? d->dim[0] : 1;
-}
-
-bool cli_open_batch(const hone_model *model) {
-  hone_port port;
-  for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
-    if (!port.optional && (port.desc.rank < 0 || (port.desc.rank > 0 && port.desc.dim[0] < 0))) return true;
-  return false;
 }
 
 /* When a picture's size settled what the model leaves open, that may be what does not fit. */

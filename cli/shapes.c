@@ -1,6 +1,11 @@
 /* Loading models and turning --shape into bindings. */
-#include "cli/cli.h"
+#include "cli/shapes.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,4 +122,11 @@ void cli_note_bound(const hone_bound_shape *bound, uint32_t n) {
                hone_desc_format(&bound[i].desc, text, sizeof text),
                cli_shape_word(bound[i].input, word, sizeof word));
   }
+}
+
+bool cli_open_batch(const hone_model *model) {
+  hone_port port;
+  for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
+    if (!port.optional && (port.desc.rank < 0 || (port.desc.rank > 0 && port.desc.dim[0] < 0))) return true;
+  return false;
 }

@@ -1,6 +1,10 @@
 /* The slowest of many runs, as readers see them. */
 #include "cli/steady.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
 #include <stdarg.h>
 
 enum { SHOWN = 5 };

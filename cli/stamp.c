@@ -1,6 +1,15 @@
 /* Where, when and of what a measurement is: what makes a report worth keeping. */
-#include "cli/cli.h"
+#include "cli/stamp.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/precision.h"
+#include "cli/revision.h"
+#include "cli/session.h"
+#include "cli/version.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

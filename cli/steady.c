@@ -1,6 +1,11 @@
 /* Long runs, as readers see them. */
 #include "cli/steady.h"
+#include "cli/files.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

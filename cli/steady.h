@@ -2,7 +2,8 @@
 #ifndef HONE_CLI_STEADY_H
 #define HONE_CLI_STEADY_H
 
-#include "cli/cli.h"
+#include <hone/hone.h>
+#include <jansson.h>
 
 /* "90", "30s", "10m", "1h" -> seconds; negative: none of these. */
 double steady_seconds(const char *text);

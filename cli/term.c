@@ -1,7 +1,12 @@
 /* Talking to people and programs: errors, colours, progress, JSON. */
-#include "cli/cli.h"
+#include "cli/term.h"
+#include "cli/clock.h"
+#include "cli/interrupts.h"
 #include "cli/wrap.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <errno.h>
 #include <langinfo.h>
 #include <math.h>
@@ -123,6 +128,11 @@ int cli_print_to(FILE *stream, const char *format, ...) {
 void cli_color(FILE *stream, cli_paint paint) {
   static const char *const codes[] = {"\033[0m", "\033[31m", "\033[32m", "\033[33m", "\033[1;31m"};
   if (cli_colors(stream)) cli_put(stream, codes[paint]);
+}
+
+int cli_end_interrupted(const char *kept) {
+  cli_note(CLI_INTERRUPTED "%s%s", kept ? ": " : "", kept ? kept : "");
+  return CLI_EXIT_INTERRUPTED;
 }
 
 int cli_report(const hone_error *error) {

@@ -1,5 +1,10 @@
 #include "cli/tuning.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const states[] = {"measured", "known", "alone", "skipped"};

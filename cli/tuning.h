@@ -2,7 +2,10 @@
 #ifndef HONE_CLI_TUNING_H
 #define HONE_CLI_TUNING_H
 
-#include "cli/cli.h"
+#include "cli/session.h"
+
+#include <hone/hone.h>
+#include <jansson.h>
 
 /* Two tactics this far apart are a choice that matters. */
 #define CLI_APART 1.10

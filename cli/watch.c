@@ -1,5 +1,9 @@
 /* What watches the library's long work: a line on a terminal, and Ctrl-C. */
-#include "cli/cli.h"
+#include "cli/watch.h"
+#include "cli/interrupts.h"
+#include "cli/term.h"
+
+#include <hone/hone.h>
 
 static bool progress(void *arg, const char *what, uint32_t done, uint32_t total) {
   (void)arg;

@@ -21,7 +21,7 @@ trap 'rm -f "$found"' EXIT
 code 'cli/*.c' | grep -v '^cli/term\.c$' |
   xargs grep -nE '(^|[^a-zA-Z0-9_"])(v?f?printf|fputs|puts|fputc|putc|putchar|fwrite|json_dumpf?|json_dump_file)\(' |
   grep -vE '^cli/files\.c:[0-9]+:.*fwrite\(data, 1, length, file->stream\)|^cli/session\.c:[0-9]+: *fputs\("5", f\)' >"$found" || true
-complain "prints past cli_print (cli/cli.h)" <"$found"
+complain "prints past cli_print (cli/term.h)" <"$found"
 code 'src/insight/report/text.c' 'src/insight/report/findings_text.c' 'src/insight/report/comparison.c' 'src/insight/report/counters.c' |
   xargs grep -nE 'hn_str_printf\(|hn_str_puts\([a-z&]+, *[a-z]' >"$found" || true
 complain "prints past hn_show (src/insight/report/table.h)" <"$found"

@@ -1,6 +1,11 @@
 /* hone amdahl: what a faster part means for the whole. */
-#include "cli/cli.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>

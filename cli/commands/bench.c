@@ -1,7 +1,21 @@
 /* hone bench: how long one inference takes. */
-#include "cli/cli.h"
+#include "cli/clock.h"
+#include "cli/interrupts.h"
+#include "cli/median.h"
+#include "cli/options.h"
+#include "cli/precision.h"
+#include "cli/profiling.h"
+#include "cli/quiet.h"
+#include "cli/session.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
+#include "cli/version.h"
+#include "cli/watch.h"
 #include "cli/steady.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,12 @@
 /* hone compare: what changed between two profiles, whatever tools recorded them. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/findings.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,10 @@
 /* hone demo: what each step of optimising is worth, on parts of real networks. */
 #include "cli/demo.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

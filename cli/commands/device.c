@@ -1,6 +1,11 @@
 /* hone device: what this machine can do at most, measured. */
-#include "cli/cli.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/roofs.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,12 @@
 /* hone diagnose: what the profile of another tool (or of hone) says, and what to do about it. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/findings.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool has(const hone_findings *list, const char *id) {

@@ -1,7 +1,15 @@
 /* hone gate: has it become slower? Finds out what the two sides are; the library measures and
  * decides. */
 #include "cli/gate.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/revision.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
+#include "cli/watch.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

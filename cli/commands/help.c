@@ -1,5 +1,8 @@
 /* hone help [COMMAND] */
-#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/term.h"
+
+#include <stdio.h>
 
 static int run(const cli_args *args) {
   if (!args->rest.n) {

@@ -1,7 +1,13 @@
 /* hone history: runs that were kept by hone bench --save. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
 #include "cli/plot.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,12 @@
 /* hone inspect: what a model is and costs, without running it. */
 #include "cli/inspect.h"
+#include "cli/options.h"
+#include "cli/shapes.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

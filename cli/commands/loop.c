@@ -1,7 +1,22 @@
 /* hone MODEL: measure, explain, change, prove, measure again, report. The loop is the library's
  * (hone_loop_run); here are its files and words. */
-#include "cli/cli.h"
+#include "cli/clock.h"
+#include "cli/files.h"
+#include "cli/findings.h"
+#include "cli/importing.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/precision.h"
+#include "cli/profiling.h"
+#include "cli/quiet.h"
+#include "cli/roofs.h"
+#include "cli/session.h"
+#include "cli/term.h"
+#include "cli/verdict.h"
+#include "cli/watch.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

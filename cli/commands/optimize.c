@@ -1,6 +1,15 @@
 /* hone optimize: rewrite the graph and write it back as ONNX. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/shapes.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LEVEL = 2 };

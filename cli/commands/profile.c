@@ -1,6 +1,14 @@
 /* hone profile: where the time goes. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/findings.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/profiling.h"
+#include "cli/session.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <string.h>
 
 static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {

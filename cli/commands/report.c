@@ -1,5 +1,13 @@
 /* hone report: a profile of another tool (or of hone) as a page, table, trace or JSON. */
-#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/findings.h"
+#include "cli/importing.h"
+#include "cli/options.h"
+#include "cli/profiling.h"
+#include "cli/term.h"
+
+#include <hone/hone.h>
+#include <stdio.h>
 
 static hone_status write_files(const cli_args *args, const hone_report_input *in, hone_error *error) {
   const cli_report_file files[] = {

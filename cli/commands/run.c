@@ -1,7 +1,16 @@
 /* hone run: one inference on given or random inputs. */
-#include "cli/cli.h"
+#include "cli/clock.h"
+#include "cli/files.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/shapes.h"
+#include "cli/term.h"
 #include "cli/labels.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,13 @@
 /* hone tune: measures what may run each step and keeps the choice. */
-#include "cli/cli.h"
+#include "cli/clock.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/term.h"
 #include "cli/tuning.h"
 
+#include <hone/hone.h>
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 /* hone version */
-#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "cli/version.h"
+
+#include <hone/hone.h>
 
 static int run(const cli_args *args) {
   if (args->json)

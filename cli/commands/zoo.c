@@ -1,6 +1,11 @@
 /* hone zoo [NAME -o m.onnx]: built-in networks. */
-#include "cli/cli.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 static int list(const cli_args *args) {

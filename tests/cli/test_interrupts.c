@@ -1,6 +1,6 @@
 /* The first interrupt waits for what runs, a second one does not; what comes twice at once counts once. */
 #include "temporary.h"
-#include "cli/cli.h"
+#include "cli/interrupts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +13,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-void cli_progress_wipe(void) {}
-void cli_note(const char *format, ...) { (void)format; }
 
 static void sleep_ms(long ms) {
   struct timespec left = {ms / 1000, ms % 1000 * 1000000};
@@ -31,7 +28,7 @@ static pid_t waiting(const char *path) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    cli_signals();
+    cli_signals(NULL);
     cli_hold(true);
     hone_writer *file;
     if (hone_writer_open(path, &file, NULL) != HONE_OK || hone_writer_sink(file, "half", 4, NULL) != HONE_OK)

@@ -1,5 +1,6 @@
 /* hone hello */
-#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/term.h"
 
 static int run(const cli_args *args) {
   if (args->json) return cli_print_json(json_pack("{s:s}", "hello", args->rest.item[0]));

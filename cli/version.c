@@ -1,5 +1,5 @@
 /* The only file that knows the revision: a new commit compiles this one anew and nothing else. */
-#include "cli/cli.h"
+#include "cli/version.h"
 
 #include "commit.h" /* cmake/Commit.cmake writes it into the build folder */
 

@@ -1,0 +1,144 @@
+/* Options: one table a command drives parsing and help. */
+#ifndef HONE_CLI_OPTIONS_H
+#define HONE_CLI_OPTIONS_H
+
+#include <hone/hone.h>
+#include <stdio.h>
+
+typedef enum cli_kind {
+  CLI_FLAG,   /* bool */
+  CLI_COUNT,  /* int64_t, 0 or more */
+  CLI_SOME,   /* int64_t, 1 or more */
+  CLI_LEVEL,  /* int64_t, 0..3 */
+  CLI_NUMBER, /* double, 0 or more */
+  CLI_TEXT,   /* const char * */
+  CLI_LIST    /* cli_list: may be given again */
+} cli_kind;
+
+typedef struct cli_list {
+  const char **item;
+  size_t n;
+} cli_list;
+
+typedef struct cli_option {
+  char letter;      /* 0: none */
+  const char *name; /* NULL ends the table */
+  cli_kind kind;
+  size_t field;      /* offset in cli_args */
+  const char *value; /* what help calls it */
+  const char *help;
+} cli_option;
+
+/* All options of all commands; a command sees those in its table. */
+typedef struct cli_args {
+  bool help, json, verbose, explain, verify_passes, open_batch, again, no_cache, check, counters;
+  int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
+  double max_seconds, width, tolerance, budget, tune_seconds, effect;
+  const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace,
+      *html, *passes, *cache, *model, *profile;
+  const char *lang;
+  bool list_thresholds;
+  bool reload;           /* the input files, before every run */
+  double quiet_wait;     /* seconds */
+  double share, speedup; /* of hone amdahl */
+  /* history, gate, long runs */
+  bool save, plot;
+  const char *tag, *commit, *remove, *baseline, *baseline_cmd, *candidate_cmd, *markdown, *junit, *duration,
+      *metric;
+  double worse_pct;
+  int64_t pairs;
+  cli_list shapes, inputs, thresholds, float_files;
+  cli_list rest; /* arguments that are no options */
+} cli_args;
+
+/* What the options are before any is given. */
+#define CLI_UNSET                                                                                            \
+  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1 }
+#define CLI_FIELD(name) offsetof(cli_args, name)
+#define CLI_END                                                                                              \
+  { 0, NULL, CLI_FLAG, 0, NULL, NULL }
+#define CLI_OPT_HELP                                                                                         \
+  { 'h', "help", CLI_FLAG, CLI_FIELD(help), NULL, "show this help" }
+#define CLI_OPT_JSON                                                                                         \
+  { 0, "json", CLI_FLAG, CLI_FIELD(json), NULL, "print one JSON document instead of text" }
+#define CLI_OPT_VERBOSE                                                                                      \
+  { 'v', "verbose", CLI_FLAG, CLI_FIELD(verbose), NULL, "say more on standard error" }
+/* Options of everything that loads a model and fixes its shapes. */
+#define CLI_OPT_SHAPES                                                                                       \
+  {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "batch size where the model leaves it open (1)"}, {        \
+    0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",                                                    \
+        "shape of an input (x=1x3x224x224) or value of a symbol (N=4)"                                       \
+  }
+#define CLI_OPT_PRECISION                                                                                    \
+  {0,                                                                                                        \
+   "precision",                                                                                              \
+   CLI_TEXT,                                                                                                 \
+   CLI_FIELD(precision),                                                                                     \
+   "f32|bf16|fp16|tf32|auto",                                                                                \
+   "arithmetic of matrix products (f32); fp16, tf32: --device cuda; auto: bf16, there fp16, where the "      \
+   "budget allows"},                                                                                         \
+  {                                                                                                          \
+    0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
+        "largest error of --precision auto, relative to an output's range (0.01; fp16: 0.002)"               \
+  }
+#define CLI_OPT_PREFER                                                                                       \
+  {                                                                                                          \
+    0, "prefer", CLI_TEXT, CLI_FIELD(prefer), "speed|memory",                                                \
+        "which tactics: fastest, or least weights (speed)"                                                   \
+  }
+/* Options of everything that also runs it. */
+#define CLI_OPT_RUN                                                                                          \
+  {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \
+      {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
+      CLI_OPT_PREFER,                                                                                        \
+      {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},            \
+      {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
+      {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
+    0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
+  }
+/* Of everything that measures. */
+#define CLI_OPT_QUIET                                                                                        \
+  {                                                                                                          \
+    0, "quiet-wait", CLI_NUMBER, CLI_FIELD(quiet_wait), "S",                                                 \
+        "first wait up to S seconds until other processes leave the processors alone"                        \
+  }
+#define CLI_OPT_LANG                                                                                         \
+  { 0, "lang", CLI_TEXT, CLI_FIELD(lang), "en|zh", "language of findings and reports (LANG)" }
+/* Options of everything that explains. */
+#define CLI_OPT_FINDINGS                                                                                     \
+  {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X", "override one (diagnose --thresholds lists)"}, \
+      CLI_OPT_LANG
+typedef struct cli_command {
+  const char *name, *arguments, *summary;
+  const char *details; /* paragraphs for the help; NULL */
+  const cli_option *options;
+  size_t min_rest, max_rest;
+  int (*run)(const cli_args *args); /* the exit code */
+} cli_command;
+
+extern const cli_command *const cli_commands[]; /* ends with NULL */
+/* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free.
+ */
+int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args);
+void cli_args_free(cli_args *args);
+void cli_print_help(const cli_command *command);
+void cli_print_overview(FILE *out);
+const cli_command *cli_find(const char *name);
+/* The candidate that is likely to be meant, or NULL. */
+const char *cli_nearest(const char *word, const char *const *candidates, size_t n);
+const char *cli_nearest_command(const char *word);
+const char *cli_device_name(const cli_args *args);
+
+/* Options of everything that reads them. */
+#define CLI_OPT_IMPORT                                                                                       \
+  {0, "format", CLI_TEXT, CLI_FIELD(format), "NAME", "what wrote the files (found out from them)"}, {        \
+    0, "model", CLI_TEXT, CLI_FIELD(model), "NAME", "what to call the model, also in commands"               \
+  }
+/* Findings may compare with the network in float. */
+#define CLI_OPT_FLOAT                                                                                        \
+  {                                                                                                          \
+    0, "float", CLI_LIST, CLI_FIELD(float_files), "FILE",                                                    \
+        "profile of the same network in float: does INT8 pay?"                                               \
+  }
+
+#endif
