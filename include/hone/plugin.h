@@ -102,13 +102,39 @@ struct hone_call {
 enum {
   HONE_OP_RANDOM = 1u << 0, /* two equal calls may differ: never folded, never merged */
   HONE_OP_DATA_DEPENDENT =
-      1u << 1,                 /* output dimensions depend on input values even when all shapes are known */
-  HONE_OP_VIEW = 1u << 2,      /* output 0 has input 0's elements in the same row-major order (Reshape...) */
-  HONE_OP_CONTROL = 1u << 3,   /* If, Loop, Scan: run by the runtime, no reference */
-  HONE_OP_MOVE = 1u << 4,      /* moves elements, computes nothing */
-  HONE_OP_POINTWISE = 1u << 5, /* each output element depends on the broadcast input elements at its place */
-  HONE_OP_SHAPE_ONLY = 1u << 6 /* reads its inputs' dimensions, never their elements (Shape, Size) */
+      1u << 1,                  /* output dimensions depend on input values even when all shapes are known */
+  HONE_OP_VIEW = 1u << 2,       /* output 0 has input 0's elements in the same row-major order (Reshape...) */
+  HONE_OP_CONTROL = 1u << 3,    /* If, Loop, Scan: run by the runtime, no reference */
+  HONE_OP_MOVE = 1u << 4,       /* moves elements, computes nothing */
+  HONE_OP_POINTWISE = 1u << 5,  /* each output element depends on the broadcast input elements at its place */
+  HONE_OP_SHAPE_ONLY = 1u << 6, /* reads its inputs' dimensions, never their elements (Shape, Size) */
+  HONE_OP_CODES = 1u << 7       /* reads quantised numbers */
 };
+
+/* The product that an operator is, with the inputs and attributes that ONNX gives it. Products take
+ * epilogues, may be computed in narrower types, and have their weights in input 1. */
+typedef enum hone_product {
+  HONE_PRODUCT_NONE = 0,
+  HONE_PRODUCT_CONV,
+  HONE_PRODUCT_CONV_TRANSPOSE,
+  HONE_PRODUCT_GEMM,
+  HONE_PRODUCT_MATMUL
+} hone_product;
+
+/* Where an operator's channels may lie. Without any, its tensors are row-major. */
+enum {
+  HONE_LAST_ALLOWED = 1u << 0, /* input 0 and the outputs may be channels-last */
+  HONE_LAST_WANTED = 1u << 1,  /* and it is faster so: its neighbours should be, too */
+  HONE_LAST_ALL = 1u << 2      /* all inputs may be, not only input 0 (others are weights, scales) */
+};
+
+/* What an operator between DequantizeLinear and QuantizeLinear reads, when it can work on the codes. */
+typedef enum hone_codes {
+  HONE_CODES_NONE = 0,
+  HONE_CODES_ONE,     /* x */
+  HONE_CODES_WEIGHTS, /* x, constant weights, maybe a bias */
+  HONE_CODES_SAME     /* x, in the codes of y */
+} hone_codes;
 
 #define HONE_VARIADIC 0xffffffffu
 #define HONE_TYPES(d) (1u << (d))
@@ -135,6 +161,13 @@ typedef struct hone_op_desc {
    * and tactics tell the true dimensions: they begin their workspace with 8 numbers (i64) for each of the
    * first 4 outputs, one more than the dimension, or 0 where it is that bound. */
   hone_status (*most)(const hone_infer *io, hone_error *error);
+
+  /* What makes an operator fast without a tactic of its own, or lets tactics and their neighbours gain. */
+  const struct hone_function *function; /* the elementwise function that it is, or NULL */
+  hone_product product;
+  uint32_t layouts; /* HONE_LAST bits */
+  hone_codes codes;
+  const char *on_codes; /* the anchor of steps that compute it from codes; NULL: none */
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */
@@ -200,6 +233,18 @@ typedef struct hone_pw_instr {
   uint8_t a, b, c; /* registers; LOAD: a is the input index */
   float alpha, beta;
 } hone_pw_instr;
+
+/* The elementwise function that an operator is of f32 (or bool) operands. Such nodes join epilogues and
+ * pointwise programs, on every device. */
+typedef struct hone_function {
+  hone_pw_op op;
+  uint32_t operands;        /* of its inputs, the first; 0: all of them, op is applied from left to right */
+  const char *alpha, *beta; /* attributes (floats) with the immediates, or NULL */
+  float alpha_otherwise, beta_otherwise; /* where there is no such attribute */
+  /* NULL, or for what the above cannot say: may change op, alpha and beta of a node, which are set. False:
+   * the node is no such function. */
+  bool (*read)(const hone_infer *io, hone_pw_instr *instr);
+} hone_function;
 
 #define HONE_PW_REGISTERS 16
 

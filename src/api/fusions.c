@@ -184,12 +184,7 @@ static bool add_refused(const hone_rewrites *r, const nodes *from, const int32_t
   return true;
 }
 
-static bool is_product(const hone_node *n) {
-  static const char *const types[] = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
-  for (size_t i = 0; n && i < sizeof types / sizeof *types; i++)
-    if (hn_is_op(n, types[i])) return true;
-  return false;
-}
+static bool is_product(const hone_node *n) { return n && n->op && n->op->product != HONE_PRODUCT_NONE; }
 
 /* Elementwise operators behind a product that stayed steps of their own. */
 static bool add_apart(const hn_plan *p, const nodes *from, const int32_t *owner, fusions *to) {

@@ -21,10 +21,8 @@ static double elements_of(const hone_tensor_desc *d) {
 /* Whether a reader takes the constant as quantised numbers: weights of 8 bits, biases of 32. */
 static bool is_quantised(const hn_value *v) {
   for (size_t i = 0; i < v->users.len; i++) {
-    const char *type = v->users.ptr[i].node->op_type;
-    if (strcmp(type, "DequantizeLinear") == 0 || strncmp(type, "QLinear", 7) == 0 ||
-        strcmp(type, "ConvInteger") == 0 || strcmp(type, "MatMulInteger") == 0)
-      return true;
+    const hone_op_desc *op = v->users.ptr[i].node->op;
+    if (op && op->flags & HONE_OP_CODES) return true;
   }
   return false;
 }

@@ -1,4 +1,5 @@
 #include "improve/judge.h"
+#include "optimize/step/anchor.h"
 
 #include "backends/cpu/kernels/winograd/winograd.h"
 #include "base/error.h"
@@ -63,7 +64,7 @@ static bool find_inputs(judge *q) {
     const hn_value *v = q->node->in[i];
     if (!v) continue;
     /* The step must have been given the node's own operands: lowering may have put others in their place. */
-    const bool pointwise = strcmp(s->desc.anchor, "Pointwise") == 0;
+    const bool pointwise = s->desc.program != NULL;
     if (!pointwise &&
         (i >= s->desc.n_anchor_inputs || s->in[i] == HN_NO_SLOT || q->plan->slots.ptr[s->in[i]].value != v))
       return false;
@@ -260,7 +261,7 @@ static double bound_of_whole(const hone_tensor *t) {
 static void compare(judge *q, const hone_tensor *got, hn_judgement *out) {
   const hn_tolerance *t = &out->tolerance;
   const hone_tensor_desc *d = &q->exact.desc;
-  const bool conv = strncmp(q->step->desc.anchor, "Conv", 4) == 0;
+  const bool conv = hn_anchor_of_step(&q->step->desc).channels;
   const int32_t axis = conv ? 1 : d->rank - 1;
   const int64_t count = hone_desc_count(d), channels = d->rank ? d->dim[axis] : 1;
   int64_t inner = 1, block = -1;
@@ -296,7 +297,7 @@ static void compare(judge *q, const hone_tensor *got, hn_judgement *out) {
 /* What the step's one operator is: anchors and single elementwise nodes, f32, on the CPU, in f32's own
  * arithmetic. */
 static const hone_node *node_of(const hn_plan *plan, const hn_step *s) {
-  const bool pointwise = strcmp(s->desc.anchor, "Pointwise") == 0;
+  const bool pointwise = s->desc.program != NULL;
   if (s->kind != HN_STEP_TACTIC || s->desc.n_outputs != 1 || s->desc.n_parts || !s->desc.node) return NULL;
   if (strcmp(plan->backend->name, "cpu") != 0 || s->desc.math > HONE_MATH_F32) return NULL;
   const hone_node *n = pointwise && s->n_nodes == 1 ? s->nodes[0] : pointwise ? NULL : s->desc.node;

@@ -42,15 +42,17 @@ static int64_t terms_of_products(const hone_node *n) {
   const hone_tensor_desc *a = &n->in[0]->desc, *b = n->n_in > 1 && n->in[1] ? &n->in[1]->desc : NULL;
   const int64_t bias = n->n_in > 2 && n->in[2] ? 1 : 0;
   if (!b || a->rank < 1 || b->rank < 1) return 0;
-  if (strcmp(n->op_type, "Conv") == 0) return product(b, 1, b->rank) + bias;
-  if (strcmp(n->op_type, "ConvTranspose") == 0)
+  switch (n->op->product) {
+  case HONE_PRODUCT_CONV: return product(b, 1, b->rank) + bias;
+  case HONE_PRODUCT_CONV_TRANSPOSE:
     return b->dim[0] / hone_node_int(n, "group", 1) * product(b, 2, b->rank) + bias;
-  if (strcmp(n->op_type, "Gemm") == 0) {
+  case HONE_PRODUCT_GEMM: {
     const int32_t k = hone_node_int(n, "transA", 0) ? 0 : 1;
     const int64_t factors = (hone_node_float(n, "alpha", 1) != 1) + (hone_node_float(n, "beta", 1) != 1);
     return product(a, k, k + 1) + bias + factors;
   }
-  return product(a, a->rank - 1, a->rank); /* MatMul */
+  default: return product(a, a->rank - 1, a->rank); /* MatMul */
+  }
 }
 
 static int64_t terms_of_window(const hone_node *n) {
@@ -69,9 +71,7 @@ static int64_t terms_of_reduction(const hone_node *n) {
 }
 
 static int64_t terms_of_sum(const hone_node *n) {
-  static const char *const products[] = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
-  for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-    if (strcmp(n->op_type, products[i]) == 0) return terms_of_products(n);
+  if (n->op && n->op->product != HONE_PRODUCT_NONE) return terms_of_products(n);
   if (strcmp(n->op_type, "AveragePool") == 0) return terms_of_window(n);
   if (strcmp(n->op_type, "Sum") == 0 || strcmp(n->op_type, "Mean") == 0) return (int64_t)n->n_in + 1;
   if (strcmp(n->op_type, "Einsum") != 0) return terms_of_reduction(n);

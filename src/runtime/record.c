@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "optimize/step/work.h"
+#include "optimize/step/anchor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
     if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
   const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL,
                          *out = d->n_outputs ? &d->output[0].desc : NULL;
-  bool product = strcmp(d->anchor, "Conv") == 0 || strcmp(d->anchor, "ConvTranspose") == 0;
+  const bool product = hn_anchor_of_step(d).channels && !d->n_parts;
   hone_step_fact f = {
       .name = d->name,
       .op_type = d->anchor,

@@ -7,7 +7,7 @@
 #include "tactic_case.h"
 
 #include "base/mem.h"
-#include "optimize/step/layout.h"
+#include "optimize/step/anchor.h"
 #include "tactics/chain_case.h"
 #include "tactics/device_step.h"
 #include "tactics/with_epilogue.h"
@@ -361,7 +361,7 @@ static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_ta
 static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
   hone_reason why = {"no tactic has this operator"};
-  const hn_layout_rule *rule = hn_layout_rule_of(anchor_of(c));
+  const uint32_t last = hn_anchor_named(anchor_of(c), c->node).layouts;
   int accepted = 0;
   bool parts = false;
   for (uint32_t i = 0; i < c->n_in; i++) {
@@ -372,7 +372,8 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     /* Of epilogues: like the output. */
     const bool added = i >= r->epilogue.n_anchor_inputs || (c->before && i == CHAIN_ADDED);
     /* As lowering gives them: of most operators the first input alone follows the layout. */
-    parts |= set_device_layout(&in[i].desc, rule && rule->first_only && i && !added ? 'r' : layout, added);
+    parts |=
+        set_device_layout(&in[i].desc, last && !(last & HONE_LAST_ALL) && i && !added ? 'r' : layout, added);
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
     out[i].desc = c->want[i].desc;

@@ -17,7 +17,8 @@
 #include <string.h>
 
 static bool is_conv(const hn_unit *u) {
-  return u->kind == HN_UNIT_NODE && !u->into && strcmp(u->anchor, "Conv") == 0 && u->n_nodes == 1 &&
+  return u->kind == HN_UNIT_NODE && !u->into &&
+         hn_anchor_named(u->anchor, u->node).product == HONE_PRODUCT_CONV && u->n_nodes == 1 &&
          hn_fusable_anchor(u) && u->n_in >= 2 && u->in[0] && u->in[1] && u->in[1]->constant &&
          hone_desc_known(&u->in[0]->desc) && u->in[1]->constant->desc.rank >= 3 &&
          u->out->desc.rank == u->in[0]->desc.rank;

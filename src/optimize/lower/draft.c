@@ -2,7 +2,6 @@
 #include "optimize/lower/emit.h"
 
 #include "model/ir/bytes.h"
-#include "optimize/step/layout.h"
 
 #include <string.h>
 
@@ -234,8 +233,8 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
  * not expressible in this form. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d) {
   memset(d, 0, sizeof *d);
-  const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
-  if (form == HN_LAST && !rule) return false;
+  const hn_anchor anchor = hn_anchor_named(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor, u->node);
+  if (form == HN_LAST && !anchor.layouts) return false;
   d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node->name));
   d->careful = !hn_fusable_anchor(u) && hn_touches_exact(l, u, n_epi);
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
@@ -270,15 +269,14 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
         if (!add_view(l, d, &u->view[i])) return false;
         continue;
       }
-      bool follow = form == HN_LAST && v && v->desc.rank == rank && (i == 0 || !rule->first_only) &&
-                    hone_desc_known(&v->desc);
+      bool follow = form == HN_LAST && v && v->desc.rank == rank &&
+                    (i == 0 || anchor.layouts & HONE_LAST_ALL) && hone_desc_known(&v->desc);
       if (!add_input(l, d, v, follow ? HN_LAST : form == HN_HOST ? HN_HOST : HN_ROW)) return false;
     }
     d->step.n_anchor_inputs = u->n_in;
-    bool conv = strncmp(u->anchor, "Conv", 4) == 0;
     const hn_value *x = u->out;
     for (uint32_t k = 0; k < n_epi; k++) {
-      if (!add_epilogue(l, d, u->absorbed[k], x, conv)) return false;
+      if (!add_epilogue(l, d, u->absorbed[k], x, anchor.channels)) return false;
       x = last = u->absorbed[k]->out;
     }
   }

@@ -16,8 +16,8 @@ static bool renames(const hone_node *n) {
 
 /* Operators with products of their own: what they read is no part of a scale's arithmetic. */
 static bool multiplies(const hone_node *n) {
-  static const char *const ops[] = {"Conv",   "ConvTranspose", "Gemm", "MatMul",
-                                    "Einsum", "LSTM",          "GRU",  "RNN"};
+  static const char *const ops[] = {"Einsum", "LSTM", "GRU", "RNN"};
+  if (n->op && n->op->product != HONE_PRODUCT_NONE) return true;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (hn_is_op(n, ops[i])) return true;
   return n->op && n->op->flags & HONE_OP_CONTROL;

@@ -10,16 +10,11 @@
 
 enum { MAX_GROUP = 48 };
 
-static const char *const anchors[] = {"Conv",   "ConvTranspose",      "Gemm",
-                                      "MatMul", "ConvIntegerToFloat", "MatMulIntegerToFloat"};
-
 bool hn_fusable_anchor(const hn_unit *u) {
   if (u->kind != HN_UNIT_NODE || !u->out || u->out->desc.dtype != HONE_DTYPE_F32 ||
       !hone_desc_known(&u->out->desc))
     return false;
-  for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-    if (strcmp(anchors[i], u->anchor) == 0) return true;
-  return false;
+  return hn_anchor_named(u->anchor, u->node).epilogue;
 }
 
 /* The only unit that reads v, or NULL. A unit of several nodes may read it in more than one of them. */

@@ -3,7 +3,6 @@
 #include "optimize/lower/late.h"
 
 #include "base/error.h"
-#include "optimize/step/layout.h"
 
 #include <string.h>
 
@@ -192,8 +191,8 @@ hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, const ch
   }
   hone_status status = hn_draft_commit(l, &plain, 0, d, HN_STEP_LATE, NULL, 0, why, error);
   if (status != HONE_OK) return status;
-  const hn_layout_rule *rule = hn_layout_rule_of(n->op_type);
-  p->steps.ptr[p->steps.len - 1].late_last = rule && rule->first_only;
+  const uint32_t last = n->op->layouts;
+  p->steps.ptr[p->steps.len - 1].late_last = last && !(last & HONE_LAST_ALL);
   if (n->op->flags & HONE_OP_VIEW) lie_there(p, &p->steps.ptr[p->steps.len - 1]);
   return HONE_OK;
 }

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
-#include "optimize/step/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +13,15 @@
 /* Layouts to try, best first. */
 static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
   static const hn_form lasts[] = {HN_LAST, HN_LAST | HN_NARROW}, rows[] = {HN_ROW, HN_ROW | HN_NARROW};
-  const hn_layout_rule *rule = hn_layout_rule_of(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor);
+  const hn_anchor anchor = hn_anchor_named(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor, u->node);
   uint32_t n = 0;
-  if (rule && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
-    bool last = rule->wants;
+  if (anchor.layouts && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
+    bool last = anchor.layouts & HONE_LAST_WANTED;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
     for (uint32_t k = 0;
          !last && l->plan->level >= 2 && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0); k++) {
       const hn_unit *w = k ? more[k - 1] : u;
-      for (uint32_t i = 0; i < w->n_in && !(i && rule->first_only); i++) {
+      for (uint32_t i = 0; i < w->n_in && (!i || anchor.layouts & HONE_LAST_ALL); i++) {
         const hn_value *v = w->in[i];
         last |= hn_form_at_hand(l, v, lasts, 2) != HN_FORMS && hn_form_at_hand(l, v, rows, 2) == HN_FORMS &&
                 v->desc.rank == u->out->desc.rank;

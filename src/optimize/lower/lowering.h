@@ -19,6 +19,7 @@
 #define HN_OPTIMIZE_LOWER_LOWERING_H
 
 #include "optimize/match/modes.h"
+#include "optimize/step/anchor.h"
 #include "optimize/step/choose.h"
 #include "optimize/step/slots.h"
 

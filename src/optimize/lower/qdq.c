@@ -18,19 +18,6 @@
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
 
-static const struct {
-  const char *op_type, *anchor;
-  enum {
-    WEIGHTS,
-    ONE,
-    TWO,
-    SAME
-  } operands; /* x and weights; x; x and another like it; x in the codes of y */
-} kinds[] = {{"Conv", "QLinearConv", WEIGHTS},   {"MatMul", "QLinearMatMul", WEIGHTS},
-             {"Gemm", "QLinearGemm", WEIGHTS},   {"Add", "QLinearAdd", TWO},
-             {"Sum", "QLinearAdd", TWO},         {"GlobalAveragePool", "QLinearAveragePool", ONE},
-             {"MaxPool", "QLinearMaxPool", SAME}};
-
 static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
 
 /* The DequantizeLinear behind a value, with constant f32 scale and constant zero point. */
@@ -87,7 +74,8 @@ static bool scales_fit(const hone_node *n, const hone_node *w) {
   const hone_tensor *scale = w->in[1]->constant;
   if (hone_desc_count(&scale->desc) == 1) return true;
   const int32_t rank = w->in[0]->desc.rank;
-  const bool rows = hn_is_op(n, "Conv") || (hn_is_op(n, "Gemm") && hone_node_int(n, "transB", 0));
+  const bool rows = n->op->product == HONE_PRODUCT_CONV ||
+                    (n->op->product == HONE_PRODUCT_GEMM && hone_node_int(n, "transB", 0));
   int64_t axis = hone_node_int(w, "axis", 1);
   if (axis < 0) axis += rank;
   return scale->desc.rank == 1 && axis == (rows ? 0 : rank - 1);
@@ -112,16 +100,14 @@ typedef struct found {
 
 static bool find(const hn_unit *u, found *f) {
   const hone_node *n = u->node;
-  size_t k = 0;
-  while (k < sizeof kinds / sizeof *kinds && !hn_is_op(n, kinds[k].op_type)) k++;
-  if (k == sizeof kinds / sizeof *kinds || u->n_nodes != 1) return false;
-  if (u->kind != HN_UNIT_NODE && (u->kind != HN_UNIT_POINTWISE || kinds[k].operands != TWO)) return false;
-  *f = (found){.anchor = kinds[k].anchor, .node = n, .x = dequantised(n->in[0])};
+  if (!n || !n->op || u->n_nodes != 1) return false;
+  const bool sum = u->kind == HN_UNIT_POINTWISE && u->op == HONE_PW_ADD && n->n_in == 2;
+  if (!sum && (u->kind != HN_UNIT_NODE || !n->op->on_codes)) return false;
+  *f = (found){.anchor = sum ? "QLinearAdd" : n->op->on_codes, .node = n, .x = dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
-  if (kinds[k].operands == TWO) {
-    if (n->n_in != 2 || !(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0]))
-      return false;
-  } else if (kinds[k].operands == WEIGHTS) {
+  if (sum) {
+    if (!(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0])) return false;
+  } else if (n->op->codes == HONE_CODES_WEIGHTS) {
     f->w = dequantised(n->in[1]);
     if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;
     if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w)))
@@ -129,8 +115,8 @@ static bool find(const hn_unit *u, found *f) {
   }
   const hone_node *next = reader(n->out[0]);
   hn_unit act = {0};
-  if (next && (hn_is_op(next, "Relu") || hn_is_op(next, "Clip"))) {
-    if (!hn_pointwise_of(next, &act) || next->in[0] != n->out[0]) return false;
+  if (next && hn_pointwise_of(next, &act) && (act.op == HONE_PW_RELU || act.op == HONE_PW_CLIP)) {
+    if (next->in[0] != n->out[0]) return false;
     f->act = next;
     next = reader(next->out[0]);
   }
@@ -139,9 +125,9 @@ static bool find(const hn_unit *u, found *f) {
     return false;
   if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
   f->quantise = next;
-  if (kinds[k].operands == SAME && (f->act || !same_codes(f->x, next))) return false;
-  return !f->act || covered(next, hn_is_op(f->act, "Relu") ? 0 : act.alpha,
-                            hn_is_op(f->act, "Relu") ? INFINITY : act.beta);
+  if (n->op->codes == HONE_CODES_SAME && (f->act || !same_codes(f->x, next))) return false;
+  return !f->act ||
+         covered(next, act.op == HONE_PW_RELU ? 0 : act.alpha, act.op == HONE_PW_RELU ? INFINITY : act.beta);
 }
 
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */

@@ -2,9 +2,7 @@
 #include "optimize/lower/lowering.h"
 
 #include "base/error.h"
-#include "model/ops/math/clip_bounds.h"
 
-#include <math.h>
 #include <string.h>
 
 bool hn_scalar_constant(const hn_value *v, float *out) {
@@ -15,82 +13,22 @@ bool hn_scalar_constant(const hn_value *v, float *out) {
   return true;
 }
 
-/* Operators that are one function of their tensor operands. n: operand count, 0: variadic chain. */
-static const struct {
-  const char *op_type;
-  uint8_t op, n;
-  const char *alpha, *beta; /* attributes */
-  float alpha_default, beta_default;
-} functions[] = {
-    {"Relu", HONE_PW_RELU, 1, 0, 0, 0, 0},
-    {"Sigmoid", HONE_PW_SIGMOID, 1, 0, 0, 0, 0},
-    {"Tanh", HONE_PW_TANH, 1, 0, 0, 0, 0},
-    {"Exp", HONE_PW_EXP, 1, 0, 0, 0, 0},
-    {"Log", HONE_PW_LOG, 1, 0, 0, 0, 0},
-    {"Sqrt", HONE_PW_SQRT, 1, 0, 0, 0, 0},
-    {"Reciprocal", HONE_PW_RECIPROCAL, 1, 0, 0, 0, 0},
-    {"Neg", HONE_PW_NEG, 1, 0, 0, 0, 0},
-    {"Abs", HONE_PW_ABS, 1, 0, 0, 0, 0},
-    {"Erf", HONE_PW_ERF, 1, 0, 0, 0, 0},
-    {"Floor", HONE_PW_FLOOR, 1, 0, 0, 0, 0},
-    {"Ceil", HONE_PW_CEIL, 1, 0, 0, 0, 0},
-    {"Round", HONE_PW_ROUND, 1, 0, 0, 0, 0},
-    {"Sign", HONE_PW_SIGN, 1, 0, 0, 0, 0},
-    {"Not", HONE_PW_NOT, 1, 0, 0, 0, 0},
-    {"LeakyRelu", HONE_PW_LEAKYRELU, 1, "alpha", 0, 0.01f, 0},
-    {"Elu", HONE_PW_ELU, 1, "alpha", 0, 1.0f, 0},
-    {"Selu", HONE_PW_SELU, 1, "alpha", "gamma", 1.67326319217681884765625f, 1.05070102214813232421875f},
-    {"Celu", HONE_PW_CELU, 1, "alpha", 0, 1.0f, 0},
-    {"HardSigmoid", HONE_PW_HARDSIGMOID, 1, "alpha", "beta", 0.2f, 0.5f},
-    {"HardSwish", HONE_PW_HARDSWISH, 1, 0, 0, 1.0f / 6, 0.5f},
-    {"Softplus", HONE_PW_SOFTPLUS, 1, 0, 0, 0, 0},
-    {"Softsign", HONE_PW_SOFTSIGN, 1, 0, 0, 0, 0},
-    {"Mish", HONE_PW_MISH, 1, 0, 0, 0, 0},
-    {"Swish", HONE_PW_SILU, 1, "alpha", 0, 1.0f, 0},
-    {"Add", HONE_PW_ADD, 2, 0, 0, 0, 0},
-    {"Sub", HONE_PW_SUB, 2, 0, 0, 0, 0},
-    {"Mul", HONE_PW_MUL, 2, 0, 0, 0, 0},
-    {"Div", HONE_PW_DIV, 2, 0, 0, 0, 0},
-    {"Pow", HONE_PW_POW, 2, 0, 0, 0, 0},
-    {"PRelu", HONE_PW_PRELU, 2, 0, 0, 0, 0},
-    {"Equal", HONE_PW_EQ, 2, 0, 0, 0, 0},
-    {"Less", HONE_PW_LT, 2, 0, 0, 0, 0},
-    {"LessOrEqual", HONE_PW_LE, 2, 0, 0, 0, 0},
-    {"Greater", HONE_PW_GT, 2, 0, 0, 0, 0},
-    {"GreaterOrEqual", HONE_PW_GE, 2, 0, 0, 0, 0},
-    {"And", HONE_PW_AND, 2, 0, 0, 0, 0},
-    {"Or", HONE_PW_OR, 2, 0, 0, 0, 0},
-    {"Xor", HONE_PW_XOR, 2, 0, 0, 0, 0},
-    {"Where", HONE_PW_WHERE, 3, 0, 0, 0, 0},
-    {"Sum", HONE_PW_ADD, 0, 0, 0, 0, 0},
-    {"Max", HONE_PW_MAX, 0, 0, 0, 0, 0},
-    {"Min", HONE_PW_MIN, 0, 0, 0, 0, 0},
-};
-
-/* Bounds that are known, in the order that the function needs; others are left to the reference. */
-static bool clip_bounds(const hone_node *n, float *lo, float *hi) {
-  const hone_tensor *bound[2] = {NULL, NULL};
-  double low, high;
-  for (uint32_t i = 1; i <= 2 && i < n->n_in; i++) {
-    float number;
-    if (!n->in[i]) continue;
-    if (!hn_scalar_constant(n->in[i], &number)) return false;
-    bound[i - 1] = n->in[i]->constant;
+/* What the operator says of itself, with the node's immediates. */
+static bool read_function(const hone_function *f, const hone_node *n, hone_pw_instr *instr) {
+  enum { MOST = 8 };
+  const hone_tensor_desc *in[MOST];
+  const hone_tensor *value[MOST];
+  instr->op = (uint8_t)f->op;
+  instr->alpha = f->alpha ? hone_node_float(n, f->alpha, f->alpha_otherwise) : f->alpha_otherwise;
+  instr->beta = f->beta ? hone_node_float(n, f->beta, f->beta_otherwise) : f->beta_otherwise;
+  if (!f->read) return true;
+  if (n->n_in > MOST) return false;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    in[i] = n->in[i] ? &n->in[i]->desc : NULL;
+    value[i] = n->in[i] ? n->in[i]->constant : NULL;
   }
-  hn_clip_bounds(n, bound[0], bound[1], &low, &high);
-  *lo = (float)low;
-  *hi = (float)high;
-  return low <= high;
-}
-
-/* Before opset 7 operands may lie elsewhere than at the last dimensions: where an attribute says, or, a
- * PRelu's slopes, at dimension 1. */
-static bool lies_elsewhere(const hone_node *n) {
-  if (hn_node_attr(n, "axis")) return true;
-  if (n->opset >= 7 || strcmp(n->op_type, "PRelu") != 0 || n->n_in != 2 || !n->in[0] || !n->in[1])
-    return false;
-  const hone_tensor_desc *x = &n->in[0]->desc, *slope = &n->in[1]->desc;
-  return (x->rank < 0 || x->rank > 2) && (slope->rank < 0 || (slope->rank == 1 && slope->dim[0] != 1));
+  hone_tensor_desc *out[] = {&n->out[0]->desc};
+  return f->read(&(hone_infer){n, n->n_in, 1, in, value, out}, instr);
 }
 
 bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
@@ -102,32 +40,18 @@ bool hn_pointwise_of(const hone_node *n, hn_unit *u) {
 }
 
 bool hn_pointwise_function(const hone_node *n, hn_unit *u) {
-  if (n->domain[0] || n->n_out != 1 || !n->out[0]) return false;
-  if (lies_elsewhere(n)) return false;
+  const hone_function *f = n->op ? n->op->function : NULL;
+  if (!f || n->n_out != 1 || !n->out[0]) return false;
+  if (hn_node_attr(n, "axis")) return false; /* before opset 7 operands may lie elsewhere than at the end */
   const hone_tensor_desc *od = &n->out[0]->desc;
   if (od->dtype != HONE_DTYPE_F32 && od->dtype != HONE_DTYPE_BOOL) return false;
-  uint32_t operands = 0;
-  u->chain = false;
-  if (strcmp(n->op_type, "Clip") == 0) {
-    if (!clip_bounds(n, &u->alpha, &u->beta)) return false;
-    u->op = HONE_PW_CLIP;
-    operands = 1;
-  } else if (strcmp(n->op_type, "Gelu") == 0) {
-    u->op = strcmp(hone_node_string(n, "approximate", "none"), "tanh") == 0 ? HONE_PW_GELU_TANH
-                                                                            : HONE_PW_GELU_ERF;
-    operands = 1;
-  } else {
-    size_t k = 0, count = sizeof functions / sizeof *functions;
-    while (k < count && strcmp(functions[k].op_type, n->op_type) != 0) k++;
-    if (k == count) return false;
-    u->op = functions[k].op;
-    u->alpha = functions[k].alpha ? hone_node_float(n, functions[k].alpha, functions[k].alpha_default)
-                                  : functions[k].alpha_default;
-    u->beta = functions[k].beta ? hone_node_float(n, functions[k].beta, functions[k].beta_default)
-                                : functions[k].beta_default;
-    operands = functions[k].n ? functions[k].n : n->n_in;
-    u->chain = functions[k].n == 0 && operands != 2; /* a Sum of two is an Add */
-  }
+  hone_pw_instr instr = {0};
+  if (!read_function(f, n, &instr)) return false;
+  u->op = instr.op;
+  u->alpha = instr.alpha;
+  u->beta = instr.beta;
+  const uint32_t operands = f->operands ? f->operands : n->n_in;
+  u->chain = !f->operands && operands != 2; /* a Sum of two is an Add */
   if (operands > n->n_in || operands > HN_UNIT_OPERANDS) return false;
   for (uint32_t i = 0; i < operands; i++) {
     if (!n->in[i]) return false;

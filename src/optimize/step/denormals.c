@@ -1,13 +1,10 @@
 #include "optimize/step/denormals.h"
 
+#include "optimize/step/anchor.h"
+
 #include <string.h>
 
-static bool multiplies(const hone_step *s) {
-  static const char *const anchors[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
-  for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-    if (strcmp(s->anchor, anchors[i]) == 0) return true;
-  return false;
-}
+static bool multiplies(const hone_step *s) { return hn_anchor_of_step(s).product != HONE_PRODUCT_NONE; }
 
 double hn_denormal_weights(const hone_step *s) {
   if (s->n_inputs < 2 || !s->input[1].constant || !multiplies(s)) return -1;

@@ -1,5 +1,7 @@
 #include "optimize/step/sparsity.h"
 
+#include "optimize/step/anchor.h"
+
 #include <string.h>
 
 /* Groups after which weights that are mostly dense are given up on. */
@@ -12,10 +14,11 @@ typedef struct grid {
 } grid;
 
 static bool grid_of(const hone_step *s, const hone_tensor_desc *d, grid *g) {
-  if (strcmp(s->anchor, "Conv") == 0 && d->rank >= 3) {
+  const hone_product product = hn_anchor_of_step(s).product;
+  if (product == HONE_PRODUCT_CONV && d->rank >= 3) {
     *g = (grid){d->dim[0], d->dim[1], 1};
     for (int32_t i = 2; i < d->rank; i++) g->beside *= d->dim[i];
-  } else if ((strcmp(s->anchor, "MatMul") == 0 || strcmp(s->anchor, "Gemm") == 0) && d->rank >= 2) {
+  } else if ((product == HONE_PRODUCT_MATMUL || product == HONE_PRODUCT_GEMM) && d->rank >= 2) {
     const bool transposed = s->node && hone_node_int(s->node, "transB", 0) != 0;
     const int64_t rows = d->dim[d->rank - 2], columns = d->dim[d->rank - 1];
     *g = transposed ? (grid){rows, columns, 1} : (grid){1, rows, columns};

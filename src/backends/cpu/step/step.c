@@ -1,4 +1,5 @@
 #include "backends/cpu/step/step.h"
+#include "optimize/step/anchor.h"
 
 #include <math.h>
 #include <string.h>
@@ -186,7 +187,7 @@ double hn_epilogue_seconds(const hone_step *s, const hone_machine *m, bool far) 
   const double vectors = (double)hone_desc_count(&s->output[0].desc) / lanes / threads;
   double cycles = 0, narrow = 0;
   if (vectors <= 0) return 0;
-  if (strncmp(s->anchor, "Conv", 4) == 0 && s->output[0].desc.dim[1] * 2 <= (int64_t)lanes && lanes > 1)
+  if (hn_anchor_of_step(s).channels && s->output[0].desc.dim[1] * 2 <= (int64_t)lanes && lanes > 1)
     narrow = NARROW_CYCLES * vectors * lanes / (double)(s->output[0].desc.dim[1] * o->mr);
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
+#include "optimize/step/anchor.h"
 
 enum { BLOB_ALIGN = 256 };
 
@@ -215,7 +216,9 @@ bool hn_lt_gemm_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
 }
 
 bool hn_lt_product_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
-  return (strcmp(s->anchor, "Gemm") ? matmul_anchor(s, l, why) : gemm_anchor(s, l, why)) && finish(l, why);
+  return (hn_anchor_of_step(s).product == HONE_PRODUCT_GEMM ? gemm_anchor(s, l, why)
+                                                            : matmul_anchor(s, l, why)) &&
+         finish(l, why);
 }
 
 /* ---------------------------------------------------------------- Conv */

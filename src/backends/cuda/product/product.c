@@ -9,6 +9,7 @@
 #include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
+#include "optimize/step/anchor.h"
 
 static bool is_real(hone_dtype t) {
   return t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16;
@@ -218,8 +219,11 @@ static bool matmul_of(const hone_step *s, hn_product *p, hone_reason *why) {
 bool hn_product_of(const hone_step *s, hn_product *p, hone_reason *why) {
   memset(p, 0, sizeof *p);
   if (!types(s, p, why)) return false;
-  if (!strcmp(s->anchor, "Conv")) return conv_of(s, p, why);
-  return !strcmp(s->anchor, "Gemm") ? gemm_of(s, p, why) : matmul_of(s, p, why);
+  switch (hn_anchor_of_step(s).product) {
+  case HONE_PRODUCT_CONV: return conv_of(s, p, why);
+  case HONE_PRODUCT_GEMM: return gemm_of(s, p, why);
+  default: return matmul_of(s, p, why);
+  }
 }
 
 /* ------------------------------------------------------------------ packing */

@@ -61,7 +61,7 @@ static void lay_out(chain *c, uint32_t wm) {
 }
 
 static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone_reason *why) {
-  c->two = strcmp(s->anchor, "ConvChain") == 0;
+  c->two = s->n_parts > 0;
   if (!c->two) {
     c->last_step = s;
     return hn_wgmma_read(s, m, &c->last, why);

@@ -25,6 +25,17 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "approximate", .type = HONE_ATTR_STRING}, {0}};
 
-HN_OP(gelu) = {HN_OP_HEAD,     .op_type = "Gelu",       .since = 20,
-               HN_UNARY_ARITY, .types = HN_TYPES_FLOAT, .attrs = attrs,
-               .infer = infer, .reference = reference};
+static bool function(const hone_infer *io, hone_pw_instr *instr) {
+  if (strcmp(hone_node_string(io->node, "approximate", "none"), "tanh") == 0) instr->op = HONE_PW_GELU_TANH;
+  return true;
+}
+
+HN_OP(gelu) = {HN_OP_HEAD,
+               .op_type = "Gelu",
+               .since = 20,
+               HN_UNARY_ARITY,
+               .types = HN_TYPES_FLOAT,
+               .attrs = attrs,
+               .infer = infer,
+               .reference = reference,
+               .function = &(const hone_function){.op = HONE_PW_GELU_ERF, .operands = 1, .read = function}};

@@ -23,4 +23,10 @@ HN_OP(hard_sigmoid) = {HN_OP_HEAD,
                        .types = HN_TYPES_FLOAT,
                        .attrs = attrs,
                        .infer = hn_infer_same,
-                       .reference = reference};
+                       .reference = reference,
+                       .function = &(const hone_function){.op = HONE_PW_HARDSIGMOID,
+                                                          .operands = 1,
+                                                          .alpha = "alpha",
+                                                          .beta = "beta",
+                                                          .alpha_otherwise = 0.2f,
+                                                          .beta_otherwise = 0.5f}};

@@ -51,6 +51,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};
 
+/* Only where the slope lies as broadcasting has it. */
+static bool function(const hone_infer *io, hone_pw_instr *instr) {
+  (void)instr;
+  if (hone_node_opset(io->node) >= 7 || io->n_inputs != 2 || !io->input[0] || !io->input[1]) return true;
+  const hone_tensor_desc *x = io->input[0], *slope = io->input[1];
+  return (x->rank >= 0 && x->rank <= 2) || (slope->rank >= 0 && (slope->rank != 1 || slope->dim[0] == 1));
+}
+
 HN_OP(prelu) = {HN_OP_HEAD,
                 .op_type = "PRelu",
                 .since = 1,
@@ -59,4 +67,5 @@ HN_OP(prelu) = {HN_OP_HEAD,
                          HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                 .attrs = attrs,
                 .infer = infer,
-                .reference = reference};
+                .reference = reference,
+                .function = &(const hone_function){.op = HONE_PW_PRELU, .operands = 2, .read = function}};

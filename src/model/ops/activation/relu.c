@@ -8,4 +8,4 @@ HN_UNARY_LOOP(i32, int32_t, int32_t, v < 0 ? 0 : v)
 HN_UNARY_LOOP(i64, int64_t, int64_t, v < 0 ? 0 : v)
 static const hn_unary_loops loops = HN_UNARY_SIGNED_TABLE;
 
-HN_UNARY_PLAIN_OP(relu, "Relu", 1, HN_TYPES_FLOAT | HN_TYPES_SINT);
+HN_UNARY_PLAIN_OP(relu, "Relu", 1, HN_TYPES_FLOAT | HN_TYPES_SINT, HN_FUNCTION(HONE_PW_RELU, 1));

@@ -23,4 +23,10 @@ HN_OP(selu) = {HN_OP_HEAD,
                .types = HN_TYPES_FLOAT,
                .attrs = attrs,
                .infer = hn_infer_same,
-               .reference = reference};
+               .reference = reference,
+               .function = &(const hone_function){.op = HONE_PW_SELU,
+                                                  .operands = 1,
+                                                  .alpha = "alpha",
+                                                  .beta = "gamma",
+                                                  .alpha_otherwise = 1.67326319217681884765625f,
+                                                  .beta_otherwise = 1.05070102214813232421875f}};

@@ -11,6 +11,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};
 
-HN_OP(swish) = {
-    HN_OP_HEAD,     .op_type = "Swish",     .since = 24,           HN_UNARY_ARITY, .types = HN_TYPES_FLOAT,
-    .attrs = attrs, .infer = hn_infer_same, .reference = reference};
+HN_OP(swish) = {HN_OP_HEAD,
+                .op_type = "Swish",
+                .since = 24,
+                HN_UNARY_ARITY,
+                .types = HN_TYPES_FLOAT,
+                .attrs = attrs,
+                .infer = hn_infer_same,
+                .reference = reference,
+                .function = &(const hone_function){
+                    .op = HONE_PW_SILU, .operands = 1, .alpha = "alpha", .alpha_otherwise = 1}};

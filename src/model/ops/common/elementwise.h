@@ -62,24 +62,30 @@ hone_status hn_infer_test(const hone_infer *io, hone_error *error);
 /* Runs the loop of input 0's dtype over all elements. param holds two numbers, or is NULL. */
 hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double *param, hone_error *error);
 
+/* The elementwise function of an operator, for the macros below: HN_FUNCTION(HONE_PW_ADD, 2). */
+#define HN_FUNCTION(code, n) (&(const hone_function){.op = (code), .operands = (n)})
+
 /* What stands in the file of an operator without parameters behind its loops. */
-#define HN_UNARY_PLAIN_OP(name, type, first, dtypes)                                                         \
+#define HN_UNARY_PLAIN_OP(name, type, first, dtypes, fast)                                                   \
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
     return hn_unary(call, &loops, NULL, error);                                                              \
   }                                                                                                          \
   static const hone_attr_desc attrs[] = {HN_CONSUMED_INPUTS, {0}};                                           \
   HN_OP(name) = {HN_OP_HEAD,      .op_type = type, .since = first,         HN_UNARY_ARITY,                   \
-                 .types = dtypes, .attrs = attrs,  .infer = hn_infer_same, .reference = reference}
+                 .types = dtypes, .attrs = attrs,  .infer = hn_infer_same, .reference = reference,           \
+                 .function = fast}
 
 /* The whole file of an operator that is a formula of floats without parameters. */
-#define HN_UNARY_OP(name, type, first, expr)                                                                 \
+#define HN_UNARY_OP(name, type, first, expr) HN_UNARY_FAST_OP(name, type, first, NULL, expr)
+/* The same of one that pointwise programs have as a function. */
+#define HN_UNARY_FAST_OP(name, type, first, fast, expr)                                                      \
   HN_UNARY_FLOAT_LOOPS(expr)                                                                                 \
   static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;                                                  \
-  HN_UNARY_PLAIN_OP(name, type, first, HN_TYPES_FLOAT)
+  HN_UNARY_PLAIN_OP(name, type, first, HN_TYPES_FLOAT, fast)
 
-/* The same of one that is a formula of the attribute `alpha` as p0, too; `otherwise`: where it is left out.
- */
-#define HN_UNARY_ALPHA_OP(op, onnx_type, first, otherwise, expr)                                             \
+/* The same of one that is a formula of the attribute `alpha` as p0, too; `otherwise`: where it is left out,
+ * `code`: what pointwise programs call it, or HONE_PW_NONE. */
+#define HN_UNARY_ALPHA_OP(unit, onnx_type, first, code, otherwise, expr)                                     \
   HN_UNARY_FLOAT_LOOPS(expr)                                                                                 \
   static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;                                                  \
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
@@ -88,14 +94,17 @@ hone_status hn_unary(hone_call *call, const hn_unary_loops *loops, const double 
   }                                                                                                          \
   static const hone_attr_desc attrs[] = {                                                                    \
       {.name = "alpha", .type = HONE_ATTR_FLOAT}, HN_CONSUMED_INPUTS, {0}};                                  \
-  HN_OP(op) = {HN_OP_HEAD,                                                                                   \
-               .op_type = onnx_type,                                                                         \
-               .since = first,                                                                               \
-               HN_UNARY_ARITY,                                                                               \
-               .types = HN_TYPES_FLOAT,                                                                      \
-               .attrs = attrs,                                                                               \
-               .infer = hn_infer_same,                                                                       \
-               .reference = reference}
+  static const hone_function function = {                                                                    \
+      .op = (code), .operands = 1, .alpha = "alpha", .alpha_otherwise = otherwise};                          \
+  HN_OP(unit) = {HN_OP_HEAD,                                                                                 \
+                 .op_type = onnx_type,                                                                       \
+                 .since = first,                                                                             \
+                 HN_UNARY_ARITY,                                                                             \
+                 .types = HN_TYPES_FLOAT,                                                                    \
+                 .attrs = attrs,                                                                             \
+                 .infer = hn_infer_same,                                                                     \
+                 .reference = reference,                                                                     \
+                 .function = (code) == HONE_PW_NONE ? NULL : &function}
 
 #define HN_UNARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(1, 1), HN_OUTPUTS(1, 1)
 #define HN_BINARY_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(2, 2), HN_OUTPUTS(1, 1)
@@ -220,13 +229,14 @@ hone_status hn_binary_apply(hone_call *call, hn_binary_loop loop, const hone_ten
       {.name = "axis", .type = HONE_ATTR_INT, .until = 6}, HN_CONSUMED_INPUTS
 
 /* The whole file of an operator with two operands; loops must be defined before. */
-#define HN_BINARY_OP(name, type, first, dtypes, inference)                                                   \
+#define HN_BINARY_OP(name, type, first, dtypes, fast, inference)                                             \
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
     return hn_binary_run(call, &loops, error);                                                               \
   }                                                                                                          \
   static const hone_attr_desc attrs[] = {HN_LEGACY_BROADCAST, {0}};                                          \
-  HN_OP(name) = {HN_OP_HEAD,      .op_type = type, .since = first,     HN_BINARY_ARITY,                      \
-                 .types = dtypes, .attrs = attrs,  .infer = inference, .reference = reference}
+  HN_OP(name) = {                                                                                            \
+      HN_OP_HEAD,     .op_type = type,    .since = first,         HN_BINARY_ARITY, .types = dtypes,          \
+      .attrs = attrs, .infer = inference, .reference = reference, .function = fast}
 
 /* ---------------------------------------------------------------- y = f(f(x0, x1), x2)... */
 
@@ -237,7 +247,7 @@ void hn_variadic_cost(const hone_infer *io, hone_cost *cost);
 #define HN_VARIADIC_ARITY .flags = HONE_OP_POINTWISE, HN_INPUTS(1, HONE_VARIADIC), HN_OUTPUTS(1, 1)
 
 /* The whole file of an operator of any number of operands; loops must be defined before. */
-#define HN_VARIADIC_OP(name, type, dtypes)                                                                   \
+#define HN_VARIADIC_OP(name, type, dtypes, fast)                                                             \
   static hone_status reference(hone_call *call, hone_error *error) {                                         \
     return hn_variadic_run(call, &loops, error);                                                             \
   }                                                                                                          \
@@ -250,6 +260,7 @@ void hn_variadic_cost(const hone_infer *io, hone_cost *cost);
                  .attrs = attrs,                                                                             \
                  .infer = hn_infer_variadic,                                                                 \
                  .cost = hn_variadic_cost,                                                                   \
-                 .reference = reference}
+                 .reference = reference,                                                                     \
+                 .function = fast}
 
 #endif

@@ -45,6 +45,17 @@ static void cost(const hone_infer *io, hone_cost *cost) { hn_conv_cost(io, 1, co
 
 static const hone_attr_desc attrs[] = {HN_CONV_ATTRS, {0}};
 
-HN_OP(conv) = {HN_OP_HEAD,       .op_type = "Conv",       .since = 1,     HN_INPUTS(2, 3),
-               HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
-               .cost = cost,     .reference = reference};
+HN_OP(conv) = {HN_OP_HEAD,
+               .op_type = "Conv",
+               .since = 1,
+               HN_INPUTS(2, 3),
+               HN_OUTPUTS(1, 1),
+               .types = HN_TYPES_FLOAT,
+               .attrs = attrs,
+               .infer = infer,
+               .cost = cost,
+               .reference = reference,
+               .product = HONE_PRODUCT_CONV,
+               .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
+               .codes = HONE_CODES_WEIGHTS,
+               .on_codes = "QLinearConv"};

@@ -94,6 +94,15 @@ static const hone_attr_desc attrs[] = {HN_CONV_ATTRS,
                                        {"output_shape", HONE_ATTR_INTS, false, 0, 0},
                                        {0}};
 
-HN_OP(conv_transpose) = {HN_OP_HEAD,       .op_type = "ConvTranspose", .since = 1,     HN_INPUTS(2, 3),
-                         HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,    .attrs = attrs, .infer = infer,
-                         .cost = cost,     .reference = reference};
+HN_OP(conv_transpose) = {HN_OP_HEAD,
+                         .op_type = "ConvTranspose",
+                         .since = 1,
+                         HN_INPUTS(2, 3),
+                         HN_OUTPUTS(1, 1),
+                         .types = HN_TYPES_FLOAT,
+                         .attrs = attrs,
+                         .infer = infer,
+                         .cost = cost,
+                         .reference = reference,
+                         .product = HONE_PRODUCT_CONV_TRANSPOSE,
+                         .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

@@ -20,4 +20,4 @@ static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
                                              [HONE_DTYPE_BOOL] = loop_bool,
                                              [HONE_DTYPE_STRING] = loop_string}};
 
-HN_BINARY_OP(equal, "Equal", 1, HN_TYPES_ALL, hn_infer_compare);
+HN_BINARY_OP(equal, "Equal", 1, HN_TYPES_ALL, HN_FUNCTION(HONE_PW_EQ, 2), hn_infer_compare);

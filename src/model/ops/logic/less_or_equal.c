@@ -4,4 +4,4 @@
 HN_BINARY_COMPARE_LOOPS(x <= y)
 static const hn_binary_loops loops = HN_BINARY_NUMBER_TABLE;
 
-HN_BINARY_OP(less_or_equal, "LessOrEqual", 12, HN_TYPES_NUMBER, hn_infer_compare);
+HN_BINARY_OP(less_or_equal, "LessOrEqual", 12, HN_TYPES_NUMBER, HN_FUNCTION(HONE_PW_LE, 2), hn_infer_compare);

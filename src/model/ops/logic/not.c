@@ -14,4 +14,5 @@ HN_OP(not ) = {HN_OP_HEAD,
                HN_UNARY_ARITY,
                .types = HN_TYPES_BOOL,
                .infer = hn_infer_same,
-               .reference = reference};
+               .reference = reference,
+               .function = HN_FUNCTION(HONE_PW_NOT, 1)};

@@ -64,6 +64,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-HN_OP(where) = {
-    HN_OP_HEAD,       .op_type = "Where",     .since = 9,     .flags = HONE_OP_POINTWISE, HN_INPUTS(3, 3),
-    HN_OUTPUTS(1, 1), .types = HN_TYPES_BOOL, .infer = infer, .reference = reference};
+HN_OP(where) = {HN_OP_HEAD,
+                .op_type = "Where",
+                .since = 9,
+                .flags = HONE_OP_POINTWISE,
+                HN_INPUTS(3, 3),
+                HN_OUTPUTS(1, 1),
+                .types = HN_TYPES_BOOL,
+                .infer = infer,
+                .reference = reference,
+                .function = &(const hone_function){.op = HONE_PW_WHERE, .operands = 3}};

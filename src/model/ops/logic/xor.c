@@ -4,4 +4,4 @@
 HN_BINARY_LOOP(bool, uint8_t, bool, uint8_t, x != y)
 static const hn_binary_loops loops = {.of = {[HONE_DTYPE_BOOL] = loop_bool}};
 
-HN_BINARY_OP(xor, "Xor", 1, HN_TYPES_BOOL, hn_infer_compare);
+HN_BINARY_OP(xor, "Xor", 1, HN_TYPES_BOOL, HN_FUNCTION(HONE_PW_XOR, 2), hn_infer_compare);

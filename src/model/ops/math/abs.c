@@ -12,4 +12,4 @@ HN_UNARY_LOOP(u32, uint32_t, uint32_t, v)
 HN_UNARY_LOOP(u64, uint64_t, uint64_t, v)
 static const hn_unary_loops loops = HN_UNARY_NUMBER_TABLE;
 
-HN_UNARY_PLAIN_OP(abs, "Abs", 1, HN_TYPES_NUMBER);
+HN_UNARY_PLAIN_OP(abs, "Abs", 1, HN_TYPES_NUMBER, HN_FUNCTION(HONE_PW_ABS, 1));

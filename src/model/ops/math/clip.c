@@ -78,6 +78,21 @@ static const hone_attr_desc attrs[] = {{.name = "min", .type = HONE_ATTR_FLOAT, 
                                        {.name = "consumed_inputs", .type = HONE_ATTR_INTS, .until = 5},
                                        {0}};
 
+/* Bounds that are known, in the order that the function needs; others are left to the reference. */
+static bool function(const hone_infer *io, hone_pw_instr *instr) {
+  const hone_tensor *bound[2] = {NULL, NULL};
+  double low, high;
+  for (uint32_t i = 1; i <= 2 && i < io->n_inputs; i++) {
+    const hone_tensor *b = bound[i - 1] = io->input[i] ? io->value[i] : NULL;
+    if (io->input[i] && (!b || b->desc.dtype != HONE_DTYPE_F32 || hone_desc_count(&b->desc) != 1))
+      return false;
+  }
+  hn_clip_bounds(io->node, bound[0], bound[1], &low, &high);
+  instr->alpha = (float)low;
+  instr->beta = (float)high;
+  return low <= high;
+}
+
 HN_OP(clip) = {HN_OP_HEAD,
                .op_type = "Clip",
                .since = 1,
@@ -87,4 +102,5 @@ HN_OP(clip) = {HN_OP_HEAD,
                .types = HN_TYPES_NUMBER,
                .attrs = attrs,
                .infer = infer,
-               .reference = reference};
+               .reference = reference,
+               .function = &(const hone_function){.op = HONE_PW_CLIP, .operands = 1, .read = function}};

@@ -13,4 +13,4 @@ HN_DIVISION_LOOP(u32, uint32_t, x / y)
 HN_DIVISION_LOOP(u64, uint64_t, x / y)
 static const hn_binary_loops loops = HN_BINARY_NUMBER_TABLE;
 
-HN_BINARY_OP(div, "Div", 1, HN_TYPES_NUMBER, hn_infer_binary);
+HN_BINARY_OP(div, "Div", 1, HN_TYPES_NUMBER, HN_FUNCTION(HONE_PW_DIV, 2), hn_infer_binary);

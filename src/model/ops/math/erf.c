@@ -22,4 +22,5 @@ HN_OP(erf) = {HN_OP_HEAD,
               HN_UNARY_ARITY,
               .types = HN_TYPES_NUMBER,
               .infer = hn_infer_same,
-              .reference = reference};
+              .reference = reference,
+              .function = HN_FUNCTION(HONE_PW_ERF, 1)};

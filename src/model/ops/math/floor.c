@@ -1,4 +1,4 @@
 /* Floor: the largest integer that is not above x. */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_OP(floor, "Floor", 1, floor(v));
+HN_UNARY_FAST_OP(floor, "Floor", 1, HN_FUNCTION(HONE_PW_FLOOR, 1), floor(v));

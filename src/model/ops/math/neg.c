@@ -8,4 +8,4 @@ HN_UNARY_LOOP(i32, int32_t, int32_t, 0u - (uint32_t)v)
 HN_UNARY_LOOP(i64, int64_t, int64_t, 0u - (uint64_t)v)
 static const hn_unary_loops loops = HN_UNARY_SIGNED_TABLE;
 
-HN_UNARY_PLAIN_OP(neg, "Neg", 1, HN_TYPES_FLOAT | HN_TYPES_SINT);
+HN_UNARY_PLAIN_OP(neg, "Neg", 1, HN_TYPES_FLOAT | HN_TYPES_SINT, HN_FUNCTION(HONE_PW_NEG, 1));

@@ -68,4 +68,5 @@ HN_OP(pow) = {HN_OP_HEAD,
               .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
               .attrs = attrs,
               .infer = infer,
-              .reference = reference};
+              .reference = reference,
+              .function = HN_FUNCTION(HONE_PW_POW, 2)};

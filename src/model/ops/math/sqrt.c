@@ -1,4 +1,4 @@
 /* Sqrt: square root. */
 #include "model/ops/common/elementwise.h"
 
-HN_UNARY_OP(sqrt, "Sqrt", 1, sqrt(v));
+HN_UNARY_FAST_OP(sqrt, "Sqrt", 1, HN_FUNCTION(HONE_PW_SQRT, 1), sqrt(v));

@@ -5,4 +5,4 @@ HN_BINARY_FLOAT_LOOPS(x - y)
 HN_BINARY_WRAP_LOOPS(x - y)
 static const hn_binary_loops loops = HN_BINARY_WRAP_TABLE;
 
-HN_BINARY_OP(sub, "Sub", 1, HN_TYPES_NUMBER, hn_infer_binary);
+HN_BINARY_OP(sub, "Sub", 1, HN_TYPES_NUMBER, HN_FUNCTION(HONE_PW_SUB, 2), hn_infer_binary);

@@ -82,4 +82,5 @@ HN_OP(concat) = {HN_OP_HEAD,
                  .types = HN_TYPES_ALL,
                  .attrs = attrs,
                  .infer = infer,
-                 .reference = reference};
+                 .reference = reference,
+                 .layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL};

@@ -23,4 +23,5 @@ HN_OP(depth_to_space) = {HN_OP_HEAD,
                          .types = HN_TYPES_ALL,
                          .attrs = attrs,
                          .infer = infer,
-                         .reference = reference};
+                         .reference = reference,
+                         .layouts = HONE_LAST_ALLOWED};

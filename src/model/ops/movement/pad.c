@@ -195,4 +195,5 @@ HN_OP(pad) = {HN_OP_HEAD,
               .attrs = attrs,
               .infer = infer,
               .reference = reference,
-              .host_inputs = 1u << 1 | 1u << 2 | 1u << 3};
+              .host_inputs = 1u << 1 | 1u << 2 | 1u << 3,
+              .layouts = HONE_LAST_ALLOWED};

@@ -115,4 +115,5 @@ HN_OP(slice) = {HN_OP_HEAD,
                 .attrs = attrs,
                 .infer = infer,
                 .reference = reference,
-                .host_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};
+                .host_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+                .layouts = HONE_LAST_ALLOWED};

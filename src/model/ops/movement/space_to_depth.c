@@ -19,4 +19,5 @@ HN_OP(space_to_depth) = {HN_OP_HEAD,
                          .types = HN_TYPES_ALL,
                          .attrs = attrs,
                          .infer = infer,
-                         .reference = reference};
+                         .reference = reference,
+                         .layouts = HONE_LAST_ALLOWED};

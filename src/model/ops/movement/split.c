@@ -97,4 +97,5 @@ HN_OP(split) = {HN_OP_HEAD,
                 .attrs = attrs,
                 .infer = infer,
                 .reference = reference,
-                .host_inputs = 1u << 1};
+                .host_inputs = 1u << 1,
+                .layouts = HONE_LAST_ALLOWED};

@@ -92,7 +92,14 @@ static const hone_attr_desc attrs[] = {
     {"spatial", HONE_ATTR_INT, false, 0, 8},        {"is_test", HONE_ATTR_INT, false, 0, 6},
     {"training_mode", HONE_ATTR_INT, false, 14, 0}, {0}};
 
-HN_OP(batch_normalization) = {
-    HN_OP_HEAD,       .op_type = "BatchNormalization", .since = 6,     HN_INPUTS(5, 5),
-    HN_OUTPUTS(1, 5), .types = HN_TYPES_FLOAT,         .attrs = attrs, .infer = infer,
-    .cost = cost,     .reference = reference};
+HN_OP(batch_normalization) = {HN_OP_HEAD,
+                              .op_type = "BatchNormalization",
+                              .since = 6,
+                              HN_INPUTS(5, 5),
+                              HN_OUTPUTS(1, 5),
+                              .types = HN_TYPES_FLOAT,
+                              .attrs = attrs,
+                              .infer = infer,
+                              .cost = cost,
+                              .reference = reference,
+                              .layouts = HONE_LAST_ALLOWED};

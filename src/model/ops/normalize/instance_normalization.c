@@ -38,8 +38,14 @@ static void cost(const hone_infer *io, hone_cost *cost) {
 
 static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0}, {0}};
 
-HN_OP(instance_normalization) = {HN_OP_HEAD,       .op_type = "InstanceNormalization",
-                                 .since = 6,       HN_INPUTS(3, 3),
-                                 HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,
-                                 .attrs = attrs,   .infer = infer,
-                                 .cost = cost,     .reference = reference};
+HN_OP(instance_normalization) = {HN_OP_HEAD,
+                                 .op_type = "InstanceNormalization",
+                                 .since = 6,
+                                 HN_INPUTS(3, 3),
+                                 HN_OUTPUTS(1, 1),
+                                 .types = HN_TYPES_FLOAT,
+                                 .attrs = attrs,
+                                 .infer = infer,
+                                 .cost = cost,
+                                 .reference = reference,
+                                 .layouts = HONE_LAST_ALLOWED};

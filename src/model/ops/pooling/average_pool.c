@@ -33,6 +33,14 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
                                        {"dilations", HONE_ATTR_INTS, false, 19, 0},
                                        {0}};
 
-HN_OP(average_pool) = {HN_OP_HEAD,           .op_type = "AveragePool", .since = 1,     HN_INPUTS(1, 1),
-                       HN_OUTPUTS(1, 1),     .types = HN_TYPES_FLOAT,  .attrs = attrs, .infer = hn_pool_infer,
-                       .cost = hn_pool_cost, .reference = reference};
+HN_OP(average_pool) = {HN_OP_HEAD,
+                       .op_type = "AveragePool",
+                       .since = 1,
+                       HN_INPUTS(1, 1),
+                       HN_OUTPUTS(1, 1),
+                       .types = HN_TYPES_FLOAT,
+                       .attrs = attrs,
+                       .infer = hn_pool_infer,
+                       .cost = hn_pool_cost,
+                       .reference = reference,
+                       .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

@@ -29,4 +29,5 @@ HN_OP(global_max_pool) = {HN_OP_HEAD,
                           .types = HN_TYPES_FLOAT,
                           .infer = infer,
                           .cost = hn_global_pool_cost,
-                          .reference = reference};
+                          .reference = reference,
+                          .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

@@ -53,9 +53,16 @@ static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
                                        {"dilations", HONE_ATTR_INTS, false, 10, 0},
                                        {0}};
 
-HN_OP(max_pool) = {
-    HN_OP_HEAD,           .op_type = "MaxPool",
-    .since = 1,           HN_INPUTS(1, 1),
-    HN_OUTPUTS(1, 2),     .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
-    .attrs = attrs,       .infer = infer,
-    .cost = hn_pool_cost, .reference = reference};
+HN_OP(max_pool) = {HN_OP_HEAD,
+                   .op_type = "MaxPool",
+                   .since = 1,
+                   HN_INPUTS(1, 1),
+                   HN_OUTPUTS(1, 2),
+                   .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
+                   .attrs = attrs,
+                   .infer = infer,
+                   .cost = hn_pool_cost,
+                   .reference = reference,
+                   .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
+                   .codes = HONE_CODES_SAME,
+                   .on_codes = "QLinearMaxPool"};

@@ -51,4 +51,7 @@ HN_OP(matmul) = {HN_OP_HEAD,
                           HONE_TYPES(HONE_DTYPE_U32) | HONE_TYPES(HONE_DTYPE_U64),
                  .infer = infer,
                  .cost = cost,
-                 .reference = reference};
+                 .reference = reference,
+                 .product = HONE_PRODUCT_MATMUL,
+                 .codes = HONE_CODES_WEIGHTS,
+                 .on_codes = "QLinearMatMul"};

@@ -63,4 +63,6 @@ HN_OP(dequantize_linear) = {HN_OP_HEAD,
                             .attrs = attrs,
                             .infer = infer,
                             .cost = cost,
-                            .reference = reference};
+                            .reference = reference,
+                            .flags = HONE_OP_CODES,
+                            .layouts = HONE_LAST_ALLOWED};

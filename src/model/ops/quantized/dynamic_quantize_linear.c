@@ -42,4 +42,5 @@ HN_OP(dynamic_quantize_linear) = {HN_OP_HEAD,
                                   .types = HONE_TYPES(HONE_DTYPE_F32),
                                   .infer = infer,
                                   .cost = cost,
-                                  .reference = reference};
+                                  .reference = reference,
+                                  .layouts = HONE_LAST_ALLOWED};

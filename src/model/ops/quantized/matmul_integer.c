@@ -69,4 +69,5 @@ HN_OP(matmul_integer) = {HN_OP_HEAD,
                          .types = HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8),
                          .infer = infer,
                          .cost = cost,
-                         .reference = reference};
+                         .reference = reference,
+                         .flags = HONE_OP_CODES};

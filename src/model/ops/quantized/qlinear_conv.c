@@ -64,6 +64,15 @@ static void cost(const hone_infer *io, hone_cost *cost) { hn_conv_cost(io, W, co
 
 static const hone_attr_desc attrs[] = {HN_CONV_ATTRS, {0}};
 
-HN_OP(qlinear_conv) = {HN_OP_HEAD,       .op_type = "QLinearConv", .since = 10,    HN_INPUTS(8, 9),
-                       HN_OUTPUTS(1, 1), .types = HN_TYPES_8BIT,   .attrs = attrs, .infer = infer,
-                       .cost = cost,     .reference = reference};
+HN_OP(qlinear_conv) = {HN_OP_HEAD,
+                       .op_type = "QLinearConv",
+                       .since = 10,
+                       HN_INPUTS(8, 9),
+                       HN_OUTPUTS(1, 1),
+                       .types = HN_TYPES_8BIT,
+                       .attrs = attrs,
+                       .infer = infer,
+                       .cost = cost,
+                       .reference = reference,
+                       .flags = HONE_OP_CODES,
+                       .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

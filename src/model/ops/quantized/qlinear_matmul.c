@@ -133,4 +133,5 @@ HN_OP(qlinear_matmul) = {HN_OP_HEAD,
                          .types = HN_TYPES_8BIT,
                          .infer = infer,
                          .cost = cost,
-                         .reference = reference};
+                         .reference = reference,
+                         .flags = HONE_OP_CODES};

@@ -78,4 +78,5 @@ HN_OP(quantize_linear) = {HN_OP_HEAD,
                           .attrs = attrs,
                           .infer = infer,
                           .cost = cost,
-                          .reference = reference};
+                          .reference = reference,
+                          .layouts = HONE_LAST_ALLOWED};

@@ -24,7 +24,7 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
 
 /* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input.
  */
-#define HN_REDUCE_OP(unit, op, move, dtypes)                                                                 \
+#define HN_REDUCE_OP(unit, op, move, dtypes, last)                                                           \
   static hone_status infer(const hone_infer *io, hone_error *error) {                                        \
     return hn_reduce_infer(io, &reduction, error);                                                           \
   }                                                                                                          \
@@ -46,6 +46,7 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
                  .infer = infer,                                                                             \
                  .cost = hn_reduce_cost,                                                                     \
                  .reference = reference,                                                                     \
-                 .host_inputs = 1u << 1}
+                 .host_inputs = 1u << 1,                                                                     \
+                 .layouts = last}
 
 #endif

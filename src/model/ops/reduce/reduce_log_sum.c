@@ -22,4 +22,4 @@ INTEGERS(u64, uint64_t, hn_trunc_u64)
 static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = -INFINITY};
 
-HN_REDUCE_OP(reduce_log_sum, "ReduceLogSum", 18, HN_TYPES_REDUCE);
+HN_REDUCE_OP(reduce_log_sum, "ReduceLogSum", 18, HN_TYPES_REDUCE, 0);

@@ -25,4 +25,4 @@ static int64_t i64(const int64_t *x, int64_t n) {
 static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = NAN};
 
-HN_REDUCE_OP(reduce_mean, "ReduceMean", 18, HN_TYPES_REDUCE);
+HN_REDUCE_OP(reduce_mean, "ReduceMean", 18, HN_TYPES_REDUCE, HONE_LAST_ALLOWED);

@@ -23,4 +23,4 @@ static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = INFINITY};
 
 HN_REDUCE_OP(reduce_min, "ReduceMin", 18,
-             (HN_TYPES_REDUCE | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8) | HN_TYPES_BOOL));
+             (HN_TYPES_REDUCE | HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8) | HN_TYPES_BOOL), 0);

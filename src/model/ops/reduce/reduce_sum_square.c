@@ -20,4 +20,4 @@ static int64_t i64(const int64_t *x, int64_t n) { return (int64_t)u64((const uin
 static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = 0};
 
-HN_REDUCE_OP(reduce_sum_square, "ReduceSumSquare", 18, HN_TYPES_REDUCE);
+HN_REDUCE_OP(reduce_sum_square, "ReduceSumSquare", 18, HN_TYPES_REDUCE, 0);

@@ -22,4 +22,5 @@ HN_OP(resize) = {HN_OP_HEAD,
                  .infer = hn_resize_infer,
                  .cost = hn_resize_cost,
                  .reference = hn_resize_reference,
-                 .host_inputs = 1u << 1 | 1u << 2 | 1u << 3};
+                 .host_inputs = 1u << 1 | 1u << 2 | 1u << 3,
+                 .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

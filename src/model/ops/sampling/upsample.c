@@ -15,4 +15,5 @@ HN_OP(upsample) = {HN_OP_HEAD,
                    .infer = hn_resize_infer,
                    .cost = hn_resize_cost,
                    .reference = hn_resize_reference,
-                   .host_inputs = 1u << 1};
+                   .host_inputs = 1u << 1,
+                   .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};
