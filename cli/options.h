@@ -86,6 +86,11 @@ typedef struct cli_args {
     0, "prefer", CLI_TEXT, CLI_FIELD(prefer), "speed|memory",                                                \
         "which tactics: fastest, or least weights (speed)"                                                   \
   }
+#define CLI_OPT_PASSES                                                                                       \
+  {                                                                                                          \
+    0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",                                                       \
+        "graph passes and fusions to use, comma-separated; -GLOB leaves out (all); hone help passes"         \
+  }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \

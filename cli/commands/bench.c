@@ -411,6 +411,7 @@ static const cli_option options[] = {
     {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV",
      "the revision that was measured (GITHUB_SHA, or git's HEAD here)"},
     CLI_OPT_RUN,
+    CLI_OPT_PASSES,
     CLI_OPT_QUIET,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -1,14 +1,33 @@
-/* hone help [COMMAND] */
+/* hone help [COMMAND | passes] */
 #include "cli/options.h"
 #include "cli/term.h"
 
+#include <hone/model.h>
 #include <stdio.h>
+#include <string.h>
+
+static void passes_of(bool fusions) {
+  hone_pass_info p;
+  for (uint32_t i = 0; hone_pass_at(i, &p); i++)
+    if (p.fusion == fusions) cli_print("  %-24s level %d  %s\n", p.name, p.level, p.about);
+}
+
+/* What --passes may name. */
+static int passes(void) {
+  cli_print("--passes takes names and globs, comma-separated: NAME alone of its kind, -NAME all but it\n"
+            "\ngraph passes, in this order:\n");
+  passes_of(false);
+  cli_print("\nfusions of lowering:\n");
+  passes_of(true);
+  return cli_flush();
+}
 
 static int run(const cli_args *args) {
   if (!args->rest.n) {
     cli_print_overview(stdout);
     return cli_flush();
   }
+  if (strcmp(args->rest.item[0], "passes") == 0) return passes();
   const cli_command *c = cli_find(args->rest.item[0]);
   if (!c) {
     const char *near = cli_nearest_command(args->rest.item[0]);
@@ -20,4 +39,6 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {CLI_OPT_HELP, CLI_END};
-const cli_command cli_cmd_help = {"help", "[COMMAND]", "tell what a command does", NULL, options, 0, 1, run};
+const cli_command cli_cmd_help = {
+    "help", "[COMMAND | passes]", "tell what a command does, or what --passes may name", NULL, options, 0, 1,
+    run};

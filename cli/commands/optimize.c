@@ -12,36 +12,67 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEVEL = 2 };
+enum { LEVEL = 2, SHOWN = 32 }; /* the default; near misses of a pass */
 
-static json_t *document(const cli_args *args, const hone_rewrites *r) {
+/* What is told: the rewrites, and the fusions of lowering that nearly happened. */
+typedef struct story {
+  const hone_rewrites *rewrites;
+  const hone_rewrites *lowering; /* of a plan; NULL: not asked for, or the same */
+  const char *no_plan;           /* why there is none; "" */
+} story;
+
+/* Record i of all; NULL: behind the last one. */
+static const hone_rewrite *record(const story *s, uint32_t i) {
+  if (i < s->rewrites->n) return &s->rewrites->record[i];
+  i -= s->rewrites->n;
+  for (uint32_t k = 0; s->lowering && k < s->lowering->n; k++)
+    if (s->lowering->record[k].by != HONE_REWRITE_PASS && i-- == 0) return &s->lowering->record[k];
+  return NULL;
+}
+
+static json_t *document(const cli_args *args, const story *s) {
+  const hone_rewrites *r = s->rewrites;
   json_t *records = json_array();
-  uint32_t hits = 0;
-  for (uint32_t i = 0; i < r->n; i++) {
-    const hone_rewrite *w = &r->record[i];
+  const hone_rewrite *w;
+  uint32_t hits = 0, n = 0;
+  for (; (w = record(s, n)); n++) {
     hits += w->hit;
     json_array_append_new(records, json_pack("{s:s, s:b, s:s, s:s}", "pass", w->pass, "hit", w->hit, "nodes",
                                              w->nodes, "reason", w->reason));
   }
   return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "model", args->rest.item[0], "level",
                    args->level < 0 ? LEVEL : (int)args->level, "nodes_before", (int)r->nodes_before,
-                   "nodes_after", (int)r->nodes_after, "hits", (int)hits, "near_misses", (int)(r->n - hits),
+                   "nodes_after", (int)r->nodes_after, "hits", (int)hits, "near_misses", (int)(n - hits),
                    "output", args->output ? json_string(args->output) : json_null(), "rewrites", records);
 }
 
-static void explain(const hone_rewrites *r, bool hits) {
-  cli_print("\n%s\n", hits ? "rewrites:" : "near misses:");
+/* How many records of this pass stand before record i. */
+static uint32_t earlier(const story *s, uint32_t i, const hone_rewrite *w) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < r->n; i++) {
-    const hone_rewrite *w = &r->record[i];
-    if (w->hit != hits) continue;
-    cli_print("  %-28s %-40.40s %s\n", w->pass, w->nodes, w->reason);
-    n++;
-  }
-  if (!n) cli_print("  none\n");
+  for (uint32_t k = 0; k < i; k++)
+    n += record(s, k)->hit == w->hit && strcmp(record(s, k)->pass, w->pass) == 0;
+  return n;
 }
 
-static void text(const cli_args *args, const hone_rewrites *r) {
+static void explain(const story *s, bool hits) {
+  cli_print("\n%s\n", hits ? "rewrites:" : "near misses:");
+  const hone_rewrite *w;
+  uint32_t n = 0, more = 0;
+  for (uint32_t i = 0; (w = record(s, i)); i++) {
+    if (w->hit != hits) continue;
+    n++;
+    if (!hits && earlier(s, i, w) >= SHOWN && *w->nodes)
+      more++;
+    else
+      cli_print("  %-28s %-40.40s %s\n", w->pass, w->nodes, w->reason);
+  }
+  if (more) cli_print("  ... and %u more (--json lists them)\n", more);
+  if (!n) cli_print("  none\n");
+  if (!hits && *s->no_plan) cli_print("  fusions of lowering: not known: %s\n", s->no_plan);
+}
+
+static void text(const cli_args *args, const story *s) {
+  const hone_rewrites *r = s->rewrites;
   const char *passes[128];
   uint32_t counts[128], n = 0;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -55,8 +86,8 @@ static void text(const cli_args *args, const hone_rewrites *r) {
   cli_print("%u nodes -> %u nodes\n", r->nodes_before, r->nodes_after);
   for (uint32_t k = 0; k < n; k++) cli_print("  %-28s %u times\n", passes[k], counts[k]);
   if (args->explain) {
-    explain(r, true);
-    explain(r, false);
+    explain(s, true);
+    explain(s, false);
   }
   if (!args->output) return;
   char model[4096];
@@ -80,6 +111,7 @@ static int save_plan(const cli_args *args) {
   hone_error error = {0};
   int code = 0;
   hone_status status = cli_session_open(&s, args, args->rest.item[0], &error);
+  const story told = {.rewrites = status == HONE_OK ? hone_plan_rewrites(s.plan) : NULL, .no_plan = ""};
   if (status == HONE_OK) {
     cli_hold(true);
     status = hone_plan_save(s.plan, args->output, &error);
@@ -90,9 +122,9 @@ static int save_plan(const cli_args *args) {
   else if (cli_interrupted())
     code = cli_end_interrupted(args->output);
   else if (args->json)
-    code = cli_print_json(document(args, hone_plan_rewrites(s.plan)));
+    code = cli_print_json(document(args, &told));
   else {
-    text(args, hone_plan_rewrites(s.plan));
+    text(args, &told);
     if (strcmp(cli_device_name(args), "cpu") == 0)
       cli_print("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
     else
@@ -124,6 +156,29 @@ static hone_status load(const cli_args *args, hone_model **model, hone_error *er
   return status;
 }
 
+/* What a plan for the device would fuse, and nearly would: one that is decided and not built. */
+typedef struct preview {
+  hone_engine *engine;
+  hone_plan *plan;
+  char no_plan[200];
+} preview;
+
+static void preview_open(const cli_args *args, hone_model *model, preview *p) {
+  hone_error error = {0};
+  hone_plan_options o = {.level = args->level < 0 ? LEVEL : (int)args->level,
+                         .passes = args->passes,
+                         .fold_seconds = args->max_seconds,
+                         .preview = true};
+  hone_status status = hone_engine_create(&(hone_engine_options){.device = args->device}, &p->engine, &error);
+  if (status == HONE_OK) status = hone_plan_create(p->engine, model, &o, &p->plan, &error);
+  if (status != HONE_OK) snprintf(p->no_plan, sizeof p->no_plan, "%.199s", error.what);
+}
+
+static void preview_close(preview *p) {
+  hone_plan_destroy(p->plan);
+  hone_engine_destroy(p->engine);
+}
+
 static int run(const cli_args *args) {
   if (!args->output && !args->explain && !args->json)
     return cli_error(HONE_ERROR_USAGE,
@@ -139,6 +194,7 @@ static int run(const cli_args *args) {
   if (wrong) return wrong;
   hone_model *model = NULL, *out = NULL;
   hone_rewrites rewrites = {0};
+  preview plan = {0};
   int code = 0;
   hone_optimize_options o = {.level = args->level < 0 ? LEVEL : (int)args->level,
                              .verify_passes = args->verify_passes,
@@ -151,16 +207,19 @@ static int run(const cli_args *args) {
     status = hone_model_save(out, args->output, &error);
     cli_hold(false);
   }
+  if (status == HONE_OK && args->explain) preview_open(args, model, &plan);
+  const story told = {&rewrites, plan.plan ? hone_plan_rewrites(plan.plan) : NULL, plan.no_plan};
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else if (cli_interrupted()) {
     code = cli_end_interrupted(args->output);
   } else if (args->json) {
-    code = cli_print_json(document(args, &rewrites));
+    code = cli_print_json(document(args, &told));
   } else {
-    text(args, &rewrites);
+    text(args, &told);
     code = cli_flush();
   }
+  preview_close(&plan);
   hone_rewrites_free(&rewrites);
   hone_model_release(out);
   hone_model_release(model);
@@ -172,8 +231,7 @@ static const cli_option options[] = {
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL,
      "list every rewrite, and every near miss with its reason"},
-    {0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",
-     "passes to use, comma-separated; -GLOB leaves out (all)"},
+    CLI_OPT_PASSES,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "D",
      "that a saved plan is for: cpu, cuda or cuda:N (cpu); ONNX is the same for all"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},

@@ -108,13 +108,20 @@ HONE_API hone_status hone_model_inspect(const hone_model *model, hone_inspection
 HONE_API void hone_inspection_free(hone_inspection *inspection);
 
 /* ---- rewriting */
+typedef enum hone_rewrite_by {
+  HONE_REWRITE_PASS = 0, /* a graph pass */
+  HONE_REWRITE_FUSION,   /* a fusion of lowering: near misses alone */
+  HONE_REWRITE_SLOWER    /* the same; nothing is against it but that it is slower */
+} hone_rewrite_by;
+
 typedef struct hone_rewrite {
-  const char *pass;   /* "fold_batch_norm" */
+  const char *pass;   /* "fold_batch_norm", or a fusion: "epilogue" */
   bool hit;           /* false: a near miss */
   char nodes[256];    /* names of the nodes concerned */
   char reason[200];   /* near miss: why it was refused; hit: what was done */
   double bytes_saved; /* memory traffic between those nodes as separate operators; 0: none, or not known */
   int enable_level;   /* near miss: the level that would do it all the same; -1: none does */
+  hone_rewrite_by by;
 } hone_rewrite;
 
 typedef struct hone_rewrites {
@@ -126,9 +133,20 @@ typedef struct hone_rewrites {
 typedef struct hone_optimize_options {
   int level;          /* 0..3 */
   bool verify_passes; /* prove numeric equality after every pass */
-  const char *passes; /* comma-separated globs, "-glob" switches off; NULL: all of the level */
+  const char *passes; /* comma-separated globs of hone_pass_at's names, "-glob" switches off; NULL: all */
   double max_seconds; /* budget of constant folding; 0: 20 */
 } hone_optimize_options;
+
+/* What may be named in `passes`: the graph passes in their order, then the fusions of lowering, which only
+ * plans have (hone_plan_options). A list with names of passes runs these alone, one with names of fusions has
+ * these alone; the other kind stays whole. */
+typedef struct hone_pass_info {
+  const char *name, *about;
+  int level;   /* the lowest that does it */
+  bool fusion; /* of lowering */
+} hone_pass_info;
+/* False behind the last one. */
+HONE_API bool hone_pass_at(uint32_t i, hone_pass_info *out);
 
 /* Rewrites a copy of the model by graph passes alone. rewrites may be NULL. */
 HONE_API hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *options,

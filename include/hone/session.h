@@ -173,7 +173,7 @@ HONE_API const hone_model *hone_plan_model(const hone_plan *plan);
 /* ---- fusions: operators that are one step, or could nearly be */
 typedef struct hone_fusion {
   bool done;        /* level 2 does it on this engine; false: `reason` says what is against it */
-  const char *pass; /* not done: the pass that refused it, "" where lowering did; static */
+  const char *pass; /* not done: the pass or fusion that refused it; static */
   char what[192];   /* "Conv + bias + Relu" */
   char nodes[256];  /* names of the ONNX nodes, "a, b" */
   char reason[200];

@@ -11,6 +11,9 @@
 /* The passes' report as the public structure; *to is zeroed before. */
 hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, hone_error *error);
 
+/* Appends the fusions that lowering nearly made. */
+hone_status hn_export_misses(const hn_plan *plan, hone_rewrites *to, hone_error *error);
+
 /* The plan inside, and its engine's tuned tactics with the file that they are kept in ("": none). */
 const hn_plan *hn_api_plan(const hone_plan *plan);
 hone_engine *hn_api_engine(const hone_plan *plan);

@@ -170,52 +170,30 @@ static bool together(const nodes *from, const int32_t *owner, const char *names)
   return known > 1 && step >= 0;
 }
 
-/* Near misses of the passes that lowering does not make up for. */
+/* "Conv + Relu": the operators of these nodes, and the step of the last one. */
+static void name_types_of(const nodes *from, const int32_t *owner, const char *names, hone_fusion *f) {
+  for (size_t len; *names; names += len + strspn(names + len, ", ")) {
+    len = strcspn(names, ",");
+    const uint32_t at = find(from, names, len);
+    const size_t used = strlen(f->what);
+    if (at == from->n) continue;
+    snprintf(f->what + used, sizeof f->what - used, "%s%s", used ? " + " : "", from->by_source[at]->op_type);
+    f->step = owner[at];
+  }
+}
+
+/* Near misses that are no single step anyway. */
 static bool add_refused(const hone_rewrites *r, const nodes *from, const int32_t *owner, fusions *to) {
   for (uint32_t i = 0; i < r->n; i++) {
     const hone_rewrite *w = &r->record[i];
-    if (w->hit || w->bytes_saved <= 0 || together(from, owner, w->nodes)) continue;
+    if (w->hit || w->by == HONE_REWRITE_SLOWER || w->bytes_saved <= 0 || together(from, owner, w->nodes))
+      continue;
     hone_fusion f = {.pass = w->pass, .level = w->enable_level, .bytes_saved = w->bytes_saved, .step = -1};
-    snprintf(f.what, sizeof f.what, "%s", w->pass);
+    if (w->by == HONE_REWRITE_FUSION) name_types_of(from, owner, w->nodes, &f);
+    if (!*f.what) snprintf(f.what, sizeof f.what, "%s", w->pass);
     snprintf(f.nodes, sizeof f.nodes, "%s", w->nodes);
     snprintf(f.reason, sizeof f.reason, "%s", w->reason);
     if (!add(to, &f)) return false;
-  }
-  return true;
-}
-
-static bool is_product(const hone_node *n) { return n && n->op && n->op->product != HONE_PRODUCT_NONE; }
-
-/* Elementwise operators behind a product that stayed steps of their own. */
-static bool add_apart(const hn_plan *p, const nodes *from, const int32_t *owner, fusions *to) {
-  for (uint32_t i = 0; i < from->n; i++) {
-    const hone_node *n = from->by_source[i];
-    if (owner[i] < 0 || !n || !n->op || !(n->op->flags & HONE_OP_POINTWISE)) continue;
-    for (uint32_t k = 0; k < n->n_in; k++) {
-      const hn_value *v = n->in[k];
-      const hone_node *maker = v ? v->producer : NULL;
-      if (!is_product(maker) || !maker->n_origin || maker->origin[0] >= from->n) continue;
-      const int32_t made = owner[maker->origin[0]];
-      if (made < 0 || made == owner[i]) continue;
-      const bool shared = v->users.len > 1 || v->is_output;
-      hone_fusion f = {
-          .pass = "", .level = -1, .step = owner[i], .bytes_saved = bytes_of(v) * (shared ? 1 : 2)};
-      snprintf(f.what, sizeof f.what, "%s + %s", maker->op_type, n->op_type);
-      append(f.nodes, sizeof f.nodes, maker->name);
-      append(f.nodes, sizeof f.nodes, n->name);
-      const char *why = p->steps.ptr[made].refused;
-      if (v->is_output)
-        snprintf(f.reason, sizeof f.reason, "'%.80s' is an output of the model", v->name);
-      else if (shared)
-        snprintf(f.reason, sizeof f.reason, "'%.80s' is read by %zu operators", v->name, v->users.len);
-      else if (why && *why)
-        snprintf(f.reason, sizeof f.reason, "%.*s", (int)strcspn(why, "\n"), why);
-      else
-        snprintf(f.reason, sizeof f.reason, "no tactic of '%.80s' takes it behind its product",
-                 p->steps.ptr[made].desc.anchor);
-      if (f.bytes_saved > 0 && !add(to, &f)) return false;
-      break;
-    }
   }
   return true;
 }
@@ -247,8 +225,7 @@ hone_status hone_fusions_find(hone_engine *engine, hone_model *model, const hone
   owner = owners_of(hn_api_plan(plan), from.n);
   at_level_1 = owners_of(hn_api_plan(low), from.n);
   if (!owner || !at_level_1 || !add_done(hn_api_plan(plan), &from, owner, at_level_1, &all) ||
-      !add_refused(hone_plan_rewrites(plan), &from, owner, &all) ||
-      !add_apart(hn_api_plan(plan), &from, owner, &all)) {
+      !add_refused(hone_plan_rewrites(plan), &from, owner, &all)) {
     status = hn_fail_memory(error, from.n * sizeof *owner, "fusions");
     goto done;
   }

@@ -9,7 +9,8 @@
 #include "model/ir/graph.h"
 #include "model/onnx/onnx.h"
 #include "model/operators.h"
-#include "optimize/passes/optimize.h"
+#include "optimize/passes/common/pass.h"
+#include "optimize/step/fusions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +132,21 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
   return HONE_OK;
 }
 
+bool hone_pass_at(uint32_t i, hone_pass_info *out) {
+  if (!out) return false;
+  const hn_listing *passes = hn_registry_take(&hn_passes);
+  const uint32_t n = passes->n;
+  if (i < n) {
+    const hn_pass *p = passes->unit[i];
+    *out = (hone_pass_info){.name = p->name, .about = p->about, .level = p->level};
+  } else if (i - n < HN_FUSIONS) {
+    const hn_fusion f = (hn_fusion)(i - n);
+    *out = (hone_pass_info){hn_fusion_names[f], hn_fusion_about(f), f == HN_FUSION_epilogue ? 1 : 2, true};
+  }
+  hn_listing_drop(passes);
+  return i < n + HN_FUSIONS;
+}
+
 hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *o, hone_model **out,
                                 hone_rewrites *rewrites, hone_error *error) {
   if (!model || !out)
@@ -141,6 +157,7 @@ hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *
   if (o)
     options = (hn_optimize_options){.level = o->level,
                                     .passes = o->passes,
+                                    .others = hn_fusion_names,
                                     .verify_each = o->verify_passes,
                                     .fold_seconds = o->max_seconds};
   if (options.level < 0 || options.level > 3)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
+#include "optimize/step/fusions.h"
 #include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
 #include "optimize/step/tuned.h"
@@ -160,9 +161,16 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
   if (status != HONE_OK) return status;
   status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
   if (status != HONE_OK) goto done;
+  const hn_optimize_options named = {.passes = o->passes, .others = hn_fusion_names};
+  status = hn_passes_check(&named, error);
+  if (status != HONE_OK) goto done;
   if (!o->reference && level > 0) {
-    hn_optimize_options options = {
-        .level = level, .passes = o->passes, .fold_seconds = o->fold_seconds, .defer = defer, .widen = true};
+    hn_optimize_options options = {.level = level,
+                                   .passes = o->passes,
+                                   .others = hn_fusion_names,
+                                   .fold_seconds = o->fold_seconds,
+                                   .defer = defer,
+                                   .widen = true};
     status = hn_optimize(bound, &options, &report, error);
     if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
     if (status != HONE_OK) goto done;
@@ -179,11 +187,13 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .tactics = p->engine->tactics,
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .chains = o->chains,
+                             .fusions_off = hn_fusions_off(o->passes),
                              .separate = o->separate,
                              .preview = o->preview,
                              .own_model = true,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
+  if (status == HONE_OK) status = hn_export_misses(p->plan, &p->rewrites, error);
 done:
   hn_pass_report_free(&report);
   hn_model_destroy(bound);
@@ -267,6 +277,7 @@ hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **ou
     p->source = hn_model_retain(p->plan->model);
     p->rewrites.nodes_before = (uint32_t)p->plan->model->source.len;
     p->rewrites.nodes_after = p->plan->model->graph->n_nodes;
+    status = hn_export_misses(p->plan, &p->rewrites, error);
     p->bound = hn_calloc(p->plan->n_inputs, sizeof *p->bound);
     if (!p->bound) status = hn_fail_memory(error, p->plan->n_inputs * sizeof *p->bound, "the plan");
   }

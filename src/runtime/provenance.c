@@ -125,7 +125,9 @@ void hn_provenance_rewrites(hone_facts *facts, const hn_plan *p, const hone_rewr
       hits += same;
     }
     if (w->hit && first) hone_facts_add_pass(facts, &(hone_pass_fact){.name = w->pass, .hits = hits});
-    if (w->hit) continue;
+    /* What is slower is no fault of the network; what another level does is told by previews. */
+    if (w->hit || w->by == HONE_REWRITE_SLOWER || (w->by == HONE_REWRITE_FUSION && w->enable_level > 0))
+      continue;
     int32_t nodes[16];
     uint32_t n = find_nodes(facts, w->nodes, nodes, 16);
     hone_facts_add_near_miss(

@@ -121,7 +121,8 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("zoo", "yolov3", "-o", "x.onnx", "--size", "33"), 2, "multiple of 32");
   expect_error(RUN("optimize", tiny), 2, "-o");
   expect_error(RUN("optimize", tiny, "--explain", "--passes", "fold_*,fuse_all"), 2,
-               "no pass is called 'fuse_all'");
+               "no pass or fusion is called 'fuse_all'");
+  expect_error(RUN("bench", tiny, "--level", "0", "--passes", "-epilog"), 2, "epilogue, chain, pointwise");
 }
 
 /* The file's bytes; the caller frees them. */

@@ -10,6 +10,7 @@ foreach(writer hone_operators hone_facts_docs)
 endforeach()
 hone_ctest(docs_operators sh -c "$<TARGET_FILE:hone_operators> | diff - docs/reference/operators.md")
 hone_ctest(docs_thresholds sh -c "sh tools/thresholds_md.sh | diff - docs/reference/thresholds.md")
+hone_ctest(docs_fusions sh tests/docs/fusions.sh)
 hone_ctest(docs_facts sh -c "$<TARGET_FILE:hone_facts_docs> page | diff - docs/reference/facts-members.md")
 hone_ctest(docs_facts_schema sh -c
   "$<TARGET_FILE:hone_facts_docs> schema src/insight/report/derived.schema.json | diff - docs/reference/schema/facts-v1.schema.json")

@@ -1,11 +1,16 @@
 /* check_fusion: what lowering makes of a graph, and whether that computes the same.
  *
  * usage: check_fusion CASES [--filter TEXT] [--expect-failure]
- * A case:   == name
- *           steps: FusedAttention 1, MatMul 0       (kinds of steps that must occur so often; optional)
- *           <graph in the text form of models>
- * Every case runs on three threads in every way below that the machine has, against the reference
- * plan; infinities and NaN must agree. */
+ * A case is "== name", lines of what is expected, each optional, and a graph in the text form of models:
+ *   steps: FusedAttention 1, MatMul 0   kinds of steps that must occur so often
+ *   near: epilogue [c, y] an output     a near miss of this fusion at exactly these nodes, with this reason
+ *   near: epilogue none                 there is none
+ *   always: Conv 1                      steps with chains that are always made
+ *   without: epilogue: Conv 1, Relu 1   steps with this fusion switched off
+ *
+ * Every case runs on three threads in every way below that the machine has, against the reference plan;
+ * infinities and NaN must agree. All but `steps` is looked at on the scalar kernels: no machine's tactics
+ * have a say. */
 #include "base/half.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -69,6 +74,37 @@ static void count_steps(const char *name, const char *isa, const char *wanted, c
   }
 }
 
+typedef struct expected {
+  char steps[256];
+  char line[12][256]; /* "near: ..." and "without: ..." */
+  int n;
+} expected;
+
+static bool names(const char *fusion, size_t n, const char *pass) {
+  return strlen(pass) == n && strncmp(fusion, pass, n) == 0;
+}
+
+/* "epilogue [c, y] an output", or "epilogue none", against what the plan tells. */
+static void check_near(const char *name, const char *wanted, const hone_plan *plan) {
+  const hone_rewrites *r = hone_plan_rewrites(plan);
+  const size_t n = strcspn(wanted, " ");
+  const char *nodes = strchr(wanted, '['), *end = nodes ? strchr(nodes, ']') : NULL;
+  char what[900] = "";
+  bool found = false;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const hone_rewrite *w = &r->record[i];
+    if (w->hit || !names(wanted, n, w->pass)) continue;
+    const size_t used = strlen(what);
+    snprintf(what + used, sizeof what - used, " {[%s] %s}", w->nodes, w->reason);
+    found = found || !end ||
+            (names(nodes + 1, (size_t)(end - nodes - 1), w->nodes) && strstr(w->reason, end + 2));
+  }
+  if (found == (end != NULL)) return;
+  char line[1200];
+  snprintf(line, sizeof line, "near misses are%s, not '%s'", *what ? what : " none", wanted);
+  fail(name, NULL, line);
+}
+
 /* How a case runs. What another arithmetic may differ by: sums and softmax weights of random operands, seen
  * in the range of the output. */
 typedef struct way {
@@ -76,15 +112,18 @@ typedef struct way {
   int level;
   bool count; /* as in `steps:` */
   double bound;
+  const char *passes;
+  hone_chains chains;
 } way;
 
-static const way ways[] = {{NULL, NULL, NULL, 2, true, 2e-5},
-                           {"amx", "-fused_attention", NULL, 3, false, 1e-4}, /* x3 */
-                           {"amx", "-fused_attention", "bf16", 2, false, 3e-2},
-                           {"avx512bf16", NULL, NULL, 2, true, 2e-5},
-                           {"avx512", NULL, NULL, 2, true, 2e-5},
-                           {"avx2", NULL, NULL, 2, true, 2e-5},
-                           {"scalar", NULL, NULL, 2, true, 2e-5}};
+static const way ways[] = {
+    {NULL, NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},
+    {"amx", "-fused_attention", NULL, 3, false, 1e-4, NULL, HONE_CHAINS_FASTER}, /* x3 */
+    {"amx", "-fused_attention", "bf16", 2, false, 3e-2, NULL, HONE_CHAINS_FASTER},
+    {"avx512bf16", NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},
+    {"avx512", NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},
+    {"avx2", NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},
+    {"scalar", NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER}};
 
 /* Element i of a float tensor. */
 static float element(const hone_tensor *t, int64_t i) {
@@ -118,15 +157,48 @@ static void compare(const char *name, const char *isa, const hone_tensor *got, c
 static hone_status run(const way *w, hone_model *m, bool reference, const hone_tensor *const *in,
                        hone_engine **e, hone_plan **p, hone_context **c, hone_error *error) {
   hone_engine_options eo = {.threads = THREADS, .isa = w->isa, .tactics = w->tactics};
-  hone_plan_options po = {
-      .level = reference ? 0 : w->level, .reference = reference, .precision = w->precision};
+  hone_plan_options po = {.level = reference ? 0 : w->level,
+                          .reference = reference,
+                          .precision = w->precision,
+                          .passes = w->passes,
+                          .chains = w->chains};
   hone_status s = hone_engine_create(&eo, e, error);
   if (s == HONE_OK) s = hone_plan_create(*e, m, &po, p, error);
   if (s == HONE_OK) s = hone_context_create(*p, c, error);
   return s == HONE_OK ? hone_context_run(*c, in, NULL, error) : s;
 }
 
-static void check(const char *name, const char *steps, const char *text) {
+static void close_run(hone_engine **e, hone_plan **p, hone_context **c) {
+  hone_context_destroy(*c);
+  hone_plan_destroy(*p);
+  hone_engine_destroy(*e);
+  *c = NULL, *p = NULL, *e = NULL;
+}
+
+/* "epilogue: Conv 1, Relu 1": the plan without this fusion has these steps and the same answers; ": Conv 1":
+ * nothing is switched off. Chains are made wherever they can be, as what is faster is the machine's. */
+static hone_status check_without(const char *name, const char *wanted, hone_model *m,
+                                 const hone_tensor *const *in, const hone_plan *reference,
+                                 const hone_context *answers, hone_error *error) {
+  hone_engine *e = NULL;
+  hone_plan *p = NULL;
+  hone_context *c = NULL;
+  const size_t n = strcspn(wanted, ":");
+  char passes[64];
+  snprintf(passes, sizeof passes, "%s%.*s", n ? "-" : "", (int)n, wanted);
+  const way w = {"scalar", NULL, NULL, 2, true, 2e-5, passes, HONE_CHAINS_ALWAYS};
+  hone_status s = run(&w, m, false, in, &e, &p, &c, error);
+  if (s == HONE_OK) {
+    count_steps(name, passes, wanted + n + 1, p);
+    for (uint32_t i = 0; i < hone_plan_outputs(reference); i++)
+      compare(name, passes, hone_context_output(c, i), hone_context_output(answers, i), w.bound);
+  }
+  close_run(&e, &p, &c);
+  return s;
+}
+
+static void check(const char *name, const expected *want, const char *text) {
+  const char *steps = want->steps;
   hone_error error = {0};
   hn_model *m = NULL;
   hone_tensor data[MAX_INPUTS] = {0};
@@ -152,12 +224,17 @@ static void check(const char *name, const char *steps, const char *text) {
       if (w->count) count_steps(name, w->isa, steps, p[1]);
       for (uint32_t i = 0; i < hone_plan_outputs(p[0]); i++)
         compare(name, w->isa, hone_context_output(c[1], i), hone_context_output(c[0], i), w->bound);
+      for (int i = 0; i < want->n && w->isa && strcmp(w->isa, "scalar") == 0; i++)
+        if (strncmp(want->line[i], "near: ", 6) == 0) check_near(name, want->line[i] + 6, p[1]);
     }
-    hone_context_destroy(c[1]);
-    hone_plan_destroy(p[1]);
-    hone_engine_destroy(e[1]);
-    c[1] = NULL, p[1] = NULL, e[1] = NULL;
+    close_run(&e[1], &p[1], &c[1]);
     if (s != HONE_OK && w->isa) s = HONE_OK, error = (hone_error){0}; /* not on this machine */
+  }
+  for (int i = 0; s == HONE_OK && i < want->n; i++) {
+    const char *from = strncmp(want->line[i], "without: ", 9) == 0  ? want->line[i] + 9
+                       : strncmp(want->line[i], "always: ", 8) == 0 ? want->line[i] + 6
+                                                                    : NULL;
+    if (from) s = check_without(name, from, m, in, p[0], c[0], &error);
   }
   hone_error_format(&error, line, sizeof line);
   if (s != HONE_OK) fail(name, NULL, line);
@@ -181,22 +258,27 @@ int main(int argc, char **argv) {
   }
   FILE *f = file ? fopen(file, "r") : NULL;
   if (!f) return fprintf(stderr, "usage: check_fusion CASES [--filter TEXT] [--expect-failure]\n"), 2;
-  char line[4096], name[128] = "", steps[256] = "";
+  char line[4096], name[128] = "";
+  expected want = {0};
   hn_str text = {0};
   int cases = 0;
   for (bool more = true; more;) {
     more = fgets(line, sizeof line, f) != NULL;
     if (!more || strncmp(line, "== ", 3) == 0) {
       if (*name && strstr(name, filter) && !(expect_failure && failures)) {
-        check(name, steps, text.ptr ? text.ptr : "");
+        check(name, &want, text.ptr ? text.ptr : "");
         cases++;
       }
       hn_str_free(&text);
       text = (hn_str){0};
-      *steps = 0;
+      want = (expected){0};
       if (more) snprintf(name, sizeof name, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
     } else if (strncmp(line, "steps: ", 7) == 0)
-      snprintf(steps, sizeof steps, "%.*s", (int)strcspn(line + 7, "\n"), line + 7);
+      snprintf(want.steps, sizeof want.steps, "%.*s", (int)strcspn(line + 7, "\n"), line + 7);
+    else if ((strncmp(line, "near: ", 6) == 0 || strncmp(line, "without: ", 9) == 0 ||
+              strncmp(line, "always: ", 8) == 0) &&
+             want.n < 12)
+      snprintf(want.line[want.n++], sizeof want.line[0], "%.*s", (int)strcspn(line, "\n"), line);
     else if (*name)
       hn_str_puts(&text, line);
   }

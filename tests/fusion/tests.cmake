@@ -2,6 +2,7 @@
 # fused steps contain must be noticed.
 hone_test_tool(check_fusion check_fusion.c)
 hone_ctest(check_fusion check_fusion tests/fusion/cases.txt)
+hone_ctest(check_fusion_near check_fusion tests/fusion/near.txt)
 if(HONE_FAULTS)
   foreach(source attention/attention_driver.c attention/attention_bf16.c kernels/attention/attention_bf16_amx.c
       quantized/sums_step.c)

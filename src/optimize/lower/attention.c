@@ -27,6 +27,12 @@ static int by_order(const hn_lowering *l, const hone_node *a, const hone_node *b
   return x < y ? -1 : x > y;
 }
 
+static void near(hn_lowering *l, const hn_attention_hit *h, hn_miss m) {
+  m.fusion = HN_FUSION_attention;
+  for (uint32_t i = 0; i < h->nodes.n && m.n_nodes < HN_MISS_NODES; i++) m.node[m.n_nodes++] = h->nodes.at[i];
+  hn_miss_add(&l->plan->misses, &m);
+}
+
 static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n);
@@ -39,7 +45,10 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   for (uint32_t i = 0; i < h->nodes.n; i++) {
     hone_node *n = h->nodes.at[i];
     const hn_unit *part = l->by_value[n->out[0]->id];
-    if (part->n_nodes != 1 || part->into) return true; /* another pattern has it */
+    if (part->n_nodes != 1 || part->into) { /* another pattern has it */
+      near(l, h, (hn_miss){.why = HN_MISS_TAKEN, .other = n});
+      return true;
+    }
     uint32_t at = i;
     for (; at > 0 && by_order(l, nodes[at - 1], n) > 0; at--) nodes[at] = nodes[at - 1];
     nodes[at] = n;
@@ -55,7 +64,10 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
                  .n_nodes = h->nodes.n,
                  .nodes = nodes,
                  .order = root->order};
-  if (!hn_lower_takes(l, u)) return true;
+  if (!hn_lower_takes(l, u)) {
+    near(l, h, (hn_miss){.why = HN_MISS_TACTIC});
+    return true;
+  }
   for (uint32_t i = 0; i < u->n_nodes; i++)
     for (uint32_t o = 0; o < nodes[i]->n_out; o++) {
       hn_unit **made = nodes[i]->out[o] ? &l->by_value[nodes[i]->out[o]->id] : NULL;
@@ -68,14 +80,18 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
 }
 
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2 ||
+      !hn_fuses(l->plan, HN_FUSION_attention))
+    return HONE_OK;
   hn_attention_hit hit;
   hone_reason why;
   for (size_t i = 0; i < l->units.len; i++) {
     const hn_unit *u = l->units.ptr[i];
     if (u->into || u->kind != HN_UNIT_NODE || strcmp(u->anchor, "Softmax") != 0) continue;
-    if (hn_attention_match((hone_node *)u->node, &hit, &why) == HN_MATCH_YES && !make_unit(l, &hit))
-      return hn_fail_memory(error, sizeof hit, "lowering");
+    const hn_match_result found = hn_attention_match((hone_node *)u->node, &hit, &why);
+    if (found == HN_MATCH_YES && !make_unit(l, &hit)) return hn_fail_memory(error, sizeof hit, "lowering");
+    if (found == HN_MATCH_NEAR)
+      near(l, &hit, (hn_miss){.why = HN_MISS_MATCHER, .said = hn_arena_strdup(&l->plan->arena, why.text)});
   }
   size_t kept = 0;
   for (size_t i = 0; i < l->units.len; i++)

@@ -50,16 +50,23 @@ static hn_unit *maker(const hn_lowering *l, const hn_value *v) {
   return u && result(u) == v ? u : NULL;
 }
 
-/* Why a value cannot stay inside of a step; NULL: it can. */
-static const char *visible(const hn_value *v) {
-  if (v->is_output) return "the value between is an output of the model";
-  if (v->users.len != 1) return "the value between has several readers";
-  return v->users.ptr[0].node->graph == v->graph ? NULL : "the value between is read by another graph";
+/* Why a value cannot stay inside of a step with `with`, which reads it. */
+static hn_miss visible(const hn_lowering *l, const hn_value *v, const hn_unit *with) {
+  return hn_lower_shared(l, HN_FUSION_chain, v, with);
 }
 
+static bool stays_inside(const hn_value *v) {
+  return !v->is_output && v->users.len == 1 && v->users.ptr[0].node->graph == v->graph;
+}
+
+/* The first unit that reads v and that is a 1x1 convolution. */
 static hn_unit *reader(const hn_lowering *l, const hn_value *v) {
-  const hone_node *n = v->users.len == 1 ? v->users.ptr[0].node : NULL;
-  return n && n->graph == v->graph && n->n_out && n->out[0] ? l->by_value[n->out[0]->id] : NULL;
+  for (size_t i = 0; i < v->users.len; i++) {
+    const hone_node *n = v->users.ptr[i].node;
+    hn_unit *u = n->graph == v->graph && n->n_out && n->out[0] ? l->by_value[n->out[0]->id] : NULL;
+    if (u && is_pointwise_conv(u) && u->in[0] == v) return u;
+  }
+  return NULL;
 }
 
 static void note(hn_lowering *l, hn_unit *u, const char *reason) {
@@ -110,12 +117,19 @@ static double gain_of(const hn_lowering *l, hn_unit *const *part, const hn_estim
   return *sum - (measured ? together->seconds : together->predicted);
 }
 
+static void near(hn_lowering *l, hn_miss miss, const hn_unit *chain) {
+  for (uint32_t k = 0; k < chain->n_parts; k++) miss.node[miss.n_nodes++] = chain->parts[k]->node;
+  hn_miss_add(&l->plan->misses, &miss);
+}
+
 /* Makes the best chain among the parts (NULL: not there) that has part[1] in it, and with least_to 3 also
  * part[2]; none, when they are faster alone. */
 static hone_status weigh(hn_lowering *l, hn_unit *part[3], uint32_t least_to, hone_error *error) {
   hn_unit *d = part[1], *best = NULL;
   hn_estimate apart[3], together;
   double gain = 0, sum;
+  hn_miss miss = {.fusion = HN_FUSION_chain};
+  hn_unit *nearest = NULL; /* of what was not faster, that which came closest; else what no tactic takes */
   for (uint32_t k = 0; k < 3; k++)
     if (part[k] && !hn_lower_predict(l, part[k], &apart[k])) part[k] = NULL;
   if (!part[1] || (least_to == 3 && !part[2])) return HONE_OK;
@@ -126,6 +140,7 @@ static hone_status weigh(hn_lowering *l, hn_unit *part[3], uint32_t least_to, ho
       char text[128];
       if (!hn_lower_predict(l, u, &together)) {
         note(l, d, "no tactic takes it (shape, epilogue, or switched off)");
+        if (!nearest) nearest = u, miss.why = HN_MISS_TACTIC;
         continue;
       }
       double saved = gain_of(l, part + from, apart + from, to - from, &together, &sum), seconds = sum - saved;
@@ -136,12 +151,17 @@ static hone_status weigh(hn_lowering *l, hn_unit *part[3], uint32_t least_to, ho
         best = u;
         gain = saved;
       } else if (saved <= 0) {
+        if (miss.why != HN_MISS_SLOWER || seconds - sum < miss.together - miss.apart)
+          nearest = u, miss.why = HN_MISS_SLOWER, miss.together = seconds, miss.apart = sum;
         snprintf(text, sizeof text, "%u convolutions: %.3f ms together, %.3f ms apart", to - from,
                  seconds * 1e3, sum * 1e3);
         note(l, d, text);
       }
     }
-  if (!best) return HONE_OK;
+  if (!best) {
+    if (nearest) near(l, miss, nearest);
+    return HONE_OK;
+  }
   best->note = d->note;
   for (uint32_t k = 0; k < best->n_parts; k++) best->parts[k]->into = best;
   if (!hn_vec_push(&l->units, best)) return hn_fail_memory(error, sizeof *best, "lowering");
@@ -152,29 +172,44 @@ static bool is_whole_conv(const hn_unit *u) {
   return u && is_conv(u) && hone_node_int(u->node, "group", 1) == 1;
 }
 
+/* Takes out a part whose neighbour's result cannot stay inside, and says so. */
+static void drop(hn_lowering *l, hn_unit *d, const hn_value *v, hn_unit *with, const hn_unit *first,
+                 hn_unit **part) {
+  if (!*part || stays_inside(v)) return;
+  const hn_miss m = visible(l, v, with);
+  char text[200];
+  hn_miss_say(&m, text, sizeof text);
+  note(l, d, text);
+  hn_near(l, m, first->node, with->node);
+  *part = NULL;
+}
+
 /* The best chain around depthwise unit d, or none. */
 static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
   hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))};
-  const char *why;
   if (!is_whole_conv(part[0])) part[0] = NULL;
-  if (part[2] && (!is_pointwise_conv(part[2]) || part[2]->in[0] != result(d))) part[2] = NULL;
-  if (part[0] && (why = visible(result(part[0])))) note(l, d, why), part[0] = NULL;
-  if (part[2] && (why = visible(result(d)))) note(l, d, why), part[2] = NULL;
+  if (part[0]) drop(l, d, result(part[0]), d, part[0], &part[0]);
+  if (part[2]) drop(l, d, result(d), part[2], d, &part[2]);
   return weigh(l, part, 2, error);
 }
 
 /* The best chain that ends with 1x1 convolution u and has a larger one before it, or none. */
 static hone_status grow_product(hn_lowering *l, hn_unit *u, hone_error *error) {
   hn_unit *middle = maker(l, u->in[0]), *first = NULL;
-  if (!is_whole_conv(middle) || is_pointwise_conv(middle) || visible(result(middle))) return HONE_OK;
+  if (!is_whole_conv(middle) || is_pointwise_conv(middle)) return HONE_OK;
+  if (!stays_inside(result(middle))) {
+    hn_near(l, visible(l, result(middle), u), middle->node, u->node);
+    return HONE_OK;
+  }
   first = maker(l, middle->in[0]);
-  if (!first || !is_pointwise_conv(first) || visible(result(first))) first = NULL;
+  if (!first || !is_pointwise_conv(first) || !stays_inside(result(first))) first = NULL;
   hn_unit *part[3] = {first, middle, u};
   return weigh(l, part, 3, error);
 }
 
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2 || !hn_fuses(l->plan, HN_FUSION_chain))
+    return HONE_OK;
   for (size_t i = 0, n = l->units.len; i < n; i++) {
     hone_status status = is_depthwise_conv(l->units.ptr[i]) ? grow(l, l->units.ptr[i], error) : HONE_OK;
     if (status != HONE_OK) return status;

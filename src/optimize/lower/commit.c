@@ -240,15 +240,15 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "lowering");
     p->steps.ptr[at].out[i] = slot;
     of[form] = slot;
-    /* Below level 2 the layout is not carried from step to step: every step takes and gives row-major. */
-    if (p->level < 2 && form != HN_HOST && form & HN_LAST) {
+    /* Where the layout is not carried from step to step. */
+    if (!hn_carries_layout(p) && form != HN_HOST && form & HN_LAST) {
       uint32_t row;
       status = hn_slot_for(l, v, form & ~(hn_form)HN_LAST, &row, error);
       if (status != HONE_OK) return status;
       of[form] = HN_NO_SLOT;
     }
   }
-  if (p->level < 2)
+  if (!hn_carries_layout(p))
     for (uint32_t i = 0; i < d->step.n_inputs; i++)
       if (d->in_value[i] && !d->in_value[i]->constant) {
         uint32_t *of = hn_slots_of(l, d->in_value[i]);

@@ -19,7 +19,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
     bool last = anchor.layouts & HONE_LAST_WANTED;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
     for (uint32_t k = 0;
-         !last && l->plan->level >= 2 && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0); k++) {
+         !last && hn_carries_layout(l->plan) && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0);
+         k++) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && (!i || anchor.layouts & HONE_LAST_ALL); i++) {
         const hn_value *v = w->in[i];
@@ -88,6 +89,9 @@ static void trim(hn_lowering *l, hn_unit *u) {
     hn_estimate e;
     if (choose(l, u, keep, d, &t, &e, NULL)) break;
   }
+  if (keep < u->n_absorbed)
+    hn_near(l, (hn_miss){.fusion = HN_FUSION_epilogue, .why = HN_MISS_TACTIC}, u->node,
+            u->absorbed[keep]->node);
   for (uint32_t k = keep; k < u->n_absorbed; k++) u->absorbed[k]->into = NULL;
   u->n_absorbed = keep;
 }
@@ -347,6 +351,8 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
       }
       parts[at] = part;
     }
+    hn_near(l, (hn_miss){.fusion = HN_FUSION_pointwise, .why = HN_MISS_TACTIC}, parts[0]->node,
+            parts[1]->node);
     u->n_absorbed = 0;
     for (uint32_t k = 0; k < n && status == HONE_OK; k++) status = emit_unit(l, parts[k], error);
   } else
@@ -405,6 +411,19 @@ static hone_status return_outputs(hn_lowering *l, hone_error *error) {
   return HONE_OK;
 }
 
+/* What did not become the epilogue of one product and did of another is no near miss: x + y ends one of two.
+ */
+static void settle_misses(hn_lowering *l) {
+  hn_misses *m = &l->plan->misses;
+  size_t n = 0;
+  for (size_t i = 0; i < m->list.len; i++) {
+    const hn_miss *k = &m->list.ptr[i];
+    const hn_unit *u = k->fusion == HN_FUSION_epilogue ? l->by_value[k->node[1]->out[0]->id] : NULL;
+    if (!u || !u->into || u->into->kind == HN_UNIT_POINTWISE) m->list.ptr[n++] = *k;
+  }
+  m->list.len = n;
+}
+
 hone_status hn_lower(hn_plan *plan, hone_error *error) {
   hn_arena temp = {0};
   hn_lowering l = {.plan = plan, .temp = &temp};
@@ -433,6 +452,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);
   if ((status = hn_lower_chains(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_groups(&l, error)) != HONE_OK) goto done;
+  settle_misses(&l);
   for (size_t i = 0; i < l.units.len; i++)
     if (!l.units.ptr[i]->into && !hn_vec_push(&order, l.units.ptr[i])) {
       status = hn_fail_memory(error, sizeof(void *), "lowering");
@@ -445,6 +465,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
         hn_error_where(error, "node '%s' (%s)", order.ptr[i]->node->name, order.ptr[i]->node->op_type);
       goto done;
     }
+  hn_misses_bound(&plan->misses);
   status = return_outputs(&l, error);
 done:
   hn_vec_free(&order);

@@ -21,6 +21,7 @@
 #include "optimize/match/modes.h"
 #include "optimize/step/anchor.h"
 #include "optimize/step/choose.h"
+#include "optimize/step/fusions.h"
 #include "optimize/step/slots.h"
 
 typedef enum hn_unit_kind {
@@ -77,6 +78,22 @@ typedef struct hn_lowering {
   bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
 
+static inline bool hn_fuses(const hn_plan *p, hn_fusion f) { return !(p->fusions_off >> f & 1); }
+
+/* Is the layout carried from step to step? Otherwise every step takes and gives row-major. */
+static inline bool hn_carries_layout(const hn_plan *p) {
+  return p->level >= 2 && hn_fuses(p, HN_FUSION_layout);
+}
+
+/* Records that `with` was nearly one step with `node`; nothing where `miss` says HN_MISS_NONE. */
+static inline void hn_near(hn_lowering *l, hn_miss miss, const hone_node *node, const hone_node *with) {
+  if (miss.why == HN_MISS_NONE) return;
+  miss.node[0] = node;
+  miss.node[1] = with;
+  miss.n_nodes = with ? 2 : 1;
+  hn_miss_add(&l->plan->misses, &miss);
+}
+
 /* units.c */
 hone_status hn_lower_units(hn_lowering *l, hone_error *error);
 /* What tactics call the node: its type, "domain.Type" outside of ONNX's own domain. NULL when memory is
@@ -118,6 +135,8 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
 hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */
 hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
 bool hn_fusable_anchor(const hn_unit *unit);
+/* Why v cannot stay inside of a step that `with`, which reads it, is part of. */
+hn_miss hn_lower_shared(const hn_lowering *l, hn_fusion fusion, const hn_value *v, const hn_unit *with);
 
 /* chain.c: convolutions around a depthwise one become one step where that is predicted to be faster (level 2)
  */

@@ -34,10 +34,34 @@ static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
   return u;
 }
 
+static void hear(void *self, const hone_pattern_desc *pattern, const hone_match *match, bool hit,
+                 const char *reason) {
+  hn_lowering *l = self;
+  if (hit) return;
+  hn_miss m = {.fusion = HN_FUSION_patterns,
+               .why = HN_MISS_MATCHER,
+               .said = hn_arena_printf(&l->plan->arena, "nearly %s: %s", pattern->name, reason)};
+  for (uint32_t i = 0; i < match->pattern->n_lines && m.n_nodes < HN_MISS_NODES; i++)
+    m.node[m.n_nodes++] = match->node[i];
+  hn_miss_add(&l->plan->misses, &m);
+}
+
+/* An elementwise function of a type or of dimensions that lowering cannot take as such. */
+static void near_function(hn_lowering *l, const hn_pattern_hit *h) {
+  const hn_value *v = h->root->out[0];
+  hn_miss m = {.fusion = HN_FUSION_patterns,
+               .why = hone_desc_known(&v->desc) ? HN_MISS_TYPE : HN_MISS_UNKNOWN,
+               .value = v};
+  for (uint32_t i = 0; i < h->n_nodes && m.n_nodes < HN_MISS_NODES; i++) m.node[m.n_nodes++] = h->nodes[i];
+  hn_miss_add(&l->plan->misses, &m);
+}
+
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error) {
   hn_pattern_hits hits;
-  if (l->plan->reference || l->plan->separate || l->plan->level < 2) return HONE_OK;
-  hone_status status = hn_patterns_match(l->plan->model->graph, &hits, NULL, error);
+  if (l->plan->reference || l->plan->separate || l->plan->level < 2 || !hn_fuses(l->plan, HN_FUSION_patterns))
+    return HONE_OK;
+  hone_status status =
+      hn_patterns_match(l->plan->model->graph, &hits, &(hn_pattern_listener){l, hear}, error);
   for (size_t i = 0; i < hits.len && status == HONE_OK; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];
     hn_unit *u = make_unit(l, h), *root = l->by_value[h->root->out[0]->id];
@@ -45,7 +69,10 @@ hone_status hn_lower_patterns(hn_lowering *l, hone_error *error) {
       status = hn_fail_memory(error, sizeof *u, "lowering");
       break;
     }
-    if (!u->node) continue;
+    if (!u->node) {
+      near_function(l, h);
+      continue;
+    }
     for (uint32_t k = 0; k < h->n_nodes; k++)
       for (uint32_t o = 0; o < h->nodes[k]->n_out; o++) {
         hn_unit **made = h->nodes[k]->out[o] ? &l->by_value[h->nodes[k]->out[o]->id] : NULL;

@@ -98,36 +98,88 @@ typedef struct found {
   const hone_node *node, *act, *quantise, *x, *w, *bias;
 } found;
 
-static bool find(const hn_unit *u, found *f) {
+static bool against(hn_miss *m, hn_miss_why why, const hn_value *v) {
+  m->why = why;
+  m->value = v;
+  return false;
+}
+
+/* The other operands. *m: what is against them. */
+static bool find_operands(found *f, bool sum, hn_miss *m) {
+  const hone_node *n = f->node;
+  if (sum) {
+    if (!(f->w = dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
+    return !fixed(f->x->in[0]) && !fixed(f->w->in[0]);
+  }
+  if (n->op->codes != HONE_CODES_WEIGHTS) return true;
+  if (!(f->w = dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
+  if (!fixed(f->w->in[0])) return against(m, HN_MISS_COMPUTED, f->w->in[0]);
+  if (!scales_fit(n, f->w)) return against(m, HN_MISS_SCALES, n->in[1]);
+  if (n->n_in < 3 || !n->in[2]) return true;
+  if (!(f->bias = dequantised(n->in[2]))) return against(m, HN_MISS_CODES, n->in[2]);
+  return bias_fits(f->bias, f->x, f->w) || against(m, HN_MISS_BIAS, n->in[2]);
+}
+
+/* A value that only the next node may read. */
+static const hone_node *next_of(const hn_value *v, hn_miss *m) {
+  const hone_node *next = reader(v);
+  if (next) return next;
+  m->other = v->users.len ? v->users.ptr[v->users.len - 1].node : NULL;
+  against(m,
+          v->is_output || !m->other     ? HN_MISS_OUTPUT
+          : m->other->graph == v->graph ? HN_MISS_READ
+                                        : HN_MISS_BODY,
+          v);
+  return NULL;
+}
+
+/* What follows: perhaps an activation, and the QuantizeLinear. */
+static bool find_end(found *f, hn_miss *m) {
+  const bool same = f->node->op->codes == HONE_CODES_SAME;
+  const hn_value *v = f->node->out[0];
+  const hone_node *next = next_of(v, m);
+  hn_unit act = {0};
+  if (next && hn_pointwise_of(next, &act) && (act.op == HONE_PW_RELU || act.op == HONE_PW_CLIP)) {
+    if (next->in[0] != v) return against(m, HN_MISS_QUANTISE, v);
+    f->act = next;
+    v = next->out[0];
+    next = next_of(v, m);
+  }
+  if (!next) return false;
+  if (!hn_is_op(next, "QuantizeLinear") || next->in[0] != v || !fixed(next->in[1]) ||
+      next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next))))
+    return against(m, HN_MISS_QUANTISE, v);
+  f->quantise = next;
+  if (same && f->act) return against(m, HN_MISS_QUANTISE, f->node->out[0]);
+  if (same && !same_codes(f->x, next)) return against(m, HN_MISS_SAME_CODES, v);
+  if (!f->act ||
+      covered(next, act.op == HONE_PW_RELU ? 0 : act.alpha, act.op == HONE_PW_RELU ? INFINITY : act.beta))
+    return true;
+  m->other = f->act;
+  return against(m, HN_MISS_RANGE, v);
+}
+
+static void near(hn_lowering *l, const found *f, hn_miss m) {
+  const hone_node *part[] = {f->x, f->w, f->bias, f->node, f->act, f->quantise};
+  if (m.why == HN_MISS_NONE) return;
+  m.fusion = HN_FUSION_qdq;
+  m.node[m.n_nodes++] = f->node; /* by which it is known */
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    if (part[i] && part[i] != f->node) m.node[m.n_nodes++] = part[i];
+  hn_miss_add(&l->plan->misses, &m);
+}
+
+static bool find(hn_lowering *l, const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   if (!n || !n->op || u->n_nodes != 1) return false;
   const bool sum = u->kind == HN_UNIT_POINTWISE && u->op == HONE_PW_ADD && n->n_in == 2;
   if (!sum && (u->kind != HN_UNIT_NODE || !n->op->on_codes)) return false;
   *f = (found){.anchor = sum ? "QLinearAdd" : n->op->on_codes, .node = n, .x = dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
-  if (sum) {
-    if (!(f->w = dequantised(n->in[1])) || fixed(f->x->in[0]) || fixed(f->w->in[0])) return false;
-  } else if (n->op->codes == HONE_CODES_WEIGHTS) {
-    f->w = dequantised(n->in[1]);
-    if (!f->w || !fixed(f->w->in[0]) || !scales_fit(n, f->w)) return false;
-    if (n->n_in > 2 && n->in[2] && (!(f->bias = dequantised(n->in[2])) || !bias_fits(f->bias, f->x, f->w)))
-      return false;
-  }
-  const hone_node *next = reader(n->out[0]);
-  hn_unit act = {0};
-  if (next && hn_pointwise_of(next, &act) && (act.op == HONE_PW_RELU || act.op == HONE_PW_CLIP)) {
-    if (next->in[0] != n->out[0]) return false;
-    f->act = next;
-    next = reader(next->out[0]);
-  }
-  if (!hn_is_op(next, "QuantizeLinear") || next->in[0] != (f->act ? f->act->out[0] : n->out[0]) ||
-      !fixed(next->in[1]))
-    return false;
-  if (next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next)))) return false;
-  f->quantise = next;
-  if (n->op->codes == HONE_CODES_SAME && (f->act || !same_codes(f->x, next))) return false;
-  return !f->act ||
-         covered(next, act.op == HONE_PW_RELU ? 0 : act.alpha, act.op == HONE_PW_RELU ? INFINITY : act.beta);
+  hn_miss m = {0};
+  if (find_operands(f, sum, &m) && find_end(f, &m)) return true;
+  near(l, f, m);
+  return false;
 }
 
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
@@ -253,15 +305,16 @@ static hone_status fold(hn_lowering *l, hone_error *error) {
 }
 
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->level < 2) return HONE_OK;
+  if (l->plan->reference || l->plan->level < 2 || !hn_fuses(l->plan, HN_FUSION_qdq)) return HONE_OK;
   /* by value: made by the float operator inside of an integer unit */
   bool *integer = HN_NEW_ARRAY(l->temp, bool, l->plan->model->next_value_id), any = false;
   if (!integer) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
   for (size_t i = 0; i < l->units.len; i++) {
     found f;
     bool taken = false;
-    if (l->units.ptr[i]->into || !find(l->units.ptr[i], &f)) continue;
+    if (l->units.ptr[i]->into || !find(l, l->units.ptr[i], &f)) continue;
     if (!make_unit(l, &f, &taken)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
+    if (!taken) near(l, &f, (hn_miss){.why = HN_MISS_TACTIC});
     if (taken) any = integer[f.node->out[0]->id] = true;
   }
   for (size_t i = 0; i < l->units.len && any; i++) {

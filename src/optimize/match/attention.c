@@ -214,6 +214,12 @@ static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes) {
   return NULL;
 }
 
+static bool read_by_product(const hn_value *v) {
+  for (size_t i = 0; i < v->users.len; i++)
+    if (hn_is_op(v->users.ptr[i].node, "MatMul") && v->users.ptr[i].node->in[0] == v) return true;
+  return false;
+}
+
 hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, hone_reason *why) {
   chain c = {0};
   hn_node_list via = {0};
@@ -221,7 +227,13 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   *hit = (hn_attention_hit){0};
   if (!softmax_of_rows(softmax)) return HN_MATCH_NO;
   hone_node *second = weighing(softmax, &hit->nodes);
-  if (!second || !leads_to_product(softmax->in[0], 0)) return HN_MATCH_NO;
+  if ((!second && !read_by_product(softmax->out[0])) || !leads_to_product(softmax->in[0], 0))
+    return HN_MATCH_NO;
+  if (!second) {
+    hit->nodes.n = 0;
+    hn_node_list_add(&hit->nodes, softmax);
+    return NEAR(why, "'%.80s' is read elsewhere, too, or is an output", softmax->out[0]->name);
+  }
   hn_node_list_add(&hit->nodes, softmax);
   hn_match_result r = walk_up(softmax->in[0], &c, &hit->nodes, why);
   if (r != HN_MATCH_YES) return r;

@@ -7,43 +7,75 @@
 
 enum { MAX_ROUNDS = 16, MAX_PATTERNS = 8 };
 
-/* Whether a pass runs, by level and by the list of globs: with positive globs only what they name runs. */
-static bool enabled(const hn_pass *p, const hn_optimize_options *o) {
-  bool on = p->level <= o->level, any_positive = false, named = false;
-  for (const char *at = o->passes; at && *at;) {
-    size_t len = strcspn(at, ",");
-    char glob[96];
-    bool negative = *at == '-';
-    snprintf(glob, sizeof glob, "%.*s", (int)(len - negative), at + negative);
-    bool fits = fnmatch(glob, p->name, 0) == 0;
-    if (negative) {
+/* One name of the list hn_optimize_options.passes. */
+typedef struct item {
+  char glob[96];
+  bool negative;
+} item;
+
+/* The item at *at, which moves on to the next; false: the end. Empty ones are passed over. */
+static bool next_item(const char **at, item *out) {
+  while (*at && **at == ',') ++*at;
+  if (!*at || !**at) return false;
+  const size_t len = strcspn(*at, ",");
+  out->negative = **at == '-';
+  snprintf(out->glob, sizeof out->glob, "%.*s", (int)(len - out->negative), *at + out->negative);
+  *at += len;
+  return true;
+}
+
+static bool fits_pass(const hn_listing *passes, const char *glob) {
+  for (uint32_t i = 0; i < passes->n; i++)
+    if (fnmatch(glob, ((const hn_pass *)passes->unit[i])->name, 0) == 0) return true;
+  return false;
+}
+
+static bool fits_other(const hn_optimize_options *o, const char *glob) {
+  for (const char *const *name = o->others; name && *name; name++)
+    if (fnmatch(glob, *name, 0) == 0) return true;
+  return false;
+}
+
+/* Whether a pass runs, by level and by the list of globs: with positive globs of passes only what they name
+ * runs. */
+static bool enabled(const hn_listing *passes, const hn_pass *p, const hn_optimize_options *o) {
+  const bool on = p->level <= o->level;
+  bool any_positive = false, named = false;
+  item it;
+  for (const char *at = o->passes; next_item(&at, &it);) {
+    const bool fits = fnmatch(it.glob, p->name, 0) == 0;
+    if (it.negative) {
       if (fits) return false;
-    } else if (len) {
-      any_positive = true;
-      named |= fits && (on || strcmp(glob, p->name) == 0);
+    } else {
+      any_positive |= fits_pass(passes, it.glob);
+      named |= fits && (on || strcmp(it.glob, p->name) == 0);
     }
-    at += len + (at[len] == ',');
   }
   return any_positive ? named : on;
 }
 
 /* A glob that fits no pass is a typing error, and would silently switch everything off. */
 static hone_status check_globs(const hn_listing *passes, const hn_optimize_options *o, hone_error *error) {
-  for (const char *at = o->passes; at && *at;) {
-    size_t len = strcspn(at, ",");
-    char glob[96];
-    bool negative = *at == '-', fits = !len;
-    snprintf(glob, sizeof glob, "%.*s", (int)(len - negative), at + negative);
-    for (uint32_t i = 0; i < passes->n && !fits; i++)
-      fits = fnmatch(glob, ((const hn_pass *)passes->unit[i])->name, 0) == 0;
-    if (!fits) {
-      hn_fail(error, HONE_ERROR_USAGE, "no pass is called '%s'", glob);
-      hn_error_hint(error, "docs/reference/passes.md lists them");
-      return HONE_ERROR_USAGE;
-    }
-    at += len + (at[len] == ',');
+  item it;
+  for (const char *at = o->passes; next_item(&at, &it);) {
+    if (fits_pass(passes, it.glob) || fits_other(o, it.glob)) continue;
+    hn_fail(error, HONE_ERROR_USAGE, "no pass%s is called '%s'", o->others ? " or fusion" : "", it.glob);
+    hn_str names = {0};
+    for (const char *const *name = o->others; name && *name; name++)
+      hn_str_printf(&names, "%s%s", names.len ? ", " : "", *name);
+    if (names.ptr) hn_error_expected(error, "a graph pass, or one of %s", names.ptr);
+    hn_str_free(&names);
+    hn_error_hint(error, "hone help passes lists all names");
+    return HONE_ERROR_USAGE;
   }
   return HONE_OK;
+}
+
+hone_status hn_passes_check(const hn_optimize_options *o, hone_error *error) {
+  const hn_listing *passes = hn_registry_take(&hn_passes);
+  const hone_status status = check_globs(passes, o, error);
+  hn_listing_drop(passes);
+  return status;
 }
 
 /* ------------------------------------------------------------------ one pass over one graph */
@@ -234,7 +266,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   bool any = false;
   for (uint32_t i = 0; i < passes->n; i++) {
     const hn_pass *p = passes->unit[i];
-    if (!enabled(p, &o)) continue;
+    if (!enabled(passes, p, &o)) continue;
     any = true;
     if (!hn_vec_push(&r->totals, (hn_pass_total){.pass = p->name, .level = p->level}))
       status = hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory for the passes' report");
@@ -250,7 +282,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
     drop_near_misses(r);
     for (uint32_t i = 0, t = 0; i < passes->n && status == HONE_OK; i++) {
       ctx.pass = passes->unit[i];
-      if (!enabled(ctx.pass, &o)) continue;
+      if (!enabled(passes, ctx.pass, &o)) continue;
       if (o.cancel && atomic_load(o.cancel)) {
         status = hn_fail(error, HONE_ERROR_CANCELLED, "the optimizer was cancelled");
         break;

@@ -14,6 +14,9 @@
 hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report,
                         hone_error *error);
 
+/* Is every name of options->passes one of a pass or of `others`? */
+hone_status hn_passes_check(const hn_optimize_options *options, hone_error *error);
+
 /* Of struct hn_pass (passes/common/pass.h), by name, in the order in which they run. Begins with passes.def.
  */
 extern hn_registry hn_passes;

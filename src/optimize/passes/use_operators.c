@@ -17,13 +17,10 @@ static hone_node *linked_copy(hn_pass_context *ctx, const hn_pattern_hit *h) {
 static void report_attention(hn_pass_context *ctx) {
   for (hone_node *n = ctx->graph->first; n; n = n->next) {
     hn_attention_hit hit;
-    hone_reason why = {""};
+    hone_reason why;
     if (!hn_is_op(n, "Softmax")) continue;
-    hn_match_result r = hn_attention_match(n, &hit, &why);
-    if (r == HN_MATCH_YES)
+    if (hn_attention_match(n, &hit, &why) == HN_MATCH_YES)
       hn_pass_record_add(ctx, false, hit.nodes.at, hit.nodes.n, "this is attention; lowering fuses it");
-    else if (r == HN_MATCH_NEAR)
-      hn_pass_record_add(ctx, false, &n, 1, "nearly attention: %s", why.text);
   }
 }
 

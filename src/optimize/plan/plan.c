@@ -152,6 +152,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->prefer_memory = r->prefer_memory;
   p->tuned = r->tuned;
   p->chains = r->chains;
+  p->fusions_off = r->fusions_off;
   if ((status = keep_names(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
@@ -182,6 +183,7 @@ void hn_plan_free(hn_plan *p) {
   if (p->resident) p->backend->free(p->device, p->resident);
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);
+  hn_vec_free(&p->misses.list);
   hn_model_destroy(p->model);
   if (p->decisions) hn_vec_free(&p->decisions->list);
   hn_listing_drop(p->tactics);

@@ -303,6 +303,7 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
   s->prefer_memory = take32(&r) != 0;
   uint32_t chains = take32(&r);
   s->chains = chains <= HONE_CHAINS_ALWAYS ? (hone_chains)chains : HONE_CHAINS_FASTER;
+  s->fusions_off = take32(&r);
   uint64_t absent = take64(&r);
   if (s->level > 3 || s->level < 0 || absent > (uint64_t)1 << 40) r.bad = true;
   s->source_path = take_text(&r, &s->arena);
@@ -381,6 +382,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                              .n_f32_nodes = s->n_f32_nodes,
                              .prefer_memory = s->prefer_memory,
                              .chains = s->chains,
+                             .fusions_off = s->fusions_off,
                              .own_model = true,
                              .saved = s};
   return hn_plan_build(&request, out, error); /* takes s */

@@ -6,6 +6,7 @@
 #include "base/integers.h"
 #include "model/ir/graph.h"
 #include "optimize/step/backend.h"
+#include "optimize/step/near.h"
 
 #include <hone/session.h>
 
@@ -119,6 +120,8 @@ typedef struct hn_plan {
   bool prefer_memory;
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
+  uint32_t fusions_off; /* bits 1 << hn_fusion */
+  hn_misses misses; /* fusions that nearly happened */
   bool weighed;  /* lowering had to choose between one step and several: both deserve to be measured */
   bool has_heap; /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;

@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 typedef struct hn_optimize_options {
-  int level;           /* 0 none, 1 basic, 2 aggressive, 3 may change numerics beyond the dtype's bound */
-  const char *passes;  /* comma-separated globs of pass names, "-glob" switches off; NULL or "": all of the
-                          level. A pass  that is named without globs runs whatever the level is */
-  bool verify_each;    /* after every pass that changed something: same answers on random inputs */
+  int level;          /* 0 none, 1 basic, 2 aggressive, 3 may change numerics beyond the dtype's bound */
+  const char *passes; /* comma-separated globs of pass names, "-glob" switches off; NULL or "": all of the
+                         level. A pass  that is named without globs runs whatever the level is */
+  const char *const *others; /* names that the list may have, too, and that are nothing to the passes (NULL at
+                                the end); NULL: none */
+  bool verify_each;          /* after every pass that changed something: same answers on random inputs */
   bool defer;          /* scaled weights may stay unmade (ir/bytes.h): for a model that is lowered at once */
   bool widen;          /* operators of f16 and bf16 compute in f32: for a model that is lowered at once */
   bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
