@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
+#include "optimize/step/anchor.h"
 
 /* Behind the head: channels scales (x * w / y), channels zero points of y, channels biases, then the inner
  * blob. */
@@ -158,7 +159,8 @@ bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const 
   const int64_t w_count = hone_desc_count(&w->desc);
   if (per < 1) return hn_refuse(why, "the operator's attributes or ranks are not supported");
   /* Channels of the memory's rows: of Conv (channels-last) dimension 1, of matrices the last one. */
-  h->channels = strcmp(anchor, "Conv") ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
+  const bool conv = hn_anchor_named(anchor, s->node).channels;
+  h->channels = conv ? y->dim[1] : y->rank ? y->dim[y->rank - 1] : 1;
   if (w_count % per || h->channels < 1 || w_count / per % h->channels)
     return hn_refuse(why, "weights do not fit the output's channels");
   float one;

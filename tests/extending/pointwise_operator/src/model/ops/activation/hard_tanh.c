@@ -1,4 +1,5 @@
-/* HardTanh: x between -1 and 1. Pointwise programs have it as a function, so that it is fast on every device. */
+/* HardTanh: x between -1 and 1. Pointwise programs have it as a function, so that it is fast on every device.
+ */
 #include "model/ops/common/elementwise.h"
 
 HN_UNARY_FAST_OP(hard_tanh, "HardTanh", 1,
