@@ -127,6 +127,8 @@ void cli_args_free(cli_args *args) {
   free(args->inputs.item);
   free(args->thresholds.item);
   free(args->float_files.item);
+  free(args->skip.item);
+  free(args->only.item);
   free(args->rest.item);
 }
 

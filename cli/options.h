@@ -47,6 +47,11 @@ typedef struct cli_args {
       *metric;
   double worse_pct;
   int64_t pairs;
+  /* quantize */
+  bool symmetric, asymmetric;
+  double percentile;
+  const char *calib, *method, *target;
+  cli_list skip, only;
   cli_list shapes, inputs, thresholds, float_files;
   cli_list rest; /* arguments that are no options */
 } cli_args;

@@ -13,6 +13,7 @@
 #include <hone/measure.h>
 #include <hone/model.h>
 #include <hone/plugin.h>
+#include <hone/quantize.h>
 #include <hone/session.h>
 #include <hone/status.h>
 #include <hone/system.h>

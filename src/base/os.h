@@ -82,6 +82,12 @@ void hn_writer_abandon_all(void);
 
 /* True when something of that name exists. */
 bool hn_path_exists(const char *path);
+bool hn_is_folder(const char *path);
+/* The names in a folder, in the order of their bytes, without those that begin with a dot; each and the list
+ * are freed with hn_free. *names is NULL after an error. */
+hone_status hn_folder_list(const char *path, char ***names, size_t *n, hone_error *error);
+/* Size and time of the last change (ns) of a file or folder; false when there is none. */
+bool hn_file_stamp(const char *path, uint64_t *size, int64_t *changed_ns);
 /* Creates a folder and its parents (mode 0777 & ~umask). */
 hone_status hn_mkdirs(const char *path, hone_error *error);
 /* Folder for caches ("$XDG_CACHE_HOME/hone" or "$HOME/.cache/hone") into buf; false when there is none. */

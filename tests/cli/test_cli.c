@@ -80,8 +80,9 @@ static void expect_error(process p, int code, const char *words) {
 
 static void test_help(void **state) {
   (void)state;
-  static const char *const commands[] = {"loop",   "inspect",  "run",    "profile", "bench", "tune",
-                                         "verify", "optimize", "device", "zoo",     "help",  "version"};
+  static const char *const commands[] = {"loop", "inspect", "run",      "profile", "bench",
+                                         "tune", "verify",  "optimize", "device",  "zoo",
+                                         "help", "version", "quantize"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     process a = RUN(commands[i], "--help"), b = RUN("help", commands[i]);
     assert_int_equal(a.code, 0);

@@ -1,0 +1,258 @@
+/* hone quantize: weights and activations of 8 bits, as ONNX that every engine reads. */
+#include "cli/files.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "cli/shapes.h"
+#include "cli/stamp.h"
+#include "cli/term.h"
+
+#include <hone/hone.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool progress(void *arg, hone_quantize_stage stage, uint32_t done, uint32_t total) {
+  (void)arg;
+  cli_progress(stage == HONE_QUANTIZE_CALIBRATES ? "calibrate" : "check", done, total);
+  return !cli_interrupted();
+}
+
+/* A word of an option; false with the error. */
+static bool word_of(const char *option, const char *word, const char *(*name)(int), int count, int *out,
+                    hone_error *error) {
+  size_t n = 0;
+  if (!word) return true;
+  for (*out = 0; *out < count; ++*out)
+    if (strcmp(name(*out), word) == 0) return true;
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what, "hone quantize: --%s knows no '%.60s'", option, word);
+  for (int i = 0; i < count && n < sizeof error->expected; i++)
+    n += (size_t)snprintf(error->expected + n, sizeof error->expected - n, "%s%s", i ? ", " : "", name(i));
+  return false;
+}
+
+static const char *method_name(int i) { return hone_calibration_name((hone_calibration)i); }
+static const char *target_name(int i) { return hone_quantize_target_name((hone_quantize_target)i); }
+
+static double file_bytes(const char *path) {
+  struct stat s;
+  return stat(path, &s) == 0 ? (double)s.st_size : 0;
+}
+
+/* ---- what was done */
+
+static json_t *layer_json(const hone_quantize_layer *l) {
+  json_t *o = json_pack("{s:s, s:s, s:b}", "name", l->name, "op_type", l->op_type, "quantized", l->quantized);
+  if (!l->quantized) {
+    json_object_set_new(o, "reason", cli_text(l->reason));
+    return o;
+  }
+  json_object_set_new(o, "input", cli_text(l->input));
+  json_object_set_new(o, "seen", json_pack("[o, o]", cli_real(l->least), cli_real(l->most)));
+  json_object_set_new(o, "range", json_pack("[o, o]", cli_real(l->low), cli_real(l->high)));
+  json_object_set_new(o, "clipped", cli_real(l->clipped));
+  json_object_set_new(o, "scale", cli_real(l->scale));
+  json_object_set_new(o, "zero_point", json_integer(l->zero_point));
+  if (l->channels)
+    json_object_set_new(o, "weights",
+                        json_pack("{s:i, s:[o, o]}", "channels", (int)l->channels, "scales",
+                                  cli_real(l->scale_low), cli_real(l->scale_high)));
+  return o;
+}
+
+static json_t *document(const cli_args *args, const hone_quantize_report *r) {
+  json_t *layers = json_array(), *outputs = json_array(), *warnings = json_array();
+  for (uint32_t i = 0; i < r->n_layers; i++) json_array_append_new(layers, layer_json(&r->layer[i]));
+  for (uint32_t i = 0; i < r->n_outputs; i++) {
+    const hone_quantize_output *o = &r->output[i];
+    json_array_append_new(outputs,
+                          json_pack("{s:o, s:o, s:o, s:o, s:I, s:I}", "name", cli_text(o->name), "sqnr_db",
+                                    cli_real(o->sqnr_db), "mean_error", cli_real(o->mean_error), "max_error",
+                                    cli_real(o->max_error), "rows", (json_int_t)o->rows, "same_top1",
+                                    (json_int_t)o->same_top1));
+  }
+  for (uint32_t i = 0; i < r->n_warnings; i++) json_array_append_new(warnings, cli_text(r->warning[i]));
+  return json_pack("{s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "model",
+                   cli_text(args->rest.item[0]), "output", cli_text(args->output), "method",
+                   hone_calibration_name(r->method), "target", hone_quantize_target_name(r->target),
+                   "samples", (int)r->samples, "samples_wanted", (int)r->samples_wanted, "checks",
+                   (int)r->checks, "ranges_read", r->ranges_read, "layers_quantized", (int)r->quantized,
+                   "layers_float", (int)(r->n_layers - r->quantized), "bytes_before",
+                   cli_real(file_bytes(args->rest.item[0])), "bytes_after",
+                   cli_real(file_bytes(args->output)), "layers", layers, "outputs", outputs, "warnings",
+                   warnings);
+}
+
+static void layer_table(const hone_quantize_report *r) {
+  cli_print("%-28s %-18s %-23s %8s %11s %5s %11s\n", "layer", "operator", "input range", "clipped", "scale",
+            "zero", "weights");
+  for (uint32_t i = 0; i < r->n_layers; i++) {
+    const hone_quantize_layer *l = &r->layer[i];
+    char range[48] = "", weights[32] = "-";
+    if (!l->quantized) continue;
+    snprintf(range, sizeof range, "%.4g .. %.4g", l->low, l->high);
+    if (l->channels)
+      snprintf(weights, sizeof weights, "%u scale%s", l->channels, l->channels == 1 ? "" : "s");
+    cli_print("%-28.28s %-18.18s %-23s %7.3f%% %11.4g %5d %11s\n", l->name, l->op_type, range,
+              100 * l->clipped, l->scale, (int)l->zero_point, weights);
+  }
+}
+
+/* Operators that stayed float, by type and reason. */
+static void float_table(const hone_quantize_report *r) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->n_layers; i++) {
+    const hone_quantize_layer *l = &r->layer[i];
+    uint32_t same = 0;
+    bool first = !l->quantized;
+    for (uint32_t k = 0; k < r->n_layers && first; k++) {
+      const hone_quantize_layer *m = &r->layer[k];
+      if (m->quantized || strcmp(m->op_type, l->op_type) != 0 || strcmp(m->reason, l->reason) != 0) continue;
+      first = k >= i;
+      same++;
+    }
+    if (!first) continue;
+    if (!any) cli_print("stayed float:\n");
+    any = true;
+    cli_print("  %4u %-22.22s %s%s%.60s\n", same, l->op_type, l->reason,
+              same == 1 ? ": " : ", first: ", l->name);
+  }
+}
+
+static void output_table(const hone_quantize_report *r) {
+  if (r->checks)
+    cli_print("against the float model, on %u sample%s:\n", r->checks, r->checks == 1 ? "" : "s");
+  for (uint32_t i = 0; i < r->n_outputs; i++) {
+    const hone_quantize_output *o = &r->output[i];
+    cli_print("  %-28.28s SQNR %.1f dB, mean error %.3g, largest %.3g", o->name, o->sqnr_db, o->mean_error,
+              o->max_error);
+    if (o->rows)
+      cli_print(", same top 1 in %llu of %llu rows", (unsigned long long)o->same_top1,
+                (unsigned long long)o->rows);
+    cli_print("\n");
+  }
+}
+
+static void text(const cli_args *args, const hone_quantize_report *r) {
+  char before[24], after[24];
+  layer_table(r);
+  float_table(r);
+  cli_print("%u layers quantised, %u float; %s, %u sample%s%s, for %s\n", r->quantized,
+            r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
+            r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
+            hone_quantize_target_name(r->target));
+  output_table(r);
+  cli_print("written to %s: %s, was %s\n", args->output, cli_mib(file_bytes(args->output), after),
+            cli_mib(file_bytes(args->rest.item[0]), before));
+}
+
+/* ---- */
+
+static hone_status options_of(const cli_args *args, hone_quantize_options *o, hone_error *error) {
+  int method = 0, target = 0;
+  if (!word_of("method", args->method, method_name, HONE_CALIBRATIONS, &method, error) ||
+      !word_of("target", args->target, target_name, HONE_QUANTIZE_TARGETS, &target, error))
+    return HONE_ERROR_USAGE;
+  if (args->symmetric && args->asymmetric) {
+    *error = (hone_error){.status = HONE_ERROR_USAGE,
+                          .what = "hone quantize: --symmetric and --asymmetric contradict each other"};
+    return HONE_ERROR_USAGE;
+  }
+  *o = (hone_quantize_options){.calib = args->calib,
+                               .method = (hone_calibration)method,
+                               .percentile = args->percentile,
+                               .target = (hone_quantize_target)target,
+                               .zero = args->symmetric    ? HONE_QUANTIZE_SYMMETRIC
+                                       : args->asymmetric ? HONE_QUANTIZE_ASYMMETRIC
+                                                          : HONE_QUANTIZE_ZERO_OF_TARGET,
+                               .skip = args->skip.item,
+                               .n_skip = (uint32_t)args->skip.n,
+                               .only = args->only.item,
+                               .n_only = (uint32_t)args->only.n,
+                               .samples = (uint32_t)args->count,
+                               .seed = (uint64_t)args->seed,
+                               .threads = (uint32_t)args->threads,
+                               .batch = args->batch,
+                               .progress = progress};
+  return HONE_OK;
+}
+
+static int run(const cli_args *args) {
+  if (!args->output)
+    return cli_error(HONE_ERROR_USAGE, "hone quantize: say where to write the model (-o FILE)");
+  if (!args->calib)
+    return cli_error(HONE_ERROR_USAGE,
+                     "hone quantize: --calib wants samples: a folder, a .npz file or 'random'");
+  hone_model *model = NULL, *out = NULL;
+  hone_binding *bindings = NULL;
+  hone_error error = {0};
+  hone_quantize_options o;
+  hone_quantize_report report = {0};
+  uint32_t n = 0;
+  int code = 0;
+  hone_status status = options_of(args, &o, &error);
+  if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
+  if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &model, &error);
+  if (status == HONE_OK) status = cli_bindings(args, model, &bindings, &n, &error);
+  if (status == HONE_OK) {
+    o.bindings = bindings;
+    o.n_bindings = n;
+    cli_hold(true); /* Ctrl-C ends the calibration, and what was seen is used */
+    status = hone_quantize(model, &o, &out, &report, &error);
+    cli_progress_end();
+    if (status == HONE_OK) status = hone_model_save(out, args->output, &error);
+    cli_hold(false);
+  }
+  for (uint32_t i = 0; i < report.n_warnings; i++) cli_note("warning: %s", report.warning[i]);
+  if (status != HONE_OK) {
+    code = cli_report(&error);
+  } else if (args->json) {
+    code = cli_print_json(document(args, &report));
+  } else {
+    text(args, &report);
+    code = cli_flush();
+  }
+  if (status == HONE_OK && code == 0 && cli_interrupted()) code = cli_end_interrupted(args->output);
+  hone_quantize_report_free(&report);
+  free(bindings);
+  hone_model_release(out);
+  hone_model_release(model);
+  return code;
+}
+
+static const cli_option options[] = {
+    {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the quantised model"},
+    {0, "calib", CLI_TEXT, CLI_FIELD(calib), "DIR|FILE.npz|random",
+     "samples: a file each, or rows of arrays; random: of no real data"},
+    {'n', "samples", CLI_SOME, CLI_FIELD(count), "N", "use N samples at most (all; random: 16)"},
+    {0, "method", CLI_TEXT, CLI_FIELD(method), "minmax|kl|percentile|mse",
+     "how ranges of activations are chosen (minmax)"},
+    {0, "percentile", CLI_NUMBER, CLI_FIELD(percentile), "P",
+     "of the values that --method percentile keeps (99.99)"},
+    {0, "target", CLI_TEXT, CLI_FIELD(target), "hone|ort|tensorrt|openvino", "who is to run the file (hone)"},
+    {0, "symmetric", CLI_FLAG, CLI_FIELD(symmetric), NULL,
+     "activations i8 with zero point 0 (tensorrt: always)"},
+    {0, "asymmetric", CLI_FLAG, CLI_FIELD(asymmetric), NULL, "activations u8 (the default)"},
+    {0, "skip", CLI_LIST, CLI_FIELD(skip), "GLOB", "nodes or operator types that stay float"},
+    {0, "only", CLI_LIST, CLI_FIELD(only), "GLOB", "the only ones that are quantised"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    CLI_OPT_SHAPES,
+    {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random samples (1)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_cmd_quantize = {"quantize",
+                                      "MODEL -o FILE --calib DIR|FILE.npz|random",
+                                      "write the model in 8 bits",
+                                      "Runs the float model on the samples one by one, chooses a range for "
+                                      "every activation, and writes plain ONNX with\n"
+                                      "QuantizeLinear and DequantizeLinear (opset 13 or newer), weights i8 "
+                                      "with a scale a channel. Batch normalisation is\n"
+                                      "folded first. Ctrl-C while it calibrates: the samples so far count, "
+                                      "and the file is written with a warning.",
+                                      options,
+                                      1,
+                                      1,
+                                      run};

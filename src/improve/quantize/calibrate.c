@@ -1,0 +1,88 @@
+/* The float model on all samples, one by one; what each value holds goes into its histogram and is forgotten.
+ */
+#include "improve/quantize/quantize.h"
+
+#include "base/error.h"
+#include "improve/values.h"
+
+typedef struct watcher {
+  hn_quantizing *q;
+  const hn_plan *plan;
+  bool failed;
+} watcher;
+
+/* Sums by channel: row-major values, channels along an axis. */
+static void add_sums(hn_qz_range *r, const hone_tensor *t) {
+  const float *v = t->data;
+  const int32_t axis = r->axis < 0 ? r->axis + t->desc.rank : r->axis;
+  if (axis < 0 || axis >= t->desc.rank || t->desc.dim[axis] != r->channels) return;
+  int64_t inner = 1, outer = 1;
+  for (int32_t k = 0; k < axis; k++) outer *= t->desc.dim[k];
+  for (int32_t k = axis + 1; k < t->desc.rank; k++) inner *= t->desc.dim[k];
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t c = 0; c < r->channels; c++) {
+      double sum = 0;
+      for (int64_t i = 0; i < inner; i++) sum += (double)*v++;
+      r->sums[c] += sum;
+    }
+}
+
+static bool observe(hn_qz_range *r, const hone_tensor *t) {
+  hone_tensor *rows = NULL;
+  if (t->desc.dtype != HONE_DTYPE_F32 || !t->data) return true;
+  if (t->desc.layout != HONE_LAYOUT_ROW_MAJOR && !(rows = hn_rows_of(t))) return false;
+  if (rows) t = rows;
+  hn_qz_observe(r->seen, t->data, hone_desc_count(&t->desc));
+  if (r->sums) add_sums(r, t);
+  hn_rows_free(rows);
+  return true;
+}
+
+static void step_done(void *arg, const hn_step *s, hone_tensor *const *out) {
+  watcher *w = arg;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+    const hn_value *v = out[i] ? hn_value_of_step(w->plan, s, i) : NULL;
+    hn_qz_range *r = v ? hn_map_get(&w->q->by_name, v->name) : NULL;
+    if (r && !observe(r, out[i])) w->failed = true;
+  }
+}
+
+/* Whether the samples so far show what later ones hold is asked after three quarters of them. */
+static void keep_early(hn_quantizing *q) {
+  for (size_t i = 0; i < q->ranges.len; i++) {
+    hn_qz_histogram *h = q->ranges.ptr[i]->seen;
+    h->early_least = h->least;
+    h->early_most = h->most;
+  }
+}
+
+static hone_status one_sample(hn_quantizing *q, hn_side *side, hn_qz_samples *samples, uint32_t i,
+                              hone_error *error) {
+  const hn_feed *feeds;
+  const hn_plan *p = side->plan;
+  hone_status status = hn_qz_samples_read(samples, i, &feeds, error);
+  if (status == HONE_OK) status = hn_side_run(side, feeds, p->n_inputs, error);
+  for (uint32_t k = 0; k < p->n_inputs && status == HONE_OK; k++) {
+    hn_qz_range *r = hn_map_get(&q->by_name, p->inputs[k]->name);
+    if (r && !observe(r, &feeds[k].data.tensor)) status = hn_fail_memory(error, 0, "what an input holds");
+  }
+  return status;
+}
+
+hone_status hn_qz_calibrate(hn_quantizing *q, hn_side *side, hn_qz_samples *samples, hone_error *error) {
+  watcher w = {.q = q, .plan = side->plan};
+  const uint32_t n = q->samples_wanted = hn_qz_samples_count(samples), early = n - n / 4;
+  hone_status status = HONE_OK;
+  hn_context_watch(side->context, step_done, &w, false);
+  for (uint32_t i = 0; i < n && status == HONE_OK && !q->stopped; i++) {
+    status = one_sample(q, side, samples, i, error);
+    if (status != HONE_OK) break;
+    q->samples++;
+    if (q->samples == early) keep_early(q);
+    q->stopped = q->o->progress && !q->o->progress(q->o->progress_arg, HONE_QUANTIZE_CALIBRATES, i + 1, n);
+  }
+  hn_context_watch(side->context, NULL, NULL, false);
+  if (status == HONE_OK && w.failed) status = hn_fail_memory(error, 0, "what a value holds");
+  if (status == HONE_OK && q->samples < early) keep_early(q);
+  return status;
+}

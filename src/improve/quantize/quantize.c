@@ -1,0 +1,226 @@
+/* hone_quantize: from a float model and samples to a model with QuantizeLinear and DequantizeLinear. */
+#include "improve/quantize/quantize.h"
+
+#include "base/error.h"
+#include "model/bind.h"
+#include "model/operators.h"
+#include "optimize/passes/optimize.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define PERCENTILE 99.99
+
+hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, ...) {
+  char text[400];
+  va_list ap;
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  const char *copy = hn_arena_strdup(&q->arena, text);
+  return copy && hn_vec_push(&q->warnings, copy) ? HONE_OK : hn_fail_memory(error, sizeof text, "a warning");
+}
+
+/* ---- the coverage of the samples */
+
+enum { FEW_SAMPLES = 32 };
+#define GROWTH 0.05 /* of a range, in the last quarter of the samples */
+
+static hone_status judge_samples(hn_quantizing *q, const char *calib, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint32_t grown = 0;
+  const hn_qz_range *worst = NULL;
+  double most = 0;
+  for (size_t i = 0; i < q->ranges.len && status == HONE_OK; i++) {
+    const hn_qz_range *r = q->ranges.ptr[i];
+    const hn_qz_histogram *h = r->seen;
+    const double before = fmax(h->early_most, 0) - fmin(h->early_least, 0),
+                 after = fmax(h->most, 0) - fmin(h->least, 0);
+    const double growth = before > 0 ? after / before - 1 : after > 0 ? INFINITY : 0;
+    grown += growth > GROWTH;
+    if (growth > most) most = growth, worst = r;
+    if (r->value && r->value->is_input && h->count && h->least == h->most)
+      status = hn_qz_warn(q, error, "input '%s' is %g in all samples", r->name, h->least);
+    if (h->odd && status == HONE_OK)
+      status =
+          hn_qz_warn(q, error, "'%s' holds %llu values that are infinite or no number: they were left out",
+                     r->name, (unsigned long long)h->odd);
+  }
+  if (status == HONE_OK && calib && strcmp(calib, "random") == 0)
+    status = hn_qz_warn(q, error, "ranges are those of random inputs, not of real data");
+  else if (status == HONE_OK && q->samples < FEW_SAMPLES)
+    status = hn_qz_warn(q, error, "%u sample%s are few: real data may lie outside of their ranges",
+                        q->samples, q->samples == 1 ? "" : "s");
+  if (status == HONE_OK && q->samples >= 4 && grown)
+    status = hn_qz_warn(
+        q, error,
+        "%u of %zu ranges grew by more than %g %% in the last quarter of the samples ('%s': %.0f %%): "
+        "more samples would widen them",
+        grown, q->ranges.len, GROWTH * 100, worst->name, fmin(most * 100, 1e6));
+  if (status == HONE_OK && q->stopped && q->samples < q->samples_wanted)
+    status = hn_qz_warn(q, error, "stopped after %u of %u samples: ranges are those of what was seen",
+                        q->samples, q->samples_wanted);
+  return status;
+}
+
+/* ---- the report */
+
+static const char *copied(hn_quantizing *q, const char *s, bool *whole) {
+  const char *c = hn_arena_strdup(&q->arena, s ? s : "");
+  *whole &= c != NULL;
+  return c;
+}
+
+static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone_error *error) {
+  bool whole = true;
+  out->layer = HN_NEW_ARRAY(&q->arena, hone_quantize_layer, q->layers.len + 1);
+  out->output = HN_NEW_ARRAY(&q->arena, hone_quantize_output, q->outputs.len + 1);
+  out->warning = HN_NEW_ARRAY(&q->arena, const char *, q->warnings.len + 1);
+  if (!out->layer || !out->output || !out->warning) return hn_fail_memory(error, q->layers.len, "a report");
+  for (size_t i = 0; i < q->layers.len; i++) {
+    const hn_qz_layer *l = &q->layers.ptr[i];
+    const hn_qz_range *r = l->chosen && l->input ? q->of[l->input->id] : NULL;
+    hone_quantize_layer *to = &out->layer[out->n_layers++];
+    *to = (hone_quantize_layer){.name = copied(q, l->node->name, &whole),
+                                .op_type = copied(q, l->node->op_type, &whole),
+                                .quantized = l->chosen,
+                                .reason = copied(q, l->reason, &whole),
+                                .input = copied(q, r ? r->name : "", &whole),
+                                .channels = l->channels,
+                                .scale_low = l->scale_low,
+                                .scale_high = l->scale_high};
+    out->quantized += l->chosen;
+    if (!r) continue;
+    to->least = r->seen->least, to->most = r->seen->most;
+    to->low = r->low, to->high = r->high;
+    to->scale = (double)r->scale;
+    to->zero_point = r->zero_point;
+    to->clipped = hn_qz_outside(r->seen, r->low - to->scale / 2, r->high + to->scale / 2);
+  }
+  for (size_t i = 0; i < q->outputs.len; i++) out->output[out->n_outputs++] = q->outputs.ptr[i];
+  for (size_t i = 0; i < q->warnings.len; i++) out->warning[out->n_warnings++] = q->warnings.ptr[i];
+  out->method = q->o->method;
+  out->target = q->o->target;
+  out->samples = q->samples;
+  out->samples_wanted = q->samples_wanted;
+  out->checks = q->checks;
+  out->ranges_read = q->ranges_read;
+  out->stopped = q->stopped;
+  return whole ? HONE_OK : hn_fail_memory(error, 0, "a report");
+}
+
+/* ---- the way through */
+
+static hone_status nothing_chosen(const hn_quantizing *q, hone_error *error) {
+  for (size_t i = 0; i < q->layers.len; i++)
+    if (q->layers.ptr[i].chosen) return HONE_OK;
+  hn_fail(error, HONE_ERROR_INPUT, "no operator of the model can be quantised");
+  if (q->layers.len)
+    hn_error_got(error, "'%.60s' (%s): %s", q->layers.ptr[0].node->name, q->layers.ptr[0].node->op_type,
+                 q->layers.ptr[0].reason);
+  hn_error_expected(error, "Conv, Gemm or MatMul with constant f32 weights");
+  return HONE_ERROR_INPUT;
+}
+
+static hone_status prepare(hn_quantizing *q, hone_model *model, hone_error *error) {
+  hone_status status = hn_model_clone(model, &q->model, error);
+  /* What folds into weights goes; operators stay those of the file's opset. */
+  if (status == HONE_OK)
+    status =
+        hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
+  if (status == HONE_OK) status = hn_qz_raise_opset(q->model, error);
+  if (status == HONE_OK) status = hn_model_ready(q->model, error);
+  if (status == HONE_OK) status = hn_qz_select(q, error);
+  return status == HONE_OK ? nothing_chosen(q, error) : status;
+}
+
+static void choose_ranges(hn_quantizing *q) {
+  const double percentile = q->o->percentile > 0 ? q->o->percentile : PERCENTILE;
+  for (size_t i = 0; i < q->ranges.len; i++)
+    hn_qz_choose(q->ranges.ptr[i], q->o->method, percentile, q->symmetric);
+}
+
+static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *error) {
+  const hone_quantize_options *o = q->o;
+  hn_side exact = {0};
+  hn_qz_samples *samples = NULL;
+  hn_model *bound = NULL;
+  hone_status status = prepare(q, model, error);
+  /* Without fusions every value is a step's output. */
+  if (status == HONE_OK)
+    status = hn_side_open(q->model,
+                          &(hn_side_options){.level = 0,
+                                             .threads = o->threads,
+                                             .bindings = o->bindings,
+                                             .n_bindings = o->n_bindings,
+                                             .batch = o->batch},
+                          &exact, error);
+  if (status == HONE_OK)
+    status = hn_model_bind(q->model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
+  if (status == HONE_OK) status = hn_qz_samples_open(q, bound, exact.plan, &samples, error);
+  if (status == HONE_OK) status = hn_qz_calibrate(q, &exact, samples, error);
+  if (status == HONE_OK) status = judge_samples(q, o->calib, error);
+  if (status == HONE_OK) {
+    choose_ranges(q);
+    status = hn_qz_rewrite(q, error);
+  }
+  if (status == HONE_OK) status = hn_model_ready(q->model, error);
+  if (status == HONE_OK && !q->stopped) status = hn_qz_check(q, &exact, samples, error);
+  hn_qz_samples_close(samples);
+  hn_model_destroy(bound);
+  hn_side_close(&exact);
+  return status;
+}
+
+static hone_status wrong_options(const hone_quantize_options *o, hone_error *error) {
+  if ((unsigned)o->method >= HONE_CALIBRATIONS || (unsigned)o->target >= HONE_QUANTIZE_TARGETS ||
+      (unsigned)o->zero > HONE_QUANTIZE_ASYMMETRIC)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_quantize: no such method, target or zero point");
+  if (!(o->percentile == 0 || (o->percentile > 50 && o->percentile <= 100)))
+    return hn_fail(error, HONE_ERROR_USAGE, "a percentile lies between 50 and 100, %g does not",
+                   o->percentile);
+  if (o->target == HONE_QUANTIZE_TENSORRT && o->zero == HONE_QUANTIZE_ASYMMETRIC)
+    return hn_fail(error, HONE_ERROR_USAGE, "TensorRT takes symmetric activations only");
+  return HONE_OK;
+}
+
+hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hone_model **out,
+                          hone_quantize_report *report, hone_error *error) {
+  if (!model || !o || !out || !report || !o->calib)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_quantize needs a model, samples and places for the results");
+  const uint64_t lost = hn_mem_lost();
+  *out = NULL;
+  *report = (hone_quantize_report){0};
+  hone_status status = wrong_options(o, error);
+  if (status != HONE_OK) return status;
+  hn_quantizing *q = hn_calloc(1, sizeof *q);
+  if (!q) return hn_fail_memory(error, sizeof *q, "a quantised model");
+  report->impl = q;
+  q->o = o;
+  q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
+  status = quantise(q, model, error);
+  if (status == HONE_OK) status = fill_report(q, report, error);
+  if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
+  status = hn_settle(status, lost, error);
+  if (status == HONE_OK) {
+    *out = q->model;
+    q->model = NULL;
+  }
+  return status;
+}
+
+void hone_quantize_report_free(hone_quantize_report *report) {
+  hn_quantizing *q = report ? report->impl : NULL;
+  if (!q) return;
+  hn_model_destroy(q->model);
+  hn_vec_free(&q->layers);
+  hn_vec_free(&q->ranges);
+  hn_vec_free(&q->warnings);
+  hn_vec_free(&q->outputs);
+  hn_map_free(&q->by_name);
+  hn_arena_free(&q->arena);
+  hn_free(q);
+  *report = (hone_quantize_report){0};
+}

@@ -1,0 +1,222 @@
+/* The calibration set, one sample in memory at a time: a file of a folder, a row of arrays, or random. */
+#include "improve/quantize/quantize.h"
+
+#include "base/error.h"
+#include "base/os.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { RANDOM_SAMPLES = 16 };
+
+struct hn_qz_samples {
+  enum { RANDOM, FOLDER, STACK } kind;
+  const hone_model *bound;
+  const hn_plan *plan;
+  const hone_image_options *image;
+  const char *path;
+  uint64_t seed;
+  uint32_t n, of; /* samples that are wanted, of so many that are there */
+  uint32_t n_in;
+  hn_feed *feeds;       /* [n_in] */
+  hone_data *stack;     /* [n_in] STACK: whole arrays */
+  HN_VEC(char *) files; /* FOLDER: paths */
+};
+
+static bool ends_with(const char *name, const char *tail) {
+  const size_t n = strlen(name), t = strlen(tail);
+  return n > t && strcasecmp(name + n - t, tail) == 0;
+}
+
+static bool is_sample(const char *name) {
+  static const char *const tails[] = {".npy", ".npz", ".jpg", ".jpeg", ".png", ".pb", NULL};
+  for (const char *const *t = tails; *t; t++)
+    if (ends_with(name, *t)) return true;
+  return false;
+}
+
+/* ---- folders */
+
+/* Files of the folder, and of those in it (labelled sets have one a class). */
+static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_error *error) {
+  char **names, buf[4096];
+  size_t n;
+  hone_status status = hn_folder_list(path, &names, &n, error);
+  for (size_t i = 0; i < n; i++) {
+    const int len = snprintf(buf, sizeof buf, "%s/%s", path, names[i]);
+    if (status == HONE_OK && len > 0 && (size_t)len < sizeof buf) {
+      if (hn_is_folder(buf)) {
+        if (depth > 0) status = list(s, buf, depth - 1, error);
+      } else if (is_sample(buf)) {
+        char *copy = hn_strdup(buf);
+        if (!copy || !hn_vec_push(&s->files, copy)) {
+          hn_free(copy);
+          status = hn_fail_memory(error, sizeof buf, "the list of samples");
+        }
+      }
+    }
+    hn_free(names[i]);
+  }
+  hn_free(names);
+  return status;
+}
+
+static hone_status open_folder(hn_qz_samples *s, hone_error *error) {
+  hone_status status = list(s, s->path, 1, error);
+  if (status != HONE_OK) return status;
+  s->of = (uint32_t)s->files.len;
+  if (s->of) return HONE_OK;
+  hn_fail(error, HONE_ERROR_INPUT, "the folder holds no samples");
+  hn_error_where(error, "%s", s->path);
+  hn_error_expected(error, ".npy, .npz, .jpg or .png files, a sample each");
+  return HONE_ERROR_INPUT;
+}
+
+/* Any number of the files, evenly from all of them, and in an order in which classes alternate: a stride near
+ * the golden ratio that shares no factor with their number. */
+static uint32_t file_of(const hn_qz_samples *s, uint32_t i) {
+  uint32_t stride = (uint32_t)((double)s->of * 0.6180339887), a, b;
+  if (s->of < 3) return i;
+  for (stride += stride == 0;; stride++) {
+    for (a = s->of, b = stride; b;) {
+      const uint32_t r = a % b;
+      a = b, b = r;
+    }
+    if (a == 1) break;
+  }
+  return (uint32_t)((uint64_t)i * stride % s->of);
+}
+
+static hone_status read_file(hn_qz_samples *s, uint32_t i, hone_error *error) {
+  const char *path = s->files.ptr[file_of(s, i)];
+  if (s->n_in > 1 && !ends_with(path, ".npz")) {
+    hn_fail(error, HONE_ERROR_INPUT, "one array is no sample of a model with %u inputs", s->n_in);
+    hn_error_where(error, "%s", path);
+    hn_error_expected(error, ".npz files with an entry for each input");
+    return HONE_ERROR_INPUT;
+  }
+  for (uint32_t k = 0; k < s->n_in; k++) {
+    const hn_value *in = s->plan->inputs[k];
+    hone_data_free(&s->feeds[k].data);
+    hone_status status = hone_data_load(path, in->name, &in->desc, s->image, &s->feeds[k].data, error);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+/* ---- arrays of samples */
+
+/* [S * B, ...] for an input [B, ...], or [S, B, ...]; 0: neither. */
+static int64_t rows_of(const hone_tensor_desc *have, const hone_tensor_desc *want) {
+  const bool apart = have->rank == want->rank + 1;
+  if (!apart && (have->rank != want->rank || want->rank == 0)) return 0;
+  for (int32_t k = apart ? 0 : 1; k < want->rank; k++)
+    if (have->dim[k + apart] != want->dim[k]) return 0;
+  return apart ? have->dim[0] : want->dim[0] > 0 ? have->dim[0] / want->dim[0] : 0;
+}
+
+static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
+  for (uint32_t k = 0; k < s->n_in; k++) {
+    const hn_value *in = s->plan->inputs[k];
+    hone_tensor_desc want = hone_desc(in->desc.dtype, 0, NULL);
+    want.rank = -1;
+    hone_status status = hone_data_load(s->path, in->name, &want, s->image, &s->stack[k], error);
+    if (status != HONE_OK) return status;
+    const hone_tensor_desc *have = &s->stack[k].tensor.desc;
+    const int64_t rows = rows_of(have, &in->desc);
+    if (rows < 1 || (k && rows != s->of)) {
+      char a[128], b[128];
+      hn_fail(error, HONE_ERROR_INPUT,
+              rows < 1 ? "the array for input '%s' holds no samples of its shape"
+                       : "the array for input '%s' has another number of samples",
+              in->name);
+      hn_error_where(error, "%s", s->path);
+      hn_error_got(error, "%s", hone_desc_format(have, a, sizeof a));
+      if (rows < 1)
+        hn_error_expected(error, "%s behind a leading axis", hone_desc_format(&in->desc, b, sizeof b));
+      else
+        hn_error_expected(error, "%u samples, as of '%s'", s->of, s->plan->inputs[0]->name);
+      return HONE_ERROR_INPUT;
+    }
+    s->of = (uint32_t)(rows < UINT32_MAX ? rows : UINT32_MAX);
+  }
+  return HONE_OK;
+}
+
+static void read_row(hn_qz_samples *s, uint32_t i) {
+  for (uint32_t k = 0; k < s->n_in; k++) {
+    const hone_tensor_desc *want = &s->plan->inputs[k]->desc;
+    const size_t bytes = (size_t)hone_desc_bytes(want);
+    s->feeds[k].data.tensor = (hone_tensor){*want, (char *)s->stack[k].tensor.data + i * bytes};
+  }
+}
+
+/* ---- */
+
+static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) {
+  for (uint32_t k = 0; k < s->n_in; k++) {
+    const hn_value *in = s->plan->inputs[k];
+    hone_data_free(&s->feeds[k].data);
+    hone_status status = hone_data_for_input(s->bound, k, &in->desc, s->seed + i, &s->feeds[k].data, error);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
+  if (strcmp(s->path, "random") == 0 && !hn_path_exists(s->path)) {
+    s->kind = RANDOM;
+    s->of = UINT32_MAX;
+    if (!s->n) s->n = RANDOM_SAMPLES;
+    return HONE_OK;
+  }
+  if (hn_is_folder(s->path)) {
+    s->kind = FOLDER;
+    return open_folder(s, error);
+  }
+  s->kind = STACK;
+  return open_stack(s, error);
+}
+
+hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, const hn_plan *plan,
+                               hn_qz_samples **out, hone_error *error) {
+  hn_qz_samples *s = *out = hn_calloc(1, sizeof *s);
+  if (!s) return hn_fail_memory(error, sizeof *s, "samples");
+  *s = (hn_qz_samples){.bound = bound,
+                       .plan = plan,
+                       .image = q->o->image,
+                       .path = q->o->calib,
+                       .seed = q->o->seed ? q->o->seed : 1,
+                       .n = q->o->samples,
+                       .n_in = plan->n_inputs};
+  s->feeds = hn_calloc(s->n_in + 1, sizeof *s->feeds);
+  s->stack = hn_calloc(s->n_in + 1, sizeof *s->stack);
+  if (!s->feeds || !s->stack) return hn_fail_memory(error, s->n_in * sizeof *s->feeds, "samples");
+  for (uint32_t k = 0; k < s->n_in; k++) s->feeds[k].name = plan->inputs[k]->name;
+  hone_status status = open_by_kind(s, error);
+  if (status == HONE_OK && (!s->n || s->n > s->of)) s->n = s->of;
+  return status;
+}
+
+uint32_t hn_qz_samples_count(const hn_qz_samples *s) { return s->n; }
+
+hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **feeds, hone_error *error) {
+  *feeds = s->feeds;
+  if (s->kind == RANDOM) return read_random(s, i, error);
+  if (s->kind == FOLDER) return read_file(s, i, error);
+  read_row(s, i);
+  return HONE_OK;
+}
+
+void hn_qz_samples_close(hn_qz_samples *s) {
+  if (!s) return;
+  for (uint32_t k = 0; s->feeds && k < s->n_in; k++)
+    if (s->kind != STACK) hone_data_free(&s->feeds[k].data);
+  for (uint32_t k = 0; s->stack && k < s->n_in; k++) hone_data_free(&s->stack[k]);
+  for (size_t i = 0; i < s->files.len; i++) hn_free(s->files.ptr[i]);
+  hn_vec_free(&s->files);
+  hn_free(s->feeds);
+  hn_free(s->stack);
+  hn_free(s);
+}

@@ -1,0 +1,250 @@
+/* hone quantize: what is quantised for whom, what the methods keep, and what goes wrong. */
+#include "samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is(const hone_node *n, const char *op) { return n && strcmp(n->op_type, op) == 0; }
+
+static int64_t number(const hn_value *v) {
+  return v->desc.dtype == HONE_DTYPE_I8 ? *(const int8_t *)v->constant->data
+                                        : *(const uint8_t *)v->constant->data;
+}
+
+/* ---- the graph */
+
+static void test_graph(void **state) {
+  (void)state;
+  static const struct {
+    hone_quantize_target target;
+    hone_dtype codes;
+  } cases[] = {{HONE_QUANTIZE_HONE, HONE_DTYPE_U8},
+               {HONE_QUANTIZE_ORT, HONE_DTYPE_U8},
+               {HONE_QUANTIZE_OPENVINO, HONE_DTYPE_U8},
+               {HONE_QUANTIZE_TENSORRT, HONE_DTYPE_I8}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const bool trt = cases[c].target == HONE_QUANTIZE_TENSORRT;
+    hn_model *m = residual_network(1, 1);
+    quantised q =
+        quantise(m, &(hone_quantize_options){.calib = "random", .target = cases[c].target, .threads = 1});
+    int products = 0, sums = 0;
+    for (const hone_node *n = q.model->graph->first; n; n = n->next) {
+      if (is(n, "QuantizeLinear")) {
+        assert_int_equal(n->in[2]->desc.dtype, cases[c].codes);
+        if (trt) assert_int_equal(number(n->in[2]), 0);
+        if (trt) assert_false(is(n->in[0]->producer, "Conv"));
+      }
+      if (is(n, "Relu") && trt) assert_false(is(n->in[0]->producer, "DequantizeLinear"));
+      if (is(n, "Conv") || is(n, "Gemm")) {
+        products++;
+        assert_true(is(n->in[0]->producer, "DequantizeLinear"));
+        const hone_node *w = n->in[1]->producer, *b = n->in[2]->producer;
+        assert_true(is(w, "DequantizeLinear"));
+        assert_int_equal(w->in[0]->desc.dtype, HONE_DTYPE_I8);
+        assert_int_equal(hone_desc_count(&w->in[1]->desc),
+                         w->in[0]->desc.dim[is(n, "Conv") ? 0 : 1 - (int)hone_node_int(n, "transB", 0)]);
+        assert_int_equal(is(b, "DequantizeLinear"), !trt);
+      }
+      if (is(n, "Add")) {
+        sums++;
+        const bool first = is(n->in[0]->producer, "DequantizeLinear"),
+                   second = is(n->in[1]->producer, "DequantizeLinear");
+        assert_true(trt ? first != second : first && second);
+      }
+    }
+    assert_int_equal(products, 5);
+    assert_int_equal(sums, 1);
+    assert_int_equal(q.report.n_outputs, 1);
+    if (!(q.report.output[0].sqnr_db > 20)) fail_msg("%g dB", q.report.output[0].sqnr_db);
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
+/* For hone every product, the sum and the average become integer steps. */
+static void test_integer_steps(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 1);
+  quantised q = quantise(m, &(hone_quantize_options){.calib = "random", .threads = 1});
+  hone_engine *engine = NULL;
+  hone_plan *plan = NULL;
+  hone_error e = {0};
+  uint32_t products = 0, sums = 0, averages = 0;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, &e), HONE_OK);
+  assert_int_equal(hone_plan_create(engine, q.model, &(hone_plan_options){.level = 2}, &plan, &e), HONE_OK);
+  for (uint32_t i = 0; i < hone_plan_steps(plan); i++) {
+    hone_step_info info;
+    assert_true(hone_plan_step(plan, i, &info));
+    products += strncmp(info.what, "QLinearConv", 11) == 0 || strncmp(info.what, "QLinearGemm", 11) == 0;
+    sums += strncmp(info.what, "QLinearAdd", 10) == 0;
+    averages += strncmp(info.what, "QLinearAveragePool", 18) == 0;
+  }
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  assert_int_equal(products, 5);
+  assert_int_equal(sums, 1);
+  assert_int_equal(averages, 1);
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
+static void test_skip_and_only(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 1);
+  quantised q = quantise(
+      m, &(hone_quantize_options){
+             .calib = "random", .skip = (const char *[]){"Gemm", "nothing*"}, .n_skip = 2, .threads = 1});
+  assert_false(layer_of(&q, "Gemm", 0)->quantized);
+  assert_non_null(strstr(layer_of(&q, "Gemm", 0)->reason, "--skip"));
+  assert_true(layer_of(&q, "Conv", 0)->quantized);
+  bool told = false;
+  for (uint32_t i = 0; i < q.report.n_warnings; i++) told |= strstr(q.report.warning[i], "nothing*") != NULL;
+  assert_true(told);
+  quantised_free(&q);
+  q = quantise(m, &(hone_quantize_options){
+                      .calib = "random", .only = (const char *[]){"Conv"}, .n_only = 1, .threads = 1});
+  assert_true(layer_of(&q, "Conv", 3)->quantized);
+  assert_false(layer_of(&q, "Gemm", 0)->quantized);
+  assert_false(layer_of(&q, "Add", 0)->quantized);
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
+/* ---- methods */
+
+/* Squared error of values that a layer's input codes stand for. */
+static double squares(const char *path, const hone_quantize_layer *l) {
+  hone_data d;
+  hone_error e = {0};
+  hone_tensor_desc want = {.rank = -1};
+  double sum = 0;
+  assert_int_equal(hone_data_load(path, NULL, &want, NULL, &d, &e), HONE_OK);
+  const float *v = d.tensor.data;
+  for (int64_t i = 0, n = hone_desc_count(&d.tensor.desc); i < n; i++) {
+    const double x = (double)v[i], code = fmax(0, fmin(255, nearbyint(x / l->scale) + l->zero_point));
+    sum += (x - (code - l->zero_point) * l->scale) * (x - (code - l->zero_point) * l->scale);
+  }
+  hone_data_free(&d);
+  return sum;
+}
+
+/* Normal values with 100 of a million forty times as large: minmax keeps all; percentile and kl cut them off;
+ * mse errs least, here and without outliers. */
+static void test_methods(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 1);
+  for (int outliers = 0; outliers <= 100; outliers += 100) {
+    const char *path = write_samples("outliers.npy", 4, (const int64_t[]){64, 3, 12, 12}, 3, outliers, 40);
+    double width[HONE_CALIBRATIONS], clipped[HONE_CALIBRATIONS], error[HONE_CALIBRATIONS];
+    for (int k = 0; k < HONE_CALIBRATIONS; k++) {
+      quantised q =
+          quantise(m, &(hone_quantize_options){
+                          .calib = path, .method = (hone_calibration)k, .percentile = 99.9, .threads = 1});
+      assert_int_equal(q.report.samples, 64);
+      const hone_quantize_layer *l = layer_of(&q, "Conv", 0);
+      width[k] = l->high - l->low;
+      clipped[k] = l->clipped;
+      error[k] = squares(path, l);
+      if (k == HONE_CALIBRATION_MINMAX) assert_true(fabs(width[k] - (l->most - l->least)) < 2 * l->scale);
+      quantised_free(&q);
+    }
+    const double all = width[HONE_CALIBRATION_MINMAX];
+    assert_true(outliers ? all > 40 : all < 12);
+    assert_true(clipped[HONE_CALIBRATION_MINMAX] == 0);
+    for (int k = 1; k < HONE_CALIBRATIONS; k++) {
+      if (!(error[HONE_CALIBRATION_MSE] <= 1.01 * error[k]))
+        fail_msg("%g, by %s %g", error[HONE_CALIBRATION_MSE], hone_calibration_name((hone_calibration)k),
+                 error[k]);
+      assert_true(width[k] > 5 && width[k] < all + 0.1);
+      if (outliers && k != HONE_CALIBRATION_MSE) {
+        if (!(width[k] < 0.5 * all))
+          fail_msg("%s: %g of %g", hone_calibration_name((hone_calibration)k), width[k], all);
+        assert_true(clipped[k] > 0 && clipped[k] < 0.01);
+      }
+    }
+    assert_true(error[HONE_CALIBRATION_MSE] < error[HONE_CALIBRATION_MINMAX]);
+    /* 0.1 % of the values lie outside, up to a bin. */
+    assert_true(clipped[HONE_CALIBRATION_PERCENTILE] < 0.0011);
+  }
+  hone_model_release(m);
+}
+
+/* ---- samples */
+
+typedef struct stop {
+  uint32_t after;
+} stop;
+
+static bool stop_after(void *arg, hone_quantize_stage stage, uint32_t done, uint32_t total) {
+  (void)total;
+  return stage != HONE_QUANTIZE_CALIBRATES || done < ((stop *)arg)->after;
+}
+
+static void test_stopped(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 1);
+  quantised q = quantise(m, &(hone_quantize_options){.calib = "random",
+                                                     .samples = 10,
+                                                     .threads = 1,
+                                                     .progress = stop_after,
+                                                     .progress_arg = &(stop){3}});
+  assert_true(q.report.stopped);
+  assert_int_equal(q.report.samples, 3);
+  assert_int_equal(q.report.samples_wanted, 10);
+  bool told = false;
+  for (uint32_t i = 0; i < q.report.n_warnings; i++) told |= strstr(q.report.warning[i], "3 of 10") != NULL;
+  assert_true(told);
+  assert_true(layer_of(&q, "Conv", 0)->quantized);
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
+static void refused(hn_model *m, const char *calib, hone_status status, const char *says) {
+  hone_model *out = NULL;
+  hone_quantize_report report;
+  hone_error e = {0};
+  char line[1200];
+  assert_int_equal(
+      hone_quantize(m, &(hone_quantize_options){.calib = calib, .threads = 1}, &out, &report, &e), status);
+  assert_null(out);
+  hone_error_format(&e, line, sizeof line);
+  if (!strstr(line, says)) fail_msg("\"%s\" lacks \"%s\"", line, says);
+  hone_quantize_report_free(&report);
+}
+
+static void test_bad_samples(void **state) {
+  (void)state;
+  char path[600];
+  const char *folder = getenv("TMPDIR");
+  hn_model *m = residual_network(1, 1);
+  refused(m, "/nowhere/at/all", HONE_ERROR_INPUT, "/nowhere/at/all");
+  refused(m, write_samples("narrow.npy", 4, (const int64_t[]){5, 3, 12, 11}, 1, 0, 1), HONE_ERROR_INPUT,
+          "f32[5x3x12x11]");
+  snprintf(path, sizeof path, "%s/empty", folder && *folder ? folder : "/tmp");
+  assert_int_equal(mkdir(path, 0755), 0);
+  refused(m, path, HONE_ERROR_INPUT, "holds no samples");
+  write_samples("empty/a.npy", 4, (const int64_t[]){1, 3, 12, 12}, 1, 0, 1);
+  const char *cut = write_samples("empty/b.npy", 4, (const int64_t[]){1, 3, 12, 12}, 2, 0, 1);
+  assert_int_equal(truncate(cut, 1000), 0);
+  refused(m, path, HONE_ERROR_INPUT, "b.npy");
+  hone_model_release(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_graph),         cmocka_unit_test(test_integer_steps),
+      cmocka_unit_test(test_skip_and_only), cmocka_unit_test(test_methods),
+      cmocka_unit_test(test_stopped),       cmocka_unit_test(test_bad_samples)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
