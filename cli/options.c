@@ -125,6 +125,7 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
 void cli_args_free(cli_args *args) {
   free(args->shapes.item);
   free(args->inputs.item);
+  free(args->data.item);
   free(args->thresholds.item);
   free(args->float_files.item);
   free(args->skip.item);

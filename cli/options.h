@@ -52,13 +52,21 @@ typedef struct cli_args {
   double percentile;
   const char *calib, *method, *target;
   cli_list skip, only;
+  /* how pictures become inputs */
+  bool bgr, letterbox;
+  const char *mean, *deviation, *scale, *resize, *crop, *pixels;
+  int64_t pad;
+  /* eval */
+  int64_t max_samples;
+  const char *names, *against; /* of classes; the model that is compared with */
+  cli_list data;
   cli_list shapes, inputs, thresholds, float_files;
   cli_list rest; /* arguments that are no options */
 } cli_args;
 
 /* What the options are before any is given. */
 #define CLI_UNSET                                                                                            \
-  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1 }
+  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1, .pad = -1 }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \
   { 0, NULL, CLI_FLAG, 0, NULL, NULL }
@@ -105,6 +113,20 @@ typedef struct cli_args {
       {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
+  }
+/* Of everything that reads pictures. */
+#define CLI_OPT_PREPROCESS                                                                                   \
+  {0, "scale", CLI_TEXT, CLI_FIELD(scale), "X", "pictures: every byte times X, such as 1/255 (1/255)"},      \
+      {0, "mean", CLI_TEXT, CLI_FIELD(mean), "M|R,G,B", "less this, then (ImageNet's; 0 with --scale)"},     \
+      {0, "std", CLI_TEXT, CLI_FIELD(deviation), "S|R,G,B",                                                  \
+       "divided by this (ImageNet's; 1 with --scale or --mean)"},                                            \
+      {0, "bgr", CLI_FLAG, CLI_FIELD(bgr), NULL, "channels blue, green, red"},                               \
+      {0, "resize", CLI_TEXT, CLI_FIELD(resize), "N|HxW", "first to this size; N: the shorter side"},        \
+      {0, "crop", CLI_TEXT, CLI_FIELD(crop), "N|HxW", "then the centre of this size"},                       \
+      {0, "letterbox", CLI_FLAG, CLI_FIELD(letterbox), NULL,                                                 \
+       "then to the input's size with bars around it (stretched)"},                                          \
+      {0, "pad", CLI_COUNT, CLI_FIELD(pad), "N", "brightness of the bars, 0 to 255 (114)"}, {                \
+    0, "layout", CLI_TEXT, CLI_FIELD(pixels), "nchw|nhwc", "of the input for pictures (by its dimensions)"   \
   }
 /* Of everything that measures. */
 #define CLI_OPT_QUIET                                                                                        \

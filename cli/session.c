@@ -4,6 +4,7 @@
 #include "cli/interrupts.h"
 #include "cli/options.h"
 #include "cli/precision.h"
+#include "cli/preprocess.h"
 #include "cli/shapes.h"
 #include "cli/term.h"
 
@@ -109,6 +110,9 @@ static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error 
   s->bindings = more;
   uint32_t given = s->n_bindings;
   bool one = one_input(s->model);
+  hone_preprocess preprocess;
+  hone_status status = cli_preprocess(args, &preprocess, error);
+  if (status != HONE_OK) return status;
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     hone_port port;
     hone_tensor_desc want;
@@ -118,7 +122,7 @@ static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error 
     cli_session view = *s;
     view.n_bindings = given;
     apply_bindings(&view, &port, &want);
-    hone_status status = hone_data_load(file, port.name, &want, NULL, &s->data[i], error);
+    status = hone_data_load(file, port.name, &want, &preprocess, &s->data[i], error);
     if (status != HONE_OK) return status;
     hone_binding *b = &s->bindings[s->n_bindings++];
     *b = (hone_binding){.input = port.name, .rank = s->data[i].tensor.desc.rank};
@@ -347,14 +351,16 @@ void cli_session_close(cli_session *s) {
 
 hone_status cli_session_reload(cli_session *s, const cli_args *args, hone_error *error) {
   const bool one = one_input(s->model);
-  hone_status status = hone_context_stage_begin(s->context, HONE_SPAN_PRE, error);
+  hone_preprocess preprocess;
+  hone_status status = cli_preprocess(args, &preprocess, error);
+  if (status == HONE_OK) status = hone_context_stage_begin(s->context, HONE_SPAN_PRE, error);
   if (status != HONE_OK) return status;
   for (uint32_t p = 0; p < hone_plan_inputs(s->plan) && status == HONE_OK; p++)
     for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
       const char *name = hone_plan_input_name(s->plan, p), *file = file_of(args, name, one);
       hone_data again = {0};
       if (!file || s->feeds[p] != &s->data[i].tensor) continue;
-      status = hone_data_load(file, name, hone_plan_input_desc(s->plan, p), NULL, &again, error);
+      status = hone_data_load(file, name, hone_plan_input_desc(s->plan, p), &preprocess, &again, error);
       if (status != HONE_OK) break;
       hone_data_free(&s->data[i]);
       s->data[i] = again;

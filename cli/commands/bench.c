@@ -412,6 +412,7 @@ static const cli_option options[] = {
      "the revision that was measured (GITHUB_SHA, or git's HEAD here)"},
     CLI_OPT_RUN,
     CLI_OPT_PASSES,
+    CLI_OPT_PREPROCESS,
     CLI_OPT_QUIET,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

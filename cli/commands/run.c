@@ -165,6 +165,7 @@ static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs),
                                      {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
                                       "print the five most likely classes; one label a line"},
                                      CLI_OPT_RUN,
+                                     CLI_OPT_PREPROCESS,
                                      CLI_OPT_JSON,
                                      CLI_OPT_HELP,
                                      CLI_END};
@@ -175,8 +176,9 @@ const cli_command cli_cmd_run = {
     "Inputs without a file are random but seeded; integers respect embedding "
     "tables, masks are ones, and what an If\n"
     "compares with a constant to choose its branch is that constant (--input sr=8000 says otherwise). "
-    "Pictures are resized\n"
-    "and normalised as for ImageNet. NAME may be left out for a model with one input.\n"
+    "Pictures are stretched to the\n"
+    "input's size and normalised as for ImageNet unless options say otherwise. NAME may be left out for a "
+    "model with one input.\n"
     "In file names every character of an "
     "output's name outside A-Za-z0-9._- becomes _.",
     options,

@@ -14,23 +14,52 @@ typedef struct hone_data {
   void *impl;
 } hone_data;
 
-/* How pictures become tensors. Zeroed: scale 1/255, then the ImageNet mean and deviation, RGB. */
-typedef struct hone_image_options {
-  bool custom; /* use the fields below */
-  float mean[3], std[3], scale;
+/* How a picture gets a size that is not its own. */
+typedef enum hone_fit {
+  HONE_FIT_STRETCH = 0, /* each side by itself */
+  HONE_FIT_LETTERBOX    /* as large as fits with its proportions, in the middle, bars around it */
+} hone_fit;
+
+/* Where the channels of an input for pictures are. */
+typedef enum hone_pixels {
+  HONE_PIXELS_AUTO = 0, /* NCHW where dimension 1 is 1 or 3, NHWC where the last one is */
+  HONE_PIXELS_NCHW,
+  HONE_PIXELS_NHWC
+} hone_pixels;
+
+/* How pictures become tensors. Zeroed: stretched to the input's size, RGB, bytes / 255, then the mean and
+ * deviation of ImageNet (grey inputs: bytes / 255 and no more). Inputs of bytes (u8) get bytes, whatever is
+ * said of scale, mean and deviation. The steps happen in this order, in one resampling: bilinear, with the
+ * filter widened where it shrinks. */
+typedef struct hone_preprocess {
+  int64_t resize_h, resize_w; /* first to this size; resize_w 0: the shorter side becomes resize_h; 0: not */
+  int64_t crop_h, crop_w;     /* then the centre of this size is cut out; 0: all stays. A picture that is
+                               * smaller is enlarged until it covers that */
+  hone_fit fit;               /* then that becomes as large as the input */
+  uint8_t pad;                /* brightness of a letterbox's bars */
   bool bgr;
-} hone_image_options;
+  bool normalise; /* (byte * scale - mean[c]) / std[c], c counted as the tensor has it; grey: c = 0 */
+  float scale, mean[3], std[3];
+  hone_pixels pixels;
+} hone_preprocess;
+
+/* Where the pixels of a picture are in its tensor: x of the picture = x0 + dx * (x of the tensor), both
+ * counted from the left edge, and the same for y. */
+typedef struct hone_picture_map {
+  int64_t width, height; /* of the picture; 0: it was an array */
+  double x0, y0, dx, dy;
+} hone_picture_map;
 
 /* Reads a file for an input described by `want` (dtype NONE and unknown dims take the file's). The kind of
  * file is found by its first bytes (.pb by its name). Arrays are converted to want's dtype when no value is
  * lost (rounding between floating-point types is allowed, overflow is not), else refused. Pictures are
- * decoded, resized (bilinear, with the filter widened when shrinking) and normalised to want's NCHW (or NHWC
- * when the last dim is 1 or 3) shape; u8 inputs get plain bytes; a batch gets copies. `member`: entry of a
+ * decoded and become want's shape as `preprocess` says (NULL: as zeroed), which sets a height and width that
+ * want leaves open, too (else the picture does); a batch gets copies. `member`: entry of a
  * .npz, usually the input's name; "in:" + member and the only entry serve too. A path that is a number and
  * nothing else ("16000") is no file but the value of every element; want's dimensions must then be known (a
  * file of that name: "./16000"). HONE_ERROR_INPUT names the file. */
 HONE_API hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
-                                    const hone_image_options *image, hone_data *out, hone_error *error);
+                                    const hone_preprocess *preprocess, hone_data *out, hone_error *error);
 /* Seeded random values that a model can digest: floats standard normal; integers by the input's name and use
  * (masks all ones, token types zero, ids below `below`, otherwise small). below: smallest embedding table
  * that reads it, 0: 100. */

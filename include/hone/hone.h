@@ -4,6 +4,8 @@
 
 #include <hone/compare.h>
 #include <hone/data.h>
+#include <hone/dataset.h>
+#include <hone/eval.h>
 #include <hone/facts.h>
 #include <hone/file.h>
 #include <hone/history.h>

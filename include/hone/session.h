@@ -196,6 +196,7 @@ HONE_API void hone_fusions_free(hone_fusions *fusions);
 
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);
 HONE_API void hone_context_destroy(hone_context *context);
+HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* that it was made for */
 
 typedef struct hone_run_options {
   double max_seconds; /* 0: none */

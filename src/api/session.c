@@ -453,6 +453,8 @@ static hone_status run_alone(hone_context *c, const hone_tensor *const *in, cons
   return hn_settle(hn_context_run(c->context, c->in, o ? &limits : NULL, error), lost, error);
 }
 
+const hone_plan *hone_context_plan(const hone_context *c) { return c ? c->plan : NULL; }
+
 const hone_tensor *hone_context_output(const hone_context *c, uint32_t i) {
   return c ? hn_context_output(c->context, i) : NULL;
 }

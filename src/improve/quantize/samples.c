@@ -14,7 +14,7 @@ struct hn_qz_samples {
   enum { RANDOM, FOLDER, STACK } kind;
   const hone_model *bound;
   const hn_plan *plan;
-  const hone_image_options *image;
+  const hone_preprocess *preprocess;
   const char *path;
   uint64_t seed;
   uint32_t n, of; /* samples that are wanted, of so many that are there */
@@ -99,7 +99,7 @@ static hone_status read_file(hn_qz_samples *s, uint32_t i, hone_error *error) {
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
     hone_data_free(&s->feeds[k].data);
-    hone_status status = hone_data_load(path, in->name, &in->desc, s->image, &s->feeds[k].data, error);
+    hone_status status = hone_data_load(path, in->name, &in->desc, s->preprocess, &s->feeds[k].data, error);
     if (status != HONE_OK) return status;
   }
   return HONE_OK;
@@ -121,7 +121,7 @@ static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
     const hn_value *in = s->plan->inputs[k];
     hone_tensor_desc want = hone_desc(in->desc.dtype, 0, NULL);
     want.rank = -1;
-    hone_status status = hone_data_load(s->path, in->name, &want, s->image, &s->stack[k], error);
+    hone_status status = hone_data_load(s->path, in->name, &want, s->preprocess, &s->stack[k], error);
     if (status != HONE_OK) return status;
     const hone_tensor_desc *have = &s->stack[k].tensor.desc;
     const int64_t rows = rows_of(have, &in->desc);
@@ -185,7 +185,7 @@ hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, 
   if (!s) return hn_fail_memory(error, sizeof *s, "samples");
   *s = (hn_qz_samples){.bound = bound,
                        .plan = plan,
-                       .image = q->o->image,
+                       .preprocess = q->o->preprocess,
                        .path = q->o->calib,
                        .seed = q->o->seed ? q->o->seed : 1,
                        .n = q->o->samples,

@@ -45,19 +45,36 @@ hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone
 hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out,
                             hone_error *error);
 
-/* Resizes and normalises a picture into a tensor of the wanted shape and dtype. */
+/* One axis of a picture that is fitted into a tensor: the pixels [begin, end) of the tensor show the picture
+ * from `origin` on, `ratio` of its pixels each; the others are bars. */
+typedef struct hn_fit_axis {
+  double origin, ratio;
+  int64_t begin, end;
+} hn_fit_axis;
+
+/* The tensor's height and width where they are 0, and how the picture is fitted into them. */
+hone_status hn_picture_fit(const hn_picture *picture, const hone_preprocess *preprocess, int64_t *height,
+                           int64_t *width, hn_fit_axis *y, hn_fit_axis *x, hone_error *error);
+
+/* Fits a picture into a tensor of the wanted shape and dtype. map may be NULL. */
 hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc *want,
-                              const hone_image_options *options, hn_arena *arena, hone_tensor *out,
-                              hone_error *error);
+                              const hone_preprocess *preprocess, hn_arena *arena, hone_tensor *out,
+                              hone_picture_map *map, hone_error *error);
 
 /* The same values as another dtype: exact, or rounded between floating-point types; anything else that would
  * be lost is an error. */
 hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out,
                               hone_error *error);
 
-/* A whole file of any kind that is known; path is only looked at for its ending. */
+/* A whole file of any kind that is known; path is only looked at for its ending. map (may be NULL) is written
+ * where it is a picture. */
 hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, const hone_tensor_desc *want,
-                          const hone_image_options *image, hn_arena *arena, hone_tensor *out,
-                          hone_error *error);
+                          const hone_preprocess *preprocess, hn_arena *arena, hone_tensor *out,
+                          hone_picture_map *map, hone_error *error);
+
+/* hone_data_load, which also says where the picture's pixels are. */
+hone_status hn_data_read(const char *path, const char *member, const hone_tensor_desc *want,
+                         const hone_preprocess *preprocess, hone_data *out, hone_picture_map *map,
+                         hone_error *error);
 
 #endif

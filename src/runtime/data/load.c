@@ -27,8 +27,8 @@ static hone_status check_shape(const hone_tensor_desc *have, const hone_tensor_d
 }
 
 hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, const hone_tensor_desc *want,
-                          const hone_image_options *image, hn_arena *arena, hone_tensor *out,
-                          hone_error *error) {
+                          const hone_preprocess *preprocess, hn_arena *arena, hone_tensor *out,
+                          hone_picture_map *map, hone_error *error) {
   const uint8_t *p = file.data;
   const char *dot = strrchr(path, '.');
   bool is_png = file.size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
@@ -38,7 +38,7 @@ hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, c
     hn_picture picture = {0};
     status =
         is_png ? hn_png_decode(file, arena, &picture, error) : hn_jpeg_decode(file, arena, &picture, error);
-    return status == HONE_OK ? hn_picture_tensor(&picture, want, image, arena, out, error) : status;
+    return status == HONE_OK ? hn_picture_tensor(&picture, want, preprocess, arena, out, map, error) : status;
   }
   hone_tensor raw = {0};
   if (file.size >= 6 && memcmp(p, "\x93NUMPY", 6) == 0) {
@@ -61,9 +61,15 @@ hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, c
 }
 
 hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
-                           const hone_image_options *image, hone_data *out, hone_error *error) {
+                           const hone_preprocess *preprocess, hone_data *out, hone_error *error) {
   if (!path || !want || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_data_load: path, want and out may not be NULL");
+  return hn_data_read(path, member, want, preprocess, out, NULL, error);
+}
+
+hone_status hn_data_read(const char *path, const char *member, const hone_tensor_desc *want,
+                         const hone_preprocess *preprocess, hone_data *out, hone_picture_map *map,
+                         hone_error *error) {
   const uint64_t lost = hn_mem_lost();
   *out = (hone_data){0};
   hn_file file = {0};
@@ -77,8 +83,8 @@ hone_status hone_data_load(const char *path, const char *member, const hone_tens
   }
   out->impl = arena;
   status = number ? hn_number_tensor(path, want, arena, &out->tensor, error)
-                  : hn_data_parse(path, (hn_bytes){file.data, file.size}, member, want, image, arena,
-                                  &out->tensor, error);
+                  : hn_data_parse(path, (hn_bytes){file.data, file.size}, member, want, preprocess, arena,
+                                  &out->tensor, map, error);
   if (status != HONE_OK && error && !strstr(error->where, path)) hn_error_where(error, "%s", path);
   /* A stored .npz entry is parsed into the arena by hn_npy_parse, so nothing points into the mapping any
    * more. */

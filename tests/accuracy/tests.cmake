@@ -1,0 +1,7 @@
+hone_test(test_scorer test_scorer.c)
+hone_test(test_preprocess test_preprocess.c pictures.c)
+hone_test(test_dataset test_dataset.c pictures.c)
+hone_test(test_eval test_eval.c pictures.c ../net.c ../cli/process.c)
+target_link_libraries(test_eval PRIVATE PkgConfig::JANSSON)
+target_compile_definitions(test_eval PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+add_dependencies(test_eval hone_cli)
