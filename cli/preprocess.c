@@ -110,6 +110,13 @@ json_t *cli_preprocess_json(const hone_preprocess *o) {
       o->fit == HONE_FIT_LETTERBOX ? json_integer(o->pad) : json_null(), "layout", pixels[o->pixels]);
 }
 
+json_t *cli_preprocess_of_inputs(const cli_args *args) {
+  hone_preprocess o;
+  hone_error error;
+  return args->inputs.n && cli_preprocess(args, &o, &error) == HONE_OK ? cli_preprocess_json(&o)
+                                                                       : json_null();
+}
+
 /* Adds ", WORDS". */
 static void more(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void more(char *buf, size_t size, const char *format, ...) {

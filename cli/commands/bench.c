@@ -3,6 +3,7 @@
 #include "cli/interrupts.h"
 #include "cli/median.h"
 #include "cli/options.h"
+#include "cli/preprocess.h"
 #include "cli/precision.h"
 #include "cli/profiling.h"
 #include "cli/quiet.h"
@@ -141,6 +142,7 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   cli_stamp(doc, args, path);
   if (!args->precision) json_object_set_new(doc, "precision", json_string(hone_plan_precision(s->plan)));
   json_object_set_new(doc, "interrupted", json_boolean(cli_interrupted()));
+  json_object_set_new(doc, "preprocess", cli_preprocess_of_inputs(args));
   json_object_set_new(doc, "spread", m->spread[0] ? cli_text(m->spread) : json_null());
   json_object_set_new(doc, "counters_per_run", counters_json(&m->counters));
   if (m->steady) json_object_set_new(doc, "stability", steady_json(m->steady));

@@ -181,13 +181,14 @@ const cli_command cli_cmd_eval = {
     "MODEL --data PATH...",
     "measure accuracy on labelled data",
     "Top-1 with its 95 % interval, Top-5 and F1 on pictures or arrays whose class is known: DIR/CLASS/*.jpg "
-    "(classes are numbered\n"
-    "in the order of their names, or as --labels lists them), a list of labels, MNIST's and CIFAR's files. "
-    "Files "
-    "that cannot be\n"
-    "read are told and left out. Pictures are stretched to the input's size and normalised as for ImageNet "
-    "unless options say\n"
-    "otherwise. Exit code 1: the model of --compare is worse, by McNemar's test and not by luck.",
+    "(classes are\n"
+    "numbered in the order of their names, or as --labels lists them), a list of labels, MNIST's and CIFAR's "
+    "files. Files\n"
+    "that cannot be read are told and left out. Pictures are stretched to the input's size and normalised as "
+    "for ImageNet\n"
+    "unless options say otherwise. Exit code 1: the model of --compare is worse, by McNemar's test and not "
+    "by "
+    "luck.",
     options,
     1,
     1000000000,

@@ -3,6 +3,7 @@
 #include "cli/files.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
+#include "cli/preprocess.h"
 #include "cli/session.h"
 #include "cli/shapes.h"
 #include "cli/term.h"
@@ -92,7 +93,7 @@ static summary summarise(const hone_tensor *t) {
   return s;
 }
 
-static json_t *document(const cli_session *s, double ms, json_t *top5) {
+static json_t *document(const cli_args *args, const cli_session *s, double ms, json_t *top5) {
   json_t *outputs = json_array();
   for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++) {
     const hone_tensor *t = hone_context_output(s->context, i);
@@ -108,6 +109,7 @@ static json_t *document(const cli_session *s, double ms, json_t *top5) {
   json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms",
                           cli_real(s->load_ms));
   if (top5) json_object_set(doc, "top5", top5);
+  json_object_set_new(doc, "preprocess", cli_preprocess_of_inputs(args));
   return doc;
 }
 
@@ -145,7 +147,7 @@ static int run(const cli_args *args) {
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else if (args->json) {
-    code = cli_print_json(document(&s, ms, top5));
+    code = cli_print_json(document(args, &s, ms, top5));
   } else {
     text(&s, ms);
     if (top5) cli_labels_print(top5);

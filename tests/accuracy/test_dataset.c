@@ -254,8 +254,8 @@ static void test_cifar(void **state) {
 static void test_refusals(void **state) {
   (void)state;
   refused("nowhere", NULL, "no such file");
-  pictures_text("docs/readme.md", "nothing");
-  refused("docs", NULL, "no data set");
+  pictures_text("papers/readme.md", "nothing");
+  refused("papers", NULL, "no data set");
   pictures_plain("one/a/1.png", 2, 2, 1, 2, 3);
   pictures_text("none.txt", "\n\n");
   refused("one", "none.txt", "no names");

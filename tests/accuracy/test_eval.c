@@ -215,6 +215,8 @@ static void test_shared_options(void **state) {
   if (p.code) fail_msg("%s", p.err);
   json_t *doc = process_json(&p);
   assert_float_equal(number(json_array_get(json_object_get(doc, "outputs"), 0), "max"), 100, 1e-3);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "preprocess"), "normalisation")),
+                      "given");
   json_decref(doc);
   process_free(&p);
   p = hone((const char *[]){"bench", dull, "--input", picture, "--scale", "1", "--bgr", "-n", "2", "--json",
@@ -222,6 +224,8 @@ static void test_shared_options(void **state) {
   if (p.code) fail_msg("%s", p.err);
   doc = process_json(&p);
   assert_non_null(strstr(json_string_value(json_object_get(doc, "flags")), "--scale 1 --bgr"));
+  assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "preprocess"), "colours")),
+                      "bgr");
   json_decref(doc);
   process_free(&p);
 }
