@@ -66,7 +66,10 @@ typedef struct cli_args {
 
 /* What the options are before any is given. */
 #define CLI_UNSET                                                                                            \
-  { .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1, .pad = -1 }
+  {                                                                                                          \
+    .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1,          \
+    .pad = -1                                                                                                \
+  }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \
   { 0, NULL, CLI_FLAG, 0, NULL, NULL }
@@ -118,13 +121,15 @@ typedef struct cli_args {
 #define CLI_OPT_PREPROCESS                                                                                   \
   {0, "scale", CLI_TEXT, CLI_FIELD(scale), "X", "pictures: every byte times X, such as 1/255 (1/255)"},      \
       {0, "mean", CLI_TEXT, CLI_FIELD(mean), "M|R,G,B", "less this, then (ImageNet's; 0 with --scale)"},     \
-      {0, "std", CLI_TEXT, CLI_FIELD(deviation), "S|R,G,B",                                                  \
-       "divided by this (ImageNet's; 1 with --scale or --mean)"},                                            \
+      {0,         "std",                                                                                     \
+       CLI_TEXT,  CLI_FIELD(deviation),                                                                      \
+       "S|R,G,B", "divided by this (ImageNet's; 1 with --scale or --mean)"},                                 \
       {0, "bgr", CLI_FLAG, CLI_FIELD(bgr), NULL, "channels blue, green, red"},                               \
       {0, "resize", CLI_TEXT, CLI_FIELD(resize), "N|HxW", "first to this size; N: the shorter side"},        \
       {0, "crop", CLI_TEXT, CLI_FIELD(crop), "N|HxW", "then the centre of this size"},                       \
-      {0, "letterbox", CLI_FLAG, CLI_FIELD(letterbox), NULL,                                                 \
-       "then to the input's size with bars around it (stretched)"},                                          \
+      {0,        "letterbox",                                                                                \
+       CLI_FLAG, CLI_FIELD(letterbox),                                                                       \
+       NULL,     "then to the input's size with bars around it (stretched)"},                                \
       {0, "pad", CLI_COUNT, CLI_FIELD(pad), "N", "brightness of the bars, 0 to 255 (114)"}, {                \
     0, "layout", CLI_TEXT, CLI_FIELD(pixels), "nchw|nhwc", "of the input for pictures (by its dimensions)"   \
   }

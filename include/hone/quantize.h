@@ -57,9 +57,9 @@ typedef struct hone_quantize_options {
   const char *const
       *only; /* and the only ones that are quantised; none: all that the target runs in 8 bits */
   uint32_t n_only;
-  uint32_t samples;                /* at most so many; 0: all, of "random" 16 */
-  uint32_t checks;                 /* samples on which the result is held against the float model; 0: 8 */
-  uint64_t seed;                   /* of random samples; 0: 1 */
+  uint32_t samples;                  /* at most so many; 0: all, of "random" 16 */
+  uint32_t checks;                   /* samples on which the result is held against the float model; 0: 8 */
+  uint64_t seed;                     /* of random samples; 0: 1 */
   const hone_preprocess *preprocess; /* NULL: as hone_data_load */
   uint32_t threads;
   int64_t batch;
