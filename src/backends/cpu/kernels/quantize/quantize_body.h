@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/fault.h"
 
@@ -73,38 +74,54 @@ static inline __attribute__((always_inline)) vf sum_at(const unsigned char *a, c
                v_mul(v_sub(y, v_set1(p->b_zero)), v_set1(p->b_scale)));
 }
 
-/* Multiplying by 1 / scale is faster than dividing, and rounds to the same integer unless the quotient is
- * close to the middle between two: below 512 both quotients are within 512 * 2^-22 of the true one, and from
- * 512 on both saturate. */
-static inline __attribute__((always_inline)) void add_vectors(unsigned char *dst, const unsigned char *a,
+/* One after the other as defined. */
+static inline __attribute__((always_inline)) void add_exactly(unsigned char *dst, const unsigned char *a,
                                                               const unsigned char *b, const int vectors,
-                                                              const hn_quantize_add *p, vf inverse) {
-  const vf lo = v_set1(p->y_signed ? -128.0f : 0.0f), hi = v_set1(p->y_signed ? 127.0f : 255.0f),
-           zero = v_set1(p->y_zero);
-  vf far = v_zero();
-  for (int j = 0; j < vectors; j++) {
-    const vf t = v_mul(sum_at(a + j * VEC_W, b + j * VEC_W, p), inverse), r = v_round(t);
-    far = v_max_number(v_abs(v_sub(t, r)), far);
-    v_store_8(dst + j * VEC_W, v_min_number(hi, v_max_number(v_add(r, zero), lo)));
-  }
-  if (!v_any(v_lt(v_set1(0.5f - 0x1p-13f), far)) || HN_FAULT("quantize_add_ties")) return;
+                                                              const hn_quantize_add *p) {
+  const vf lo = v_set1(p->y_signed ? -128.0f : 0.0f), hi = v_set1(p->y_signed ? 127.0f : 255.0f);
   for (int j = 0; j < vectors; j++)
-    v_store_8(dst + j * VEC_W,
-              quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale), zero, lo, hi, false));
+    v_store_8(dst + j * VEC_W, quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale),
+                                         v_set1(p->y_zero), lo, hi, false));
+}
+
+/* a ka + b kb + c with ka and kb the scales over y's and c what the zero points make: each operation rounds
+ * by 2^-24 of at most 255 (ka + kb) twice over, those of the definition by no more, so that both results lie
+ * within 2^-12 (ka + kb) of each other. They round to the same integer unless one is so close to the middle
+ * between two: such blocks are computed as defined. */
+typedef struct fast_add {
+  vf ka, kb, c, tie;
+} fast_add;
+
+static inline __attribute__((always_inline)) void add_four(unsigned char *dst, const unsigned char *a,
+                                                           const unsigned char *b, const hn_quantize_add *p,
+                                                           const fast_add *f) {
+  vf t[4], far = v_zero();
+  HN_UNROLL for (int j = 0; j < 4; j++) {
+    const unsigned char *u = a + j * VEC_W, *v = b + j * VEC_W;
+    const vf x = p->a_signed ? v_load_i8(u) : v_load_u8(u), y = p->b_signed ? v_load_i8(v) : v_load_u8(v);
+    t[j] = v_fma(x, f->ka, v_fma(y, f->kb, f->c));
+    far = v_from_integer(t[j], far);
+  }
+  v_store_codes(dst, t, (int)p->y_zero, p->y_signed);
+  if (v_any(v_lt(f->tie, far)) && !HN_FAULT("quantize_add_ties")) add_exactly(dst, a, b, 4, p);
 }
 
 static inline __attribute__((always_inline)) void add_all(unsigned char *dst, const unsigned char *a,
                                                           const unsigned char *b, size_t n,
                                                           const hn_quantize_add *p) {
-  const vf inverse = v_set1(1.0f / p->y_scale);
+  const double ka = (double)p->a_scale / (double)p->y_scale, kb = (double)p->b_scale / (double)p->y_scale,
+               c = -((double)p->a_zero * ka + (double)p->b_zero * kb);
+  const fast_add f = {v_set1((float)ka), v_set1((float)kb), v_set1((float)c),
+                      v_set1((float)(0.5 - 0x1p-12 * (ka + kb)))};
   size_t i = 0;
-  for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_vectors(dst + i, a + i, b + i, 4, p, inverse);
-  for (; i + VEC_W <= n; i += VEC_W) add_vectors(dst + i, a + i, b + i, 1, p, inverse);
+  if (ka + kb < 64)
+    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_four(dst + i, a + i, b + i, p, &f);
+  for (; i + VEC_W <= n; i += VEC_W) add_exactly(dst + i, a + i, b + i, 1, p);
   if (i == n) return;
   unsigned char x[VEC_W] = {0}, y[VEC_W] = {0}, rest[VEC_W];
   memcpy(x, a + i, n - i);
   memcpy(y, b + i, n - i);
-  add_vectors(rest, x, y, 1, p, inverse);
+  add_exactly(rest, x, y, 1, p);
   memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
 }
 

@@ -86,6 +86,20 @@ static inline void v_store_8(void *p, vf v) {
   _mm_storel_epi64(p, _mm_packus_epi16(words, words));
 }
 
+/* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
+static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+  const __m256i z = _mm256_set1_epi16((short)zero);
+  const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1])),
+                high = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
+  const __m256i l = _mm256_adds_epi16(low, z), h = _mm256_adds_epi16(high, z);
+  const __m256i codes = is_signed ? _mm256_packs_epi16(l, h) : _mm256_packus_epi16(l, h);
+  _mm256_storeu_si256(p, _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+}
+/* max(|v - round_half_even(v)|, far) */
+static inline vf v_from_integer(vf v, vf far) {
+  return _mm256_max_ps(v_abs(_mm256_sub_ps(v, v_round(v))), far);
+}
+
 /* 16-bit floats: a vector of them at any address. */
 static inline vf v_load_f16(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
 static inline vf v_load_bf16(const void *p) {

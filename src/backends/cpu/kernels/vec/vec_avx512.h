@@ -71,6 +71,21 @@ static inline void v_store_8(void *p, vf v) {
   _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
 
+/* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
+static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+  const __m512i z = _mm512_set1_epi16((short)zero);
+  const __m512i low = _mm512_packs_epi32(_mm512_cvtps_epi32(v[0]), _mm512_cvtps_epi32(v[1])),
+                high = _mm512_packs_epi32(_mm512_cvtps_epi32(v[2]), _mm512_cvtps_epi32(v[3]));
+  const __m512i l = _mm512_adds_epi16(low, z), h = _mm512_adds_epi16(high, z);
+  const __m512i codes = is_signed ? _mm512_packs_epi16(l, h) : _mm512_packus_epi16(l, h);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, codes));
+}
+/* max(|v - round_half_even(v)|, far) */
+static inline vf v_from_integer(vf v, vf far) {
+  return _mm512_range_ps(_mm512_reduce_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), far, 0xb);
+}
+
 /* 16-bit floats: a vector of them at any address. */
 static inline vf v_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 static inline vf v_load_bf16(const void *p) {

@@ -56,6 +56,16 @@ static inline vf v_load_i8(const void *p) { return (float)*(const int8_t *)p; }
 static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
 static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
 
+/* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
+static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+  for (int i = 0; i < 4; i++) {
+    const float q = rintf(v[i]) + (float)zero, lo = is_signed ? -128 : 0, hi = is_signed ? 127 : 255;
+    ((uint8_t *)p)[i] = (uint8_t)(int32_t)(q < lo ? lo : q > hi ? hi : q);
+  }
+}
+/* max(|v - round_half_even(v)|, far) */
+static inline vf v_from_integer(vf v, vf far) { return fmaxf(fabsf(v - rintf(v)), far); }
+
 /* 16-bit floats: a vector of them at any address. */
 static inline vf v_load_f16(const void *p) { return hn_f16_to_f32(*(const uint16_t *)p); }
 static inline vf v_load_bf16(const void *p) { return hn_bf16_to_f32(*(const uint16_t *)p); }
