@@ -48,9 +48,9 @@ typedef struct cli_args {
   double worse_pct;
   int64_t pairs;
   /* quantize */
-  bool symmetric, asymmetric;
+  bool symmetric, asymmetric, equalize, bias_correction;
   double percentile;
-  const char *calib, *method, *target;
+  const char *calib, *method, *target, *ranges;
   cli_list skip, only;
   /* how pictures become inputs */
   bool bgr, letterbox;

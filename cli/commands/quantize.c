@@ -15,7 +15,8 @@
 
 static bool progress(void *arg, hone_quantize_stage stage, uint32_t done, uint32_t total) {
   (void)arg;
-  cli_progress(stage == HONE_QUANTIZE_CALIBRATES ? "calibrate" : "check", done, total);
+  static const char *const names[] = {"measure channels", "calibrate", "check"};
+  cli_progress(names[stage], done, total);
   return !cli_interrupted();
 }
 
@@ -74,13 +75,13 @@ static json_t *document(const cli_args *args, const hone_quantize_report *r) {
                                     (json_int_t)o->same_top1));
   }
   for (uint32_t i = 0; i < r->n_warnings; i++) json_array_append_new(warnings, cli_text(r->warning[i]));
-  return json_pack("{s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "model",
-                   cli_text(args->rest.item[0]), "output", cli_text(args->output), "method",
+  return json_pack("{s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+                   "model", cli_text(args->rest.item[0]), "output", cli_text(args->output), "method",
                    hone_calibration_name(r->method), "target", hone_quantize_target_name(r->target),
                    "samples", (int)r->samples, "samples_wanted", (int)r->samples_wanted, "checks",
-                   (int)r->checks, "ranges_read", r->ranges_read, "layers_quantized", (int)r->quantized,
-                   "layers_float", (int)(r->n_layers - r->quantized), "bytes_before",
-                   cli_real(file_bytes(args->rest.item[0])), "bytes_after",
+                   (int)r->checks, "ranges_read", r->ranges_read, "pairs_equalized", (int)r->equalized,
+                   "layers_quantized", (int)r->quantized, "layers_float", (int)(r->n_layers - r->quantized),
+                   "bytes_before", cli_real(file_bytes(args->rest.item[0])), "bytes_after",
                    cli_real(file_bytes(args->output)), "layers", layers, "outputs", outputs, "warnings",
                    warnings);
 }
@@ -143,6 +144,8 @@ static void text(const cli_args *args, const hone_quantize_report *r) {
             r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
             r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
             hone_quantize_target_name(r->target));
+  if (r->equalized)
+    cli_print("channels equalised between %u pair%s of layers\n", r->equalized, r->equalized == 1 ? "" : "s");
   output_table(r);
   cli_print("written to %s: %s, was %s\n", args->output, cli_mib(file_bytes(args->output), after),
             cli_mib(file_bytes(args->rest.item[0]), before));
@@ -167,6 +170,9 @@ static hone_status options_of(const cli_args *args, hone_quantize_options *o, ho
                                .zero = args->symmetric    ? HONE_QUANTIZE_SYMMETRIC
                                        : args->asymmetric ? HONE_QUANTIZE_ASYMMETRIC
                                                           : HONE_QUANTIZE_ZERO_OF_TARGET,
+                               .equalize = args->equalize,
+                               .bias_correction = args->bias_correction,
+                               .again = args->again,
                                .skip = args->skip.item,
                                .n_skip = (uint32_t)args->skip.n,
                                .only = args->only.item,
@@ -179,10 +185,18 @@ static hone_status options_of(const cli_args *args, hone_quantize_options *o, ho
   return HONE_OK;
 }
 
+/* int8.ranges.json of int8.onnx; NULL: the output is no file of that ending. */
+static const char *beside(const char *output, char *buf, size_t size) {
+  const size_t n = strlen(output);
+  if (n < 6 || strcmp(output + n - 5, ".onnx") != 0) return NULL;
+  const int len = snprintf(buf, size, "%.*s.ranges.json", (int)(n - 5), output);
+  return len > 0 && (size_t)len < size ? buf : NULL;
+}
+
 static int run(const cli_args *args) {
   if (!args->output)
     return cli_error(HONE_ERROR_USAGE, "hone quantize: say where to write the model (-o FILE)");
-  if (!args->calib)
+  if (!args->calib && !args->ranges)
     return cli_error(HONE_ERROR_USAGE,
                      "hone quantize: --calib wants samples: a folder, a .npz file or 'random'");
   hone_model *model = NULL, *out = NULL;
@@ -193,7 +207,10 @@ static int run(const cli_args *args) {
   uint32_t n = 0;
   int code = 0;
   hone_status status = options_of(args, &o, &error);
+  char ranges[4096];
+  o.ranges = args->ranges ? args->ranges : beside(args->output, ranges, sizeof ranges);
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
+  if (status == HONE_OK) status = cli_keep_inputs(args, o.ranges, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &model, &error);
   if (status == HONE_OK) status = cli_bindings(args, model, &bindings, &n, &error);
   if (status == HONE_OK) {
@@ -231,6 +248,13 @@ static const cli_option options[] = {
      "how ranges of activations are chosen (minmax)"},
     {0, "percentile", CLI_NUMBER, CLI_FIELD(percentile), "P",
      "of the values that --method percentile keeps (99.99)"},
+    {0, "equalize", CLI_FLAG, CLI_FIELD(equalize), NULL,
+     "bring the channels of a tensor to one range, where weights can take it"},
+    {0, "bias-correction", CLI_FLAG, CLI_FIELD(bias_correction), NULL,
+     "take the mean error of rounded weights off the biases"},
+    {0, "ranges", CLI_TEXT, CLI_FIELD(ranges), "FILE",
+     "keep what samples held there, and read it instead of a run (beside the output)"},
+    {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "run, whatever the file of ranges holds"},
     {0, "target", CLI_TEXT, CLI_FIELD(target), "hone|ort|tensorrt|openvino", "who is to run the file (hone)"},
     {0, "symmetric", CLI_FLAG, CLI_FIELD(symmetric), NULL,
      "activations i8 with zero point 0 (tensorrt: always)"},

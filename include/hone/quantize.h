@@ -40,7 +40,11 @@ typedef enum hone_quantize_zero {
 } hone_quantize_zero;
 
 /* What hone_quantize is doing, for progress. */
-typedef enum hone_quantize_stage { HONE_QUANTIZE_CALIBRATES = 0, HONE_QUANTIZE_CHECKS } hone_quantize_stage;
+typedef enum hone_quantize_stage {
+  HONE_QUANTIZE_EQUALIZES = 0,
+  HONE_QUANTIZE_CALIBRATES,
+  HONE_QUANTIZE_CHECKS
+} hone_quantize_stage;
 
 typedef struct hone_quantize_options {
   /* A folder of .npy, .npz, .jpg and .png files, a sample each (.npz: an entry an input); one .npz (or .npy)
@@ -52,6 +56,9 @@ typedef struct hone_quantize_options {
   double percentile; /* 0: 99.99 */
   hone_quantize_target target;
   hone_quantize_zero zero;
+  bool equalize;           /* cross-layer equalisation: channels of one tensor are brought to one range */
+  bool bias_correction;    /* the mean error of rounded weights is taken off the biases */
+  bool again;              /* run, whatever `ranges` holds */
   const char *const *skip; /* globs of node names or operator types that stay float */
   uint32_t n_skip;
   const char *const
@@ -103,7 +110,8 @@ typedef struct hone_quantize_report {
   hone_quantize_output *output;
   uint32_t samples, samples_wanted; /* seen; less than wanted: stopped by the caller */
   uint32_t checks;
-  bool ranges_read; /* from the file: no run was needed */
+  uint32_t equalized; /* pairs of layers */
+  bool ranges_read;   /* from the file: no run was needed */
   bool stopped;
   uint32_t n_warnings;
   const char **warning; /* of the samples' coverage, globs that nothing fits... */

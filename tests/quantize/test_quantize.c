@@ -180,6 +180,110 @@ static void test_methods(void **state) {
   hone_model_release(m);
 }
 
+/* ---- weights */
+
+/* Channels that differ by up to 2^14: a scale for all of them leaves most with few codes. */
+static void test_equalise(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 2);
+  double sqnr[2];
+  for (int equalise = 0; equalise < 2; equalise++) {
+    quantised q =
+        quantise(m, &(hone_quantize_options){.calib = "random", .equalize = equalise, .threads = 1});
+    sqnr[equalise] = q.report.output[0].sqnr_db;
+    assert_int_equal(q.report.equalized, equalise ? 2 : 0);
+    quantised_free(&q);
+  }
+  if (!(sqnr[1] > sqnr[0] + 6)) fail_msg("%g dB, %g without", sqnr[1], sqnr[0]);
+  hone_model_release(m);
+}
+
+/* Inputs far from zero, so that rounding the weights moves every output: the bias takes that back. */
+static void test_bias_correction(void **state) {
+  (void)state;
+  hn_model *m = net_begin();
+  const int64_t n = 1;
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){1, 64});
+  hn_value *three = net_constant(m, HONE_DTYPE_F32, 0, NULL, &(float){3});
+  hn_value *far = net_op(m, "Relu", (hn_value *[]){net_op(m, "Add", (hn_value *[]){x, three}, 2)}, 1);
+  const float zero = 0;
+  net_finish(m, net_op(m, "Gemm",
+                       (hn_value *[]){far, net_weights(m, 2, (const int64_t[]){64, n}, 3),
+                                      net_constant(m, HONE_DTYPE_F32, 1, &n, &zero)},
+                       3));
+  double mean[2], sqnr[2];
+  for (int correct = 0; correct < 2; correct++) {
+    quantised q = quantise(
+        m, &(hone_quantize_options){
+               .calib = "random", .samples = 200, .checks = 200, .bias_correction = correct, .threads = 1});
+    mean[correct] = fabs(q.report.output[0].mean_error);
+    sqnr[correct] = q.report.output[0].sqnr_db;
+    quantised_free(&q);
+  }
+  assert_true(mean[1] < 0.5 * mean[0]);
+  assert_true(sqnr[1] > sqnr[0]);
+  hone_model_release(m);
+}
+
+/* ---- the file of ranges */
+
+static uint32_t runs;
+static bool count_runs(void *arg, hone_quantize_stage stage, uint32_t done, uint32_t total) {
+  (void)arg, (void)done, (void)total;
+  runs += stage == HONE_QUANTIZE_CALIBRATES;
+  return true;
+}
+
+static void test_ranges_file(void **state) {
+  (void)state;
+  char path[600];
+  const char *folder = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/kept.json", folder && *folder ? folder : "/tmp");
+  const char *samples = write_samples("kept.npy", 4, (const int64_t[]){8, 3, 12, 12}, 3, 0, 1);
+  hn_model *m = residual_network(1, 1), *other = residual_network(1, 2);
+  hone_quantize_options o = {
+      .calib = samples, .ranges = path, .bias_correction = true, .threads = 1, .progress = count_runs};
+  quantised first = quantise(m, &o);
+  assert_int_equal(runs, 8);
+  assert_false(first.report.ranges_read);
+  quantised second = quantise(m, &o); /* no run, and the same result */
+  assert_int_equal(runs, 8);
+  assert_true(second.report.ranges_read);
+  assert_int_equal(second.report.samples, 8);
+  for (uint32_t i = 0; i < first.report.n_layers; i++)
+    assert_true(first.report.layer[i].scale == second.report.layer[i].scale &&
+                first.report.layer[i].clipped == second.report.layer[i].clipped);
+  assert_true(first.report.output[0].sqnr_db == second.report.output[0].sqnr_db);
+  quantised_free(&second);
+  o.method = HONE_CALIBRATION_MSE; /* another method */
+  second = quantise(m, &o);
+  assert_int_equal(runs, 8);
+  quantised_free(&second);
+  o.calib = NULL; /* without samples: nothing to check on */
+  second = quantise(m, &o);
+  assert_int_equal(second.report.checks, 0);
+  quantised_free(&second);
+  hone_model *out = NULL;
+  hone_quantize_report report;
+  hone_error e = {0};
+  assert_int_equal(hone_quantize(other, &o, &out, &report, &e), HONE_ERROR_USAGE); /* another model */
+  hone_quantize_report_free(&report);
+  o.calib = samples;
+  second = quantise(other, &o);
+  assert_int_equal(runs, 16);
+  quantised_free(&second);
+  samples = write_samples("kept.npy", 4, (const int64_t[]){9, 3, 12, 12}, 3, 0, 1); /* other samples */
+  second = quantise(other, &o);
+  assert_int_equal(runs, 25);
+  quantised_free(&second);
+  o.ranges = samples; /* what is no file of ranges is not written over */
+  assert_int_equal(hone_quantize(m, &o, &out, &report, &e), HONE_ERROR_INPUT);
+  hone_quantize_report_free(&report);
+  quantised_free(&first);
+  hone_model_release(other);
+  hone_model_release(m);
+}
+
 /* ---- samples */
 
 typedef struct stop {
@@ -245,6 +349,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_graph),         cmocka_unit_test(test_integer_steps),
       cmocka_unit_test(test_skip_and_only), cmocka_unit_test(test_methods),
-      cmocka_unit_test(test_stopped),       cmocka_unit_test(test_bad_samples)};
+      cmocka_unit_test(test_equalise),      cmocka_unit_test(test_bias_correction),
+      cmocka_unit_test(test_ranges_file),   cmocka_unit_test(test_stopped),
+      cmocka_unit_test(test_bad_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,29 +11,15 @@ typedef struct watcher {
   bool failed;
 } watcher;
 
-/* Sums by channel: row-major values, channels along an axis. */
-static void add_sums(hn_qz_range *r, const hone_tensor *t) {
-  const float *v = t->data;
-  const int32_t axis = r->axis < 0 ? r->axis + t->desc.rank : r->axis;
-  if (axis < 0 || axis >= t->desc.rank || t->desc.dim[axis] != r->channels) return;
-  int64_t inner = 1, outer = 1;
-  for (int32_t k = 0; k < axis; k++) outer *= t->desc.dim[k];
-  for (int32_t k = axis + 1; k < t->desc.rank; k++) inner *= t->desc.dim[k];
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t c = 0; c < r->channels; c++) {
-      double sum = 0;
-      for (int64_t i = 0; i < inner; i++) sum += (double)*v++;
-      r->sums[c] += sum;
-    }
-}
-
-static bool observe(hn_qz_range *r, const hone_tensor *t) {
+static bool observe(hn_quantizing *q, const char *name, const hone_tensor *t) {
+  hn_qz_range *r = hn_map_get(&q->by_name, name);
+  hn_qz_means *m = hn_map_get(&q->means_by_name, name);
   hone_tensor *rows = NULL;
-  if (t->desc.dtype != HONE_DTYPE_F32 || !t->data) return true;
+  if ((!r && !m) || !t || !t->data || t->desc.dtype != HONE_DTYPE_F32) return true;
   if (t->desc.layout != HONE_LAYOUT_ROW_MAJOR && !(rows = hn_rows_of(t))) return false;
   if (rows) t = rows;
-  hn_qz_observe(r->seen, t->data, hone_desc_count(&t->desc));
-  if (r->sums) add_sums(r, t);
+  if (r) hn_qz_observe(r->seen, t->data, hone_desc_count(&t->desc));
+  for (; m; m = m->next) hn_qz_means_add(m, t);
   hn_rows_free(rows);
   return true;
 }
@@ -42,8 +28,7 @@ static void step_done(void *arg, const hn_step *s, hone_tensor *const *out) {
   watcher *w = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     const hn_value *v = out[i] ? hn_value_of_step(w->plan, s, i) : NULL;
-    hn_qz_range *r = v ? hn_map_get(&w->q->by_name, v->name) : NULL;
-    if (r && !observe(r, out[i])) w->failed = true;
+    if (v && !observe(w->q, v->name, out[i])) w->failed = true;
   }
 }
 
@@ -63,8 +48,8 @@ static hone_status one_sample(hn_quantizing *q, hn_side *side, hn_qz_samples *sa
   hone_status status = hn_qz_samples_read(samples, i, &feeds, error);
   if (status == HONE_OK) status = hn_side_run(side, feeds, p->n_inputs, error);
   for (uint32_t k = 0; k < p->n_inputs && status == HONE_OK; k++) {
-    hn_qz_range *r = hn_map_get(&q->by_name, p->inputs[k]->name);
-    if (r && !observe(r, &feeds[k].data.tensor)) status = hn_fail_memory(error, 0, "what an input holds");
+    if (!observe(q, p->inputs[k]->name, &feeds[k].data.tensor))
+      status = hn_fail_memory(error, 0, "what an input holds");
   }
   return status;
 }

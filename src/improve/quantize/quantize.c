@@ -27,7 +27,7 @@ hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, 
 enum { FEW_SAMPLES = 32 };
 #define GROWTH 0.05 /* of a range, in the last quarter of the samples */
 
-static hone_status judge_samples(hn_quantizing *q, const char *calib, hone_error *error) {
+static hone_status judge_samples(hn_quantizing *q, hone_error *error) {
   hone_status status = HONE_OK;
   uint32_t grown = 0;
   const hn_qz_range *worst = NULL;
@@ -47,7 +47,7 @@ static hone_status judge_samples(hn_quantizing *q, const char *calib, hone_error
           hn_qz_warn(q, error, "'%s' holds %llu values that are infinite or no number: they were left out",
                      r->name, (unsigned long long)h->odd);
   }
-  if (status == HONE_OK && calib && strcmp(calib, "random") == 0)
+  if (status == HONE_OK && strcmp(q->calib, "random") == 0)
     status = hn_qz_warn(q, error, "ranges are those of random inputs, not of real data");
   else if (status == HONE_OK && q->samples < FEW_SAMPLES)
     status = hn_qz_warn(q, error, "%u sample%s are few: real data may lie outside of their ranges",
@@ -105,6 +105,7 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
   out->samples = q->samples;
   out->samples_wanted = q->samples_wanted;
   out->checks = q->checks;
+  out->equalized = q->equalised;
   out->ranges_read = q->ranges_read;
   out->stopped = q->stopped;
   return whole ? HONE_OK : hn_fail_memory(error, 0, "a report");
@@ -131,6 +132,7 @@ static hone_status prepare(hn_quantizing *q, hone_model *model, hone_error *erro
         hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
   if (status == HONE_OK) status = hn_qz_raise_opset(q->model, error);
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
+  if (status == HONE_OK && q->o->equalize) status = hn_qz_equalise(q, &q->equalised, error);
   if (status == HONE_OK) status = hn_qz_select(q, error);
   return status == HONE_OK ? nothing_chosen(q, error) : status;
 }
@@ -141,32 +143,56 @@ static void choose_ranges(hn_quantizing *q) {
     hn_qz_choose(q->ranges.ptr[i], q->o->method, percentile, q->symmetric);
 }
 
-static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *error) {
+/* From the file, or by running the model. A run that was stopped is not kept. */
+static hone_status find_ranges(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples, hone_error *error) {
+  const char *path = q->o->ranges;
+  const uint64_t model = path ? hn_qz_model_mark(q->model) : 0,
+                 set = samples ? hn_qz_samples_mark(samples) : 0;
+  hone_status status = HONE_OK;
+  if (path && !(q->o->again && samples))
+    status = hn_qz_ranges_read(q, path, model, set, &q->ranges_read, error);
+  if (status != HONE_OK) return status;
+  if (q->ranges_read) return status;
+  if (!samples) {
+    hn_fail(error, HONE_ERROR_USAGE,
+            "there are no samples, and the file of ranges is of another model or lacks some");
+    hn_error_where(error, "%s", path);
+    return HONE_ERROR_USAGE;
+  }
+  status = hn_qz_calibrate(q, exact, samples, error);
+  if (status == HONE_OK && path && !q->stopped) status = hn_qz_ranges_write(q, path, model, set, error);
+  return status;
+}
+
+/* The float model, without fusions: every value is a step's output. */
+static hone_status open_exact(const hn_quantizing *q, hn_side *exact, hn_model **bound,
+                              hn_qz_samples **samples, hone_error *error) {
   const hone_quantize_options *o = q->o;
+  const hn_side_options side = {.level = 0,
+                                .threads = o->threads,
+                                .bindings = o->bindings,
+                                .n_bindings = o->n_bindings,
+                                .batch = o->batch};
+  hone_status status = hn_side_open(q->model, &side, exact, error);
+  if (status == HONE_OK)
+    status = hn_model_bind(q->model, o->bindings, o->n_bindings, o->batch, bound, NULL, error);
+  return status == HONE_OK && o->calib ? hn_qz_samples_open(q, *bound, exact->plan, samples, error) : status;
+}
+
+static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *error) {
   hn_side exact = {0};
   hn_qz_samples *samples = NULL;
   hn_model *bound = NULL;
   hone_status status = prepare(q, model, error);
-  /* Without fusions every value is a step's output. */
-  if (status == HONE_OK)
-    status = hn_side_open(q->model,
-                          &(hn_side_options){.level = 0,
-                                             .threads = o->threads,
-                                             .bindings = o->bindings,
-                                             .n_bindings = o->n_bindings,
-                                             .batch = o->batch},
-                          &exact, error);
-  if (status == HONE_OK)
-    status = hn_model_bind(q->model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
-  if (status == HONE_OK) status = hn_qz_samples_open(q, bound, exact.plan, &samples, error);
-  if (status == HONE_OK) status = hn_qz_calibrate(q, &exact, samples, error);
-  if (status == HONE_OK) status = judge_samples(q, o->calib, error);
+  if (status == HONE_OK) status = open_exact(q, &exact, &bound, &samples, error);
+  if (status == HONE_OK) status = find_ranges(q, &exact, samples, error);
+  if (status == HONE_OK) status = judge_samples(q, error);
   if (status == HONE_OK) {
     choose_ranges(q);
     status = hn_qz_rewrite(q, error);
   }
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
-  if (status == HONE_OK && !q->stopped) status = hn_qz_check(q, &exact, samples, error);
+  if (status == HONE_OK && !q->stopped && samples) status = hn_qz_check(q, &exact, samples, error);
   hn_qz_samples_close(samples);
   hn_model_destroy(bound);
   hn_side_close(&exact);
@@ -182,12 +208,13 @@ static hone_status wrong_options(const hone_quantize_options *o, hone_error *err
                    o->percentile);
   if (o->target == HONE_QUANTIZE_TENSORRT && o->zero == HONE_QUANTIZE_ASYMMETRIC)
     return hn_fail(error, HONE_ERROR_USAGE, "TensorRT takes symmetric activations only");
+  if (o->equalize && !o->calib) return hn_fail(error, HONE_ERROR_USAGE, "equalisation needs samples");
   return HONE_OK;
 }
 
 hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hone_model **out,
                           hone_quantize_report *report, hone_error *error) {
-  if (!model || !o || !out || !report || !o->calib)
+  if (!model || !o || !out || !report || (!o->calib && !o->ranges))
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_quantize needs a model, samples and places for the results");
   const uint64_t lost = hn_mem_lost();
@@ -199,6 +226,7 @@ hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hon
   if (!q) return hn_fail_memory(error, sizeof *q, "a quantised model");
   report->impl = q;
   q->o = o;
+  q->calib = o->calib;
   q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
   status = quantise(q, model, error);
   if (status == HONE_OK) status = fill_report(q, report, error);
@@ -220,6 +248,8 @@ void hone_quantize_report_free(hone_quantize_report *report) {
   hn_vec_free(&q->warnings);
   hn_vec_free(&q->outputs);
   hn_map_free(&q->by_name);
+  hn_vec_free(&q->means);
+  hn_map_free(&q->means_by_name);
   hn_arena_free(&q->arena);
   hn_free(q);
   *report = (hone_quantize_report){0};

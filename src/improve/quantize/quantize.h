@@ -1,10 +1,15 @@
 /* Post-training quantisation: what its files share. Inside of improve only.
  *
+ *   opset.c      models of older opsets as models of opset 13
+ *   equalise.c   channels of one tensor brought to one range, by moving scale from weights to weights
  *   select.c     which nodes and values get 8 bits, by target
  *   samples.c    the calibration set, one sample at a time
  *   histogram.c  what a value held, in fixed memory
  *   calibrate.c  the float model on all samples
  *   range.c      methods: from a histogram to a range, from a range to scale and zero point
+ *   cache.c      what the samples held, in a file
+ *   weights.c    weights and biases as integers
+ *   bias.c       the mean error of rounded weights, taken off the bias
  *   rewrite.c    QuantizeLinear and DequantizeLinear into the graph
  *   check.c      the result against the float model */
 #ifndef HN_IMPROVE_QUANTIZE_H
@@ -43,9 +48,6 @@ typedef struct hn_qz_range { /* of one activation, or of several that share thei
   const char *name;          /* of the value that is observed; also in the calibration side's plan */
   hn_value *value;
   hn_qz_histogram *seen;
-  int32_t axis; /* along which channels lie for `sums`; negative: from the end */
-  int64_t channels;
-  double *sums; /* [channels], of all values; NULL: not wanted */
   double low, high;
   float scale;
   int32_t zero_point;
@@ -54,6 +56,19 @@ typedef struct hn_qz_range { /* of one activation, or of several that share thei
 
 /* Fills low and high by the method, then scale and zero point. */
 void hn_qz_choose(hn_qz_range *range, hone_calibration method, double percentile, bool symmetric);
+
+/* ---- means of what products read, for their biases */
+
+typedef struct hn_qz_means {
+  const char *name; /* of the value that is observed: the product's input, or what that is a view of */
+  bool last;        /* channels lie along the last axis of the product's input, else along dimension 1 */
+  int64_t channels;
+  double *sums;             /* [channels] */
+  uint64_t count;           /* values of a channel */
+  struct hn_qz_means *next; /* of the same value */
+} hn_qz_means;
+
+void hn_qz_means_add(hn_qz_means *means, const hone_tensor *rows);
 
 /* ---- what is quantised */
 
@@ -71,6 +86,7 @@ typedef struct hn_qz_layer {
   bool chosen;
   const char *reason; /* static or in the arena; why not */
   hn_value *input;    /* the first activation */
+  hn_qz_means *means; /* of its input; NULL: no bias correction */
   uint32_t channels;
   double scale_low, scale_high;
 } hn_qz_layer;
@@ -82,12 +98,15 @@ typedef struct hn_quantizing {
   hn_arena arena;
   HN_VEC(hn_qz_layer) layers; /* in order of execution */
   HN_VEC(hn_qz_range *) ranges;
-  hn_map by_name;    /* of ranges */
+  hn_map by_name; /* of ranges */
+  HN_VEC(hn_qz_means *) means;
+  hn_map means_by_name;
   uint32_t n_values; /* ids that the side tables below cover */
   hn_qz_range **of;  /* by value id: gets Q and DQ with this range; NULL: none */
   bool *ends;        /* by value id: made by a quantised operator, so that all readers read the DQ */
   HN_VEC(const char *) warnings; /* in the arena */
-  uint32_t samples, samples_wanted;
+  const char *calib;             /* of the samples, also where ranges are read */
+  uint32_t samples, samples_wanted, equalised;
   bool stopped, ranges_read;
   HN_VEC(hone_quantize_output) outputs;
   uint32_t checks;
@@ -99,8 +118,56 @@ hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, 
 hone_status hn_qz_select(hn_quantizing *q, hone_error *error);
 /* Raises the model to opset 13, whose DequantizeLinear has an axis. */
 hone_status hn_qz_raise_opset(hn_model *model, hone_error *error);
-/* Has the node constant f32 weights? Which dimension are its output channels; -1: one scale for all. */
-int32_t hn_qz_weight_axis(const hone_node *node);
+static inline bool hn_qz_is_constant(const hn_value *v) { return v && v->constant && !v->producer; }
+/* "stem_tail" as the name of a new value, with a number where that is taken. */
+const char *hn_qz_name(const hn_graph *graph, const char *stem, const char *tail, char *buf, size_t size);
+hn_value *hn_qz_constant(hn_graph *graph, const char *stem, const char *tail, hone_dtype dtype, int32_t rank,
+                         const int64_t *dims, const void *data);
+/* QuantizeLinear or DequantizeLinear before a node; what it makes. NULL: no memory. */
+hn_value *hn_qz_node(hn_graph *graph, hone_node *before, const char *op, hn_value *x, hn_value *scale,
+                     hn_value *zero, const char *stem, hone_dtype dtype, const hone_node *from);
+
+/* ---- weights */
+
+/* Constant f32 weights of a product; which output and input channel an element belongs to. */
+typedef struct hn_qz_weights {
+  const float *v;
+  int64_t n, outputs, inputs;
+  int64_t dim[3];           /* row-major, what lies behind dimension 1 in one */
+  int32_t out_dim;          /* 0 or 1 */
+  int64_t filters_of_group; /* Conv: input channels of a filter are those of its group; 0: no groups */
+} hn_qz_weights;
+
+/* False where the node's weights are none of a matrix or filters. */
+bool hn_qz_weights_of(const hone_node *node, hn_qz_weights *out);
+static inline int64_t hn_qz_output_of(const hn_qz_weights *w, int64_t at) {
+  return w->out_dim == 0 ? at / (w->dim[1] * w->dim[2]) : at / w->dim[2] % w->dim[1];
+}
+static inline int64_t hn_qz_input_of(const hn_qz_weights *w, int64_t at) {
+  const int64_t i = w->out_dim == 0 ? at / w->dim[2] % w->dim[1] : at / (w->dim[1] * w->dim[2]);
+  return w->filters_of_group ? at / (w->dim[1] * w->dim[2]) / w->filters_of_group * w->dim[1] + i : i;
+}
+
+/* Weights and bias of a chosen product as integers behind DequantizeLinear. */
+hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *layer, hone_error *error);
+/* Asks for the means of a product's input. */
+hone_status hn_qz_want_means(hn_quantizing *q, hn_qz_layer *layer, hone_error *error);
+/* The bias less what rounding the weights adds to each output channel on average; bias NULL: none so far. In
+ * the arena; NULL: no memory. */
+const float *hn_qz_corrected_bias(hn_quantizing *q, const hn_qz_layer *layer, const hn_qz_weights *w,
+                                  const float *rounded, const float *bias);
+/* Scales channels between products and the ones behind them. *pairs: how many were. */
+hone_status hn_qz_equalise(hn_quantizing *q, uint32_t *pairs, hone_error *error);
+
+/* ---- the file of ranges */
+
+/* What of the model ranges depend on. */
+uint64_t hn_qz_model_mark(const hn_model *model);
+/* False: the file is not of this model and samples (mark 0: of any), or does not have all that is wanted. */
+hone_status hn_qz_ranges_read(hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
+                              bool *fits, hone_error *error);
+hone_status hn_qz_ranges_write(const hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
+                               hone_error *error);
 
 /* ---- samples */
 
@@ -108,6 +175,8 @@ typedef struct hn_qz_samples hn_qz_samples;
 /* side's plan says which inputs with which shapes. */
 hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, const hn_plan *plan,
                                hn_qz_samples **out, hone_error *error);
+/* A number that changes with the set: names, sizes and times of its files, or the seed. Never 0. */
+uint64_t hn_qz_samples_mark(const hn_qz_samples *samples);
 uint32_t hn_qz_samples_count(const hn_qz_samples *samples);
 /* The feeds of sample i, valid until the next call; the plan's inputs in order. */
 hone_status hn_qz_samples_read(hn_qz_samples *samples, uint32_t i, const hn_feed **feeds, hone_error *error);

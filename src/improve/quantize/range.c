@@ -100,22 +100,27 @@ static double divergence(const double *bin, int n, double beyond, int levels) {
   return d;
 }
 
-/* One bound for |x|: for values of both signs each side has half of the codes. */
+/* One bound for |x|: for values of both signs each side has half of the codes. The divergence is flat where
+ * little is cut off, and how bins fall into levels moves it by some percent: of the bounds that are nearly as
+ * good as the best one the widest counts. */
 static void by_entropy(const hn_qz_histogram *h, bool symmetric, double *low, double *high) {
-  enum { STRIDE = 8 };
-  double bin[HALF], beyond = 0, best = INFINITY;
+  enum { STRIDE = 8, MOST = HALF / STRIDE + 1 };
+  const double as_good = 1.1;
+  double bin[HALF], of[MOST], beyond = 0, best = INFINITY;
   const int levels = symmetric || (h->least < 0 && h->most > 0) ? 128 : 256;
   for (int i = 0; i < HALF; i++) bin[i] = (double)(h->bin[HALF + i] + h->bin[HALF - 1 - i]);
   bin[0] -= fmin(bin[0], (double)h->zeros); /* exact whatever the range: no reason for a narrow one */
-  int used = HALF, at = HALF;
+  int used = HALF, k = 0;
   while (used > levels && bin[used - 1] == 0) used--;
-  at = used;
   for (int n = used; n >= levels; n -= STRIDE) {
-    const double d = divergence(bin, n, beyond, levels);
-    if (d < best) best = d, at = n;
+    of[k] = divergence(bin, n, beyond, levels);
+    best = fmin(best, of[k++]);
     for (int i = n - 1; i >= n - STRIDE && i >= 0; i--) beyond += bin[i];
   }
-  const double t = at == used ? INFINITY : h->reach * at / HALF;
+  int widest = 0;
+  while (widest < k && !(of[widest] <= as_good * best)) widest++;
+  if (widest == 0 || widest == k) return; /* all of it */
+  const double t = h->reach * (used - widest * STRIDE) / HALF;
   *low = fmax(*low, -t);
   *high = fmin(*high, t);
 }

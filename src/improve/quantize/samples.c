@@ -199,6 +199,20 @@ hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, 
   return status;
 }
 
+uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
+  uint64_t h = hn_hash(s->path, strlen(s->path), s->n), size;
+  int64_t changed;
+  if (s->kind == RANDOM) h = hn_hash(&s->seed, sizeof s->seed, h);
+  for (uint32_t i = 0; s->kind != RANDOM && i < (s->kind == FOLDER ? s->n : 1); i++) {
+    const char *path = s->kind == FOLDER ? s->files.ptr[file_of(s, i)] : s->path;
+    if (!hn_file_stamp(path, &size, &changed)) continue;
+    h = hn_hash(path, strlen(path), h);
+    h = hn_hash(&size, sizeof size, h);
+    h = hn_hash(&changed, sizeof changed, h);
+  }
+  return h ? h : 1;
+}
+
 uint32_t hn_qz_samples_count(const hn_qz_samples *s) { return s->n; }
 
 hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **feeds, hone_error *error) {

@@ -52,7 +52,6 @@ static bool fits(const hone_node *n, const char *const *globs, uint32_t count, b
   return any;
 }
 
-static bool constant(const hn_value *v) { return v && v->constant && !v->producer; }
 static bool activation(const hn_value *v) {
   return v && !v->constant && v->kind == HN_TENSOR && v->desc.dtype == HONE_DTYPE_F32;
 }
@@ -104,7 +103,7 @@ static hone_status mark_end(hn_quantizing *q, const hone_node *n, hone_error *er
 
 static const char *unfit_product(const hone_node *n, hone_quantize_target target) {
   const hn_value *w = n->n_in > 1 ? n->in[1] : NULL;
-  if (!constant(w)) {
+  if (!hn_qz_is_constant(w)) {
     if (hn_is_op(n, "MatMul") && target != HONE_QUANTIZE_HONE && activation(w)) return NULL;
     return "its weights are no constants";
   }
@@ -117,7 +116,8 @@ static const char *unfit_product(const hone_node *n, hone_quantize_target target
 
 static const char *unfit(const hone_node *n, hn_qz_kind kind, hone_quantize_target target) {
   if (!n->n_out || !n->out[0]) return "it has no output";
-  if (!activation(n->in[0])) return constant(n->in[0]) ? "an operand is a constant" : "it does not read f32";
+  if (!activation(n->in[0]))
+    return hn_qz_is_constant(n->in[0]) ? "an operand is a constant" : "it does not read f32";
   if (!activation(n->out[0])) return "it does not make f32";
   if (kind == HN_QZ_PRODUCT) return unfit_product(n, target);
   if (kind == HN_QZ_BOTH) {
@@ -158,9 +158,9 @@ static hone_status mark_inputs(hn_quantizing *q, const hn_qz_layer *l, hone_erro
     const bool first = made_by_product(q, n->in[0]), second = made_by_product(q, n->in[1]);
     if (first || second) return mark(q, n->in[first ? 1 : 0], error);
   }
-  const uint32_t count = l->kind == HN_QZ_BOTH || l->kind == HN_QZ_MANY    ? n->n_in
-                         : l->kind == HN_QZ_PRODUCT && !constant(n->in[1]) ? 2
-                                                                           : 1;
+  const uint32_t count = l->kind == HN_QZ_BOTH || l->kind == HN_QZ_MANY             ? n->n_in
+                         : l->kind == HN_QZ_PRODUCT && !hn_qz_is_constant(n->in[1]) ? 2
+                                                                                    : 1;
   for (uint32_t i = 0; i < count && status == HONE_OK; i++) status = mark(q, n->in[i], error);
   return status;
 }
@@ -172,6 +172,8 @@ static hone_status choose(hn_quantizing *q, hn_qz_layer *l, hone_error *error) {
     return HONE_OK;
   }
   hone_status status = mark_inputs(q, l, error);
+  if (status == HONE_OK && q->o->bias_correction && l->kind == HN_QZ_PRODUCT)
+    status = hn_qz_want_means(q, l, error);
   return status == HONE_OK ? mark_end(q, l->node, error) : status;
 }
 
@@ -229,12 +231,4 @@ hone_status hn_qz_select(hn_quantizing *q, hone_error *error) {
   if (status == HONE_OK) status = unused_globs(q, "--skip", q->o->skip, q->o->n_skip, skipped, error);
   if (status == HONE_OK) status = unused_globs(q, "--only", q->o->only, q->o->n_only, wanted, error);
   return status;
-}
-
-int32_t hn_qz_weight_axis(const hone_node *n) {
-  const int32_t rank = n->in[1]->desc.rank;
-  if (hn_is_op(n, "Conv")) return 0;
-  if (hn_is_op(n, "ConvTranspose")) return hone_node_int(n, "group", 1) == 1 ? 1 : -1;
-  if (hn_is_op(n, "Gemm")) return hone_node_int(n, "transB", 0) ? 0 : 1;
-  return rank == 2 ? 1 : -1; /* batched matrices have one scale */
 }
