@@ -2,6 +2,7 @@
 #include "cli/files.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
+#include "cli/preprocess.h"
 #include "cli/shapes.h"
 #include "cli/stamp.h"
 #include "cli/term.h"
@@ -208,6 +209,9 @@ static int run(const cli_args *args) {
   int code = 0;
   hone_status status = options_of(args, &o, &error);
   char ranges[4096];
+  hone_preprocess preprocess;
+  if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
+  o.preprocess = &preprocess;
   o.ranges = args->ranges ? args->ranges : beside(args->output, ranges, sizeof ranges);
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
   if (status == HONE_OK) status = cli_keep_inputs(args, o.ranges, &error);
@@ -263,6 +267,7 @@ static const cli_option options[] = {
     {0, "only", CLI_LIST, CLI_FIELD(only), "GLOB", "the only ones that are quantised"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
+    CLI_OPT_PREPROCESS,
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random samples (1)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

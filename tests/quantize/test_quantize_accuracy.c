@@ -82,10 +82,10 @@ static size_t names_of(const char *path, char *names[64]) {
 
 static labelled cifar(void) {
   enum { MOST = 320 };
-  const hone_image_options image = {.custom = true,
-                                    .scale = 1.0f / 255,
-                                    .mean = {0.4914f, 0.4822f, 0.4465f},
-                                    .std = {0.2023f, 0.1994f, 0.2010f}};
+  const hone_preprocess image = {.normalise = true,
+                                 .scale = 1.0f / 255,
+                                 .mean = {0.4914f, 0.4822f, 0.4465f},
+                                 .std = {0.2023f, 0.1994f, 0.2010f}};
   const hone_tensor_desc want = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 32, 32});
   labelled s = {.size = 3 * 32 * 32, .x = malloc(MOST * 3 * 32 * 32 * sizeof(float)), .label = malloc(MOST)};
   char *classes[64], *files[64], path[512];
