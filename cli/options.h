@@ -31,6 +31,7 @@ typedef struct cli_option {
 
 /* All options of all commands; a command sees those in its table. */
 typedef struct cli_args {
+  bool all, layers; /* verify */
   bool help, json, verbose, explain, verify_passes, open_batch, again, no_cache, check, counters;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;

@@ -1,5 +1,6 @@
 /* hone verify A [B]: are the answers still right? */
 #include "cli/interrupts.h"
+#include "cli/layers.h"
 #include "cli/options.h"
 #include "cli/precision.h"
 #include "cli/session.h"
@@ -97,6 +98,30 @@ static hone_status source_of(const cli_args *args, const char *plan, char *buf, 
   return status;
 }
 
+/* Layer by layer: a float model and its quantised one. */
+static int layers(const cli_args *args) {
+  hone_model *a = NULL, *b = NULL;
+  hone_binding *bindings = NULL;
+  hone_error error = {0};
+  uint32_t n = 0;
+  if (args->rest.n < 2)
+    return cli_error(HONE_ERROR_USAGE, "hone verify --layers wants two models: FLOAT.onnx QUANTIZED.onnx");
+  const hone_layers_options o = {.data = args->data.n ? args->data.item[0] : NULL,
+                                 .samples = (uint32_t)args->count,
+                                 .seed = (uint64_t)args->seed,
+                                 .level = (int)args->level,
+                                 .threads = (uint32_t)args->threads,
+                                 .batch = args->batch};
+  hone_status status = cli_load(args, args->rest.item[0], &a, &error);
+  if (status == HONE_OK) status = cli_load(args, args->rest.item[1], &b, &error);
+  if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
+  const int code = status == HONE_OK ? cli_layers(args, a, b, bindings, n, &o) : cli_report(&error);
+  free(bindings);
+  hone_model_release(b);
+  hone_model_release(a);
+  return code;
+}
+
 static int run(const cli_args *args) {
   hone_model *a = NULL, *b = NULL;
   hone_binding *bindings = NULL;
@@ -107,6 +132,8 @@ static int run(const cli_args *args) {
   int code = 0;
   if (args->level == 0)
     return cli_error(HONE_ERROR_USAGE, "hone verify: --level wants 1 to 3: level 0 changes nothing");
+  if (args->layers) return layers(args);
+  if (args->data.n) return cli_error(HONE_ERROR_USAGE, "hone verify: --data is for --layers");
   hone_status status = cli_check_device(args, &error);
   const char *path = args->rest.item[0], *other = args->rest.n > 1 ? args->rest.item[1] : NULL, *plan = NULL;
   char source[4096];
@@ -168,6 +195,12 @@ static const cli_option options[] = {
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",
      "time for random inputs; edge values take up to a quarter more (30)"},
+    {0, "layers", CLI_FLAG, CLI_FIELD(layers), NULL,
+     "A is a float model and B the same in 8 bits: the error of each layer, and why"},
+    {0, "all", CLI_FLAG, CLI_FIELD(all), NULL, "--layers: all of them, not the 20 worst"},
+    {0, "plot", CLI_FLAG, CLI_FIELD(plot), NULL, "--layers: the signal to noise ratio over depth"},
+    {0, "data", CLI_LIST, CLI_FIELD(data), "DIR|FILE.npz",
+     "real inputs instead of random ones, as of quantize --calib"},
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

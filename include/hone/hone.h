@@ -12,6 +12,7 @@
 #include <hone/improve.h>
 #include <hone/import.h>
 #include <hone/insight.h>
+#include <hone/layers.h>
 #include <hone/measure.h>
 #include <hone/model.h>
 #include <hone/plugin.h>

@@ -1,0 +1,93 @@
+/* Quantised against float, layer by layer: what its files share. Inside of improve only.
+ *
+ *   match.c    which values of the two plans are the same, and which scales their codes have
+ *   weights.c  the weights behind a value
+ *   runs.c     the runs: values as they come, and each layer on the float model's values
+ *   figures.c  what is summed, and what it says
+ *   layers.c   groups, samples and the report */
+#ifndef HN_IMPROVE_LAYERS_H
+#define HN_IMPROVE_LAYERS_H
+
+#include "improve/quantize/quantize.h"
+
+#include <hone/layers.h>
+
+typedef struct hn_ly_sums {
+  double signal, noise, both,
+      other; /* squares of the float value, of the difference; products for the cosine */
+  double most;
+} hn_ly_sums;
+
+typedef struct hn_ly_scale {
+  bool known;
+  double scale;
+  int32_t zero, low, high; /* codes at the ends */
+} hn_ly_scale;
+
+/* A float value and the value of the quantised plan that is held against it. */
+typedef struct hn_ly_pair {
+  const hn_value *exact, *quantized;
+  const hn_step *step; /* that makes it in the float plan; NULL: an input */
+  hn_ly_scale scale;   /* of quantized, when it holds codes */
+  uint32_t depth, group;
+  uint64_t bytes;
+  bool by_place, unlike; /* unlike: shapes differ in the run */
+  /* of the sample at hand */
+  bool wanted;        /* in the group, or read by a layer of it */
+  hone_tensor *truth; /* the float model's value */
+  hone_tensor *fresh; /* what the float layer makes of inputs that have passed the codes */
+  /* of all samples */
+  hn_ly_sums whole, own;
+  int64_t channels; /* of `channel`: of own, in each */
+  hn_ly_sums *channel;
+  double clipped_noise; /* squares of what lies outside of the codes */
+  uint64_t count, ends, outside;
+  bool used[256];
+  double sum, squares;
+  hn_qz_histogram seen;
+} hn_ly_pair;
+
+/* A value of the quantised plan that is to be given the float model's value. */
+typedef struct hn_ly_stand_in {
+  hn_ly_pair *pair;
+  hn_ly_scale scale;
+} hn_ly_stand_in;
+
+typedef struct hn_ly {
+  const hone_layers_options *o;
+  hn_model *file; /* the quantised model as it came */
+  hn_side exact, quantized;
+  HN_VEC(hn_ly_pair *) pairs; /* in order of execution of the quantised plan */
+  hn_ly_pair **of_exact;      /* by value id of the float plan */
+  hn_ly_stand_in *stand_in;   /* by value id of the quantised plan */
+  uint32_t unmatched, groups, group, samples;
+  bool by_place, failed;
+  hn_arena arena;
+} hn_ly;
+
+/* ---- match.c */
+hone_status hn_ly_match(hn_ly *q, bool by_place, hone_error *error);
+void hn_ly_forget(hn_ly *q);
+
+/* ---- weights.c */
+typedef struct hn_ly_weights {
+  uint32_t channels;
+  bool one_scale;
+  double imbalance;
+} hn_ly_weights;
+/* The product whose bias, normalisation and activation end in a value of the float model, or NULL. */
+const hone_node *hn_ly_layer_of(const hn_value *value);
+/* Of the product in the file that `quantized` comes from. */
+void hn_ly_weights_of(const hn_ly *q, const hn_ly_pair *pair, hn_ly_weights *out);
+
+/* ---- runs.c: one sample through one group */
+hone_status hn_ly_run(hn_ly *q, const hn_feed *feeds, hone_error *error);
+
+/* ---- figures.c */
+double hn_ly_decoded(const hn_ly_scale *scale, double code);
+double hn_ly_code(const hn_ly_scale *scale, double value);
+bool hn_ly_observe(hn_ly_pair *pair, const hone_tensor *got);
+bool hn_ly_observe_own(hn_ly_pair *pair, const hone_tensor *got);
+hone_status hn_ly_report(hn_ly *q, hone_layers_report *out, hone_error *error);
+
+#endif
