@@ -3,6 +3,7 @@
 #include "cli/layers.h"
 #include "cli/options.h"
 #include "cli/precision.h"
+#include "cli/preprocess.h"
 #include "cli/session.h"
 #include "cli/shapes.h"
 #include "cli/term.h"
@@ -103,16 +104,19 @@ static int layers(const cli_args *args) {
   hone_model *a = NULL, *b = NULL;
   hone_binding *bindings = NULL;
   hone_error error = {0};
+  hone_preprocess preprocess;
   uint32_t n = 0;
   if (args->rest.n < 2)
     return cli_error(HONE_ERROR_USAGE, "hone verify --layers wants two models: FLOAT.onnx QUANTIZED.onnx");
+  hone_status status = cli_preprocess(args, &preprocess, &error);
   const hone_layers_options o = {.data = args->data.n ? args->data.item[0] : NULL,
+                                 .preprocess = &preprocess,
                                  .samples = (uint32_t)args->count,
                                  .seed = (uint64_t)args->seed,
                                  .level = (int)args->level,
                                  .threads = (uint32_t)args->threads,
                                  .batch = args->batch};
-  hone_status status = cli_load(args, args->rest.item[0], &a, &error);
+  if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &a, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[1], &b, &error);
   if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
   const int code = status == HONE_OK ? cli_layers(args, a, b, bindings, n, &o) : cli_report(&error);
@@ -201,6 +205,7 @@ static const cli_option options[] = {
     {0, "plot", CLI_FLAG, CLI_FIELD(plot), NULL, "--layers: the signal to noise ratio over depth"},
     {0, "data", CLI_LIST, CLI_FIELD(data), "DIR|FILE.npz",
      "real inputs instead of random ones, as of quantize --calib"},
+    CLI_OPT_PREPROCESS,
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

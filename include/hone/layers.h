@@ -45,11 +45,11 @@ typedef struct hone_layer_error {
   int32_t zero_point;
   double saturated, at_ends; /* shares: float values outside of the codes; codes that are an end */
   uint32_t codes_used, codes_available;
-  double range_used; /* share of the codes between the least and the most that occurs */
+  double range_used; /* share of the codes between those of `least` and `most` */
   uint32_t channels; /* of constant weights of 8 bits; 0: none found */
   bool one_scale;    /* for all channels */
   double imbalance;  /* largest over smallest range of a channel */
-  bool bad;          /* adds more than HONE_LAYERS_OWN_DB allows */
+  bool bad;          /* adds too much by itself */
   hone_layer_reason reason;
   const char *why; /* in words; "" for a healthy one */
 } hone_layer_error;
@@ -71,7 +71,7 @@ typedef struct hone_layers_options {
   uint64_t seed;    /* of random ones; 0: 1 */
   uint64_t max_bytes; /* of values held together; 0: 256 MiB. What does not fit takes further runs */
   int level;          /* of the quantised model, 1 to 3; 0: 2 */
-  const hone_image_options *image;
+  const hone_preprocess *preprocess; /* NULL: as hone_data_load */
   uint32_t threads;
   int64_t batch;
   const hone_binding *bindings;

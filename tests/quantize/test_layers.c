@@ -132,7 +132,7 @@ static void test_broken(void **state) {
     hone_layer_reason reason;
     const char *says;
   } cases[] = {{1, 0.25f, false, HONE_LAYER_SATURATED, "too small"},
-               {1, 24, false, HONE_LAYER_COARSE, "too large"},
+               {1, 4, false, HONE_LAYER_COARSE, "too large"},
                {200, 1, true, HONE_LAYER_IMBALANCED, "one scale for weights of 8 channels"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     hn_model *m = network(cases[i].first);

@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COARSE_RANGE 0.4   /* a smaller share of the codes between least and most: the scale is too large */
+#define COARSE_RANGE 0.3   /* a smaller share of the codes between least and most: the scale is too large, */
+#define COARSE_DB 45       /* where rounding to it is most of the error and leaves less than this */
+#define COARSE_COUNT 1000  /* fewer values need not fill a range */
 #define PEAK_OF_OUTLIERS 4 /* a larger one over the 99.9th percentile: outliers take the range */
 #define IMBALANCE 16       /* of channels under one scale: the smallest keeps four bits of eight */
 #define MOST_OF 0.5        /* of a layer's error */
@@ -139,33 +141,39 @@ static void spread(const hn_ly_pair *p, hone_layer_error *l) {
 
 static void codes(const hn_ly_pair *p, hone_layer_error *l) {
   const double n = p->count ? (double)p->count : 1;
-  int least = 256, most = -1;
   l->codes = true;
   l->scale = p->scale.scale;
   l->zero_point = p->scale.zero;
   l->saturated = (double)p->outside / n;
   l->at_ends = (double)p->ends / n;
   l->codes_available = (uint32_t)(p->scale.high - p->scale.low + 1);
-  for (int i = 0; i < 256; i++) {
-    if (!p->used[i]) continue;
-    l->codes_used++;
-    if (least > i) least = i;
-    most = i;
-  }
-  l->range_used = most < least ? 0 : (double)(most - least + 1) / l->codes_available;
+  for (int i = 0; i < 256; i++) l->codes_used += p->used[i];
+  l->range_used = (hn_ly_code(&p->scale, l->most) - hn_ly_code(&p->scale, l->least) + 1) / l->codes_available;
 }
 
 /* ---- reasons */
 
-static hone_layer_reason reason_of(const hn_ly_pair *p, const hone_layer_error *l) {
-  if (l->own_snr_db >= HONE_LAYERS_OWN_DB) return HONE_LAYER_IMBALANCED; /* channels alone are bad */
+/* Is rounding to this scale most of what the layer adds? */
+static bool is_rounding(const hn_ly_pair *p) {
   const double rounding = (double)p->count * p->scale.scale * p->scale.scale / 12;
-  if (l->codes && p->clipped_noise >= MOST_OF * p->own.noise) return HONE_LAYER_SATURATED;
-  if (l->codes && rounding >= MOST_OF * p->own.noise)
-    return l->range_used < COARSE_RANGE || l->peak <= PEAK_OF_OUTLIERS ? HONE_LAYER_COARSE
-                                                                       : HONE_LAYER_OUTLIERS;
-  if (l->one_scale && l->imbalance > IMBALANCE) return HONE_LAYER_IMBALANCED;
-  return HONE_LAYER_ARITHMETIC;
+  return p->scale.known && rounding >= MOST_OF * p->own.noise;
+}
+
+static bool is_coarse(const hn_ly_pair *p, const hone_layer_error *l) {
+  return is_rounding(p) && l->range_used < COARSE_RANGE && l->elements >= COARSE_COUNT &&
+         l->own_snr_db < COARSE_DB;
+}
+
+static hone_layer_reason reason_of(const hn_ly_pair *p, const hone_layer_error *l) {
+  if (p->scale.known && p->clipped_noise >= MOST_OF * p->own.noise) return HONE_LAYER_SATURATED;
+  if (is_coarse(p, l)) return HONE_LAYER_COARSE;
+  if (l->own_snr_db >= HONE_LAYERS_OWN_DB) return HONE_LAYER_IMBALANCED; /* channels alone are bad */
+  if (is_rounding(p)) return l->peak > PEAK_OF_OUTLIERS ? HONE_LAYER_OUTLIERS : HONE_LAYER_COARSE;
+  return l->one_scale && l->imbalance > IMBALANCE ? HONE_LAYER_IMBALANCED : HONE_LAYER_ARITHMETIC;
+}
+
+static bool is_bad(const hn_ly_pair *p, const hone_layer_error *l) {
+  return l->own_snr_db < HONE_LAYERS_OWN_DB || l->channel_snr_db < HONE_LAYERS_CHANNEL_DB || is_coarse(p, l);
 }
 
 static const char *words(hn_arena *a, const hone_layer_error *l) {
@@ -176,8 +184,9 @@ static const char *words(hn_arena *a, const hone_layer_error *l) {
                            "point %d wrong; values reach %.3g .. %.3g",
                            100 * l->saturated, l->scale, l->zero_point, l->least, l->most);
   case HONE_LAYER_COARSE:
-    return hn_arena_printf(a, "%u of %u codes are used: scale %.3g is too large for values of %.3g .. %.3g",
-                           l->codes_used, l->codes_available, l->scale, l->least, l->most);
+    return hn_arena_printf(a, "%.0f of %u codes cover its values, %.3g .. %.3g: scale %.3g is too large",
+                           l->range_used * l->codes_available, l->codes_available, l->least, l->most,
+                           l->scale);
   case HONE_LAYER_OUTLIERS:
     return hn_arena_printf(a,
                            "outliers take the range: the largest value is %.3g times the 99.9th percentile, "
@@ -231,7 +240,7 @@ static bool fill(hn_ly *q, const hn_ly_pair *p, hone_layer_error *l) {
                           .imbalance = w.imbalance};
   spread(p, l);
   if (p->scale.known) codes(p, l);
-  l->bad = l->own_snr_db < HONE_LAYERS_OWN_DB || l->channel_snr_db < HONE_LAYERS_CHANNEL_DB;
+  l->bad = is_bad(p, l);
   if (l->bad)
     l->reason = reason_of(p, l);
   else if (l->snr_db < HONE_LAYERS_ACCUMULATED_DB)

@@ -134,7 +134,7 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
                                                 : o->data  ? 0
                                                            : SAMPLES,
                                      .seed = o->seed,
-                                     .image = o->image};
+                                     .preprocess = o->preprocess};
   const hn_quantizing as = {.o = &set};
   hone_status status = hn_side_open(q->file,
                                     &(hn_side_options){.level = o->level > 0 ? o->level : 2,

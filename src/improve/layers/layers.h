@@ -34,6 +34,7 @@ typedef struct hn_ly_pair {
   bool by_place, unlike; /* unlike: shapes differ in the run */
   /* of the sample at hand */
   bool wanted;        /* in the group, or read by a layer of it */
+  bool judged;        /* what the layer adds was seen in this run */
   hone_tensor *truth; /* the float model's value */
   hone_tensor *fresh; /* what the float layer makes of inputs that have passed the codes */
   /* of all samples */

@@ -259,6 +259,21 @@ static bool match_places(matching *m) {
   return whole;
 }
 
+/* The codes of what was paired by its place. */
+static bool match_codes(matching *m) {
+  const hn_plan *p = m->q->quantized.plan;
+  bool whole = true;
+  for (size_t i = 0; i < p->steps.len; i++)
+    for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs; k++) {
+      const hn_value *v = hn_value_of_step(p, &p->steps.ptr[i], k);
+      const hone_node *n = v ? v->producer : NULL;
+      if (!n || strcmp(n->op_type, "QuantizeLinear") != 0 || !n->in[0]) continue;
+      const hn_ly_pair *from = m->q->stand_in[n->in[0]->id].pair;
+      if (from) whole &= pair_up(m, &(exact_value){from->exact, from->step}, v, from->by_place, (uint32_t)i);
+    }
+  return whole;
+}
+
 /* ---- */
 
 static int earlier(const void *a, const void *b) {
@@ -271,8 +286,8 @@ static void count_unmatched(hn_ly *q) {
   for (size_t i = 0; i < p->steps.len; i++)
     for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs; k++) {
       const hn_value *v = hn_value_of_step(p, &p->steps.ptr[i], k);
-      q->unmatched += v && hone_dtype_size(v->desc.dtype) == 1 && v->desc.dtype != HONE_DTYPE_BOOL &&
-                      !q->stand_in[v->id].pair;
+      q->unmatched +=
+          v && hone_dtype_size(v->desc.dtype) == 1 && !q->stand_in[v->id].pair && scale_of(v).known;
     }
 }
 
@@ -281,7 +296,7 @@ hone_status hn_ly_match(hn_ly *q, bool by_place, hone_error *error) {
   q->of_exact = hn_calloc(q->exact.plan->model->next_value_id + 1u, sizeof *q->of_exact);
   q->stand_in = hn_calloc(q->quantized.plan->model->next_value_id + 1u, sizeof *q->stand_in);
   bool whole = q->of_exact && q->stand_in && list_exact(&m) && match_names(&m);
-  if (by_place) whole = whole && match_places(&m);
+  if (by_place) whole = whole && match_places(&m) && match_codes(&m);
   hn_map_free(&m.by_name);
   hn_vec_free(&m.order);
   if (!whole) return hn_fail_memory(error, 0, "pairs of values");

@@ -103,8 +103,13 @@ static void watch_own(void *arg, const hn_step *s, hone_tensor *const *out) {
     const hn_value *v = hn_value_of_step(q->quantized.plan, s, i);
     const hn_ly_stand_in *in = v ? &q->stand_in[v->id] : NULL;
     if (!in || !in->pair) continue;
-    if (in->pair->fresh) look(q, v, out[i], hn_ly_observe_own);
-    if (in->pair->wanted && in->pair->truth && alike(in->pair, out[i])) put_truth(q, in, out[i]);
+    if (in->pair->fresh && in->pair->quantized == v) {
+      look(q, v, out[i], hn_ly_observe_own);
+      in->pair->judged = true;
+    }
+    /* A form of the value that comes before the one that is judged must reach it as it is. */
+    const bool early = in->pair->group == q->group && !in->pair->judged;
+    if (!early && in->pair->wanted && in->pair->truth && alike(in->pair, out[i])) put_truth(q, in, out[i]);
   }
 }
 
@@ -158,6 +163,7 @@ hone_status hn_ly_run(hn_ly *q, const hn_feed *feeds, hone_error *error) {
     hn_rows_free(q->pairs.ptr[i]->truth);
     hn_rows_free(q->pairs.ptr[i]->fresh);
     q->pairs.ptr[i]->truth = q->pairs.ptr[i]->fresh = NULL;
+    q->pairs.ptr[i]->judged = false;
   }
   return status;
 }
