@@ -24,6 +24,12 @@ static json_t *class_json(const hone_eval_result *r, uint32_t i) {
                         cli_text(class_name(c, i, buf)), "samples", (json_int_t)c->samples, "predicted",
                         (json_int_t)c->predicted, "right", (json_int_t)c->right, "precision",
                         cli_real(c->precision), "recall", cli_real(c->recall), "f1", cli_real(c->f1));
+  if (r->truth == HONE_TRUTH_BOXES) {
+    json_object_set_new(o, "ap", cli_real(c->ap));
+    json_object_set_new(o, "ap50", cli_real(c->ap50));
+    json_object_set_new(o, "ap50_voc", cli_real(c->ap50_voc));
+    return o;
+  }
   const bool known = c->taken_for < r->n_classes;
   json_object_set_new(
       o, "taken_for",
@@ -45,9 +51,22 @@ static json_t *result_json(const cli_evaluation *e) {
                 e->precision, "input", e->input, "batch", (json_int_t)e->batch, "samples",
                 (json_int_t)r->samples, "samples_wanted", (json_int_t)r->wanted, "left_out",
                 (json_int_t)r->left_out, "stopped", r->stopped, "seconds", cli_real(r->seconds));
-  json_object_set_new(o, "right", json_integer((json_int_t)r->right));
+  const bool boxes = r->truth == HONE_TRUTH_BOXES;
+  json_object_set_new(o, "task", json_string(boxes ? "boxes" : "classes"));
+  if (boxes) {
+    json_object_set_new(o, "map", cli_real(r->map));
+    json_object_set_new(o, "map50", cli_real(r->map50));
+    json_object_set_new(o, "map75", cli_real(r->map75));
+    json_object_set_new(o, "map50_voc", cli_real(r->map50_voc));
+    json_object_set_new(o, "confidence", cli_real(r->confidence));
+    json_object_set_new(o, "truths", json_integer((json_int_t)r->truths));
+    json_object_set_new(o, "detections", json_integer((json_int_t)r->detections));
+  }
+  json_object_set_new(o, "right", boxes ? json_null() : json_integer((json_int_t)r->right));
   json_object_set_new(o, "top1", cli_real(r->top1));
-  json_object_set_new(o, "top1_interval", json_pack("[o,o]", cli_real(r->top1_low), cli_real(r->top1_high)));
+  json_object_set_new(o, "top1_interval",
+                      boxes ? json_null()
+                            : json_pack("[o,o]", cli_real(r->top1_low), cli_real(r->top1_high)));
   json_object_set_new(o, "top5", cli_real(r->top5));
   json_object_set_new(o, "f1_macro", cli_real(r->f1_macro));
   json_object_set_new(o, "f1_micro", cli_real(r->f1_micro));
@@ -86,15 +105,31 @@ static void percent(const char *what, double share) {
   if (isfinite(share)) cli_print("%-10s %6.2f %%", what, 100 * share);
 }
 
-static void summary(const cli_evaluation *e) {
-  const hone_eval_result *r = &e->result;
-  cli_print("\nmodel      %s, %s, %s\n", e->path, e->input, e->precision);
+static void of_classes(const hone_eval_result *r) {
   percent("Top-1", r->top1);
   cli_print("   (%llu of %llu; 95 %% interval %.2f to %.2f %%)\n", (unsigned long long)r->right,
             (unsigned long long)r->samples, 100 * r->top1_low, 100 * r->top1_high);
   percent("Top-5", r->top5);
   if (isfinite(r->top5)) cli_print("\n");
   cli_print("%-10s %.4f macro, %.4f micro\n", "F1", r->f1_macro, r->f1_micro);
+}
+
+static void of_boxes(const hone_eval_result *r) {
+  cli_print("mAP        %.4f at IoU 0.50 to 0.95, %.4f at 0.50, %.4f at 0.75  (VOC's area at 0.50: %.4f)\n",
+            r->map, r->map50, r->map75, r->map50_voc);
+  cli_print("%-10s %.4f macro, %.4f micro, at IoU 0.50 with scores from %.4g on\n", "F1", r->f1_macro,
+            r->f1_micro, r->confidence);
+  cli_print("boxes      %llu to be found, %llu found\n", (unsigned long long)r->truths,
+            (unsigned long long)r->detections);
+}
+
+static void summary(const cli_evaluation *e) {
+  const hone_eval_result *r = &e->result;
+  cli_print("\nmodel      %s, %s, %s\n", e->path, e->input, e->precision);
+  if (r->truth == HONE_TRUTH_BOXES)
+    of_boxes(r);
+  else
+    of_classes(r);
   if (r->left_out)
     cli_print("%-10s %llu of %llu samples could not be read\n", "left out", (unsigned long long)r->left_out,
               (unsigned long long)r->wanted);
@@ -111,6 +146,14 @@ static int by_key(const void *a, const void *b) {
   const rank *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
   return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static void box_row(const hone_eval_result *r, uint32_t i) {
+  const hone_eval_class *c = &r->classes[i];
+  char buf[16];
+  cli_print("%-24.24s %8llu %10.4f %10.4f %8.2f %% %8.2f %% %8.4f\n", class_name(c, i, buf),
+            (unsigned long long)c->samples, c->ap, c->ap50, 100 * c->recall,
+            isfinite(c->precision) ? 100 * c->precision : 0, c->f1);
 }
 
 static void row(const hone_eval_result *r, uint32_t i) {
@@ -133,13 +176,17 @@ static void row(const hone_eval_result *r, uint32_t i) {
 static void worst(const hone_eval_result *r, int64_t most) {
   rank *order = calloc(r->n_classes + 1, sizeof *order);
   uint32_t n = 0;
+  const bool boxes = r->truth == HONE_TRUTH_BOXES;
   for (uint32_t i = 0; order && i < r->n_classes; i++)
-    if (r->classes[i].samples) order[n++] = (rank){r->classes[i].recall, i};
+    if (r->classes[i].samples) order[n++] = (rank){boxes ? r->classes[i].ap : r->classes[i].recall, i};
   if (n) qsort(order, n, sizeof *order, by_key);
   if (n > 1) {
-    cli_print("\n%-24s %8s %10s %10s %8s  %s\n", n > most ? "worst classes" : "classes", "samples", "recall",
-              "precision", "F1", "most often taken for");
-    for (uint32_t i = 0; i < n && i < most; i++) row(r, order[i].i);
+    cli_print("\n%-24s %8s ", n > most ? "worst classes" : "classes", boxes ? "boxes" : "samples");
+    if (boxes)
+      cli_print("%10s %10s %10s %10s %8s\n", "AP", "AP50", "recall", "precision", "F1");
+    else
+      cli_print("%10s %10s %8s  %s\n", "recall", "precision", "F1", "most often taken for");
+    for (uint32_t i = 0; i < n && i < most; i++) (boxes ? box_row : row)(r, order[i].i);
     if (n > most) cli_print("... and %lld classes more (-n N)\n", (long long)n - (long long)most);
   }
   free(order);
@@ -167,6 +214,10 @@ int cli_eval_text(const cli_eval_report *r) {
   cli_print("pictures   %s\n", words);
   for (int i = 0; i < 2 && r->pair[i].path; i++) summary(&r->pair[i]);
   if (r->change) changed(r->change);
+  if (!r->change && r->pair[1].path)
+    cli_print("\nchange     %+.4f of mAP, %+.4f at IoU 0.50  (not tested)\n",
+              r->pair[1].result.map - r->pair[0].result.map,
+              r->pair[1].result.map50 - r->pair[0].result.map50);
   const int last = r->pair[1].path != NULL;
   worst(&r->pair[last].result, r->args->rows ? r->args->rows : 10);
   return cli_flush();

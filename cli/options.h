@@ -59,7 +59,10 @@ typedef struct cli_args {
   int64_t pad;
   /* eval */
   int64_t max_samples;
-  const char *names, *against; /* of classes; the model that is compared with */
+  const char *names, *against;   /* of classes; the model that is compared with */
+  const char *boxes, *box_order; /* how outputs tell them */
+  bool relative;
+  double min_score, nms_iou;
   cli_list data;
   cli_list shapes, inputs, thresholds, float_files;
   cli_list rest; /* arguments that are no options */

@@ -77,12 +77,35 @@ static hone_status check_inputs(const cli_session *s, const cli_args *args, uint
   return HONE_ERROR_USAGE;
 }
 
+/* --boxes, --box-order and the like. */
+static hone_status boxes_of(const cli_args *args, hone_boxes_options *o, hone_error *error) {
+  static const char *const orders[] = {"xyxy", "yxyx", "cxcywh"};
+  *o = (hone_boxes_options){
+      .relative = args->relative, .min_score = args->min_score, .nms_iou = args->nms_iou};
+  bool known = !args->boxes, ordered = !args->box_order;
+  for (int i = 0; args->boxes && i < HONE_BOX_FORMS; i++)
+    if (strcmp(args->boxes, hone_box_form_name((hone_box_form)i)) == 0)
+      o->form = (hone_box_form)i, known = true;
+  for (int i = 0; args->box_order && i < 3; i++)
+    if (strcmp(args->box_order, orders[i]) == 0) o->order = (hone_box_order)(i + 1), ordered = true;
+  if (known && ordered) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what, "%s knows no '%.60s'", known ? "--box-order" : "--boxes",
+           known ? args->box_order : args->boxes);
+  snprintf(error->expected, sizeof error->expected, "%s",
+           known ? "xyxy, yxyx or cxcywh"
+                 : "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3 or yolov8");
+  return HONE_ERROR_USAGE;
+}
+
 static hone_status measure(const cli_args *args, const char *path, const hone_dataset *set,
                            const hone_preprocess *preprocess, uint64_t *told, cli_evaluation *out,
                            hone_error *error) {
   cli_session s = {0};
   uint32_t input = 0;
-  hone_status status = cli_session_open(&s, args, path, error);
+  hone_boxes_options boxes;
+  hone_status status = boxes_of(args, &boxes, error);
+  if (status == HONE_OK) status = cli_session_open(&s, args, path, error);
   if (status == HONE_OK) status = check_inputs(&s, args, &input, error);
   if (status == HONE_OK) {
     const hone_eval_options o = {.preprocess = preprocess,
@@ -90,6 +113,7 @@ static hone_status measure(const cli_args *args, const char *path, const hone_da
                                  .max_seconds = args->max_seconds,
                                  .input = input,
                                  .others = s.feeds,
+                                 .boxes = boxes,
                                  .progress = progress,
                                  .left_out = left_out,
                                  .arg = told};
@@ -166,6 +190,14 @@ static const cli_option options[] = {
      "lines \"PATH CLASS\", or a class a line in the order of the outputs, or MNIST's labels"},
     {0, "names", CLI_TEXT, CLI_FIELD(names), "FILE",
      "a class a line in the order of the outputs, where --labels is something else"},
+    {0, "boxes", CLI_TEXT, CLI_FIELD(boxes), "FORM",
+     "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 (by their shapes)"},
+    {0, "box-order", CLI_TEXT, CLI_FIELD(box_order), "xyxy|yxyx|cxcywh", "a box's numbers (of the form)"},
+    {0, "relative", CLI_FLAG, CLI_FIELD(relative), NULL,
+     "boxes are parts of the input's width and height (pixels)"},
+    {0, "min-score", CLI_NUMBER, CLI_FIELD(min_score), "X", "boxes below do not count (0.001)"},
+    {0, "nms-iou", CLI_NUMBER, CLI_FIELD(nms_iou), "X",
+     "overlap from which on the poorer box of a class is dropped, where the model does not do it (0.65)"},
     {0, "compare", CLI_TEXT, CLI_FIELD(against), "MODEL",
      "measure this one, too: is the difference real or noise?"},
     {0, "max-samples", CLI_SOME, CLI_FIELD(max_samples), "N", "so many, evenly spread over the data (all)"},
@@ -183,12 +215,12 @@ const cli_command cli_cmd_eval = {
     "Top-1 with its 95 % interval, Top-5 and F1 on pictures or arrays whose class is known: DIR/CLASS/*.jpg "
     "(classes are\n"
     "numbered in the order of their names, or as --labels lists them), a list of labels, MNIST's and CIFAR's "
-    "files. Files\n"
-    "that cannot be read are told and left out. Pictures are stretched to the input's size and normalised as "
-    "for ImageNet\n"
-    "unless options say otherwise. Exit code 1: the model of --compare is worse, by McNemar's test and not "
-    "by "
-    "luck.",
+    "files. mAP\n"
+    "and F1 of a detector on pictures with boxes: YOLO's texts, COCO's JSON (--labels). Files that cannot be "
+    "read are told\n"
+    "and left out. Pictures are stretched to the input's size and normalised as for ImageNet unless options "
+    "say otherwise.\n"
+    "Exit code 1: the model of --compare is worse, by McNemar's test and not by luck.",
     options,
     1,
     1000000000,

@@ -46,7 +46,8 @@ typedef struct hone_preprocess {
 /* Where the pixels of a picture are in its tensor: x of the picture = x0 + dx * (x of the tensor), both
  * counted from the left edge, and the same for y. */
 typedef struct hone_picture_map {
-  int64_t width, height; /* of the picture; 0: it was an array */
+  int64_t width, height;               /* of the picture; 0: it was an array */
+  int64_t tensor_width, tensor_height; /* of what it became */
   double x0, y0, dx, dy;
 } hone_picture_map;
 

@@ -45,9 +45,9 @@ typedef struct hone_eval_result {
   double top1_low, top1_high; /* 95 % interval of Top-1 (Wilson) */
   uint64_t n_outcomes;
   uint8_t *outcomes; /* [n_outcomes] hone_outcome of each sample of the set */
-  /* Boxes. COCO's: 101 points of recall, at most 100 boxes a picture; the mean over IoU 0.50, 0.55... 0.95,
-   * at 0.50 and at 0.75. VOC's: the area under the curve at IoU 0.50. Means of the classes that are in the
-   * data. */
+  /* Boxes. COCO's: 101 points of recall, at most 100 boxes of a class and picture; the mean over IoU 0.50,
+   * 0.55... 0.95, at 0.50 and at 0.75. VOC's: the area under the curve at IoU 0.50. Means of the classes that
+   * are in the data. */
   double map, map50, map75, map50_voc;
   double confidence;   /* of F1: the score from which on a box counts that makes f1_micro largest */
   uint64_t truths;     /* boxes to be found */
@@ -76,6 +76,10 @@ HONE_API hone_status hone_scorer_add_class(hone_scorer *scorer, uint64_t sample,
 /* A class and no scores: then there is no Top-5. */
 HONE_API hone_status hone_scorer_add_choice(hone_scorer *scorer, uint64_t sample, uint32_t truth,
                                             uint32_t chosen, hone_error *error);
+/* The boxes of a sample and those found in it; those of other classes than the scorer's count for nothing. */
+HONE_API hone_status hone_scorer_add_boxes(hone_scorer *scorer, uint64_t sample, const hone_box *truth,
+                                           uint32_t n_truth, const hone_detection *found, uint32_t n_found,
+                                           hone_error *error);
 /* What the scorer knows so far; the rest of *out is zeroed. */
 HONE_API hone_status hone_scorer_finish(const hone_scorer *scorer, hone_eval_result *out, hone_error *error);
 
@@ -84,12 +88,43 @@ HONE_API void hone_interval(uint64_t right, uint64_t n, double *low, double *hig
 
 /* ---- running a model on a set */
 
+/* How a detector's outputs tell boxes; N: samples, M: boxes, C: classes. */
+typedef enum hone_box_form {
+  HONE_BOXES_AUTO = 0, /* by the outputs' shapes: one of the next three */
+  HONE_BOXES_ROWS,     /* [N,M,6] or [M,6]: box, score, class; [M,7]: the sample's number first */
+  HONE_BOXES_LISTS,  /* boxes [N,M,4], scores [N,M], classes [N,M], each also without N; how many, if given */
+  HONE_BOXES_NMS,    /* boxes [N,M,4], scores [N,C,M] and NonMaxSuppression's indices [K,3] */
+  HONE_BOXES_SCORES, /* boxes [N,M,4] and scores [N,M,C], to be suppressed; C one more than the data's
+                        classes: the first is the background */
+  HONE_BOXES_YOLOV3, /* [N,M,5+C]: box, objectness, classes, to be suppressed (also v5, v7) */
+  HONE_BOXES_YOLOV8, /* [N,4+C,M]: box, classes, to be suppressed (also v9, v11) */
+  HONE_BOX_FORMS
+} hone_box_form;
+HONE_API const char *hone_box_form_name(hone_box_form form); /* "auto", "xyxy-score-class"...; "": unknown */
+
+/* The four numbers of a box. */
+typedef enum hone_box_order {
+  HONE_BOX_USUAL = 0, /* of the form: corners, YOLO's by centre */
+  HONE_BOX_XYXY,
+  HONE_BOX_YXYX,
+  HONE_BOX_CENTRE /* x, y, width, height */
+} hone_box_order;
+
+typedef struct hone_boxes_options {
+  hone_box_form form;
+  hone_box_order order;
+  bool relative;    /* parts of the input's width and height; else its pixels */
+  double min_score; /* boxes below do not count; 0: 0.001 */
+  double nms_iou;   /* boxes of a class that overlap a better one by more are dropped; 0: 0.65 */
+} hone_boxes_options;
+
 typedef struct hone_eval_options {
   const hone_preprocess *preprocess; /* NULL: as zeroed */
   uint64_t max_samples;              /* evenly spread over the set; 0: all */
   double max_seconds;                /* then what was measured until then is the answer; 0: none */
   uint32_t input;                    /* of the plan, that takes the samples */
   const hone_tensor *const *others;  /* [plan inputs] what all others are given; NULL where there is one */
+  hone_boxes_options boxes;          /* of a detector */
   bool (*progress)(void *arg, uint64_t done, uint64_t total);               /* false: stop; NULL */
   void (*left_out)(void *arg, const char *sample, const hone_error *error); /* could not be read; NULL */
   void *arg;

@@ -1,35 +1,15 @@
-/* Running a context on labelled data: batches in, scores of classes out to a scorer. */
+/* Running a context on labelled data: batches in, predictions out to a scorer. */
+#include "api/eval.h"
+
 #include "base/error.h"
 #include "base/os.h"
-#include "model/ops/common/op.h"
 
-#include <hone/eval.h>
-#include <math.h>
 #include <string.h>
-
-typedef struct evaluation {
-  hone_context *context;
-  const hone_plan *plan;
-  const hone_dataset *set;
-  const hone_eval_options *o;
-  hone_scorer *scorer;
-  const hone_tensor **in; /* [plan inputs] */
-  hone_tensor batch;      /* what the samples are put into */
-  hone_tensor_desc one;   /* what one of them is */
-  int64_t rows;           /* samples of a run */
-  uint64_t *rank;         /* [rows] which sample of the set a row is */
-  uint32_t output;        /* that holds scores, or a class */
-  uint32_t classes;
-  float *scores; /* [classes] */
-  uint64_t wanted, left_out;
-  bool stopped;
-  uint64_t begun; /* ns */
-} evaluation;
 
 /* Rows of the first dimension are samples, but where there is only a picture's three. */
 static int64_t rows_of(const hone_tensor_desc *d) { return d->rank >= 2 && d->rank != 3 ? d->dim[0] : 1; }
 
-static hone_status prepare_input(evaluation *e, hone_error *error) {
+static hone_status prepare_input(hn_evaluation *e, hone_error *error) {
   const hone_tensor_desc *d = hone_plan_input_desc(e->plan, e->o->input);
   const uint32_t n = hone_plan_inputs(e->plan);
   if (!d) return hn_fail(error, HONE_ERROR_USAGE, "hone_eval_run: the plan has no input %u", e->o->input);
@@ -47,7 +27,8 @@ static hone_status prepare_input(evaluation *e, hone_error *error) {
   e->batch = (hone_tensor){*d, hn_aligned(HN_MEM_ALIGN, (size_t)bytes)};
   e->in = hn_calloc(n, sizeof *e->in);
   e->rank = hn_calloc((size_t)e->rows, sizeof *e->rank);
-  if (!e->batch.data || !e->in || !e->rank)
+  e->map = hn_calloc((size_t)e->rows, sizeof *e->map);
+  if (!e->batch.data || !e->in || !e->rank || !e->map)
     return hn_fail_memory(error, (uint64_t)bytes, "a batch of samples");
   memset(e->batch.data, 0, (size_t)bytes);
   for (uint32_t i = 0; i < n; i++) {
@@ -59,88 +40,21 @@ static hone_status prepare_input(evaluation *e, hone_error *error) {
   return HONE_OK;
 }
 
-/* Scores of classes: one axis beside the samples'. 0: it holds none. */
-static int64_t scores_in(const hone_tensor_desc *d, int64_t rows) {
-  const int64_t count = hone_desc_count(d);
-  int axes = 0;
-  if (!hone_dtype_is_float(d->dtype) || count < 2 * rows || count % rows) return 0;
-  for (int32_t k = 0; k < d->rank; k++) axes += d->dim[k] > 1;
-  const bool led = rows == 1 || (d->rank > 1 && d->dim[0] == rows);
-  return led && axes == 1 + (rows > 1) ? count / rows : 0;
-}
-
-static bool is_choice(const hone_tensor_desc *d, int64_t rows) {
-  return (hone_dtype_is_signed_int(d->dtype) || hone_dtype_is_unsigned_int(d->dtype)) &&
-         hone_desc_count(d) == rows;
-}
-
-static hone_status no_output(const evaluation *e, hone_error *error) {
-  char text[128] = "no outputs";
-  const hone_tensor *t = hone_context_output(e->context, 0);
-  hn_fail(error, HONE_ERROR_INPUT, "no output holds scores of classes");
-  hn_error_expected(error, "one with a row of scores a sample, or a whole number a sample");
-  hn_error_got(error, "%s", t ? hone_desc_format(&t->desc, text, sizeof text) : text);
-  return HONE_ERROR_INPUT;
-}
-
-/* After the first run, when all shapes are known. */
-static hone_status find_output(evaluation *e, hone_error *error) {
-  const uint32_t n = hone_plan_outputs(e->plan), known = hone_dataset_classes(e->set);
-  const hone_tensor *t = NULL;
-  int64_t classes = 0;
-  for (uint32_t i = 0; i < n && !classes; i++) {
-    t = hone_context_output(e->context, e->output = i);
-    classes = t ? scores_in(&t->desc, e->rows) : 0;
-  }
-  for (uint32_t i = 0; i < n && !classes; i++) {
-    t = hone_context_output(e->context, e->output = i);
-    if (t && is_choice(&t->desc, e->rows)) classes = known;
-  }
-  if (!classes || classes > 1 << 24) return no_output(e, error);
-  if (classes < known) {
-    hn_fail(error, HONE_ERROR_INPUT, "the data has more classes than output '%s'",
-            hone_plan_output_name(e->plan, e->output));
-    hn_error_expected(error, "at most %lld", (long long)classes);
-    hn_error_got(error, "%u, of which '%.60s' is the last", known, hone_dataset_class(e->set, known - 1));
-    return HONE_ERROR_INPUT;
-  }
-  e->classes = (uint32_t)classes;
-  e->scores = hn_malloc((size_t)classes * sizeof *e->scores);
-  if (!e->scores) return hn_fail_memory(error, (uint64_t)classes * 4, "scores");
-  return hone_scorer_open(HONE_TRUTH_CLASS, e->classes, hone_dataset_samples(e->set), &e->scorer, error);
-}
-
-static hone_status score_row(evaluation *e, const hone_tensor *t, int64_t row, hone_error *error) {
-  hone_sample sample;
-  const uint64_t rank = e->rank[row];
-  if (!hone_dataset_sample(e->set, rank, &sample))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "a sample is gone");
-  if (!hone_dtype_is_float(t->desc.dtype)) {
-    const int64_t chosen = hn_get_i64(t, row);
-    return hone_scorer_add_choice(e->scorer, rank, sample.cls,
-                                  chosen < 0 || chosen >= e->classes ? e->classes : (uint32_t)chosen, error);
-  }
-  for (int64_t k = 0; k < e->classes; k++) e->scores[k] = (float)hn_get_f64(t, row * e->classes + k);
-  return hone_scorer_add_class(e->scorer, rank, sample.cls, e->scores, e->classes, error);
-}
-
 /* Runs the first `rows` rows of the batch; what is behind them is what was there before. */
-static hone_status run_rows(evaluation *e, int64_t rows, hone_error *error) {
-  hone_status status = hone_context_run(e->context, e->in, NULL, error);
-  if (status == HONE_OK && !e->scorer) status = find_output(e, error);
-  const hone_tensor *t = status == HONE_OK ? hone_context_output(e->context, e->output) : NULL;
-  if (t && hone_dtype_is_float(t->desc.dtype) && scores_in(&t->desc, e->rows) != e->classes)
-    status = no_output(e, error);
-  for (int64_t i = 0; status == HONE_OK && i < rows; i++) status = score_row(e, t, i, error);
-  return status;
+static hone_status run_rows(hn_evaluation *e, int64_t rows, hone_error *error) {
+  const hone_status status = hone_context_run(e->context, e->in, NULL, error);
+  if (status != HONE_OK) return status;
+  return hone_dataset_truth(e->set) == HONE_TRUTH_BOXES ? hn_eval_boxes(e, rows, error)
+                                                        : hn_eval_classes(e, rows, error);
 }
 
 /* One sample into its row; *good false: it cannot be read, which has been told. */
-static hone_status load_row(evaluation *e, uint64_t rank, int64_t row, bool *good, hone_error *error) {
+static hone_status load_row(hn_evaluation *e, uint64_t rank, int64_t row, bool *good, hone_error *error) {
   hone_data data = {0};
   hone_error why = {0};
   hone_sample sample;
-  const hone_status status = hone_dataset_load(e->set, rank, &e->one, e->o->preprocess, &data, NULL, &why);
+  const hone_status status =
+      hone_dataset_load(e->set, rank, &e->one, e->o->preprocess, &data, &e->map[row], &why);
   *good = status == HONE_OK;
   if (status == HONE_OK) {
     const size_t bytes = (size_t)hone_desc_bytes(&e->one);
@@ -159,14 +73,14 @@ static hone_status load_row(evaluation *e, uint64_t rank, int64_t row, bool *goo
   return HONE_OK;
 }
 
-static bool goes_on(evaluation *e, uint64_t done) {
+static bool goes_on(hn_evaluation *e, uint64_t done) {
   const double spent = (double)(hn_now_ns() - e->begun) * 1e-9;
   if (e->o->progress && !e->o->progress(e->o->arg, done, e->wanted)) e->stopped = true;
   if (e->o->max_seconds > 0 && spent > e->o->max_seconds && e->scorer) e->stopped = true;
   return !e->stopped;
 }
 
-static hone_status run_all(evaluation *e, hone_error *error) {
+static hone_status run_all(hn_evaluation *e, hone_error *error) {
   const uint64_t all = hone_dataset_samples(e->set);
   hone_status status = HONE_OK;
   int64_t rows = 0;
@@ -184,7 +98,7 @@ static hone_status run_all(evaluation *e, hone_error *error) {
   return e->stopped && e->scorer ? HONE_OK : status;
 }
 
-static hone_status answer(evaluation *e, hone_eval_result *out, hone_error *error) {
+static hone_status answer(hn_evaluation *e, hone_eval_result *out, hone_error *error) {
   if (!e->scorer && e->stopped)
     return hn_fail(error, HONE_ERROR_CANCELLED, "stopped before any sample was measured");
   if (!e->scorer) {
@@ -210,14 +124,16 @@ hone_status hone_eval_run(hone_context *context, const hone_dataset *set, const 
   if (!context || !set || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_eval_run: context, set and out may not be NULL");
   *out = (hone_eval_result){0};
-  if (hone_dataset_truth(set) != HONE_TRUTH_CLASS)
+  if (hone_dataset_truth(set) == HONE_TRUTH_NONE)
     return hn_fail(error, HONE_ERROR_INPUT, "the data has no labels to hold the answers against");
+  if (!hone_dataset_classes(set))
+    return hn_fail(error, HONE_ERROR_INPUT, "the data has no boxes to be found");
   const uint64_t lost = hn_mem_lost();
-  evaluation e = {.context = context,
-                  .plan = hone_context_plan(context),
-                  .set = set,
-                  .o = o ? o : &usual,
-                  .begun = hn_now_ns()};
+  hn_evaluation e = {.context = context,
+                     .plan = hone_context_plan(context),
+                     .set = set,
+                     .o = o ? o : &usual,
+                     .begun = hn_now_ns()};
   hone_status status = prepare_input(&e, error);
   if (status == HONE_OK) status = run_all(&e, error);
   if (status == HONE_OK) status = answer(&e, out, error);
@@ -226,6 +142,11 @@ hone_status hone_eval_run(hone_context *context, const hone_dataset *set, const 
   hone_scorer_close(e.scorer);
   hn_free(e.scores);
   hn_free(e.rank);
+  hn_free(e.map);
+  hn_free(e.out);
+  hn_free(e.names);
+  hn_free(e.truth);
+  hn_vec_free(&e.found);
   hn_free(e.in);
   hn_free(e.batch.data);
   return status;

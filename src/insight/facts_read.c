@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "insight/facts_table.h"
-#include "insight/json_read.h"
+#include "base/json_read.h"
 
 #include <jansson.h>
 #include <string.h>

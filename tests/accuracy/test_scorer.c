@@ -153,10 +153,118 @@ static void test_change(void **state) {
   assert_int_equal(hone_eval_compare(&one, &other, &c, &e), HONE_ERROR_USAGE);
 }
 
+/* ---- boxes */
+
+static hone_scorer *opened_boxes(uint32_t classes) {
+  hone_scorer *s = NULL;
+  hone_error e = {0};
+  assert_int_equal(hone_scorer_open(HONE_TRUTH_BOXES, classes, 10, &s, &e), HONE_OK);
+  return s;
+}
+
+#define ADD(s, sample, truth, found)                                                                         \
+  assert_int_equal(hone_scorer_add_boxes(s, sample, truth, sizeof(truth) / sizeof *(truth), found,           \
+                                         sizeof(found) / sizeof *(found), &e),                               \
+                   HONE_OK)
+
+/* Right at 0.9, wrong at 0.8, right at 0.7: precision 1, then 2/3 up to recall 1. */
+static void test_average_precision(void **state) {
+  (void)state;
+  hone_error e = {0};
+  const hone_box truth[] = {{0, 0, 10, 10, 1, false}, {20, 20, 30, 30, 1, false}};
+  const hone_detection found[] = {{20, 20, 30, 30, 0.7, 1},
+                                  {50, 50, 60, 60, 0.8, 1},
+                                  {0, 0, 10, 10, 0.9, 1},
+                                  {0, 0, 10, 10, 0.99, 7}}; /* a class that is not the scorer's */
+  hone_scorer *s = opened_boxes(3);
+  ADD(s, 0, truth, found);
+  hone_eval_result r = finished(s);
+  assert_int_equal(r.truths, 2);
+  assert_int_equal(r.detections, 3);
+  assert_float_equal(r.map50, (51 + 50 * 2.0 / 3) / 101, 1e-12);
+  assert_float_equal(r.map, r.map50, 1e-12); /* the overlaps are whole */
+  assert_float_equal(r.map75, r.map50, 1e-12);
+  assert_float_equal(r.map50_voc, 0.5 + 0.5 * 2 / 3, 1e-12);
+  assert_float_equal(r.f1_micro, 0.8, 1e-12); /* all three: 2 * 2 / (2 + 3) */
+  assert_float_equal(r.confidence, 0.7, 0);
+  assert_float_equal(r.classes[1].precision, 2.0 / 3, 1e-12);
+  assert_true(isnan(r.classes[0].ap)); /* not in the data, and not in the mean */
+  hone_eval_free(&r);
+}
+
+/* An overlap of 0.72 is enough for 0.50 to 0.70, five of ten. */
+static void test_thresholds(void **state) {
+  (void)state;
+  hone_error e = {0};
+  const hone_box truth[] = {{0, 0, 10, 10, 0, false}};
+  const hone_detection found[] = {{0, 0, 10, 7.2, 0.9, 0}};
+  hone_scorer *s = opened_boxes(1);
+  ADD(s, 0, truth, found);
+  hone_eval_result r = finished(s);
+  assert_float_equal(r.map50, 1, 1e-12);
+  assert_float_equal(r.map75, 0, 1e-12);
+  assert_float_equal(r.map, 0.5, 1e-12);
+  hone_eval_free(&r);
+}
+
+static void test_claims(void **state) {
+  (void)state;
+  hone_error e = {0};
+  const hone_box truth[] = {{0, 0, 10, 10, 0, false}, {100, 0, 200, 100, 0, true}};
+  /* twice the same: the poorer one is wrong; two inside of a crowd are neither right nor wrong */
+  const hone_detection found[] = {{0, 0, 10, 10, 0.9, 0},
+                                  {0, 0, 10, 9, 0.95, 0},
+                                  {110, 10, 120, 20, 0.99, 0},
+                                  {130, 10, 140, 20, 0.98, 0}};
+  hone_scorer *s = opened_boxes(1);
+  ADD(s, 0, truth, found);
+  hone_eval_result r = finished(s);
+  assert_int_equal(r.truths, 1);
+  assert_float_equal(r.map50, 1, 1e-12);
+  assert_float_equal(r.map50_voc, 1, 1e-12);
+  assert_float_equal(r.f1_micro, 1, 1e-12); /* at 0.95, where the second is not there yet */
+  assert_float_equal(r.confidence, 0.95, 0);
+  hone_eval_free(&r);
+  /* nothing found, and boxes that are not there */
+  s = opened_boxes(2);
+  const hone_box missed[] = {{0, 0, 10, 10, 0, false}};
+  const hone_detection wrong[] = {{0, 0, 10, 10, 0.5, 1}};
+  ADD(s, 0, missed, wrong);
+  r = finished(s);
+  assert_float_equal(r.map, 0, 0); /* of class 0 alone */
+  assert_float_equal(r.f1_micro, 0, 0);
+  hone_eval_free(&r);
+  s = opened_boxes(1);
+  const hone_box strange[] = {{0, 0, 1, 1, 1, false}};
+  assert_int_equal(hone_scorer_add_boxes(s, 0, strange, 1, NULL, 0, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_scorer_add_boxes(s, 10, NULL, 0, NULL, 0, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_scorer_add_boxes(s, 0, NULL, 0, NULL, 0, &e), HONE_OK);
+  hone_scorer_close(s);
+}
+
+/* Of a class and a picture, the best hundred. */
+static void test_hundred(void **state) {
+  (void)state;
+  hone_error e = {0};
+  const hone_box truth[] = {{0, 0, 10, 10, 0, false}};
+  hone_detection found[101];
+  for (int i = 0; i < 101; i++) found[i] = (hone_detection){50, 50, 60, 60, 1 - i / 200.0, 0};
+  found[100] = (hone_detection){0, 0, 10, 10, 0.1, 0};
+  hone_scorer *s = opened_boxes(1);
+  ADD(s, 0, truth, found);
+  hone_eval_result r = finished(s);
+  assert_int_equal(r.detections, 100);
+  assert_float_equal(r.map50, 0, 0);
+  hone_eval_free(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_f1),       cmocka_unit_test(test_top5),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_interval), cmocka_unit_test(test_change),
+      cmocka_unit_test(test_f1),         cmocka_unit_test(test_top5),
+      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_interval),
+      cmocka_unit_test(test_change),     cmocka_unit_test(test_average_precision),
+      cmocka_unit_test(test_thresholds), cmocka_unit_test(test_claims),
+      cmocka_unit_test(test_hundred),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

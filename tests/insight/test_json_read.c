@@ -1,5 +1,5 @@
 /* What reading JSON asks for beforehand: enough, and not many times what it takes. */
-#include "insight/json_read.h"
+#include "base/json_read.h"
 
 #include <malloc.h>
 #include <setjmp.h>

@@ -12,7 +12,8 @@ hone_status hone_scorer_open(hone_truth truth, uint32_t classes, uint64_t sample
     return hn_fail(error, HONE_ERROR_USAGE, "hone_scorer_open: nothing to be scored");
   hone_scorer *s = hn_calloc(1, sizeof *s);
   if (s) s->outcomes = hn_calloc(samples ? samples : 1, 1);
-  if (!s || !s->outcomes) {
+  if (s) s->truths = hn_calloc(classes, sizeof *s->truths);
+  if (!s || !s->outcomes || !s->truths) {
     hone_scorer_close(s);
     return hn_fail_memory(error, samples, "outcomes");
   }
@@ -26,7 +27,9 @@ hone_status hone_scorer_open(hone_truth truth, uint32_t classes, uint64_t sample
 void hone_scorer_close(hone_scorer *s) {
   if (!s) return;
   hn_vec_free(&s->decisions);
+  hn_vec_free(&s->found);
   hn_free(s->outcomes);
+  hn_free(s->truths);
   hn_free(s);
 }
 
@@ -65,7 +68,8 @@ hone_status hone_scorer_finish(const hone_scorer *s, hone_eval_result *out, hone
   if (status == HONE_OK) {
     memcpy(out->outcomes, s->outcomes, s->n_samples);
     for (uint32_t i = 0; i < s->n_classes; i++) out->classes[i].name = "";
-    status = hn_scorer_finish_classes(s, out, error);
+    status = s->truth == HONE_TRUTH_BOXES ? hn_scorer_finish_boxes(s, out, error)
+                                          : hn_scorer_finish_classes(s, out, error);
   }
   if (status != HONE_OK) hone_eval_free(out);
   return status;

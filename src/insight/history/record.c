@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "insight/json_read.h"
+#include "base/json_read.h"
 #include "base/vec.h"
 
 #include <jansson.h>

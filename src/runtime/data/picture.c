@@ -157,7 +157,8 @@ hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc 
   for (int64_t n = 1; n < batch; n++)
     memcpy(values + n * (count / batch), values, (size_t)(count / batch) * sizeof *values);
   if (map)
-    *map = (hone_picture_map){picture->width, picture->height, ax.origin, ay.origin, ax.ratio, ay.ratio};
+    *map =
+        (hone_picture_map){picture->width, picture->height, w, h, ax.origin, ay.origin, ax.ratio, ay.ratio};
   hone_tensor f32 = {d, values};
   return hn_tensor_convert(&f32, want->dtype ? want->dtype : HONE_DTYPE_F32, arena, out, error);
 }

@@ -2,16 +2,20 @@
 #include "runtime/dataset/set.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What lies right in a folder. */
 typedef struct contents {
   size_t inputs, folders, packed;
+  bool boxes;                      /* a text of boxes belongs to a picture */
+  const char *pictures;            /* a folder "images" beside a folder "labels" */
   const char *first_packed, *list; /* labels.txt; of the set */
 } contents;
 
 static hone_status look(hone_dataset *set, const char *folder, contents *out, hone_error *error) {
   char **names;
   size_t n;
+  bool labels = false;
   *out = (contents){0};
   hone_status status = hn_folder_list(folder, &names, &n, error);
   for (size_t i = 0; i < n; i++) {
@@ -19,8 +23,11 @@ static hone_status look(hone_dataset *set, const char *folder, contents *out, ho
     if (status == HONE_OK && !path) status = hn_set_memory(error);
     if (path && hn_is_folder(path)) {
       out->folders++;
+      if (strcmp(names[i], "images") == 0) out->pictures = path;
+      labels = labels || strcmp(names[i], "labels") == 0;
     } else if (path && hn_set_is_input(names[i])) {
       out->inputs++;
+      out->boxes = out->boxes || hn_set_has_boxes(set, path);
     } else if (path && strcmp(names[i], "labels.txt") == 0) {
       out->list = path;
     } else if (path && hn_set_is_packed(path)) {
@@ -29,15 +36,20 @@ static hone_status look(hone_dataset *set, const char *folder, contents *out, ho
     hn_free(names[i]);
   }
   hn_free(names);
+  if (!labels) out->pictures = NULL;
   return status;
+}
+
+static bool is_json(const char *path) {
+  const size_t n = path ? strlen(path) : 0;
+  return n > 5 && strcasecmp(path + n - 5, ".json") == 0;
 }
 
 static hone_status nothing(const char *path, hone_error *error) {
   hn_fail(error, HONE_ERROR_INPUT, "no data set that hone knows");
   hn_error_where(error, "%s", path);
-  hn_error_expected(error,
-                    "folders of pictures called by their class, pictures with a list of labels, MNIST's or "
-                    "CIFAR's files");
+  hn_error_expected(error, "folders called by their class, pictures with a list of labels or with boxes, "
+                           "MNIST's or CIFAR's files");
   return HONE_ERROR_INPUT;
 }
 
@@ -55,6 +67,7 @@ static hone_status open_folder(hone_dataset *set, const char *folder, const char
   if (status != HONE_OK) return status;
   if (c.packed == 1 && !c.inputs) return hn_set_read_packed(set, c.first_packed, labels, error);
   if (c.packed > 1 && !c.inputs) return several(folder, &c, error);
+  if (is_json(labels)) return hn_set_read_coco(set, labels, folder, error);
   if (labels) status = hn_set_is_list(labels, folder, &list, error);
   if (status != HONE_OK) return status;
   if (labels && !list) { /* then it names the classes */
@@ -64,6 +77,8 @@ static hone_status open_folder(hone_dataset *set, const char *folder, const char
   if (status != HONE_OK) return status;
   if (!labels && c.inputs) labels = c.list;
   if (labels) return hn_set_read_list(set, labels, folder, error);
+  if (c.boxes) return hn_set_read_yolo(set, folder, error);
+  if (c.pictures && !c.inputs) return hn_set_read_yolo(set, c.pictures, error);
   if (c.inputs) return hn_set_read_plain(set, folder, error);
   return c.folders ? hn_set_read_folders(set, folder, error) : nothing(folder, error);
 }

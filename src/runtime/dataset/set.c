@@ -24,7 +24,7 @@ bool hn_set_leave(hone_dataset *set, const char *format, ...) {
 
 hone_status hn_set_memory(hone_error *error) { return hn_fail_memory(error, 0, "a data set"); }
 
-static bool class_append(hone_dataset *set, const char *name) {
+bool hn_set_class_append(hone_dataset *set, const char *name) {
   char *own = hn_arena_strdup(&set->arena, name);
   if (!own || !hn_vec_push(&set->classes, own)) return false;
   return hn_map_has(&set->numbers, own) ||
@@ -32,7 +32,7 @@ static bool class_append(hone_dataset *set, const char *name) {
 }
 
 bool hn_set_class_add(hone_dataset *set, const char *name) {
-  return hn_map_has(&set->numbers, name) || class_append(set, name);
+  return hn_map_has(&set->numbers, name) || hn_set_class_append(set, name);
 }
 
 bool hn_set_number(const char *text, uint32_t *out) {
@@ -61,7 +61,7 @@ bool hn_set_class(hone_dataset *set, const char *name, uint32_t *cls, hone_statu
   }
   if (set->named) return false;
   *cls = (uint32_t)set->classes.len;
-  if (!class_append(set, name)) *status = HONE_ERROR_MEMORY;
+  if (!hn_set_class_append(set, name)) *status = HONE_ERROR_MEMORY;
   return *status == HONE_OK;
 }
 
@@ -69,7 +69,7 @@ bool hn_set_classes_upto(hone_dataset *set, uint64_t n) {
   while (set->classes.len < n) {
     char name[24];
     snprintf(name, sizeof name, "%zu", set->classes.len);
-    if (!class_append(set, name)) return false;
+    if (!hn_set_class_append(set, name)) return false;
   }
   return true;
 }
@@ -110,7 +110,7 @@ hone_status hn_set_names(hone_dataset *set, const char *path, hone_error *error)
   hn_lines lines = {(const char *)file.data, (const char *)file.data + file.size, 0};
   hn_arena arena = {0};
   for (char *line; status == HONE_OK && (line = hn_lines_next(&lines, &arena, &status));)
-    if (!class_append(set, line) || !alias(set, line)) status = HONE_ERROR_MEMORY;
+    if (!hn_set_class_append(set, line) || !alias(set, line)) status = HONE_ERROR_MEMORY;
   hn_arena_free(&arena);
   hn_file_unmap(&file);
   if (status != HONE_OK) return hn_set_memory(error);

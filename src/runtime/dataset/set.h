@@ -47,6 +47,8 @@ bool hn_set_leave(hone_dataset *set, const char *format, ...) __attribute__((for
 bool hn_set_class(hone_dataset *set, const char *name, uint32_t *cls, hone_status *status);
 /* A class of this name, unless there is one. */
 bool hn_set_class_add(hone_dataset *set, const char *name);
+/* One more class, even when there is one of that name. */
+bool hn_set_class_append(hone_dataset *set, const char *name);
 /* Classes up to this number exist; new ones are called by it. */
 bool hn_set_classes_upto(hone_dataset *set, uint64_t n);
 /* A text with a class a line. */
@@ -76,6 +78,10 @@ hone_status hn_set_read_plain(hone_dataset *set, const char *folder, hone_error 
 /* Lines "PATH CLASS"; *is: the first line names a file of the folder. */
 hone_status hn_set_is_list(const char *labels, const char *folder, bool *is, hone_error *error);
 hone_status hn_set_read_list(hone_dataset *set, const char *labels, const char *folder, hone_error *error);
+/* Whether a text of boxes belongs to the picture. */
+bool hn_set_has_boxes(hone_dataset *set, const char *picture);
+hone_status hn_set_read_yolo(hone_dataset *set, const char *folder, hone_error *error);
+hone_status hn_set_read_coco(hone_dataset *set, const char *path, const char *folder, hone_error *error);
 bool hn_set_is_packed(const char *path);
 /* labels NULL: found by the pictures' name. */
 hone_status hn_set_read_packed(hone_dataset *set, const char *path, const char *labels, hone_error *error);

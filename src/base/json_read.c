@@ -1,4 +1,4 @@
-#include "insight/json_read.h"
+#include "base/json_read.h"
 
 #include "base/mem.h"
 

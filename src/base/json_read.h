@@ -1,6 +1,6 @@
 /* Reading JSON, by jansson. */
-#ifndef HN_INSIGHT_JSON_READ_H
-#define HN_INSIGHT_JSON_READ_H
+#ifndef HN_BASE_JSON_READ_H
+#define HN_BASE_JSON_READ_H
 
 #include <jansson.h>
 
