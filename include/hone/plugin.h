@@ -374,19 +374,20 @@ typedef struct hone_tactic_need {
   uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
 } hone_tactic_need;
 
-/* The units that do a step's products, each with a measured roof of its own: name in the code, word in facts.
- */
+/* The units that do a step's products, each with a measured roof of its own: name in the code, word in facts,
+ * types of operands and sums (NONE: those of the step's elements; tf32 is stored as f32). */
 #define HONE_ARITHMETICS(X)                                                                                  \
-  X(OF_DTYPE, "") /* as the step's element type says */                                                      \
-  X(F32, "f32")                                                                                              \
-  X(TF32, "tf32")                                                                                            \
-  X(BF16, "bf16")                                                                                            \
-  X(F16, "f16")                                                                                              \
-  X(INT8, "int8")                                                                                            \
-  X(UNKNOWN, "unknown") /* a library chooses, and does not say: nothing is compared with a roof */
+  X(OF_DTYPE, "", NONE, NONE) /* as the step's element type says */                                          \
+  X(F32, "f32", F32, F32)                                                                                    \
+  X(TF32, "tf32", F32, F32)                                                                                  \
+  X(BF16, "bf16", BF16, F32)                                                                                 \
+  X(F16, "f16", F16, F32)                                                                                    \
+  X(INT8, "int8", I8, I32)                                                                                   \
+  X(UNKNOWN, "unknown", NONE, NONE) /* a library chooses, and does not say: nothing is compared with a roof  \
+                                     */
 
 typedef enum hone_arithmetic {
-#define X(id, word) HONE_ARITHMETIC_##id,
+#define X(id, word, operand, sum) HONE_ARITHMETIC_##id,
   HONE_ARITHMETICS(X)
 #undef X
 } hone_arithmetic;

@@ -142,6 +142,20 @@ HONE_API const hone_tensor_desc *hone_plan_output_desc(const hone_plan *plan, ui
 HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan,
                                                  uint32_t i); /* shape chosen for input i */
 
+/* Why something did not take a step. */
+typedef enum hone_refusal_why {
+  HONE_REFUSED_STEP = 0, /* it does not do what the step says */
+  HONE_REFUSED_OFF,      /* switched off by HONE_TACTICS */
+  HONE_REFUSED_LIMIT,    /* more tactics take the step than are compared */
+  HONE_REFUSED_FUSION    /* a fusion that was not made of the step */
+} hone_refusal_why;
+
+typedef struct hone_refusal {
+  hone_refusal_why why;
+  const char *by;   /* a tactic's name, or a fusion's */
+  const char *text; /* for people */
+} hone_refusal;
+
 /* What the plan executes, for reports. Views cost nothing and are not steps. */
 typedef struct hone_step_info {
   const char *name, *op_type, *tactic;
@@ -150,9 +164,10 @@ typedef struct hone_step_info {
   double flops, bytes, predicted_s;
   uint32_t n_nodes;      /* ONNX nodes that the step came from */
   const uint32_t *nodes; /* source node numbers, see hone_plan_source_node */
-  const char *refused;   /* "tactic: reason" lines of the tactics that did not take it; "" when none */
-  bool tuned;            /* the tactic was chosen by measurement; predicted_s is then measured */
-  uint32_t threads;      /* on which it runs; 0: all of the engine */
+  uint32_t n_refused;
+  const hone_refusal *refused; /* [n_refused] tactics that did not take it; as long as the plan lives */
+  bool tuned;                  /* the tactic was chosen by measurement; predicted_s is then measured */
+  uint32_t threads;            /* on which it runs; 0: all of the engine */
 } hone_step_info;
 
 HONE_API uint32_t hone_plan_steps(const hone_plan *plan);

@@ -359,6 +359,7 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
                            .predicted_s = s->predicted_s,
                            .n_nodes = s->n_origin,
                            .nodes = s->origin,
+                           .n_refused = s->n_refused,
                            .refused = s->refused,
                            .tuned = s->tuned,
                            .threads = s->threads};

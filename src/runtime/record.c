@@ -67,21 +67,11 @@ static const char *shape_text(hn_arena *a, const hone_step_tensor *t, uint32_t n
 }
 
 static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative **out) {
-  size_t n = 0;
-  for (const char *c = s->refused; *c; c++) n += *c == '\n';
-  hone_alternative *list = HN_NEW_ARRAY(a, hone_alternative, n);
+  hone_alternative *list = HN_NEW_ARRAY(a, hone_alternative, s->n_refused);
+  for (uint32_t i = 0; list && i < s->n_refused; i++)
+    list[i] = (hone_alternative){s->refused[i].by, s->refused[i].text, -1};
   *out = list;
-  if (!list) return 0;
-  size_t k = 0;
-  for (const char *line = s->refused; *line && k < n;) {
-    size_t len = strcspn(line, "\n"), name = strcspn(line, ":");
-    if (name < len)
-      list[k++] =
-          (hone_alternative){hn_arena_strndup(a, line, name),
-                             hn_arena_strndup(a, line + name + 2, len - name > 2 ? len - name - 2 : 0), -1};
-    line += len + (line[len] == '\n');
-  }
-  return k;
+  return list ? s->n_refused : 0;
 }
 
 static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_late *late, uint32_t k) {
@@ -97,6 +87,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
   const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL,
                          *out = d->n_outputs ? &d->output[0].desc : NULL;
   const bool product = hn_anchor_of_step(d).channels && !d->n_parts;
+  const hn_arithmetic_types types = hn_arithmetic_types_of(d, &work);
   hone_step_fact f = {
       .name = d->name,
       .op_type = d->anchor,
@@ -104,13 +95,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
                 : fell_back ? "ref"
                             : hn_step_doer(s),
       .epilogue = s->what,
-      /* what is computed with: the narrower side, where a step also converts */
-      .dtype = work.arithmetic == HONE_ARITHMETIC_BF16 && !work.split ? "bf16"
-               : in && out && hone_dtype_is_float(in->dtype) &&
-                       hone_dtype_size(in->dtype) < hone_dtype_size(out->dtype)
-                   ? hone_dtype_name(in->dtype)
-               : out ? hone_dtype_name(out->dtype)
-                     : "",
+      .dtype = types.operand == HONE_DTYPE_NONE ? "" : hone_dtype_name(types.operand),
       .shape_in = shape_text(a, d->input, d->n_inputs < 3 ? d->n_inputs : 3),
       .shape_out = shape_text(a, d->output, d->n_outputs < 3 ? d->n_outputs : 3),
       .layout = out ? layout_word(out) : "",
@@ -122,7 +107,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
       .is_reference =
           s->kind == HN_STEP_LATE ? fell_back : !s->tactic && s->kind != HN_STEP_CONTROL && !s->shape_work,
       .predicted_ms = s->predicted_s * 1e3,
-      .is_reformat = !d->node && !d->program,
+      .is_reformat = s->role == HN_ROLE_REFORMAT || s->role == HN_ROLE_COPY,
       .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
       .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
       .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,

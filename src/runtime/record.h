@@ -62,10 +62,12 @@ static inline void hn_recorder_begin(hn_recorder *r) {
 
 /* What a step's time is spent on. */
 static inline hone_span_kind hn_recorder_kind(const hn_step *s) {
-  if (s->kind == HN_STEP_COPY) return s->desc.output[0].desc.device ? HONE_SPAN_COPY_H2D : HONE_SPAN_COPY_D2H;
-  const bool reformat =
-      s->desc.anchor[0] == 'R' && s->desc.anchor[1] == 'e' && s->desc.anchor[2] == 'f' && !s->desc.node;
-  return reformat ? HONE_SPAN_REFORMAT : s->kind == HN_STEP_CONTROL ? HONE_SPAN_HOST : HONE_SPAN_KERNEL;
+  switch (s->role) {
+  case HN_ROLE_COPY: return s->desc.output[0].desc.device ? HONE_SPAN_COPY_H2D : HONE_SPAN_COPY_D2H;
+  case HN_ROLE_REFORMAT: return HONE_SPAN_REFORMAT;
+  case HN_ROLE_CONTROL: return HONE_SPAN_HOST;
+  default: return HONE_SPAN_KERNEL;
+  }
 }
 
 static inline void hn_recorder_end(hn_recorder *r, const hn_step *s) {

@@ -22,14 +22,17 @@ const char *steps_on_host(void) { return host_steps; }
 
 static void note(const hn_step *s, const char *why) {
   const size_t n = strlen(host_steps);
-  const int length = (int)strcspn(why, "\n"); /* the first tactic's reason */
-  snprintf(host_steps + n, sizeof host_steps - n, "%s%s%s%.*s", n ? "; " : "", s->desc.anchor,
-           length ? ": " : "", length, why);
+  snprintf(host_steps + n, sizeof host_steps - n, "%s%s%s%s", n ? "; " : "", s->desc.anchor,
+           why[0] ? ": " : "", why);
 }
 
 static void note_host_steps(const hn_plan *plan) {
-  for (size_t i = 0; i < plan->steps.len; i++)
-    if (hn_step_falls_back(&plan->steps.ptr[i])) note(&plan->steps.ptr[i], plan->steps.ptr[i].refused);
+  for (size_t i = 0; i < plan->steps.len; i++) {
+    const hn_step *s = &plan->steps.ptr[i];
+    char why[300] = "";
+    if (s->n_refused) snprintf(why, sizeof why, "%s: %s", s->refused[0].by, s->refused[0].text);
+    if (hn_step_falls_back(s)) note(s, why);
+  }
 }
 
 /* Those that no tactic took when the run knew their shapes. */

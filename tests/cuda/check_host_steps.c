@@ -31,7 +31,7 @@ static int host_steps(hone_engine *engine, const char *path, const char *precisi
     const hn_step *step = &p->steps.ptr[i];
     if (!hn_step_falls_back(step)) continue;
     printf("FAIL: %s %s: step %s (%s) is on the host: %s\n", path, precision, step->desc.name,
-           step->desc.anchor, step->refused);
+           step->desc.anchor, step->n_refused ? step->refused[0].text : "no tactic");
     n++;
   }
   hone_plan_destroy(plan);

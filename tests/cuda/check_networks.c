@@ -106,7 +106,8 @@ static int count_host_steps(const hone_plan *plan) {
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
     if (!hn_step_falls_back(s)) continue;
-    printf("on the host: step %s (%s) %s\n", s->desc.name, s->desc.anchor, s->refused);
+    printf("on the host: step %s (%s)\n", s->desc.name, s->desc.anchor);
+    for (uint32_t k = 0; k < s->n_refused; k++) printf("  %s: %s\n", s->refused[k].by, s->refused[k].text);
     n++;
   }
   return n;

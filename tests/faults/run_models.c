@@ -154,8 +154,11 @@ static hone_status run_plan(hone_plan *plan, fault_answer *answer, hone_error *e
 
 static void say_steps(const hone_plan *plan, fault_answer *answer) {
   hone_step_info step;
-  for (uint32_t i = 0; hone_plan_step(plan, i, &step); i++)
-    answer_line(answer, "%s %s %s %s: %s", step.name, step.what, step.tactic, step.shape, step.refused);
+  for (uint32_t i = 0; hone_plan_step(plan, i, &step); i++) {
+    answer_line(answer, "%s %s %s %s", step.name, step.what, step.tactic, step.shape);
+    for (uint32_t k = 0; k < step.n_refused; k++)
+      answer_line(answer, "  %s: %s", step.refused[k].by, step.refused[k].text);
+  }
 }
 
 static hone_status plan_of(const char *folder, const char *name, uint32_t threads,

@@ -195,6 +195,11 @@ static bool close_f64(const one_case *c, const unsigned char *g, const hone_tens
          (!c->moves && fabs(got - want) <= 1e-12 * fmax(1, fabs(want)));
 }
 
+/* Devices have one NaN of 16 bits where processors keep its payload. */
+static bool both_nan(const void *a, const void *b, hone_dtype t) {
+  return (t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16) && isnan(as_float(a, t)) && isnan(as_float(b, t));
+}
+
 static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, const unsigned char *data,
                     double bound, double range, char *text, size_t text_size) {
   const hone_tensor *w = &c->want[k];
@@ -209,6 +214,7 @@ static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, co
       if (w->desc.dtype == HONE_DTYPE_F64 ? close_f64(c, g, w, i)
                                           : !memcmp(g, (unsigned char *)w->data + (size_t)i * size, size))
         continue;
+      if (!c->moves && both_nan(g, (unsigned char *)w->data + (size_t)i * size, d->dtype)) continue;
       snprintf(text, text_size, "output %u, element %lld differs", k, (long long)i);
       return false;
     }

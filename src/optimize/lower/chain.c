@@ -70,11 +70,10 @@ static hn_unit *reader(const hn_lowering *l, const hn_value *v) {
 }
 
 static void note(hn_lowering *l, hn_unit *u, const char *reason) {
-  hn_str s = {0};
-  hn_str_printf(&s, "%sConvChain: %s\n", u->note ? u->note : "", reason);
-  const char *kept = s.ptr ? hn_arena_strdup(l->temp, s.ptr) : NULL;
-  if (kept) u->note = kept;
-  hn_str_free(&s);
+  hn_refusals all = {.arena = &l->plan->arena};
+  hn_refuse_all(&all, u->note, u->n_notes);
+  hn_refuse_add(&all, HONE_REFUSED_FUSION, "ConvChain", reason);
+  u->note = hn_refusals_take(&all, &u->n_notes);
 }
 
 /* A tensor between two steps is written by one and read by the other, on its way through the caches. The cost
@@ -163,6 +162,7 @@ static hone_status weigh(hn_lowering *l, hn_unit *part[3], uint32_t least_to, ho
     return HONE_OK;
   }
   best->note = d->note;
+  best->n_notes = d->n_notes;
   for (uint32_t k = 0; k < best->n_parts; k++) best->parts[k]->into = best;
   if (!hn_vec_push(&l->units, best)) return hn_fail_memory(error, sizeof *best, "lowering");
   return HONE_OK;

@@ -45,7 +45,7 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
   d.step.input = d.in;
   d.step.output = d.out;
   d.step.cost.bytes = hn_step_tensor_bytes(&d.in[0]) + hn_step_tensor_bytes(&d.out[0]);
-  hn_str why = {0};
+  hn_refusals why = {.arena = &p->arena};
   hn_estimate estimate = {0};
   const bool host =
       p->backend->asynchronous && !t->desc.device && !copy; /* out of the heap: to a fixed place */
@@ -56,7 +56,8 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
   hone_status status = HONE_OK;
   if (!copy && !tactic && !late && t->desc.device)
     status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "nothing on device %s rewrites a %s tensor: %s",
-                     p->backend->name, hone_dtype_name(f->desc.dtype), why.ptr ? why.ptr : "no tactic");
+                     p->backend->name, hone_dtype_name(f->desc.dtype),
+                     why.list.len ? why.list.ptr[0].text : "no tactic");
   hn_step *s = status == HONE_OK ? push_step(l, &d, error) : NULL;
   if (s) {
     s->kind = copy ? HN_STEP_COPY : late ? HN_STEP_LATE : tactic ? HN_STEP_TACTIC : HN_STEP_REF;
@@ -64,13 +65,14 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
     s->predicted_s = estimate.seconds;
     s->in[0] = from;
     s->out[0] = to;
-    s->refused = why.ptr ? hn_arena_strdup(&p->arena, why.ptr) : "";
+    s->role = copy ? HN_ROLE_COPY : HN_ROLE_REFORMAT;
+    s->refused = hn_refusals_take(&why, &s->n_refused);
     s->what = copy ? (t->desc.device ? "copy to the device" : "copy to the host")
               : t->desc.layout == HONE_LAYOUT_CHANNELS_LAST ? "reformat to channels-last"
                                                             : "reformat to row-major";
   } else if (status == HONE_OK)
     status = HONE_ERROR_MEMORY;
-  hn_str_free(&why);
+  hn_vec_free(&why.list);
   return status;
 }
 
@@ -196,7 +198,7 @@ hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n
 }
 
 hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d, hn_step_kind kind,
-                            const hone_tactic_desc *tactic, double predicted, const char *refused,
+                            const hone_tactic_desc *tactic, double predicted, hn_refusals *refused,
                             hone_error *error) {
   hn_plan *p = l->plan;
   uint32_t in_slot[HN_MAX_IN + HONE_MAX_EPILOGUE];
@@ -217,10 +219,10 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
   s->kind = kind;
   s->tactic = tactic;
   s->predicted_s = predicted;
-  hn_str notes = {0};
-  hn_str_printf(&notes, "%s%s", refused ? refused : "", u->note ? u->note : "");
-  s->refused = notes.ptr ? hn_arena_strdup(&p->arena, notes.ptr) : "";
-  hn_str_free(&notes);
+  hn_refusals all = {.arena = &p->arena};
+  if (refused) hn_refuse_all(&all, refused->list.ptr, (uint32_t)refused->list.len);
+  hn_refuse_all(&all, u->note, u->n_notes);
+  s->refused = hn_refusals_take(&all, &s->n_refused);
   s->what = describe(l, u, n_epi);
   if (d->step.n_inputs) memcpy(s->in, in_slot, d->step.n_inputs * sizeof *in_slot);
   hone_status status = hn_step_own(l, s, u, n_epi, error);

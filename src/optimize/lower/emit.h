@@ -54,7 +54,7 @@ hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hn_form form, uint32_
 hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n_epi, hone_error *error);
 /* Appends the drafted step to the plan. */
 hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d, hn_step_kind kind,
-                            const hone_tactic_desc *tactic, double predicted, const char *refused,
+                            const hone_tactic_desc *tactic, double predicted, hn_refusals *refused,
                             hone_error *error);
 
 #endif

@@ -174,7 +174,7 @@ static void lie_there(hn_plan *p, const hn_step *s) {
   y->offset = x->alias == HN_NO_SLOT ? 0 : x->offset;
 }
 
-hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, const char *why, hone_error *error) {
+hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why, hone_error *error) {
   hn_plan *p = l->plan;
   const hone_node *n = u->node;
   hn_unit plain = *u;

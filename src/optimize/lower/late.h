@@ -18,6 +18,6 @@ bool hn_shape_group(const hn_lowering *l, const hn_unit *u);
 
 /* Is the unit to be a late step? Asked when no tactic took it. */
 bool hn_late(hn_lowering *l, const hn_unit *u);
-hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, const char *why, hone_error *error);
+hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why, hone_error *error);
 
 #endif

@@ -36,7 +36,7 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
 
 /* Finds layout and tactic for u with n_epi epilogue units. */
 static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
-                        const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
+                        const hone_tactic_desc **tactic, hn_estimate *estimate, hn_refusals *why) {
   hn_form order[2];
   uint32_t n = layouts(l, u, order);
   const bool narrow = l->plan->storage != HONE_DTYPE_F32;
@@ -58,7 +58,7 @@ static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_dra
 
 /* Where quantising operators want f32, tactics may refuse to mix it with the narrow type: then all is f32. */
 static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
-                   const hone_tactic_desc **tactic, hn_estimate *estimate, hn_str *why) {
+                   const hone_tactic_desc **tactic, hn_estimate *estimate, hn_refusals *why) {
   if (choose_form(l, u, n_epi, d, tactic, estimate, why)) return true;
   if (l->plan->storage == HONE_DTYPE_F32 || !hn_touches_exact(l, u, n_epi)) return false;
   l->all_wide = true;
@@ -221,8 +221,12 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[hn_home(l->plan)] = out[i];
   }
-  hn_step s = {
-      .kind = HN_STEP_CONTROL, .in = in, .out = out, .n_captured = count, .refused = "", .what = u->anchor};
+  hn_step s = {.kind = HN_STEP_CONTROL,
+               .role = HN_ROLE_CONTROL,
+               .in = in,
+               .out = out,
+               .n_captured = count,
+               .what = u->anchor};
   s.desc = (hone_step){HONE_DESC_HEAD(hone_step),
                        .anchor = u->anchor,
                        .name = u->node->name,
@@ -264,7 +268,7 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     of[HN_ROW] = out[i];
   }
-  hn_step s = {.kind = HN_STEP_REF, .in = in, .out = out, .refused = "", .what = u->anchor};
+  hn_step s = {.kind = HN_STEP_REF, .in = in, .out = out, .what = u->anchor};
   s.desc = (hone_step){HONE_DESC_HEAD(hone_step),
                        .anchor = u->anchor,
                        .name = n->name,
@@ -287,7 +291,7 @@ static void shape_alone(hn_lowering *l, hn_draft *d) {
   if (form != HN_FORMS) d->in_form[0] = form;
 }
 
-static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, const char *why,
+static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why,
                             hone_error *error) {
   if (!u->node->op || !u->node->op->reference)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "no tactic takes node '%s' (%s) and it has no reference",
@@ -329,14 +333,13 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
   }
   hn_draft *d = hn_draft_scratch(l);
   if (!d) return hn_fail_memory(error, sizeof *d, "lowering");
-  hn_str why = {0};
+  hn_refusals why = {.arena = &l->plan->arena};
   const hone_tactic_desc *tactic = NULL;
   hn_estimate estimate;
   if (hn_shape_work(l, u)) return emit_shape_work(l, u, d, error);
   if (!l->plan->reference && !hn_shape_group(l, u) &&
       choose(l, u, u->n_absorbed, d, &tactic, &estimate, &why)) {
-    status =
-        hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, estimate.seconds, why.ptr, error);
+    status = hn_draft_commit(l, u, u->n_absorbed, d, HN_STEP_TACTIC, tactic, estimate.seconds, &why, error);
   } else if (u->n_parts) {
     for (uint32_t k = 0; k < u->n_parts && status == HONE_OK; k++) status = emit_unit(l, u->parts[k], error);
   } else if (u->n_absorbed) { /* nobody takes the group: node by node, in graph order */
@@ -356,8 +359,8 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
     u->n_absorbed = 0;
     for (uint32_t k = 0; k < n && status == HONE_OK; k++) status = emit_unit(l, parts[k], error);
   } else
-    status = emit_ref(l, u, d, why.ptr, error);
-  hn_str_free(&why);
+    status = emit_ref(l, u, d, &why, error);
+  hn_vec_free(&why.list);
   return status;
 }
 

@@ -60,7 +60,8 @@ struct hn_unit {
   uint32_t order;   /* place of the root node in the graph */
   uint32_t n_parts; /* chains: the anchors' units, in order */
   hn_unit **parts;
-  const char *note; /* "name: reason\n" why a fusion was not made; NULL: nothing to say */
+  uint32_t n_notes;
+  const hone_refusal *note; /* [n_notes] why fusions were not made; in the plan's arena */
 };
 
 typedef struct hn_lowering {

@@ -39,21 +39,20 @@ hone_status hn_plan_masks(hn_plan *p, const char *text, hone_error *error) {
 }
 
 uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
-                              hn_str *why) {
+                              hn_refusals *why) {
   const hn_listing *l = p->tactics;
   uint32_t count = 0;
   for (uint32_t i = hn_listing_first(l, step->anchor); i != HN_NO_UNIT; i = l->next[i]) {
     const hone_tactic_desc *t = l->unit[i];
     hone_reason reason = {""};
     if (!allowed(p, t->name))
-      snprintf(reason.text, sizeof reason.text, "switched off by HONE_TACTICS");
+      hn_refuse_add(why, HONE_REFUSED_OFF, t->name, "switched off by HONE_TACTICS");
     else if (count == HN_MAX_CANDIDATES)
-      snprintf(reason.text, sizeof reason.text, "too many tactics for one step");
-    else if (t->accepts(step, &p->machine, &reason)) {
+      hn_refuse_add(why, HONE_REFUSED_LIMIT, t->name, "too many tactics for one step");
+    else if (t->accepts(step, &p->machine, &reason))
       out[count++] = (hn_candidate){t, t->cost ? t->cost(step, &p->machine) : 1e30};
-      continue;
-    }
-    if (why) hn_str_printf(why, "%s: %s\n", t->name, reason.text);
+    else
+      hn_refuse_add(why, HONE_REFUSED_STEP, t->name, reason.text);
   }
   return count;
 }
@@ -142,7 +141,7 @@ static const hone_tactic_desc *follow(const hn_plan *p, const hone_step *step, h
 }
 
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step, hn_estimate *estimate,
-                                         hn_str *why) {
+                                         hn_refusals *why) {
   if (p->follow) return follow(p, step, estimate);
   hn_candidate list[HN_MAX_CANDIDATES];
   uint32_t n = affordable(p, step, list, hn_accepting_tactics(p, step, list, why));

@@ -2,6 +2,7 @@
 #ifndef HN_OPTIMIZE_STEP_CHOOSE_H
 #define HN_OPTIMIZE_STEP_CHOOSE_H
 
+#include "optimize/step/refusal.h"
 #include "optimize/step/step.h"
 
 typedef struct hn_candidate {
@@ -12,7 +13,7 @@ enum { HN_MAX_CANDIDATES = 64 }; /* GPUs have more than forty for a convolution 
 /* All tactics that take the step and are not masked, in the order of the backend's list; refusals go into
  * *why (may be NULL). */
 uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_candidate out[HN_MAX_CANDIDATES],
-                              hn_str *why);
+                              hn_refusals *why);
 /* Index of the one with the least predicted time: what an untuned plan chooses. n > 0. */
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n);
 
@@ -25,7 +26,7 @@ typedef struct hn_estimate {
 /* The tactic for a step (by measurement, else the lowest predicted time) or NULL; lists refusals in *why (may
  * be NULL). */
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, hn_estimate *estimate,
-                                         hn_str *why);
+                                         hn_refusals *why);
 
 /* What lowering chose, call by call: recorded while a plan is built, followed when it is loaded. */
 typedef struct hn_decision {

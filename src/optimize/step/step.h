@@ -53,9 +53,18 @@ typedef enum hn_step_kind {
                       the host are known (runtime/late.h) */
 } hn_step_kind;
 
+/* What a step is there for. */
+typedef enum hn_role {
+  HN_ROLE_COMPUTE = 0, /* nodes of the model */
+  HN_ROLE_REFORMAT,    /* another layout or storage type of a value */
+  HN_ROLE_COPY,        /* a value into other memory */
+  HN_ROLE_CONTROL      /* bodies of If, Loop and Scan, interpreted on the host */
+} hn_role;
+
 typedef struct hn_step {
   hone_step desc; /* what tactics see */
   hn_step_kind kind;
+  hn_role role;
   uint32_t *in, *out;    /* slots; HN_NO_SLOT: left out */
   uint32_t n_captured;   /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
   const hone_node *node; /* anchor or NULL */
@@ -81,7 +90,8 @@ typedef struct hn_step {
   double denormal_pct; /* of a product's weights, where they count as what they are; negative: not known */
   double sparse_pct;   /* groups of four weights with two zeros or more, sparsity.h; negative: not known */
   const char *what;    /* "Conv + bias + Add + Relu" */
-  const char *refused; /* "name: reason\n" of tactics for this anchor that did not take it */
+  uint32_t n_refused;
+  const hone_refusal *refused; /* [n_refused] what did not take it */
 } hn_step;
 
 /* What may be narrower than f32, and where. */
@@ -121,9 +131,9 @@ typedef struct hn_plan {
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
   uint32_t fusions_off; /* bits 1 << hn_fusion */
-  hn_misses misses; /* fusions that nearly happened */
-  bool weighed;  /* lowering had to choose between one step and several: both deserve to be measured */
-  bool has_heap; /* some slot's bytes are made at run time */
+  hn_misses misses;     /* fusions that nearly happened */
+  bool weighed;         /* lowering had to choose between one step and several: both deserve to be measured */
+  bool has_heap;        /* some slot's bytes are made at run time */
   HN_VEC(hn_slot) slots;
   HN_VEC(hn_step) steps;
   uint32_t n_inputs, n_outputs;

@@ -292,3 +292,9 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   hn_int8_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }
+
+void hn_sums_step_work(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                       hone_work *work) {
+  (void)s, (void)m, (void)config;
+  work->arithmetic = HONE_ARITHMETIC_INT8;
+}

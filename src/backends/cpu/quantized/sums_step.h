@@ -32,9 +32,9 @@ bool hn_sums_describe_conv(const hone_step *s, const hone_machine *m, hn_sums_st
 bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
 bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
 
-HN_FAMILY_PACKED(hn_sums_step);
+HN_FAMILY_COUNTED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 1, hn_sums_step, __VA_ARGS__)
 
 #endif
