@@ -156,8 +156,17 @@ typedef struct hone_refusal {
   const char *text; /* for people */
 } hone_refusal;
 
+/* What a step is there for. */
+typedef enum hone_step_role {
+  HONE_STEP_COMPUTE = 0, /* nodes of the model */
+  HONE_STEP_REFORMAT,    /* another layout or storage type of a value */
+  HONE_STEP_COPY,        /* a value into other memory */
+  HONE_STEP_CONTROL      /* bodies of If, Loop and Scan, interpreted on the host */
+} hone_step_role;
+
 /* What the plan executes, for reports. Views cost nothing and are not steps. */
 typedef struct hone_step_info {
+  hone_step_role role;
   const char *name, *op_type, *tactic;
   char what[192]; /* "Conv + bias + Add + Relu" */
   char shape[96]; /* of output 0 */

@@ -351,7 +351,8 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
   if (!p) return false;
   if (i >= p->plan->steps.len) return false;
   const hn_step *s = &p->plan->steps.ptr[i];
-  *info = (hone_step_info){.name = s->desc.name,
+  *info = (hone_step_info){.role = s->role,
+                           .name = s->desc.name,
                            .op_type = s->desc.anchor,
                            .tactic = hn_step_doer(s),
                            .flops = s->desc.cost.flops,

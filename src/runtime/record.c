@@ -107,7 +107,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
       .is_reference =
           s->kind == HN_STEP_LATE ? fell_back : !s->tactic && s->kind != HN_STEP_CONTROL && !s->shape_work,
       .predicted_ms = s->predicted_s * 1e3,
-      .is_reformat = s->role == HN_ROLE_REFORMAT || s->role == HN_ROLE_COPY,
+      .is_reformat = s->role == HONE_STEP_REFORMAT || s->role == HONE_STEP_COPY,
       .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
       .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
       .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,

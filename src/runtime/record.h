@@ -63,9 +63,9 @@ static inline void hn_recorder_begin(hn_recorder *r) {
 /* What a step's time is spent on. */
 static inline hone_span_kind hn_recorder_kind(const hn_step *s) {
   switch (s->role) {
-  case HN_ROLE_COPY: return s->desc.output[0].desc.device ? HONE_SPAN_COPY_H2D : HONE_SPAN_COPY_D2H;
-  case HN_ROLE_REFORMAT: return HONE_SPAN_REFORMAT;
-  case HN_ROLE_CONTROL: return HONE_SPAN_HOST;
+  case HONE_STEP_COPY: return s->desc.output[0].desc.device ? HONE_SPAN_COPY_H2D : HONE_SPAN_COPY_D2H;
+  case HONE_STEP_REFORMAT: return HONE_SPAN_REFORMAT;
+  case HONE_STEP_CONTROL: return HONE_SPAN_HOST;
   default: return HONE_SPAN_KERNEL;
   }
 }

@@ -115,8 +115,9 @@ static hone_status time_runs(bool device, uint32_t runs, bench *b, hone_demo_res
 }
 
 /* What stands around a part of a network: there its neighbours would be. */
-static bool around(const char *type) {
-  return strcmp(type, "Reformat") == 0 || strcmp(type, "Copy") == 0 || strcmp(type, "GlobalAveragePool") == 0;
+static bool around(const hone_step_info *s) {
+  return s->role == HONE_STEP_REFORMAT || s->role == HONE_STEP_COPY ||
+         strcmp(s->op_type, "GlobalAveragePool") == 0;
 }
 
 static const char *behind_batch(const char *shape) {
@@ -186,7 +187,8 @@ static hone_status by_profile(bench *b, uint32_t runs, const hone_demo_block *bl
   if (status == HONE_OK) status = hone_profile_create(facts, NULL, &p, error);
   for (size_t i = 0; status == HONE_OK && i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[i];
-    if (l->step < 0 || around(l->type)) continue;
+    hone_step_info step;
+    if (l->step < 0 || !hone_plan_step(b->plan, (uint32_t)l->step, &step) || around(&step)) continue;
     all += l->stats.p50;
     if (in_block(block, l)) *block_ms += l->stats.p50;
     if (strcmp(l->type, "Conv") == 0) conv += l->stats.p50;
@@ -211,10 +213,10 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_steps(b.plan); i++) {
     hone_step_info info;
     if (!hone_plan_step(b.plan, i, &info)) continue;
-    if (accelerator(m) && strcmp(info.tactic, "ref") == 0 && strcmp(info.op_type, "Copy") != 0)
+    if (accelerator(m) && strcmp(info.tactic, "ref") == 0 && info.role != HONE_STEP_COPY)
       snprintf(out->why, sizeof out->why, "'%.80s' (%.40s) has no tactic on this device", info.name,
                info.op_type);
-    if (row->part && around(info.op_type)) continue;
+    if (row->part && around(&info)) continue;
     out->steps++;
     snprintf(out->shape, sizeof out->shape, "%s", info.shape);
     out->flops += info.flops;

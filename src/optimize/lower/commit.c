@@ -65,7 +65,7 @@ static hone_status rewrite(hn_lowering *l, uint32_t from, uint32_t to, hone_erro
     s->predicted_s = estimate.seconds;
     s->in[0] = from;
     s->out[0] = to;
-    s->role = copy ? HN_ROLE_COPY : HN_ROLE_REFORMAT;
+    s->role = copy ? HONE_STEP_COPY : HONE_STEP_REFORMAT;
     s->refused = hn_refusals_take(&why, &s->n_refused);
     s->what = copy ? (t->desc.device ? "copy to the device" : "copy to the host")
               : t->desc.layout == HONE_LAYOUT_CHANNELS_LAST ? "reformat to channels-last"

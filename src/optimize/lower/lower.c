@@ -222,7 +222,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     of[hn_home(l->plan)] = out[i];
   }
   hn_step s = {.kind = HN_STEP_CONTROL,
-               .role = HN_ROLE_CONTROL,
+               .role = HONE_STEP_CONTROL,
                .in = in,
                .out = out,
                .n_captured = count,

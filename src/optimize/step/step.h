@@ -53,18 +53,10 @@ typedef enum hn_step_kind {
                       the host are known (runtime/late.h) */
 } hn_step_kind;
 
-/* What a step is there for. */
-typedef enum hn_role {
-  HN_ROLE_COMPUTE = 0, /* nodes of the model */
-  HN_ROLE_REFORMAT,    /* another layout or storage type of a value */
-  HN_ROLE_COPY,        /* a value into other memory */
-  HN_ROLE_CONTROL      /* bodies of If, Loop and Scan, interpreted on the host */
-} hn_role;
-
 typedef struct hn_step {
   hone_step desc; /* what tactics see */
   hn_step_kind kind;
-  hn_role role;
+  hone_step_role role;
   uint32_t *in, *out;    /* slots; HN_NO_SLOT: left out */
   uint32_t n_captured;   /* CONTROL: slots that bodies read, after the node's own inputs in `in` */
   const hone_node *node; /* anchor or NULL */
