@@ -49,9 +49,9 @@ typedef struct cli_args {
   double worse_pct;
   int64_t pairs;
   /* quantize */
-  bool symmetric, asymmetric, equalize, bias_correction;
+  bool symmetric, asymmetric, equalize, bias_correction, narrow_io;
   double percentile;
-  const char *calib, *method, *target, *ranges;
+  const char *calib, *to, *method, *target, *ranges;
   cli_list skip, only;
   /* how pictures become inputs */
   bool bgr, letterbox;

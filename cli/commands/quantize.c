@@ -38,6 +38,8 @@ static bool word_of(const char *option, const char *word, const char *(*name)(in
 static const char *method_name(int i) { return hone_calibration_name((hone_calibration)i); }
 static const char *target_name(int i) { return hone_quantize_target_name((hone_quantize_target)i); }
 
+static const char *type_name(int i) { return hone_quantize_type_name((hone_quantize_type)i); }
+
 static double file_bytes(const char *path) {
   struct stat s;
   return stat(path, &s) == 0 ? (double)s.st_size : 0;
@@ -76,15 +78,15 @@ static json_t *document(const cli_args *args, const hone_quantize_report *r) {
                                     (json_int_t)o->same_top1));
   }
   for (uint32_t i = 0; i < r->n_warnings; i++) json_array_append_new(warnings, cli_text(r->warning[i]));
-  return json_pack("{s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
-                   "model", cli_text(args->rest.item[0]), "output", cli_text(args->output), "method",
-                   hone_calibration_name(r->method), "target", hone_quantize_target_name(r->target),
-                   "samples", (int)r->samples, "samples_wanted", (int)r->samples_wanted, "checks",
-                   (int)r->checks, "ranges_read", r->ranges_read, "pairs_equalized", (int)r->equalized,
-                   "layers_quantized", (int)r->quantized, "layers_float", (int)(r->n_layers - r->quantized),
-                   "bytes_before", cli_real(file_bytes(args->rest.item[0])), "bytes_after",
-                   cli_real(file_bytes(args->output)), "layers", layers, "outputs", outputs, "warnings",
-                   warnings);
+  return json_pack(
+      "{s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "model",
+      cli_text(args->rest.item[0]), "output", cli_text(args->output), "to", hone_quantize_type_name(r->to),
+      "method", hone_calibration_name(r->method), "target", hone_quantize_target_name(r->target), "samples",
+      (int)r->samples, "samples_wanted", (int)r->samples_wanted, "checks", (int)r->checks, "ranges_read",
+      r->ranges_read, "pairs_equalized", (int)r->equalized, "layers_quantized", (int)r->quantized,
+      "layers_float", (int)(r->n_layers - r->quantized), "bytes_before",
+      cli_real(file_bytes(args->rest.item[0])), "bytes_after", cli_real(file_bytes(args->output)), "layers",
+      layers, "outputs", outputs, "warnings", warnings);
 }
 
 static void layer_table(const hone_quantize_report *r) {
@@ -139,12 +141,16 @@ static void output_table(const hone_quantize_report *r) {
 
 static void text(const cli_args *args, const hone_quantize_report *r) {
   char before[24], after[24];
-  layer_table(r);
+  if (r->to == HONE_QUANTIZE_INT8) layer_table(r);
   float_table(r);
-  cli_print("%u layers quantised, %u float; %s, %u sample%s%s, for %s\n", r->quantized,
-            r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
-            r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
-            hone_quantize_target_name(r->target));
+  if (r->to != HONE_QUANTIZE_INT8)
+    cli_print("%u operators in %s, %u in f32\n", r->quantized, hone_quantize_type_name(r->to),
+              r->n_layers - r->quantized);
+  else
+    cli_print("%u layers quantised, %u float; %s, %u sample%s%s, for %s\n", r->quantized,
+              r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
+              r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
+              hone_quantize_target_name(r->target));
   if (r->equalized)
     cli_print("channels equalised between %u pair%s of layers\n", r->equalized, r->equalized == 1 ? "" : "s");
   output_table(r);
@@ -155,8 +161,9 @@ static void text(const cli_args *args, const hone_quantize_report *r) {
 /* ---- */
 
 static hone_status options_of(const cli_args *args, hone_quantize_options *o, hone_error *error) {
-  int method = 0, target = 0;
+  int method = 0, target = 0, to = 0;
   if (!word_of("method", args->method, method_name, HONE_CALIBRATIONS, &method, error) ||
+      !word_of("to", args->to, type_name, HONE_QUANTIZE_TYPES, &to, error) ||
       !word_of("target", args->target, target_name, HONE_QUANTIZE_TARGETS, &target, error))
     return HONE_ERROR_USAGE;
   if (args->symmetric && args->asymmetric) {
@@ -165,6 +172,8 @@ static hone_status options_of(const cli_args *args, hone_quantize_options *o, ho
     return HONE_ERROR_USAGE;
   }
   *o = (hone_quantize_options){.calib = args->calib,
+                               .to = (hone_quantize_type)to,
+                               .narrow_io = args->narrow_io,
                                .method = (hone_calibration)method,
                                .percentile = args->percentile,
                                .target = (hone_quantize_target)target,
@@ -197,7 +206,8 @@ static const char *beside(const char *output, char *buf, size_t size) {
 static int run(const cli_args *args) {
   if (!args->output)
     return cli_error(HONE_ERROR_USAGE, "hone quantize: say where to write the model (-o FILE)");
-  if (!args->calib && !args->ranges)
+  const bool int8 = !args->to || strcmp(args->to, "int8") == 0;
+  if (int8 && !args->calib && !args->ranges)
     return cli_error(HONE_ERROR_USAGE,
                      "hone quantize: --calib wants samples: a folder, a .npz file or 'random'");
   hone_model *model = NULL, *out = NULL;
@@ -212,7 +222,7 @@ static int run(const cli_args *args) {
   hone_preprocess preprocess;
   if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
   o.preprocess = &preprocess;
-  o.ranges = args->ranges ? args->ranges : beside(args->output, ranges, sizeof ranges);
+  o.ranges = !int8 ? NULL : args->ranges ? args->ranges : beside(args->output, ranges, sizeof ranges);
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
   if (status == HONE_OK) status = cli_keep_inputs(args, o.ranges, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &model, &error);
@@ -248,6 +258,8 @@ static const cli_option options[] = {
     {0, "calib", CLI_TEXT, CLI_FIELD(calib), "DIR|FILE.npz|random",
      "samples: a file each, or rows of arrays; random: of no real data"},
     {'n', "samples", CLI_SOME, CLI_FIELD(count), "N", "use N samples at most (all; random: 16)"},
+    {0, "to", CLI_TEXT, CLI_FIELD(to), "int8|fp16|bf16", "type of weights and activations (int8)"},
+    {0, "io", CLI_FLAG, CLI_FIELD(narrow_io), NULL, "fp16, bf16: inputs and outputs, too"},
     {0, "method", CLI_TEXT, CLI_FIELD(method), "minmax|kl|percentile|mse",
      "how ranges of activations are chosen (minmax)"},
     {0, "percentile", CLI_NUMBER, CLI_FIELD(percentile), "P",
@@ -272,16 +284,18 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_quantize = {"quantize",
-                                      "MODEL -o FILE --calib DIR|FILE.npz|random",
-                                      "write the model in 8 bits",
-                                      "Runs the float model on the samples one by one, chooses a range for "
-                                      "every activation, and writes plain ONNX with\n"
-                                      "QuantizeLinear and DequantizeLinear (opset 13 or newer), weights i8 "
-                                      "with a scale a channel. Batch normalisation is\n"
-                                      "folded first. Ctrl-C while it calibrates: the samples so far count, "
-                                      "and the file is written with a warning.",
-                                      options,
-                                      1,
-                                      1,
-                                      run};
+const cli_command cli_cmd_quantize = {
+    "quantize",
+    "MODEL -o FILE --calib DIR|FILE.npz|random",
+    "write the model in 8 bits",
+    "Runs the float model on the samples one by one, chooses a range for "
+    "every activation, and writes plain ONNX with\n"
+    "QuantizeLinear and DequantizeLinear (opset 13 or newer), weights i8 "
+    "with a scale a channel. Batch normalisation is\n"
+    "folded first. Ctrl-C while it calibrates: the samples so far count, "
+    "and the file is written with a warning.\n"
+    "--to fp16 and --to bf16 write weights and activations of 16 bits, and need no samples.",
+    options,
+    1,
+    1,
+    run};

@@ -33,6 +33,16 @@ typedef enum hone_quantize_target {
 HONE_API const char *
 hone_quantize_target_name(hone_quantize_target target); /* "hone", "ort"...; "": unknown */
 
+/* What weights and activations become. */
+typedef enum hone_quantize_type {
+  HONE_QUANTIZE_INT8 = 0,
+  HONE_QUANTIZE_FP16,
+  HONE_QUANTIZE_BF16,
+  HONE_QUANTIZE_TYPES
+} hone_quantize_type;
+HONE_API const char *
+hone_quantize_type_name(hone_quantize_type type); /* "int8", "fp16", "bf16"; "": unknown */
+
 typedef enum hone_quantize_zero {
   HONE_QUANTIZE_ZERO_OF_TARGET = 0,
   HONE_QUANTIZE_SYMMETRIC, /* i8, zero point 0 */
@@ -52,6 +62,10 @@ typedef struct hone_quantize_options {
   const char *calib;
   const char *ranges; /* JSON file in which what the samples held is kept; it is read in place of a run when
                          it is of this model and these samples, else written. NULL: none */
+  /* fp16, bf16: the samples only check the result, and nothing below is used but skip, only and narrow_io.
+   * Operators whose results may leave f16's range stay f32 (unless `only` names them). */
+  hone_quantize_type to;
+  bool narrow_io; /* fp16, bf16: inputs and outputs, too; else they stay f32, behind Casts */
   hone_calibration method;
   double percentile; /* 0: 99.99 */
   hone_quantize_target target;
@@ -102,6 +116,7 @@ typedef struct hone_quantize_output {
 } hone_quantize_output;
 
 typedef struct hone_quantize_report {
+  hone_quantize_type to;
   hone_calibration method;
   hone_quantize_target target;
   uint32_t n_layers, quantized;

@@ -225,6 +225,69 @@ static void test_bias_correction(void **state) {
   hone_model_release(m);
 }
 
+/* ---- 16 bits */
+
+static uint64_t constant_bytes(const hn_model *m) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < m->graph->values.len; i++) {
+    const hn_value *v = m->graph->values.ptr[i];
+    if (v->constant && !v->producer && hn_value_needed(v))
+      sum += (uint64_t)hone_desc_bytes(&v->constant->desc);
+  }
+  return sum;
+}
+
+static void test_halves(void **state) {
+  (void)state;
+  hn_model *m = residual_network(1, 1);
+  for (int k = 0; k < 4; k++) {
+    const bool bf16 = k == 1, io = k == 2, skip = k == 3;
+    const hone_dtype narrow = bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F16;
+    quantised q = quantise(m, &(hone_quantize_options){.calib = "random",
+                                                       .to = bf16 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16,
+                                                       .narrow_io = io,
+                                                       .skip = (const char *[]){"Gemm"},
+                                                       .n_skip = skip,
+                                                       .threads = 1});
+    const hn_graph *g = q.model->graph;
+    assert_int_equal(g->inputs.ptr[0]->desc.dtype, io ? narrow : HONE_DTYPE_F32);
+    assert_int_equal(g->outputs.ptr[0]->desc.dtype, io ? narrow : HONE_DTYPE_F32);
+    assert_string_equal(g->outputs.ptr[0]->name, m->graph->outputs.ptr[0]->name);
+    uint32_t casts = 0;
+    for (const hone_node *n = g->first; n; n = n->next) {
+      casts += is(n, "Cast");
+      if (is(n, "Conv")) assert_int_equal(n->in[1]->desc.dtype, narrow);
+      if (is(n, "Gemm")) assert_int_equal(n->in[1]->desc.dtype, skip ? HONE_DTYPE_F32 : narrow);
+    }
+    assert_int_equal(casts, io ? 0 : 2);
+    if (!skip) assert_true(2 * constant_bytes(q.model) <= constant_bytes(m) + 64);
+    assert_int_equal(layer_of(&q, "Gemm", 0)->quantized, !skip);
+    if (!io && !(q.report.output[0].sqnr_db > (bf16 ? 35 : 55)))
+      fail_msg("%g dB", q.report.output[0].sqnr_db);
+    quantised_free(&q);
+  }
+  hone_model_release(m);
+}
+
+/* A mask of -1e9 and a power stay f32 in f16, and not in bf16. */
+static void test_overflow(void **state) {
+  (void)state;
+  hn_model *m = net_begin();
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){1, 8});
+  hn_value *mask = net_constant(m, HONE_DTYPE_F32, 0, NULL, &(float){-1e9f});
+  hn_value *two = net_constant(m, HONE_DTYPE_F32, 0, NULL, &(float){2});
+  hn_value *y = net_op(m, "Max", (hn_value *[]){net_op(m, "Pow", (hn_value *[]){x, two}, 2), mask}, 2);
+  net_finish(m, net_op(m, "MatMul", (hn_value *[]){y, net_weights(m, 2, (const int64_t[]){8, 4}, 1)}, 2));
+  for (int bf16 = 0; bf16 < 2; bf16++) {
+    quantised q = quantise(m, &(hone_quantize_options){.to = bf16 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16});
+    assert_int_equal(layer_of(&q, "Pow", 0)->quantized, bf16);
+    assert_int_equal(layer_of(&q, "Max", 0)->quantized, bf16);
+    assert_true(layer_of(&q, "MatMul", 0)->quantized);
+    quantised_free(&q);
+  }
+  hone_model_release(m);
+}
+
 /* ---- the file of ranges */
 
 static uint32_t runs;
@@ -350,7 +413,8 @@ int main(void) {
       cmocka_unit_test(test_graph),         cmocka_unit_test(test_integer_steps),
       cmocka_unit_test(test_skip_and_only), cmocka_unit_test(test_methods),
       cmocka_unit_test(test_equalise),      cmocka_unit_test(test_bias_correction),
-      cmocka_unit_test(test_ranges_file),   cmocka_unit_test(test_stopped),
+      cmocka_unit_test(test_ranges_file),   cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_overflow),      cmocka_unit_test(test_stopped),
       cmocka_unit_test(test_bad_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

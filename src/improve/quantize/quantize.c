@@ -100,6 +100,7 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
   }
   for (size_t i = 0; i < q->outputs.len; i++) out->output[out->n_outputs++] = q->outputs.ptr[i];
   for (size_t i = 0; i < q->warnings.len; i++) out->warning[out->n_warnings++] = q->warnings.ptr[i];
+  out->to = q->o->to;
   out->method = q->o->method;
   out->target = q->o->target;
   out->samples = q->samples;
@@ -199,22 +200,49 @@ static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *err
   return status;
 }
 
+/* Without calibration: the samples only say what the result is worth. */
+static hone_status halve(hn_quantizing *q, hone_model *model, hone_error *error) {
+  hn_side exact = {0};
+  hn_qz_samples *samples = NULL;
+  hn_model *bound = NULL;
+  hone_status status = hn_model_clone(model, &q->model, error);
+  if (status == HONE_OK)
+    status =
+        hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
+  if (status == HONE_OK && q->o->to == HONE_QUANTIZE_BF16) status = hn_qz_raise_opset(q->model, error);
+  if (status == HONE_OK) status = hn_model_ready(q->model, error);
+  if (status == HONE_OK) status = open_exact(q, &exact, &bound, &samples, error);
+  if (status == HONE_OK) status = hn_qz_halve(q, error);
+  if (status == HONE_OK) status = hn_model_ready(q->model, error);
+  if (status == HONE_OK && samples && !q->o->narrow_io) status = hn_qz_check(q, &exact, samples, error);
+  hn_qz_samples_close(samples);
+  hn_model_destroy(bound);
+  hn_side_close(&exact);
+  return status;
+}
+
+const char *hone_quantize_type_name(hone_quantize_type type) {
+  static const char *const names[HONE_QUANTIZE_TYPES] = {"int8", "fp16", "bf16"};
+  return (unsigned)type < HONE_QUANTIZE_TYPES ? names[type] : "";
+}
+
 static hone_status wrong_options(const hone_quantize_options *o, hone_error *error) {
   if ((unsigned)o->method >= HONE_CALIBRATIONS || (unsigned)o->target >= HONE_QUANTIZE_TARGETS ||
-      (unsigned)o->zero > HONE_QUANTIZE_ASYMMETRIC)
+      (unsigned)o->zero > HONE_QUANTIZE_ASYMMETRIC || (unsigned)o->to >= HONE_QUANTIZE_TYPES)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_quantize: no such method, target or zero point");
   if (!(o->percentile == 0 || (o->percentile > 50 && o->percentile <= 100)))
     return hn_fail(error, HONE_ERROR_USAGE, "a percentile lies between 50 and 100, %g does not",
                    o->percentile);
   if (o->target == HONE_QUANTIZE_TENSORRT && o->zero == HONE_QUANTIZE_ASYMMETRIC)
     return hn_fail(error, HONE_ERROR_USAGE, "TensorRT takes symmetric activations only");
-  if (o->equalize && !o->calib) return hn_fail(error, HONE_ERROR_USAGE, "equalisation needs samples");
+  if (o->to == HONE_QUANTIZE_INT8 && o->equalize && !o->calib)
+    return hn_fail(error, HONE_ERROR_USAGE, "equalisation needs samples");
   return HONE_OK;
 }
 
 hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hone_model **out,
                           hone_quantize_report *report, hone_error *error) {
-  if (!model || !o || !out || !report || (!o->calib && !o->ranges))
+  if (!model || !o || !out || !report || (!o->calib && !o->ranges && o->to == HONE_QUANTIZE_INT8))
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_quantize needs a model, samples and places for the results");
   const uint64_t lost = hn_mem_lost();
@@ -228,7 +256,7 @@ hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hon
   q->o = o;
   q->calib = o->calib;
   q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
-  status = quantise(q, model, error);
+  status = o->to == HONE_QUANTIZE_INT8 ? quantise(q, model, error) : halve(q, model, error);
   if (status == HONE_OK) status = fill_report(q, report, error);
   if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
   status = hn_settle(status, lost, error);

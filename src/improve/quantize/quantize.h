@@ -10,6 +10,7 @@
  *   cache.c      what the samples held, in a file
  *   weights.c    weights and biases as integers
  *   bias.c       the mean error of rounded weights, taken off the bias
+ *   halves.c     f16 and bf16 instead of 8 bits
  *   rewrite.c    QuantizeLinear and DequantizeLinear into the graph
  *   check.c      the result against the float model */
 #ifndef HN_IMPROVE_QUANTIZE_H
@@ -150,6 +151,11 @@ static inline int64_t hn_qz_input_of(const hn_qz_weights *w, int64_t at) {
 
 /* Weights and bias of a chosen product as integers behind DequantizeLinear. */
 hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *layer, hone_error *error);
+/* Warns of globs that fitted nothing. */
+hone_status hn_qz_unused_globs(hn_quantizing *q, const char *option, const char *const *globs, uint32_t n,
+                               const bool *hit, hone_error *error);
+/* Weights and activations of 16 bits; fills the layers. */
+hone_status hn_qz_halve(hn_quantizing *q, hone_error *error);
 /* Asks for the means of a product's input. */
 hone_status hn_qz_want_means(hn_quantizing *q, hn_qz_layer *layer, hone_error *error);
 /* The bias less what rounding the weights adds to each output channel on average; bias NULL: none so far. In

@@ -199,9 +199,18 @@ hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, 
   return status;
 }
 
+/* Field by field: what lies between them is anything. */
+static uint64_t mark_preprocess(const hone_preprocess *p, uint64_t h) {
+  const int64_t whole[] = {p->resize_h, p->resize_w, p->crop_h,    p->crop_w, p->fit,
+                           p->pad,      p->bgr,      p->normalise, p->pixels};
+  const float real[] = {p->scale, p->mean[0], p->mean[1], p->mean[2], p->std[0], p->std[1], p->std[2]};
+  return hn_hash(real, sizeof real, hn_hash(whole, sizeof whole, h));
+}
+
 uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
   uint64_t h = hn_hash(s->path, strlen(s->path), s->n), size;
   int64_t changed;
+  if (s->preprocess) h = mark_preprocess(s->preprocess, h);
   if (s->kind == RANDOM) h = hn_hash(&s->seed, sizeof s->seed, h);
   for (uint32_t i = 0; s->kind != RANDOM && i < (s->kind == FOLDER ? s->n : 1); i++) {
     const char *path = s->kind == FOLDER ? s->files.ptr[file_of(s, i)] : s->path;

@@ -195,8 +195,8 @@ static hone_status consider(hn_quantizing *q, hone_node *n, bool *skipped, bool 
   return hn_vec_push(&q->layers, l) ? HONE_OK : hn_fail_memory(error, sizeof l, "layers");
 }
 
-static hone_status unused_globs(hn_quantizing *q, const char *option, const char *const *globs, uint32_t n,
-                                const bool *hit, hone_error *error) {
+hone_status hn_qz_unused_globs(hn_quantizing *q, const char *option, const char *const *globs, uint32_t n,
+                               const bool *hit, hone_error *error) {
   for (uint32_t i = 0; i < n; i++)
     if (!hit[i] &&
         hn_qz_warn(q, error, "%s '%s' fits no node name and no operator type", option, globs[i]) != HONE_OK)
@@ -228,7 +228,7 @@ hone_status hn_qz_select(hn_quantizing *q, hone_error *error) {
       q->layers.ptr[kept++] = q->layers.ptr[i];
   }
   if (status == HONE_OK) q->layers.len = kept;
-  if (status == HONE_OK) status = unused_globs(q, "--skip", q->o->skip, q->o->n_skip, skipped, error);
-  if (status == HONE_OK) status = unused_globs(q, "--only", q->o->only, q->o->n_only, wanted, error);
+  if (status == HONE_OK) status = hn_qz_unused_globs(q, "--skip", q->o->skip, q->o->n_skip, skipped, error);
+  if (status == HONE_OK) status = hn_qz_unused_globs(q, "--only", q->o->only, q->o->n_only, wanted, error);
   return status;
 }
