@@ -56,11 +56,11 @@ static void explain(const hone_verify_result *r) {
   }
 }
 
-static int text(const hone_verify_result *r, bool explained) {
+static int text(const hone_verify_result *r, const cli_args *args) {
   cli_color(stdout, r->verdict == HONE_VERDICT_SAME ? CLI_GREEN : CLI_RED);
   cli_print("%s", cli_verdict_name(r->verdict));
   cli_color(stdout, CLI_PLAIN);
-  cli_print("  on %u random", r->inputs);
+  cli_print("  on %u %s", r->inputs, args->data.n ? "sample" : "random");
   if (r->edge_inputs) cli_print(" and %u edge", r->edge_inputs);
   cli_print(" input%s: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
             r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel, r->tolerance);
@@ -72,7 +72,7 @@ static int text(const hone_verify_result *r, bool explained) {
   if (r->reason[0]) cli_print("reason: %s\n", r->reason);
   if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);
   judged(&r->judgement);
-  if (explained) explain(r);
+  if (args->explain) explain(r);
   return cli_flush();
 }
 
@@ -126,7 +126,22 @@ static int layers(const cli_args *args) {
   return code;
 }
 
+static json_t *document(const cli_args *args, const hone_verify_result *r,
+                        const hone_preprocess *preprocess) {
+  json_t *doc = cli_verification_json(r);
+  json_object_set_new(doc, "preprocess", args->data.n ? cli_preprocess_json(preprocess) : json_null());
+  return doc;
+}
+
+/* Labels do not matter here. */
+static hone_status open_data(const cli_args *args, hone_dataset **set, hone_error *error) {
+  return hone_dataset_open(
+      &(hone_dataset_options){.paths = args->data.item, .n_paths = (uint32_t)args->data.n}, set, error);
+}
+
 static int run(const cli_args *args) {
+  hone_preprocess preprocess;
+  hone_dataset *set = NULL;
   hone_model *a = NULL, *b = NULL;
   hone_binding *bindings = NULL;
   hone_error error = {0};
@@ -137,7 +152,6 @@ static int run(const cli_args *args) {
   if (args->level == 0)
     return cli_error(HONE_ERROR_USAGE, "hone verify: --level wants 1 to 3: level 0 changes nothing");
   if (args->layers) return layers(args);
-  if (args->data.n) return cli_error(HONE_ERROR_USAGE, "hone verify: --data is for --layers");
   hone_status status = cli_check_device(args, &error);
   const char *path = args->rest.item[0], *other = args->rest.n > 1 ? args->rest.item[1] : NULL, *plan = NULL;
   char source[4096];
@@ -153,6 +167,8 @@ static int run(const cli_args *args) {
   if (status == HONE_OK && other) status = cli_load(args, other, &b, &error);
   if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
   if (status == HONE_OK) status = cli_precision_make(args, b ? b : a, bindings, n, &precision, &error);
+  if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
+  if (status == HONE_OK && args->data.n) status = open_data(args, &set, &error);
   if (status == HONE_OK) {
     hone_verify_options o = {.inputs = (uint32_t)args->count,
                              .seed = (uint64_t)args->seed,
@@ -168,6 +184,8 @@ static int run(const cli_args *args) {
                              .f32_nodes = (const char *const *)precision.choice.f32_nodes,
                              .n_f32_nodes = precision.choice.n_f32_nodes,
                              .plan = plan,
+                             .data = set,
+                             .preprocess = &preprocess,
                              .progress = progress};
     status =
         hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
@@ -176,10 +194,11 @@ static int run(const cli_args *args) {
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else {
-    code = args->json ? cli_print_json(cli_verification_json(&result)) : text(&result, args->explain);
+    code = args->json ? cli_print_json(document(args, &result, &preprocess)) : text(&result, args);
     if (code == 0) code = cli_verdict_exit(result.verdict);
   }
   hone_precision_choice_free(&precision.choice);
+  hone_dataset_close(set);
   free(bindings);
   hone_model_release(b);
   hone_model_release(a);
@@ -204,7 +223,8 @@ static const cli_option options[] = {
     {0, "all", CLI_FLAG, CLI_FIELD(all), NULL, "--layers: all of them, not the 20 worst"},
     {0, "plot", CLI_FLAG, CLI_FIELD(plot), NULL, "--layers: the signal to noise ratio over depth"},
     {0, "data", CLI_LIST, CLI_FIELD(data), "DIR|FILE.npz",
-     "real inputs instead of random ones, as of quantize --calib"},
+     "real inputs instead of random ones: pictures or arrays for the first input; --layers: as quantize "
+     "--calib"},
     CLI_OPT_PREPROCESS,
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,

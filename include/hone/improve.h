@@ -2,6 +2,7 @@
 #ifndef HONE_IMPROVE_H
 #define HONE_IMPROVE_H
 
+#include <hone/dataset.h>
 #include <hone/session.h>
 
 #ifdef __cplusplus
@@ -34,6 +35,11 @@ typedef struct hone_verify_options {
   uint32_t n_f32_nodes;
   const char
       *plan; /* a saved plan in place of b: run as it is, at its shapes; threads must be its own or 0 */
+  /* Samples in place of random values for the reference's input `data_input`, evenly spread over the set; the
+   * other inputs stay random. NULL: none. One that cannot be read is an error. */
+  const hone_dataset *data;
+  const hone_preprocess *preprocess; /* of them; NULL: as zeroed */
+  uint32_t data_input;
 } hone_verify_options;
 
 /* How far two right evaluations in f32 of one class of operators may lie apart when they get equal inputs and

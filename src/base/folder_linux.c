@@ -2,6 +2,7 @@
 #include "base/os.h"
 
 #include "base/error.h"
+#include "base/vec.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,35 +25,35 @@ bool hn_file_stamp(const char *path, uint64_t *size, int64_t *changed_ns) {
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+static hone_status refused(const char *path, int e, hone_error *error) {
+  if (e == ENOMEM) return hn_fail_memory(error, 0, "the names in a folder");
+  const bool theirs = e == ENOENT || e == ENOTDIR || e == EACCES || e == ELOOP || e == ENAMETOOLONG;
+  hn_fail(error, theirs ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot read the folder: %s", strerror(e));
+  hn_error_where(error, "%s", path);
+  return theirs ? HONE_ERROR_INPUT : HONE_ERROR_IO;
+}
+
 hone_status hn_folder_list(const char *path, char ***names, size_t *n, hone_error *error) {
-  size_t room = 0;
-  *names = NULL;
-  *n = 0;
+  HN_VEC(char *) v = {0};
+  hone_status status = HONE_OK;
   DIR *folder = opendir(path);
-  if (!folder) {
-    hn_fail(error, HONE_ERROR_INPUT, "cannot read the folder: %s", strerror(errno));
-    hn_error_where(error, "%s", path);
-    return HONE_ERROR_INPUT;
-  }
-  bool whole = true;
-  for (const struct dirent *e; whole && (e = readdir(folder));) {
+  if (!folder) status = refused(path, errno, error);
+  while (status == HONE_OK) {
+    errno = 0;
+    const struct dirent *e = readdir(folder);
+    if (!e && errno) status = refused(path, errno, error);
+    if (!e) break;
     if (e->d_name[0] == '.') continue;
-    if (*n == room) {
-      char **more = hn_realloc(*names, (room = room ? 2 * room : 64) * sizeof *more);
-      if (!(whole = more != NULL)) break;
-      *names = more;
-    }
-    whole = ((*names)[*n] = hn_strdup(e->d_name)) != NULL;
-    *n += whole;
+    char *name = hn_strdup(e->d_name);
+    if (name && hn_vec_push(&v, name)) continue;
+    hn_free(name);
+    status = refused(path, ENOMEM, error);
   }
-  closedir(folder);
-  if (!whole) {
-    for (size_t i = 0; i < *n; i++) hn_free((*names)[i]);
-    hn_free(*names);
-    *names = NULL;
-    *n = 0;
-    return hn_fail_memory(error, room * sizeof **names, "the names in a folder");
-  }
-  if (*n) qsort(*names, *n, sizeof **names, by_bytes);
-  return HONE_OK;
+  if (folder) closedir(folder);
+  for (size_t i = 0; status != HONE_OK && i < v.len; i++) hn_free(v.ptr[i]);
+  if (status != HONE_OK) hn_vec_free(&v);
+  if (v.len) qsort(v.ptr, v.len, sizeof *v.ptr, by_bytes);
+  *names = v.ptr;
+  *n = v.len;
+  return status;
 }

@@ -21,8 +21,9 @@ typedef enum hn_edge {
 typedef struct hn_feed_case {
   uint64_t seed;
   hn_edge edge;
-  int32_t only;   /* the input that gets the edge's values, the others stay random; -1: all */
-  double largest; /* of floating-point inputs, instead of their type's; 0: the type's */
+  int32_t only;    /* the input that gets the edge's values, the others stay random; -1: all */
+  uint64_t sample; /* of the set, counted from 1; 0: none */
+  double largest;  /* of floating-point inputs, instead of their type's; 0: the type's */
 } hn_feed_case;
 
 const char *hn_edge_name(hn_edge edge);

@@ -113,12 +113,31 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
 
 /* ---- inputs */
 
+/* Samples are not compared twice. */
+static uint32_t wanted_of(const job *j) {
+  const uint64_t all = hone_dataset_samples(j->o->data);
+  const uint32_t n = j->n_feeds == 0 ? 1 : j->o->inputs ? j->o->inputs : INPUTS;
+  return all && all < n ? (uint32_t)all : n;
+}
+
 static hn_feed_case random_case(const job *j, uint32_t k) {
-  return (hn_feed_case){.seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003, .only = -1};
+  const uint64_t all = hone_dataset_samples(j->o->data), n = wanted_of(j);
+  return (hn_feed_case){.seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003,
+                        .only = -1,
+                        .sample = all && k < n ? 1 + k * all / n : 0};
+}
+
+/* A sample in the place of random values. */
+static hone_status put_sample(job *j, uint64_t sample, hone_error *error) {
+  hn_feed *feed = &j->feeds[j->o->data_input];
+  const hone_tensor_desc want = feed->data.tensor.desc;
+  hone_data_free(&feed->data);
+  return hone_dataset_load(j->o->data, sample - 1, &want, j->o->preprocess, &feed->data, NULL, error);
 }
 
 static hone_status make_feeds(job *j, const hn_feed_case *c, hone_error *error) {
-  return hn_feeds_make(j->reference.plan, j->a, c, j->feeds, error);
+  const hone_status status = hn_feeds_make(j->reference.plan, j->a, c, j->feeds, error);
+  return status == HONE_OK && c->sample ? put_sample(j, c->sample, error) : status;
 }
 
 /* ---- comparing */
@@ -412,6 +431,7 @@ static hone_status compare_edges(job *j, double max_seconds, bool *same, hone_er
       hn_feed_case c = random_case(j, INPUTS + (uint32_t)edge);
       c.edge = (hn_edge)edge;
       c.only = only;
+      c.sample = 0;
       if (!hn_feeds_differ(j->reference.plan, &c)) continue;
       const double left = max_seconds - (double)(hn_now_ns() - start) * 1e-9;
       j->out->edge_inputs_wanted++;
@@ -443,7 +463,7 @@ static void mistrust(job *j) {
 
 static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   const hone_verify_options *o = j->o;
-  const uint32_t wanted = j->n_feeds == 0 ? 1 : o->inputs ? o->inputs : INPUTS;
+  const uint32_t wanted = wanted_of(j);
   const uint64_t start = hn_now_ns();
   bool same = true;
   double spent = 0;
@@ -508,7 +528,9 @@ hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify_options 
     status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory for verify");
     goto done;
   }
-  status = run_all(&j, max_seconds, error);
+  if (j.o->data && j.o->data_input >= j.n_feeds)
+    status = hn_fail(error, HONE_ERROR_USAGE, "hone_verify: no input %u for the data", j.o->data_input);
+  if (status == HONE_OK) status = run_all(&j, max_seconds, error);
 done:
   hn_feeds_free(j.feeds, j.n_feeds);
   hn_free(j.feeds);

@@ -230,6 +230,34 @@ static void test_shared_options(void **state) {
   process_free(&p);
 }
 
+/* verify on samples: each once, and as they are preprocessed; what it says of them is no accident of random
+ * inputs. */
+static void test_verify(void **state) {
+  (void)state;
+  process p = hone((const char *[]){"verify", model, "--data", data, "--scale", "1", "--json", NULL});
+  if (p.code) fail_msg("%s", p.err);
+  json_t *doc = process_json(&p);
+  assert_int_equal(number(doc, "inputs"), 7);
+  assert_int_equal(number(doc, "inputs_wanted"), 7);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "preprocess"), "normalisation")),
+                      "given");
+  json_decref(doc);
+  process_free(&p);
+  /* models that differ in blue alone agree where there is none */
+  save_model(dull, "no_blue.onnx", 2, (const float[]){1, 1, 0});
+  pictures_plain("warm/a.png", 4, 4, 200, 0, 0);
+  pictures_plain("warm/b.png", 4, 4, 0, 200, 0);
+  pictures_plain("warm/c.png", 4, 4, 90, 50, 0);
+  const char *warm = pictures_path("warm");
+  p = hone((const char *[]){"verify", model, dull, "--data", warm, "--scale", "1", "-n", "3", NULL});
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "on 3 sample"));
+  process_free(&p);
+  p = hone((const char *[]){"verify", model, dull, "--data", data, "--scale", "1", NULL});
+  assert_int_equal(p.code, 1);
+  process_free(&p);
+}
+
 /* The path of a file beside the repository; false: it is not there. */
 static bool shared(const char *name, char *buf, size_t size) {
   char here[4096];
@@ -266,7 +294,7 @@ int main(void) {
       cmocka_unit_test(test_known),     cmocka_unit_test(test_max_samples),
       cmocka_unit_test(test_bad_files), cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_compare),   cmocka_unit_test(test_shared_options),
-      cmocka_unit_test(test_real),
+      cmocka_unit_test(test_verify),    cmocka_unit_test(test_real),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
 #include <jpeglib.h> /* after stdio.h */
 
 static void write_file(const char *folder, const char *name, const void *bytes, size_t size) {
@@ -273,3 +274,47 @@ static hone_status data(const char *folder, const char *out_folder, fault_answer
   return status;
 }
 const scenario scenario_data = {"data", write_inputs, data, false};
+
+/* ---- labelled data: class folders, and boxes as one document */
+
+static void write_set(const char *folder) {
+  static const char coco[] =
+      "{\"images\": [{\"id\": 1, \"file_name\": \"x.png\"}], \"categories\": [{\"id\": 2, \"name\": "
+      "\"cat\"}],"
+      "\"annotations\": [{\"image_id\": 1, \"category_id\": 2, \"bbox\": [1, 1, 2, 2]}]}";
+  static const char *const classes[] = {"cat", "dog"};
+  char path[400];
+  for (size_t i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, classes[i]);
+    if (mkdir(path, 0777) != 0) abort();
+    write_inputs(path);
+  }
+  write_file(folder, "boxes.json", coco, sizeof coco - 1);
+}
+
+static hone_status dataset(const char *folder, const char *out_folder, fault_answer *answer,
+                           hone_error *error) {
+  const hone_tensor_desc want = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 8, 8});
+  char labels[400], pictures[400];
+  (void)out_folder;
+  snprintf(labels, sizeof labels, "%s/boxes.json", folder);
+  snprintf(pictures, sizeof pictures, "%s/cat", folder);
+  for (int boxes = 0; boxes < 2; boxes++) {
+    const char *path = boxes ? pictures : folder;
+    hone_dataset *set = NULL;
+    hone_status status = hone_dataset_open(
+        &(hone_dataset_options){.paths = &path, .n_paths = 1, .labels = boxes ? labels : NULL}, &set, error);
+    for (uint64_t i = 0; status == HONE_OK && i < hone_dataset_samples(set); i++) {
+      hone_data d = {0};
+      hone_sample s;
+      status = hone_dataset_load(set, i, &want, NULL, &d, NULL, error);
+      if (status == HONE_OK && hone_dataset_sample(set, i, &s))
+        answer_line(answer, "%u %u %g", s.cls, s.n_boxes, (double)((float *)d.tensor.data)[5]);
+      hone_data_free(&d);
+    }
+    hone_dataset_close(set);
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+const scenario scenario_dataset = {"dataset", write_set, dataset, false};

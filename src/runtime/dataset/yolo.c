@@ -13,7 +13,7 @@ static char *text_of(hone_dataset *set, const char *picture) {
   if (!beside || hn_path_exists(beside)) return beside;
   for (char *next = beside; (next = strstr(next, "/images/")); next++) at = next;
   if (!at) return beside;
-  memcpy(at, "/labels/", 8);
+  for (int i = 0; i < 8; i++) at[i] = "/labels/"[i];
   return beside;
 }
 
