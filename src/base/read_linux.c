@@ -75,7 +75,8 @@ static hone_status cannot_open(const char *path, const char *beneath, int e, hon
       e == ENOENT || e == EACCES || e == EPERM || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
   const hone_status status =
       hn_fail(error, theirs ? HONE_ERROR_INPUT : HONE_ERROR_IO, "cannot open: %s", strerror(e));
-  if (e == ENOENT || e == ENOTDIR) hn_error_hint(error, "check the path");
+  if (e == ENOENT || e == ENOTDIR)
+    hn_error_hint(error, beneath ? "put the file that came with the model beside it" : "check the path");
   if (e == EACCES || e == EPERM) hn_error_hint(error, "you may not read this file: check its permissions");
   return status;
 }

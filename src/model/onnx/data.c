@@ -238,8 +238,7 @@ hone_status hn_onnx_external(hn_onnx_data *d, const hn_pb *m, const char *tensor
       return HONE_OK;
     if (d->files->len == 0 || d->files->ptr[d->files->len - 1].data != out->data) hn_file_unmap(out);
     status = hn_fail_memory(s->error, sizeof *out, "a mapping");
-  } else if (status == HONE_ERROR_INPUT && s->error && strncmp(s->error->what, "cannot open", 11) == 0)
-    hn_error_hint(s->error, "put the file that came with the model beside it");
+  }
   s->status = status;
   hn_error_where(s->error, "%s: tensor '%.80s', external data '%.80s'", s->name, tensor, location);
   return status;

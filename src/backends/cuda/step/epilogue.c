@@ -4,14 +4,14 @@
 
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "optimize/step/anchor.h"
 
 static const int widths[] = {1, 2, 4, 8};
 
 int64_t hn_cuda_epilogue_channels(const hone_step *s) {
   const hone_tensor_desc *y = &s->output[0].desc;
   if (y->rank == 0) return 1;
-  const bool matrix = strstr(s->anchor, "MatMul") || strstr(s->anchor, "Gemm") || y->rank == 1;
-  return y->dim[matrix ? y->rank - 1 : 1];
+  return y->dim[hn_anchor_of_step(s).channels && y->rank > 1 ? 1 : y->rank - 1];
 }
 
 static bool same_strides(const hone_tensor_desc *a, const hone_tensor_desc *b) {
