@@ -66,7 +66,7 @@ hone_status hone_scorer_finish(const hone_scorer *s, hone_eval_result *out, hone
   hone_status status =
       out->classes && out->outcomes ? HONE_OK : hn_fail_memory(error, s->n_samples, "a result");
   if (status == HONE_OK) {
-    memcpy(out->outcomes, s->outcomes, s->n_samples);
+    if (s->n_samples) memcpy(out->outcomes, s->outcomes, s->n_samples);
     for (uint32_t i = 0; i < s->n_classes; i++) out->classes[i].name = "";
     status = s->truth == HONE_TRUTH_BOXES ? hn_scorer_finish_boxes(s, out, error)
                                           : hn_scorer_finish_classes(s, out, error);

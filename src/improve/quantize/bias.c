@@ -64,7 +64,7 @@ const float *hn_qz_corrected_bias(hn_quantizing *q, const hn_qz_layer *l, const 
   if (!sum || !out) return NULL;
   for (int64_t i = 0; i < w->n && l->means->count; i++)
     sum[hn_qz_output_of(w, i)] +=
-        ((double)rounded[i] - (double)w->v[i]) * l->means->sums[hn_qz_input_of(w, i)];
+        ((double)rounded[i] - (double)hn_qz_f32(w->v, i)) * l->means->sums[hn_qz_input_of(w, i)];
   for (int64_t o = 0; o < w->outputs; o++)
     out[o] = (float)((bias ? (double)bias[o] : 0) - (l->means->count ? sum[o] / (double)l->means->count : 0));
   return out;

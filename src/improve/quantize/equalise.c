@@ -149,7 +149,7 @@ static void reading(const equalising *e, const pair *p, double *most) {
   for (int64_t i = 0; i < w.n; i++) {
     const int64_t c = hn_qz_input_of(&w, i);
     const double by = next ? next->factor[hn_qz_output_of(&w, i)] : 1;
-    most[c] = fmax(most[c], fabs((double)w.v[i]) * p->factor[c] / by);
+    most[c] = fmax(most[c], fabs((double)hn_qz_f32(w.v, i)) * p->factor[c] / by);
   }
 }
 

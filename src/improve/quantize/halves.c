@@ -88,9 +88,9 @@ static bool follows(const hone_node *n, uint32_t i) {
 static bool too_large(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!follows(n, i) || !hn_qz_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
-    const float *v = n->in[i]->constant->data;
+    const void *v = n->in[i]->constant->data;
     for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count; k++)
-      if (fabs((double)v[k]) > LARGEST_F16) return true;
+      if (fabs((double)hn_qz_f32(v, k)) > LARGEST_F16) return true;
   }
   return false;
 }
@@ -141,11 +141,12 @@ static hone_status decide(halving *h, hone_error *error) {
 static hn_value *narrow_constant(halving *h, const hn_value *v) {
   const hone_tensor_desc *d = &v->constant->desc;
   const int64_t n = hone_desc_count(d);
-  const float *from = v->constant->data;
+  const void *from = v->constant->data;
   uint16_t *to = hn_malloc((size_t)n * sizeof *to + 1);
   if (!to) return NULL;
   for (int64_t i = 0; i < n; i++)
-    to[i] = h->narrow == HONE_DTYPE_F16 ? hn_f32_to_f16(from[i]) : hn_f32_to_bf16(from[i]);
+    to[i] =
+        h->narrow == HONE_DTYPE_F16 ? hn_f32_to_f16(hn_qz_f32(from, i)) : hn_f32_to_bf16(hn_qz_f32(from, i));
   hn_value *out =
       hn_qz_constant(v->graph, v->name, hone_dtype_name(h->narrow), h->narrow, d->rank, d->dim, to);
   hn_free(to);

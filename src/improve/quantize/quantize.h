@@ -22,6 +22,8 @@
 
 #include <hone/quantize.h>
 
+#include <string.h>
+
 /* ---- histograms */
 
 enum { HN_QZ_BINS = 4096 };
@@ -130,9 +132,16 @@ hn_value *hn_qz_node(hn_graph *graph, hone_node *before, const char *op, hn_valu
 
 /* ---- weights */
 
+/* Large constants lie where the file has them, at any alignment. */
+static inline float hn_qz_f32(const void *data, int64_t i) {
+  float x;
+  memcpy(&x, (const char *)data + i * (int64_t)sizeof x, sizeof x);
+  return x;
+}
+
 /* Constant f32 weights of a product; which output and input channel an element belongs to. */
 typedef struct hn_qz_weights {
-  const float *v;
+  const void *v; /* hn_qz_f32 */
   int64_t n, outputs, inputs;
   int64_t dim[3];           /* row-major, what lies behind dimension 1 in one */
   int32_t out_dim;          /* 0 or 1 */

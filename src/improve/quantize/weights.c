@@ -28,7 +28,7 @@ bool hn_qz_weights_of(const hone_node *n, hn_qz_weights *out) {
 
 /* [outer, channels, inner]; one scale: channels is 1. */
 typedef struct slices {
-  const float *v;
+  const void *v; /* hn_qz_f32 */
   int64_t outer, channels, inner;
   int32_t axis; /* -1: one scale */
 } slices;
@@ -50,7 +50,7 @@ static void find_scales(const slices *p, const float *bias, double x_scale, floa
     double most = 0;
     for (int64_t o = 0; o < p->outer; o++)
       for (int64_t i = 0; i < p->inner; i++)
-        most = fmax(most, fabs((double)p->v[(o * p->channels + c) * p->inner + i]));
+        most = fmax(most, fabs((double)hn_qz_f32(p->v, (o * p->channels + c) * p->inner + i)));
     double s = most / 127;
     if (bias) s = fmax(s, fabs((double)bias[c]) / (x_scale * 0x1p30));
     scale[c] = s < (double)FLT_MIN ? 1 : (float)s;
@@ -63,7 +63,7 @@ static void round_weights(const slices *p, const float *scale, int8_t *code, flo
     for (int64_t c = 0; c < p->channels; c++)
       for (int64_t i = 0; i < p->inner; i++) {
         const int64_t at = (o * p->channels + c) * p->inner + i;
-        const float v = rintf(p->v[at] / scale[c]);
+        const float v = rintf(hn_qz_f32(p->v, at) / scale[c]);
         code[at] = (int8_t)(v < -127 ? -127 : v > 127 ? 127 : v);
         if (rounded) rounded[at] = (float)code[at] * scale[c];
       }
@@ -72,7 +72,7 @@ static void round_weights(const slices *p, const float *scale, int8_t *code, flo
 /* ---- biases */
 
 /* The bias as one number an output channel; false: there is one that is none, and it stays as it is. */
-static bool bias_of(const hone_node *n, int64_t channels, const float **bias) {
+static bool bias_of(const hone_node *n, int64_t channels, const void **bias) {
   const hn_value *b = n->n_in > 2 ? n->in[2] : NULL;
   *bias = NULL;
   if (hn_is_op(n, "MatMul")) return false;
@@ -149,13 +149,16 @@ hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error 
   hn_qz_weights w;
   const slices p = slices_of(n);
   const bool plain = hn_qz_weights_of(n, &w), f32_bias = q->o->target == HONE_QUANTIZE_TENSORRT;
-  const float x_scale = q->of[n->in[0]->id]->scale, *bias = NULL;
+  const float x_scale = q->of[n->in[0]->id]->scale;
+  const void *given = NULL;
   const size_t count = (size_t)(p.outer * p.channels * p.inner);
-  const bool free_bias = plain && bias_of(n, p.channels, &bias), correct = free_bias && l->means;
+  const bool free_bias = plain && bias_of(n, p.channels, &given), correct = free_bias && l->means;
   float *scale = HN_NEW_ARRAY(&q->arena, float, p.channels + 1), *rounded = NULL;
+  const float *bias = given ? hn_arena_memdup(&q->arena, given, (size_t)p.channels * sizeof *bias) : NULL;
   int8_t *code = hn_malloc(count + 1);
   if (correct) rounded = hn_malloc(count * sizeof *rounded + 1);
-  hone_status status = scale && code && (rounded || !correct) ? HONE_OK : no_memory(error);
+  hone_status status =
+      scale && code && (rounded || !correct) && (bias || !given) ? HONE_OK : no_memory(error);
   if (status == HONE_OK) {
     find_scales(&p, f32_bias ? NULL : bias, (double)x_scale, scale);
     round_weights(&p, scale, code, rounded);
