@@ -98,10 +98,11 @@ tactics_begin() {
   begin check_pointwise 120 "$bin/check_pointwise" --device cuda
   begin check_late 60 "$bin/check_late"
   begin check_quantised 60 "$bin/check_quantised"
+  begin check_codes 200 "$bin/check_codes"
   begin test_driver 150 "$bin/test_driver" --device cuda
   for precision in f32 fp16; do begin small_networks 60 "$bin/check_networks" resnet50 0.25 32 $precision; done
 }
-tactics_finish() { for test in coverage check_tactics check_attention check_pointwise check_late check_quantised test_driver small_networks; do finish $test; done; }
+tactics_finish() { for test in coverage check_tactics check_attention check_pointwise check_late check_quantised check_codes test_driver small_networks; do finish $test; done; }
 
 shapes_begin() { spread "$jobs" check_kernels 240 "$bin/check_kernels" --device cuda --tactic '-cu*'; } # libraries have odd sizes of their own
 shapes_finish() { finish check_kernels; }

@@ -113,13 +113,44 @@ static void multiply(const emu_thread *t, hn_emu_mma kind) {
   }
 }
 
-static void mma(hn_emu_thread *head, hn_emu_mma kind, float *d, const unsigned *a, const unsigned *b) {
+/* The same with 32 of K: four codes where 16-bit types have two elements. */
+static void multiply_codes(const emu_thread *t, hn_emu_mma kind) {
+  int a[16][32], b[32][8];
+  for (unsigned l = 0; l < EMU_WARP; l++) {
+    const unsigned *in = emu_slot_of(t, l)->in, r = l / 4, c = l % 4;
+    for (unsigned i = 0; i < 4; i++)
+      for (unsigned k = 0; k < 4; k++) {
+        const unsigned char code = (unsigned char)(in[i] >> 8 * k);
+        a[r + 8 * (i % 2)][4 * c + 16 * (i / 2) + k] = kind == HN_EMU_I8 ? (signed char)code : code;
+        if (i < 2) b[4 * c + 16 * i + k][r] = (signed char)(in[4 + i] >> 8 * k);
+      }
+  }
+  for (unsigned r = 0; r < 16; r++)
+    for (unsigned c = 0; c < 8; c++) {
+      int sum = 0;
+      for (unsigned k = 0; k < 32; k++) sum += a[r][k] * b[k][c];
+      emu_slot_of(t, r % 8 * 4 + c / 2)->out[r / 8 * 2 + c % 2] = (unsigned)sum;
+    }
+}
+
+static void mma(hn_emu_thread *head, hn_emu_mma kind, void *d, const unsigned *a, const unsigned *b) {
   emu_thread *t = thread_of(head);
   emu_slot *mine = emu_slot_of(t, head->lane);
   memcpy(mine->in, a, 4 * sizeof *a);
   memcpy(mine->in + 4, b, 2 * sizeof *b);
-  if (emu_meet(t, EMU_MMA, (int)kind)) multiply(t, kind);
-  for (int i = 0; i < 4; i++) d[i] += from_bits(mine->out[i]);
+  const int codes = kind == HN_EMU_U8 || kind == HN_EMU_I8;
+  if (emu_meet(t, EMU_MMA, (int)kind)) {
+    if (codes)
+      multiply_codes(t, kind);
+    else
+      multiply(t, kind);
+  }
+  for (int i = 0; i < 4; i++) {
+    if (codes)
+      ((unsigned *)d)[i] += mine->out[i]; /* wraps */
+    else
+      ((float *)d)[i] += from_bits(mine->out[i]);
+  }
   t->parity++;
 }
 

@@ -196,5 +196,20 @@ HN_FN void hn_mma_bf16(float d[4], const u32 a[4], const u32 b[2]) {
 HN_FN void hn_mma_tf32(float d[4], const u32 a[4], const u32 b[2]) {
   hn_emu->mma(hn_emu_now, HN_EMU_TF32, d, a, b);
 }
+HN_FN void hn_mma_u8(i32 d[4], const u32 a[4], const u32 b[2]) {
+  hn_emu->mma(hn_emu_now, HN_EMU_U8, d, a, b);
+}
+HN_FN void hn_mma_i8(i32 d[4], const u32 a[4], const u32 b[2]) {
+  hn_emu->mma(hn_emu_now, HN_EMU_I8, d, a, b);
+}
+HN_FN u32 hn_emu_code(i32 x, i32 low, i32 high) { return (u32)(x < low ? low : x > high ? high : x) & 0xff; }
+HN_FN u32 hn_codes_u8(i32 a, i32 b, i32 c, i32 d) {
+  return hn_emu_code(a, 0, 255) | hn_emu_code(b, 0, 255) << 8 | hn_emu_code(c, 0, 255) << 16 |
+         hn_emu_code(d, 0, 255) << 24;
+}
+HN_FN u32 hn_codes_i8(i32 a, i32 b, i32 c, i32 d) {
+  return hn_emu_code(a, -128, 127) | hn_emu_code(b, -128, 127) << 8 | hn_emu_code(c, -128, 127) << 16 |
+         hn_emu_code(d, -128, 127) << 24;
+}
 
 #endif

@@ -70,6 +70,26 @@ HN_KERNEL(product, test_args, args) {
     ((float *)args.out)[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = d[i];
 }
 
+/* 16 x 8 = 16 x 32 . 32 x 8 of codes; a row-major, b column after column. mode 0: a is u8, 1: i8. Behind the sums
+ * codes of four of them, as u8 and as i8. */
+HN_KERNEL(product_of_codes, test_args, args) {
+  HN_SHARED u32 tile[16 * 8];
+  const u32 lane = threadIdx.x;
+  i32 d[4] = {0, 1, 2, 3}, *out = (i32 *)args.out;
+  u32 fa[4], fb[2];
+  for (u32 i = lane; i < 128; i += 32) tile[i] = ((const u32 *)args.a)[i];
+  HN_SYNC();
+  hn_ldmatrix4(fa, (u8 *)tile + lane % 16 * 32 + lane / 16 * 16);
+  for (u32 i = 0; i < 2; i++) fb[i] = ((const u32 *)args.b)[lane / 4 * 8 + 4 * i + lane % 4];
+  if (args.mode)
+    hn_mma_i8(d, fa, fb);
+  else
+    hn_mma_u8(d, fa, fb);
+  for (int i = 0; i < 4; i++) out[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = d[i];
+  ((u32 *)args.out)[128 + lane] = hn_codes_u8(d[0], d[1], d[2], d[3]);
+  ((u32 *)args.out)[160 + lane] = hn_codes_i8(d[0], d[1], d[2], d[3]);
+}
+
 HN_KERNEL(conversions, test_args, args) { /* f32 bits -> f16, bf16 bits */
   const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if ((i32)i >= args.n) return;

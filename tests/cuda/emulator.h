@@ -21,7 +21,8 @@ typedef struct hn_emu_block {
   unsigned char *dynamic; /* shared memory, 1024-byte aligned */
 } hn_emu_block;
 
-typedef enum hn_emu_mma { HN_EMU_F16, HN_EMU_BF16, HN_EMU_TF32 } hn_emu_mma;
+/* Sums are f32; of codes (a: u8 or i8, b: i8) they are i32. */
+typedef enum hn_emu_mma { HN_EMU_F16, HN_EMU_BF16, HN_EMU_TF32, HN_EMU_U8, HN_EMU_I8 } hn_emu_mma;
 
 typedef struct hn_emu_api {
   void (*sync)(hn_emu_thread *t, int line);
@@ -29,7 +30,7 @@ typedef struct hn_emu_api {
   unsigned (*shuffle)(hn_emu_thread *t, unsigned x, unsigned lane);
   unsigned (*ballot)(hn_emu_thread *t, int predicate);
   void (*ldmatrix)(hn_emu_thread *t, unsigned *r, const void *row, int matrices, int transposed);
-  void (*mma)(hn_emu_thread *t, hn_emu_mma kind, float *d, const unsigned *a, const unsigned *b);
+  void (*mma)(hn_emu_thread *t, hn_emu_mma kind, void *d, const unsigned *a, const unsigned *b);
   void (*cp_async)(hn_emu_thread *t, void *to, const void *from, unsigned size, unsigned bytes);
   void (*cp_commit)(hn_emu_thread *t);
   void (*cp_wait)(hn_emu_thread *t, unsigned pending);

@@ -229,6 +229,33 @@ static void test_products(void **state) {
   }
 }
 
+static int within(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+
+static void test_products_of_codes(void **state) {
+  (void)state;
+  for (int kind = 0; kind < 2; kind++) {
+    unsigned char a[16][32];
+    signed char b[8][32];
+    for (int i = 0; i < 512; i++) a[i / 32][i % 32] = (unsigned char)(i * 37 % 251);
+    for (int i = 0; i < 256; i++) b[i / 32][i % 32] = (signed char)(i * 11 % 7 - 3);
+    upload(0, a, sizeof a);
+    upload(1, b, sizeof b);
+    const int *out = (const int *)(const void *)run("product_of_codes", 1, 32, 0, 0, kind, 768);
+    int beyond = 0;
+    for (int r = 0; r < 16; r++)
+      for (int c = 0; c < 8; c++) {
+        const int lane = r % 8 * 4 + c / 2, i = r / 8 * 2 + c % 2;
+        int want = i;
+        for (int k = 0; k < 32; k++) want += (kind ? (signed char)a[r][k] : a[r][k]) * b[c][k];
+        assert_int_equal(out[r * 8 + c], want);
+        assert_int_equal((unsigned)out[128 + lane] >> 8 * i & 0xff, within(want, 0, 255));
+        assert_int_equal((signed char)((unsigned)out[160 + lane] >> 8 * i), within(want, -128, 127));
+        beyond += want > 255 || want < 0;
+      }
+    assert_in_range(beyond, 1, 127);
+  }
+}
+
 static void test_conversions(void **state) {
   (void)state;
   hn_rng rng = {.state = 5};
@@ -430,7 +457,7 @@ static void test_failures(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shuffles),    cmocka_unit_test(test_barriers_and_atomics),
-      cmocka_unit_test(test_products),    cmocka_unit_test(test_forgotten_barrier),
+      cmocka_unit_test(test_products), cmocka_unit_test(test_products_of_codes),    cmocka_unit_test(test_forgotten_barrier),
       cmocka_unit_test(test_conversions), cmocka_unit_test(test_streams),
       cmocka_unit_test(test_graphs),      cmocka_unit_test(test_wrong_calls),
       cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_failures),

@@ -478,9 +478,14 @@ static void check_line(device_run *r, const char *line) {
   if (r->taken == before && r->o->verbose) printf("%s: no tactic here\n", line);
 }
 
-/* Steps of these anchors are no single ONNX node: check_pointwise and check_attention have cases of them. */
+/* Steps of these anchors are no single ONNX node: check_pointwise, check_attention and check_codes have cases
+ * of them. */
 static bool has_other_program(const char *anchor) {
-  return !strcmp(anchor, "Pointwise") || !strcmp(anchor, "FusedAttention");
+  static const char *const names[] = {"Pointwise",  "FusedAttention", "QLinearConvAdd",    "QLinearGemm",
+                                      "QLinearAdd", "QLinearMaxPool", "QLinearAveragePool"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(anchor, names[i])) return true;
+  return false;
 }
 
 /* Tactics that no case reached; that counts as a failure on a machine that has all of them. */

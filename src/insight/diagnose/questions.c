@@ -99,7 +99,7 @@ bool hn_is_work(const hone_layer *l) {
 
 bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd",
+  if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd", "QLinearConvAdd", "QLinearGemm",
              "QAttention"))
     return true;
   /* A product that was fused with the quantisation of its weights: its name is all that a bare profile has.

@@ -270,7 +270,8 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
         continue;
       }
       bool follow = form == HN_LAST && v && v->desc.rank == rank &&
-                    (i == 0 || anchor.layouts & HONE_LAST_ALL) && hone_desc_known(&v->desc);
+                    (i == 0 || anchor.layouts & HONE_LAST_ALL || anchor.like_output >> i & 1) &&
+                    hone_desc_known(&v->desc);
       if (!add_input(l, d, v, follow ? HN_LAST : form == HN_HOST ? HN_HOST : HN_ROW)) return false;
     }
     d->step.n_anchor_inputs = u->n_in;

@@ -4,19 +4,19 @@
  *
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
- * and only made when a tactic takes it; otherwise the nodes stay as they are. A Relu or Clip between operator
- * and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear that others
- * read, too, stays. */
+ * and only made when a tactic takes it; otherwise the nodes stay as they are. A QLinearConv that only a
+ * QLinearAdd reads becomes one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip
+ * between operator and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear
+ * that others read, too, stays. */
 #include "optimize/lower/lowering.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/ir/eval.h"
+#include "optimize/step/qlinear.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
 
 static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
 
@@ -185,17 +185,19 @@ static bool find(hn_lowering *l, const hn_unit *u, found *f) {
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
 static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[f->quantise->out[0]->id];
-  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, INPUTS);
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_INPUTS);
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 3);
   if (!u || !in || !nodes) return false;
-  in[X] = f->x->in[0], in[X_SCALE] = f->x->in[1], in[X_ZERO] = zero_of(f->x);
-  if (f->w) in[W] = f->w->in[0], in[W_SCALE] = f->w->in[1], in[W_ZERO] = zero_of(f->w);
-  in[Y_SCALE] = f->quantise->in[1], in[Y_ZERO] = zero_of(f->quantise);
-  if (f->bias) in[BIAS] = f->bias->in[0];
+  in[HN_QLINEAR_X] = f->x->in[0], in[HN_QLINEAR_X_SCALE] = f->x->in[1], in[HN_QLINEAR_X_ZERO] = zero_of(f->x);
+  if (f->w)
+    in[HN_QLINEAR_W] = f->w->in[0], in[HN_QLINEAR_W_SCALE] = f->w->in[1],
+    in[HN_QLINEAR_W_ZERO] = zero_of(f->w);
+  in[HN_QLINEAR_Y_SCALE] = f->quantise->in[1], in[HN_QLINEAR_Y_ZERO] = zero_of(f->quantise);
+  if (f->bias) in[HN_QLINEAR_BIAS] = f->bias->in[0];
   *u = (hn_unit){.kind = HN_UNIT_NODE,
                  .anchor = f->anchor,
                  .node = f->node,
-                 .n_in = INPUTS,
+                 .n_in = HN_QLINEAR_INPUTS,
                  .in = in,
                  .out = f->quantise->out[0],
                  .nodes = nodes,
@@ -212,6 +214,61 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   }
   *root = *u; /* in its place in the list */
   return true;
+}
+
+/* The unit of a convolution whose codes nobody reads but the QLinearAdd `sum`, through its operand `side`;
+ * NULL: there is none. */
+static hn_unit *convolution_of(const hn_lowering *l, const hn_unit *sum, uint32_t side) {
+  const hn_value *codes = sum->in[side];
+  hn_unit *u = l->by_value[codes->id];
+  const hone_node *d = u && !u->into && strcmp(u->anchor, "QLinearConv") == 0 ? reader(codes) : NULL;
+  /* Both zero points say what type the codes have. */
+  if (!d || reader(d->out[0]) != sum->node || !u->in[HN_QLINEAR_Y_ZERO] || !sum->in[HN_QLINEAR_Y_ZERO])
+    return NULL;
+  return u->n_in == HN_QLINEAR_INPUTS ? u : NULL;
+}
+
+/* A convolution and the sum behind it as one unit, in the place of the sum, where a tactic takes that; false
+ * when memory is short. */
+static bool join_sum(hn_lowering *l, hn_unit *sum, uint32_t side) {
+  hn_unit *conv = convolution_of(l, sum, side), *u = HN_NEW(l->temp, hn_unit);
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_ADD_INPUTS);
+  if (!u || !in) return false;
+  if (!conv) return true;
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, conv->n_nodes + sum->n_nodes);
+  const uint32_t other = side == HN_QLINEAR_X ? HN_QLINEAR_W : HN_QLINEAR_X;
+  if (!nodes) return false;
+  memcpy(in, conv->in, HN_QLINEAR_INPUTS * sizeof *in);
+  for (uint32_t i = 0; i < 3; i++) in[HN_QLINEAR_ADDED + i] = sum->in[other + i]; /* codes, scale, zero */
+  in[HN_QLINEAR_SUM_SCALE] = sum->in[HN_QLINEAR_Y_SCALE],
+  in[HN_QLINEAR_SUM_ZERO] = sum->in[HN_QLINEAR_Y_ZERO];
+  memcpy(nodes, conv->nodes, conv->n_nodes * sizeof *nodes);
+  memcpy(nodes + conv->n_nodes, sum->nodes, sum->n_nodes * sizeof *nodes);
+  *u = (hn_unit){.kind = HN_UNIT_NODE,
+                 .anchor = "QLinearConvAdd",
+                 .node = conv->node,
+                 .n_in = HN_QLINEAR_ADD_INPUTS,
+                 .in = in,
+                 .out = sum->out,
+                 .n_nodes = conv->n_nodes + sum->n_nodes,
+                 .nodes = nodes,
+                 .order = sum->order};
+  if (!hn_lower_takes(l, u)) return true;
+  for (uint32_t i = 0; i < conv->n_nodes; i++) l->by_value[conv->nodes[i]->out[0]->id] = sum;
+  conv->into = sum; /* for the sweep */
+  *sum = *u;
+  return true;
+}
+
+static hone_status join_sums(hn_lowering *l, hone_error *error) {
+  static const uint32_t sides[] = {HN_QLINEAR_X, HN_QLINEAR_W};
+  for (size_t i = 0; i < l->units.len; i++)
+    for (int k = 0; k < 2; k++) {
+      hn_unit *u = l->units.ptr[i];
+      if (u->into || u->kind != HN_UNIT_NODE || strcmp(u->anchor, "QLinearAdd") != 0) continue;
+      if (!join_sum(l, u, sides[k])) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
+    }
+  return HONE_OK;
 }
 
 /* The first integer unit when only integer units read what DequantizeLinear n makes, and so nobody needs it.
@@ -317,6 +374,8 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     if (!taken) near(l, &f, (hn_miss){.why = HN_MISS_TACTIC});
     if (taken) any = integer[f.node->out[0]->id] = true;
   }
+  hone_status status = any ? join_sums(l, error) : HONE_OK;
+  if (status != HONE_OK) return status;
   for (size_t i = 0; i < l->units.len && any; i++) {
     hn_unit *u = l->units.ptr[i], *by = NULL;
     if (!u->into && u->n_nodes == 1 && hn_is_op(u->node, "DequantizeLinear"))
@@ -326,8 +385,7 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     l->by_value[u->out->id] = by;
     u->into = by;
   }
-  hone_status status = fold(l, error);
-  if (status != HONE_OK) return status;
+  if ((status = fold(l, error)) != HONE_OK) return status;
   size_t kept = 0;
   for (size_t i = 0; i < l->units.len; i++)
     if (!l->units.ptr[i]->into) l->units.ptr[kept++] = l->units.ptr[i];

@@ -1,6 +1,7 @@
 #include "optimize/step/anchor.h"
 
 #include "model/operators.h"
+#include "optimize/step/qlinear.h"
 
 #include <string.h>
 
@@ -14,6 +15,10 @@ static const struct {
     {"ConvIntegerToFloat",
      {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .epilogue = true, .channels = true}},
     {"MatMulIntegerToFloat", {.epilogue = true}},
+    {"QLinearConvAdd",
+     {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
+      .channels = true,
+      .like_output = 1u << HN_QLINEAR_ADDED}},
     {"QLinearAdd", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL}},
     {"QLinearAveragePool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},
     {"QLinearMaxPool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},

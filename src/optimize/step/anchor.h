@@ -9,6 +9,7 @@ typedef struct hn_anchor {
   hone_product product; /* what it multiplies as; NONE for what is made of several operators */
   uint32_t layouts;     /* HONE_LAST bits */
   bool epilogue;        /* takes one: products, and what is like them */
+  uint32_t like_output; /* bit i: input i, too, lies as the output does */
   bool channels;        /* its output's channels are dimension 1, as of convolutions; else the last one */
 } hn_anchor;
 

@@ -7,19 +7,7 @@
 
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
-
-/* Inputs of a quantised step, in the order of ONNX' QLinearConv. */
-enum {
-  HN_QLINEAR_X,
-  HN_QLINEAR_X_SCALE,
-  HN_QLINEAR_X_ZERO,
-  HN_QLINEAR_W,
-  HN_QLINEAR_W_SCALE,
-  HN_QLINEAR_W_ZERO,
-  HN_QLINEAR_Y_SCALE,
-  HN_QLINEAR_Y_ZERO,
-  HN_QLINEAR_BIAS
-};
+#include "optimize/step/qlinear.h"
 
 /* What makes one kind of step. */
 typedef struct hn_qlinear {

@@ -130,6 +130,28 @@ HN_FN void hn_mma_tf32(float d[4], const u32 a[4], const u32 b[2]) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+/* Codes: 16 x 8 x 32, sums of i32 that wrap; a: u8 or i8, b: i8. Fragments hold four codes where 16-bit types have two. */
+HN_FN void hn_mma_u8(i32 d[4], const u32 a[4], const u32 b[2]) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+HN_FN void hn_mma_i8(i32 d[4], const u32 a[4], const u32 b[2]) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+/* Four integers as codes, the first lowest; saturated. */
+HN_FN u32 hn_codes_u8(i32 a, i32 b, i32 c, i32 d) {
+  u32 r;
+  asm("{\n.reg .b32 t;\ncvt.pack.sat.u8.s32.b32 t, %4, %3, 0;\ncvt.pack.sat.u8.s32.b32 %0, %2, %1, t;\n}"
+      : "=r"(r) : "r"(a), "r"(b), "r"(c), "r"(d));
+  return r;
+}
+HN_FN u32 hn_codes_i8(i32 a, i32 b, i32 c, i32 d) {
+  u32 r;
+  asm("{\n.reg .b32 t;\ncvt.pack.sat.s8.s32.b32 t, %4, %3, 0;\ncvt.pack.sat.s8.s32.b32 %0, %2, %1, t;\n}"
+      : "=r"(r) : "r"(a), "r"(b), "r"(c), "r"(d));
+  return r;
+}
 
 /* ---- clusters (arch 90): all threads of all blocks meet; eight floats of the same place of block `rank`'s shared
  * memory (16-byte aligned) */

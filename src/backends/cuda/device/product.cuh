@@ -2,12 +2,23 @@
  *
  * Prefix: BM, BN, THREADS of a block; HN_OUT: type of the output; HN_STORE: columns that lie at a multiple of
  * their number (8, 4, 1); HN_C: type of an addend of any form; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits
- * meet through memory. */
+ * meet through memory. HN_CODE in place of HN_OUT and an epilogue: sums are i32 and become codes (codes.cuh). */
 #ifndef HN_PRODUCT_CUH
 #define HN_PRODUCT_CUH
 
-#include "epilogue.cuh"
 #include "product_args.h"
+
+#ifdef HN_CODE
+#include "codes.cuh"
+typedef i32 hn_sum;
+HN_FN hn_sum hn_sum_of(u32 bits) { return (i32)bits; }
+HN_FN u32 hn_sum_bits(hn_sum x) { return (u32)x; }
+#else
+#include "epilogue.cuh"
+typedef float hn_sum;
+HN_FN hn_sum hn_sum_of(u32 bits) { return hn_from_bits(bits); }
+HN_FN u32 hn_sum_bits(hn_sum x) { return hn_bits(x); }
+#endif
 
 #define hn_out_store HN_JOIN(hn_store_, HN_OUT)
 #define hn_out_store8 HN_JOIN(hn_store8_, HN_OUT)
@@ -22,6 +33,46 @@ HN_FN void hn_product_at(const hn_product_args *p, u32 batch, i64 *a, i64 *b) {
   }
 }
 
+#ifdef HN_CODE
+/* The same of codes. Vectors have room for whole eights. */
+HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, hn_sum x[8]) {
+  u32 column = batch * p->column_batch + n, whole = p->n - n < 8 ? p->n - n : 8;
+  i64 at = ((i64)batch * p->row_batch + m) * p->out_pitch + column;
+  const hn_codes_args *c = &p->codes;
+  u8 *to = (u8 *)p->out + at;
+  u32 w[2];
+#ifdef HN_ADDED
+  const u8 *from = (const u8 *)c->added + at;
+#endif
+  HN_UNROLL for (u32 h = 0; h < 2; h++) {
+    float scale[4];
+    u32 added = 0;
+    HN_UNROLL for (u32 k = 0; k < 4; k++) {
+      x[4 * h + k] = (i32)((u32)x[4 * h + k] + (u32)((const i32 *)c->bias)[column + 4 * h + k]);
+      scale[k] = ((const float *)c->scale)[column + 4 * h + k];
+    }
+#ifdef HN_ADDED
+#if HN_STORE == 8
+    added = *(const u32 *)(const void *)(from + 4 * h);
+#else
+    HN_UNROLL for (u32 k = 0; k < 4; k++)
+      if (4 * h + k < whole) added |= (u32)from[4 * h + k] << (8 * k);
+#endif
+#endif
+    w[h] = hn_requantise4(x + 4 * h, scale, added, c);
+  }
+#if HN_STORE == 8
+  u64 v = ((u64)w[1] << 32 | w[0]) & ~(u64)0 >> (64 - 8 * whole);
+  *(u64 *)(void *)to = v;
+  if (column + 8 >= (u32)p->epilogue.channels && column + 8 < p->stored) *(u64 *)(void *)(to + 8) = 0; /* the rest of a pixel's last chunk */
+#else
+  HN_UNROLL for (u32 k = 0; k < 8; k++)
+    if (k < whole) to[k] = (u8)(w[k / 4] >> (8 * (k % 4)));
+  if (n + 8 >= p->n)
+    for (u32 k = whole; column + k >= (u32)p->epilogue.channels && column + k < p->stored; k++) to[k] = 0;
+#endif
+}
+#else
 /* x: sums of columns n to n + 7 of row m < p->m of product `batch`; n < p->n, a multiple of 8. The elements that
  * fill the last chunk of a pixel are zeros: the epilogue makes them so. */
 HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, float x[8]) {
@@ -51,6 +102,7 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
       hn_out_store(p->out, at + k, 0);
 #endif
 }
+#endif
 
 /* Floats of a row of sums: eight more spread rows over the banks. */
 #define HN_SUMS_PITCH (BN + 8)
@@ -65,24 +117,35 @@ HN_FN void hn_product_tile(const hn_product_args *p, u32 *tile, u32 *split, u32 
   *m0 = (rest - *batch * p->tiles_m) * BM;
 }
 
-HN_FN void hn_add8(float x[8], const float *from) {
+HN_FN void hn_add8(hn_sum x[8], const hn_sum *from) {
   HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] += from[k];
+}
+/* Eight sums in memory, where splits meet. */
+HN_FN void hn_put_sums(void *p, i64 i, const hn_sum x[8]) {
+  hn_u4 a, b;
+  HN_UNROLL for (int k = 0; k < 4; k++) a.v[k] = hn_sum_bits(x[k]), b.v[k] = hn_sum_bits(x[k + 4]);
+  hn_st16((hn_sum *)p + i, a);
+  hn_st16((hn_sum *)p + i + 4, b);
+}
+HN_FN void hn_get_sums(const void *p, i64 i, hn_sum x[8]) {
+  hn_u4 a = hn_ld16((const hn_sum *)p + i), b = hn_ld16((const hn_sum *)p + i + 4);
+  HN_UNROLL for (int k = 0; k < 4; k++) x[k] = hn_sum_of(a.v[k]), x[k + 4] = hn_sum_of(b.v[k]);
 }
 
 /* Sum of a block's copies, one behind the other. */
-HN_FN void hn_block_sum(const float *sums, u32 copies, u32 r, u32 c, float x[8]) {
+HN_FN void hn_block_sum(const hn_sum *sums, u32 copies, u32 r, u32 c, hn_sum x[8]) {
   HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sums[r * HN_SUMS_PITCH + c + k];
   HN_UNROLL for (u32 w = 1; w < copies; w++) hn_add8(x, sums + (w * BM + r) * HN_SUMS_PITCH + c);
 }
 
 /* All threads, behind a barrier: adds up copies and splits in their order, applies the epilogue, stores. */
-HN_FN void hn_product_finish(const hn_product_args *p, float *sums, u32 copies, u32 tile, u32 split, u32 batch, u32 m0,
+HN_FN void hn_product_finish(const hn_product_args *p, hn_sum *sums, u32 copies, u32 tile, u32 split, u32 batch, u32 m0,
                              u32 n0) {
   u32 first = 0, items = BM * (BN / 8);
 #ifdef HN_CLUSTER
   if (copies > 1) { /* each thread adds up what nobody else reads or writes */
     for (u32 i = threadIdx.x; i < items; i += THREADS) {
-      float x[8];
+      hn_sum x[8];
       hn_block_sum(sums, copies, i / (BN / 8), i % (BN / 8) * 8, x);
       HN_UNROLL for (u32 k = 0; k < 8; k++) sums[i / (BN / 8) * HN_SUMS_PITCH + i % (BN / 8) * 8 + k] = x[k];
     }
@@ -93,11 +156,11 @@ HN_FN void hn_product_finish(const hn_product_args *p, float *sums, u32 copies, 
 #ifdef HN_SPLIT
   HN_SHARED u32 last;
   u32 *counter = (u32 *)p->work + tile;
-  float *work = (float *)(void *)((u8 *)p->work + ((i64)p->tiles * 4 + 255) / 256 * 256) + (i64)tile * p->splits * BM * BN;
+  hn_sum *work = (hn_sum *)(void *)((u8 *)p->work + ((i64)p->tiles * 4 + 255) / 256 * 256) + (i64)tile * p->splits * BM * BN;
   for (u32 i = threadIdx.x; i < items; i += THREADS) {
-    float x[8];
+    hn_sum x[8];
     hn_block_sum(sums, copies, i / (BN / 8), i % (BN / 8) * 8, x);
-    hn_store8_f32(work + (i64)split * BM * BN, (i64)i * 8, x);
+    hn_put_sums(work + (i64)split * BM * BN, (i64)i * 8, x);
   }
   hn_fence();
   HN_SYNC();
@@ -110,15 +173,17 @@ HN_FN void hn_product_finish(const hn_product_args *p, float *sums, u32 copies, 
   for (u32 i = first + threadIdx.x; i < items; i += THREADS) {
     u32 r = i / (BN / 8), c = i % (BN / 8) * 8;
     if (m0 + r >= p->m || n0 + c >= p->n) continue;
-    float x[8];
+    hn_sum x[8];
 #if defined(HN_CLUSTER) || defined(HN_SPLIT)
     HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = 0;
     for (u32 s = 0; s < p->splits; s++) {
-      float y[8];
+      hn_sum y[8];
 #ifdef HN_CLUSTER
-      hn_cluster_load8(sums + r * HN_SUMS_PITCH + c, s, y);
+      float bits[8];
+      hn_cluster_load8((const float *)(const void *)(sums + r * HN_SUMS_PITCH + c), s, bits);
+      HN_UNROLL for (u32 k = 0; k < 8; k++) y[k] = hn_sum_of(hn_bits(bits[k]));
 #else
-      hn_load8_f32(work + (i64)s * BM * BN, (i64)i * 8, y);
+      hn_get_sums(work + (i64)s * BM * BN, (i64)i * 8, y);
 #endif
       hn_add8(x, y);
     }

@@ -1,10 +1,12 @@
-/* Arguments of the product kernels (product_mma.cu, product_simt.cu): out = epilogue(alpha A B + beta C).
+/* Arguments of the product kernels (product_mma.cu, product_simt.cu): out = epilogue(alpha A B + beta C), or, of
+ * codes, A B as codes.
  *
  * Rows of A are output pixels or rows of a matrix; K runs over taps and, within a tap, over channels.
  * Distances are in elements; a chunk is 16 bytes. */
 #ifndef HN_CUDA_PRODUCT_ARGS_H
 #define HN_CUDA_PRODUCT_ARGS_H
 
+#include "codes_args.h"
 #include "epilogue_args.h"
 #include "types.h"
 
@@ -41,6 +43,7 @@ typedef struct hn_product_args {
   i64 out_pitch;
   u32 stored;   /* columns of the whole output that are written: zeros fill the last chunk of a pixel */
   u32 channels; /* of a tap that are real: the rest of `tap` is zeros */
+  hn_codes_args codes;
 } hn_product_args;
 
 #endif

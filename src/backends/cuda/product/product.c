@@ -15,7 +15,9 @@ static bool is_real(hone_dtype t) {
   return t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16;
 }
 
-static uint32_t chunk_of(hone_dtype t) { return t == HONE_DTYPE_F32 ? 4 : 8; }
+static bool is_code(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
+
+static uint32_t chunk_of(hone_dtype t) { return 16 / (uint32_t)hone_dtype_size(t); }
 
 static bool has(const hone_step *s, uint32_t i) {
   return i < s->n_anchor_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
@@ -25,7 +27,8 @@ static bool types(const hone_step *s, hn_product *p, hone_reason *why) {
   if (s->n_anchor_inputs < 2 || !has(s, 0) || !has(s, 1)) return hn_refuse(why, "an operand is left out");
   p->a_type = s->input[0].desc.dtype, p->b_type = s->input[1].desc.dtype,
   p->out_type = s->output[0].desc.dtype;
-  if (!is_real(p->a_type) || !is_real(p->b_type) || !is_real(p->out_type))
+  bool (*const fit)(hone_dtype) = is_code(p->a_type) && p->codes ? is_code : is_real;
+  if (!fit(p->a_type) || !fit(p->b_type) || !fit(p->out_type))
     return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++)
     if (has(s, i) && !hone_desc_known(&s->input[i].desc))
@@ -216,14 +219,24 @@ static bool matmul_of(const hone_step *s, hn_product *p, hone_reason *why) {
   return finish(s, p, why);
 }
 
-bool hn_product_of(const hone_step *s, hn_product *p, hone_reason *why) {
-  memset(p, 0, sizeof *p);
+static bool product_of(const hone_step *s, hn_product *p, hone_reason *why) {
   if (!types(s, p, why)) return false;
   switch (hn_anchor_of_step(s).product) {
   case HONE_PRODUCT_CONV: return conv_of(s, p, why);
   case HONE_PRODUCT_GEMM: return gemm_of(s, p, why);
   default: return matmul_of(s, p, why);
   }
+}
+
+bool hn_product_of(const hone_step *s, hn_product *p, hone_reason *why) {
+  memset(p, 0, sizeof *p);
+  return product_of(s, p, why);
+}
+
+bool hn_product_of_codes(const hone_step *s, const hn_codes_args *codes, hn_product *p, hone_reason *why) {
+  memset(p, 0, sizeof *p);
+  p->codes = codes;
+  return product_of(s, p, why);
 }
 
 /* ------------------------------------------------------------------ packing */
@@ -253,6 +266,7 @@ static float weight(const hone_step *s, int64_t i) {
   const void *w = s->input[1].constant;
   uint16_t h;
   float f;
+  if (s->input[1].desc.dtype == HONE_DTYPE_I8) return ((const int8_t *)w)[i];
   if (s->input[1].desc.dtype == HONE_DTYPE_F32) return memcpy(&f, (const char *)w + i * 4, 4), f;
   memcpy(&h, (const char *)w + i * 2, 2);
   return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
@@ -271,6 +285,7 @@ static void put(void *blob, size_t i, float f, hn_product_type type) {
   case HN_PRODUCT_TF32: ((float *)blob)[i] = to_tf32(f); break;
   case HN_PRODUCT_F16: ((uint16_t *)blob)[i] = hn_f32_to_f16(f); break;
   case HN_PRODUCT_BF16: ((uint16_t *)blob)[i] = hn_f32_to_bf16(f); break;
+  case HN_PRODUCT_I8: ((int8_t *)blob)[i] = (int8_t)f; break;
   }
 }
 
@@ -278,7 +293,10 @@ void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_prod
   hn_product to = *p;
   const hn_product_args *g = &p->args, *t = &to.args;
   const size_t count = hn_product_pack_layout(&to, rows);
-  memset(blob, 0, count * (type == HN_PRODUCT_F16 || type == HN_PRODUCT_BF16 ? 2 : 4));
+  memset(blob, 0,
+         count * (type == HN_PRODUCT_I8                               ? 1
+                  : type == HN_PRODUCT_F16 || type == HN_PRODUCT_BF16 ? 2
+                                                                      : 4));
   for (int64_t i = 0; i < own_products(p); i++) {
     int64_t from_at = 0, to_at = 0, left = i;
     for (uint32_t d = g->n_batch; d-- > 0;) {
@@ -307,8 +325,9 @@ size_t hn_product_workspace(const hn_product *p, const hone_machine *m, uint32_t
 }
 
 static void write_prefix(const hn_product *p, bool cluster, bool split, hn_str *text) {
-  hn_str_printf(text, "#define HN_OUT %s\n#define HN_STORE %u\n", hn_cuda_type(p->out_type), p->store);
-  if (p->out_type != HONE_DTYPE_F32) hn_str_puts(text, "#define HN_FAST_MATH 1\n");
+  hn_str_printf(text, "#define %s %s\n#define HN_STORE %u\n", p->codes ? "HN_CODE" : "HN_OUT",
+                hone_dtype_name(p->out_type), p->store);
+  if (p->out_type != HONE_DTYPE_F32 && !p->codes) hn_str_puts(text, "#define HN_FAST_MATH 1\n");
   if (p->c_type != HONE_DTYPE_NONE) hn_str_printf(text, "#define HN_C %s\n", hn_cuda_type(p->c_type));
   if (p->one_tap) hn_str_puts(text, "#define HN_ONE_TAP 1\n");
   if (p->args.in_z == 1 && p->args.kernel_z == 1 && p->args.pad_z == 0)
@@ -322,9 +341,9 @@ hone_status hn_product_launch(const hone_step_run *run, hn_product *p, hn_str *t
   hn_cuda_queue *q = hn_cuda_queue_of(run);
   const bool many = p->args.splits > 1, cluster = many && clusters(hn_cuda_machine(q)),
              split = many && !cluster;
-  if (!hn_product_aligned(run->out[0])) p->store = 1;
+  if (!hn_product_aligned(run->out[0]) || (p->codes && !hn_product_aligned(p->codes->added))) p->store = 1;
   write_prefix(p, cluster, split, text);
-  hone_status st = hn_cuda_epilogue(run->step, p->bias, text, error);
+  hone_status st = p->codes ? HONE_OK : hn_cuda_epilogue(run->step, p->bias, text, error);
   if (!st && text->failed) st = hn_fail_memory(error, text->cap, "device text");
   hn_product_args args = p->args;
   args.a = run->in[0];
@@ -333,6 +352,7 @@ hone_status hn_product_launch(const hone_step_run *run, hn_product *p, hn_str *t
   args.out = run->out[0];
   args.work = run->workspace;
   hn_cuda_epilogue_bind(run, p->bias, &args.epilogue);
+  if (p->codes) args.codes = *p->codes;
   if (!st && split) st = hn_cuda_zero(q, run->workspace, counters(p), error);
   const hn_cuda_kernel k = {name, text->ptr, name};
   shape->grid[0] = args.tiles * args.splits, shape->grid[1] = shape->grid[2] = 1;

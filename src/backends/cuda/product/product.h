@@ -20,10 +20,14 @@ typedef struct hn_product {
   uint32_t store; /* columns that are stored at once: 8, 4 or 1 */
   uint32_t chunk; /* elements of a chunk of A */
   double flops, bytes;
+  const hn_codes_args *codes; /* of products of codes; NULL for all others */
 } hn_product;
 
 /* Reads the step of any of the three anchors. */
 bool hn_product_of(const hone_step *s, hn_product *p, hone_reason *why);
+/* The same of a step whose operands and result are codes of 8 bits, and no more than that (inputs x and w, no
+ * epilogue). `codes`: what hn_product_launch gives the kernel; has to last as long as p. */
+bool hn_product_of_codes(const hone_step *s, const hn_codes_args *codes, hn_product *p, hone_reason *why);
 
 /* Elements that a packed B has: [product][n][k] with k in whole chunks (`rows` false), or [product][k][n]
  * with n rounded up to 4 (`rows`). Sets B's distances in p->args to match. */
@@ -33,7 +37,8 @@ typedef enum hn_product_type {
   HN_PRODUCT_F32,
   HN_PRODUCT_TF32,
   HN_PRODUCT_F16,
-  HN_PRODUCT_BF16
+  HN_PRODUCT_BF16,
+  HN_PRODUCT_I8 /* weights that are i8 */
 } hn_product_type;
 void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_product_type type, void *blob);
 

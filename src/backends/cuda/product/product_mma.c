@@ -31,8 +31,9 @@ static bool split3(const hone_step *s, const hn_product *p) {
   return p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32;
 }
 
+/* Of codes there are twice as many in an instruction as of 16-bit elements. */
 static double rate(const hn_product *p, const hone_machine *m) {
-  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops : m->half_flops;
+  double r = p->a_type == HONE_DTYPE_F32 ? m->tf32_flops : m->half_flops * (p->codes ? 2 : 1);
   return r > 0 ? r : 1e14;
 }
 static double whole(double x) { return (double)(uint64_t)(x + 0.999999); }
@@ -57,7 +58,7 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* Seconds, by terms that were fitted to measured layers (docs/log/perf-log.md): a multiprocessor works
  * through its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster
  * than its instructions: few and small blocks wait for them. */
-static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
+double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
   const hn_product_args *g = &p->args;
   const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
   const double scale =
@@ -81,15 +82,8 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   return fmax(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
-                     hone_reason *why) {
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
-  if (!hn_product_of(s, p, why)) return false;
-  if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
-    return hn_refuse(why, "the plan allows f32 products alone");
-  if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
-  if (!p->constant && p->b_type != p->a_type)
-    return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
+bool hn_mma_fits(const hone_step *s, hn_product *p, const hone_machine *m, const hn_mma_tile *t,
+                 hone_reason *why) {
   if (p->conv && !p->a_chunks) return hn_refuse(why, "a group's channels are no multiple of %u", p->chunk);
   if (p->a_chunks && hone_desc_bytes(&s->input[0].desc) / 16 >= 0x7fffffff)
     return hn_refuse(why, "the input has more than 32 GiB");
@@ -107,6 +101,18 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_til
   return true;
 }
 
+static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
+                     hone_reason *why) {
+  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
+  if (!hn_product_of(s, p, why)) return false;
+  if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
+    return hn_refuse(why, "the plan allows f32 products alone");
+  if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
+  if (!p->constant && p->b_type != p->a_type)
+    return hn_refuse(why, "operands are %s and %s", hone_dtype_name(p->a_type), hone_dtype_name(p->b_type));
+  return hn_mma_fits(s, p, m, t, why);
+}
+
 bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                             hone_reason *why) {
   hn_product p;
@@ -115,7 +121,7 @@ bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   hn_product p;
-  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, split3(s, &p)) : 1e9;
+  return describe(s, m, t, &p, NULL) ? hn_mma_seconds(&p, m, t, split3(s, &p)) : 1e9;
 }
 
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
@@ -152,31 +158,39 @@ void hn_product_mma_work(const hone_step *s, const hone_machine *m, const hn_mma
   hn_cuda_tf32_work(s, work);
 }
 
-hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error) {
-  const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
+hone_status hn_mma_launch(const hone_step_run *run, hn_product *p, const hn_mma_tile *t, bool three,
+                          const char *more, hone_error *error) {
   const hone_step *s = run->step;
-  hn_product p;
-  hone_reason why;
-  if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  if (p.constant) hn_product_pack_layout(&p, false);
-  const bool b_there = p.constant || hn_product_aligned(run->in[1]),
-             a_chunks = p.a_chunks && hn_product_aligned(run->in[0]), b_chunks = p.b_chunks && b_there,
-             b_lines = !p.constant && !b_chunks && p.b_lines && b_there;
-  if (p.conv && !a_chunks)
+  const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
+  if (p->constant) hn_product_pack_layout(p, false);
+  const bool b_there = p->constant || hn_product_aligned(run->in[1]),
+             a_chunks = p->a_chunks && hn_product_aligned(run->in[0]), b_chunks = p->b_chunks && b_there,
+             b_lines = !p->constant && !b_chunks && p->b_lines && b_there;
+  if (p->conv && !a_chunks)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: the input lies at an odd address", s->anchor);
   hn_str text = {0};
   hn_str_printf(&text,
                 "#define HN_T %s\n#define BM %u\n#define BN %u\n#define WARPS_M %u\n#define WARPS_N %u\n"
-                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s",
-                hn_cuda_type(p.a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages,
-                resident(t, m), p.constant ? "#define HN_B_PACKED 1\n" : "",
+                "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s%s",
+                hone_dtype_name(p->a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages,
+                resident(t, m), p->constant ? "#define HN_B_PACKED 1\n" : "",
                 a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
                 b_lines    ? "#define HN_B_LINES 1\n"
                 : b_chunks ? ""
                            : "#define HN_B_ELEMENTS 1\n",
-                split3(s, &p)                              ? "#define HN_SPLIT3 1\n"
-                : p.constant && p.a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n"
-                                                           : "");
+                three                                        ? "#define HN_SPLIT3 1\n"
+                : p->constant && p->a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n"
+                                                             : "",
+                more);
   hn_cuda_shape shape = {.threads = threads_of(t), .shared = (uint32_t)shared_of(t)};
-  return hn_product_launch(run, &p, &text, "product_mma", &shape, error);
+  return hn_product_launch(run, p, &text, "product_mma", &shape, error);
+}
+
+hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, hone_error *error) {
+  const hone_step *s = run->step;
+  hn_product p;
+  hone_reason why;
+  if (!describe(s, hn_cuda_machine(hn_cuda_queue_of(run)), t, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_mma_launch(run, &p, t, split3(s, &p), "", error);
 }

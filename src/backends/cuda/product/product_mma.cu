@@ -7,11 +7,11 @@
  * block that finishes last. Rows of a tile are 128 bytes, their chunks of 16 bytes exchanged by the row's number,
  * so that ldmatrix and cp.async meet no bank conflicts.
  *
- * Prefix: HN_T f16 | bf16 | f32 (as tf32), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
+ * Prefix: HN_T f16 | bf16 | f32 (as tf32) | u8 | i8 (codes: sums are integers, B is packed), BM, BN, WARPS_M, WARPS_N, WARPS_K, STAGES, BLOCKS (a multiprocessor
  * shall hold); HN_ONE_TAP: no taps to walk; HN_PLANE: a depth of 1; HN_A_ELEMENTS, HN_B_ELEMENTS: that operand is a matrix with any
  * distances, loaded element by element; HN_B_LINES: rows of B are lines of memory (else its columns are);
- * HN_B_PACKED: B is constant, HN_B_ROUNDED: and tf32 already; HN_SPLIT3: f32 as three products of tf32 parts, whose error is of f32's order; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory; and
- * those of product.cuh. */
+ * HN_B_PACKED: B is constant, HN_B_ROUNDED: and tf32 already; HN_SPLIT3: f32 as three products of tf32 parts, whose error is of f32's order; HN_CLUSTER: splits are a cluster; HN_SPLIT: splits meet through memory;
+ * HN_OUTSIDE: taps outside the image read p->codes.outside in place of zeros; and those of product.cuh. */
 #include "prelude.cuh"
 
 #define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
@@ -29,11 +29,17 @@
 #define HN_IS_f32 1
 #define HN_IS_f16 0
 #define HN_IS_bf16 0
+#define HN_IS_u8 0
+#define HN_IS_i8 0
 #define HN_IS_TF32 HN_JOIN(HN_IS_, HN_T)
 #if HN_IS_TF32
 #define CHUNK 4
 #define hn_mma hn_mma_tf32
 typedef u32 element;
+#elif defined(HN_CODE)
+#define CHUNK 16
+#define hn_mma HN_JOIN(hn_mma_, HN_T)
+typedef u8 element;
 #else
 #define CHUNK 8
 #define hn_mma HN_JOIN(hn_mma_, HN_T)
@@ -43,9 +49,9 @@ typedef u16 element;
 /* Lines of B: 8 CHUNK rows of BN columns, chunks exchanged so that eight rows lie in different banks. */
 #define LINE_CHUNKS (BN / CHUNK)
 
-typedef struct hn_f2 {
-  float v[2];
-} __attribute__((aligned(8))) hn_f2;
+typedef struct hn_sum2 {
+  hn_sum v[2];
+} __attribute__((aligned(8))) hn_sum2;
 
 typedef struct loader {
   const u8 *a, *b;        /* of this product */
@@ -177,7 +183,11 @@ HN_FN void load_a(const hn_product_args *p, loader *l, u8 *stage) {
 #ifdef HN_A_ELEMENTS
     gather_chunk(stage + place(r, j), (const element *)(const void *)l->at[i], p->a_col, in ? present(p, l->chunk) : 0);
 #else
+#ifdef HN_OUTSIDE
+    hn_cp_async16(stage + place(r, j), in ? l->at[i] : (const u8 *)p->codes.outside, 16);
+#else
     hn_cp_async16(stage + place(r, j), in ? l->at[i] : l->a, in ? 16 : 0);
+#endif
 #endif
   }
   next_k(p, l);
@@ -222,7 +232,7 @@ HN_FN void split(u32 x[4], u32 low[4]) {
 #endif
 
 /* One tile of K: the warp's steps of two chunks. */
-HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4]) {
+HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, hn_sum acc[TM][TN][4]) {
   u32 lane = threadIdx.x % 32;
   const u8 *a0 = stage + (wm * WM + (lane & 15)) * 128;
 #ifndef HN_B_LINES
@@ -267,13 +277,13 @@ HN_FN void multiply(const u8 *stage, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4
 }
 
 /* The warp's sums into its group's rows of shared memory. */
-HN_FN void put_sums(float *sums, u32 wm, u32 wn, u32 wk, float acc[TM][TN][4]) {
+HN_FN void put_sums(hn_sum *sums, u32 wm, u32 wn, u32 wk, hn_sum acc[TM][TN][4]) {
   u32 lane = threadIdx.x % 32;
-  float *to = sums + ((i64)wk * BM + wm * WM + lane / 4) * HN_SUMS_PITCH + wn * WN + lane % 4 * 2;
+  hn_sum *to = sums + ((i64)wk * BM + wm * WM + lane / 4) * HN_SUMS_PITCH + wn * WN + lane % 4 * 2;
   HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) {
-    hn_f2 low = {{acc[i][k][0], acc[i][k][1]}}, high = {{acc[i][k][2], acc[i][k][3]}};
-    *(hn_f2 *)(to + i * 16 * HN_SUMS_PITCH + k * 8) = low;
-    *(hn_f2 *)(to + (i * 16 + 8) * HN_SUMS_PITCH + k * 8) = high;
+    hn_sum2 low = {{acc[i][k][0], acc[i][k][1]}}, high = {{acc[i][k][2], acc[i][k][3]}};
+    *(hn_sum2 *)(to + i * 16 * HN_SUMS_PITCH + k * 8) = low;
+    *(hn_sum2 *)(to + (i * 16 + 8) * HN_SUMS_PITCH + k * 8) = high;
   }
 }
 
@@ -294,7 +304,7 @@ HN_KERNEL_BOUNDS(product_mma, hn_product_args, args, THREADS, BLOCKS) {
   u32 count = t0 >= tiles ? 0 : tiles - t0 < p->split_tiles ? tiles - t0 : p->split_tiles;
   begin_k(p, &l, t0 * 8 + threadIdx.x % 8);
   begin_columns(p, &l, n0, threadIdx.x / 8);
-  float acc[TM][TN][4];
+  hn_sum acc[TM][TN][4];
   HN_UNROLL for (u32 i = 0; i < TM; i++) HN_UNROLL for (u32 k = 0; k < TN; k++) HN_UNROLL for (u32 e = 0; e < 4; e++)
       acc[i][k][e] = 0;
   HN_GRID_GO();
@@ -326,7 +336,7 @@ HN_KERNEL_BOUNDS(product_mma, hn_product_args, args, THREADS, BLOCKS) {
   }
   HN_CP_ASYNC_WAIT(0);
   HN_SYNC();
-  float *sums = (float *)(void *)shared;
+  hn_sum *sums = (hn_sum *)(void *)shared;
   put_sums(sums, wm, wn, wk, acc);
   HN_SYNC();
   hn_product_finish(p, sums, WARPS_K, tile, split, batch, m0, n0);

@@ -15,6 +15,15 @@ typedef hn_mma_tile hn_product_mma_config;
 
 HN_FAMILY_COUNTED(hn_product_mma);
 
+/* For any step that hn_product_of or hn_product_of_codes has read: whether the tile takes it (sets tiles and
+ * splits in p), predicted seconds, and the launch, with `more` in the text's prefix. three: f32 as three
+ * products of tf32 parts. */
+bool hn_mma_fits(const hone_step *s, hn_product *p, const hone_machine *m, const hn_mma_tile *t,
+                 hone_reason *why);
+double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three);
+hone_status hn_mma_launch(const hone_step_run *run, hn_product *p, const hn_mma_tile *t, bool three,
+                          const char *more, hone_error *error);
+
 /* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
 #define HN_MMA_128x128 128, 128, 2, 2, 1, 3
 #define HN_MMA_128x64 128, 64, 4, 2, 1, 4

@@ -1,0 +1,60 @@
+/* From sums to codes, and from two codes to the code of their sum. Exact: what is computed is one multiplication and one
+ * rounding in f32, as QLinearConv defines it; a sum is what QuantizeLinear makes of what DequantizeLinear made of both.
+ *
+ * Prefix: HN_CODE (u8, i8): of the output; HN_ADDED (u8, i8): codes are added, and HN_MIDDLE (u8, i8) is what the
+ * product itself results in. */
+#ifndef HN_CODES_CUH
+#define HN_CODES_CUH
+
+#include "prelude.cuh"
+#include "codes_args.h"
+
+#define HN_LOW_u8 0
+#define HN_HIGH_u8 255
+#define HN_LOW_i8 (-128)
+#define HN_HIGH_i8 127
+#define HN_PICK_u8(word, k) ((float)((word) >> (8 * (k)) & 0xffu))
+#define HN_PICK_i8(word, k) ((float)(i8)((word) >> (8 * (k))))
+
+/* Not fused into one rounding, whatever the compiler may. */
+HN_FN float hn_sum_of_codes(float a, float b, const hn_codes_sum *s) {
+  return __fadd_rn(__fmul_rn(a - s->a_zero, s->a_scale), __fmul_rn(b - s->b_zero, s->b_scale));
+}
+HN_FN i32 hn_within(i32 x, i32 low, i32 high) { return x < low ? low : x > high ? high : x; }
+
+/* Four codes (as numbers) and four more to four of their sums, before saturation. The short way rounds a little
+ * otherwise than the definition, which decides where that could matter. */
+HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum *s, i32 out[4]) {
+  u32 near = 0;
+  HN_UNROLL for (int k = 0; k < 4; k++) {
+    float t = __fmaf_rn(a[k], s->ka, __fmaf_rn(b[k], s->kb, s->c)), r = rintf(t);
+    near |= fabsf(t - r) > s->tie;
+    out[k] = (i32)r + (i32)s->y_zero;
+  }
+  if (near) {
+    HN_UNROLL for (int k = 0; k < 4; k++) out[k] = (i32)rintf(hn_sum_of_codes(a[k], b[k], s) / s->y_scale) + (i32)s->y_zero;
+  }
+}
+
+#ifdef HN_CODE
+#define hn_pack_codes HN_PASTE(hn_codes_, HN_CODE)
+
+/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. */
+HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, const hn_codes_args *c) {
+  i32 q[4];
+  HN_UNROLL for (int k = 0; k < 4; k++) q[k] = __float2int_rn(__fmul_rn((float)sum[k], scale[k])) + c->zero;
+#ifdef HN_ADDED
+  float x[4], y[4];
+  HN_UNROLL for (int k = 0; k < 4; k++) {
+    x[k] = (float)hn_within(q[k], HN_PASTE(HN_LOW_, HN_MIDDLE), HN_PASTE(HN_HIGH_, HN_MIDDLE));
+    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k);
+  }
+  hn_add_codes4(x, y, &c->sum, q);
+#else
+  (void)added;
+#endif
+  return hn_pack_codes(q[0], q[1], q[2], q[3]);
+}
+#endif
+
+#endif

@@ -1,0 +1,22 @@
+/* How sums of products of codes become codes again (device/codes.cuh). */
+#ifndef HN_CODES_ARGS_H
+#define HN_CODES_ARGS_H
+
+#include "types.h"
+
+/* Two codes to the code of the sum of what they mean. */
+typedef struct hn_codes_sum {
+  float a_scale, a_zero, b_scale, b_zero, y_scale, y_zero; /* as defined */
+  float ka, kb, c, tie; /* a ka + b kb + c is the sum in units of y: right unless further than `tie` from an integer */
+} hn_codes_sum;
+
+typedef struct hn_codes_args {
+  const void *bias;    /* i32 of each column of the output: what is added to its sums */
+  const void *scale;   /* f32 of each column: from sums to units of the result */
+  const void *outside; /* 16 codes of the input's zero point: what lies outside of an image */
+  const void *added;   /* codes that lie as the output's: `sum` says what becomes of both */
+  hn_codes_sum sum;
+  i32 zero; /* of the product's own result */
+} hn_codes_args;
+
+#endif

@@ -1,0 +1,25 @@
+/* The inputs of steps on codes of 8 bits, in the order of ONNX' QLinearConv. QLinearConvAdd has the sum
+ * behind them: its second operand, which lies as the output does, and the scale and zero point of the sum. */
+#ifndef HN_OPTIMIZE_STEP_QLINEAR_H
+#define HN_OPTIMIZE_STEP_QLINEAR_H
+
+enum {
+  HN_QLINEAR_X,
+  HN_QLINEAR_X_SCALE,
+  HN_QLINEAR_X_ZERO,
+  HN_QLINEAR_W,
+  HN_QLINEAR_W_SCALE,
+  HN_QLINEAR_W_ZERO,
+  HN_QLINEAR_Y_SCALE,
+  HN_QLINEAR_Y_ZERO,
+  HN_QLINEAR_BIAS,
+  HN_QLINEAR_INPUTS,
+  HN_QLINEAR_ADDED = HN_QLINEAR_INPUTS,
+  HN_QLINEAR_ADDED_SCALE,
+  HN_QLINEAR_ADDED_ZERO,
+  HN_QLINEAR_SUM_SCALE,
+  HN_QLINEAR_SUM_ZERO,
+  HN_QLINEAR_ADD_INPUTS
+};
+
+#endif

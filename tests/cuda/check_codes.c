@@ -1,0 +1,244 @@
+/* check_codes: networks between QuantizeLinear and DequantizeLinear on a GPU (an emulated one in CI), whose
+ * steps work on codes: every tactic of their anchors gives the very codes that the CPU gives. Prints what is
+ * wrong; exit 1 when something is.
+ *
+ * usage: check_codes [--tactic GLOB]    (as check_tactics: a name, or a beginning and a star) */
+#include "skipped.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "model/ir/text.h"
+#include "model/operators.h"
+#include "tactics/device_step.h"
+
+#include <hone/hone.h>
+#include <hone/session.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD "ir 8\nopset 17\n"
+
+static const struct {
+  const char *name, *text;
+} cases[] = {
+    /* A convolution whose surroundings are not code 0, a pool, two branches that end in a sum (on either side
+     * of it), a global average and a product. */
+    {"unsigned codes", HEAD
+     "graph g(%x: f32[2x16x9x7]) -> (%y) {\n"
+     "  const %w0: i8[40x16x3x3] = rand(1, -127, 127)\n  const %b0: i32[40] = rand(2, -9000, 9000)\n"
+     "  const %w1: i8[128x40x1x1] = rand(3, -127, 127)\n  const %s1: f32[128] = rand(4, 0.0005, 0.002)\n"
+     "  const %w2: i8[128x128x3x3] = rand(5, -127, 127)\n  const %s2: f32[128] = rand(6, 0.0002, 0.001)\n"
+     "  const %w3: i8[128x128x3x3] = rand(7, -127, 127)\n  const %w4: i8[19x128] = rand(8, -127, 127)\n"
+     "  const %w5: u8[128x128x1x1] = rand(9, 1, 255)\n"
+     "  %xq = QuantizeLinear(%x, f32 0.02, u8 117)\n  %x0 = DequantizeLinear(%xq, f32 0.02, u8 117)\n"
+     "  %d0 = DequantizeLinear(%w0, f32 0.004, i8 0)\n  %e0 = DequantizeLinear(%b0, f32 0.00008)\n"
+     "  %c0 = Conv(%x0, %d0, %e0) {pads=[1, 1, 1, 1]}\n  %r0 = Relu(%c0)\n"
+     "  %q0 = QuantizeLinear(%r0, f32 0.03, u8 0)\n  %x1 = DequantizeLinear(%q0, f32 0.03, u8 0)\n"
+     "  %p1 = MaxPool(%x1) {kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]}\n"
+     "  %pq = QuantizeLinear(%p1, f32 0.03, u8 0)\n  %x2 = DequantizeLinear(%pq, f32 0.03, u8 0)\n"
+     "  %d1 = DequantizeLinear(%w1, %s1) {axis=0}\n  %c1 = Conv(%x2, %d1)\n"
+     "  %q1 = QuantizeLinear(%c1, f32 0.05, u8 131)\n  %x3 = DequantizeLinear(%q1, f32 0.05, u8 131)\n"
+     "  %d2 = DequantizeLinear(%w2, %s2) {axis=0}\n  %c2 = Conv(%x3, %d2) {pads=[1, 1, 1, 1]}\n"
+     "  %q2 = QuantizeLinear(%c2, f32 0.4, u8 120)\n  %x4 = DequantizeLinear(%q2, f32 0.4, u8 120)\n"
+     "  %d3 = DequantizeLinear(%w3, f32 0.001)\n"
+     "  %c3 = Conv(%x3, %d3) {pads=[1, 1, 1, 1]}\n"
+     "  %q3 = QuantizeLinear(%c3, f32 0.3, u8 125)\n  %x5 = DequantizeLinear(%q3, f32 0.3, u8 125)\n"
+     "  %a6 = Add(%x4, %x5)\n  %r6 = Relu(%a6)\n"
+     "  %q6 = QuantizeLinear(%r6, f32 0.35, u8 0)\n  %x6 = DequantizeLinear(%q6, f32 0.35, u8 0)\n"
+     "  %d5 = DequantizeLinear(%w5, f32 0.001, u8 128)\n  %c7 = Conv(%x6, %d5)\n"
+     "  %q7 = QuantizeLinear(%c7, f32 0.5, u8 110)\n  %x7 = DequantizeLinear(%q7, f32 0.5, u8 110)\n"
+     "  %a8 = Add(%x6, %x7)\n  %q8 = QuantizeLinear(%a8, f32 0.6, u8 100)\n"
+     "  %x8 = DequantizeLinear(%q8, f32 0.6, u8 100)\n  %a9 = Add(%x8, %x6)\n"
+     "  %q9 = QuantizeLinear(%a9, f32 0.7, u8 90)\n  %x9 = DequantizeLinear(%q9, f32 0.7, u8 90)\n"
+     "  %g = GlobalAveragePool(%x9)\n  %gq = QuantizeLinear(%g, f32 0.1, u8 60)\n"
+     "  %gd = DequantizeLinear(%gq, f32 0.1, u8 60)\n  %gf = Flatten(%gd)\n"
+     "  %fq = QuantizeLinear(%gf, f32 0.1, u8 60)\n  %f = DequantizeLinear(%fq, f32 0.1, u8 60)\n"
+     "  %d4 = DequantizeLinear(%w4, f32 0.002, i8 0)\n  %m = Gemm(%f, %d4) {transB=1}\n"
+     "  %y = QuantizeLinear(%m, f32 0.2, u8 128)\n}\n"},
+    /* Signed ones, rows that are not whole sixteens, and K long enough to be divided. */
+    {"signed codes",
+     HEAD "graph g(%x: f32[3x17x5x5], %m: f32[7x1100]) -> (%y, %z, %v) {\n"
+          "  const %w0: i8[33x17x3x3] = rand(1, -127, 127)\n  const %w1: i8[33x33x1x1] = rand(2, -127, 127)\n"
+          "  const %w2: i8[1100x40] = rand(3, -127, 127)\n  const %s2: f32[40] = rand(4, 0.0005, 0.002)\n"
+          "  const %w3: i8[33x40] = rand(5, -127, 127)\n  const %b3: i32[40] = rand(6, -20000, 20000)\n"
+          "  const %w4: i8[1100x32] = rand(7, -127, 127)\n"
+          "  %xq = QuantizeLinear(%x, f32 0.03, i8 5)\n  %x0 = DequantizeLinear(%xq, f32 0.03, i8 5)\n"
+          "  %d0 = DequantizeLinear(%w0, f32 0.002, i8 0)\n"
+          "  %c0 = Conv(%x0, %d0) {pads=[2, 1, 0, 1], dilations=[1, 2], strides=[2, 1]}\n"
+          "  %q0 = QuantizeLinear(%c0, f32 0.06, i8 -3)\n  %x1 = DequantizeLinear(%q0, f32 0.06, i8 -3)\n"
+          "  %d1 = DequantizeLinear(%w1, f32 0.003, i8 0)\n  %c1 = Conv(%x1, %d1)\n"
+          "  %q1 = QuantizeLinear(%c1, f32 0.09, i8 7)\n  %x2 = DequantizeLinear(%q1, f32 0.09, i8 7)\n"
+          "  %a2 = Add(%x1, %x2)\n  %q2 = QuantizeLinear(%a2, f32 0.1, i8 -9)\n"
+          "  %x3 = DequantizeLinear(%q2, f32 0.1, i8 -9)\n  %a3 = Add(%x3, %x3)\n"
+          "  %z = QuantizeLinear(%a3, f32 0.2, i8 0)\n"
+          "  %g = GlobalAveragePool(%x3)\n  %gq = QuantizeLinear(%g, f32 0.05, i8 1)\n"
+          "  %gd = DequantizeLinear(%gq, f32 0.05, i8 1)\n  %gf = Flatten(%gd)\n"
+          "  %fq = QuantizeLinear(%gf, f32 0.05, i8 1)\n  %f = DequantizeLinear(%fq, f32 0.05, i8 1)\n"
+          "  %d3 = DequantizeLinear(%w3, f32 0.002, i8 0)\n  %e3 = DequantizeLinear(%b3, f32 0.0001)\n"
+          "  %h = Gemm(%f, %d3, %e3)\n  %y = QuantizeLinear(%h, f32 0.2, i8 20)\n"
+          "  %mq = QuantizeLinear(%m, f32 0.02, i8 -11)\n  %md = DequantizeLinear(%mq, f32 0.02, i8 -11)\n"
+          "  %d2 = DequantizeLinear(%w2, %s2) {axis=1}\n  %n = MatMul(%md, %d2)\n"
+          "  %nq = QuantizeLinear(%n, f32 0.8, u8 100)\n  %nd = DequantizeLinear(%nq, f32 0.8, u8 100)\n"
+          "  %d4 = DequantizeLinear(%w4, f32 0.001, i8 0)\n  %k = Gemm(%md, %d4)\n"
+          "  %kq = QuantizeLinear(%k, f32 0.7, i8 3)\n  %kd = DequantizeLinear(%kq, f32 0.7, i8 3)\n"
+          "  %v = Concat(%nd, %kd) {axis=1}\n}\n"},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static int failures;
+static float data[16384];
+
+static hone_plan *plan_of(size_t k, hone_engine *engine) {
+  hone_error e = {0};
+  hn_model *m = NULL;
+  hone_plan *plan = NULL;
+  hone_plan_options o = {.level = 2};
+  hone_status s = hn_model_parse(cases[k].name, cases[k].text, strlen(cases[k].text), &m, &e);
+  if (!s) s = hn_model_ready(m, &e);
+  if (!s) s = hone_plan_create(engine, m, &o, &plan, &e);
+  if (s) printf("FAIL %s: %s %s\n", cases[k].name, e.what, e.where), failures++;
+  hn_model_destroy(m);
+  return plan;
+}
+
+static hone_context *run(size_t k, hone_plan *plan) {
+  hone_context *c = NULL;
+  hone_error e = {0};
+  hone_tensor in[2];
+  const hone_tensor *feed[2] = {&in[0], &in[1]};
+  if (!plan) return NULL;
+  for (uint32_t i = 0; i < hone_plan_inputs(plan); i++)
+    in[i] = (hone_tensor){*hone_plan_input_desc(plan, i), data};
+  hone_status s = hone_context_create(plan, &c, &e);
+  if (!s) s = hone_context_run(c, feed, NULL, &e);
+  if (!s) return c;
+  printf("FAIL %s: %s %s\n", cases[k].name, e.what, e.where), failures++;
+  hone_context_destroy(c);
+  return NULL;
+}
+
+static bool has_step(const hone_plan *plan, const char *tactic) {
+  hone_step_info info;
+  for (uint32_t i = 0; i < hone_plan_steps(plan); i++)
+    if (hone_plan_step(plan, i, &info) && strcmp(info.tactic, tactic) == 0) return true;
+  return false;
+}
+
+static void compare(size_t k, const char *tactic, const hone_context *got, const hone_context *want,
+                    uint32_t outputs) {
+  for (uint32_t o = 0; o < outputs; o++) {
+    const hone_tensor *a = hone_context_output(got, o), *b = hone_context_output(want, o);
+    const size_t size = hone_dtype_size(b->desc.dtype);
+    const char *p = a->data, *q = b->data;
+    int64_t n = hone_desc_count(&b->desc), wrong = 0, first = -1;
+    for (int64_t i = 0; i < n; i++)
+      if (memcmp(p + (size_t)i * size, q + (size_t)i * size, size)) wrong++, first = first < 0 ? i : first;
+    if (!wrong) continue;
+    printf("FAIL %s [%s]: output %u, %lld of %lld codes differ, the first is %lld\n", cases[k].name, tactic,
+           o, (long long)wrong, (long long)n, (long long)first);
+    failures++;
+  }
+}
+
+/* Outputs of few different codes prove nothing. */
+static void look_at(size_t k, const hone_context *c, uint32_t outputs) {
+  for (uint32_t o = 0; c && o < outputs; o++) {
+    const hone_tensor *t = hone_context_output(c, o);
+    bool seen[256] = {false};
+    int different = 0;
+    if (hone_dtype_size(t->desc.dtype) != 1) continue;
+    for (int64_t i = 0; i < hone_desc_count(&t->desc); i++) {
+      bool *at = &seen[((const unsigned char *)t->data)[i]];
+      different += !*at, *at = true;
+    }
+    if (different < 20)
+      printf("FAIL %s: output %u has only %d different codes\n", cases[k].name, o, different), failures++;
+  }
+}
+
+static bool wanted(const char *glob, const char *name) {
+  const size_t n = glob ? strcspn(glob, "*") : 0;
+  return !glob || (!strncmp(glob, name, n) && (glob[n] == '*' || !name[n]));
+}
+
+/* Tactics that the machine at hand cannot have: what needs arch 90, and libraries. */
+static bool elsewhere(const hone_machine *m, const char *name) {
+  return (strstr(name, "wgmma") && m->arch != 90) ||
+         (strstr(name, "cublaslt") && !(m->libraries & HONE_LIB_CUBLASLT)) ||
+         (strstr(name, "cudnn") && !(m->libraries & HONE_LIB_CUDNN));
+}
+
+static void check_tactic(const hn_listing *all, uint32_t at, hone_context *const *want) {
+  const hone_tactic_desc *const t = all->unit[at];
+  hn_str mask = {0};
+  bool reached = false;
+  for (uint32_t i = 0; i < all->n; i++) {
+    const hone_tactic_desc *const other = all->unit[i];
+    if (i != at && !strcmp(other->anchor, t->anchor))
+      hn_str_printf(&mask, "%s-%s", mask.len ? "," : "", other->name);
+  }
+  hone_engine *gpu = NULL;
+  hone_error e = {0};
+  if (hone_engine_create(&(hone_engine_options){.device = "cuda", .tactics = mask.len ? mask.ptr : ""}, &gpu,
+                         &e))
+    printf("FAIL: %s\n", e.what), failures++;
+  for (size_t k = 0; k < CASES && gpu; k++) {
+    hone_plan *plan = want[k] ? plan_of(k, gpu) : NULL;
+    if (plan && has_step(plan, t->name)) {
+      hone_context *got = run(k, plan);
+      if (got) compare(k, t->name, got, want[k], hone_plan_outputs(plan)), reached = true;
+      hone_context_destroy(got);
+    }
+    hone_plan_destroy(plan);
+  }
+  if (!reached) printf("FAIL %s: no network has such a step\n", t->name), failures++;
+  hone_engine_destroy(gpu);
+  hn_str_free(&mask);
+}
+
+int main(int argc, char **argv) {
+  hone_engine *cpu = NULL;
+  hone_plan *exact[CASES] = {NULL};
+  hone_context *want[CASES] = {NULL};
+  hone_error e = {0};
+  hn_rng rng = {7};
+  device_place place;
+  int tactics = 0;
+  const char *glob = argc == 3 && !strcmp(argv[1], "--tactic") ? argv[2] : NULL;
+  if (argc > 1 && !glob) {
+    fprintf(stderr, "usage: check_codes [--tactic GLOB]\n");
+    return 2;
+  }
+  for (size_t i = 0; i < sizeof data / sizeof *data; i++) data[i] = hn_rng_normal(&rng);
+  hone_status s = device_open(&place, "cuda", &e);
+  if (s == HONE_ERROR_MISSING) {
+    printf("SKIP: %s\n", e.what);
+    return SKIPPED;
+  }
+  if (s || hone_engine_create(NULL, &cpu, &e)) {
+    printf("FAIL: %s\n", e.what);
+    return 1;
+  }
+  for (size_t k = 0; k < CASES; k++) {
+    want[k] = run(k, exact[k] = plan_of(k, cpu));
+    look_at(k, want[k], want[k] ? hone_plan_outputs(exact[k]) : 0);
+  }
+  const hn_listing *all = hn_registry_take(place.backend->tactics);
+  for (uint32_t i = 0; i < all->n; i++) {
+    const hone_tactic_desc *const t = all->unit[i];
+    /* The operators of ONNX by their definition run as what they are, not as parts of networks. */
+    if (strncmp(t->anchor, "QLinear", 7) || !strncmp(t->name, "qlinear", 7) || !wanted(glob, t->name))
+      continue;
+    if (elsewhere(place.backend->machine(place.device), t->name)) continue;
+    check_tactic(all, i, want);
+    tactics++;
+  }
+  hn_listing_drop(all);
+  for (size_t k = 0; k < CASES; k++) hone_context_destroy(want[k]), hone_plan_destroy(exact[k]);
+  hone_engine_destroy(cpu);
+  device_close(&place);
+  printf("%d tactics, %d networks, %d failures\n", tactics, (int)CASES, failures);
+  return failures != 0;
+}
