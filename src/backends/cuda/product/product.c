@@ -351,8 +351,12 @@ hone_status hn_product_launch(const hone_step_run *run, hn_product *p, hn_str *t
   args.c = p->c_type != HONE_DTYPE_NONE ? run->in[2] : NULL;
   args.out = run->out[0];
   args.work = run->workspace;
-  hn_cuda_epilogue_bind(run, p->bias, &args.epilogue);
-  if (p->codes) args.codes = *p->codes;
+  if (p->codes) {
+    args.codes = *p->codes;
+    args.epilogue.channels = (int32_t)((args.batch[0] - 1) * args.column_batch + args.n); /* of all groups */
+  } else {
+    hn_cuda_epilogue_bind(run, p->bias, &args.epilogue);
+  }
   if (!st && split) st = hn_cuda_zero(q, run->workspace, counters(p), error);
   const hn_cuda_kernel k = {name, text->ptr, name};
   shape->grid[0] = args.tiles * args.splits, shape->grid[1] = shape->grid[2] = 1;
