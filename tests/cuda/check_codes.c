@@ -59,11 +59,11 @@ static const struct {
      "  %y = QuantizeLinear(%m, f32 0.2, u8 128)\n}\n"},
     /* Signed ones, rows that are not whole sixteens, and K long enough to be divided. */
     {"signed codes",
-     HEAD "graph g(%x: f32[3x17x5x5], %m: f32[7x1100]) -> (%y, %z, %v) {\n"
+     HEAD "graph g(%x: f32[3x17x5x5], %m: f32[7x1104]) -> (%y, %z, %v) {\n"
           "  const %w0: i8[33x17x3x3] = rand(1, -127, 127)\n  const %w1: i8[33x33x1x1] = rand(2, -127, 127)\n"
-          "  const %w2: i8[1100x40] = rand(3, -127, 127)\n  const %s2: f32[40] = rand(4, 0.0005, 0.002)\n"
+          "  const %w2: i8[1104x48] = rand(3, -127, 127)\n  const %s2: f32[48] = rand(4, 0.0005, 0.002)\n"
           "  const %w3: i8[33x40] = rand(5, -127, 127)\n  const %b3: i32[40] = rand(6, -20000, 20000)\n"
-          "  const %w4: i8[1100x32] = rand(7, -127, 127)\n"
+          "  const %w4: i8[1104x32] = rand(7, -127, 127)\n"
           "  %xq = QuantizeLinear(%x, f32 0.03, i8 5)\n  %x0 = DequantizeLinear(%xq, f32 0.03, i8 5)\n"
           "  %d0 = DequantizeLinear(%w0, f32 0.002, i8 0)\n"
           "  %c0 = Conv(%x0, %d0) {pads=[2, 1, 0, 1], dilations=[1, 2], strides=[2, 1]}\n"

@@ -22,6 +22,7 @@
 #include "backends/cuda/product/wgmma.h"
 #include "backends/cuda/product/wgmma_chain.h"
 #include "backends/cuda/quantized/codes_mma.h"
+#include "backends/cuda/quantized/codes_wgmma.h"
 #include "backends/cuda/sampling/resize.h"
 #include "backends/cuda/signal/taper.h"
 

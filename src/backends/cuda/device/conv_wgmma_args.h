@@ -2,6 +2,7 @@
 #ifndef HN_CONV_WGMMA_ARGS_H
 #define HN_CONV_WGMMA_ARGS_H
 
+#include "codes_args.h"
 #include "epilogue_args.h"
 #include "types.h"
 
@@ -20,12 +21,14 @@ typedef struct hn_conv_wgmma_args {
   i32 columns;        /* of y, channel padding included */
   i32 y_pixel;        /* elements from one pixel of y to the next */
   i32 n8;             /* columns of the weights / 8 */
-  i32 k_blocks;       /* of 64 */
+  i32 n;              /* columns that are no padding */
+  i32 k_blocks;       /* of 128 bytes */
   i32 n_tiles, tiles; /* tiles along the columns, in all */
   i32 h, w, oh, ow;   /* input and output pixels */
   i32 kw, taps;       /* of the kernel */
-  i32 cin, pixel;     /* channels of x (a multiple of 8); elements from one pixel to the next */
+  i32 cin, pixel;     /* channels of x (in whole 16s of bytes); elements from one pixel to the next */
   i32 stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  hn_codes_args codes; /* of products of codes, in place of the epilogue */
 } hn_conv_wgmma_args;
 
 #endif

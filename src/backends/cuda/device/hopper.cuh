@@ -135,133 +135,147 @@ HN_FN u64 hn_wgmma_operand(u32 address, u32 row) {
 }
 
 
-/* HN_DEFINE_WGMMA_n(name, types): void name(float d[n / 2], u64 a, u64 b, u32 accumulate). */
-#define HN_DEFINE_WGMMA_16(name, types)                                                                               \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+/* HN_DEFINE_WGMMA_n(name, types): void name(float d[n / 2], u64 a, u64 b, u32 accumulate), for the types' names in PTX.
+ * Written once for all types: those of sums, their constraint, K and types, what follows the predicate. */
+#define HN_DEFINE_WGMMA_16_(name, type, way, kind, tail)                                                              \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n16k16.f32." types " "                                              \
+                 "wgmma.mma_async.sync.aligned.m64n16k" kind " "                                                      \
                  "{%0, %1, %2, %3, %4, %5, %6, %7}, "                                                                 \
-                 "%8, %9, p, 1, 1, 0, 0;\n}\n"                                                                        \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])     \
+                 "%8, %9, p" tail ";\n}\n"                                                                            \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7])             \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_32(name, types)                                                                               \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_32_(name, type, way, kind, tail)                                                              \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." types " "                                              \
+                 "wgmma.mma_async.sync.aligned.m64n32k" kind " "                                                      \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "                           \
-                 "%16, %17, p, 1, 1, 0, 0;\n}\n"                                                                      \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])           \
+                 "%16, %17, p" tail ";\n}\n"                                                                          \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15])                  \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_64(name, types)                                                                               \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_64_(name, type, way, kind, tail)                                                              \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." types " "                                              \
+                 "wgmma.mma_async.sync.aligned.m64n64k" kind " "                                                      \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
                  "%24, %25, %26, %27, %28, %29, %30, %31}, "                                                          \
-                 "%32, %33, p, 1, 1, 0, 0;\n}\n"                                                                      \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])          \
+                 "%32, %33, p" tail ";\n}\n"                                                                          \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31])                 \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_96(name, types)                                                                               \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_96_(name, type, way, kind, tail)                                                              \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %50, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n96k16.f32." types " "                                              \
+                 "wgmma.mma_async.sync.aligned.m64n96k" kind " "                                                      \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
                  "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
                  "%46, %47}, "                                                                                        \
-                 "%48, %49, p, 1, 1, 0, 0;\n}\n"                                                                      \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
-                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
-                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])          \
+                 "%48, %49, p" tail ";\n}\n"                                                                          \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31]), way(d[32]),    \
+                   way(d[33]), way(d[34]), way(d[35]), way(d[36]), way(d[37]), way(d[38]), way(d[39]), way(d[40]),    \
+                   way(d[41]), way(d[42]), way(d[43]), way(d[44]), way(d[45]), way(d[46]), way(d[47])                 \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_128(name, types)                                                                              \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_128_(name, type, way, kind, tail)                                                             \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." types " "                                             \
+                 "wgmma.mma_async.sync.aligned.m64n128k" kind " "                                                     \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
                  "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
                  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "        \
-                 "%64, %65, p, 1, 1, 0, 0;\n}\n"                                                                      \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
-                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
-                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
-                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
-                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])          \
+                 "%64, %65, p" tail ";\n}\n"                                                                          \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31]), way(d[32]),    \
+                   way(d[33]), way(d[34]), way(d[35]), way(d[36]), way(d[37]), way(d[38]), way(d[39]), way(d[40]),    \
+                   way(d[41]), way(d[42]), way(d[43]), way(d[44]), way(d[45]), way(d[46]), way(d[47]), way(d[48]),    \
+                   way(d[49]), way(d[50]), way(d[51]), way(d[52]), way(d[53]), way(d[54]), way(d[55]), way(d[56]),    \
+                   way(d[57]), way(d[58]), way(d[59]), way(d[60]), way(d[61]), way(d[62]), way(d[63])                 \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_192(name, types)                                                                              \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_192_(name, type, way, kind, tail)                                                             \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n"                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n192k16.f32." types " "                                             \
+                 "wgmma.mma_async.sync.aligned.m64n192k" kind " "                                                     \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
                  "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
                  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, "\
                  "%68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "\
                  "%90, %91, %92, %93, %94, %95}, "                                                                    \
-                 "%96, %97, p, 1, 1, 0, 0;\n}\n"                                                                      \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
-                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
-                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
-                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
-                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]),\
-                   "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]),\
-                   "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]),\
-                   "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]),\
-                   "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])          \
+                 "%96, %97, p" tail ";\n}\n"                                                                          \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31]), way(d[32]),    \
+                   way(d[33]), way(d[34]), way(d[35]), way(d[36]), way(d[37]), way(d[38]), way(d[39]), way(d[40]),    \
+                   way(d[41]), way(d[42]), way(d[43]), way(d[44]), way(d[45]), way(d[46]), way(d[47]), way(d[48]),    \
+                   way(d[49]), way(d[50]), way(d[51]), way(d[52]), way(d[53]), way(d[54]), way(d[55]), way(d[56]),    \
+                   way(d[57]), way(d[58]), way(d[59]), way(d[60]), way(d[61]), way(d[62]), way(d[63]), way(d[64]),    \
+                   way(d[65]), way(d[66]), way(d[67]), way(d[68]), way(d[69]), way(d[70]), way(d[71]), way(d[72]),    \
+                   way(d[73]), way(d[74]), way(d[75]), way(d[76]), way(d[77]), way(d[78]), way(d[79]), way(d[80]),    \
+                   way(d[81]), way(d[82]), way(d[83]), way(d[84]), way(d[85]), way(d[86]), way(d[87]), way(d[88]),    \
+                   way(d[89]), way(d[90]), way(d[91]), way(d[92]), way(d[93]), way(d[94]), way(d[95])                 \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
 
-#define HN_DEFINE_WGMMA_256(name, types)                                                                              \
-  HN_FN void name(float *d, u64 a, u64 b, u32 accumulate) {                                                           \
+#define HN_DEFINE_WGMMA_256_(name, type, way, kind, tail)                                                             \
+  HN_FN void name(type *d, u64 a, u64 b, u32 accumulate) {                                                            \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"                                                        \
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." types " "                                             \
+                 "wgmma.mma_async.sync.aligned.m64n256k" kind " "                                                     \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "\
                  "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "\
                  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, "\
                  "%68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "\
                  "%90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, "\
                  "%110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "\
-                 "%128, %129, p, 1, 1, 0, 0;\n}\n"                                                                    \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),\
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),\
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),\
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),\
-                   "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),\
-                   "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),\
-                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),\
-                   "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]),\
-                   "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]),\
-                   "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]),\
-                   "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]),\
-                   "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]),\
-                   "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]),\
-                   "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),  \
-                   "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]),  \
-                   "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),  \
-                   "+f"(d[126]), "+f"(d[127])                                                                         \
+                 "%128, %129, p" tail ";\n}\n"                                                                        \
+                 : way(d[0]), way(d[1]), way(d[2]), way(d[3]), way(d[4]), way(d[5]), way(d[6]), way(d[7]), way(d[8]), \
+                   way(d[9]), way(d[10]), way(d[11]), way(d[12]), way(d[13]), way(d[14]), way(d[15]), way(d[16]),     \
+                   way(d[17]), way(d[18]), way(d[19]), way(d[20]), way(d[21]), way(d[22]), way(d[23]), way(d[24]),    \
+                   way(d[25]), way(d[26]), way(d[27]), way(d[28]), way(d[29]), way(d[30]), way(d[31]), way(d[32]),    \
+                   way(d[33]), way(d[34]), way(d[35]), way(d[36]), way(d[37]), way(d[38]), way(d[39]), way(d[40]),    \
+                   way(d[41]), way(d[42]), way(d[43]), way(d[44]), way(d[45]), way(d[46]), way(d[47]), way(d[48]),    \
+                   way(d[49]), way(d[50]), way(d[51]), way(d[52]), way(d[53]), way(d[54]), way(d[55]), way(d[56]),    \
+                   way(d[57]), way(d[58]), way(d[59]), way(d[60]), way(d[61]), way(d[62]), way(d[63]), way(d[64]),    \
+                   way(d[65]), way(d[66]), way(d[67]), way(d[68]), way(d[69]), way(d[70]), way(d[71]), way(d[72]),    \
+                   way(d[73]), way(d[74]), way(d[75]), way(d[76]), way(d[77]), way(d[78]), way(d[79]), way(d[80]),    \
+                   way(d[81]), way(d[82]), way(d[83]), way(d[84]), way(d[85]), way(d[86]), way(d[87]), way(d[88]),    \
+                   way(d[89]), way(d[90]), way(d[91]), way(d[92]), way(d[93]), way(d[94]), way(d[95]), way(d[96]),    \
+                   way(d[97]), way(d[98]), way(d[99]), way(d[100]), way(d[101]), way(d[102]), way(d[103]), way(d[104]),\
+                   way(d[105]), way(d[106]), way(d[107]), way(d[108]), way(d[109]), way(d[110]), way(d[111]),         \
+                   way(d[112]), way(d[113]), way(d[114]), way(d[115]), way(d[116]), way(d[117]), way(d[118]),         \
+                   way(d[119]), way(d[120]), way(d[121]), way(d[122]), way(d[123]), way(d[124]), way(d[125]),         \
+                   way(d[126]), way(d[127])                                                                           \
                  : "l"(a), "l"(b), "r"(accumulate));                                                                  \
   }
+
+/* The same by type: HN_DEFINE_WGMMA_n of f16 and bf16 with f32 sums, HN_DEFINE_WGMMA_CODES_n of codes with i32 sums. */
+#define HN_DEFINE_WGMMA_16(name, types) HN_DEFINE_WGMMA_16_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_32(name, types) HN_DEFINE_WGMMA_32_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_64(name, types) HN_DEFINE_WGMMA_64_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_96(name, types) HN_DEFINE_WGMMA_96_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_128(name, types) HN_DEFINE_WGMMA_128_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_192(name, types) HN_DEFINE_WGMMA_192_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_256(name, types) HN_DEFINE_WGMMA_256_(name, float, "+f", "16.f32." types, ", 1, 1, 0, 0")
+#define HN_DEFINE_WGMMA_CODES_32(name, types) HN_DEFINE_WGMMA_32_(name, i32, "+r", "32.s32." types, "")
+#define HN_DEFINE_WGMMA_CODES_64(name, types) HN_DEFINE_WGMMA_64_(name, i32, "+r", "32.s32." types, "")
+#define HN_DEFINE_WGMMA_CODES_128(name, types) HN_DEFINE_WGMMA_128_(name, i32, "+r", "32.s32." types, "")
+#define HN_DEFINE_WGMMA_CODES_256(name, types) HN_DEFINE_WGMMA_256_(name, i32, "+r", "32.s32." types, "")
 
 /* The same with A[64][16] in registers: as D lies there, two columns a word (rows r and r + 8, then the same eight
  * columns further). Two functions: name_first(float d[32], const u32 a[4], u64 b) has D = A B, and nothing before it

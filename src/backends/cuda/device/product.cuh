@@ -8,16 +8,12 @@
 
 #include "product_args.h"
 
+#include "sums.cuh"
+
 #ifdef HN_CODE
 #include "codes.cuh"
-typedef i32 hn_sum;
-HN_FN hn_sum hn_sum_of(u32 bits) { return (i32)bits; }
-HN_FN u32 hn_sum_bits(hn_sum x) { return (u32)x; }
 #else
 #include "epilogue.cuh"
-typedef float hn_sum;
-HN_FN hn_sum hn_sum_of(u32 bits) { return hn_from_bits(bits); }
-HN_FN u32 hn_sum_bits(hn_sum x) { return hn_bits(x); }
 #endif
 
 #define hn_out_store HN_JOIN(hn_store_, HN_OUT)

@@ -5,16 +5,25 @@
 
 #include "conv_wgmma_args.h"
 #include "hopper.cuh"
+#include "sums.cuh"
 
 #define HN_A_MATRIX 0
 #define HN_A_IM2COL 1
 #define HN_A_GATHER 2
 
+#ifdef HN_CODE
+#define HN_MMA_u8 "u8.s8"
+#define HN_MMA_i8 "s8.s8"
+HN_PASTE(HN_DEFINE_WGMMA_CODES_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
+#define HN_STORE_STAGED !HN_SPLIT
+#define HN_BYTES 1 /* of an element of A and B, and of what is stored through shared memory */
+#else
 #define HN_MMA_f16 "f16.f16"
 #define HN_MMA_bf16 "bf16.bf16"
 HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
-
 #define HN_STORE_STAGED (HN_PASTE(HN_IS_HALF_, HN_OUT) && !HN_SPLIT) /* through shared memory */
+#define HN_BYTES 2
+#endif
 #define HN_IS_HALF_f16 1
 #define HN_IS_HALF_bf16 1
 #define HN_IS_HALF_f32 0
@@ -24,11 +33,13 @@ enum {
   TILE_ROWS = HN_ALTERNATE || HN_SPLIT ? GROUP_ROWS : 2 * GROUP_ROWS,
   A_BYTES = TILE_ROWS * 128,
   B_BYTES = HN_BN * 128,
-  A_ROW = HN_A == HN_A_GATHER ? 128 : HN_UNIT * 2, /* bytes of a row of a copy */
-  UNITS = 64 / HN_UNIT,                            /* of a block of K */
-  PARTIAL_ROW = (HN_BN + 8) * 4,                   /* of f32 sums, padded against bank conflicts */
-  /* Of a warpgroup: panels of 64 columns on their way in and out, or sums. */
-  STAGING = HN_SPLIT ? GROUP_ROWS * PARTIAL_ROW : HN_STORE_STAGED ? GROUP_ROWS * HN_BN * 2 : 0
+  K_BLOCK = 128 / HN_BYTES,                               /* of K */
+  K_CHUNK = 16 / HN_BYTES,                                /* elements of 16 bytes */
+  A_ROW = HN_A == HN_A_GATHER ? 128 : HN_UNIT * HN_BYTES, /* bytes of a row of a copy */
+  UNITS = K_BLOCK / HN_UNIT,                              /* of a block of K */
+  PARTIAL_ROW = (HN_BN + 8) * 4,                          /* of 32-bit sums, padded against bank conflicts */
+  /* Of a warpgroup: panels of rows of 128 bytes on their way in and out, or sums. */
+  STAGING = HN_SPLIT ? GROUP_ROWS * PARTIAL_ROW : HN_STORE_STAGED ? GROUP_ROWS * HN_BN * HN_BYTES : 0
 };
 /* Gathered blocks under way. The multiplying side lets go of a block when it has got the next one, so at most
  * HN_STAGES - 2. */
@@ -105,9 +116,9 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   ring in = {0, 0}, done = {0, 0};
   work mine = work_of(g);
   for (i32 i = (i32)t; i < g->k_blocks * 8; i += 128) {
-    i32 units = g->cin / 8, tap = i / units, dy = tap / g->kw, dx = (tap - dy * g->kw) * g->dilation_w;
+    i32 units = g->cin / K_CHUNK, tap = i / units, dy = tap / g->kw, dx = (tap - dy * g->kw) * g->dilation_w;
     dy = tap < g->taps ? dy * g->dilation_h : 0x4000; /* beyond the last tap: outside of every image */
-    i32 far = tap < g->taps ? ((dy * g->w + dx) * g->pixel + (i - tap * units) * 8) * 2 : 0;
+    i32 far = tap < g->taps ? ((dy * g->w + dx) * g->pixel + (i - tap * units) * K_CHUNK) * HN_BYTES : 0;
     hn_shared_st8(s->table + i * 8, (u32)far, (u32)dy << 16 | (u32)dx);
   }
   hn_sync_some(3, 128);
@@ -123,8 +134,8 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
       i32 n = p / image_pixels, r = p - n * image_pixels, y = r / g->ow, x = r - y * g->ow;
       h0[i] = y * g->stride_h - g->pad_h;
       w0[i] = x * g->stride_w - g->pad_w;
-      origin[i] = (const u8 *)g->x + (n * g->image + ((i64)h0[i] * g->w + w0[i]) * g->pixel) * 2;
-      if (p >= g->pixels) h0[i] = -(1 << 20); /* beyond the last: zeros */
+      origin[i] = (const u8 *)g->x + (n * g->image + ((i64)h0[i] * g->w + w0[i]) * g->pixel) * HN_BYTES;
+      if (p >= g->pixels) h0[i] = -(1 << 20); /* beyond the last: outside */
     }
     for (i32 block = mine.k; block < mine.k_end; block++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
@@ -140,8 +151,13 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
           u32 row = t + 128 * i;
           u32 inside = (u32)(h0[i] + (i32)(place >> 16)) < (u32)g->h && (u32)(w0[i] + (i32)(place & 0xffff)) < (u32)g->w;
           if (row < TILE_ROWS)
+#ifdef HN_OUTSIDE
+            hn_cp_async16_near(to + row * 128 + ((k ^ (row & 7)) << 4),
+                               inside ? origin[i] + (i32)far : (const u8 *)g->codes.outside, 16);
+#else
             hn_cp_async16_near(to + row * 128 + ((k ^ (row & 7)) << 4), inside ? origin[i] + (i32)far : (const u8 *)g->x,
                                inside ? 16 : 0);
+#endif
         }
       }
       hn_cp_async_commit();
@@ -196,7 +212,7 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
                            there ? at.dy : 0);
         next_place(g, &at);
 #else
-        hn_tma_load_2d(a + u * TILE_ROWS * A_ROW, &g->a, full, block * 64 + u * HN_UNIT, row0);
+        hn_tma_load_2d(a + u * TILE_ROWS * A_ROW, &g->a, full, block * K_BLOCK + u * HN_UNIT, row0);
 #endif
       }
       advance(&in);
@@ -206,7 +222,7 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
 #endif
 
 /* One block of K: d += A B. */
-HN_FN void multiply(float d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 accumulate) {
+HN_FN void multiply(hn_sum d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 accumulate) {
   hn_wgmma_fence();
   HN_UNROLL for (u32 k = 0; k < 4; k++) {
     u32 unit = k * 32 / A_ROW, within = k * 32 % A_ROW;

@@ -14,18 +14,17 @@
  *   HN_BUFFERS   1 or 2 tiles of results of each warpgroup in shared memory
  *   HN_A         how A comes: HN_A_MATRIX, HN_A_IM2COL, HN_A_GATHER
  *   HN_UNIT      channels that one copy of A takes: 64, 32 or 16 (HN_A_GATHER: 8)
- *   HN_STAGED    1: one tensor of the epilogue comes through shared memory ahead of time
- * and the generated epilogue. */
+ *   HN_STAGED    1: one tensor of the epilogue (of codes: what is added) comes through shared memory ahead of time
+ * and the generated epilogue (wgmma_floats.cuh). Or, of codes (wgmma_codes.cuh), HN_T u8 or i8 and HN_CODE in place of
+ * HN_OUT; channels and blocks of K are twice as many then, and HN_OUTSIDE: gathered taps outside the image read
+ * g->codes.outside in place of zeros. */
 #include "conv_wgmma_args.h"
 #include "wgmma.cuh"
-
-/* Applies the epilogue to eight channels of a pixel and stores them. */
-HN_FN void finish(const hn_conv_wgmma_args *g, float x[8], i32 pixel, i32 channel) {
-  if (pixel >= g->pixels || channel >= g->columns) return;
-  i64 at = (i64)pixel * g->y_pixel + channel;
-  hn_epilogue8(x, channel, at, &g->epilogue);
-  HN_PASTE(hn_store8_, HN_OUT)(g->y, at, x);
-}
+#ifdef HN_CODE
+#include "wgmma_codes.cuh"
+#else
+#include "wgmma_floats.cuh"
+#endif
 
 #if HN_SPLIT
 
@@ -34,7 +33,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
   work mine = work_of(g);
   HN_GRID_WAIT();
   ring in = {group, 0};
-  float d[1][HN_BN / 2];
+  hn_sum d[1][HN_BN / 2];
   i32 first = mine.k + (i32)group;
   for (i32 block = first; block < mine.k_end; block += 2) {
     hn_barrier_wait(s->full + 8 * in.stage, in.phase);
@@ -43,14 +42,10 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     if (t == 0) hn_barrier_arrive(s->empty + 8 * in.stage);
     skip(&in, 2);
   }
-  u32 to = s->staging + group * STAGING + row * PARTIAL_ROW + (lane & 3) * 8;
   if (first >= mine.k_end) { /* nothing was left for this warpgroup */
     HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) d[0][i] = 0;
   }
-  HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j++) {
-    hn_shared_st8(to + j * 32, hn_bits(d[0][4 * j]), hn_bits(d[0][4 * j + 1]));
-    hn_shared_st8(to + j * 32 + 8 * PARTIAL_ROW, hn_bits(d[0][4 * j + 2]), hn_bits(d[0][4 * j + 3]));
-  }
+  put_partial(s->staging + group * STAGING + row * PARTIAL_ROW, lane & 3, d[0]);
 }
 
 /* Every block of the cluster adds up its share of the tile, by its 256 threads that multiplied. */
@@ -60,12 +55,12 @@ HN_FN void reduce(const hn_conv_wgmma_args *g, const shared_map *s) {
   enum { EIGHTS = 64 * HN_BN / 8 };
   for (u32 i = EIGHTS * rank / size + threadIdx.x - 128; i < EIGHTS * (rank + 1) / size; i += 256) {
     u32 row = i / (HN_BN / 8), eight = i % (HN_BN / 8), at = s->staging + row * PARTIAL_ROW + eight * 32;
-    float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    hn_sum x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     for (u32 r = 0; r < size; r++) {
       u32 from = hn_cluster_address(at, r);
       HN_UNROLL for (u32 p = 0; p < 2; p++) {
         hn_u4 low = hn_cluster_ld16(from + p * STAGING), high = hn_cluster_ld16(from + p * STAGING + 16);
-        HN_UNROLL for (u32 k = 0; k < 4; k++) x[k] += hn_from_bits(low.v[k]), x[4 + k] += hn_from_bits(high.v[k]);
+        HN_UNROLL for (u32 k = 0; k < 4; k++) x[k] += hn_sum_of(low.v[k]), x[4 + k] += hn_sum_of(high.v[k]);
       }
     }
     finish(g, x, row0 + (i32)row, column0 + (i32)eight * 8);
@@ -82,7 +77,8 @@ HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile % g->n_
 
 HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row0, i32 column0) {
   hn_barrier_expect(arrived, STAGING);
-  HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_load_2d(to + p * GROUP_ROWS * 2, &g->staged, arrived, column0 + p, row0);
+  HN_UNROLL for (i32 p = 0; p < HN_BN; p += PANEL)
+    hn_tma_load_2d(to + p * GROUP_ROWS * HN_BYTES, &g->staged, arrived, column0 + p, row0);
 }
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
@@ -110,7 +106,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
 #endif
     /* A warpgroup must not be a whole ring ahead of the other: a barrier tells phases apart by parity only. */
     if (HN_ALTERNATE && (group || round)) hn_barrier_wait(s->turn + 8 * group, (round & 1) ^ !group);
-    float d[HN_WM][HN_BN / 2];
+    hn_sum d[HN_WM][HN_BN / 2];
     u32 before = 0;
     for (i32 block = 0; block < g->k_blocks; block++) {
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
@@ -140,37 +136,13 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     if (t == 0) HN_BULK_WAIT_READ(HN_BUFFERS - 1);
     hn_sync_some(1 + group, 128);
 #endif
-    HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
-      i32 channel = column0 + (i32)(j * 8 + 2 * (lane & 3));
-      float vectors[HN_EPILOGUE_VECTORS + 1][4];
-      hn_epilogue_fragment_vectors(vectors, channel, &g->epilogue);
-      HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-        float x[8], other[8];
-        HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][j * 4 + k];
-        i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < g->pixels ? 2 : pixel < g->pixels;
-        i64 at = (i64)pixel * g->y_pixel + channel, down = 8 * (i64)g->y_pixel;
-        u32 row = m * 64 + warp * 16 + (lane & 15), chunk = (j & 7) + lane / 16;
-        u32 panel = staging + j / 8 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
-#if HN_STAGED
-        HN_PASTE(unpack_, HN_T)(hn_matrix_load(panel).v, other);
-#endif
-        hn_epilogue_fragment(x, vectors, other, channel, at, down, rows, &g->epilogue);
-#if HN_STORE_STAGED
-        hn_u4 v;
-        HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
-        hn_matrix_store(panel, v);
-#else
-        HN_UNROLL for (i32 k = 0; k < 4; k++)
-          if ((k & 1) < rows && channel + k / 2 * 8 < g->columns)
-            *(u64 *)((float *)g->y + at + k / 2 * 8 + (k & 1 ? down : 0)) = (u64)hn_bits(x[2 * k]) | (u64)hn_bits(x[2 * k + 1]) << 32;
-#endif
-      }
-    }
+    finish_tile(g, d, staging, row0, column0, warp, lane);
 #if HN_STORE_STAGED
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {
-      HN_UNROLL for (i32 p = 0; p < HN_BN; p += 64) hn_tma_store_2d(&g->out, staging + p * GROUP_ROWS * 2, column0 + p, row0);
+      HN_UNROLL for (i32 p = 0; p < HN_BN; p += PANEL)
+        hn_tma_store_2d(&g->out, staging + p * GROUP_ROWS * HN_BYTES, column0 + p, row0);
       hn_bulk_commit();
     }
 #endif

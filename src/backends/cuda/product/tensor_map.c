@@ -8,8 +8,12 @@
 _Static_assert(sizeof(hn_map_words) == sizeof(CUtensorMap), "a tensor map is 128 bytes");
 
 static CUtensorMapDataType type_of(hone_dtype t) {
-  return t == HONE_DTYPE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  return t == HONE_DTYPE_F16    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+         : t == HONE_DTYPE_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                : CU_TENSOR_MAP_DATA_TYPE_UINT8;
 }
+
+static uint32_t size_of(hone_dtype t) { return (uint32_t)hone_dtype_size(t); }
 
 static CUtensorMapSwizzle swizzle_of(uint32_t bytes) {
   return bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
@@ -24,12 +28,12 @@ static hone_status map_boxes(hn_cuda_queue *q, hn_map_words *map, hone_dtype typ
   if (hn_cuda_dry(q)) return HONE_OK;
   if (!d->cu.cuTensorMapEncodeTiled)
     return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
-  const cuuint64_t dim[2] = {columns, rows}, stride[1] = {(cuuint64_t)pitch * 2};
+  const cuuint64_t dim[2] = {columns, rows}, stride[1] = {(cuuint64_t)pitch * size_of(type)};
   const cuuint32_t box[2] = {box_columns, box_rows}, step[2] = {1, 1};
   CUtensorMap it;
   hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 2, (void *)(uintptr_t)at, dim,
-                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(box_columns * 2), fetch,
-                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         swizzle_of(box_columns * size_of(type)), fetch, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   memcpy(map, &it, sizeof it);
   return st;
 }
@@ -55,16 +59,16 @@ hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype t
   if (!d->cu.cuTensorMapEncodeIm2col)
     return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
   const cuuint64_t dim[4] = {c->channels, c->w, c->h, c->n};
-  const cuuint64_t stride[3] = {(cuuint64_t)c->pixel * 2, (cuuint64_t)c->pixel * 2 * c->w,
-                                (cuuint64_t)c->image * 2};
+  const cuuint64_t pixel = (cuuint64_t)c->pixel * size_of(type);
+  const cuuint64_t stride[3] = {pixel, pixel * c->w, (cuuint64_t)c->image * size_of(type)};
   const cuuint32_t step[4] = {1, (cuuint32_t)c->stride[0], (cuuint32_t)c->stride[1], 1};
   const int lower[2] = {(int)c->first[0], (int)c->first[1]};
   const int upper[2] = {(int)(c->last[0] - c->w + 1), (int)(c->last[1] - c->h + 1)};
   CUtensorMap it;
-  hone_status st =
-      HN_CU(d, error, cuTensorMapEncodeIm2col, &it, type_of(type), 4, (void *)(uintptr_t)at, dim, stride,
-            lower, upper, c->unit, c->rows, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(c->unit * 2),
-            CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  hone_status st = HN_CU(d, error, cuTensorMapEncodeIm2col, &it, type_of(type), 4, (void *)(uintptr_t)at, dim,
+                         stride, lower, upper, c->unit, c->rows, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         swizzle_of(c->unit * size_of(type)), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   memcpy(map, &it, sizeof it);
   return st;
 }

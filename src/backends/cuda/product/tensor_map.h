@@ -5,8 +5,8 @@
 #include "backends/cuda/device/conv_wgmma_args.h"
 #include "backends/cuda/driver/cuda.h"
 
-/* A matrix of f16 or bf16: `columns` contiguous ones, `rows` rows `pitch` elements apart; boxes of
- * box_columns x box_rows, whose rows of up to 128 bytes are swizzled over their length. */
+/* A matrix of f16, bf16 or codes of 8 bits: `columns` contiguous ones, `rows` rows `pitch` elements apart;
+ * boxes of box_columns x box_rows, whose rows of up to 128 bytes are swizzled over their length. */
 hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
                                uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
                                uint32_t box_rows, hone_error *error);

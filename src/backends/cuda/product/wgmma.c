@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/integers.h"
 
-enum { BLOCK = HN_WGMMA_BLOCK, THREADS = 384, MOST_SPLITS = 8 };
+enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, THREADS = 384, MOST_SPLITS = 8 };
 
 typedef hn_wgmma_problem problem;
 
@@ -29,16 +29,11 @@ static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_til
 
 /* ------------------------------------------------------------------ how it is run */
 
-/* Shared memory: the ring and what is on its way out. Two tiles on their way where K is so short that storing
- * them is what takes time. */
-typedef struct layout {
-  uint32_t stages, buffers, bytes;
-} layout;
-
-static layout layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
-  const uint32_t rows = tile_rows(t), stage = (rows + t->bn) * 128, group = 64 * t->wm * t->bn * 2;
+hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
+  const uint32_t rows = tile_rows(t), stage = (rows + t->bn) * 128, short_size = q->p.codes ? 1 : 2,
+                 group = 64 * t->wm * t->bn * short_size;
   const uint32_t table = q->mode == HN_WGMMA_GATHER ? q->k_blocks * 64 : 0, room = (226 << 10) - table;
-  layout l = {.buffers = 1};
+  hn_wgmma_layout l = {.buffers = 1};
   uint32_t out = 0;
   if (t->split) {
     l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
@@ -64,15 +59,15 @@ static double clusters_held(const hone_machine *m, uint32_t n) {
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
  * block of K takes its time where nothing overlaps it, results leave at 70 ps each, and 0.9 us pass before
  * and after the products. */
-static double seconds(const hone_step *s, const problem *q, const hone_machine *m, const hn_wgmma_tile *t,
-                      uint32_t splits) {
-  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
+  /* Of codes there are twice as many in a block. */
+  const double sms = m->processors ? m->processors : 132,
+               half = (m->half_flops > 0 ? m->half_flops : 1e15) * (q->p.codes ? 2 : 1);
   const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
                l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(t), block_flops = 2.0 * rows * t->bn * BLOCK,
-               block_bytes = (rows + t->bn) * 128;
-  const bool staged = staged_entry(s, q, t) >= 0;
-  double leave = rows * t->bn * (staged ? 1.2 : 0.8) * 70e-12, time;
+  const double rows = tile_rows(t), block = (double)BLOCK_BYTES / (double)hone_dtype_size(q->p.a_type);
+  const double block_flops = 2.0 * rows * t->bn * block, block_bytes = (rows + t->bn) * BLOCK_BYTES;
+  double leave = rows * t->bn * (q->staged ? 1.2 : 0.8) * 70e-12, time;
   /* Addresses, worked out by 128 threads. */
   if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * fmax(rows, 128) * 8 * 0.24e-9;
   const double least =
@@ -80,35 +75,41 @@ static double seconds(const hone_step *s, const problem *q, const hone_machine *
   if (t->split) {
     const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
     const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
-    const double block =
+    const double each =
         fmax(least, fmax(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
     const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
-    time = waves * (block * hn_div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
+    time = waves * (each * hn_div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
   } else {
     const int64_t rounds = (q->tiles + (int64_t)sms - 1) / (int64_t)sms;
     const double each = (double)rounds;
     /* All multipliers at once draw so much power that clocks fall to two thirds. */
     const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
-    double block = fmax(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
-    if (each <= 1) block = fmax(block, least);
-    time = each * (block * q->k_blocks + leave);
+    double one = fmax(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
+    if (each <= 1) one = fmax(one, least);
+    time = each * (one * q->k_blocks + leave);
     if (each <= 1) time += leave * 0.6;
   }
-  return fmax(time, (q->p.bytes - hn_wgmma_unread(s, q)) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+  return fmax(time, (q->p.bytes - q->unread) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+}
+
+bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
+  const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
+  q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
+  if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
+  if (hn_wgmma_layout_of(q, t, true).bytes > m->shared_bytes)
+    return hn_refuse(why, "too little shared memory");
+  if (!t->split) return true;
+  if (q->tiles > 2 * (int64_t)m->processors) return hn_refuse(why, "enough tiles without dividing K");
+  for (uint32_t n = 2; n <= MOST_SPLITS && n <= q->k_blocks; n *= 2)
+    if (hn_wgmma_seconds(q, m, t, n) < hn_wgmma_seconds(q, m, t, q->splits) * 0.98) q->splits = n;
+  return true;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
                      hone_reason *why) {
   if (!hn_wgmma_read(s, m, q, why)) return false;
-  const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
-  q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
-  if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
-  if (layout_of(q, t, true).bytes > m->shared_bytes) return hn_refuse(why, "too little shared memory");
-  if (!t->split) return true;
-  if (q->tiles > 2 * (int64_t)m->processors) return hn_refuse(why, "enough tiles without dividing K");
-  for (uint32_t n = 2; n <= MOST_SPLITS && n <= q->k_blocks; n *= 2)
-    if (seconds(s, q, m, t, n) < seconds(s, q, m, t, q->splits) * 0.98) q->splits = n;
-  return true;
+  q->staged = staged_entry(s, q, t) >= 0, q->unread = hn_wgmma_unread(s, q);
+  return hn_wgmma_tiles(q, m, t, why);
 }
 
 bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
@@ -118,19 +119,19 @@ bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_
 
 double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t) {
   problem q;
-  return describe(s, m, t, &q, NULL) ? seconds(s, &q, m, t, q.splits) : 1e9;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q, m, t, q.splits) : 1e9;
 }
 
 /* ------------------------------------------------------------------ weights */
 
-static size_t blob_bytes(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK * 2; }
+size_t hn_wgmma_weights(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK_BYTES; }
 
 hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
                           hone_tactic_need *need, hone_error *error) {
   problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  need->blob_bytes = blob_bytes(&q);
+  need->blob_bytes = hn_wgmma_weights(&q);
   need->packed = need->bytewise = 1u << 1;
   return HONE_OK;
 }
@@ -140,62 +141,74 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
   problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  memset(blob, 0, blob_bytes(&q));
+  memset(blob, 0, hn_wgmma_weights(&q));
   hn_wgmma_pack(s, &q, q.n16 / 8, blob);
   return HONE_OK;
 }
 
 /* ------------------------------------------------------------------ run */
 
-static hone_status write_prefix(const hone_step *s, const problem *q, const hn_wgmma_tile *t, const layout *l,
-                                int staged, hn_str *text, hone_error *error) {
+void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
+  const hn_wgmma_layout l = hn_wgmma_layout_of(q, t, q->staged);
   hn_str_printf(
       text,
-      "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
+      "#define HN_T %s\n#define %s %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
       "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
       "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
-      hn_cuda_type(q->p.a_type), hn_cuda_type(q->p.out_type), t->wm, t->bn, t->alternate, t->split, l->stages,
-      l->buffers, (int)q->mode, q->unit, staged >= 0,
-      q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
-  return hn_cuda_epilogue_fragments(s, q->p.bias, staged, text, error);
+      hone_dtype_name(q->p.a_type), q->p.codes ? "HN_CODE" : "HN_OUT", hone_dtype_name(q->p.out_type), t->wm,
+      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged,
+      q->p.codes || q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
+}
+
+hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t,
+                            const void *staged, hn_conv_wgmma_args *args, const hn_str *text,
+                            hone_error *error) {
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  const hone_machine *m = hn_cuda_machine(queue);
+  const hn_product_args *g = &q->p.args;
+  const uint32_t row =
+      q->p.codes && t->bn < 128 ? t->bn : BLOCK_BYTES / (uint32_t)hone_dtype_size(q->p.out_type);
+  if (text->failed) return hn_fail_memory(error, text->cap, "device text");
+  hn_wgmma_args(q, run->in[0], args);
+  args->weights = run->blob, args->y = run->out[0], args->n_tiles = (i32)hn_div_up(q->n16, t->bn);
+  hone_status st = HONE_OK;
+  if (q->mode != HN_WGMMA_GATHER) st = hn_wgmma_map_a(queue, q, run->in[0], tile_rows(t), &args->a, error);
+  if (!st && !t->split && q->p.out_type != HONE_DTYPE_F32)
+    st = hn_cuda_map_matrix(queue, &args->out, q->p.out_type, run->out[0], q->columns, g->m, g->out_pitch,
+                            row, 64 * t->wm, error);
+  if (!st && q->staged)
+    st = hn_cuda_map_matrix(queue, &args->staged, q->p.out_type, staged, q->columns, g->m, g->out_pitch, row,
+                            64 * t->wm, error);
+  const hn_cuda_kernel kernel = {"conv_wgmma", text->ptr, "conv_wgmma"};
+  const int64_t persistent = q->tiles < m->processors ? q->tiles : m->processors;
+  const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
+                               .threads = THREADS,
+                               .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,
+                               .cluster = q->splits > 1 ? q->splits : 0,
+                               .overlap = true};
+  return st ? st : hn_cuda_launch(queue, &kernel, &shape, args, sizeof *args, error);
 }
 
 hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error) {
-  hn_cuda_queue *queue = hn_cuda_queue_of(run);
-  const hone_machine *m = hn_cuda_machine(queue);
   const hone_step *s = run->step;
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, hn_cuda_machine(hn_cuda_queue_of(run)), t, &q, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   int staged = staged_entry(s, &q, t);
   if (staged >= 0 && !hn_product_aligned(run->in[s->epilogue[staged].input])) staged = -1;
-  const layout l = layout_of(&q, t, staged >= 0);
-  const hn_product_args *g = &q.p.args;
   hn_conv_wgmma_args args;
   memset(&args, 0, sizeof args);
-  hn_wgmma_args(&q, run->in[0], &args);
-  args.weights = run->blob, args.y = run->out[0], args.n_tiles = (i32)hn_div_up(q.n16, t->bn);
   hn_cuda_epilogue_bind(run, q.p.bias, &args.epilogue);
-  hone_status st = HONE_OK;
-  if (q.mode != HN_WGMMA_GATHER) st = hn_wgmma_map_a(queue, &q, run->in[0], tile_rows(t), &args.a, error);
-  if (!st && !t->split && q.p.out_type != HONE_DTYPE_F32)
-    st = hn_cuda_map_matrix(queue, &args.out, q.p.out_type, run->out[0], q.columns, g->m, g->out_pitch, 64,
-                            64 * t->wm, error);
-  if (!st && staged >= 0)
-    st = hn_cuda_map_matrix(queue, &args.staged, q.p.out_type, run->in[s->epilogue[staged].input], q.columns,
-                            g->m, g->out_pitch, 64, 64 * t->wm, error);
   hn_str text = {0};
-  if (!st) st = write_prefix(s, &q, t, &l, staged, &text, error);
-  const hn_cuda_kernel kernel = {"conv_wgmma", text.ptr, "conv_wgmma"};
-  const int64_t persistent = q.tiles < m->processors ? q.tiles : m->processors;
-  const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q.tiles * q.splits : persistent), 1, 1},
-                               .threads = THREADS,
-                               .shared = l.bytes,
-                               .cluster = q.splits > 1 ? q.splits : 0,
-                               .overlap = true};
-  if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
+  q.staged = staged >= 0;
+  hn_wgmma_prefix(&q, t, &text);
+  hone_status st = hn_cuda_epilogue_fragments(s, q.p.bias, staged, &text, error);
+  if (!st)
+    st = hn_wgmma_launch(run, &q, t, staged >= 0 ? run->in[s->epilogue[staged].input] : NULL, &args, &text,
+                         error);
   hn_str_free(&text);
   return st;
 }

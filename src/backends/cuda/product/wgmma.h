@@ -3,7 +3,9 @@
 #ifndef HN_CUDA_PRODUCT_WGMMA_H
 #define HN_CUDA_PRODUCT_WGMMA_H
 
+#include "backends/cuda/product/wgmma_problem.h"
 #include "backends/tactic.h"
+#include "base/str.h"
 
 typedef struct hn_wgmma_tile {
   uint32_t wm;    /* 64s of rows that a warpgroup multiplies at once */
@@ -14,6 +16,26 @@ typedef struct hn_wgmma_tile {
 typedef hn_wgmma_tile hn_wgmma_config;
 
 HN_FAMILY_PACKED(hn_wgmma);
+
+/* Shared memory: the ring and what is on its way out. Two tiles on their way where K is so short that storing
+ * them is what takes time. */
+typedef struct hn_wgmma_layout {
+  uint32_t stages, buffers, bytes;
+} hn_wgmma_layout;
+hn_wgmma_layout hn_wgmma_layout_of(const hn_wgmma_problem *q, const hn_wgmma_tile *t, bool staged);
+
+/* For any problem that hn_wgmma_read or hn_wgmma_fits has taken (`staged` and `unread` are set): its tiles
+ * and splits, or a refusal; seconds; bytes of packed weights; the text's prefix but for the epilogue; and the
+ * launch, for which the caller has filled in the epilogue's or the codes' arguments. staged: the tensor that
+ * comes ahead of time, where one does. */
+bool hn_wgmma_tiles(hn_wgmma_problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why);
+double hn_wgmma_seconds(const hn_wgmma_problem *q, const hone_machine *m, const hn_wgmma_tile *t,
+                        uint32_t splits);
+size_t hn_wgmma_weights(const hn_wgmma_problem *q);
+void hn_wgmma_prefix(const hn_wgmma_problem *q, const hn_wgmma_tile *t, hn_str *text);
+hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q, const hn_wgmma_tile *t,
+                            const void *staged, hn_conv_wgmma_args *args, const hn_str *text,
+                            hone_error *error);
 
 /* The tiles, named by rows x columns. */
 #define HN_WGMMA_64x64 1, 64, true, false

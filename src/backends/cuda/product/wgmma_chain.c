@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 enum {
-  BLOCK = HN_WGMMA_BLOCK,
+  BLOCK = HN_WGMMA_BLOCK_BYTES / 2,
   CHUNK = 64, /* columns of the second product that are made at a time */
   THREADS = 384,
   MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */

@@ -19,51 +19,65 @@ static bool im2col_fits(const hn_product_args *g) {
          below >= -128 && below <= 127;
 }
 
-static uint32_t blocks_of(uint32_t taps, uint32_t channels, uint32_t unit) {
-  return hn_div_up(taps * hn_div_up(channels, unit), HN_WGMMA_BLOCK / unit);
+/* Elements of a block of K, and of 16 bytes. */
+static uint32_t block_of(const hn_wgmma_problem *q) {
+  return HN_WGMMA_BLOCK_BYTES / (uint32_t)hone_dtype_size(q->p.a_type);
+}
+
+static uint32_t blocks_of(const hn_wgmma_problem *q, uint32_t unit) {
+  return hn_div_up(q->taps * hn_div_up(q->p.args.tap, unit), block_of(q) / unit);
 }
 
 static void choose_mode(hn_wgmma_problem *q) {
   const hn_product_args *g = &q->p.args;
   q->taps = (uint32_t)(g->kernel_x * g->kernel_y);
-  q->mode = HN_WGMMA_MATRIX, q->unit = HN_WGMMA_BLOCK;
+  q->mode = HN_WGMMA_MATRIX, q->unit = block_of(q);
   const bool whole = q->p.one_tap && g->stride_x == 1 && g->stride_y == 1 &&
                      (!q->p.conv || (g->grid_x == (uint32_t)g->in_x && g->grid_y == (uint32_t)g->in_y &&
                                      g->image == (int64_t)g->in_x * g->in_y * g->pixel));
   if (!whole) {
     q->mode = HN_WGMMA_IM2COL;
-    while (q->unit > 16 && blocks_of(q->taps, g->tap, q->unit / 2) < blocks_of(q->taps, g->tap, q->unit))
-      q->unit /= 2;
-    if (g->tap < 16 || !im2col_fits(g)) q->mode = HN_WGMMA_GATHER, q->unit = 8;
+    const uint32_t least = block_of(q) / 4; /* 32 bytes */
+    while (q->unit > least && blocks_of(q, q->unit / 2) < blocks_of(q, q->unit)) q->unit /= 2;
+    /* The copy engine writes zeros where a tap lies outside of the image. */
+    if (g->tap < least || !im2col_fits(g) || (q->outside && !q->p.one_tap))
+      q->mode = HN_WGMMA_GATHER, q->unit = q->p.chunk;
   }
   q->units = hn_div_up(g->tap, q->unit);
-  q->k_blocks = blocks_of(q->taps, g->tap, q->unit);
+  q->k_blocks = blocks_of(q, q->unit);
 }
 
 bool hn_wgmma_read(const hone_step *s, const hone_machine *m, hn_wgmma_problem *q, hone_reason *why) {
   memset(q, 0, sizeof *q);
   if (m->arch != 90) return hn_refuse(why, "warpgroup products are arch 90's");
   if (!hn_product_of(s, &q->p, why)) return false;
-  const hn_product_args *g = &q->p.args;
   if (q->p.a_type != HONE_DTYPE_F16 && q->p.a_type != HONE_DTYPE_BF16)
     return hn_refuse(why, "the input is %s", hone_dtype_name(q->p.a_type));
   if (q->p.out_type != q->p.a_type && q->p.out_type != HONE_DTYPE_F32)
     return hn_refuse(why, "the output is %s", hone_dtype_name(q->p.out_type));
+  return hn_wgmma_fits(q, why);
+}
+
+bool hn_wgmma_fits(hn_wgmma_problem *q, hone_reason *why) {
+  const hn_product_args *g = &q->p.args;
+  const uint32_t least = q->p.codes ? 16 : 8; /* columns that are stored together */
   if (!q->p.constant) return hn_refuse(why, "weights are not constant");
   if (q->p.c_type != HONE_DTYPE_NONE) return hn_refuse(why, "C is no row");
   for (uint32_t i = 0; i < g->n_batch; i++)
     if (g->batch[i] != 1) return hn_refuse(why, "several products");
   if (g->in_z != 1 || g->kernel_z != 1 || g->grid_z != 1) return hn_refuse(why, "three spatial dimensions");
   if (!q->p.a_chunks) return hn_refuse(why, "rows of the input are not whole 16s of bytes");
-  if (q->p.store != 8) return hn_refuse(why, "rows of the output are not whole eights");
+  if (q->p.store != 8 || g->out_pitch % least)
+    return hn_refuse(why, "rows of the output are not whole 16s of bytes");
   if (g->m == 0 || (uint64_t)g->m * (uint64_t)g->out_pitch >> 40 || g->n > 1 << 20 || g->tap > 1 << 20)
     return hn_refuse(why, "sizes beyond the copy engine's");
-  q->columns = (uint32_t)hn_round_up(g->n, 8);
-  if (g->n % 8 && g->out_pitch != q->columns)
-    return hn_refuse(why, "part of a wider tensor, not in whole eights");
+  q->columns = (uint32_t)hn_round_up(g->n, least);
+  if (g->n % least && g->out_pitch != q->columns)
+    return hn_refuse(why, "part of a wider tensor, not in whole 16s of bytes");
   q->n16 = (uint32_t)hn_round_up(g->n, 16);
   choose_mode(q);
-  if (q->mode == HN_WGMMA_GATHER && (q->k_blocks > 512 || g->image * 2 > INT32_MAX))
+  if (q->mode == HN_WGMMA_GATHER &&
+      (q->k_blocks > 512 || g->image * (int64_t)hone_dtype_size(q->p.a_type) > INT32_MAX))
     return hn_refuse(why, "too many taps and channels, or an image too large, to be gathered");
   return true;
 }
@@ -80,17 +94,26 @@ static float weight(const hone_step *s, int64_t i) {
   const char *w = s->input[1].constant;
   uint16_t h;
   float f;
+  if (s->input[1].desc.dtype == HONE_DTYPE_I8) return ((const signed char *)w)[i];
   if (s->input[1].desc.dtype == HONE_DTYPE_F32) return memcpy(&f, w + i * 4, 4), f;
   memcpy(&h, w + i * 2, 2);
   return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }
 
+/* Byte `at` of column n, of K as it lies there; the 16 bytes number c of row r stand at c ^ r. */
+static char *place(void *blob, uint32_t n8, uint32_t n, size_t at) {
+  const uint32_t in = at % HN_WGMMA_BLOCK_BYTES;
+  const size_t tile = at / HN_WGMMA_BLOCK_BYTES * n8 + n / 8;
+  return (char *)blob + tile * 1024 + n % 8 * 128 + ((in / 16 ^ n % 8) << 4) + in % 16;
+}
+
 /* Element k of column n. */
 static void put(void *blob, uint32_t n8, uint32_t n, uint32_t k, hone_dtype type, float w) {
   const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
-  const uint32_t in = k % HN_WGMMA_BLOCK; /* the 16 bytes number c of row r stand at c ^ r */
-  const size_t tile = (size_t)(k / HN_WGMMA_BLOCK) * n8 + n / 8;
-  memcpy((char *)blob + tile * 1024 + n % 8 * 128 + ((in / 8 ^ n % 8) << 4) + in % 8 * 2, &h, 2);
+  if (type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16)
+    memcpy(place(blob, n8, n, (size_t)k * 2), &h, 2);
+  else /* codes: where a thread's sums lie, four channels follow each other (device/wgmma_codes.cuh) */
+    *place(blob, n8, (n & ~15u) + 8 * (n >> 1 & 1) + 2 * (n >> 2 & 3) + (n & 1), k) = (char)(int8_t)w;
 }
 
 void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
@@ -106,7 +129,7 @@ void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, v
 void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns, uint32_t blocks,
                           void *blob) {
   const hn_product_args *g = &q->p.args;
-  const size_t piece = (size_t)columns * blocks * HN_WGMMA_BLOCK * 2;
+  const size_t piece = (size_t)columns * blocks * HN_WGMMA_BLOCK_BYTES;
   for (uint32_t n = 0; n < g->n; n++)
     for (uint32_t c = 0; c < g->channels; c++)
       put((char *)blob + n / columns * piece, columns / 8, n % columns, c, q->p.a_type,
@@ -117,8 +140,7 @@ hone_status hn_wgmma_map_a(hn_cuda_queue *queue, const hn_wgmma_problem *q, cons
                            hn_map_words *map, hone_error *error) {
   const hn_product_args *g = &q->p.args;
   if (q->mode == HN_WGMMA_MATRIX)
-    return hn_cuda_map_matrix(queue, map, q->p.a_type, x, g->tap, g->m, g->pixel, HN_WGMMA_BLOCK, rows,
-                              error);
+    return hn_cuda_map_matrix(queue, map, q->p.a_type, x, g->tap, g->m, g->pixel, block_of(q), rows, error);
   const hn_cuda_im2col c = {
       .channels = g->tap,
       .w = (uint32_t)g->in_x,
@@ -139,7 +161,7 @@ void hn_wgmma_args(const hn_wgmma_problem *q, const void *x, hn_conv_wgmma_args 
   a->x = x;
   a->image = g->image;
   a->pixels = (i32)g->m, a->columns = (i32)q->columns, a->y_pixel = (i32)g->out_pitch;
-  a->n8 = (i32)(q->n16 / 8), a->k_blocks = (i32)q->k_blocks;
+  a->n = (i32)g->n, a->n8 = (i32)(q->n16 / 8), a->k_blocks = (i32)q->k_blocks;
   a->tiles = (i32)q->tiles;
   a->h = g->in_y, a->w = g->in_x, a->oh = (i32)g->grid_y, a->ow = (i32)g->grid_x;
   a->kw = g->kernel_x, a->taps = (i32)q->taps;

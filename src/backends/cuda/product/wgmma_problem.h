@@ -1,12 +1,12 @@
 /* Steps as the warpgroup products see them: an implicit GEMM whose A the copy engine brings (or threads
- * gather), and weights in blocks of 64 of K. */
+ * gather), and weights in blocks of 128 bytes of K. */
 #ifndef HN_CUDA_PRODUCT_WGMMA_PROBLEM_H
 #define HN_CUDA_PRODUCT_WGMMA_PROBLEM_H
 
 #include "backends/cuda/device/conv_wgmma_args.h"
 #include "backends/cuda/product/product.h"
 
-enum { HN_WGMMA_BLOCK = 64 }; /* of K */
+enum { HN_WGMMA_BLOCK_BYTES = 128 }; /* of K */
 
 typedef enum hn_wgmma_a {
   HN_WGMMA_MATRIX,
@@ -23,10 +23,15 @@ typedef struct hn_wgmma_problem {
   uint32_t columns;       /* of the output, channel padding included */
   int64_t tiles;
   uint32_t splits; /* blocks of a cluster */
+  bool staged;     /* a tensor of the epilogue comes through shared memory */
+  double unread;   /* hn_wgmma_unread */
+  bool outside;    /* what lies outside of an image is not zero */
 } hn_wgmma_problem;
 
 /* Conv, Gemm or MatMul of one product on arch 90; tiles and splits are the caller's to set. */
 bool hn_wgmma_read(const hone_step *s, const hone_machine *m, hn_wgmma_problem *q, hone_reason *why);
+/* The same where q->p and q->outside are there already. */
+bool hn_wgmma_fits(hn_wgmma_problem *q, hone_reason *why);
 
 /* Bytes of the input between the taps of a stride: nobody reads them. */
 double hn_wgmma_unread(const hone_step *s, const hn_wgmma_problem *q);

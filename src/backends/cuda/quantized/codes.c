@@ -206,8 +206,8 @@ double hn_codes_added_bytes(const hone_step *s) {
 
 /* ------------------------------------------------------------------ the blob */
 
-/* Kernels read whole eights from any column on. */
-static size_t columns_of(const hn_codes *c) { return hn_round_up((size_t)c->channels, 16) + 16; }
+/* Kernels read whole tiles of up to 256 columns. */
+static size_t columns_of(const hn_codes *c) { return hn_round_up((size_t)c->channels, 16) + 256; }
 
 hn_codes_blob hn_codes_blob_of(const hn_codes *c, size_t weights) {
   hn_codes_blob b;

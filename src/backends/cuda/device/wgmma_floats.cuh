@@ -1,0 +1,57 @@
+/* How warpgroup products of f16 and bf16 end: the generated epilogue, on fragments as they lie in registers. */
+#ifndef HN_WGMMA_FLOATS_CUH
+#define HN_WGMMA_FLOATS_CUH
+
+#include "wgmma.cuh"
+
+enum { PANEL = 64 }; /* columns of 128 bytes */
+
+/* A warp's rows of a warpgroup's sums, as they are to be read eight columns at a time; quarter: the thread's of four. */
+HN_FN void put_partial(u32 to, u32 quarter, const float *d) {
+  to += quarter * 8;
+  HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j++) {
+    hn_shared_st8(to + j * 32, hn_bits(d[4 * j]), hn_bits(d[4 * j + 1]));
+    hn_shared_st8(to + j * 32 + 8 * PARTIAL_ROW, hn_bits(d[4 * j + 2]), hn_bits(d[4 * j + 3]));
+  }
+}
+
+/* Applies the epilogue to eight channels of a pixel and stores them. */
+HN_FN void finish(const hn_conv_wgmma_args *g, float x[8], i32 pixel, i32 channel) {
+  if (pixel >= g->pixels || channel >= g->columns) return;
+  i64 at = (i64)pixel * g->y_pixel + channel;
+  hn_epilogue8(x, channel, at, &g->epilogue);
+  HN_PASTE(hn_store8_, HN_OUT)(g->y, at, x);
+}
+
+/* Of a tile: into shared memory, or to where it belongs. */
+HN_FN void finish_tile(const hn_conv_wgmma_args *g, float (*d)[HN_BN / 2], u32 staging, i32 row0, i32 column0, u32 warp,
+                       u32 lane) {
+  HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
+    i32 channel = column0 + (i32)(j * 8 + 2 * (lane & 3));
+    float vectors[HN_EPILOGUE_VECTORS + 1][4];
+    hn_epilogue_fragment_vectors(vectors, channel, &g->epilogue);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      float x[8], other[8];
+      HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][j * 4 + k];
+      i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < g->pixels ? 2 : pixel < g->pixels;
+      i64 at = (i64)pixel * g->y_pixel + channel, down = 8 * (i64)g->y_pixel;
+      u32 row = m * 64 + warp * 16 + (lane & 15), chunk = (j & 7) + lane / 16;
+      u32 panel = staging + j / 8 * (GROUP_ROWS * 128) + row * 128 + ((chunk ^ (row & 7)) << 4);
+#if HN_STAGED
+      HN_PASTE(unpack_, HN_T)(hn_matrix_load(panel).v, other);
+#endif
+      hn_epilogue_fragment(x, vectors, other, channel, at, down, rows, &g->epilogue);
+#if HN_STORE_STAGED
+      hn_u4 v;
+      HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
+      hn_matrix_store(panel, v);
+#else
+      HN_UNROLL for (i32 k = 0; k < 4; k++)
+        if ((k & 1) < rows && channel + k / 2 * 8 < g->columns)
+          *(u64 *)((float *)g->y + at + k / 2 * 8 + (k & 1 ? down : 0)) = (u64)hn_bits(x[2 * k]) | (u64)hn_bits(x[2 * k + 1]) << 32;
+#endif
+    }
+  }
+}
+
+#endif

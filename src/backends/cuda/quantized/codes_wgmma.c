@@ -1,0 +1,97 @@
+#include "backends/cuda/quantized/codes_wgmma.h"
+
+#include <string.h>
+
+#include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/quantized/codes.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+typedef struct problem {
+  hn_codes c;
+  hn_wgmma_problem w;
+} problem;
+
+static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
+                     hone_reason *why) {
+  memset(&q->w, 0, sizeof q->w);
+  if (m->arch != 90) return hn_refuse(why, "warpgroup products are arch 90's");
+  if (!hn_codes_product(s, &q->c, &q->w.p, why)) return false;
+  q->w.outside = q->c.x_zero != 0;
+  if (!hn_wgmma_fits(&q->w, why)) return false;
+  q->w.staged = q->c.added != HONE_DTYPE_NONE && !t->split;
+  q->w.unread = hn_wgmma_unread(s, &q->w);
+  return hn_wgmma_tiles(&q->w, m, t, why);
+}
+
+static hone_status describe_again(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                                  problem *q, hone_error *error) {
+  hone_reason why = {""};
+  if (describe(s, m, t, q, &why)) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+}
+
+static hn_codes_blob blob_of(const problem *q) { return hn_codes_blob_of(&q->c, hn_wgmma_weights(&q->w)); }
+
+bool hn_codes_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                            hone_reason *why) {
+  problem q;
+  return describe(s, m, t, &q, why);
+}
+
+double hn_codes_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t) {
+  problem q;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q.w, m, t, q.w.splits) : 1e9;
+}
+
+hone_status hn_codes_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                                hone_tactic_need *need, hone_error *error) {
+  problem q;
+  hone_status st = describe_again(s, m, t, &q, error);
+  if (st) return st;
+  need->blob_bytes = blob_of(&q).bytes;
+  need->packed = 1u << HN_QLINEAR_W;
+  return HONE_OK;
+}
+
+hone_status hn_codes_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                                   void *blob, hone_error *error) {
+  problem q;
+  hone_status st = describe_again(s, m, t, &q, error);
+  if (st) return st;
+  int8_t *weights = hn_codes_weights(s, &q.c);
+  if (!weights)
+    return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
+  const hn_codes_blob b = blob_of(&q);
+  memset(blob, 0, b.bias);
+  hn_wgmma_pack(&q.c.inner, &q.w, q.w.n16 / 8, blob);
+  hn_codes_vectors(s, &q.c, weights, &b, blob);
+  hn_free(weights);
+  return HONE_OK;
+}
+
+void hn_codes_wgmma_work(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_work *work) {
+  (void)s, (void)m, (void)t;
+  work->arithmetic = HONE_ARITHMETIC_INT8;
+}
+
+hone_status hn_codes_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error) {
+  problem q;
+  char more[128];
+  hone_status st = describe_again(run->step, hn_cuda_machine(hn_cuda_queue_of(run)), t, &q, error);
+  if (st) return st;
+  const hn_codes_blob b = blob_of(&q);
+  hn_codes_bind(run, &b, &q.c);
+  if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]) ||
+      !hn_product_aligned(q.c.args.added))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", run->step->anchor);
+  hn_conv_wgmma_args args;
+  memset(&args, 0, sizeof args);
+  args.codes = q.c.args;
+  hn_str text = {0};
+  hn_wgmma_prefix(&q.w, t, &text);
+  hn_str_puts(&text, hn_codes_prefix(&q.c, q.w.mode == HN_WGMMA_GATHER, more, sizeof more));
+  st = hn_wgmma_launch(run, &q.w, t, q.c.args.added, &args, &text, error);
+  hn_str_free(&text);
+  return st;
+}
