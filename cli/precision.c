@@ -62,17 +62,19 @@ json_t *cli_precision_json(const cli_args *args, const cli_precision *p) {
   const hone_precision_choice *c = &p->choice;
   json_t *nodes = json_array();
   for (uint32_t i = 0; i < c->n_f32_nodes; i++) json_array_append_new(nodes, json_string(c->f32_nodes[i]));
-  return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "narrow", c->narrow, "budget",
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:o}", "narrow", c->narrow, "budget",
                    cli_real(c->budget), "error_bf16", cli_real(c->error_bf16), "error", cli_real(c->error),
-                   "candidates", (int)c->candidates, "samples", (int)c->samples, "plans", (int)c->plans,
-                   "f32_nodes", nodes);
+                   "error_held_out", cli_real(c->error_held_out), "candidates", (int)c->candidates, "samples",
+                   (int)c->samples, "held_out", (int)c->held_out, "returned", (int)c->returned, "plans",
+                   (int)c->plans, "f32_nodes", nodes);
 }
 
 void cli_precision_text(const cli_args *args, const cli_precision *p) {
   if (!is_auto(args)) return;
   const hone_precision_choice *c = &p->choice;
-  cli_print("precision   auto: %u of %u steps in %s, error %.2g of the output's range on %u samples "
-            "(budget %.2g; all in %s: %.2g)\n",
-            c->candidates - c->n_f32_nodes, c->candidates, c->narrow, c->error, c->samples, c->budget,
-            c->narrow, c->error_bf16);
+  cli_print(
+      "precision   auto: %u of %u steps in %s, error %.2g of the output's range on %u samples that did not "
+      "choose (budget %.2g; on the %u that did %.2g, all in %s %.2g)\n",
+      c->candidates - c->n_f32_nodes, c->candidates, c->narrow, c->error_held_out, c->held_out, c->budget,
+      c->samples, c->error, c->narrow, c->error_bf16);
 }

@@ -96,7 +96,7 @@ HONE_API hone_status hone_verify(hone_model *a, hone_model *b, const hone_verify
 /* What a caller allows when hone chooses the precision of each step. */
 typedef struct hone_precision_options {
   double budget;      /* largest |narrow - f32| relative to an output's range; 0: 0.01, for fp16 0.002 */
-  uint32_t samples;   /* random inputs; 0: 3 */
+  uint32_t samples;   /* random inputs that choose; 0: 3. Eight others check */
   uint64_t seed;      /* 0: 1 */
   double max_seconds; /* 0: 60; then what is proven so far is the answer */
   uint32_t threads;
@@ -110,20 +110,24 @@ typedef struct hone_precision_options {
   const char *narrow; /* "bf16" or, on an accelerator, "fp16"; NULL: the latter where it can be */
 } hone_precision_options;
 
-/* Which nodes stay f32 so that the outputs keep the budget on the samples. */
+/* Which nodes stay f32 so that the outputs keep the budget. */
 typedef struct hone_precision_choice {
   char **f32_nodes; /* for hone_plan_options */
   uint32_t n_f32_nodes;
   uint32_t candidates;     /* steps with products; on an accelerator all steps */
-  uint32_t samples, plans; /* inputs compared; plans built on the way */
+  uint32_t samples, plans; /* inputs that chose; plans built on the way */
+  uint32_t held_out;       /* other inputs, on which the choice was checked */
+  uint32_t returned;       /* times that more went back to f32, because they did not keep the budget */
   double budget;
-  double error_bf16;  /* everything narrow (in `narrow`) */
-  double error;       /* as chosen; 0 when every step stays f32 */
-  const char *narrow; /* "bf16" or "fp16": for hone_plan_options.precision; static */
+  double error_bf16;     /* everything narrow (in `narrow`) */
+  double error;          /* as chosen; 0 when every step stays f32 */
+  double error_held_out; /* the same on the inputs that were held out: within the budget */
+  const char *narrow;    /* "bf16" or "fp16": for hone_plan_options.precision; static */
 } hone_precision_choice;
 
 /* Runs the model in f32 and in bf16 on the same inputs and moves the steps that cost most accuracy for their
- * work back to f32 until the budget is kept. Deterministic, unless max_seconds ends it early. */
+ * work back to f32 until the budget is kept, also on inputs that did not choose. Deterministic, unless
+ * max_seconds ends it early. */
 HONE_API hone_status hone_precision_choose(hone_model *model, const hone_precision_options *options,
                                            hone_precision_choice *out, hone_error *error);
 HONE_API void hone_precision_choice_free(hone_precision_choice *choice);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* More groups find the sensitive steps more exactly; every group costs a plan. */
-enum { SAMPLES = 3, GROUPS = 8, MOST_PLANS = 64 };
+enum { SAMPLES = 3, HELD_OUT = 8, GROUPS = 8, MOST_PLANS = 64 };
 
 /* A step that may be narrow. */
 typedef struct candidate {
@@ -36,10 +36,11 @@ typedef struct job {
   const hone_precision_options *o;
   hn_side_options side;
   hn_side reference;
-  uint32_t samples, n_outputs;
-  hone_tensor *expected; /* [samples][n_outputs] */
+  uint32_t samples, held_out; /* those that choose, and behind them those that only check */
+  uint32_t n_outputs;
+  hone_tensor *expected; /* [samples + held_out][n_outputs] */
   double *range;         /* by output, over the samples */
-  hn_feed *feeds;        /* [samples][n_inputs] */
+  hn_feed *feeds;        /* [samples + held_out][n_inputs] */
   char **input_names;
   uint32_t n_inputs;
   HN_VEC(candidate) candidates;
@@ -48,6 +49,7 @@ typedef struct job {
   bool stores;       /* values between steps are narrow, too: every step rounds, not only products */
   const char **keep; /* [candidates]: names for the plan that is being tried */
   uint32_t plans;
+  bool measured; /* groups know their error */
   uint64_t start;
   double max_seconds;
 } job;
@@ -66,19 +68,20 @@ static hone_status keep_output(hone_tensor *to, const hone_tensor *from, hone_er
 
 static hone_status make_samples(job *j, hone_error *error) {
   const hn_plan *p = j->reference.plan;
+  const uint32_t all = j->samples + j->held_out;
   j->n_inputs = p->n_inputs;
   j->n_outputs = p->n_outputs;
-  j->feeds = hn_calloc((size_t)j->samples * p->n_inputs + 1, sizeof *j->feeds);
-  j->expected = hn_calloc((size_t)j->samples * p->n_outputs + 1, sizeof *j->expected);
+  j->feeds = hn_calloc((size_t)all * p->n_inputs + 1, sizeof *j->feeds);
+  j->expected = hn_calloc((size_t)all * p->n_outputs + 1, sizeof *j->expected);
   j->range = hn_calloc((size_t)p->n_outputs + 1, sizeof *j->range);
   j->input_names = hn_calloc((size_t)p->n_inputs + 1, sizeof *j->input_names);
   if (!j->feeds || !j->expected || !j->range || !j->input_names)
-    return hn_fail_memory(error, j->samples * sizeof *j->feeds, "samples");
+    return hn_fail_memory(error, all * sizeof *j->feeds, "samples");
   for (uint32_t i = 0; i < p->n_inputs; i++)
     if (!(j->input_names[i] = hn_strdup(p->inputs[i]->name))) /* the feeds outlive this plan */
       return hn_fail_memory(error, strlen(p->inputs[i]->name), "samples");
   hone_status status = HONE_OK;
-  for (uint32_t k = 0; k < j->samples; k++) {
+  for (uint32_t k = 0; k < all; k++) {
     hn_feed *feeds = j->feeds + (size_t)k * p->n_inputs;
     uint64_t seed = (j->o->seed ? j->o->seed : 1) + (uint64_t)k * 1000003;
     for (uint32_t i = 0; i < p->n_inputs && status == HONE_OK; i++) {
@@ -99,11 +102,12 @@ static hone_status make_samples(job *j, hone_error *error) {
   return HONE_OK;
 }
 
-/* Largest difference over samples and outputs, relative to the output's range; infinite when something is not
- * finite on one side only. */
-static hone_status error_of(job *j, hn_side *s, double *worst, hone_error *error) {
+/* Largest difference over samples [from, to) and outputs, relative to the output's range; infinite when
+ * something is not finite on one side only. */
+static hone_status error_of(job *j, hn_side *s, uint32_t from, uint32_t to, double *worst,
+                            hone_error *error) {
   *worst = 0;
-  for (uint32_t k = 0; k < j->samples; k++) {
+  for (uint32_t k = from; k < to; k++) {
     hone_status status = hn_side_run(s, j->feeds + (size_t)k * j->n_inputs, j->n_inputs, error);
     if (status != HONE_OK) return status;
     for (uint32_t i = 0; i < j->n_outputs; i++) {
@@ -158,8 +162,9 @@ static hone_status find_candidates(job *j, hone_error *error) {
   return HONE_OK;
 }
 
-/* Error when the groups with `f32` stay f32 and, of the others, only `alone` is bf16 (NULL: all others). */
-static hone_status try_groups(job *j, const group *alone, double *worst, hone_error *error) {
+/* Error when the groups with `f32` stay f32 and, of the others, only `alone` is bf16 (NULL: all others); on
+ * the samples that choose, or on those held out. */
+static hone_status try_groups(job *j, const group *alone, bool held_out, double *worst, hone_error *error) {
   hn_side s;
   uint32_t n = 0;
   for (size_t g = 0; g < j->groups.len; g++) {
@@ -176,7 +181,8 @@ static hone_status try_groups(job *j, const group *alone, double *worst, hone_er
   j->plans++;
   hone_status status = hn_side_open(j->model, &o, &s, error);
   if (status != HONE_OK) return status;
-  status = error_of(j, &s, worst, error);
+  status =
+      error_of(j, &s, held_out ? j->samples : 0, j->samples + (held_out ? j->held_out : 0), worst, error);
   hn_side_close(&s);
   return status;
 }
@@ -220,24 +226,36 @@ static bool split(job *j, size_t g, hone_error *error, hone_status *status) {
   return true;
 }
 
+static void widen_all(job *j) {
+  for (size_t g = 0; g < j->groups.len; g++) j->groups.ptr[g].f32 = true;
+}
+
+/* What each group costs alone. */
+static hone_status measure_groups(job *j, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t g = 0; g < j->groups.len && status == HONE_OK; g++)
+    status = try_groups(j, &j->groups.ptr[g], false, &j->groups.ptr[g].error, error);
+  j->measured = true;
+  return status;
+}
+
 static hone_status search(job *j, double budget, hone_precision_choice *out, hone_error *error) {
   double now = 0;
-  hone_status status = try_groups(j, NULL, &now, error);
+  hone_status status = try_groups(j, NULL, false, &now, error);
   if (status != HONE_OK) return status;
   out->error_bf16 = out->error = now;
   if (now <= budget) return HONE_OK;
-  for (size_t g = 0; g < j->groups.len && status == HONE_OK; g++)
-    status = try_groups(j, &j->groups.ptr[g], &j->groups.ptr[g].error, error);
+  status = measure_groups(j, error);
   /* Back to f32, worst first, until the budget is kept. */
   while (status == HONE_OK && now > budget) {
     group *worst = worst_group(j);
     if (!worst || out_of_time(j)) break;
     worst->f32 = true;
     if (expected_error(j) > budget && worst_group(j)) continue; /* surely not enough yet */
-    status = try_groups(j, NULL, &now, error);
+    status = try_groups(j, NULL, false, &now, error);
   }
   if (status == HONE_OK && now > budget) { /* no proof: nothing is narrowed */
-    for (size_t g = 0; g < j->groups.len; g++) j->groups.ptr[g].f32 = true;
+    widen_all(j);
     now = 0;
   }
   /* Halves of the groups that stayed f32 go back to bf16 where the budget allows: cheapest error first. */
@@ -247,7 +265,7 @@ static hone_status search(job *j, double budget, hone_precision_choice *out, hon
       group *h = &j->groups.ptr[half ? j->groups.len - 1 : g];
       double then = 0;
       h->f32 = false;
-      status = try_groups(j, NULL, &then, error);
+      status = try_groups(j, NULL, false, &then, error);
       if (status == HONE_OK && then <= budget)
         now = then;
       else
@@ -257,6 +275,33 @@ static hone_status search(job *j, double budget, hone_precision_choice *out, hon
   }
   out->error = now;
   return status;
+}
+
+static bool any_narrow(const job *j) {
+  for (size_t g = 0; g < j->groups.len; g++)
+    if (!j->groups.ptr[g].f32) return true;
+  return false;
+}
+
+/* What keeps the budget on the samples that chose must keep it on others, too: until it does, more goes back
+ * to f32, worst first, and then all of it. */
+static hone_status check(job *j, double budget, hone_precision_choice *out, hone_error *error) {
+  hone_status status = HONE_OK;
+  while (status == HONE_OK && any_narrow(j)) {
+    status = try_groups(j, NULL, true, &out->error_held_out, error);
+    if (status != HONE_OK || out->error_held_out <= budget) break;
+    if (!j->measured) status = measure_groups(j, error);
+    group *worst = status == HONE_OK && !out_of_time(j) ? worst_group(j) : NULL;
+    if (worst)
+      worst->f32 = true;
+    else
+      widen_all(j);
+    out->returned++;
+  }
+  if (status != HONE_OK || !out->returned) return status;
+  if (any_narrow(j)) return try_groups(j, NULL, false, &out->error, error);
+  out->error = out->error_held_out = 0;
+  return HONE_OK;
 }
 
 static hone_status give(job *j, hone_precision_choice *out, hone_error *error) {
@@ -287,6 +332,7 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   double budget = out->budget = j.o->budget > 0 ? j.o->budget : usual;
   j.max_seconds = j.o->max_seconds > 0 ? j.o->max_seconds : 60;
   j.samples = out->samples = j.o->samples ? j.o->samples : SAMPLES;
+  j.held_out = out->held_out = HELD_OUT;
   j.side = (hn_side_options){.level = 2,
                              .device = j.o->device,
                              .threads = j.o->threads,
@@ -299,11 +345,13 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   out->candidates = (uint32_t)j.candidates.len;
   hn_side_close(&j.reference);
   if (status == HONE_OK && j.candidates.len) status = search(&j, budget, out, error);
+  if (status == HONE_OK && j.candidates.len) status = check(&j, budget, out, error);
   out->plans = j.plans;
   if (status == HONE_OK) status = give(&j, out, error);
-  for (size_t i = 0; j.feeds && i < (size_t)j.samples * j.n_inputs; i++) hone_data_free(&j.feeds[i].data);
+  const uint32_t all = j.samples + j.held_out;
+  for (size_t i = 0; j.feeds && i < (size_t)all * j.n_inputs; i++) hone_data_free(&j.feeds[i].data);
   for (uint32_t i = 0; j.input_names && i < j.n_inputs; i++) hn_free(j.input_names[i]);
-  for (size_t i = 0; j.expected && i < (size_t)j.samples * j.n_outputs; i++) hn_free(j.expected[i].data);
+  for (size_t i = 0; j.expected && i < (size_t)all * j.n_outputs; i++) hn_free(j.expected[i].data);
   for (size_t i = 0; i < j.candidates.len; i++) hn_free(j.candidates.ptr[i].name);
   hn_vec_free(&j.candidates);
   hn_vec_free(&j.groups);

@@ -46,8 +46,9 @@ static hone_precision_choice *choose(int which, double budget) {
   return c;
 }
 
-/* Output of the network with this choice on the first sample of hone_precision_choose. */
-static const float *answer(int which, const char *precision, const hone_precision_choice *c, int64_t *n) {
+/* Output of the network with this choice on the random input of this seed. */
+static const float *answer_to(int which, uint64_t seed, const char *precision, const hone_precision_choice *c,
+                              int64_t *n) {
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_context *context = NULL;
@@ -59,12 +60,13 @@ static const float *answer(int which, const char *precision, const hone_precisio
   assert_int_equal(hone_plan_create(engine, held.model, &po, &plan, NULL), HONE_OK);
   assert_int_equal(hone_context_create(plan, &context, NULL), HONE_OK);
   assert_int_equal(
-      hone_data_random(hone_plan_input_name(plan, 0), hone_plan_input_desc(plan, 0), -1, 1, &data, NULL),
+      hone_data_random(hone_plan_input_name(plan, 0), hone_plan_input_desc(plan, 0), -1, seed, &data, NULL),
       HONE_OK);
   const hone_tensor *in[] = {&data.tensor};
   assert_int_equal(hone_context_run(context, in, NULL, NULL), HONE_OK);
   const hone_tensor *out = hone_context_output(context, 0);
   *n = hone_desc_count(&out->desc);
+  free(held.answer[which]);
   float *y = held.answer[which] = malloc((size_t)*n * sizeof *y);
   assert_non_null(y);
   memcpy(y, out->data, (size_t)*n * sizeof *y);
@@ -73,6 +75,11 @@ static const float *answer(int which, const char *precision, const hone_precisio
   hone_plan_destroy(plan);
   hone_engine_destroy(engine);
   return y;
+}
+
+/* On the first sample of hone_precision_choose. */
+static const float *answer(int which, const char *precision, const hone_precision_choice *c, int64_t *n) {
+  return answer_to(which, 1, precision, c, n);
 }
 
 static double distance(const float *a, const float *b, int64_t n) {
@@ -90,7 +97,8 @@ static void a_wide_budget_keeps_all(void **state) {
   (void)state;
   const hone_precision_choice *all = choose(0, 1);
   assert_int_equal(all->n_f32_nodes, 0);
-  assert_true(all->plans == 1 && all->error == all->error_bf16);
+  assert_true(all->plans == 2 && all->error == all->error_bf16); /* one chooses, one checks */
+  assert_true(all->held_out >= 4 && !all->returned && all->error_held_out <= 1);
   assert_true(all->error_bf16 < 0.05);
 }
 
@@ -111,6 +119,13 @@ static void a_budget_is_kept(void **state) {
               *chosen = answer(2, "bf16", half, &n);
   assert_true(distance(narrow, f32, n) > distance(chosen, f32, n));
   assert_true(distance(chosen, f32, n) <= 1.5 * half->budget); /* the range is that of one sample here */
+  /* What was held out is kept, too: here the two samples behind those that chose. */
+  assert_true(half->error_held_out > 0 && half->error_held_out <= half->budget);
+  for (uint64_t k = 2; k < 4; k++) {
+    const float *wide = answer_to(0, 1 + k * 1000003, "f32", NULL, &n),
+                *mixed = answer_to(2, 1 + k * 1000003, "bf16", half, &n);
+    assert_true(distance(mixed, wide, n) <= 1.5 * half->error_held_out);
+  }
   /* The same again gives the same. */
   const hone_precision_choice *again = choose(2, all->error_bf16 / 2);
   assert_int_equal(again->n_f32_nodes, half->n_f32_nodes);
@@ -123,7 +138,7 @@ static void a_budget_that_nothing_keeps_leaves_f32(void **state) {
   (void)state;
   const hone_precision_choice *c = choose(0, 1e-12);
   assert_true((c->n_f32_nodes > 0) == (c->error_bf16 > 0));
-  assert_true(c->error <= 1e-12);
+  assert_true(c->error <= 1e-12 && c->error_held_out <= 1e-12);
   int64_t n = 0;
   const float *f32 = answer(0, "f32", NULL, &n), *chosen = answer(1, "bf16", c, &n);
   assert_true(distance(chosen, f32, n) <= 1e-12);
