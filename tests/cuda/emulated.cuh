@@ -202,6 +202,22 @@ HN_FN void hn_mma_u8(i32 d[4], const u32 a[4], const u32 b[2]) {
 HN_FN void hn_mma_i8(i32 d[4], const u32 a[4], const u32 b[2]) {
   hn_emu->mma(hn_emu_now, HN_EMU_I8, d, a, b);
 }
+HN_FN i32 hn_dot4_u8(u32 a, u32 b, i32 c) {
+  u32 sum = (u32)c;
+  for (int k = 0; k < 4; k++) sum += (u32)((i32)(a >> 8 * k & 0xff) * (i8)(b >> 8 * k));
+  return (i32)sum;
+}
+HN_FN i32 hn_dot4_i8(u32 a, u32 b, i32 c) {
+  u32 sum = (u32)c;
+  for (int k = 0; k < 4; k++) sum += (u32)((i8)(a >> 8 * k) * (i8)(b >> 8 * k));
+  return (i32)sum;
+}
+HN_FN u32 hn_bytes(u32 low, u32 high, u32 pick) {
+  const u64 all = (u64)high << 32 | low;
+  u32 r = 0;
+  for (int k = 0; k < 4; k++) r |= (u32)(all >> 8 * (pick >> 4 * k & 7) & 0xff) << 8 * k;
+  return r;
+}
 HN_FN u32 hn_emu_code(i32 x, i32 low, i32 high) { return (u32)(x < low ? low : x > high ? high : x) & 0xff; }
 HN_FN u32 hn_codes_u8(i32 a, i32 b, i32 c, i32 d) {
   return hn_emu_code(a, 0, 255) | hn_emu_code(b, 0, 255) << 8 | hn_emu_code(c, 0, 255) << 16 |

@@ -71,7 +71,7 @@ HN_KERNEL(product, test_args, args) {
 }
 
 /* 16 x 8 = 16 x 32 . 32 x 8 of codes; a row-major, b column after column. mode 0: a is u8, 1: i8. Behind the sums
- * codes of four of them, as u8 and as i8. */
+ * codes of four of them, as u8 and as i8; a product of four of a and b, and bytes of a. */
 HN_KERNEL(product_of_codes, test_args, args) {
   HN_SHARED u32 tile[16 * 8];
   const u32 lane = threadIdx.x;
@@ -88,6 +88,8 @@ HN_KERNEL(product_of_codes, test_args, args) {
   for (int i = 0; i < 4; i++) out[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2] = d[i];
   ((u32 *)args.out)[128 + lane] = hn_codes_u8(d[0], d[1], d[2], d[3]);
   ((u32 *)args.out)[160 + lane] = hn_codes_i8(d[0], d[1], d[2], d[3]);
+  out[192 + lane] = args.mode ? hn_dot4_i8(fa[0], fb[0], 5) : hn_dot4_u8(fa[0], fb[0], 5);
+  out[224 + lane] = (i32)hn_bytes(fa[0], fa[1], 0x7240);
 }
 
 HN_KERNEL(conversions, test_args, args) { /* f32 bits -> f16, bf16 bits */

@@ -240,7 +240,7 @@ static void test_products_of_codes(void **state) {
     for (int i = 0; i < 256; i++) b[i / 32][i % 32] = (signed char)(i * 11 % 7 - 3);
     upload(0, a, sizeof a);
     upload(1, b, sizeof b);
-    const int *out = (const int *)(const void *)run("product_of_codes", 1, 32, 0, 0, kind, 768);
+    const int *out = (const int *)(const void *)run("product_of_codes", 1, 32, 0, 0, kind, 1024);
     int beyond = 0;
     for (int r = 0; r < 16; r++)
       for (int c = 0; c < 8; c++) {
@@ -253,6 +253,14 @@ static void test_products_of_codes(void **state) {
         beyond += want > 255 || want < 0;
       }
     assert_in_range(beyond, 1, 127);
+    for (int lane = 0; lane < 32; lane++) {
+      const unsigned char *x = &a[lane / 4][lane % 4 * 4], *y = &a[lane / 4 + 8][lane % 4 * 4];
+      int want = 5;
+      for (int k = 0; k < 4; k++) want += (kind ? (signed char)x[k] : x[k]) * b[lane / 4][lane % 4 * 4 + k];
+      assert_int_equal(out[192 + lane], want);
+      assert_int_equal((unsigned)out[224 + lane],
+                       x[0] | (unsigned)y[0] << 8 | (unsigned)x[2] << 16 | (unsigned)y[3] << 24);
+    }
   }
 }
 

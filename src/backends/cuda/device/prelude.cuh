@@ -139,6 +139,19 @@ HN_FN void hn_mma_i8(i32 d[4], const u32 a[4], const u32 b[2]) {
   asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+/* c and the products of four codes (u8 or i8) and four of i8, without tensor cores. */
+HN_FN i32 hn_dot4_u8(u32 a, u32 b, i32 c) {
+  i32 d;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+HN_FN i32 hn_dot4_i8(u32 a, u32 b, i32 c) {
+  i32 d;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+/* Bytes of low (0 to 3) and high (4 to 7) as the hexadecimal digits of `pick` say, the lowest first. */
+HN_FN u32 hn_bytes(u32 low, u32 high, u32 pick) { return __byte_perm(low, high, pick); }
 /* Four integers as codes, the first lowest; saturated. */
 HN_FN u32 hn_codes_u8(i32 a, i32 b, i32 c, i32 d) {
   u32 r;
