@@ -59,29 +59,51 @@ static void describe(void *arg, hone_facts *facts) {
   cli_describe(o->session, o->args, o->path, facts);
 }
 
+static hone_recording_options recording_options(const cli_args *args) {
+  return (hone_recording_options){.warmups = args->warmup >= 0 ? (uint32_t)args->warmup : 3,
+                                  .runs = args->runs > 0 ? (uint32_t)args->runs : 30,
+                                  .seconds = args->max_seconds,
+                                  .max_seconds = args->max_seconds,
+                                  .filter = args->filter,
+                                  .counters = args->counters,
+                                  .peaks = cli_peaks(),
+                                  .watch = cli_watch()};
+}
+
+static hone_subject subject_of(owner *o) {
+  hone_subject subject = cli_subject(o->session, o->args);
+  subject.before = o->args->reload ? reload : NULL;
+  subject.describe = describe;
+  subject.arg = o;
+  return subject;
+}
+
+static hone_status record(const cli_args *args, const hone_subject *subjects, uint32_t n,
+                          const hone_recording_options *options, hone_recording *out, hone_error *error) {
+  hone_status status = cli_quiet_wait(args, error);
+  if (status == HONE_OK) status = hone_subjects_record(subjects, n, options, out, error);
+  cli_progress_end();
+  return status;
+}
+
 hone_status cli_profile_make(cli_session *s, const cli_args *args, const char *path,
                              const hone_counting *counting, const char *uncounted, hone_recording *out,
                              hone_error *error) {
   owner o = {s, args, path};
-  hone_subject subject = cli_subject(s, args);
-  subject.before = args->reload ? reload : NULL;
-  subject.describe = describe;
-  subject.arg = &o;
-  const hone_recording_options options = {.warmups = args->warmup >= 0 ? (uint32_t)args->warmup : 3,
-                                          .runs = args->runs > 0 ? (uint32_t)args->runs : 30,
-                                          .seconds = args->max_seconds,
-                                          .max_seconds = args->max_seconds,
-                                          .filter = args->filter,
-                                          .counters = args->counters,
-                                          .counting = counting,
-                                          .uncounted = uncounted,
-                                          .keep = true,
-                                          .peaks = cli_peaks(),
-                                          .watch = cli_watch()};
-  hone_status status = cli_quiet_wait(args, error);
-  if (status == HONE_OK) status = hone_subjects_record(&subject, 1, &options, out, error);
-  cli_progress_end();
-  return status;
+  const hone_subject subject = subject_of(&o);
+  hone_recording_options options = recording_options(args);
+  options.counting = counting;
+  options.uncounted = uncounted;
+  options.keep = true;
+  return record(args, &subject, 1, &options, out, error);
+}
+
+hone_status cli_profile_pair(cli_session *const s[2], const cli_args *args, const char *const path[2],
+                             hone_recording *out, hone_error *error) {
+  owner o[2] = {{s[0], args, path[0]}, {s[1], args, path[1]}};
+  const hone_subject subjects[2] = {subject_of(&o[0]), subject_of(&o[1])};
+  const hone_recording_options options = recording_options(args);
+  return record(args, subjects, 2, &options, out, error);
 }
 
 hone_status cli_check_filter(const cli_args *args, const hone_profile *profile, hone_error *error) {

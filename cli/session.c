@@ -278,6 +278,12 @@ static hone_status open_saved(cli_session *s, const cli_args *args, const char *
   return status;
 }
 
+bool cli_is_model(const char *name) {
+  const size_t n = strlen(name);
+  return strncmp(name, "zoo:", 4) == 0 ||
+         (n > 5 && (strcmp(name + n - 5, ".onnx") == 0 || strcmp(name + n - 5, ".hone") == 0));
+}
+
 hone_status cli_session_load(cli_session *s, const cli_args *args, const char *path, hone_error *error) {
   hone_status status = cli_load(args, path, &s->model, error);
   if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);

@@ -25,6 +25,8 @@ typedef struct cli_session {
   bool borrows;              /* all but plan, context and feeds belong to another session */
 } cli_session;
 
+/* Named as models and saved plans are, and not as records of runs. */
+bool cli_is_model(const char *name);
 /* From the file to engine, bindings and the inputs that were given, without a plan. */
 hone_status cli_session_load(cli_session *session, const cli_args *args, const char *path, hone_error *error);
 /* What the library is to plan it with (level: --level). */

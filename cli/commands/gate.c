@@ -82,11 +82,6 @@ static hone_status own_command(const char *text, hone_gate_side *side, hone_erro
   return HONE_OK;
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), k = strlen(end);
-  return n >= k && strcmp(text + n - k, end) == 0;
-}
-
 /* ---- earlier runs */
 
 static double hours_since(const char *date) {
@@ -225,7 +220,7 @@ static hone_status find_old(cli_args *args, const char *model, gate_run *g, hone
   const char *name = args->baseline;
   snprintf(g->run.old.label, sizeof g->run.old.label, "%.280s", name ? name : args->baseline_cmd);
   if (args->baseline_cmd) return own_command(args->baseline_cmd, &g->run.old, error);
-  if (strncmp(name, "zoo:", 4) == 0 || ends_with(name, ".onnx") || ends_with(name, ".hone")) {
+  if (cli_is_model(name)) {
     const bool both = model && !args->candidate_cmd;
     hone_status same = both ? gate_same_network(args, name, model, error) : HONE_OK;
     return same == HONE_OK ? bench_command(args, NULL, name, &g->run.old, error) : same;

@@ -254,6 +254,18 @@ typedef enum hone_basis {
 
 HONE_API const char *hone_basis_name(hone_basis basis);
 
+/* A part of the time that a finding speaks of, by one cause. */
+typedef struct hone_part {
+  const char *name;  /* "conversions": the same in every language */
+  const char *label; /* the name for readers */
+  double ms;         /* of a typical run, in its layers */
+  double saved_ms;   /* of that, what would go without the cause; NaN: the record does not tell */
+  const char *why;
+  const char *advice;        /* what to do about it, in words */
+  const char *const *layers; /* the profile's, slowest first */
+  size_t layer_count;
+} hone_part;
+
 typedef struct hone_finding {
   /* The rule's name, and after a colon the thing where a rule fires more than once: "outlier_operator:conv1".
    */
@@ -265,6 +277,9 @@ typedef struct hone_finding {
   const hone_evidence *evidence;
   size_t evidence_count;
   const char *cause;
+  /* Its time by causes, where a rule tells several apart; most of what would go first. May be empty. */
+  const hone_part *parts;
+  size_t part_count;
   /* Exact commands to type, or settings of the tool whose profile this is. */
   const char *const *commands;
   const hone_purpose *purposes; /* of each of them */

@@ -86,7 +86,9 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
     if (d->input[i].constant) weights += (double)hone_desc_bytes(&d->input[i].desc);
   const hone_tensor_desc *in = d->n_inputs ? &d->input[0].desc : NULL,
                          *out = d->n_outputs ? &d->output[0].desc : NULL;
-  const bool product = hn_anchor_of_step(d).channels && !d->n_parts;
+  const bool product =
+      !d->n_parts && (hn_anchor_of_step(d).channels || strcmp(d->anchor, "QLinearConv") == 0 ||
+                      strcmp(d->anchor, "ConvInteger") == 0);
   const hn_arithmetic_types types = hn_arithmetic_types_of(d, &work);
   hone_step_fact f = {
       .name = d->name,

@@ -48,6 +48,7 @@ static void add_tables(fixture *f) {
   const hone_roof roofs[] = {
       {"f32", 1, GFLOPS / 2, 0, 0}, {"f32", 2, GFLOPS, 0, 0}, {"DRAM", 1, 0, 15, 0}, {"DRAM", 2, 0, DRAM, 0}};
   for (int i = 0; i < 4 && !f->no_roofs; i++) hone_facts_add_roof(f->facts, &roofs[i]);
+  if (f->int8_gflops > 0) hone_facts_add_roof(f->facts, &(hone_roof){"int8", 2, f->int8_gflops, 0, 0});
   for (int i = 0; i < f->count; i++) {
     const fixture_layer *l = &f->layers[i];
     int32_t node =

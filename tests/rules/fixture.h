@@ -48,6 +48,7 @@ typedef struct fixture {
   hone_slow_run slow_runs[4];
   int slow_run_count;
   bool no_roofs;
+  double int8_gflops;  /* a roof of that arithmetic; 0: none */
   int near_miss_level; /* > -2: one near miss over the first and the last layer, enabled at this level */
   hone_facts *facts;
   hone_profile *profile;

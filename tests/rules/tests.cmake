@@ -1,5 +1,7 @@
 hone_test(test_rules test_rules.c fixture.c)
+hone_test(test_int8_causes test_int8_causes.c fixture.c)
 hone_test(test_findings_schema test_findings_schema.c fixture.c)
 hone_ctest(advice_commands sh tests/rules/commands.sh $<TARGET_FILE:hone_cli>)
+hone_ctest(int8_explained sh tests/rules/int8.sh $<TARGET_FILE:hone_cli>)
 hone_test(test_foreign test_foreign.c foreign.c)
 hone_ctest(foreign_variants sh tests/rules/variants.sh $<TARGET_FILE:hone_cli>)

@@ -59,6 +59,8 @@ typedef enum hn_tool {
   X(INT8)                                                                                                    \
   X(SPARSITY)    /* 2:4 */                                                                                   \
   X(CALIBRATE)   /* quantise again, mixed precision */                                                       \
+  X(QUANTISE)    /* write the model in 8 bits anew */                                                        \
+  X(DEVICE)      /* what this machine gives */                                                               \
   X(SHAPES)      /* fixed shapes */                                                                          \
   X(PREPROCESS)  /* input preparation on the device, in the first layer */                                   \
   X(POSTPROCESS) /* decoding on the device, beside the next inference */                                     \

@@ -142,16 +142,27 @@ const char *hn_function_of(hn_diagnosis *d, const char *name) {
   return *word ? word : name;
 }
 
+static bool is_onnx(const char *model) {
+  const size_t end = strlen(model);
+  return strncmp(model, "zoo:", 4) == 0 || (end > 5 && strcmp(model + end - 5, ".onnx") == 0);
+}
+
+/* The model that was quantised, where its profile came along. */
+static const char *float_model(hn_diagnosis *d) {
+  const char *model = d->float_profile ? hone_facts_get_meta(d->float_profile->facts)->model : NULL;
+  return model && is_onnx(model) ? hn_shell_word(d, model) : "FLOAT.onnx";
+}
+
 /* What a placeholder of actions.def stands for; NULL: it is none. */
 static const char *placeholder(hn_diagnosis *d, const char *text, const char *name, size_t length,
                                const char *layer, double n) {
   const hone_facts_meta *m = hone_facts_get_meta(d->facts);
   const char *model = m->model ? m->model : "";
-  size_t end = strlen(model);
 #define IS(word) (length == sizeof(word) - 1 && strncmp(name, word, length) == 0)
-  const bool onnx = strncmp(model, "zoo:", 4) == 0 || (end > 5 && strcmp(model + end - 5, ".onnx") == 0);
+  const bool onnx = is_onnx(model);
   if (IS("model")) return d->model;
   if (IS("onnx")) return onnx ? d->model : "MODEL.onnx";
+  if (IS("float")) return float_model(d);
   if (IS("file")) return python_text(d, onnx ? model : "MODEL.onnx");
   if (IS("run")) return run_options(d, text, n);
   if (IS("layer")) {

@@ -107,6 +107,7 @@ hone_status hone_diagnose(const hone_profile *profile, const hone_diagnose_optio
   hn_vec_free(&d.nodes);
   hn_vec_free(&d.savings);
   hn_vec_free(&d.beside);
+  hn_vec_free(&d.parts);
   return status;
 }
 

@@ -27,7 +27,8 @@ hone_finding *hn_finding_begin(hn_diagnosis *d, const char *what) {
   d->current = (hone_finding){.id = hn_say(d, "%s%s%s", d->rule, what ? ":" : "", what ? what : "")};
   d->worst = HONE_SEVERITY_HIGH;
   d->current.category = HONE_CATEGORY_MICRO;
-  d->evidence.len = d->commands.len = d->purposes.len = d->nodes.len = d->savings.len = d->beside.len = 0;
+  d->evidence.len = d->commands.len = d->purposes.len = d->nodes.len = d->savings.len = d->beside.len =
+      d->parts.len = 0;
   return &d->current;
 }
 
@@ -61,6 +62,10 @@ void hn_finding_beside(hn_diagnosis *d, const hone_layer *layer) {
     for (size_t k = 0; k < d->beside.len; k++) known = known || strcmp(d->beside.ptr[k], names[i]) == 0;
     if (!known && !hn_vec_push(&d->beside, names[i])) d->failed = true;
   }
+}
+
+void hn_finding_part(hn_diagnosis *d, const hone_part *part) {
+  if (!hn_vec_push(&d->parts, *part)) d->failed = true;
 }
 
 double hone_amdahl(double p, double s) { return 1 / ((1 - p) + p / s); }
@@ -143,6 +148,8 @@ void hn_finding_end(hn_diagnosis *d) {
   f->node_count = d->nodes.len;
   f->beside = keep(d, d->beside.ptr, d->beside.len, sizeof *d->beside.ptr);
   f->beside_count = d->beside.len;
+  f->parts = keep(d, d->parts.ptr, d->parts.len, sizeof *d->parts.ptr);
+  f->part_count = d->parts.len;
   f->node_saved_pct = divide_saving(d, f->predicted_saved_pct);
   if (!hn_vec_push(&d->found, *f)) d->failed = true;
 }

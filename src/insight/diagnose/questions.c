@@ -27,13 +27,13 @@ static bool one_of(const char *type, const char *const *names, size_t count) {
          sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 bool hn_is_conv(const hone_layer *l) {
-  return ONE_OF(l->type, "Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Convolution",
-                "DepthwiseConv", "FusedConv", "CaskConvolution");
+  return ONE_OF(l->type, "Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "QLinearConvAdd",
+                "Convolution", "DepthwiseConv", "FusedConv", "CaskConvolution");
 }
 
 bool hn_is_matrix(const hone_layer *l) {
-  return hn_is_conv(l) || ONE_OF(l->type, "Gemm", "MatMul", "QLinearMatMul", "MatMulInteger", "FusedMatMul",
-                                 "FusedGemm", "FullyConnected", "Attention");
+  return hn_is_conv(l) || ONE_OF(l->type, "Gemm", "MatMul", "QLinearMatMul", "QLinearGemm", "MatMulInteger",
+                                 "FusedMatMul", "FusedGemm", "FullyConnected", "Attention");
 }
 
 bool hn_is_binary(const hone_layer *l) {
@@ -99,8 +99,8 @@ bool hn_is_work(const hone_layer *l) {
 
 bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  if (ONE_OF(l->type, "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd", "QLinearConvAdd", "QLinearGemm",
-             "QAttention"))
+  if (ONE_OF(l->type, "QLinearConv", "QLinearConvAdd", "QLinearMatMul", "QLinearGemm", "ConvInteger",
+             "MatMulInteger", "QGemm", "QLinearAdd", "QAttention"))
     return true;
   /* A product that was fused with the quantisation of its weights: its name is all that a bare profile has.
    */

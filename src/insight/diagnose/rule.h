@@ -61,6 +61,7 @@ typedef struct hn_diagnosis {
   HN_VEC(const char *) nodes;
   HN_VEC(double) savings; /* of each node, see hn_finding_layer */
   HN_VEC(const char *) beside;
+  HN_VEC(hone_part) parts;
 } hn_diagnosis;
 
 struct hn_rule {
@@ -85,6 +86,8 @@ void hn_finding_do(hn_diagnosis *d, hn_action action, const char *layer, double 
 void hn_finding_layer(hn_diagnosis *d, const hone_layer *layer, double saving_ms);
 /* The same for a layer that is only next to what the finding speaks of: it shows where, and saves nothing. */
 void hn_finding_beside(hn_diagnosis *d, const hone_layer *layer);
+/* A part of its time; texts and layers must live as long as the diagnosis or be the arena's. */
+void hn_finding_part(hn_diagnosis *d, const hone_part *part);
 /* P and S with the basis of S; predicted gain follows by Amdahl. Its range: the basis' usual error
  * (thresholds range_*), until hn_finding_range says more. */
 void hn_finding_gain(hn_diagnosis *d, double p, double s, hone_basis basis, const char *words,

@@ -19,6 +19,28 @@ static void evidence(hn_str *o, const hn_look *look, bool zh, const hone_finding
   hn_str_free(&list);
 }
 
+/* Its time by causes: a line of figures, then why and what to do. */
+static void parts(hn_str *o, const hn_look *look, bool zh, const hone_finding *f) {
+  enum { NAMED = 3 };
+  for (size_t i = 0; i < f->part_count; i++) {
+    const hone_part *p = &f->parts[i];
+    hn_str line = {0}, words = {0};
+    hn_show(&line, zh ? "%s：%.3f 毫秒" : "%s: %.3f ms", p->label, p->ms);
+    if (p->saved_ms >= 0.0005)
+      hn_show(&line, zh ? "，其中 %.3f 毫秒可以省去" : ", %.3f of it could go", p->saved_ms);
+    hn_show(&line, zh ? "，%zu 层：" : ", %zu layer%s: ", p->layer_count, p->layer_count == 1 ? "" : "s");
+    for (size_t k = 0; k < p->layer_count && k < NAMED; k++)
+      hn_show(&line, "%s%s", !k ? "" : zh ? "、" : ", ", p->layers[k]);
+    if (p->layer_count > NAMED) hn_show(&line, zh ? " 等" : " ...");
+    hn_show(&words, zh ? "%s%s" : "%s %s", p->why, p->advice);
+    hn_paragraph(o, look, 5, HN_BOLD, line.ptr);
+    hn_paragraph(o, look, 7, HN_PLAIN, words.ptr);
+    if (line.failed || words.failed) o->failed = true;
+    hn_str_free(&line);
+    hn_str_free(&words);
+  }
+}
+
 /* A remedy stands by itself; what changes nothing, or is no command, says so before it. */
 static void one_command(hn_str *o, const hn_look *look, bool zh, const hone_finding *f, size_t i) {
   static const char *const heads[][2] = {
@@ -61,6 +83,7 @@ static void one_finding(hn_str *o, const hn_look *look, bool zh, size_t number, 
     hn_str_free(&subject);
   }
   evidence(o, look, zh, f);
+  parts(o, look, zh, f);
   if (!note) {
     hn_str_puts(o, "     ");
     hn_paint(o, look, HN_GREEN, zh ? "预计 +%.1f %%" : "predicted +%.1f %%", f->predicted_gain_pct);

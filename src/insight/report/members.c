@@ -151,6 +151,23 @@ void hn_members_derived(hn_str *o, const hone_profile *p) {
   hn_members_layers(o, p);
 }
 
+static void write_parts(hn_str *o, const hone_finding *f) {
+  hn_json_open(o, "parts", '[');
+  for (size_t i = 0; i < f->part_count; i++) {
+    const hone_part *part = &f->parts[i];
+    hn_json_open(o, NULL, '{');
+    hn_json_text(o, "name", part->name);
+    hn_json_text(o, "label", part->label);
+    hn_json_num(o, "ms", part->ms);
+    hn_json_num(o, "saved_ms", part->saved_ms);
+    hn_json_text(o, "why", part->why);
+    hn_json_text(o, "advice", part->advice);
+    hn_json_texts(o, "layers", part->layers, part->layer_count);
+    hn_json_close(o, '}');
+  }
+  hn_json_close(o, ']');
+}
+
 static void write_finding(hn_str *o, const hone_finding *f) {
   hn_json_line(o);
   hn_json_open(o, NULL, '{');
@@ -172,6 +189,7 @@ static void write_finding(hn_str *o, const hone_finding *f) {
   }
   hn_json_close(o, ']');
   hn_json_text(o, "cause", f->cause);
+  write_parts(o, f);
   hn_json_texts(o, "commands", f->commands, f->command_count);
   hn_json_open(o, "purposes", '[');
   for (size_t i = 0; i < f->command_count; i++) hn_json_text(o, NULL, hone_purpose_name(f->purposes[i]));

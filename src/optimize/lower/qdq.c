@@ -169,11 +169,23 @@ static void near(hn_lowering *l, const found *f, hn_miss m) {
   hn_miss_add(&l->plan->misses, &m);
 }
 
+/* Q and DQ around an operator that nothing runs on codes. */
+static void no_form(hn_lowering *l, const hone_node *n) {
+  hn_miss m = {0};
+  found f = {.node = n, .x = dequantised(n->in[0])};
+  if (!f.x || fixed(f.x->in[0]) || n->n_out != 1 || !n->out[0]) return;
+  f.quantise = next_of(n->out[0], &m);
+  if (hn_is_op(f.quantise, "QuantizeLinear")) near(l, &f, (hn_miss){.why = HN_MISS_FORM});
+}
+
 static bool find(hn_lowering *l, const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   if (!n || !n->op || u->n_nodes != 1) return false;
   const bool sum = u->kind == HN_UNIT_POINTWISE && u->op == HONE_PW_ADD && n->n_in == 2;
-  if (!sum && (u->kind != HN_UNIT_NODE || !n->op->on_codes)) return false;
+  if (!sum && (u->kind != HN_UNIT_NODE || !n->op->on_codes)) {
+    if (n->n_in) no_form(l, n);
+    return false;
+  }
   *f = (found){.anchor = sum ? "QLinearAdd" : n->op->on_codes, .node = n, .x = dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
   hn_miss m = {0};

@@ -79,6 +79,9 @@ void hn_miss_say(const hn_miss *m, char *buf, size_t size) {
   case HN_MISS_QUANTISE:
     snprintf(buf, size, "no QuantizeLinear of constant parameters follows '%.80s'", value);
     break;
+  case HN_MISS_FORM:
+    snprintf(buf, size, "there is no integer form of %s", m->n_nodes ? m->node[0]->op_type : "?");
+    break;
   case HN_MISS_SAME_CODES: snprintf(buf, size, "scale or zero point differ before and after it"); break;
   case HN_MISS_MATCHER: snprintf(buf, size, "%s", m->said ? m->said : ""); break;
   default: snprintf(buf, size, "%s", "");

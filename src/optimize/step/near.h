@@ -34,6 +34,7 @@ typedef enum hn_miss_why {
   HN_MISS_BIAS,       /* the bias, `value`, is not in units of the products' scale */
   HN_MISS_RANGE,      /* the codes go beyond what the activation cuts off */
   HN_MISS_QUANTISE,   /* no QuantizeLinear of constant parameters follows */
+  HN_MISS_FORM,       /* the operator has no form of integers */
   HN_MISS_SAME_CODES, /* both sides must have the same scale and zero point */
   HN_MISS_MATCHER     /* what the matcher said: `said` */
 } hn_miss_why;

@@ -30,6 +30,7 @@ hone.panel({
       f.subject ? el('p', { class: 'subject' }, f.subject) : null,
       el('p', { class: 'cause' }, f.cause),
       this.sources(f).map(([source, list]) => el('div', { class: 'evidence num' }, list.map((e) => el('span', { class: 'chip' }, e.label || e.name, ' ', el('b', {}, hone.number(e.value), e.unit ? ' ' + e.unit : ''))), el('span', { class: 'source' }, source))),
+      f.parts.map((part) => this.part(part)),
       f.merged.length ? el('p', { class: 'subject' }, hone.say('The same cause: {0}', f.merged.join(', '))) : null,
       f.commands.map((command, i) => [f.purposes[i] !== 'remedy' && f.purposes[i] !== f.purposes[i - 1] ? el('p', { class: 'subject' }, hone.say({ code: 'In your program:', look: 'To see more:', probe: 'To see more, in your program:' }[f.purposes[i]])) : null, this.command(command)]));
     const meter = (value, color) => el('div', { class: 'meter' }, el('i', { style: { width: 100 * Math.max(0, Math.min(1, value / most)) + '%', background: color } }));
@@ -43,6 +44,14 @@ hone.panel({
     return el('article', { class: 'finding ' + f.severity, tabindex: 0,
       onpointerenter: () => hone.light(nodes, f.beside.length), onfocusin: () => hone.light(nodes, f.beside.length),
       onpointerleave: () => hone.light(null), onfocusout: () => hone.light(null) }, text, gain);
+  },
+  /* One of the causes that share the finding's time. */
+  part(p) {
+    const { el } = hone, named = p.layers.slice(0, 3).join(', ') + (p.layers.length > 3 ? ' \u2026' : '');
+    return el('div', { class: 'part' },
+      el('p', { class: 'num' }, el('b', {}, p.label), ' ', hone.ms(p.ms), p.saved_ms >= 0.0005 ? ' \u00b7 ' + hone.say('{0} of it could go', hone.ms(p.saved_ms)) : '',
+        ' \u00b7 ' + hone.say('{0} layers: {1}', p.layers.length, named)),
+      el('p', { class: 'cause' }, p.why, ' ', p.advice));
   },
   /* Evidence by where it was measured, in the order in which the sources first appear. */
   sources(f) {

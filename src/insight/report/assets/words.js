@@ -62,6 +62,7 @@ hone.words = {
     '共 {0} 条：先是结构上的改动，再是细调，然后是有取舍的与说明；各类中预计收益最大的在前。',
   'Without times there is nothing to judge.': '没有时间数据，无从判断。', 'Nothing worth doing was found.': '没有值得做的事。',
   'The same cause: {0}': '同一原因：{0}', 'About the model before the rewrite ({0}; {1} after it).': '以下针对改写前的模型（{0}；改写后 {1}）。',
+  '{0} of it could go': '其中 {0} 可以省去', '{0} layers: {1}': '{0} 层：{1}',
   'What has a measured gain is done already.': '带有“实测”的已经完成。', 'predicted, end to end': '预计，端到端', '{0} to {1}, confidence {2}': '{0} 到 {1}，置信度 {2}',
   'P {0} of the time, S \u00d7{1}': 'P 占时间的 {0}，S \u00d7{1}', 'S by {0}: {1}': 'S 的依据（{0}）：{1}',
   'What is left (the plan after the rewrite)': '还剩什么（改写之后的计划）', 'Said above, and still so: {0}.': '上面说过，依然成立：{0}。',
