@@ -4,6 +4,7 @@
 set -eu
 hone=$1
 bad=0
+export LC_ALL=C.UTF-8
 fail() { echo "$*"; bad=1; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/hone-int8.XXXXXX")
 trap 'rm -rf "$dir"' EXIT

@@ -7,8 +7,6 @@
 
 /* Products of bytes with instructions for them are four times as fast as of floats. */
 #define INTEGER_OVER_FLOAT 4
-/* A layer that takes hardly longer than its roofline is as it should be. */
-#define NEAR_ROOF 1.1
 
 bool hn_no_integer_units(const hn_diagnosis *d) {
   const char *isa = hone_facts_get_meta(d->facts)->isa;
@@ -122,7 +120,7 @@ static hn_int8_layer of_int8(const hn_diagnosis *d, const hone_layer *l) {
                                                     : NAN;
     return (hn_int8_layer){.cause = HN_INT8_UNITS, .saved_ms = saved_to(l, made_ms)};
   }
-  if (known && ms <= NEAR_ROOF * roof_ms)
+  if (known && l->roof_pct >= d->t->roof_reached)
     return (hn_int8_layer){.cause = l->ridge == HONE_LIMIT_MEMORY ? HN_INT8_MEMORY : HN_INT8_FINE};
   if (l->bound == HONE_LIMIT_MEMORY) return (hn_int8_layer){HN_INT8_MEMORY, saved_ms, NULL};
   if (odd_channels(d, l)) return (hn_int8_layer){HN_INT8_CHANNELS, saved_ms, NULL};

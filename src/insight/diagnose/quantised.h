@@ -7,7 +7,7 @@
 
 /* X(id, name): in the order in which readers would look. */
 #define HN_INT8_CAUSES(X)                                                                                    \
-  X(FINE, "fine")               /* 8 bits, at what the machine gives */                                      \
+  X(FINE, "fine")               /* 8 bits, near what the machine gives */                                    \
   X(CONVERSIONS, "conversions") /* QuantizeLinear, DequantizeLinear as steps */                              \
   X(REFORMATS, "reformats")                                                                                  \
   X(UNFUSED, "unfused")   /* computed in float although Q/DQ stand around it */                              \
