@@ -136,6 +136,16 @@ typedef enum hone_codes {
   HONE_CODES_SAME     /* x, in the codes of y */
 } hone_codes;
 
+/* An operator on 8-bit codes as ONNX's float operator between DequantizeLinear and QuantizeLinear, with the
+ * same attributes. An operand is three inputs in a row: codes, scale, zero point (may be left out). */
+typedef struct hone_float_form {
+  const struct hone_op_desc *op;
+  int16_t opset;           /* as which it is meant; 0: attribute `opset` of the node says it */
+  uint8_t plain;           /* inputs before the first operand that go to the operator as they are */
+  uint8_t first, operands; /* input where the first operand begins, and their number; 0: all that follow */
+  uint8_t y;               /* input with the scale of the output; its zero point follows */
+} hone_float_form;
+
 #define HONE_VARIADIC 0xffffffffu
 #define HONE_TYPES(d) (1u << (d))
 
@@ -168,6 +178,7 @@ typedef struct hone_op_desc {
   uint32_t layouts; /* HONE_LAST bits */
   hone_codes codes;
   const char *on_codes; /* the anchor of steps that compute it from codes; NULL: none */
+  const hone_float_form *float_form; /* what it is without codes; NULL: nothing, or floats already */
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */

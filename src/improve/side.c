@@ -18,7 +18,7 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
   hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
   if (status != HONE_OK) goto done;
   if (!o->reference && o->level > 0) {
-    status = hn_optimize(bound, &(hn_optimize_options){.level = o->level, .widen = true}, NULL, error);
+    status = hn_optimize(bound, &(hn_optimize_options){.level = o->level, .lowered = true}, NULL, error);
     if (status != HONE_OK) goto done;
   }
   if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;

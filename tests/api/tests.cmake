@@ -1,6 +1,7 @@
 hone_test(test_session test_session.c ../net.c)
 hone_test(test_lowering test_lowering.c ../net.c)
 hone_test(test_qdq test_qdq.c ../net.c)
+hone_test(test_qlinear test_qlinear.c ../net.c)
 hone_test(test_tune test_tune.c ../net.c)
 hone_test(test_rehearse test_rehearse.c ../net.c)
 target_link_options(test_tune PRIVATE -Wl,--wrap=hn_now_ns)

@@ -3,7 +3,7 @@
  *   == name
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
  *   level: 2                     (optional)
- *   widen: 1                     (as for a model that is lowered at once; optional)
+ *   lowered: 1                     (as for a model that is lowered at once; optional)
  *   <graph>
  *   -- after
  *   <graph, without header>      (or "same")
@@ -35,7 +35,7 @@
 static const char *const path = "tests/passes/cases.txt";
 
 typedef struct test_case {
-  char name[96], passes[160], level[16], widen[16];
+  char name[96], passes[160], level[16], lowered[16];
   char *graph, *after, *said;
 } test_case;
 
@@ -76,10 +76,10 @@ static case_list read_cases(void) {
     else if (strcmp(line, "-- said") == 0)
       section = &c->said;
     else if (section == &c->graph && (strncmp(line, "passes: ", 8) == 0 || strncmp(line, "level: ", 7) == 0 ||
-                                      strncmp(line, "widen: ", 7) == 0)) {
+                                      strncmp(line, "lowered: ", 7) == 0)) {
       field(c->passes, sizeof c->passes, line, "passes: ");
       field(c->level, sizeof c->level, line, "level: ");
-      field(c->widen, sizeof c->widen, line, "widen: ");
+      field(c->lowered, sizeof c->lowered, line, "lowered: ");
     } else
       *section = append(*section, line);
   }
@@ -124,7 +124,7 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
   hn_optimize_options o = {.level = atoi(c->level),
                            .passes = c->passes[0] ? c->passes : NULL,
                            .verify_each = true,
-                           .widen = atoi(c->widen) != 0,
+                           .lowered = atoi(c->lowered) != 0,
                            .check_each = true};
   hone_status s = hn_optimize(m, &o, &r, &e);
   char line[900];
@@ -205,7 +205,7 @@ static void cases(void **state) {
     hn_str_printf(&file, "\n== %s\n", c->name);
     if (c->passes[0]) hn_str_printf(&file, "passes: %s\n", c->passes);
     if (strcmp(c->level, "2") != 0) hn_str_printf(&file, "level: %s\n", c->level);
-    if (c->widen[0]) hn_str_printf(&file, "widen: %s\n", c->widen);
+    if (c->lowered[0]) hn_str_printf(&file, "lowered: %s\n", c->lowered);
     hn_str_printf(&file, "%s-- after\n%s-- said\n%s", c->graph, after, words);
     free(after);
     free(words);

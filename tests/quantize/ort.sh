@@ -3,16 +3,7 @@
 # samples. Usage: ort.sh HONE
 set -eu
 hone=$1
-# ONNX Runtime keeps files of its own in HOME.
-dir=$(mktemp -d "${TMPDIR:-/tmp}/ort-XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/home"
-run() { HOME="$dir/home" XDG_CACHE_HOME="$dir/home" "$@"; }
-for python in "${HONE_PYTHON:-}" /work/venv/bin/python python3; do
-  [ -n "$python" ] && run "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null && break
-  python=
-done
-[ -n "$python" ] || { echo "SKIP: no Python with onnx and onnxruntime (HONE_PYTHON names one)"; exit 77; }
+. tests/quantize/python.sh
 "$hone" zoo mobilenetv2 --width 0.25 --size 32 -o "$dir/mobilenetv2.onnx" >/dev/null
 "$hone" zoo resnet50 --width 0.1 --size 32 -o "$dir/resnet50.onnx" >/dev/null
 for shared in ../shared/cases/models/mnist-cntk.onnx ../shared/cases/models/ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx; do

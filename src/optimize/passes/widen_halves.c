@@ -168,7 +168,7 @@ static uint32_t places_of(const hn_graph *g) {
 
 static hn_pass_result run(hn_pass_context *ctx) {
   hn_graph *g = ctx->graph;
-  if (g->parent || !ctx->options->widen) return HN_PASS_NONE;
+  if (g->parent || !ctx->options->lowered) return HN_PASS_NONE;
   const uint32_t n = g->n_nodes;
   widening w = {.ctx = ctx,
                 .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + places_of(g))};

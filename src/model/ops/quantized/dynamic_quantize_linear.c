@@ -1,5 +1,7 @@
 /* DynamicQuantizeLinear: finds scale and zero point of u8 for the data at hand (zero always representable),
  * then quantises. All arithmetic is f32, as the definition's. */
+#include "model/ops/quantized/dynamic.h"
+
 #include "model/ops/quantized/quant.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -10,23 +12,28 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  const float *x = call->input[0]->data;
-  int64_t n = hn_count(call->input[0]);
+void hn_quantise_dynamically(const float *x, int64_t n, uint8_t *codes, float *scale, uint8_t *zero) {
   float least = 0, most = 0;
-  (void)error;
   for (int64_t i = 0; i < n; i++) {
     if (x[i] < least) least = x[i];
     if (x[i] > most) most = x[i];
   }
-  float scale = (most - least) / 255;
-  if (scale == 0) scale = 1; /* all zero: any scale will do */
-  float zero = rintf((float)hn_saturate(0 - least / scale, 0, 255));
-  uint8_t *y = call->output[0] ? call->output[0]->data : NULL;
-  for (int64_t i = 0; y && i < n; i++)
-    y[i] = (uint8_t)hn_saturate((double)rintf(x[i] / scale) + zero, 0, 255);
+  *scale = (most - least) / 255;
+  if (*scale == 0) *scale = 1; /* all zero: any scale will do */
+  const float z = rintf((float)hn_saturate(0 - least / *scale, 0, 255));
+  for (int64_t i = 0; codes && i < n; i++)
+    codes[i] = (uint8_t)hn_saturate((double)rintf(x[i] / *scale) + z, 0, 255);
+  *zero = (uint8_t)z;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  float scale;
+  uint8_t zero;
+  (void)error;
+  hn_quantise_dynamically(call->input[0]->data, hn_count(call->input[0]),
+                          call->output[0] ? call->output[0]->data : NULL, &scale, &zero);
   if (call->output[1]) *(float *)call->output[1]->data = scale;
-  if (call->output[2]) *(uint8_t *)call->output[2]->data = (uint8_t)zero;
+  if (call->output[2]) *(uint8_t *)call->output[2]->data = zero;
   return HONE_OK;
 }
 
