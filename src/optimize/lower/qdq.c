@@ -283,6 +283,38 @@ static hone_status join_sums(hn_lowering *l, hone_error *error) {
   return HONE_OK;
 }
 
+/* A Flatten, Reshape... between DequantizeLinear and QuantizeLinear with the same codes is one of the codes;
+ * false when memory is short. *made: it is. */
+static bool view_codes(hn_lowering *l, hn_unit *u, bool *made) {
+  const hone_node *x = u->kind == HN_UNIT_VIEW && !u->into ? dequantised(u->in[0]) : NULL;
+  const hone_node *q = x && !fixed(x->in[0]) ? reader(u->out) : NULL;
+  *made = false;
+  if (!hn_is_op(q, "QuantizeLinear") || q->in[0] != u->out || !fixed(q->in[1]) ||
+      (zero_of(q) && !fixed(zero_of(q))))
+    return true;
+  if (q->in[1]->desc.dtype != HONE_DTYPE_F32 || !same_codes(x, q) || q->out[0]->is_output ||
+      !hone_desc_known(&x->in[0]->desc) || !hone_desc_known(&u->out->desc))
+    return true;
+  hn_unit *root = l->by_value[q->out[0]->id];
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, 1);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, u->n_nodes + 1);
+  if (!in || !nodes) return false;
+  in[0] = x->in[0];
+  memcpy(nodes, u->nodes, u->n_nodes * sizeof *nodes);
+  nodes[u->n_nodes] = q;
+  u->into = l->by_value[u->out->id] = root;
+  *root = (hn_unit){.kind = HN_UNIT_VIEW,
+                    .anchor = u->anchor,
+                    .node = u->node,
+                    .n_in = 1,
+                    .in = in,
+                    .out = q->out[0],
+                    .n_nodes = u->n_nodes + 1,
+                    .nodes = nodes,
+                    .order = root->order};
+  return *made = true;
+}
+
 /* The first integer unit when only integer units read what DequantizeLinear n makes, and so nobody needs it.
  */
 static hn_unit *swallowed_by(const hn_lowering *l, const hone_node *n, const bool *integer) {
@@ -385,6 +417,12 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     if (!make_unit(l, &f, &taken)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
     if (!taken) near(l, &f, (hn_miss){.why = HN_MISS_TACTIC});
     if (taken) any = integer[f.node->out[0]->id] = true;
+  }
+  for (size_t i = 0; i < l->units.len; i++) {
+    bool made = false;
+    hn_value *v = l->units.ptr[i]->out;
+    if (!view_codes(l, l->units.ptr[i], &made)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
+    if (made) any = integer[v->id] = true;
   }
   hone_status status = any ? join_sums(l, error) : HONE_OK;
   if (status != HONE_OK) return status;
