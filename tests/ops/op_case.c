@@ -18,10 +18,13 @@
 void op_begin(op_case *c, const char *op_type, int64_t opset) {
   *c = (op_case){.op_type = op_type, .model = hn_model_create("test")};
   CHECK(c->model);
-  hn_opset set = {"", opset};
-  CHECK(hn_vec_push(&c->model->opsets, set));
+  static const char microsoft[] = "com.microsoft.";
+  const bool own = strncmp(op_type, microsoft, sizeof microsoft - 1) != 0;
+  hn_opset set = {"", opset}, other = {"com.microsoft", 1};
+  CHECK(hn_vec_push(&c->model->opsets, set) && hn_vec_push(&c->model->opsets, other));
   /* A node to hold attributes; inputs and outputs are attached when it runs. */
-  c->node = hn_node_create(c->model->graph, NULL, op_type, NULL, "n", NULL, 0, NULL, 0);
+  c->node = hn_node_create(c->model->graph, NULL, own ? op_type : op_type + sizeof microsoft - 1,
+                           own ? NULL : other.domain, "n", NULL, 0, NULL, 0);
   CHECK(c->node);
 }
 
@@ -124,7 +127,8 @@ static hone_status prepare(op_case *c, uint32_t n_out) {
     CHECK(hn_graph_add_input(c->model->graph, in[i]));
   }
   for (uint32_t i = 0; i < n_out; i++) CHECK((out[i] = hn_value_create(c->model->graph, NULL)));
-  hone_node *n = hn_node_create(c->model->graph, NULL, c->op_type, NULL, "node", in, c->n_in, out, n_out);
+  hone_node *n = hn_node_create(c->model->graph, NULL, c->node->op_type, c->node->domain, "node", in, c->n_in,
+                                out, n_out);
   CHECK(n && hn_node_copy_attrs(n, c->node));
   hn_node_remove(c->node);
   c->node = n;

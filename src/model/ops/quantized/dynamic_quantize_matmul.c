@@ -25,7 +25,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor a = {hone_desc(HONE_DTYPE_U8, x->desc.rank, x->desc.dim), codes};
   p.a = &a;
   p.a_zero = zero;
-  return hn_integer_matmul_run(call, &p, error);
+  return hn_integer_matmul_run(call, &p, call->output[0]->data, error);
 }
 
 HN_OP(dynamic_quantize_matmul) = {HONE_DESC_HEAD(hone_op_desc),

@@ -21,7 +21,7 @@ hone_status hn_integer_matmul_infer(const hone_infer *io, uint32_t b, uint32_t b
   return s;
 }
 
-hone_status hn_integer_matmul_run(hone_call *call, const hn_integer_matmul *p, hone_error *error) {
+hone_status hn_integer_matmul_run(hone_call *call, const hn_integer_matmul *p, float *y, hone_error *error) {
   hn_batch t;
   hn_batch_make(&t, &p->a->desc, &p->b->desc);
   const hn_quant_param scale = hn_quant_param_of(p->b_scale), zero = hn_quant_param_of(p->b_zero);
@@ -29,7 +29,6 @@ hone_status hn_integer_matmul_run(hone_call *call, const hn_integer_matmul *p, h
           *b = a ? hn_scratch(call, t.k * t.n, sizeof *b, error) : NULL,
           *sums = b ? hn_scratch(call, t.m * t.n, sizeof *sums, error) : NULL;
   if (!sums) return HONE_ERROR_MEMORY;
-  float *y = call->output[0]->data;
   for (int64_t i = 0; i < t.count; i++, y += t.m * t.n) {
     int64_t at_a, at_b;
     hn_batch_at(&t, i, &at_a, &at_b);

@@ -1,5 +1,5 @@
-/* Products of stacks of integer matrices that become f32: what MatMulIntegerToFloat and
- * DynamicQuantizeMatMul share. */
+/* Products of stacks of integer matrices that become f32: what MatMulIntegerToFloat,
+ * DynamicQuantizeMatMul and QAttention share. */
 #ifndef HN_MODEL_OPS_INTEGER_MATMUL_H
 #define HN_MODEL_OPS_INTEGER_MATMUL_H
 
@@ -16,6 +16,6 @@ typedef struct hn_integer_matmul {
 /* Shape of the product, and whether scale, zero point and bias of b (inputs; UINT32_MAX: none) fit it. */
 hone_status hn_integer_matmul_infer(const hone_infer *io, uint32_t b, uint32_t b_scale, uint32_t b_zero,
                                     uint32_t bias, hone_error *error);
-hone_status hn_integer_matmul_run(hone_call *call, const hn_integer_matmul *p, hone_error *error);
+hone_status hn_integer_matmul_run(hone_call *call, const hn_integer_matmul *p, float *y, hone_error *error);
 
 #endif

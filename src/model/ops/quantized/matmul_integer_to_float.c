@@ -25,7 +25,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
       .bias = hn_call_has(call, BIAS) ? call->input[BIAS] : NULL,
       .a_scale = (float)hn_get_f64(call->input[A_SCALE], 0),
       .a_zero = hn_call_has(call, A_ZERO) ? (int32_t)hn_get_i64(call->input[A_ZERO], 0) : 0};
-  return hn_integer_matmul_run(call, &p, error);
+  return hn_integer_matmul_run(call, &p, call->output[0]->data, error);
 }
 
 HN_OP(matmul_integer_to_float) = {HONE_DESC_HEAD(hone_op_desc),
