@@ -244,6 +244,48 @@ static void weights_may_be_a_batch(void **state) {
   hone_model_release(m);
 }
 
+/* A function of one operand between codes: every code, and a Flatten that changes none of them. */
+static void functions_are_tables(void **state) {
+  (void)state;
+  hn_model *m = net_begin();
+  hn_value *u8_x = net_constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+           *i8_r = net_constant(m, HONE_DTYPE_I8, 0, NULL, &r_zero);
+  hn_value *x =
+      op(m, "DequantizeLinear", net_input(m, "x", HONE_DTYPE_U8, 4, (const int64_t[]){2, 128, 1, 1}),
+         number(m, x_scale), u8_x);
+  hn_value *leaky = op(m, "LeakyRelu", x, NULL, NULL);
+  assert_true(hn_node_set_float(leaky->producer, "alpha", 0.125f));
+  hn_value *q = op(m, "QuantizeLinear", leaky, number(m, p_scale), i8_r);
+  hn_value *flat = op(m, "Flatten", op(m, "DequantizeLinear", q, number(m, p_scale), i8_r), NULL, NULL);
+  hn_value *again = op(m, "QuantizeLinear", flat, number(m, p_scale), i8_r);
+  net_finish(m, op(m, "DequantizeLinear", again, number(m, p_scale), i8_r));
+  hone_error e = {0};
+  hone_engine *engine;
+  hone_plan *plan;
+  hone_context *context;
+  uint8_t codes[256];
+  for (int i = 0; i < 256; i++) codes[i] = (uint8_t)i;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, &e), HONE_OK);
+  assert_int_equal(hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e), HONE_OK);
+  assert_int_equal(steps_of(plan, "code_table"), 1);
+  assert_int_equal(steps_of(plan, "dequantize_linear"), 1); /* of the result alone */
+  assert_int_equal(steps_of(plan, "quantize_linear"), 0);
+  assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
+  const hone_tensor in = {hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){2, 128, 1, 1}), codes};
+  const hone_tensor *const ins[] = {&in};
+  assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
+  const float *y = hone_context_output(context, 0)->data;
+  for (int i = 0; i < 256; i++) {
+    const float a = ((float)i - (float)x_zero) * x_scale, f = a < 0 ? 0.125f * a : a;
+    const float c = rintf(f / p_scale) + (float)r_zero;
+    assert_true(y[i] == ((c < -128 ? -128 : c > 127 ? 127 : c) - (float)r_zero) * p_scale);
+  }
+  hone_context_destroy(context);
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  hone_model_release(m);
+}
+
 #ifndef __SANITIZE_THREAD__ /* one thread, thousands of plans */
 /* Each allocation of making and running a plan fails once: memory is named as the reason, nothing leaks or
  * crashes. */
@@ -279,6 +321,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(integers_are_exact),
                                      cmocka_unit_test(weights_may_be_a_batch),
+                                     cmocka_unit_test(functions_are_tables),
 #ifndef __SANITIZE_THREAD__ /* one thread, thousands of plans */
                                      cmocka_unit_test(every_allocation_may_fail)
 #endif

@@ -3,6 +3,7 @@
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
  *   pattern_units.c, attention.c   what match/ finds in the graph, as units
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
+ *   code_tables.c   functions between (de)quantisations as tables of codes
  *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one
  *   fuse.c       gives anchors their epilogues and grows pointwise groups

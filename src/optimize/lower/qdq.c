@@ -7,8 +7,9 @@
  * and only made when a tactic takes it; otherwise the nodes stay as they are. A QLinearConv that only a
  * QLinearAdd reads becomes one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip
  * between operator and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear
- * that others read, too, stays. */
-#include "optimize/lower/lowering.h"
+ * that others read, too, stays. What changes no number between the same codes is a view of them, a function
+ * of one operand a table (code_tables.c). */
+#include "optimize/lower/codes.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -18,20 +19,19 @@
 #include <math.h>
 #include <string.h>
 
-static bool fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
+bool hn_fixed(const hn_value *v) { return v && v->constant && !v->producer && !v->is_input; }
 
-/* The DequantizeLinear behind a value, with constant f32 scale and constant zero point. */
-static const hone_node *dequantised(const hn_value *v) {
+const hone_node *hn_dequantised(const hn_value *v) {
   const hone_node *n = v ? v->producer : NULL;
-  if (!hn_is_op(n, "DequantizeLinear") || n->graph != v->graph || !n->in[0] || !fixed(n->in[1])) return NULL;
+  if (!hn_is_op(n, "DequantizeLinear") || n->graph != v->graph || !n->in[0] || !hn_fixed(n->in[1]))
+    return NULL;
   if (n->in[1]->desc.dtype != HONE_DTYPE_F32 || v->desc.dtype != HONE_DTYPE_F32) return NULL;
-  return n->n_in < 3 || !n->in[2] || fixed(n->in[2]) ? n : NULL;
+  return n->n_in < 3 || !n->in[2] || hn_fixed(n->in[2]) ? n : NULL;
 }
 
-static hn_value *zero_of(const hone_node *n) { return n->n_in > 2 ? n->in[2] : NULL; }
+hn_value *hn_quantise_zero(const hone_node *n) { return n->n_in > 2 ? n->in[2] : NULL; }
 
-/* The only node that reads v, in the same graph; NULL when there are others. */
-static const hone_node *reader(const hn_value *v) {
+const hone_node *hn_only_reader(const hn_value *v) {
   if (v->is_output || v->users.len != 1) return NULL;
   const hone_node *n = v->users.ptr[0].node;
   return n->graph == v->graph ? n : NULL;
@@ -48,14 +48,14 @@ static bool covered(const hone_node *q, float lo, float hi) {
       hone_desc_count(&q->in[1]->constant->desc) != 1)
     return false;
   const float scale = *(const float *)q->in[1]->constant->data,
-              zero = zero_of(q) ? code(zero_of(q)->constant, is_signed) : 0;
+              zero = hn_quantise_zero(q) ? code(hn_quantise_zero(q)->constant, is_signed) : 0;
   return lo <= ((is_signed ? -128 : 0) - zero) * scale && hi >= ((is_signed ? 127 : 255) - zero) * scale;
 }
 
 /* The i32 bias counts in units of x scale * w scale. */
 static bool bias_fits(const hone_node *b, const hone_node *x, const hone_node *w) {
   const hone_tensor *bs = b->in[1]->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant;
-  if (!fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1)
+  if (!hn_fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1)
     return false;
   const int64_t n = hone_desc_count(&bs->desc), m = hone_desc_count(&ws->desc);
   if ((n != m && n != 1 && m != 1) || n < 1 || m < 1) return false;
@@ -63,7 +63,7 @@ static bool bias_fits(const hone_node *b, const hone_node *x, const hone_node *w
     const double want = (double)*(const float *)xs->data * (double)((const float *)ws->data)[m == 1 ? 0 : i];
     if (fabs((double)((const float *)bs->data)[n == 1 ? 0 : i] - want) > 1e-6 * want) return false;
   }
-  const hn_value *z = zero_of(b);
+  const hn_value *z = hn_quantise_zero(b);
   for (int64_t i = 0; z && i < hone_desc_count(&z->constant->desc); i++)
     if (((const int32_t *)z->constant->data)[i]) return false;
   return true;
@@ -83,7 +83,7 @@ static bool scales_fit(const hone_node *n, const hone_node *w) {
 
 /* Whether both sides have the same codes: the largest code is the code of the largest value. */
 static bool same_codes(const hone_node *x, const hone_node *y) {
-  const hn_value *a = zero_of(x), *b = zero_of(y);
+  const hn_value *a = hn_quantise_zero(x), *b = hn_quantise_zero(y);
   if (hone_desc_count(&x->in[1]->desc) != 1 || hone_desc_count(&y->in[1]->desc) != 1 ||
       x->in[0]->desc.dtype != y->out[0]->desc.dtype ||
       *(const float *)x->in[1]->constant->data != *(const float *)y->in[1]->constant->data)
@@ -108,21 +108,21 @@ static bool against(hn_miss *m, hn_miss_why why, const hn_value *v) {
 static bool find_operands(found *f, bool sum, hn_miss *m) {
   const hone_node *n = f->node;
   if (sum) {
-    if (!(f->w = dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
-    return !fixed(f->x->in[0]) && !fixed(f->w->in[0]);
+    if (!(f->w = hn_dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
+    return !hn_fixed(f->x->in[0]) && !hn_fixed(f->w->in[0]);
   }
   if (n->op->codes != HONE_CODES_WEIGHTS) return true;
-  if (!(f->w = dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
-  if (!fixed(f->w->in[0])) return against(m, HN_MISS_COMPUTED, f->w->in[0]);
+  if (!(f->w = hn_dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
+  if (!hn_fixed(f->w->in[0])) return against(m, HN_MISS_COMPUTED, f->w->in[0]);
   if (!scales_fit(n, f->w)) return against(m, HN_MISS_SCALES, n->in[1]);
   if (n->n_in < 3 || !n->in[2]) return true;
-  if (!(f->bias = dequantised(n->in[2]))) return against(m, HN_MISS_CODES, n->in[2]);
+  if (!(f->bias = hn_dequantised(n->in[2]))) return against(m, HN_MISS_CODES, n->in[2]);
   return bias_fits(f->bias, f->x, f->w) || against(m, HN_MISS_BIAS, n->in[2]);
 }
 
 /* A value that only the next node may read. */
 static const hone_node *next_of(const hn_value *v, hn_miss *m) {
-  const hone_node *next = reader(v);
+  const hone_node *next = hn_only_reader(v);
   if (next) return next;
   m->other = v->users.len ? v->users.ptr[v->users.len - 1].node : NULL;
   against(m,
@@ -146,8 +146,9 @@ static bool find_end(found *f, hn_miss *m) {
     next = next_of(v, m);
   }
   if (!next) return false;
-  if (!hn_is_op(next, "QuantizeLinear") || next->in[0] != v || !fixed(next->in[1]) ||
-      next->in[1]->desc.dtype != HONE_DTYPE_F32 || (zero_of(next) && !fixed(zero_of(next))))
+  if (!hn_is_op(next, "QuantizeLinear") || next->in[0] != v || !hn_fixed(next->in[1]) ||
+      next->in[1]->desc.dtype != HONE_DTYPE_F32 ||
+      (hn_quantise_zero(next) && !hn_fixed(hn_quantise_zero(next))))
     return against(m, HN_MISS_QUANTISE, v);
   f->quantise = next;
   if (same && f->act) return against(m, HN_MISS_QUANTISE, f->node->out[0]);
@@ -172,8 +173,8 @@ static void near(hn_lowering *l, const found *f, hn_miss m) {
 /* Q and DQ around an operator that nothing runs on codes. */
 static void no_form(hn_lowering *l, const hone_node *n) {
   hn_miss m = {0};
-  found f = {.node = n, .x = dequantised(n->in[0])};
-  if (!f.x || fixed(f.x->in[0]) || n->n_out != 1 || !n->out[0]) return;
+  found f = {.node = n, .x = hn_dequantised(n->in[0])};
+  if (!f.x || hn_fixed(f.x->in[0]) || n->n_out != 1 || !n->out[0]) return;
   f.quantise = next_of(n->out[0], &m);
   if (hn_is_op(f.quantise, "QuantizeLinear")) near(l, &f, (hn_miss){.why = HN_MISS_FORM});
 }
@@ -186,7 +187,7 @@ static bool find(hn_lowering *l, const hn_unit *u, found *f) {
     if (n->n_in) no_form(l, n);
     return false;
   }
-  *f = (found){.anchor = sum ? "QLinearAdd" : n->op->on_codes, .node = n, .x = dequantised(n->in[0])};
+  *f = (found){.anchor = sum ? "QLinearAdd" : n->op->on_codes, .node = n, .x = hn_dequantised(n->in[0])};
   if (!f->x || n->n_out != 1 || !n->out[0]) return false;
   hn_miss m = {0};
   if (find_operands(f, sum, &m) && find_end(f, &m)) return true;
@@ -200,11 +201,12 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_INPUTS);
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 3);
   if (!u || !in || !nodes) return false;
-  in[HN_QLINEAR_X] = f->x->in[0], in[HN_QLINEAR_X_SCALE] = f->x->in[1], in[HN_QLINEAR_X_ZERO] = zero_of(f->x);
+  in[HN_QLINEAR_X] = f->x->in[0], in[HN_QLINEAR_X_SCALE] = f->x->in[1],
+  in[HN_QLINEAR_X_ZERO] = hn_quantise_zero(f->x);
   if (f->w)
     in[HN_QLINEAR_W] = f->w->in[0], in[HN_QLINEAR_W_SCALE] = f->w->in[1],
-    in[HN_QLINEAR_W_ZERO] = zero_of(f->w);
-  in[HN_QLINEAR_Y_SCALE] = f->quantise->in[1], in[HN_QLINEAR_Y_ZERO] = zero_of(f->quantise);
+    in[HN_QLINEAR_W_ZERO] = hn_quantise_zero(f->w);
+  in[HN_QLINEAR_Y_SCALE] = f->quantise->in[1], in[HN_QLINEAR_Y_ZERO] = hn_quantise_zero(f->quantise);
   if (f->bias) in[HN_QLINEAR_BIAS] = f->bias->in[0];
   *u = (hn_unit){.kind = HN_UNIT_NODE,
                  .anchor = f->anchor,
@@ -233,9 +235,10 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
 static hn_unit *convolution_of(const hn_lowering *l, const hn_unit *sum, uint32_t side) {
   const hn_value *codes = sum->in[side];
   hn_unit *u = l->by_value[codes->id];
-  const hone_node *d = u && !u->into && strcmp(u->anchor, "QLinearConv") == 0 ? reader(codes) : NULL;
+  const hone_node *d = u && !u->into && strcmp(u->anchor, "QLinearConv") == 0 ? hn_only_reader(codes) : NULL;
   /* Both zero points say what type the codes have. */
-  if (!d || reader(d->out[0]) != sum->node || !u->in[HN_QLINEAR_Y_ZERO] || !sum->in[HN_QLINEAR_Y_ZERO])
+  if (!d || hn_only_reader(d->out[0]) != sum->node || !u->in[HN_QLINEAR_Y_ZERO] ||
+      !sum->in[HN_QLINEAR_Y_ZERO])
     return NULL;
   return u->n_in == HN_QLINEAR_INPUTS ? u : NULL;
 }
@@ -286,11 +289,11 @@ static hone_status join_sums(hn_lowering *l, hone_error *error) {
 /* A Flatten, Reshape... between DequantizeLinear and QuantizeLinear with the same codes is one of the codes;
  * false when memory is short. *made: it is. */
 static bool view_codes(hn_lowering *l, hn_unit *u, bool *made) {
-  const hone_node *x = u->kind == HN_UNIT_VIEW && !u->into ? dequantised(u->in[0]) : NULL;
-  const hone_node *q = x && !fixed(x->in[0]) ? reader(u->out) : NULL;
+  const hone_node *x = u->kind == HN_UNIT_VIEW && !u->into ? hn_dequantised(u->in[0]) : NULL;
+  const hone_node *q = x && !hn_fixed(x->in[0]) ? hn_only_reader(u->out) : NULL;
   *made = false;
-  if (!hn_is_op(q, "QuantizeLinear") || q->in[0] != u->out || !fixed(q->in[1]) ||
-      (zero_of(q) && !fixed(zero_of(q))))
+  if (!hn_is_op(q, "QuantizeLinear") || q->in[0] != u->out || !hn_fixed(q->in[1]) ||
+      (hn_quantise_zero(q) && !hn_fixed(hn_quantise_zero(q))))
     return true;
   if (q->in[1]->desc.dtype != HONE_DTYPE_F32 || !same_codes(x, q) || q->out[0]->is_output ||
       !hone_desc_known(&x->in[0]->desc) || !hone_desc_known(&u->out->desc))
@@ -327,32 +330,39 @@ static hn_unit *swallowed_by(const hn_lowering *l, const hone_node *n, const boo
   return l->by_value[v->users.ptr[0].node->out[0]->id];
 }
 
+hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made) {
+  const size_t bytes = (size_t)hone_desc_bytes(&made->desc);
+  hn_value *c = HN_NEW(&l->plan->arena, hn_value); /* its slot names it as long as the plan lives */
+  hone_tensor *t = HN_NEW(&l->plan->arena, hone_tensor);
+  void *data = hn_arena_aligned(&l->plan->arena, bytes ? bytes : 1, HN_MEM_ALIGN);
+  const bool there = c && t && data;
+  if (there) {
+    memcpy(data, made->data, bytes);
+    *t = (hone_tensor){.desc = made->desc, .data = data};
+    *c = *v;
+    c->desc = made->desc;
+    c->producer = NULL;
+    c->is_output = false;
+    c->constant = t;
+    l->plan->constant_bytes += bytes;
+  }
+  hn_free(made->data);
+  return there && hn_lower_constant(l, c, HONE_LAYOUT_ROW_MAJOR) != HN_NO_SLOT ? c : NULL;
+}
+
 /* The value that a DequantizeLinear of a constant makes, as a constant of the plan: the graph keeps its
  * codes. Has the id of v, so that both names lead to one slot. */
 static hone_status compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error) {
   const hone_node *n = v->producer;
   const hone_tensor *in[3] = {n->in[0]->constant, n->in[1]->constant,
-                              zero_of(n) ? zero_of(n)->constant : NULL};
+                              hn_quantise_zero(n) ? hn_quantise_zero(n)->constant : NULL};
   hone_tensor made = {0}, *result[] = {&made};
   hn_budget budget = {0};
   *out = NULL;
   hone_status status = hn_eval_node(n, in, result, l->temp, &budget, error);
   if (status != HONE_OK) return status;
-  const size_t bytes = (size_t)hone_desc_bytes(&made.desc);
-  hn_value *c = HN_NEW(&l->plan->arena, hn_value); /* its slot names it as long as the plan lives */
-  hone_tensor *t = HN_NEW(&l->plan->arena, hone_tensor);
-  void *data = hn_arena_aligned(&l->plan->arena, bytes ? bytes : 1, HN_MEM_ALIGN);
-  if (c && t && data) {
-    memcpy(data, made.data, bytes);
-    *t = (hone_tensor){.desc = made.desc, .data = data};
-    *c = *v;
-    c->producer = NULL;
-    c->constant = t;
-    l->plan->constant_bytes += bytes;
-    if (hn_lower_constant(l, c, HONE_LAYOUT_ROW_MAJOR) != HN_NO_SLOT) *out = c;
-  }
-  hn_free(made.data);
-  return *out ? HONE_OK : hn_fail_memory(error, bytes, "dequantised weights");
+  *out = hn_plan_constant(l, v, &made);
+  return *out ? HONE_OK : hn_fail_memory(error, 0, "dequantised weights");
 }
 
 /* u stands for n, too, which comes before its own nodes. */
@@ -373,8 +383,8 @@ static hone_status fold(hn_lowering *l, hone_error *error) {
   if (!made) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
   for (size_t i = 0; i < l->units.len; i++) {
     hn_unit *u = l->units.ptr[i];
-    if (u->into || u->n_nodes != 1 || !hn_is_op(u->node, "DequantizeLinear") || !dequantised(u->out) ||
-        !fixed(u->node->in[0]) || u->out->is_output)
+    if (u->into || u->n_nodes != 1 || !hn_is_op(u->node, "DequantizeLinear") || !hn_dequantised(u->out) ||
+        !hn_fixed(u->node->in[0]) || u->out->is_output)
       continue;
     hone_status status = compute(l, u->out, &made[u->out->id], error);
     if (status != HONE_OK) return status;
@@ -424,7 +434,8 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     if (!view_codes(l, l->units.ptr[i], &made)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
     if (made) any = integer[v->id] = true;
   }
-  hone_status status = any ? join_sums(l, error) : HONE_OK;
+  hone_status status = hn_lower_tables(l, integer, &any, error);
+  if (status == HONE_OK && any) status = join_sums(l, error);
   if (status != HONE_OK) return status;
   for (size_t i = 0; i < l->units.len && any; i++) {
     hn_unit *u = l->units.ptr[i], *by = NULL;

@@ -19,6 +19,8 @@ static const struct {
      {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
       .channels = true,
       .like_output = 1u << HN_QLINEAR_ADDED}},
+    {"QLinearConvTable", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .channels = true}},
+    {"CodeTable", {.layouts = HONE_LAST_ALLOWED}},
     {"QLinearAdd", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL}},
     {"QLinearAveragePool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},
     {"QLinearMaxPool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},

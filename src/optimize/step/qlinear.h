@@ -1,5 +1,6 @@
 /* The inputs of steps on codes of 8 bits, in the order of ONNX' QLinearConv. QLinearConvAdd has the sum
- * behind them: its second operand, which lies as the output does, and the scale and zero point of the sum. */
+ * behind them: its second operand, which lies as the output does, and the scale and zero point of the sum;
+ * QLinearConvTable what becomes of each of the 256 codes. */
 #ifndef HN_OPTIMIZE_STEP_QLINEAR_H
 #define HN_OPTIMIZE_STEP_QLINEAR_H
 
@@ -14,6 +15,7 @@ enum {
   HN_QLINEAR_Y_ZERO,
   HN_QLINEAR_BIAS,
   HN_QLINEAR_INPUTS,
+  HN_QLINEAR_TABLE = HN_QLINEAR_INPUTS,
   HN_QLINEAR_ADDED = HN_QLINEAR_INPUTS,
   HN_QLINEAR_ADDED_SCALE,
   HN_QLINEAR_ADDED_ZERO,

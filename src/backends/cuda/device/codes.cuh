@@ -2,7 +2,7 @@
  * rounding in f32, as QLinearConv defines it; a sum is what QuantizeLinear makes of what DequantizeLinear made of both.
  *
  * Prefix: HN_CODE (u8, i8): of the output; HN_ADDED (u8, i8): codes are added, and HN_MIDDLE (u8, i8) is what the
- * product itself results in. */
+ * product itself results in; HN_TABLE: every code of the product (HN_MIDDLE) becomes what c->table says. */
 #ifndef HN_CODES_CUH
 #define HN_CODES_CUH
 
@@ -61,7 +61,13 @@ HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, cons
   HN_UNROLL for (int k = 0; k < 4; k++) q[k] = __float2int_rn(__fmul_rn((float)sum[k], scale[k])) + c->zero;
   (void)added;
 #endif
+#ifdef HN_TABLE
+  const u32 w = HN_PASTE(hn_codes_, HN_MIDDLE)(q[0], q[1], q[2], q[3]);
+  const u8 *t = (const u8 *)c->table;
+  return t[w & 0xff] | (u32)t[w >> 8 & 0xff] << 8 | (u32)t[w >> 16 & 0xff] << 16 | (u32)t[w >> 24] << 24;
+#else
   return hn_pack_codes(q[0], q[1], q[2], q[3]);
+#endif
 }
 #endif
 

@@ -63,6 +63,7 @@ bool hn_codes_sum_of(hn_codes_sum *q, hone_reason *why) {
 static const char *anchor_within(const char *anchor) {
   static const char *const names[][2] = {{"QLinearConv", "Conv"},
                                          {"QLinearConvAdd", "Conv"},
+                                         {"QLinearConvTable", "Conv"},
                                          {"QLinearGemm", "Gemm"},
                                          {"QLinearMatMul", "MatMul"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -128,6 +129,17 @@ static bool read_sum(const hone_step *s, hn_codes *c, hone_reason *why) {
          hn_codes_number(s, HN_QLINEAR_SUM_ZERO, &q->y_zero, why) && hn_codes_sum_of(q, why);
 }
 
+static bool read_table(const hone_step *s, hn_codes *c, hone_reason *why) {
+  if (s->n_anchor_inputs <= HN_QLINEAR_TABLE || !hn_cuda_has(s, HN_QLINEAR_Y_ZERO) ||
+      !hn_cuda_has(s, HN_QLINEAR_TABLE))
+    return hn_refuse(why, "inputs are missing");
+  const hone_tensor_desc *t = &s->input[HN_QLINEAR_TABLE].desc;
+  if (t->dtype != s->output[0].desc.dtype || hone_desc_count(t) != 256)
+    return hn_refuse(why, "the table has not one code of the output for each of 256");
+  c->middle = s->input[HN_QLINEAR_Y_ZERO].desc.dtype;
+  return c->table = true;
+}
+
 static bool read_parameters(const hone_step *s, hn_codes *c, hone_reason *why) {
   float x_zero, y_zero;
   if (!hn_codes_number(s, HN_QLINEAR_X_SCALE, &c->x_scale, why) ||
@@ -190,6 +202,7 @@ bool hn_codes_read(const hone_step *s, hn_codes *c, hone_reason *why) {
   c->middle = y->dtype;
   if (!read_parameters(s, c, why)) return false;
   if (strcmp(s->anchor, "QLinearConvAdd") == 0 && !read_sum(s, c, why)) return false;
+  if (strcmp(s->anchor, "QLinearConvTable") == 0 && !read_table(s, c, why)) return false;
   make_inner(s, anchor, c);
   return sums_fit(s, c, why) && weights_fit(s, c, why);
 }
@@ -201,7 +214,8 @@ bool hn_codes_product(const hone_step *s, hn_codes *c, hn_product *p, hone_reaso
 }
 
 double hn_codes_added_bytes(const hone_step *s) {
-  return hn_cuda_has(s, HN_QLINEAR_ADDED) ? (double)hone_desc_bytes(&s->input[HN_QLINEAR_ADDED].desc) : 0;
+  return strcmp(s->anchor, "QLinearConvAdd") == 0 ? (double)hone_desc_bytes(&s->input[HN_QLINEAR_ADDED].desc)
+                                                  : 0;
 }
 
 /* ------------------------------------------------------------------ the blob */
@@ -261,6 +275,7 @@ void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c
   const char *blob = run->blob;
   c->args.bias = blob + b->bias, c->args.scale = blob + b->scale, c->args.outside = blob + b->outside;
   c->args.added = c->added != HONE_DTYPE_NONE ? run->in[HN_QLINEAR_ADDED] : NULL;
+  c->args.table = c->table ? run->in[HN_QLINEAR_TABLE] : NULL;
 }
 
 const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t size) {
@@ -268,6 +283,8 @@ const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t s
   if (c->added != HONE_DTYPE_NONE)
     snprintf(added, sizeof added, "#define HN_ADDED %s\n#define HN_MIDDLE %s\n", hone_dtype_name(c->added),
              hone_dtype_name(c->middle));
+  if (c->table)
+    snprintf(added, sizeof added, "#define HN_TABLE 1\n#define HN_MIDDLE %s\n", hone_dtype_name(c->middle));
   snprintf(text, size, "%s%s", added, padded && c->x_zero ? "#define HN_OUTSIDE 1\n" : "");
   return text;
 }

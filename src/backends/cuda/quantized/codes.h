@@ -1,6 +1,6 @@
-/* Products of codes of 8 bits (QLinearConv, QLinearConvAdd, QLinearGemm, QLinearMatMul) as the product
- * kernels see them: sums in i32 of x and of i8 weights, a bias that has the input's zero point taken off, and
- * one rounding to codes. */
+/* Products of codes of 8 bits (QLinearConv, QLinearConvAdd, QLinearConvTable, QLinearGemm, QLinearMatMul) as
+ * the product kernels see them: sums in i32 of x and of i8 weights, a bias that has the input's zero point
+ * taken off, and one rounding to codes. */
 #ifndef HN_CUDA_QUANTIZED_CODES_H
 #define HN_CUDA_QUANTIZED_CODES_H
 
@@ -16,7 +16,7 @@ typedef struct hn_codes {
   hn_codes_args args; /* numbers; addresses come with the run */
   hone_dtype middle;  /* the product's own codes; the output's where nothing is added */
   hone_dtype added;   /* of what is added; NONE: nothing is */
-  bool biased, vectors;
+  bool biased, vectors, table;
   int32_t x_zero;
   float x_scale, y_scale;
   int64_t channels, per; /* weight i belongs to output channel i / per % channels */
@@ -45,8 +45,8 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
 /* The arguments with a run's addresses. */
 void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c);
 
-/* What of the text's prefix follows from the step: HN_ADDED and HN_MIDDLE, HN_OUTSIDE (`padded`: taps may lie
- * outside). */
+/* What of the text's prefix follows from the step: HN_ADDED, HN_TABLE and HN_MIDDLE, HN_OUTSIDE (`padded`:
+ * taps may lie outside). */
 const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t size);
 
 /* Bytes that the addition reads. */

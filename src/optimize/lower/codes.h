@@ -1,0 +1,24 @@
+/* What the files that lower quantised models share (qdq.c, code_tables.c). */
+#ifndef HN_OPTIMIZE_LOWER_CODES_H
+#define HN_OPTIMIZE_LOWER_CODES_H
+
+#include "optimize/lower/lowering.h"
+
+/* A constant of the file, not computed and not an input. */
+bool hn_fixed(const hn_value *v);
+/* The DequantizeLinear behind a value, with constant f32 scale and constant zero point. */
+const hone_node *hn_dequantised(const hn_value *v);
+/* The zero point of a QuantizeLinear or DequantizeLinear, or NULL. */
+hn_value *hn_quantise_zero(const hone_node *n);
+/* The only node that reads v, in the same graph; NULL when there are others. */
+const hone_node *hn_only_reader(const hn_value *v);
+
+/* A constant of the plan in the place of value v, which nobody makes any more: both names lead to one slot.
+ * NULL: memory is short. Takes made->data. */
+hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made);
+
+/* code_tables.c: functions of one operand between DequantizeLinear and QuantizeLinear become tables of codes
+ * (CodeTable, QLinearConvTable). integer: by value, made by the float operator inside of an integer unit. */
+hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error *error);
+
+#endif
