@@ -177,7 +177,7 @@ typedef struct hone_op_desc {
   hone_product product;
   uint32_t layouts; /* HONE_LAST bits */
   hone_codes codes;
-  const char *on_codes; /* the anchor of steps that compute it from codes; NULL: none */
+  const char *on_codes;              /* the anchor of steps that compute it from codes; NULL: none */
   const hone_float_form *float_form; /* what it is without codes; NULL: nothing, or floats already */
 } hone_op_desc;
 

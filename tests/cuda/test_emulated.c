@@ -464,11 +464,12 @@ static void test_failures(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shuffles),    cmocka_unit_test(test_barriers_and_atomics),
-      cmocka_unit_test(test_products), cmocka_unit_test(test_products_of_codes),    cmocka_unit_test(test_forgotten_barrier),
-      cmocka_unit_test(test_conversions), cmocka_unit_test(test_streams),
-      cmocka_unit_test(test_graphs),      cmocka_unit_test(test_wrong_calls),
-      cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_shuffles),          cmocka_unit_test(test_barriers_and_atomics),
+      cmocka_unit_test(test_products),          cmocka_unit_test(test_products_of_codes),
+      cmocka_unit_test(test_forgotten_barrier), cmocka_unit_test(test_conversions),
+      cmocka_unit_test(test_streams),           cmocka_unit_test(test_graphs),
+      cmocka_unit_test(test_wrong_calls),       cmocka_unit_test(test_mistakes),
+      cmocka_unit_test(test_failures),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hone_tensor_desc want = data[0] & 128 ? hone_desc(dtype, 4, dims) : hone_desc(dtype, -1, NULL);
   hn_arena arena = {.limit = 256 << 20};
   hone_tensor t;
-  hn_data_parse("fuzz", (hn_bytes){data + 1, size - 1}, "x", &want, NULL, &arena, &t, NULL);
+  hn_data_parse("fuzz", (hn_bytes){data + 1, size - 1}, "x", &want, NULL, &arena, &t, NULL, NULL);
   hn_arena_free(&arena);
   return 0;
 }

@@ -45,7 +45,7 @@ void hn_qz_observe(hn_qz_histogram *h, const float *values, int64_t n) {
   h->count += (uint64_t)n - odd;
   h->zeros += zeros;
   if (h->reach == 0) return;
-  const double per = HN_QZ_BINS / 2 / h->reach;
+  const double per = 0.5 * HN_QZ_BINS / h->reach;
   for (int64_t i = 0; i < n; i++) {
     if (!isfinite(values[i])) continue;
     int k = (int)floor(((double)values[i] + h->reach) * per);

@@ -26,8 +26,8 @@ typedef struct hn_plan_request {
   hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
   hone_chains chains;
   uint32_t fusions_off; /* bits 1 << hn_fusion: never made */
-  bool separate; /* no step of several nodes */
-  bool preview;  /* decisions only: nothing is packed or placed, and the plan cannot run */
+  bool separate;        /* no step of several nodes */
+  bool preview;         /* decisions only: nothing is packed or placed, and the plan cannot run */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */

@@ -1,5 +1,5 @@
-/* Arguments of the product kernels (product_mma.cu, product_simt.cu): out = epilogue(alpha A B + beta C), or, of
- * codes, A B as codes.
+/* Arguments of the product kernels (product_mma.cu, product_simt.cu): out = epilogue(alpha A B + beta C), or,
+ * of codes, A B as codes.
  *
  * Rows of A are output pixels or rows of a matrix; K runs over taps and, within a tap, over channels.
  * Distances are in elements; a chunk is 16 bytes. */
