@@ -23,6 +23,7 @@ hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *m, hon
     m->of.threads = r.threads;
     m->f32_gflops = r.f32_gflops;
     m->narrow_gflops = r.bf16_gflops > 0 ? r.bf16_gflops : r.f32_gflops;
+    m->int8_gops = r.int8_gops;
     m->gbs = r.dram_gbs;
     return HONE_OK;
   }
@@ -31,6 +32,7 @@ hone_status cli_demo_machine_find(const cli_args *args, cli_demo_machine *m, hon
   for (uint32_t i = 0; status == HONE_OK && i < r.count; i++) {
     if (strcmp(r.roof[i].name, "f32") == 0) m->f32_gflops = r.roof[i].gflops;
     if (strcmp(r.roof[i].name, "f16") == 0) m->narrow_gflops = r.roof[i].gflops;
+    if (strcmp(r.roof[i].name, "int8") == 0) m->int8_gops = r.roof[i].gflops;
     if (strcmp(r.roof[i].name, "DRAM") == 0) m->gbs = r.roof[i].gbs;
   }
   snprintf(m->name, sizeof m->name, "%s", r.device);

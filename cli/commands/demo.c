@@ -6,10 +6,11 @@
 #include <hone/hone.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 8 };
+enum { MOST_ROWS = 10 };
 /* Batch normalisation stays a step of its own. */
 #define UNFOLDED "-fold_batch_norm,-fold_batch_norm_before,-fold_scale_shift"
 
@@ -21,8 +22,9 @@ typedef struct demo {
   const char *network;
   int64_t network_device_batch;
   uint32_t fused;
-  const char *without; /* the processor's last row, in words */
-  bool copies;         /* what counts is how inputs come to the device */
+  const char *without;                /* the processor's last row, in words */
+  bool copies;                        /* what counts is how inputs come to the device */
+  int (*other)(const cli_args *args); /* a table of its own; it alone takes a model */
 } demo;
 
 static const demo demos[] = {
@@ -34,11 +36,12 @@ static const demo demos[] = {
      .row = {{"separate operators", "res3_conv3", NULL, UNFOLDED, NULL, true, HONE_CHAINS_NEVER, true},
              {"batch norm folded", "res3_conv3", NULL, NULL, NULL, true, HONE_CHAINS_NEVER, true},
              {"Conv+BN+Sum+ReLU fused", "res3_conv3", NULL, NULL, NULL, false, HONE_CHAINS_NEVER, true},
+             {"the same in 8 bits", "res3_conv3", NULL, NULL, NULL, false, HONE_CHAINS_NEVER, true, true},
              {"block: separate operators", "res3_block", NULL, UNFOLDED, NULL, true, HONE_CHAINS_NEVER, true},
              {"block: three fused convolutions", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_NEVER,
               true},
-             {"whole block as hone chooses", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_FASTER,
-              true}},
+             {"whole block as hone chooses", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_FASTER, true},
+             {"block in 8 bits", "res3_block", NULL, NULL, NULL, false, HONE_CHAINS_FASTER, true, true}},
      .network = "resnet50",
      .network_device_batch = 64,
      .fused = 2},
@@ -64,19 +67,22 @@ static const demo demos[] = {
      .row = {{"one copy an input", "many_inputs", "f32", NULL, NULL, true, HONE_CHAINS_NEVER, false},
              {"one copy for all", "many_inputs", "f32", NULL, NULL, false, HONE_CHAINS_NEVER, false}},
      .copies = true},
+    {.name = "int8",
+     .title = "A classifier in f32, 16 bits, 8 bits and mixed: answers, time and memory",
+     .other = cli_demo_int8},
 };
 enum { DEMOS = sizeof demos / sizeof *demos };
 
-/* The time that the machine's roofs allow for what the row's steps do and move. */
+/* The time that the machine's roofs allow for what the row's steps do and move; 0: not known. */
 static double roof_ms(const cli_demo_machine *m, const hone_demo_row *row, const hone_demo_result *r) {
-  const double gflops = row->precision ? m->f32_gflops : m->narrow_gflops;
-  const double compute = gflops > 0 ? r->flops / gflops * 1e-6 : 0,
-               memory = m->gbs > 0 ? r->moved / m->gbs * 1e-6 : 0;
+  const double gflops = row->codes ? m->int8_gops : row->precision ? m->f32_gflops : m->narrow_gflops;
+  if (gflops <= 0 || m->gbs <= 0) return 0;
+  const double compute = r->flops / gflops * 1e-6, memory = r->moved / m->gbs * 1e-6;
   return compute > memory ? compute : memory;
 }
 
 static const char *precision_of(const cli_demo_machine *m, const hone_demo_row *row) {
-  return row->precision ? row->precision : m->of.narrow;
+  return row->codes ? "int8" : row->precision ? row->precision : m->of.narrow;
 }
 
 static void print_row(const demo *d, const cli_demo_machine *m, const hone_demo_row *row,
@@ -89,10 +95,12 @@ static void print_row(const demo *d, const cli_demo_machine *m, const hone_demo_
   if (d->copies)
     cli_print("%-34s %-5s %9.4f %9.4f %6.2fx\n", row->label, precision_of(m, row), r->end_ms, r->h2d_ms,
               first_ms / ms);
-  else
-    cli_print("%-34s %-5s %6u %9.3f %8.2f %9.1f %6.0f %% %6.2fx\n", row->label, precision_of(m, row),
-              r->steps, r->ms, r->flops / r->ms * 1e-9, r->moved * 1e-6, 100 * roof_ms(m, row, r) / r->ms,
-              first_ms / ms);
+  else {
+    char share[16] = "-";
+    if (roof_ms(m, row, r) > 0) snprintf(share, sizeof share, "%.0f %%", 100 * roof_ms(m, row, r) / r->ms);
+    cli_print("%-34s %-5s %6u %9.3f %8.2f %9.1f %8s %6.2fx\n", row->label, precision_of(m, row), r->steps,
+              r->ms, r->flops / r->ms * 1e-9, r->moved * 1e-6, share, first_ms / ms);
+  }
 }
 
 static json_t *row_json(const cli_demo_machine *m, const hone_demo_row *row, const hone_demo_result *r) {
@@ -103,7 +111,8 @@ static json_t *row_json(const cli_demo_machine *m, const hone_demo_row *row, con
                    row->network, "precision", precision_of(m, row), "steps", (int)r->steps, "ms",
                    cli_real(r->ms), "end_to_end_ms", cli_real(r->end_ms), "h2d_ms", cli_real(r->h2d_ms),
                    "tflops", cli_real(r->flops / r->ms * 1e-9), "flops", cli_real(r->flops), "bytes",
-                   cli_real(r->moved), "roof_pct", cli_real(100 * roof_ms(m, row, r) / r->ms));
+                   cli_real(r->moved), "roof_pct",
+                   roof_ms(m, row, r) > 0 ? cli_real(100 * roof_ms(m, row, r) / r->ms) : json_null());
 }
 
 /* Amdahl: p, the share of the network's time that is no convolution, goes as much faster as it does in the
@@ -245,6 +254,11 @@ static int run(const cli_args *args) {
                 : cli_error(HONE_ERROR_USAGE, "no demo is called '%s' (hone demo lists them)",
                             args->rest.item[0]);
   }
+  if (d->other) return d->other(args);
+  if (args->rest.n > 1 || args->data.n || args->calib)
+    return cli_error(HONE_ERROR_USAGE,
+                     "hone demo %s has its own networks: a model and its data go with hone demo int8",
+                     d->name);
   hone_error error = {0};
   cli_demo_machine m;
   hone_demo_result r[MOST_ROWS] = {0};
@@ -267,20 +281,27 @@ static const cli_option options[] = {
     {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side (the network's own)"},
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs of each line (20)"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {0, "data", CLI_LIST, CLI_FIELD(data), "PATH", "int8 MODEL: labelled data, as hone eval takes it"},
+    {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
+     "of that data, where it does not tell its labels itself"},
+    {0, "calib", CLI_TEXT, CLI_FIELD(calib), "DIR|FILE.npz",
+     "int8 MODEL: samples for the ranges (some of the data)"},
+    CLI_OPT_PREPROCESS,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
 const cli_command cli_cmd_demo = {
     "demo",
-    "[NAME]",
+    "[NAME [MODEL]]",
     "what fusion, narrow types and better kernels are worth",
     "Without a name the demos are listed. Each line is a part of a network, planned in "
     "another way and measured.\n"
     "\"MB\" counts every tensor as often as a step reads or writes it, \"of roof\" is the "
     "time that the measured peaks\n"
     "allow for that work. On a GPU a line's time is the device's own, with inputs in "
-    "place.",
+    "place. int8 takes a classifier\n"
+    "of yours, with labelled data for its Top-1.",
     options,
     0,
-    1,
+    2,
     run};

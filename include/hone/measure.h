@@ -5,6 +5,7 @@
 #define HONE_MEASURE_H
 
 #include <hone/compare.h>
+#include <hone/dataset.h>
 #include <hone/history.h>
 #include <hone/improve.h>
 
@@ -198,7 +199,8 @@ typedef struct hone_demo_row {
   const char *tactics;   /* as in hone_engine_options; NULL: all */
   bool separate;
   hone_chains chains;
-  bool part; /* of a network: what brings inputs into its layout and reads its output does not count */
+  bool part;  /* of a network: what brings inputs into its layout and reads its output does not count */
+  bool codes; /* quantised to 8 bits on random samples; `precision` is of what stays float */
 } hone_demo_row;
 
 typedef struct hone_demo_result {
@@ -230,6 +232,46 @@ HONE_API void hone_demo_block_free(hone_demo_block *block);
 HONE_API hone_status hone_demo_measure(const hone_demo_machine *machine, const hone_demo_row *row,
                                        int64_t batch, bool shares, const hone_demo_block *block,
                                        hone_demo_result *out, hone_error *error);
+
+/* ---------------------------------------------------------------- what 8 bits bring (hone demo int8) */
+
+typedef struct hone_int8_options {
+  hone_model *model;                 /* classifier with one input; NULL: MobileNetV2 of the zoo */
+  const hone_dataset *set;           /* labelled; NULL: agreement with f32 on generated inputs */
+  const hone_preprocess *preprocess; /* of its pictures; NULL: as zeroed */
+  const char *calib; /* samples for the ranges (hone_quantize_options); NULL: up to 64 of the set */
+  int64_t batch;     /* where the model leaves it open */
+  uint32_t samples;  /* generated ones; 0: 32 */
+  const hone_watch *watch;
+} hone_int8_options;
+
+/* Names of layers that stay in 16 bits in the mixed row. */
+enum { HONE_INT8_ROWS = 4, HONE_INT8_KEPT = 8 };
+
+typedef struct hone_int8_row {
+  const char *label; /* "FP32", "BF16", "INT8", "mixed"; static */
+  bool measured;
+  char why[256];                 /* it was not */
+  double ms, end_ms;             /* medians: the steps, the whole call */
+  uint64_t weights, activations; /* bytes of the plan */
+  uint64_t right, samples;       /* as labelled, or as f32 says */
+  double share, low, high;       /* of them, with its 95 % interval */
+} hone_int8_row;
+
+typedef struct hone_int8_table {
+  hone_int8_row row[HONE_INT8_ROWS];
+  int64_t batch;
+  bool labelled;
+  uint32_t answers;      /* different ones among f32's to the generated inputs: 1 says little of agreement */
+  uint32_t layers, kept; /* in 8 bits in the third row; of these, not in the fourth */
+  char name[HONE_INT8_KEPT][128];
+} hone_int8_table;
+
+/* One model as it is, in 16 bits, in 8 bits, and in 8 bits but for the layers that lose most, which stay in
+ * 16 bits: at least one, at most a tenth of them. A row that the device cannot do is a result that was not
+ * measured. */
+HONE_API hone_status hone_int8_measure(const hone_demo_machine *machine, const hone_int8_options *options,
+                                       hone_int8_table *out, hone_error *error);
 
 /* ---------------------------------------------------------------- the gate's processes */
 

@@ -1,16 +1,15 @@
 /* What a part of a network takes, planned in one way or another. */
-#include "api/measure/median.h"
-#include "api/measure/watch.h"
+#include "api/measure/bench.h"
 #include "base/error.h"
 #include "base/mem.h"
 
-#include <hone/data.h>
+#include <hone/measure.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM = 3, RUNS = 20 };
+enum { RUNS = 20 };
 
 static bool accelerator(const hone_demo_machine *m) { return m->device && strcmp(m->device, "cpu") != 0; }
 
@@ -20,104 +19,46 @@ static const char *precision_of(const hone_demo_machine *m, const hone_demo_row 
   return row->precision ? row->precision : m->narrow ? m->narrow : accelerator(m) ? "fp16" : "bf16";
 }
 
-typedef struct bench {
-  hone_engine *engine;
-  hone_model *model;
-  hone_plan *plan;
-  hone_context *context;
-  hone_tensor *tensor;
-  const hone_tensor **in;
-  uint32_t n;
-} bench;
-
-static void bench_free(bench *b) {
-  hone_context_destroy(b->context);
-  hone_plan_destroy(b->plan);
-  hone_model_release(b->model);
-  hone_engine_destroy(b->engine);
-  for (uint32_t i = 0; b->tensor && i < b->n; i++) hn_free(b->tensor[i].data);
-  hn_free(b->tensor);
-  hn_free((void *)b->in);
-}
-
 static hone_status no_memory(hone_error *error) {
-  return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for the inputs of a part");
+  return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for a part of a network");
 }
 
-/* Random rows, a few of them repeated: making billions of random numbers would be most of the demo. */
-static hone_status fill(hone_tensor *t, uint64_t seed, hone_error *error) {
-  const int64_t bytes = hone_desc_bytes(&t->desc);
-  hone_tensor_desc part = t->desc;
-  if (part.rank > 0 && part.dim[0] > 4) part.dim[0] = 4;
-  part = hone_desc(part.dtype, part.rank, part.dim);
-  hone_data few = {0};
-  t->data = hn_aligned(64, (size_t)bytes + 64);
-  if (!t->data) return no_memory(error);
-  hone_status status = hone_data_random("x", &part, 0, seed, &few, error);
-  if (status != HONE_OK) return status;
-  const int64_t n = hone_desc_bytes(&part);
-  for (int64_t at = 0; at < bytes; at += n)
-    memcpy((char *)t->data + at, few.tensor.data, (size_t)(bytes - at < n ? bytes - at : n));
-  hone_data_free(&few);
-  return HONE_OK;
+/* The row's network: of the zoo, or that in codes of 8 bits. Release *out. */
+static hone_status build(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch,
+                         hone_model **out, hone_error *error) {
+  /* Samples are a row each: the batch stays open until they have been seen. */
+  const hone_zoo_options z = {.batch = row->codes ? 0 : batch, .size = m->size};
+  hone_model *network = NULL;
+  hone_status status = hone_zoo_build(row->network, &z, &network, error);
+  if (status != HONE_OK || !row->codes) {
+    *out = network;
+    return status;
+  }
+  status = hn_bench_quantise(m, network, NULL, NULL, 0, out, NULL, error);
+  hone_model_release(network);
+  return status;
 }
 
-static hone_status bench_open(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch, bench *b,
-                              hone_error *error) {
+static hone_status open_row(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch,
+                            hone_model **model, hn_bench *b, hone_error *error) {
   const hone_engine_options e = {.device = m->device, .threads = m->threads, .tactics = row->tactics};
-  const hone_zoo_options z = {.batch = batch, .size = m->size};
   const hone_plan_options p = {.level = 2,
                                .precision = precision_of(m, row),
                                .batch = batch,
                                .passes = row->passes,
                                .chains = row->chains,
                                .separate = row->separate};
-  hone_status status = hone_engine_create(&e, &b->engine, error);
-  if (status == HONE_OK) status = hone_zoo_build(row->network, &z, &b->model, error);
-  if (status == HONE_OK) status = hone_plan_create(b->engine, b->model, &p, &b->plan, error);
-  if (status != HONE_OK) return status;
-  b->n = hone_plan_inputs(b->plan);
-  b->tensor = hn_calloc(b->n + 1, sizeof *b->tensor);
-  b->in = hn_calloc(b->n + 1, sizeof *b->in);
-  if (!b->tensor || !b->in) return no_memory(error);
-  for (uint32_t i = 0; i < b->n && status == HONE_OK; i++) {
-    b->tensor[i].desc = *hone_plan_input_desc(b->plan, i);
-    b->in[i] = &b->tensor[i];
-    status = fill(&b->tensor[i], i + 1, error);
-  }
-  return status == HONE_OK ? hone_context_create(b->plan, &b->context, error) : status;
+  const hone_status status = build(m, row, batch, model, error);
+  return status == HONE_OK ? hn_bench_open(&e, *model, &p, b, error) : status;
 }
 
-static hone_status time_runs(bool device, uint32_t runs, bench *b, hone_demo_result *out, hone_error *error) {
-  double *ms = hn_calloc(runs, 3 * sizeof *ms);
-  if (!ms) return no_memory(error);
-  double *h2d = ms + runs, *end = h2d + runs, steps = 0, back = 0;
-  hone_status status = HONE_OK;
-  for (uint32_t i = 0; i < WARM + runs && status == HONE_OK; i++) {
-    const double t = hn_watch_ms();
-    double in = 0;
-    status = hone_context_run(b->context, b->in, NULL, error);
-    if (i < WARM || status != HONE_OK) continue;
-    end[i - WARM] = ms[i - WARM] = hn_watch_ms() - t;
-    if (device) status = hone_context_times(b->context, &in, &steps, &back, error);
-    h2d[i - WARM] = in * 1e3;
-  }
-  for (uint32_t i = 0; device && i < runs && status == HONE_OK; i++) {
-    status = hone_context_repeat(b->context, &steps, error);
-    ms[i] = steps * 1e3;
-  }
-  out->ms = hn_median_of(ms, runs);
-  out->h2d_ms = hn_median_of(h2d, runs);
-  out->end_ms = hn_median_of(end, runs);
-  out->measured = status == HONE_OK;
-  hn_free(ms);
-  return status;
-}
-
-/* What stands around a part of a network: there its neighbours would be. */
+/* What stands around a part of a network: there its neighbours would be, with codes in and out of one in
+ * codes.
+ */
 static bool around(const hone_step_info *s) {
   return s->role == HONE_STEP_REFORMAT || s->role == HONE_STEP_COPY ||
-         strcmp(s->op_type, "GlobalAveragePool") == 0;
+         strcmp(s->op_type, "GlobalAveragePool") == 0 || strcmp(s->op_type, "QLinearAveragePool") == 0 ||
+         strcmp(s->op_type, "QuantizeLinear") == 0 || strcmp(s->op_type, "DequantizeLinear") == 0;
 }
 
 static const char *behind_batch(const char *shape) {
@@ -174,7 +115,7 @@ static bool in_block(const hone_demo_block *b, const hone_layer *l) {
 }
 
 /* By a profile: the time of the steps without what is around them, and the share of convolutions in it. */
-static hone_status by_profile(bench *b, uint32_t runs, const hone_demo_block *block, double *ms,
+static hone_status by_profile(hn_bench *b, uint32_t runs, const hone_demo_block *block, double *ms,
                               double *share, double *block_ms, hone_error *error) {
   hone_facts *facts = hone_facts_create();
   hone_profile *p = NULL;
@@ -206,10 +147,12 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
   if (!m || !row || !row->network || !out)
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_demo_measure needs a machine, a row with a network and a place for the result");
-  bench b = {0};
+  hn_bench b = {0};
+  hn_bench_times times = {0};
+  hone_model *model = NULL;
   hone_error failed = {0};
   *out = (hone_demo_result){.conv_share = -1};
-  hone_status status = bench_open(m, row, batch, &b, &failed);
+  hone_status status = open_row(m, row, batch, &model, &b, &failed);
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_steps(b.plan); i++) {
     hone_step_info info;
     if (!hone_plan_step(b.plan, i, &info)) continue;
@@ -226,7 +169,11 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
     double ms = 0, share = 0;
     /* A part's inputs are large on a GPU, and its time comes from the profile. */
     const bool large = row->part && accelerator(m);
-    status = time_runs(accelerator(m), large ? 1 : runs_of(m), &b, out, &failed);
+    status = hn_bench_time(&b, large ? 1 : runs_of(m), &times, &failed);
+    out->ms = times.ms;
+    out->h2d_ms = times.h2d_ms;
+    out->end_ms = times.end_ms;
+    out->measured = status == HONE_OK;
     if (status == HONE_OK && (shares || row->part)) {
       status = by_profile(&b,
                           large       ? (runs_of(m) < 8 ? runs_of(m) : 8)
@@ -241,7 +188,8 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
     snprintf(out->why, sizeof out->why, "%.200s", failed.what);
     status = HONE_OK;
   }
-  bench_free(&b);
+  hn_bench_free(&b);
+  hone_model_release(model);
   if (status != HONE_OK && error) *error = failed;
   return status;
 }
