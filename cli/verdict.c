@@ -37,12 +37,14 @@ int cli_verdict_exit(hone_verdict verdict) {
 
 json_t *cli_verification_json(const hone_verify_result *r) {
   return json_pack(
-      "{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "verdict",
-      cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel", cli_real(r->max_rel),
-      "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs, "inputs_wanted", (int)r->inputs_wanted,
-      "edge_inputs", (int)r->edge_inputs, "edge_inputs_unjudged", (int)r->edge_inputs_unjudged,
-      "edge_inputs_wanted", (int)r->edge_inputs_wanted, "reference", r->reference, "reason", r->reason,
-      "first_different_node", r->first_different_node[0] ? json_string(r->first_different_node) : json_null(),
-      "steps_compared", (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels), "judgement",
-      judgement_json(&r->judgement), "tolerances", tolerances_json(r));
+      "{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:i, s:o, s:o, s:o, s:b, s:o, s:o}",
+      "verdict", cli_verdict_name(r->verdict), "max_abs", cli_real(r->max_abs), "max_rel",
+      cli_real(r->max_rel), "tolerance", cli_real(r->tolerance), "inputs", (int)r->inputs, "inputs_wanted",
+      (int)r->inputs_wanted, "edge_inputs", (int)r->edge_inputs, "edge_inputs_unjudged",
+      (int)r->edge_inputs_unjudged, "edge_inputs_wanted", (int)r->edge_inputs_wanted, "reference",
+      r->reference, "reason", r->reason, "first_different_node",
+      r->first_different_node[0] ? json_string(r->first_different_node) : json_null(), "steps_compared",
+      (int)r->steps_compared, "worst_levels", cli_real(r->worst_levels), "judgement",
+      judgement_json(&r->judgement), "tolerances", tolerances_json(r), "judged_steps", r->judged_steps,
+      "differing", cli_real(r->differing), "astray", cli_real(r->astray));
 }

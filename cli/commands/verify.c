@@ -62,12 +62,19 @@ static int text(const hone_verify_result *r, const cli_args *args) {
   cli_color(stdout, CLI_PLAIN);
   cli_print("  on %u %s", r->inputs, args->data.n ? "sample" : "random");
   if (r->edge_inputs) cli_print(" and %u edge", r->edge_inputs);
-  cli_print(" input%s: largest difference %.3g, %.3g of the output's range (tolerance %.3g)\n",
-            r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel, r->tolerance);
+  cli_print(" input%s: largest difference %.3g, %.3g of the output's range",
+            r->inputs + r->edge_inputs == 1 ? "" : "s", r->max_abs, r->max_rel);
+  if (r->judged_steps)
+    cli_print(" (roundings amplify: judged step by step)\n");
+  else
+    cli_print(" (tolerance %.3g)\n", r->tolerance);
   if (r->verdict != HONE_VERDICT_DIFFERENT) left_out(r);
   if (r->steps_compared)
-    cli_print("step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart\n",
-              r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s");
+    cli_print(
+        "step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart, in at "
+        "most %.2g %% of a value's elements (%.2g %% where nothing was to be rounded either way)\n",
+        r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s", 100 * r->differing,
+        100 * r->astray);
   cli_print("reference: %s\n", r->reference);
   if (r->reason[0]) cli_print("reason: %s\n", r->reason);
   if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);

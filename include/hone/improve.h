@@ -82,6 +82,10 @@ typedef struct hone_verify_result {
    * differ by one level of an 8-bit value at the most. */
   uint32_t steps_compared; /* 0: no such model */
   double worst_levels;
+  double differing;  /* largest share of a value's elements that differ by a level, */
+  double astray;     /* and of those where the reference was not about halfway between two levels */
+  bool judged_steps; /* all of its values of 8 bits were compared: the verdict stands on these, and max_rel is
+                        only told; tolerance is 0 */
   /* The classes of operators in what ran, with the bound of a pure re-ordering of f32 */
   uint32_t n_tolerances;
   hone_tolerance tolerances[HONE_MOST_TOLERANCES];

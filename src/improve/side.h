@@ -51,20 +51,35 @@ hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_er
 hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
                              double tolerance, char *buf, size_t size, hone_error *error);
 
-/* Right answers of one step from equal inputs differ by this many levels of an 8-bit value at the most. */
+/* Right answers of one step from equal inputs differ by this many levels of an 8-bit value at the most, and
+ * by any only where the reference was rounded from about halfway between two. So many elements may differ
+ * elsewhere, because a step rounds in its midst what nobody sees: this share of a value's, or one. */
 #define HN_STEPWISE_LEVELS 1
+#define HN_STEPWISE_ASTRAY 0.001
+
+typedef enum hn_stepwise_fault {
+  HN_STEPWISE_RIGHT = 0,
+  HN_STEPWISE_WRONG_LEVELS, /* more than HN_STEPWISE_LEVELS */
+  HN_STEPWISE_WRONG_ASTRAY, /* a level, too often, where nothing was to be rounded either way */
+  HN_STEPWISE_WRONG_OUTPUT  /* an output of the model that is no rounding, beyond the bound of its type */
+} hn_stepwise_fault;
 
 typedef struct hn_stepwise {
   uint32_t steps;  /* values of 8 bits that were compared */
+  uint32_t unseen; /* that were not: the reference has none of their names, or no memory was left */
   double worst;    /* levels */
-  char node[128];  /* the first with more than HN_STEPWISE_LEVELS; "": none */
-  double wrong;    /* its levels, and */
+  double differ;   /* largest share of a value's elements that differ by a level */
+  double astray;   /* and of those that differ where the reference was not halfway between two */
+  double apart;    /* of outputs that are no roundings: largest difference, relative to their range */
+  hn_stepwise_fault fault;
+  char node[128];  /* the first with one; "": none */
+  double wrong;    /* its levels, share or relative difference, and */
   int64_t element; /* where */
 } hn_stepwise;
 
 /* Runs both sides once more, every step of `test` on what the reference made. For models with values of 8
- * bits. `out` is added to. */
+ * bits. rounded: astray elements count (not in narrow arithmetic). `out` is added to. */
 hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
-                             hn_stepwise *out, hone_error *error);
+                             bool rounded, hn_stepwise *out, hone_error *error);
 
 #endif

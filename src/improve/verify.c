@@ -33,7 +33,8 @@ typedef struct job {
   double tolerance; /* of the caller; 0: by dtype */
   bool quantised;
   hone_dtype narrowest;
-  double *sway; /* by output, quantised models: how far a nudge of the inputs moves the reference itself */
+  bool by_steps; /* quantised: each step on the reference's values decides, and the ends are only told */
+  double *sway;  /* by output, quantised models: how far a nudge of the inputs moves the reference itself */
   uint32_t n_feeds;
   hn_feed *feeds;
   uint32_t n_outputs;
@@ -196,12 +197,12 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   if (j->tolerance <= 0 && 2 * j->sway[i] > tolerance) tolerance = 2 * j->sway[i];
   if (!(scale > 0)) scale = d.magnitude > 0 ? d.magnitude : 1;
   /* Integers are exact, however large they are. */
-  const bool wrong = tolerance > 0 ? d.max_abs / scale > tolerance : d.max_abs > 0;
+  const bool wrong = j->by_steps ? false : tolerance > 0 ? d.max_abs / scale > tolerance : d.max_abs > 0;
   double rel = d.max_abs / scale;
   if (!edge && d.max_abs > out->max_abs) out->max_abs = d.max_abs;
   if (rel >= out->max_rel) {
     out->max_rel = rel;
-    out->tolerance = tolerance;
+    out->tolerance = j->by_steps ? 0 : tolerance;
   }
   if (!d.unlike && !wrong) return true;
   if (d.unlike)
@@ -251,21 +252,49 @@ static hone_status measure_sway(job *j, const hn_feed_case *c, float part, doubl
   return status;
 }
 
-/* What the sway of whole answers would hide: each step on the reference's own values. Its reason is the
- * better one when both find something. */
-static hone_status compare_steps(job *j, bool *same, hone_error *error) {
+static void put_fault(job *j, const hn_stepwise *w) {
+  hone_verify_result *out = j->out;
+  const size_t size = sizeof out->reason;
+  snprintf(out->first_different_node, sizeof out->first_different_node, "%s", w->node);
+  switch (w->fault) {
+  case HN_STEPWISE_WRONG_ASTRAY:
+    snprintf(out->reason, size,
+             "node '%.80s', given the reference's inputs, rounds %.2g %% of its values to another level than "
+             "the one "
+             "they are near, first element %lld; %g %% is allowed",
+             w->node, 100 * w->wrong, (long long)w->element, 100 * HN_STEPWISE_ASTRAY);
+    break;
+  case HN_STEPWISE_WRONG_OUTPUT:
+    snprintf(
+        out->reason, size,
+        "node '%.80s', given the reference's roundings, makes an output that differs by %.3g of its range at "
+        "element %lld",
+        w->node, w->wrong, (long long)w->element);
+    break;
+  default:
+    snprintf(
+        out->reason, size,
+        "node '%.80s', given the reference's inputs, differs by %g levels at element %lld; %d is allowed",
+        w->node, w->wrong, (long long)w->element, HN_STEPWISE_LEVELS);
+  }
+}
+
+/* What the sway of whole answers would hide: each step on the reference's own values. covers: every value of
+ * 8 bits was compared. */
+static hone_status compare_steps(job *j, bool *same, bool *covers, hone_error *error) {
   hone_verify_result *out = j->out;
   hn_stepwise w = {0};
-  hone_status status = hn_side_stepwise(&j->test, &j->reference, j->feeds, j->n_feeds, &w, error);
+  hone_status status = hn_side_stepwise(&j->test, &j->reference, j->feeds, j->n_feeds,
+                                        j->narrowest == HONE_DTYPE_NONE, &w, error);
   if (status != HONE_OK) return status;
   out->steps_compared = w.steps;
   if (w.worst > out->worst_levels) out->worst_levels = w.worst;
-  if (!w.node[0]) return HONE_OK;
+  if (w.differ > out->differing) out->differing = w.differ;
+  if (w.astray > out->astray) out->astray = w.astray;
+  *covers = w.steps && !w.unseen && j->narrowest == HONE_DTYPE_NONE;
+  if (!w.fault) return HONE_OK;
   *same = false;
-  snprintf(out->first_different_node, sizeof out->first_different_node, "%s", w.node);
-  snprintf(out->reason, sizeof out->reason,
-           "node '%.80s', given the reference's inputs, differs by %g levels at element %lld; %d is allowed",
-           w.node, w.wrong, (long long)w.element, HN_STEPWISE_LEVELS);
+  put_fault(j, &w);
   return HONE_OK;
 }
 
@@ -275,16 +304,21 @@ static bool compare_outputs(job *j, uint32_t k, hn_edge edge) {
   return true;
 }
 
+/* Whether steps can be compared one by one: the model alone, as it is planned here. */
+static bool has_steps(const job *j) { return !j->b && !j->o->plan && j->quantised && j->tolerance <= 0; }
+
 static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *error) {
   const hn_feed_case c = random_case(j, k);
+  bool covers = false, steps_same = true;
   hone_status status = make_feeds(j, &c, error);
-  if (status == HONE_OK && j->quantised && j->tolerance <= 0)
+  if (status == HONE_OK && has_steps(j)) status = compare_steps(j, &steps_same, &covers, error);
+  j->by_steps = j->out->judged_steps = covers;
+  if (status == HONE_OK && j->quantised && j->tolerance <= 0 && !covers)
     status = measure_sway(j, &c, NUDGE, j->sway, error);
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
-  if (status == HONE_OK) *same = compare_outputs(j, k, HN_EDGE_NONE);
-  if (status == HONE_OK && !j->b && !j->o->plan && j->quantised && j->tolerance <= 0)
-    status = compare_steps(j, same, error);
+  if (status == HONE_OK && steps_same) *same = compare_outputs(j, k, HN_EDGE_NONE);
+  *same = *same && steps_same;
   return status;
 }
 
@@ -324,6 +358,12 @@ static void put_reason(job *j, const hn_feed_case *c, const char *what) {
   name_case(j, c, name, sizeof name);
   snprintf(text, sizeof text, "%s%s", name, what);
   memcpy(j->out->reason, text, sizeof text);
+}
+
+static void prefix_reason(job *j, const hn_feed_case *c) {
+  char what[sizeof j->out->reason];
+  memcpy(what, j->out->reason, sizeof what);
+  put_reason(j, c, what);
 }
 
 /* The side under test on an edge input that the reference answers. */
@@ -405,15 +445,21 @@ static hone_status compare_edge(job *j, hn_feed_case *c, bool *same, hone_error 
   if (status != HONE_OK || !*same || !answered) return status;
   status = answer_of_test(j, c, &answered, same, error);
   if (status != HONE_OK || !*same || !answered) return status;
+  bool covers = true, steps_same = true;
+  if (j->by_steps) status = compare_steps(j, &steps_same, &covers, error);
+  if (status != HONE_OK) return status;
+  if (!covers || !steps_same) { /* no room for all values: nothing is known */
+    *same = steps_same;
+    if (!steps_same) prefix_reason(j, c);
+    return HONE_OK;
+  }
   if (!compare_outputs(j, 1, c->edge)) {
     const hone_verify_result found = *j->out;
     status = is_excused(j, c, &excused, error);
     *j->out = excused ? before : found;
     if (status != HONE_OK) return status;
     if (!excused) {
-      char what[sizeof found.reason];
-      memcpy(what, found.reason, sizeof what);
-      put_reason(j, c, what);
+      prefix_reason(j, c);
       *same = false;
     }
   }

@@ -198,6 +198,43 @@ static void test_quantised(void **state) {
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s at '%s'", r.reason, r.first_different_node);
   assert_true(r.steps_compared >= 15);
   assert_true(r.worst_levels <= 1);
+  assert_true(r.judged_steps);
+  hone_model_release(m);
+}
+
+/* Codes and their scale are found in the run: every step is judged on the reference's values, and how far the
+ * ends lie apart decides nothing. */
+static void test_dynamic(void **state) {
+  (void)state;
+  enum { N = 48, DEEP = 12 };
+  static int8_t w[N * N];
+  unsigned seed = 7;
+  hn_model *m = net_begin();
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){16, N});
+  const float scale = 0.0045f;
+  for (int layer = 0; layer < DEEP; layer++) {
+    for (int i = 0; i < N * N; i++)
+      w[i] = (int8_t)((int)((seed = seed * 1664525u + 1013904223u) >> 24) - 128);
+    hn_value *codes = hn_value_create(m->graph, NULL), *step = hn_value_create(m->graph, NULL),
+             *zero = hn_value_create(m->graph, NULL);
+    assert_non_null(hn_node_create(m->graph, NULL, "DynamicQuantizeLinear", NULL, "", (hn_value *const[]){x},
+                                   1, (hn_value *const[]){codes, step, zero}, 3));
+    hn_value *sums =
+        net_op(m, "MatMulInteger",
+               (hn_value *[]){codes, net_constant(m, HONE_DTYPE_I8, 2, (const int64_t[]){N, N}, w), zero}, 3);
+    hn_value *real = net_op(m, "Cast", &sums, 1);
+    assert_true(hn_node_set_int(real->producer, "to", 1));
+    hn_value *unit =
+        net_op(m, "Mul", (hn_value *[]){step, net_constant(m, HONE_DTYPE_F32, 0, NULL, &scale)}, 2);
+    hn_value *y = net_op(m, "Mul", (hn_value *[]){real, unit}, 2);
+    x = net_op(m, "Tanh", &y, 1);
+  }
+  net_finish(m, x);
+  hone_verify_result r = verify(m, NULL, 10);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s at '%s'", r.reason, r.first_different_node);
+  assert_true(r.judged_steps);
+  assert_int_equal(r.steps_compared, 2 * DEEP); /* codes and zero points */
+  assert_true(r.worst_levels <= 1);
   hone_model_release(m);
 }
 
@@ -417,6 +454,35 @@ static void test_quantised_faults(void **state) {
 #endif
 }
 
+#ifdef HN_FAULTS
+/* A network in 8 bits whose convolutions are integer steps. */
+static hone_model *integer_net(void) {
+  hone_model *m = zoo("mobilenetv2", 0.2, 32, 1), *q = NULL;
+  hone_quantize_report report;
+  hone_error e = {0};
+  assert_int_equal(
+      hone_quantize(m, &(hone_quantize_options){.calib = "random", .threads = 2}, &q, &report, &e), HONE_OK);
+  hone_quantize_report_free(&report);
+  hone_model_release(m);
+  return q;
+}
+#endif
+
+/* One channel's scale for all of them; every code one level too high, which no step's largest difference
+ * shows. */
+static void test_integer_faults(void **state) {
+  (void)state;
+#ifndef HN_FAULTS
+  skip();
+#else
+  static const char *const faults[] = {"qlinear_scale", "qlinear_next_zero"};
+  subject s = subject_of("integer", integer_net());
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    if (!is_caught(faults[i], &s)) fail_msg("%s is not caught", faults[i]);
+  hone_model_release(s.model);
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same),
@@ -429,6 +495,8 @@ int main(void) {
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_quantised),
       cmocka_unit_test(test_quantised_faults),
+      cmocka_unit_test(test_dynamic),
+      cmocka_unit_test(test_integer_faults),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,10 +47,12 @@ bool hn_qlinear_ends_of(const hone_step *s, hn_qlinear_ends *e, hone_reason *why
   const hone_tensor_desc *x = &s->input[HN_QLINEAR_X].desc, *y = &s->output[0].desc;
   if (!hn_qlinear_codes(x, why) || !hn_qlinear_codes(y, why)) return false;
   e->x_signed = x->dtype == HONE_DTYPE_I8, e->y_signed = y->dtype == HONE_DTYPE_I8;
-  return hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &e->x_scale, why) &&
-         hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &e->x_zero, why) &&
-         hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &e->y_scale, why) &&
-         hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &e->y_zero, why);
+  const bool known = hn_qlinear_param(s, HN_QLINEAR_X_SCALE, &e->x_scale, why) &&
+                     hn_qlinear_param(s, HN_QLINEAR_X_ZERO, &e->x_zero, why) &&
+                     hn_qlinear_param(s, HN_QLINEAR_Y_SCALE, &e->y_scale, why) &&
+                     hn_qlinear_param(s, HN_QLINEAR_Y_ZERO, &e->y_zero, why);
+  if (HN_FAULT("qlinear_next_zero")) e->y_zero++;
+  return known;
 }
 
 /* Parameters of the input: constants, one value or `channels` of them. */
@@ -189,7 +191,8 @@ void hn_qlinear_scales(const hone_step *s, const hn_qlinear_info *h, float *scal
   const float x_scale = *(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
               y_scale = *(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
-  for (int64_t c = 0; c < h->channels; c++) scale[c] = x_scale * w_scale[h->vectors ? c : 0] / y_scale;
+  for (int64_t c = 0; c < h->channels; c++)
+    scale[c] = x_scale * w_scale[h->vectors && !HN_FAULT("qlinear_scale") ? c : 0] / y_scale;
 }
 
 /* Whether the inner tactic has the weights in its blob: it is run without them. */
@@ -276,7 +279,7 @@ hone_status hn_qlinear_prepack(const hone_step *s, const hone_machine *m, const 
   if (!real) return hn_fail_memory(error, (size_t)n * sizeof *real, "quantised weights");
   hn_qlinear_scales(s, &h->q, scale);
   for (int64_t c = 0; c < h->q.channels; c++) {
-    zero[c] = h->q.y_zero;
+    zero[c] = h->q.y_zero + (HN_FAULT("qlinear_next_zero") ? 1 : 0);
     bias[c] = h->q.biased ? (float)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c] : 0;
   }
   for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - hn_qlinear_w_zero(s, i / per % h->q.channels);
