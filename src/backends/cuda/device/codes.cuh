@@ -44,21 +44,32 @@ HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum 
 #ifdef HN_CODE
 #define hn_pack_codes HN_PASTE(hn_codes_, HN_CODE)
 
+/* Whether all sums, and all results before saturation, are below 2^22: then no conversion is needed. */
+HN_FN u32 hn_codes_small(const hn_codes_args *c) { return *(const u32 *)(const void *)((const u8 *)c->outside + 16); }
+
 /* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. */
-HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, const hn_codes_args *c) {
+HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 small, const hn_codes_args *c) {
   i32 q[4];
+  float x[4];
+  HN_UNROLL for (int k = 0; k < 4; k++) {
+    float f = small ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
+    x[k] = __fmul_rn(f, scale[k]);
+  }
 #ifdef HN_ADDED
   const float back = c->sum.a_zero - HN_ROUNDER; /* exact, as all that follows */
-  float x[4], y[4];
+  float y[4];
+  (void)small;
   HN_UNROLL for (int k = 0; k < 4; k++) {
     /* Beyond 2^22 the result is too coarse, and far beyond any code. */
-    x[k] = __fadd_rn(__fadd_rn(__fmul_rn((float)sum[k], scale[k]), HN_ROUNDER), back);
+    x[k] = __fadd_rn(__fadd_rn(x[k], HN_ROUNDER), back);
     x[k] = fminf(fmaxf(x[k], HN_PASTE(HN_LOW_, HN_MIDDLE)), HN_PASTE(HN_HIGH_, HN_MIDDLE));
     y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k);
   }
   hn_add_codes4(x, y, &c->sum, q);
 #else
-  HN_UNROLL for (int k = 0; k < 4; k++) q[k] = __float2int_rn(__fmul_rn((float)sum[k], scale[k])) + c->zero;
+  const i32 zero = c->zero - HN_ROUNDER_BITS;
+  HN_UNROLL for (int k = 0; k < 4; k++)
+    q[k] = small ? (i32)hn_bits(__fadd_rn(x[k], HN_ROUNDER)) + zero : __float2int_rn(x[k]) + c->zero;
   (void)added;
 #endif
 #ifdef HN_TABLE

@@ -29,9 +29,10 @@ HN_FN void vectors_at(const hn_conv_wgmma_args *g, i32 channel, vectors *v) {
 }
 
 /* Four sums of channels from `channel` on, as codes; what is behind the last channel is zero. */
-HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, i32 channel) {
+HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, u32 small,
+                   i32 channel) {
   i32 sum[4] = {a + v->bias[0], b + v->bias[1], c + v->bias[2], d + v->bias[3]};
-  u32 w = hn_requantise4(sum, v->scale, added, &g->codes);
+  u32 w = hn_requantise4(sum, v->scale, added, small, &g->codes);
   i32 left = g->n - channel;
   return left >= 4 ? w : left <= 0 ? 0 : w & 0xffffffffu >> (32 - 8 * left);
 }
@@ -48,7 +49,7 @@ HN_FN void finish(const hn_conv_wgmma_args *g, i32 x[8], i32 pixel, i32 channel)
 #ifdef HN_ADDED
     added = *(const u32 *)(const void *)((const u8 *)g->codes.added + at + 4 * h);
 #endif
-    w[h] = codes_of(g, x[4 * h], x[4 * h + 1], x[4 * h + 2], x[4 * h + 3], &v, added, channel + 4 * h);
+    w[h] = codes_of(g, x[4 * h], x[4 * h + 1], x[4 * h + 2], x[4 * h + 3], &v, added, hn_codes_small(&g->codes), channel + 4 * h);
   }
   *(u64 *)(void *)((u8 *)g->y + at) = (u64)w[1] << 32 | w[0];
 }
@@ -59,11 +60,10 @@ HN_FN u32 panel_at(u32 staging, u32 row, u32 sixteen) {
   return staging + sixteen / (PANEL / 16) * (GROUP_ROWS * PANEL) + row * PANEL + ((c ^ turn) << 4);
 }
 
-HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 row0, i32 column0, u32 warp,
-                       u32 lane) {
+HN_FN void store_codes(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 column0, u32 warp, u32 lane,
+                       u32 small) {
   i32 channel = column0 + (i32)(lane & 3) * 4;
   vectors now[2], next[2];
-  (void)row0;
   HN_UNROLL for (i32 h = 0; h < 2; h++) vectors_at(g, channel + 16 * h, &next[h]);
   HN_UNROLL for (u32 b = 0; b < HN_BN / 16; b += 2, channel += 32) {
     HN_UNROLL for (i32 h = 0; h < 2; h++) {
@@ -83,11 +83,20 @@ HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 sta
 #else
         u32 other = 0;
 #endif
-        v.v[k] = codes_of(g, x[0], x[1], x[4], x[5], &now[k / 2], other, channel + 16 * (i32)(k / 2));
+        v.v[k] = codes_of(g, x[0], x[1], x[4], x[5], &now[k / 2], other, small, channel + 16 * (i32)(k / 2));
       }
       hn_matrix_store(at, v);
     }
   }
+}
+
+HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 row0, i32 column0, u32 warp,
+                       u32 lane) {
+  (void)row0;
+  if (hn_codes_small(&g->codes))
+    store_codes(g, d, staging, column0, warp, lane, 1);
+  else
+    store_codes(g, d, staging, column0, warp, lane, 0);
 }
 
 #endif

@@ -228,7 +228,7 @@ hn_codes_blob hn_codes_blob_of(const hn_codes *c, size_t weights) {
   b.bias = hn_round_up(weights, 256);
   b.scale = b.bias + columns_of(c) * sizeof(int32_t);
   b.outside = b.scale + columns_of(c) * sizeof(float);
-  b.bytes = b.outside + 16;
+  b.bytes = b.outside + 32;
   return b;
 }
 
@@ -246,6 +246,10 @@ int8_t *hn_codes_weights(const hone_step *s, hn_codes *c) {
   return to;
 }
 
+static int32_t low_code(const hone_step *s) {
+  return s->input[HN_QLINEAR_X].desc.dtype == HONE_DTYPE_I8 ? -128 : 0;
+}
+
 void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weights, const hn_codes_blob *b,
                       void *blob) {
   int32_t *bias = (int32_t *)(void *)((char *)blob + b->bias);
@@ -254,19 +258,22 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
   const int64_t n = hone_desc_count(&s->input[HN_QLINEAR_W].desc);
   memset(bias, 0, b->outside - b->bias);
   memset((char *)blob + b->outside, c->x_zero & 0xff, 16);
-  /* Sums modulo 2^32: they end within 32 bits. */
-  for (int64_t i = 0; i < n; i += c->per) {
-    uint32_t sum = 0;
-    for (int64_t k = i; k < i + c->per; k++) sum += (uint32_t)(int32_t)weights[k];
-    int32_t *at = &bias[i / c->per % c->channels];
-    *at = (int32_t)((uint32_t)*at - (uint32_t)c->x_zero * sum);
-  }
+  /* Sums modulo 2^32: they end within 32 bits. What of weights and codes is largest bounds them. */
+  double all = 0, result = 0;
+  const double far = fmax(fabs((double)low_code(s) - c->x_zero), fabs((double)low_code(s) + 255 - c->x_zero));
   for (int64_t i = 0; i < c->channels; i++) {
-    if (c->biased)
-      bias[i] =
-          (int32_t)((uint32_t)bias[i] + (uint32_t)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[i]);
+    int64_t sum = 0, size = 0;
+    for (int64_t k = i * c->per; k < n; k += c->per * c->channels)
+      for (int64_t j = k; j < k + c->per; j++)
+        sum += weights[j], size += weights[j] < 0 ? -weights[j] : weights[j];
+    const int32_t own = c->biased ? ((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[i] : 0;
+    bias[i] = (int32_t)((uint32_t)own - (uint32_t)c->x_zero * (uint32_t)sum);
     scale[i] = c->x_scale * w_scale[c->vectors ? i : 0] / c->y_scale;
+    const double bound = (double)size * far + fabs((double)own);
+    all = fmax(all, bound), result = fmax(result, bound * fabs((double)scale[i]));
   }
+  const uint32_t small = all < 4194304 && result < 4194304 - 1024; /* device/codes.cuh */
+  memcpy((char *)blob + b->outside + 16, &small, sizeof small);
 }
 
 /* ------------------------------------------------------------------ a run */

@@ -60,12 +60,13 @@ HN_KERNEL_BOUNDS(codes_depthwise, hn_codes_depthwise_args, a, 128, 6) {
     }
   }
   const hn_u4 s = hn_ld16((const float *)a.codes.scale + c);
+  const u32 small = hn_codes_small(&a.codes);
   float scale[4];
   HN_UNROLL for (int k = 0; k < 4; k++) scale[k] = hn_from_bits(s.v[k]);
   u8 *to = (u8 *)a.y + next * a.y_image + oy * a.y_row + ox * a.y_pixel + c;
   HN_UNROLL for (int p = 0; p < HN_TW; p++) {
     if (ox + p >= a.out_x) break;
-    u32 v = hn_requantise4(sum[p], scale, 0, &a.codes);
+    u32 v = hn_requantise4(sum[p], scale, 0, small, &a.codes);
     *(u32 *)(void *)(to + p * a.y_pixel) = left >= 4 ? v : left <= 0 ? 0 : v & 0xffffffffu >> (32 - 8 * left);
   }
 }
