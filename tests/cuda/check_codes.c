@@ -93,6 +93,16 @@ static const struct {
           "  %d4 = DequantizeLinear(%w4, f32 0.001, i8 0)\n  %k = Gemm(%md, %d4)\n"
           "  %kq = QuantizeLinear(%k, f32 0.7, i8 3)\n  %kd = DequantizeLinear(%kq, f32 0.7, i8 3)\n"
           "  %v = Concat(%nd, %kd) {axis=1}\n}\n"},
+    /* A first layer, whose pixels are quantised outside, and a table behind it. */
+    {"an image",
+     HEAD "graph g(%x: f32[2x3x39x50]) -> (%y, %z) {\n"
+          "  const %w: i8[24x3x5x5] = rand(1, -127, 127)\n  const %s: f32[24] = rand(2, 0.001, 0.003)\n"
+          "  %q = QuantizeLinear(%x, f32 0.02, u8 114)\n  %d = DequantizeLinear(%q, f32 0.02, u8 114)\n"
+          "  %e = DequantizeLinear(%w, %s) {axis=0}\n"
+          "  %c = Conv(%d, %e) {pads=[2, 2, 2, 2], strides=[2, 2]}\n"
+          "  %r = QuantizeLinear(%c, f32 0.05, i8 7)\n  %t = DequantizeLinear(%r, f32 0.05, i8 7)\n"
+          "  %p = Conv(%d, %e) {pads=[1, 1, 1, 1]}\n  %z = QuantizeLinear(%p, f32 0.06, u8 120)\n  %l = "
+          "LeakyRelu(%t) {alpha=0.2}\n  %y = QuantizeLinear(%l, f32 0.03, u8 40)\n}\n"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
