@@ -1,0 +1,294 @@
+/* M(DequantizeLinear(x))                 ->  DequantizeLinear(M(x))
+ * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))
+ * QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
+ * QuantizeLinear(DequantizeLinear(x))    ->  x                      of the same codes
+ *
+ * What moves elements moves codes, a quarter of the bytes: M any of the list below, V those that keep all
+ * elements. One scale and zero point each; a Transpose may have one a channel. Exact. */
+#include "optimize/passes/common/pass.h"
+
+#include <math.h>
+
+enum { SAME_COUNT = 1, MANY_OUT = 2, PADS = 4, RESIZES = 8 };
+
+static const struct move {
+  const char *op;
+  uint32_t what;
+} moves[] = {{"Reshape", SAME_COUNT},
+             {"Flatten", SAME_COUNT},
+             {"Squeeze", SAME_COUNT},
+             {"Unsqueeze", SAME_COUNT},
+             {"Transpose", SAME_COUNT},
+             {"DepthToSpace", SAME_COUNT},
+             {"SpaceToDepth", SAME_COUNT},
+             {"Slice", 0},
+             {"Split", MANY_OUT},
+             {"Gather", 0},
+             {"GatherElements", 0},
+             {"GatherND", 0},
+             {"Expand", 0},
+             {"Tile", 0},
+             {"Pad", PADS},
+             {"Resize", RESIZES},
+             {"Upsample", RESIZES}};
+
+static const struct move *move_of(const hone_node *n) {
+  for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+    if (hn_is_op(n, moves[i].op)) return &moves[i];
+  return NULL;
+}
+
+static bool fixed(const hn_value *v) { return hn_known(v) && !v->producer; }
+static hn_value *zero_of(const hone_node *n) { return hn_in(n, 2); }
+
+/* A Q or DQ of 8 bits with constant parameters; `single`: one of each. */
+static bool plain(const hone_node *n, const hn_value *codes, bool single) {
+  const hn_value *scale = n->in[1], *zero = zero_of(n);
+  const hone_dtype t = codes->desc.dtype;
+  return (t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8) && fixed(scale) && scale->desc.dtype == HONE_DTYPE_F32 &&
+         (!zero || fixed(zero)) && (!single || hone_desc_count(&scale->desc) == 1) &&
+         hone_node_int(n, "block_size", 0) == 0;
+}
+
+static const hone_node *dequantised(const hn_value *v, bool single) {
+  const hone_node *n = v ? v->producer : NULL;
+  return hn_is_op(n, "DequantizeLinear") && n->graph == v->graph && v->desc.dtype == HONE_DTYPE_F32 &&
+                 plain(n, n->in[0], single)
+             ? n
+             : NULL;
+}
+
+static bool quantises(const hone_node *n) {
+  return hn_is_op(n, "QuantizeLinear") && n->in[0] && n->in[0]->desc.dtype == HONE_DTYPE_F32 &&
+         plain(n, n->out[0], true);
+}
+
+typedef struct map {
+  float scale;
+  int32_t zero;
+  hone_dtype dtype;
+} map;
+
+static map map_of(const hone_node *n, const hn_value *codes) {
+  const hn_value *zero = zero_of(n);
+  const hone_dtype t = codes->desc.dtype;
+  map m = {.dtype = t};
+  memcpy(&m.scale, n->in[1]->constant->data, sizeof m.scale);
+  if (zero)
+    m.zero =
+        t == HONE_DTYPE_I8 ? *(const int8_t *)zero->constant->data : *(const uint8_t *)zero->constant->data;
+  return m;
+}
+
+static bool same(map a, map b) {
+  return a.dtype == b.dtype && a.zero == b.zero && a.scale == b.scale && a.scale > 0x1p-100f &&
+         a.scale < 0x1p100f;
+}
+
+/* ---- making nodes */
+
+static hn_value *made(hn_pass_context *ctx, hone_node *at, const char *op, hn_value *const *in, uint32_t n_in,
+                      const hone_tensor_desc *like, const hone_node *from) {
+  hone_node *m = hn_make_node(ctx, at, op, in, n_in, like);
+  if (!m || !hn_inherit(ctx, m, from)) return NULL;
+  if (!hn_node_copy_attrs(m, from)) return hn_pass_memory(ctx), NULL;
+  return m->out[0];
+}
+
+static hone_tensor_desc typed(const hn_value *v, hone_dtype dtype) {
+  hone_tensor_desc d = v->desc;
+  d.dtype = dtype;
+  return d;
+}
+
+/* Q or DQ of v with the parameters of `like`. */
+static hn_value *again(hn_pass_context *ctx, hone_node *at, hn_value *v, const hone_node *like,
+                       hone_dtype dtype) {
+  const hone_tensor_desc d = typed(v, dtype);
+  return made(ctx, at, like->op_type, (hn_value *const[]){v, like->in[1], zero_of(like)},
+              zero_of(like) ? 3 : 2, &d, like);
+}
+
+/* ---- M(DequantizeLinear(x)) */
+
+static bool moves_codes(const hone_node *n, const struct move *m, hone_dtype dtype) {
+  if (!n->op || (n->op->types && !(n->op->types & HONE_TYPES(dtype)))) return false;
+  if (n->n_out != 1 && !(m->what & MANY_OUT)) return false;
+  if (m->what & RESIZES) {
+    const char *mode = hone_node_string(n, "mode", "nearest"),
+               *place = hone_node_string(n, "coordinate_transformation_mode", "half_pixel");
+    return !strcmp(mode, "nearest") && strcmp(place, "tf_crop_and_resize") != 0;
+  }
+  return true;
+}
+
+/* The code that means what a Pad pads with; false where none does. */
+static bool padding(hn_pass_context *ctx, const hone_node *n, map x, hn_value **out) {
+  const hone_tensor_desc one = hone_desc(x.dtype, 0, NULL);
+  double real = 0;
+  if (strcmp(hone_node_string(n, "mode", "constant"), "constant") != 0) {
+    *out = NULL;
+    return true;
+  }
+  if (n->opset < 11 || (hn_in(n, 2) && !hn_constant_scalar(n->in[2], &real))) return false;
+  const double code = rint(real / (double)x.scale) + x.zero, lo = x.dtype == HONE_DTYPE_I8 ? -128 : 0,
+               hi = x.dtype == HONE_DTYPE_I8 ? 127 : 255;
+  if (!(code >= lo && code <= hi) || (float)(code - x.zero) * x.scale != (float)real) return false;
+  const uint8_t byte = (uint8_t)(int32_t)code;
+  *out = hn_make_constant(ctx, n->name, &one, &byte);
+  return true;
+}
+
+/* Where a Transpose brings the axis of one scale a channel; -1: nowhere. */
+static int64_t new_axis(const hone_node *n, const hone_node *dq) {
+  size_t count = 0;
+  const int64_t *perm = hone_node_ints(n, "perm", &count);
+  const int64_t rank = dq->in[0]->desc.rank;
+  int64_t axis = hone_node_int(dq, "axis", 1);
+  if (!hn_is_op(n, "Transpose") || rank < 1 || (perm && (int64_t)count != rank)) return -1;
+  if (axis < 0) axis += rank;
+  for (int64_t i = 0; i < rank; i++)
+    if ((perm ? perm[i] : rank - 1 - i) == axis) return i;
+  return -1;
+}
+
+/* n with x in the place of its data, and DequantizeLinear behind each output. */
+static hn_pass_result sink(hn_pass_context *ctx, hone_node *n, const hone_node *dq, int64_t axis,
+                           hn_value *pad) {
+  enum { MAX_IN = 8, MAX_OUT = 64 };
+  const hone_dtype dtype = dq->in[0]->desc.dtype;
+  hn_value *in[MAX_IN], *codes[MAX_OUT];
+  if (n->n_in > MAX_IN || n->n_out > MAX_OUT) return HN_PASS_NONE;
+  for (uint32_t i = 0; i < n->n_in; i++) in[i] = n->in[i];
+  in[0] = dq->in[0];
+  uint32_t n_in = n->n_in;
+  if (pad) {
+    if (n_in < 3) n_in = 3;
+    in[2] = pad;
+  }
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (!(codes[i] = hn_value_create(ctx->graph, NULL))) return hn_pass_memory(ctx);
+    codes[i]->desc = typed(n->out[i], dtype);
+  }
+  hone_node *m = hn_node_create(ctx->graph, n, n->op_type, n->domain, NULL, in, n_in, codes, n->n_out);
+  if (!m) return hn_pass_memory(ctx);
+  m->op = n->op;
+  if (!hn_inherit(ctx, m, n)) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(m, n)) return hn_pass_memory(ctx);
+  hn_pass_hit(ctx, "%s moves codes", n->op_type);
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    hn_value *real = again(ctx, n, codes[i], dq, HONE_DTYPE_F32);
+    if (!real) return HN_PASS_FAIL;
+    if (axis >= 0 && !hn_node_set_int(real->producer, "axis", axis)) return hn_pass_memory(ctx);
+    if (!hn_replace(ctx, n->out[i], real)) return HN_PASS_FAIL;
+  }
+  hn_remove_unread(n, 1);
+  return HN_PASS_HIT;
+}
+
+static hn_pass_result move_dequantised(hn_pass_context *ctx, hone_node *n, const struct move *m) {
+  const hone_node *dq = n->n_in ? dequantised(n->in[0], false) : NULL;
+  if (!dq || !moves_codes(n, m, dq->in[0]->desc.dtype)) return HN_PASS_NONE;
+  int64_t axis = -1;
+  hn_value *pad = NULL;
+  if (hone_desc_count(&dq->in[1]->desc) != 1 && (axis = new_axis(n, dq)) < 0) return HN_PASS_NONE;
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (!n->out[i]) return HN_PASS_NONE;
+  if (m->what & PADS) {
+    if (!padding(ctx, n, map_of(dq, dq->in[0]), &pad))
+      return hn_pass_miss(ctx, "no code means what it pads with");
+    if (ctx->status != HONE_OK) return HN_PASS_FAIL;
+  }
+  return sink(ctx, n, dq, axis, pad);
+}
+
+/* ---- QuantizeLinear */
+
+static bool read_by(const hn_value *v, const hone_node *n) {
+  return !v->is_output && v->users.len == 1 && v->users.ptr[0].node == n;
+}
+
+static hn_pass_result hoist(hn_pass_context *ctx, hone_node *q, hone_node *move) {
+  const hone_dtype dtype = q->out[0]->desc.dtype;
+  hn_value *codes = again(ctx, move, move->in[0], q, dtype), *in[8];
+  if (!codes) return HN_PASS_FAIL;
+  for (uint32_t i = 0; i < move->n_in; i++) in[i] = i ? move->in[i] : codes;
+  hn_value *y = made(ctx, move, move->op_type, in, move->n_in, &q->out[0]->desc, move);
+  if (!y) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "%s moves codes", move->op_type);
+  if (!hn_replace(ctx, q->out[0], y)) return HN_PASS_FAIL;
+  hn_remove_unread(q, 1);
+  return HN_PASS_HIT;
+}
+
+static hn_pass_result split_concat(hn_pass_context *ctx, hone_node *q, hone_node *concat) {
+  const hone_dtype dtype = q->out[0]->desc.dtype;
+  bool any = false;
+  for (uint32_t i = 0; i < concat->n_in; i++) any = any || dequantised(concat->in[i], true);
+  if (!any || !moves_codes(concat, &moves[0], dtype)) return HN_PASS_NONE;
+  hn_value **in = HN_NEW_ARRAY(ctx->scratch, hn_value *, concat->n_in);
+  if (!in) return hn_pass_memory(ctx);
+  for (uint32_t i = 0; i < concat->n_in; i++)
+    if (!(in[i] = again(ctx, concat, concat->in[i], q, dtype))) return HN_PASS_FAIL;
+  hn_value *y = made(ctx, concat, "Concat", in, concat->n_in, &q->out[0]->desc, concat);
+  if (!y) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "Concat of codes, each part in those of the result");
+  if (!hn_replace(ctx, q->out[0], y)) return HN_PASS_FAIL;
+  hn_remove_unread(q, 2);
+  return HN_PASS_HIT;
+}
+
+static hn_pass_result move_quantise(hn_pass_context *ctx, hone_node *q) {
+  hone_node *p = q->in[0]->producer;
+  if (!p || p->graph != q->graph) return HN_PASS_NONE;
+  const hone_node *dq = dequantised(q->in[0], true);
+  if (dq) {
+    hn_value *x = dq->in[0];
+    if (!same(map_of(dq, x), map_of(q, q->out[0])) || !hn_can_replace(q->out[0], x)) return HN_PASS_NONE;
+    hn_pass_hit(ctx, "the same codes");
+    if (!hn_replace(ctx, q->out[0], x)) return HN_PASS_FAIL;
+    hn_remove_unread(q, 1);
+    return HN_PASS_HIT;
+  }
+  if (!read_by(q->in[0], q)) return HN_PASS_NONE;
+  if (hn_is_op(p, "Concat")) return split_concat(ctx, q, p);
+  const struct move *m = move_of(p);
+  return m && m->what == SAME_COUNT && p->n_in <= 8 && moves_codes(p, m, q->out[0]->desc.dtype)
+             ? hoist(ctx, q, p)
+             : HN_PASS_NONE;
+}
+
+/* Concat of tensors of the same codes. */
+static hn_pass_result join(hn_pass_context *ctx, hone_node *n) {
+  const hone_node *first = n->n_in ? dequantised(n->in[0], true) : NULL;
+  if (!first || !moves_codes(n, &moves[0], first->in[0]->desc.dtype)) return HN_PASS_NONE;
+  const map codes = map_of(first, first->in[0]);
+  hn_value **in = HN_NEW_ARRAY(ctx->scratch, hn_value *, n->n_in);
+  if (!in) return hn_pass_memory(ctx);
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hone_node *dq = dequantised(n->in[i], true);
+    if (!dq || !same(codes, map_of(dq, dq->in[0]))) return HN_PASS_NONE;
+    in[i] = dq->in[0];
+  }
+  const hone_tensor_desc d = typed(n->out[0], codes.dtype);
+  hn_value *y = made(ctx, n, "Concat", in, n->n_in, &d, n),
+           *real = y ? again(ctx, n, y, first, HONE_DTYPE_F32) : NULL;
+  if (!real) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "Concat moves codes");
+  if (!hn_replace(ctx, n->out[0], real)) return HN_PASS_FAIL;
+  hn_remove_unread(n, 1);
+  return HN_PASS_HIT;
+}
+
+static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
+  if (!ctx->options->lowered) return HN_PASS_NONE;
+  if (quantises(n)) return move_quantise(ctx, n);
+  if (hn_is_op(n, "Concat")) return join(ctx, n);
+  const struct move *m = move_of(n);
+  return m ? move_dequantised(ctx, n, m) : HN_PASS_NONE;
+}
+
+HN_PASS(move_codes) = {.name = "move_codes",
+                       .level = 2,
+                       .about = "M(DequantizeLinear(x)) -> DequantizeLinear(M(x)) where M moves elements",
+                       .visit = visit};
