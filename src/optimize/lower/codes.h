@@ -1,4 +1,4 @@
-/* What the files that lower quantised models share (qdq.c, code_tables.c). */
+/* What the files that lower quantised models share (qdq.c, code_tables.c, codes_pointwise.c). */
 #ifndef HN_OPTIMIZE_LOWER_CODES_H
 #define HN_OPTIMIZE_LOWER_CODES_H
 
@@ -20,5 +20,13 @@ hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made)
 /* code_tables.c: functions of one operand between DequantizeLinear and QuantizeLinear become tables of codes
  * (CodeTable, QLinearConvTable). integer: by value, made by the float operator inside of an integer unit. */
 hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error *error);
+
+/* codes_pointwise.c: functions between DequantizeLinear and QuantizeLinear become one program each, where a
+ * tactic takes it. integer: by value id, set for what is made and read inside; *any: there was one. */
+hone_status hn_lower_codes_pointwise(hn_lowering *l, bool *integer, bool *any, hone_error *error);
+/* The DequantizeLinear that makes v of codes of 8 bits, by one constant scale and zero point; or NULL. */
+const hone_node *hn_of_codes(const hn_value *v);
+/* Scale and zero point of such a DequantizeLinear, or of a QuantizeLinear. */
+void hn_codes_of(const hone_node *node, hone_dtype codes, float *scale, float *zero);
 
 #endif

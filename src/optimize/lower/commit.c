@@ -155,7 +155,7 @@ static const char *describe(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
   hn_str s = {0};
   for (uint32_t k = 0; k < u->n_parts; k++)
     hn_str_printf(&s, "%s%s", k ? " + " : "", describe(l, u->parts[k], u->parts[k]->n_absorbed));
-  bool group = u->kind == HN_UNIT_POINTWISE;
+  bool group = hn_is_program(u);
   uint32_t n = group ? u->n_absorbed : n_epi;
   if (!group && !u->n_parts) hn_str_puts(&s, u->anchor);
   for (uint32_t k = 0; k < n && s.len < 160; k++)
@@ -193,7 +193,7 @@ hone_status hn_step_own(hn_lowering *l, hn_step *s, const hn_unit *u, uint32_t n
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t j = 0; j < s->nodes[k]->n_origin; j++) o[s->n_origin++] = s->nodes[k]->origin[j];
   s->origin = o;
-  s->node = u->kind == HN_UNIT_POINTWISE && u->n_absorbed ? NULL : u->node;
+  s->node = hn_is_program(u) && u->n_absorbed ? NULL : u->node;
   return HONE_OK;
 }
 

@@ -233,7 +233,7 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
  * not expressible in this form. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d) {
   memset(d, 0, sizeof *d);
-  const hn_anchor anchor = hn_anchor_named(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor, u->node);
+  const hn_anchor anchor = hn_anchor_named(hn_is_program(u) ? "Pointwise" : u->anchor, u->node);
   if (form == HN_LAST && !anchor.layouts) return false;
   d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node->name));
   d->careful = !hn_fusable_anchor(u) && hn_touches_exact(l, u, n_epi);
@@ -241,7 +241,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
                         .node = u->node, .math = math_of(l->plan, u->node->name)};
   if (u->kind == HN_UNIT_CHAIN) return form == HN_LAST && make_chain(l, u, d);
   hn_value *last = u->out;
-  if (u->kind == HN_UNIT_POINTWISE) {
+  if (hn_is_program(u)) {
     hn_unit *group[64];
     hn_value *in[HN_UNIT_OPERANDS];
     uint32_t n = 0, n_in;

@@ -13,13 +13,13 @@
 /* Layouts to try, best first. */
 static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
   static const hn_form lasts[] = {HN_LAST, HN_LAST | HN_NARROW}, rows[] = {HN_ROW, HN_ROW | HN_NARROW};
-  const hn_anchor anchor = hn_anchor_named(u->kind == HN_UNIT_POINTWISE ? "Pointwise" : u->anchor, u->node);
+  const hn_anchor anchor = hn_anchor_named(hn_is_program(u) ? "Pointwise" : u->anchor, u->node);
   uint32_t n = 0;
   if (anchor.layouts && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
     bool last = anchor.layouts & HONE_LAST_WANTED;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
     for (uint32_t k = 0;
-         !last && hn_carries_layout(l->plan) && k <= (u->kind == HN_UNIT_POINTWISE ? u->n_absorbed : 0);
+         !last && hn_carries_layout(l->plan) && k <= (hn_is_program(u) ? u->n_absorbed : 0);
          k++) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && (!i || anchor.layouts & HONE_LAST_ALL); i++) {

@@ -4,6 +4,7 @@
  *   pattern_units.c, attention.c   what match/ finds in the graph, as units
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
  *   code_tables.c   functions between (de)quantisations as tables of codes
+ *   codes_pointwise.c   pointwise functions from codes to codes
  *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
@@ -30,6 +31,7 @@ typedef enum hn_unit_kind {
   HN_UNIT_POINTWISE, /* one function of its operands; may be swallowed by a group or an epilogue */
   HN_UNIT_VIEW,      /* same elements in the same row-major order */
   HN_UNIT_PATTERN,   /* several nodes matched by a pattern with an anchor of its own */
+  HN_UNIT_CODES,     /* a QuantizeLinear of functions of codes: one pointwise program with them absorbed */
   HN_UNIT_CHAIN      /* anchors one behind the other, each with its epilogue, as one step */
 } hn_unit_kind;
 
@@ -118,6 +120,11 @@ hone_status hn_lower_attention(hn_lowering *l, hone_error *error);
 /* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
  * constants is dequantised for others is computed here (level 2) */
 hone_status hn_lower_qdq(hn_lowering *l, hone_error *error);
+
+/* The unit is run as a pointwise program. */
+static inline bool hn_is_program(const hn_unit *u) {
+  return u->kind == HN_UNIT_POINTWISE || u->kind == HN_UNIT_CODES;
+}
 
 /* integer_sums.c: ConvInteger and MatMulInteger with the Cast and the Mul behind them (level 2) */
 hone_status hn_lower_integer_sums(hn_lowering *l, hone_error *error);

@@ -3,7 +3,7 @@
  * Values get virtual registers in order of production; a linear scan then maps them onto HONE_PW_REGISTERS,
  * freeing a register after its last reader. Operands are loaded just before their first use, so that they
  * live briefly. */
-#include "optimize/lower/lowering.h"
+#include "optimize/lower/codes.h"
 
 #include <string.h>
 
@@ -44,6 +44,27 @@ typedef struct operand_regs {
   uint32_t reg;
 } operand_regs;
 
+static uint32_t with_number(builder *b, hone_pw_op op, uint32_t x, float number) {
+  const uint32_t c = emit(b, HONE_PW_CONST, 0, 0, 0, number, 0);
+  return emit(b, op, x, c, 0, 0, 0);
+}
+
+/* What codes mean: (x - zero) * scale, as DequantizeLinear computes it. */
+static uint32_t from_codes(builder *b, uint32_t x, const hone_node *dequantise) {
+  float scale, zero;
+  hn_codes_of(dequantise, dequantise->in[0]->desc.dtype, &scale, &zero);
+  if (zero != 0) x = with_number(b, HONE_PW_SUB, x, zero);
+  return with_number(b, HONE_PW_MUL, x, scale);
+}
+
+/* round(x / scale) + zero, as QuantizeLinear computes it; the STORE saturates. */
+static uint32_t to_codes(builder *b, uint32_t x, const hone_node *quantise) {
+  float scale, zero;
+  hn_codes_of(quantise, quantise->out[0]->desc.dtype, &scale, &zero);
+  x = emit(b, HONE_PW_ROUND, with_number(b, HONE_PW_DIV, x, scale), 0, 0, 0, 0);
+  return zero != 0 ? with_number(b, HONE_PW_ADD, x, zero) : x;
+}
+
 bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_value **in, uint32_t *n_in,
                           uint32_t max_in, hone_pw_program *program) {
   builder *b = HN_NEW(l->temp, builder);
@@ -64,8 +85,10 @@ bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_
           r = emit(b, HONE_PW_CONST, 0, 0, 0, scalar, 0);
         else {
           if (*n_in == max_in) return false;
-          in[*n_in] = u->in[i];
+          const hone_node *codes = group[n - 1]->kind == HN_UNIT_CODES ? hn_of_codes(u->in[i]) : NULL;
+          in[*n_in] = codes ? codes->in[0] : u->in[i];
           r = emit(b, HONE_PW_LOAD, *n_in, 0, 0, 0, 0);
+          if (codes) r = from_codes(b, r, codes);
           ++*n_in;
         }
         if (n_known == n + max_in + 64) return false;
@@ -74,7 +97,9 @@ bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_
       reg[i] = known[j].reg;
     }
     uint32_t result;
-    if (u->chain) {
+    if (u->kind == HN_UNIT_CODES)
+      result = to_codes(b, reg[0], u->node);
+    else if (u->chain) {
       result = reg[0];
       for (uint32_t i = 1; i < u->n_in; i++) result = emit(b, u->op, result, reg[i], 0, 0, 0);
     } else

@@ -14,18 +14,21 @@
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
+#include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 
 enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
 
-typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED } access;
+/* CONVERTED: codes that lie as the tile does. */
+typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED, CONVERTED } access;
 
 typedef struct operand {
   int32_t access;
   int32_t slot;     /* tile buffer of its own, or -1 */
-  uint32_t element; /* 4, or 1 for bool */
+  uint32_t element; /* 4, or 1 for bool and codes */
+  int32_t code;     /* codes of 8 bits: U8 or I8, else 0 */
   int64_t inner;    /* stride of the innermost dimension */
 } operand;
 
@@ -65,11 +68,14 @@ static bool check_program(const hone_step *s, hone_reason *why) {
 
 static bool add_operand(blob_head *h, const hone_tensor_desc *d, const char *what, uint32_t i,
                         hone_reason *why) {
-  if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL)
-    return hn_refuse(why, "%s %u is %s, not f32 or bool", what, i, hone_dtype_name(d->dtype));
+  const bool code = d->dtype == HONE_DTYPE_U8 || d->dtype == HONE_DTYPE_I8;
+  if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL && !code)
+    return hn_refuse(why, "%s %u is %s, not f32, bool or codes of 8 bits", what, i,
+                     hone_dtype_name(d->dtype));
   if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of %s %u are not known", what, i);
   if (h->nest.n >= MAX_OPERANDS) return hn_refuse(why, "more than %d tensors", (int)MAX_OPERANDS);
   h->operand[h->nest.n].element = (uint32_t)hone_dtype_size(d->dtype);
+  h->operand[h->nest.n].code = code ? (int32_t)d->dtype : 0;
   if (!hn_nest_add_broadcast(&h->nest, d))
     return hn_refuse(why, "%s %u does not broadcast to the output", what, i);
   return true;
@@ -94,13 +100,14 @@ static void classify(blob_head *h, int32_t k) {
   for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
   if (o->inner == 0 && (outer_still || h->tile_rows == 0))
     o->access = SCALAR; /* one value a tile */
-  else if (o->element == 4 && (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k)))
-    o->access = DIRECT;
+  else if ((o->element == 4 || o->code) && (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k)))
+    o->access = o->code ? CONVERTED : DIRECT;
   else if (outer_still && o->inner == 1 && h->tile_rows > 0)
     o->access = ROW_VECTOR;
   else
     o->access = GATHERED;
-  if (o->access == ROW_VECTOR || o->access == GATHERED) o->slot = (int32_t)h->n_slots++;
+  if (o->access == ROW_VECTOR || o->access == GATHERED || o->access == CONVERTED)
+    o->slot = (int32_t)h->n_slots++;
 }
 
 /* The last computing instruction may write to the output itself when nothing but its STORE follows. */
@@ -124,6 +131,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of the output are not known");
   h->isa = hn_isa_of(m->isa);
   h->n_out = s->n_outputs;
+  if (!hn_quantize_find(h->isa)) return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->isa));
   hn_nest_begin(&h->nest, y->rank, y->dim);
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     const hone_tensor_desc *d = &s->output[i].desc;
@@ -180,6 +188,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
     if (h.operand[k].access == GATHERED) per_element += 4;
+    if (h.operand[k].access == CONVERTED) per_element += 1;
   }
   /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
   return hn_step_seconds(m, 2 * per_element * (double)hn_nest_count(&h.nest), bytes, 0.5);
@@ -219,14 +228,23 @@ static const void *operand_at(const state *t, int32_t k) {
   return (const char *)operand_base(t, k) + offset * h->operand[k].element;
 }
 
-static float load_one(const void *p, uint32_t element) {
-  if (element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
+static float load_one(const void *p, const operand *o) {
+  if (o->code == HONE_DTYPE_U8) return *(const uint8_t *)p;
+  if (o->code == HONE_DTYPE_I8) return *(const int8_t *)p;
+  if (o->element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
   return *(const float *)p;
 }
 
 /* n elements with a stride into consecutive floats. */
-static void gather(float *dst, const void *src, int64_t stride, int64_t n, uint32_t element) {
-  if (element == 1) {
+static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
+  if (o->code) {
+    const float scale = 1, zero = 0;
+    const uint8_t *p = src;
+    if (stride == 1)
+      hn_quantize_find(isa)->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
+    else
+      for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
+  } else if (o->element == 1) {
     const uint8_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride] ? 1.0f : 0.0f;
   } else if (stride == 1) {
@@ -241,8 +259,26 @@ static void gather(float *dst, const void *src, int64_t stride, int64_t n, uint3
   }
 }
 
-static void scatter(const float *src, bool uniform, void *dst, int64_t stride, int64_t n, uint32_t element) {
-  if (element == 1) {
+/* The codes saturate. */
+static void scatter_codes(hn_isa isa, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
+                          const operand *o) {
+  const struct hn_quantize_ops *ops = hn_quantize_find(isa);
+  const float scale = 1, zero = 0;
+  const bool is_signed = o->code == HONE_DTYPE_I8;
+  if (stride == 1 && !uniform) {
+    ops->requantize(dst, src, (size_t)n, &scale, &zero, false, is_signed);
+    return;
+  }
+  uint8_t one[TILE];
+  ops->requantize(one, src, uniform ? 1 : (size_t)n, &scale, &zero, false, is_signed);
+  for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
+}
+
+static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
+                    const operand *o) {
+  if (o->code) {
+    scatter_codes(isa, src, uniform, dst, stride, n, o);
+  } else if (o->element == 1) {
     uint8_t *p = dst;
     for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i] != 0.0f;
   } else if (stride == 1 && !uniform) {
@@ -261,20 +297,21 @@ static void load(state *t, const hone_pw_instr *ins) {
   t->uniform[ins->dst] = o->access == SCALAR;
   switch (o->access) {
   case SCALAR:
-    t->scalars[ins->dst] = load_one(operand_at(t, k), o->element);
+    t->scalars[ins->dst] = load_one(operand_at(t, k), o);
     t->value[ins->dst] = &t->scalars[ins->dst];
     return;
   case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
   case ROW_VECTOR: break; /* expanded at the task's start */
+  case CONVERTED: gather(h->isa, slot, operand_at(t, k), 1, t->n, o); break;
   default:
     if (h->tile_rows == 0) {
-      gather(slot, operand_at(t, k), o->inner, t->n, o->element);
+      gather(h->isa, slot, operand_at(t, k), o->inner, t->n, o);
     } else {
       for (int64_t r = 0; r * h->row < t->n; r++)
-        gather(slot + r * h->row,
+        gather(h->isa, slot + r * h->row,
                (const char *)operand_base(t, k) +
                    hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
-               o->inner, h->row, o->element);
+               o->inner, h->row, o);
     }
   }
   t->value[ins->dst] = slot;
@@ -286,16 +323,16 @@ static void store(state *t, const hone_pw_instr *ins) {
   const operand *o = &h->operand[k];
   const float *src = t->value[ins->a];
   const bool uniform = t->uniform[ins->a];
-  if (o->access == DIRECT || h->tile_rows == 0) {
-    scatter(src, uniform, (void *)(uintptr_t)operand_at(t, k), o->access == DIRECT ? 1 : o->inner, t->n,
-            o->element);
+  const bool dense = o->access == DIRECT || o->access == CONVERTED;
+  if (dense || h->tile_rows == 0) {
+    scatter(h->isa, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
     return;
   }
   for (int64_t r = 0; r * h->row < t->n; r++)
-    scatter(uniform ? src : src + r * h->row, uniform,
+    scatter(h->isa, uniform ? src : src + r * h->row, uniform,
             (char *)(uintptr_t)operand_base(t, k) +
                 hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
-            o->inner, h->row, o->element);
+            o->inner, h->row, o);
 }
 
 static void compute(state *t, const hone_pw_instr *ins, bool direct) {
@@ -341,7 +378,7 @@ static void expand_row_vectors(state *t) {
     const operand *o = &h->operand[k];
     if (o->access != ROW_VECTOR || (HN_FAULT("pointwise_row_vector") && o->slot > 0)) continue;
     for (int64_t r = 0; r < h->tile_rows; r++)
-      gather(t->slots + (int64_t)o->slot * TILE + r * h->row, operand_base(t, k), 1, h->row, o->element);
+      gather(h->isa, t->slots + (int64_t)o->slot * TILE + r * h->row, operand_base(t, k), 1, h->row, o);
   }
 }
 
@@ -398,5 +435,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, pointwise, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, pointwise, "Pointwise", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

@@ -10,15 +10,15 @@
 #include "base/mem.h"
 #include "model/ops/sampling/resample.h"
 
-/* Images of `channels` neighbouring floats a pixel; a row-major tensor is many images of one channel. */
+/* Images of `channels` neighbouring elements a pixel; a row-major tensor is many images of one channel. */
 typedef struct images {
   int64_t count, channels, height, width;
-  int64_t image, row, pixel; /* distances in floats */
+  int64_t image, row, pixel; /* distances in elements */
 } images;
 
 typedef struct blob_head {
   hn_isa isa;
-  bool linear;
+  bool linear, bytes_alone; /* codes of 8 bits, which are only picked */
   images x, y;
   int64_t columns_at, rows_at, scratch_at, bytes; /* tables: bytes from the blob's begin */
 } blob_head;
@@ -55,8 +55,9 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   hone_error error = {0};
   bool known = false;
   memset(h, 0, sizeof *h);
-  if (x->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
-    return hn_refuse(why, "input or output is not f32");
+  h->bytes_alone = x->dtype == HONE_DTYPE_U8 || x->dtype == HONE_DTYPE_I8;
+  if ((x->dtype != HONE_DTYPE_F32 && !h->bytes_alone) || y->dtype != x->dtype)
+    return hn_refuse(why, "the elements are %s, neither f32 nor codes of 8 bits", hone_dtype_name(x->dtype));
   if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
   if (step->n_epilogue) return hn_refuse(why, "a resize has no epilogue");
   const uint32_t n = step->n_anchor_inputs < 4 ? step->n_anchor_inputs : 4;
@@ -85,6 +86,7 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
+  if (h->linear && h->bytes_alone) return hn_refuse(why, "codes of 8 bits between two pixels");
   const size_t longest = (size_t)(h->y.width > h->y.height ? h->y.width : h->y.height);
   h->columns_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->rows_at = (int64_t)hn_round_up((size_t)(h->columns_at + 12 * h->y.width), 64);
@@ -163,6 +165,16 @@ typedef struct job {
   int64_t per_task;
 } job;
 
+/* One row of codes: pixel first[o] of src for each o. */
+static void pick_codes(uint8_t *y, const uint8_t *src, const blob_head *h, const int32_t *first) {
+  const size_t channels = (size_t)h->x.channels;
+  if (channels == 1)
+    for (int64_t o = 0; o < h->y.width; o++) y[o * h->y.pixel] = src[first[o] * h->x.pixel];
+  else
+    for (int64_t o = 0; o < h->y.width; o++)
+      memcpy(y + o * h->y.pixel, src + first[o] * h->x.pixel, channels);
+}
+
 static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const blob_head *h = j->h;
@@ -178,6 +190,12 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   if (end > h->y.count * h->y.height) end = h->y.count * h->y.height;
   for (; row < end; row++) {
     const int64_t image = row / h->y.height, oy = row % h->y.height;
+    if (h->bytes_alone) {
+      pick_codes((uint8_t *)j->run->out[0] + image * h->y.image + oy * h->y.row,
+                 (const uint8_t *)j->run->in[0] + image * h->x.image + rows.first[oy] * h->x.row, h,
+                 columns.first);
+      continue;
+    }
     const float *x = (const float *)j->run->in[0] + image * h->x.image;
     float *y = (float *)j->run->out[0] + image * h->y.image + oy * h->y.row;
     const float *src = x + rows.first[HN_FAULT("resize_source_row") && oy > 0 ? oy - 1 : oy] * h->x.row;

@@ -87,6 +87,14 @@ static void body(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *te
     if (used >> r & 1) hn_str_printf(text, "    float r%u;\n", r);
   for (uint32_t i = 0; i < p->n_instr; i++) {
     const hone_pw_instr *t = &p->instr[i];
+    if (t->op == HONE_PW_STORE && hone_dtype_size(plan->operand[t->dst].dtype) == 1 &&
+        plan->operand[t->dst].dtype != HONE_DTYPE_BOOL) { /* codes saturate */
+      const bool is_signed = plan->operand[t->dst].dtype == HONE_DTYPE_I8;
+      hn_str_printf(text, "    o%u = (%s)fminf(fmaxf(rintf(r%u), %s), %s);\n", t->dst,
+                    hn_cuda_value(plan->operand[t->dst].dtype), t->a, is_signed ? "-128.0f" : "0.0f",
+                    is_signed ? "127.0f" : "255.0f");
+      continue;
+    }
     if (t->op == HONE_PW_STORE) {
       hn_str_printf(text, "    o%u = hn_round_%s(r%u);\n", t->dst,
                     hone_dtype_name(plan->operand[t->dst].dtype), t->a);
