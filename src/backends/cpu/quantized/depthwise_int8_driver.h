@@ -4,6 +4,7 @@
 #ifndef HN_CPU_QUANTIZED_DEPTHWISE_INT8_DRIVER_H
 #define HN_CPU_QUANTIZED_DEPTHWISE_INT8_DRIVER_H
 
+#include "backends/cpu/kernels/code_table/code_table.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
 
@@ -43,6 +44,8 @@ typedef struct hn_dw8_args {
   const int32_t *bias;
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
+  const hn_code_table_ops *tables;
   void *y;
 } hn_dw8_args;
 

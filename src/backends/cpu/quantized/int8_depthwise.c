@@ -112,10 +112,15 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                    .w = (const int8_t *)(const void *)(base + h->weights_at),
                    .bias = (const int32_t *)(const void *)(base + h->bias_at),
                    .scale = (const float *)(const void *)(base + h->scale_at),
+                   .table = hn_qlinear_table(r),
+                   .tables = hn_code_table_find(h->q.isa),
                    .y = r->out[0]};
   hn_dw8_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, int8_depthwise, "QLinearConv", 1, .accepts = accepts, .cost = cost, .need = need,
-          .prepack = prepack, .run = run);
+#define int8_depthwise_tactic(NAME, ANCHOR)                                                                  \
+  HN_TACTIC(cpu, NAME, ANCHOR, 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
+            .run = run)
+int8_depthwise_tactic(int8_depthwise, "QLinearConv");
+int8_depthwise_tactic(int8_depthwise_table, "QLinearConvTable");

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/code_table/code_table.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 
@@ -59,6 +60,8 @@ typedef struct hn_int8_args {
   const int32_t *bias; /* hn_int8_columns a group, zero point of the input taken off */
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
+  const hn_code_table_ops *tables;
   void *y;
   uint8_t *scratch;
 } hn_int8_args;

@@ -210,6 +210,8 @@ hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *
                     .w = (const int8_t *)(const void *)(base + d->weights_at),
                     .bias = (const int32_t *)(const void *)(base + d->bias_at),
                     .scale = (const float *)(const void *)(base + d->scale_at),
+                    .table = hn_qlinear_table(r),
+                    .tables = hn_code_table_find(d->q.isa),
                     .y = r->out[0],
                     .scratch = r->workspace};
   hn_int8_exec(&a, r->parallel, r->pool);

@@ -145,6 +145,25 @@ static void make_inner(const char *anchor, const hone_step *s, const void *w, co
   t->step.cost.bytes *= 4; /* codes as floats */
 }
 
+static bool has_table(const hone_step *s) { return strcmp(s->anchor, "QLinearConvTable") == 0; }
+
+const uint8_t *hn_qlinear_table(const hone_step_run *r) {
+  return has_table(r->step) ? r->in[HN_QLINEAR_TABLE] : NULL;
+}
+
+/* The type of the convolution's codes: in front of a table the zero point says it. */
+static bool read_table(const hone_step *s, hn_qlinear_info *h, hone_reason *why) {
+  if (!has_table(s)) return true;
+  if (s->n_anchor_inputs <= HN_QLINEAR_TABLE || !hn_step_has(s, HN_QLINEAR_Y_ZERO) ||
+      !hn_step_has(s, HN_QLINEAR_TABLE))
+    return hn_refuse(why, "inputs are missing");
+  const hone_tensor_desc *t = &s->input[HN_QLINEAR_TABLE].desc, *codes = &s->input[HN_QLINEAR_Y_ZERO].desc;
+  if (t->dtype != s->output[0].desc.dtype || hone_desc_count(t) != 256)
+    return hn_refuse(why, "the table has not one code of the output for each of 256");
+  h->y_signed = codes->dtype == HONE_DTYPE_I8;
+  return hn_qlinear_codes(codes, why);
+}
+
 bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const hone_machine *m,
                      hn_qlinear_info *h, hn_qlinear_inner *t, hone_reason *why) {
   memset(h, 0, sizeof *h);
@@ -158,6 +177,7 @@ bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *s, const 
   h->isa = hn_isa_of(m->isa);
   h->x_signed = x->dtype == HONE_DTYPE_I8, h->y_signed = y->dtype == HONE_DTYPE_I8;
   h->x_count = hone_desc_count(x), h->y_count = hone_desc_count(y);
+  if (!read_table(s, h, why)) return false;
   const int64_t w_count = hone_desc_count(&w->desc);
   if (per < 1) return hn_refuse(why, "the operator's attributes or ranks are not supported");
   /* Channels of the memory's rows: of Conv (channels-last) dimension 1, of matrices the last one. */

@@ -42,6 +42,9 @@ typedef struct hn_qlinear_inner {
   hone_step_tensor in[3], out;
 } hn_qlinear_inner;
 
+/* What becomes of each of the 256 codes of a QLinearConvTable's convolution; NULL: it is a step without. */
+const uint8_t *hn_qlinear_table(const hone_step_run *run);
+
 /* anchor: of the f32 step; per: see per_channel.  False with a reason. */
 bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *step, const hone_machine *machine,
                      hn_qlinear_info *info, hn_qlinear_inner *inner, hone_reason *why);

@@ -1,0 +1,13 @@
+/* Tables of codes, scalar tier. */
+#include "backends/cpu/kernels/code_table/code_table.h"
+
+#include "base/fault.h"
+
+static void look_up(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table) {
+  const unsigned mask = HN_FAULT("code_table_high") ? 127 : 255;
+  for (size_t i = 0; i < n; i++) dst[i] = table[src[i] & mask];
+}
+
+static const hn_code_table_ops ops = {look_up};
+const struct hn_kernel hn_kernel_code_table_scalar = {
+    .name = "code_table_scalar", .family = "code_table", .role = "u8", .isa = HN_ISA_SCALAR, .ops = &ops};
