@@ -1,7 +1,9 @@
 /* Error by layer, as a table and as JSON. */
 #include "cli/layers.h"
 
+#include "cli/files.h"
 #include "cli/interrupts.h"
+#include "cli/layers_page.h"
 #include "cli/plot.h"
 #include "cli/stamp.h"
 #include "cli/term.h"
@@ -138,12 +140,17 @@ int cli_layers(const cli_args *args, hone_model *exact, hone_model *quantized, c
   hone_layers_options o = *options;
   hone_layers_report r;
   hone_error error = {0};
+  if (args->html && cli_keep_inputs(args, args->html, &error) != HONE_OK) return cli_report(&error);
   o.bindings = bindings;
   o.n_bindings = n;
   o.progress = progress;
   const hone_status status = hone_layers(exact, quantized, &o, &r, &error);
   cli_progress_end();
   if (status != HONE_OK) return cli_report(&error);
+  if (args->html && cli_layers_page(args, &r, &error) != HONE_OK) {
+    hone_layers_report_free(&r);
+    return cli_report(&error);
+  }
   int code = args->json ? cli_print_json(document(args, &r)) : text(args, &r);
   if (code == 0 && r.first >= 0) code = 1;
   hone_layers_report_free(&r);

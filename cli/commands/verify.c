@@ -158,6 +158,7 @@ static int run(const cli_args *args) {
   int code = 0;
   if (args->level == 0)
     return cli_error(HONE_ERROR_USAGE, "hone verify: --level wants 1 to 3: level 0 changes nothing");
+  if (args->html && !args->layers) return cli_error(HONE_ERROR_USAGE, "--html goes with --layers");
   if (args->layers) return layers(args);
   hone_status status = cli_check_device(args, &error);
   const char *path = args->rest.item[0], *other = args->rest.n > 1 ? args->rest.item[1] : NULL, *plan = NULL;
@@ -229,6 +230,7 @@ static const cli_option options[] = {
      "A is a float model and B the same in 8 bits: the error of each layer, and why"},
     {0, "all", CLI_FLAG, CLI_FIELD(all), NULL, "--layers: all of them, not the 20 worst"},
     {0, "plot", CLI_FLAG, CLI_FIELD(plot), NULL, "--layers: the signal to noise ratio over depth"},
+    {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "--layers: write a page with bars over depth"},
     {0, "data", CLI_LIST, CLI_FIELD(data), "DIR|FILE.npz",
      "real inputs instead of random ones: pictures or arrays for the first input; --layers: as quantize "
      "--calib"},

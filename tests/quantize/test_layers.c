@@ -1,4 +1,5 @@
 /* hone_layers: which layer of a quantised model is wrong, and why. */
+#include "broken.h"
 #include "samples.h"
 
 #include <setjmp.h>
@@ -13,35 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { C = 8 };
+enum { C = BROKEN_CHANNELS };
 
-static hn_value *conv(hn_model *m, hn_value *x, int64_t cin, unsigned seed, float first) {
-  const int64_t dims[] = {C, cin, 3, 3}, n = C;
-  float b[C];
-  hn_value *w = net_weights(m, 4, dims, seed);
-  for (int64_t i = 0; i < cin * 9; i++) ((float *)w->constant->data)[i] *= first;
-  for (int i = 0; i < C; i++) b[i] = 0.05f * (float)i;
-  hn_value *y = net_op(m, "Conv", (hn_value *[]){x, w, net_constant(m, HONE_DTYPE_F32, 1, &n, b)}, 3);
-  assert_true(hn_node_set_ints(y->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
-  return y;
-}
-
-/* Three convolutions; the weights of the second one's first channel are larger by this factor, and Clip keeps
- * its values where the others' are. */
-static hn_model *network(float first) {
-  const float ends[] = {0, 6};
-  hn_model *m = net_begin();
-  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 12, 12});
-  x = net_op(m, "Relu", (hn_value *[]){conv(m, x, 3, 1, 1)}, 1);
-  x = net_op(m, "Clip",
-             (hn_value *[]){conv(m, x, C, 2, first), net_constant(m, HONE_DTYPE_F32, 0, NULL, &ends[0]),
-                            net_constant(m, HONE_DTYPE_F32, 0, NULL, &ends[1])},
-             3);
-  x = net_op(m, "Relu", (hn_value *[]){conv(m, x, C, 3, 1)}, 1);
-  x = net_op(m, "Flatten", (hn_value *[]){net_op(m, "GlobalAveragePool", &x, 1)}, 1);
-  net_finish(m, net_op(m, "Gemm", (hn_value *[]){x, net_weights(m, 2, (const int64_t[]){C, 5}, 4)}, 2));
-  return m;
-}
+static hn_model *network(float first) { return chain_network(3, 1, first); }
 
 static hone_layers_report layers(hn_model *m, hn_model *q, uint64_t max_bytes) {
   hone_layers_report r;
@@ -53,37 +28,6 @@ static hone_layers_report layers(hn_model *m, hn_model *q, uint64_t max_bytes) {
     fail_msg("%s", line);
   }
   return r;
-}
-
-static hone_node *nth(const hn_model *m, const char *op, int k) {
-  for (hone_node *n = m->graph->first; n; n = n->next)
-    if (strcmp(n->op_type, op) == 0 && k-- == 0) return n;
-  fail_msg("no %s", op);
-  return NULL;
-}
-
-/* The QuantizeLinear of what the k-th convolution's layer ends in. */
-static hone_node *rounding_of(const hn_model *m, int k) {
-  const hn_value *v = nth(m, "Conv", k)->out[0];
-  while (v->users.len && strcmp(v->users.ptr[0].node->op_type, "QuantizeLinear") != 0)
-    v = v->users.ptr[0].node->out[0];
-  assert_true(v->users.len > 0);
-  return v->users.ptr[0].node;
-}
-
-static void scale_by(const hn_model *m, int k, float factor) {
-  *(float *)rounding_of(m, k)->in[1]->constant->data *= factor;
-}
-
-/* Codes of all channels under the largest scale. */
-static void share_scale(const hn_model *m, int k) {
-  const hone_node *dq = nth(m, "Conv", k)->in[1]->producer;
-  int8_t *code = dq->in[0]->constant->data;
-  float *scale = dq->in[1]->constant->data, most = 0;
-  const int64_t n = hone_desc_count(&dq->in[0]->desc), each = n / C;
-  for (int c = 0; c < C; c++) most = fmaxf(most, scale[c]);
-  for (int64_t i = 0; i < n; i++) code[i] = (int8_t)nearbyintf((float)code[i] * scale[i / each] / most);
-  for (int c = 0; c < C; c++) scale[c] = most;
 }
 
 static void names(const hone_layers_report *r, const char *layer, hone_layer_reason reason,
