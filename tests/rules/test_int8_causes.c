@@ -133,6 +133,54 @@ static void without_units_for_bytes(void **state) {
   fixture_free(&f);
 }
 
+/* A device's counters see that its tensor units rest; the others are busy. */
+static void beside_tensor_units(void **state) {
+  (void)state;
+  fixture f = network();
+  f.meta.backend = "cuda:0";
+  f.meta.tool = "nsight_compute";
+  int odd = 0, slow = 0;
+  for (int i = 0; i < f.count; i++) {
+    if (strcmp(f.layers[i].name, "odd") == 0) odd = i;
+    if (strcmp(f.layers[i].name, "slow") == 0) slow = i;
+  }
+  f.layers[odd].reason = "channels are no multiple of 16";
+  fixture_counter(&f, "tensor_pipe_pct", odd, 0.02);
+  fixture_counter(&f, "tensor_pipe_pct", slow, 31);
+  fixture_diagnose(&f);
+  const hone_finding *found = fixture_finding(&f, "quantisation_without_gain");
+  assert_non_null(found);
+  const hone_part *units = part(found, "units");
+  assert_non_null(units);
+  assert_int_equal(units->layer_count, 1);
+  assert_string_equal(units->layers[0], "odd");
+  assert_non_null(strstr(units->why, "channels are no multiple of 16"));
+  assert_true(fabs(units->saved_ms - (1 - at_roof(0.1, 0))) < 1e-3);
+  fixture_free(&f);
+}
+
+/* With the float network beside it: which products did not gain. */
+static void slower_than_in_float(void **state) {
+  (void)state;
+  fixture before = network(), f = network();
+  for (int i = 0; i < before.count; i++) before.layers[i].dtype = "f32";
+  for (int i = 0; i < before.count; i++)
+    if (strcmp(before.layers[i].name, "odd") == 0)
+      before.layers[i].ms = 0.7;
+    else if (strcmp(before.layers[i].name, "slow") == 0)
+      before.layers[i].ms = 0.9;
+  fixture_diagnose(&before);
+  f.float_profile = before.profile;
+  fixture_diagnose(&f);
+  const hone_finding *found = fixture_finding(&f, "quantisation_without_gain");
+  assert_non_null(found);
+  assert_true(fixture_evidence(found, "products slower than in float") == 2);
+  assert_true(fabs(fixture_evidence(found, "what they lose") - 0.4) < 1e-3);
+  assert_true(fabs(fixture_evidence(found, "the worst of them") - 0.3) < 1e-3);
+  fixture_free(&f);
+  fixture_free(&before);
+}
+
 /* Records without roofs tell the time of every cause, and what would go only of conversions. */
 static void without_roofs(void **state) {
   (void)state;
@@ -158,6 +206,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_layer_has_one_cause),
       cmocka_unit_test(without_units_for_bytes),
+      cmocka_unit_test(beside_tensor_units),
+      cmocka_unit_test(slower_than_in_float),
       cmocka_unit_test(without_roofs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,15 @@ bool hn_no_integer_units(const hn_diagnosis *d) {
          !strstr(isa, "bf16");
 }
 
+/* A product on an accelerator's plain units: counters of the device say so, or the plan's own kernel. */
+static bool off_tensor_units(const hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  double busy;
+  if (!hn_on_accelerator(d) || !step) return false;
+  if (l->step >= 0 && hn_counter(d, "tensor_pipe_pct", l->step, &busy)) return busy < 1;
+  return d->tool == HN_TOOL_HONE && !(step->arithmetic && strcmp(step->arithmetic, "int8") == 0);
+}
+
 static bool converts(const hn_diagnosis *d, const hone_layer *l) {
   return hn_is_quantise(l) || hn_is_reformat(d->facts, l);
 }
@@ -104,6 +113,16 @@ static bool odd_channels(const hn_diagnosis *d, const hone_layer *l) {
          step->channels_out % multiple != 0;
 }
 
+/* A product of 8 bits on units that are made for them; NaN: not known. Where a processor has none, its roof
+ * of int8 does not tell. */
+static double ms_on_units(const hn_diagnosis *d, const hone_layer *l) {
+  const bool accelerator = hn_on_accelerator(d);
+  const hone_roof *roof = hn_roof_compute(d->facts, accelerator ? "int8" : "f32");
+  if (!roof || l->flops <= 0) return NAN;
+  return l->flops / roof->gflops / 1e6 / (accelerator ? 1 : INTEGER_OVER_FLOAT) * 100 / d->t->reachable_roof +
+         l->calls * d->t->step_overhead / 1e3;
+}
+
 /* ---- one layer */
 
 static hn_int8_layer of_int8(const hn_diagnosis *d, const hone_layer *l) {
@@ -112,13 +131,8 @@ static hn_int8_layer of_int8(const hn_diagnosis *d, const hone_layer *l) {
   const bool known = is_product_known(d, l);
   const double saved_ms = known ? ms - roof_ms : NAN;
   if (!hn_is_matrix(l)) return (hn_int8_layer){.cause = HN_INT8_FINE};
-  if ((step && step->is_reference) || hn_no_integer_units(d)) {
-    const hone_roof *in_float = hn_roof_compute(d->facts, "f32");
-    const double made_ms = in_float && l->flops > 0 ? l->flops / in_float->gflops / 1e6 / INTEGER_OVER_FLOAT *
-                                                              100 / d->t->reachable_roof +
-                                                          l->calls * d->t->step_overhead / 1e3
-                                                    : NAN;
-    return (hn_int8_layer){.cause = HN_INT8_UNITS, .saved_ms = saved_to(l, made_ms)};
+  if ((step && step->is_reference) || hn_no_integer_units(d) || off_tensor_units(d, l)) {
+    return (hn_int8_layer){.cause = HN_INT8_UNITS, .saved_ms = saved_to(l, ms_on_units(d, l))};
   }
   if (known && l->roof_pct >= d->t->roof_reached)
     return (hn_int8_layer){.cause = l->ridge == HONE_LIMIT_MEMORY ? HN_INT8_MEMORY : HN_INT8_FINE};

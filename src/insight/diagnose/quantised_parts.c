@@ -17,7 +17,7 @@ static const hn_text labels[] = {
     [HN_INT8_UNFUSED] = HN_T("products that stayed float with Q/DQ around them", "带 Q/DQ 却仍为浮点的乘加"),
     [HN_INT8_ISLANDS] = HN_T("float layers between integer ones", "整数层之间的浮点层"),
     [HN_INT8_ENDS] = HN_T("float layers before and behind the integer ones", "整数层首尾以外的浮点层"),
-    [HN_INT8_UNITS] = HN_T("int8 without units for it", "没有整数单元可用的 int8"),
+    [HN_INT8_UNITS] = HN_T("int8 beside the units made for it", "没有用上整数单元的 int8"),
     [HN_INT8_MEMORY] = HN_T("int8 limited by memory", "受内存限制的 int8"),
     [HN_INT8_CHANNELS] = HN_T("int8 with channel counts that leave units empty", "通道数填不满单元的 int8"),
     [HN_INT8_SMALL] = HN_T("int8 with too little work a layer", "每层工作量过小的 int8"),
@@ -104,11 +104,24 @@ static const char *types_of(hn_diagnosis *d, const member *list, size_t n) {
   return out;
 }
 
+static const char *why_no_tensor_units(hn_diagnosis *d, const hone_layer *l) {
+  const hone_step_fact *step = hn_step(d, l);
+  for (size_t i = 0; step && i < step->alternative_count; i++) {
+    const hone_alternative *a = &step->alternatives[i];
+    if (a->reason)
+      return HN_SAY(d, "'%s' does not run on the tensor units; %s says: %s.",
+                    "'%s' 没有用上张量单元；%s 的说法是：%s。", l->name,
+                    a->tactic ? a->tactic : HN_WORDS(d, "a tactic", "某个实现"), a->reason);
+  }
+  return HN_SAY(d, "'%s' does not run on the tensor units.", "'%s' 没有用上张量单元。", l->name);
+}
+
 static const char *why_units(hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
   if (step && step->is_reference)
     return HN_SAY(d, "No fast kernel takes '%s': it runs the scalar reference.",
                   "没有快速内核接受 '%s'：它运行的是标量参考实现。", l->name);
+  if (hn_on_accelerator(d)) return why_no_tensor_units(d, l);
   return HN_SAY(
       d,
       "This processor (%s) has no instructions for products of bytes (VNNI, AMX): they are computed as "
@@ -208,6 +221,12 @@ static const char *advice(hn_diagnosis *d, hn_int8_cause cause) {
     return HN_WORDS(d, "Run them in 16 bits beside the integer layers, or move them out of the model.",
                     "让它们与整数层并用 16 位，或移出模型。");
   case HN_INT8_UNITS:
+    if (hn_on_accelerator(d))
+      return HN_WORDS(
+          d,
+          "Channels in and out that are multiples of 16, dense rather than depthwise convolutions, or these "
+          "layers in 16 bits.",
+          "输入、输出通道取 16 的倍数，用普通卷积代替逐通道卷积，或让这些层用 16 位。");
     return HN_WORDS(
         d,
         "Expect a quarter of the memory rather than speed here; a processor with VNNI or AMX, or a GPU, "
@@ -280,7 +299,7 @@ void hn_int8_do(hn_diagnosis *d, const hn_int8_account *a) {
     case HN_INT8_UNFUSED: hn_finding_do(d, HN_DO_QUANTISE, NULL, 0); break;
     case HN_INT8_ISLANDS:
     case HN_INT8_ENDS: hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_FP16 : HN_DO_BF16, NULL, 0); break;
-    case HN_INT8_UNITS: hn_finding_do(d, HN_DO_DEVICE, NULL, 0); break;
+    case HN_INT8_UNITS: hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_EXPLAIN : HN_DO_DEVICE, NULL, 0); break;
     case HN_INT8_MEMORY:
     case HN_INT8_SMALL:
       if (meta->batch == 1) hn_finding_do(d, HN_DO_BATCH, NULL, 8);

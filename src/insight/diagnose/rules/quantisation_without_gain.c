@@ -93,6 +93,41 @@ static const char *cause_of(hn_diagnosis *d, const quantised *q, bool conversion
                   "都不能解释：量化的算子太少，或其内核太慢。请重新校准，并在受损处使用混合精度。");
 }
 
+/* Time of the network's layers in float that execute this ONNX node; 0: none. */
+static double float_ms(const hn_diagnosis *d, const char *node) {
+  for (size_t i = 0; i < d->float_profile->layer_count; i++) {
+    const hone_layer *l = &d->float_profile->layers[i];
+    for (size_t k = 0; k < l->onnx_node_count; k++)
+      if (strcmp(l->onnx_nodes[k], node) == 0) return hn_typical_ms(l);
+  }
+  return 0;
+}
+
+/* Products that take longer in 8 bits than their float layer did, by the names of their nodes. */
+static void slower_layers(hn_diagnosis *d) {
+  const hone_layer *worst = NULL;
+  double lost_ms = 0, worst_ms = 0;
+  size_t n = 0;
+  for (size_t i = 0; i < d->p->layer_count; i++) {
+    const hone_layer *l = &d->p->layers[i];
+    double before_ms = 0;
+    if (!hn_is_work(l) || !hn_is_matrix(l)) continue;
+    for (size_t k = 0; k < l->onnx_node_count && before_ms <= 0; k++)
+      before_ms = float_ms(d, l->onnx_nodes[k]);
+    const double more_ms = hn_typical_ms(l) - before_ms;
+    if (before_ms <= 0 || more_ms <= 0) continue;
+    n++;
+    lost_ms += more_ms;
+    if (more_ms > worst_ms) worst = l, worst_ms = more_ms;
+  }
+  if (!worst) return;
+  hn_finding_evidence(d, HN_T("products slower than in float", "比浮点更慢的乘加"), (double)n, "",
+                      HN_T("both layer tables", "两份层表"));
+  hn_finding_evidence(d, HN_T("what they lose", "它们多花的时间"), lost_ms, "ms",
+                      HN_T("both layer tables", "两份层表"));
+  hn_finding_evidence_at(d, HN_T("the worst of them", "其中最差者"), worst_ms, "ms", worst->name);
+}
+
 static void evidence(hn_diagnosis *d, hone_finding *f, const quantised *q, double gain) {
   const hone_facts_meta *meta = hone_facts_get_meta(d->facts);
   if (!isnan(gain))
@@ -112,6 +147,7 @@ static void evidence(hn_diagnosis *d, hone_finding *f, const quantised *q, doubl
   if (q->stuck_ms > 0)
     hn_finding_evidence(d, HN_T("float layers among them", "其间的浮点层"), q->stuck_ms, "ms",
                         HN_SOURCE_SPANS);
+  if (d->float_profile) slower_layers(d);
   if (meta->batch > 0) hn_finding_evidence(d, HN_T("batch", "batch"), meta->batch, "", HN_SOURCE_RECORD);
 }
 
