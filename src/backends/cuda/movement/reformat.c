@@ -65,6 +65,8 @@ static hone_status run_planes(const hone_step_run *r, const hone_tensor_desc *x,
   a.channels = (uint32_t)y->dim[1], a.pixels = (uint32_t)n, a.images = (uint32_t)y->dim[0];
   const uint32_t groups = hn_cuda_blocks(n, THREADS * PIXELS_EACH);
   a.groups = hn_cuda_divisor(groups);
+  const bool words = to_pixels && hone_dtype_size(x->dtype) == 1 && pixels->channel_pitch == 16 &&
+                     y->dim[1] <= 4 && n % 4 == 0 && !((uintptr_t)a.from % 4) && !((uintptr_t)a.to % 16);
   hn_str_printf(&prefix,
                 "#define HN_FROM %s\n#define HN_TO %s\n#define HN_PLANE_SIZE %d\n#define HN_PIXEL_SIZE %d\n"
                 "#define HN_CHANNELS %d\n#define HN_TO_PIXELS %d\n",
@@ -74,7 +76,8 @@ static hone_status run_planes(const hone_step_run *r, const hone_tensor_desc *x,
   if (prefix.failed) {
     status = hn_fail_memory(error, prefix.cap, "device text");
   } else {
-    const hn_cuda_kernel kernel = {"planes", prefix.ptr, "planes"};
+    const hn_cuda_kernel kernel = {words ? "code_pixels" : "planes", words ? NULL : prefix.ptr,
+                                   words ? "code_pixels" : "planes"};
     const hn_cuda_shape shape = {
         .grid = {groups * (uint32_t)y->dim[0], 1, 1}, .threads = THREADS, .overlap = true};
     status = hn_cuda_launch(hn_cuda_queue_of(r), &kernel, &shape, &a, sizeof a, error);
