@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "runtime/data/data.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,10 @@ struct hn_qz_samples {
   uint32_t n, of; /* samples that are wanted, of so many that are there */
   uint32_t n_in;
   hn_feed *feeds;       /* [n_in] */
-  hone_data *stack;     /* [n_in] STACK: whole arrays */
+  hn_array **stack;     /* [n_in] STACK: read row by row, or */
+  hone_data *whole;     /* [n_in] as a whole, where its elements lie otherwise (big-endian, columns first) */
+  void **row;           /* [n_in] a row as the file has it */
+  hn_arena arena;       /* a row converted */
   HN_VEC(char *) files; /* FOLDER: paths */
 };
 
@@ -116,15 +120,27 @@ static int64_t rows_of(const hone_tensor_desc *have, const hone_tensor_desc *wan
   return apart ? have->dim[0] : want->dim[0] > 0 ? have->dim[0] / want->dim[0] : 0;
 }
 
+static const hone_tensor_desc *have(const hn_qz_samples *s, uint32_t k) {
+  return s->stack[k] ? hn_array_desc(s->stack[k]) : &s->whole[k].tensor.desc;
+}
+
+static hone_status open_array(hn_qz_samples *s, uint32_t k, hone_error *error) {
+  const hn_value *in = s->plan->inputs[k];
+  hone_tensor_desc any = hone_desc(in->desc.dtype, 0, NULL);
+  any.rank = -1;
+  hone_status status = hn_array_open(s->path, in->name, &s->stack[k], error);
+  if (status != HONE_OK) return status;
+  if (!s->stack[k]) return hone_data_load(s->path, in->name, &any, s->preprocess, &s->whole[k], error);
+  s->row[k] = hn_malloc((size_t)hone_desc_count(&in->desc) * hone_dtype_size(have(s, k)->dtype) + 1);
+  return s->row[k] ? HONE_OK : hn_fail_memory(error, (size_t)hone_desc_count(&in->desc), "a sample");
+}
+
 static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
-    hone_tensor_desc want = hone_desc(in->desc.dtype, 0, NULL);
-    want.rank = -1;
-    hone_status status = hone_data_load(s->path, in->name, &want, s->preprocess, &s->stack[k], error);
+    hone_status status = open_array(s, k, error);
     if (status != HONE_OK) return status;
-    const hone_tensor_desc *have = &s->stack[k].tensor.desc;
-    const int64_t rows = rows_of(have, &in->desc);
+    const int64_t rows = rows_of(have(s, k), &in->desc);
     if (rows < 1 || (k && rows != s->of)) {
       char a[128], b[128];
       hn_fail(error, HONE_ERROR_INPUT,
@@ -132,7 +148,7 @@ static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
                        : "the array for input '%s' has another number of samples",
               in->name);
       hn_error_where(error, "%s", s->path);
-      hn_error_got(error, "%s", hone_desc_format(have, a, sizeof a));
+      hn_error_got(error, "%s", hone_desc_format(have(s, k), a, sizeof a));
       if (rows < 1)
         hn_error_expected(error, "%s behind a leading axis", hone_desc_format(&in->desc, b, sizeof b));
       else
@@ -144,12 +160,25 @@ static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
   return HONE_OK;
 }
 
-static void read_row(hn_qz_samples *s, uint32_t i) {
-  for (uint32_t k = 0; k < s->n_in; k++) {
+/* Any number of the rows, evenly from all of them, forwards. */
+static hone_status read_row(hn_qz_samples *s, uint32_t i, hone_error *error) {
+  const uint64_t at = (uint64_t)i * s->of / s->n;
+  hone_status status = HONE_OK;
+  hn_arena_free(&s->arena);
+  for (uint32_t k = 0; k < s->n_in && status == HONE_OK; k++) {
     const hone_tensor_desc *want = &s->plan->inputs[k]->desc;
-    const size_t bytes = (size_t)hone_desc_bytes(want);
-    s->feeds[k].data.tensor = (hone_tensor){*want, (char *)s->stack[k].tensor.data + i * bytes};
+    const hone_dtype dtype = have(s, k)->dtype;
+    const size_t bytes = (size_t)hone_desc_count(want) * hone_dtype_size(dtype);
+    hone_tensor raw = {hone_desc(dtype, want->rank, want->dim), s->row[k]};
+    if (s->stack[k])
+      status = hn_array_read(s->stack[k], at * bytes, s->row[k], bytes, error);
+    else
+      raw.data = (char *)s->whole[k].tensor.data + at * bytes;
+    if (status == HONE_OK)
+      status = hn_tensor_convert(&raw, want->dtype, &s->arena, &s->feeds[k].data.tensor, error);
+    if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", s->path);
   }
+  return status;
 }
 
 /* ---- */
@@ -192,7 +221,10 @@ hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, 
                        .n_in = plan->n_inputs};
   s->feeds = hn_calloc(s->n_in + 1, sizeof *s->feeds);
   s->stack = hn_calloc(s->n_in + 1, sizeof *s->stack);
-  if (!s->feeds || !s->stack) return hn_fail_memory(error, s->n_in * sizeof *s->feeds, "samples");
+  s->whole = hn_calloc(s->n_in + 1, sizeof *s->whole);
+  s->row = hn_calloc(s->n_in + 1, sizeof *s->row);
+  if (!s->feeds || !s->stack || !s->whole || !s->row)
+    return hn_fail_memory(error, s->n_in * sizeof *s->feeds, "samples");
   for (uint32_t k = 0; k < s->n_in; k++) s->feeds[k].name = plan->inputs[k]->name;
   hone_status status = open_by_kind(s, error);
   if (status == HONE_OK && (!s->n || s->n > s->of)) s->n = s->of;
@@ -228,18 +260,22 @@ hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **fee
   *feeds = s->feeds;
   if (s->kind == RANDOM) return read_random(s, i, error);
   if (s->kind == FOLDER) return read_file(s, i, error);
-  read_row(s, i);
-  return HONE_OK;
+  return read_row(s, i, error);
 }
 
 void hn_qz_samples_close(hn_qz_samples *s) {
   if (!s) return;
   for (uint32_t k = 0; s->feeds && k < s->n_in; k++)
     if (s->kind != STACK) hone_data_free(&s->feeds[k].data);
-  for (uint32_t k = 0; s->stack && k < s->n_in; k++) hone_data_free(&s->stack[k]);
+  for (uint32_t k = 0; s->stack && k < s->n_in; k++) hn_array_close(s->stack[k]);
+  for (uint32_t k = 0; s->whole && k < s->n_in; k++) hone_data_free(&s->whole[k]);
+  for (uint32_t k = 0; s->row && k < s->n_in; k++) hn_free(s->row[k]);
+  hn_arena_free(&s->arena);
   for (size_t i = 0; i < s->files.len; i++) hn_free(s->files.ptr[i]);
   hn_vec_free(&s->files);
   hn_free(s->feeds);
   hn_free(s->stack);
+  hn_free(s->whole);
+  hn_free((void *)s->row);
   hn_free(s);
 }

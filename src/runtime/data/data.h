@@ -18,6 +18,30 @@ typedef struct hn_bytes {
 /* One .npy image -> a row-major tensor of its own dtype in the arena. */
 hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_error *error);
 
+/* What the beginning of a .npy says: the array, where its elements begin, and whether they lie there as a
+ * tensor's do. */
+hone_status hn_npy_head(hn_bytes npy, hone_tensor_desc *desc, size_t *body, bool *plain, hone_error *error);
+
+/* An array of a .npy, or of an entry of a .npz, some elements at a time: of a packed one only a window is in
+ * memory. Reading forwards is cheap; what lies before the last read begins anew. *out is NULL where the file
+ * is no such array, or its elements lie otherwise: then it has to be loaded as a whole. */
+typedef struct hn_array hn_array;
+hone_status hn_array_open(const char *path, const char *member, hn_array **out, hone_error *error);
+const hone_tensor_desc *hn_array_desc(const hn_array *array); /* in the file's dtype */
+/* Bytes [at, at + size) of the elements. */
+hone_status hn_array_read(hn_array *array, uint64_t at, void *to, size_t size, hone_error *error);
+void hn_array_close(hn_array *array); /* NULL is fine */
+
+/* Where an entry of a .npz lies. */
+typedef struct hn_npz_member {
+  hn_bytes packed;
+  size_t size; /* unpacked */
+  uint32_t crc;
+  bool deflated;
+} hn_npz_member;
+hone_status hn_npz_find(hn_bytes zip, const char *member, uint64_t limit, hn_npz_member *out,
+                        hone_error *error);
+
 /* The wanted entry of a .npz (see hone_data_load), inflated into the arena. `limit`: most bytes it may have.
  */
 hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,

@@ -169,6 +169,17 @@ static bool read_string(const header *h, const uint8_t *p, hn_arena *arena, hone
   return true;
 }
 
+hone_status hn_npy_head(hn_bytes npy, hone_tensor_desc *desc, size_t *body, bool *plain, hone_error *error) {
+  header h;
+  hn_bytes rest;
+  hone_status status = parse_header(npy, &h, &rest, error);
+  if (status != HONE_OK) return status;
+  *desc = h.desc;
+  *body = (size_t)(rest.data - npy.data);
+  *plain = !h.kind && !h.fortran && !h.swap && h.dtype != HONE_DTYPE_BOOL;
+  return HONE_OK;
+}
+
 hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_error *error) {
   header h;
   hn_bytes body;

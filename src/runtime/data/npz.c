@@ -93,8 +93,9 @@ static hone_status inflate_entry(hn_bytes packed, uint8_t *out, size_t size, hon
   return whole ? HONE_OK : bad(error, "an entry does not inflate to its declared size");
 }
 
-static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_arena *arena, hn_bytes *npy,
-                              hone_error *error) {
+/* Where the bytes of an entry are; nothing is read of them. */
+static hone_status locate(hn_bytes zip, const entry *e, uint64_t limit, hn_npz_member *out,
+                          hone_error *error) {
   if (e->offset > zip.size || zip.size - e->offset < 30 || u32(zip.data + e->offset) != 0x04034b50)
     return bad(error, "broken entry header");
   const uint8_t *p = zip.data + e->offset;
@@ -112,21 +113,15 @@ static hone_status read_entry(hn_bytes zip, const entry *e, uint64_t limit, hn_a
     hn_error_expected(error, "at most %llu bytes", (unsigned long long)limit);
     return HONE_ERROR_INPUT;
   }
-  hn_bytes packed = {zip.data + start, (size_t)e->packed};
-  *npy = packed;
-  if (e->method == 8) {
-    uint8_t *out = hn_arena_alloc(arena, (size_t)e->size + 1);
-    if (!out) return hn_fail_memory(error, e->size, "a .npz entry");
-    hone_status status = inflate_entry(packed, out, (size_t)e->size, error);
-    if (status != HONE_OK) return status;
-    *npy = (hn_bytes){out, (size_t)e->size};
-  }
-  if (crc32_z(0, npy->data, npy->size) != e->crc) return bad(error, "an entry's checksum is wrong");
+  *out = (hn_npz_member){.packed = {zip.data + start, (size_t)e->packed},
+                         .size = (size_t)e->size,
+                         .crc = e->crc,
+                         .deflated = e->method == 8};
   return HONE_OK;
 }
 
-hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,
-                         hone_error *error) {
+hone_status hn_npz_find(hn_bytes zip, const char *member, uint64_t limit, hn_npz_member *out,
+                        hone_error *error) {
   uint64_t first = 0, at, count = 0;
   hone_status status = find_directory(zip, &first, &count, error);
   if (status != HONE_OK) return status;
@@ -145,8 +140,25 @@ hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_ar
     size_t n = strlen(names);
     snprintf(names + n, sizeof names - n, "%s%.40s", n ? ", " : "", e.name);
   }
-  if (rank) return read_entry(zip, &best, limit, arena, npy, error);
+  if (rank) return locate(zip, &best, limit, out, error);
   hn_fail(error, HONE_ERROR_INPUT, ".npz file has no entry '%s'", member ? member : "");
   hn_error_got(error, "%.150s", count ? names : "no entries at all");
   return HONE_ERROR_INPUT;
+}
+
+hone_status hn_npz_entry(hn_bytes zip, const char *member, uint64_t limit, hn_arena *arena, hn_bytes *npy,
+                         hone_error *error) {
+  hn_npz_member m;
+  hone_status status = hn_npz_find(zip, member, limit, &m, error);
+  if (status != HONE_OK) return status;
+  *npy = m.packed;
+  if (m.deflated) {
+    uint8_t *out = hn_arena_alloc(arena, m.size + 1);
+    if (!out) return hn_fail_memory(error, m.size, "a .npz entry");
+    status = inflate_entry(m.packed, out, m.size, error);
+    if (status != HONE_OK) return status;
+    *npy = (hn_bytes){out, m.size};
+  }
+  if (crc32_z(0, npy->data, npy->size) != m.crc) return bad(error, "an entry's checksum is wrong");
+  return HONE_OK;
 }
