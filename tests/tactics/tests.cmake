@@ -15,6 +15,7 @@ function(hone_tactic_faults)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source}.c text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
+    list(REMOVE_DUPLICATES faults) # one fault may be planted at two places
     foreach(fault ${faults})
       hone_ctest(tactics_catch_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault} ${arg_COMMAND} --expect-failure)
     endforeach()
