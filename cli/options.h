@@ -49,8 +49,9 @@ typedef struct cli_args {
   double worse_pct;
   int64_t pairs;
   /* quantize */
-  bool symmetric, asymmetric, equalize, bias_correction, narrow_io;
+  bool symmetric, asymmetric, equalize, bias_correction, narrow_io, untimed;
   double percentile;
+  double max_drop; /* -1: not given */
   const char *calib, *to, *method, *target, *ranges;
   cli_list skip, only;
   /* how pictures become inputs */
@@ -71,8 +72,8 @@ typedef struct cli_args {
 /* What the options are before any is given. */
 #define CLI_UNSET                                                                                            \
   {                                                                                                          \
-    .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .worse_pct = -1, .pairs = -1,          \
-    .pad = -1                                                                                                \
+    .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .max_drop = -1, .worse_pct = -1,       \
+    .pairs = -1, .pad = -1                                                                                   \
   }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \

@@ -25,6 +25,7 @@ model/onnx: model/ir
 model/zoo: model/ir model
 api:
 api/measure:
+api/mixed: api api/measure
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -1,6 +1,7 @@
 /* hone eval: how much of labelled data a model gets right. */
 #include "cli/eval.h"
 #include "cli/interrupts.h"
+#include "cli/labelled.h"
 #include "cli/options.h"
 #include "cli/preprocess.h"
 #include "cli/session.h"
@@ -12,24 +13,6 @@
 #include <string.h>
 
 enum { PROBLEMS_SHOWN = 20 };
-
-/* The paths of --data, and what the shell made of them. */
-static hone_status open_data(const cli_args *args, hone_dataset **out, hone_error *error) {
-  const size_t n = args->data.n + args->rest.n - 1;
-  const char **paths = calloc(n + 1, sizeof *paths);
-  if (!paths) {
-    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
-    return HONE_ERROR_MEMORY;
-  }
-  for (size_t i = 0; i < args->data.n; i++) paths[i] = args->data.item[i];
-  for (size_t i = 1; i < args->rest.n; i++) paths[args->data.n + i - 1] = args->rest.item[i];
-  const hone_status status = hone_dataset_open(
-      &(hone_dataset_options){
-          .paths = paths, .n_paths = (uint32_t)n, .labels = args->labels, .names = args->names},
-      out, error);
-  free(paths);
-  return status;
-}
 
 static bool progress(void *arg, uint64_t done, uint64_t total) {
   (void)arg;
@@ -77,34 +60,13 @@ static hone_status check_inputs(const cli_session *s, const cli_args *args, uint
   return HONE_ERROR_USAGE;
 }
 
-/* --boxes, --box-order and the like. */
-static hone_status boxes_of(const cli_args *args, hone_boxes_options *o, hone_error *error) {
-  static const char *const orders[] = {"xyxy", "yxyx", "cxcywh"};
-  *o = (hone_boxes_options){
-      .relative = args->relative, .min_score = args->min_score, .nms_iou = args->nms_iou};
-  bool known = !args->boxes, ordered = !args->box_order;
-  for (int i = 0; args->boxes && i < HONE_BOX_FORMS; i++)
-    if (strcmp(args->boxes, hone_box_form_name((hone_box_form)i)) == 0)
-      o->form = (hone_box_form)i, known = true;
-  for (int i = 0; args->box_order && i < 3; i++)
-    if (strcmp(args->box_order, orders[i]) == 0) o->order = (hone_box_order)(i + 1), ordered = true;
-  if (known && ordered) return HONE_OK;
-  *error = (hone_error){.status = HONE_ERROR_USAGE};
-  snprintf(error->what, sizeof error->what, "%s knows no '%.60s'", known ? "--box-order" : "--boxes",
-           known ? args->box_order : args->boxes);
-  snprintf(error->expected, sizeof error->expected, "%s",
-           known ? "xyxy, yxyx or cxcywh"
-                 : "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3 or yolov8");
-  return HONE_ERROR_USAGE;
-}
-
 static hone_status measure(const cli_args *args, const char *path, const hone_dataset *set,
                            const hone_preprocess *preprocess, uint64_t *told, cli_evaluation *out,
                            hone_error *error) {
   cli_session s = {0};
   uint32_t input = 0;
   hone_boxes_options boxes;
-  hone_status status = boxes_of(args, &boxes, error);
+  hone_status status = cli_labelled_boxes(args, &boxes, error);
   if (status == HONE_OK) status = cli_session_open(&s, args, path, error);
   if (status == HONE_OK) status = check_inputs(&s, args, &input, error);
   if (status == HONE_OK) {
@@ -158,7 +120,7 @@ static int run(const cli_args *args) {
     return cli_error(HONE_ERROR_USAGE, "hone eval: --data wants labelled pictures: a folder with a folder a "
                                        "class, or MNIST's files");
   hone_status status = cli_preprocess(args, &preprocess, &error);
-  if (status == HONE_OK) status = open_data(args, &set, &error);
+  if (status == HONE_OK) status = cli_labelled_open(args, NULL, &set, &error);
   if (status == HONE_OK) tell_problems(set, &told);
   problems = told;
   if (status == HONE_OK)
@@ -190,14 +152,7 @@ static const cli_option options[] = {
      "lines \"PATH CLASS\", or a class a line in the order of the outputs, or MNIST's labels"},
     {0, "names", CLI_TEXT, CLI_FIELD(names), "FILE",
      "a class a line in the order of the outputs, where --labels is something else"},
-    {0, "boxes", CLI_TEXT, CLI_FIELD(boxes), "FORM",
-     "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 (by their shapes)"},
-    {0, "box-order", CLI_TEXT, CLI_FIELD(box_order), "xyxy|yxyx|cxcywh", "a box's numbers (of the form)"},
-    {0, "relative", CLI_FLAG, CLI_FIELD(relative), NULL,
-     "boxes are parts of the input's width and height (pixels)"},
-    {0, "min-score", CLI_NUMBER, CLI_FIELD(min_score), "X", "boxes below do not count (0.001)"},
-    {0, "nms-iou", CLI_NUMBER, CLI_FIELD(nms_iou), "X",
-     "overlap from which on the poorer box of a class is dropped, where the model does not do it (0.65)"},
+    CLI_OPT_BOXES,
     {0, "compare", CLI_TEXT, CLI_FIELD(against), "MODEL",
      "measure this one, too: is the difference real or noise?"},
     {0, "max-samples", CLI_SOME, CLI_FIELD(max_samples), "N", "so many, evenly spread over the data (all)"},

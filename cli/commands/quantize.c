@@ -1,6 +1,8 @@
 /* hone quantize: weights and activations of 8 bits, as ONNX that every engine reads. */
 #include "cli/files.h"
 #include "cli/interrupts.h"
+#include "cli/labelled.h"
+#include "cli/mixed.h"
 #include "cli/options.h"
 #include "cli/preprocess.h"
 #include "cli/shapes.h"
@@ -207,7 +209,7 @@ static int run(const cli_args *args) {
   if (!args->output)
     return cli_error(HONE_ERROR_USAGE, "hone quantize: say where to write the model (-o FILE)");
   const bool int8 = !args->to || strcmp(args->to, "int8") == 0;
-  if (int8 && !args->calib && !args->ranges)
+  if (int8 && !args->calib && !args->ranges && !args->data.n && !args->labels)
     return cli_error(HONE_ERROR_USAGE,
                      "hone quantize: --calib wants samples: a folder, a .npz file or 'random'");
   hone_model *model = NULL, *out = NULL;
@@ -217,12 +219,16 @@ static int run(const cli_args *args) {
   hone_quantize_report report = {0};
   uint32_t n = 0;
   int code = 0;
+  bool mixed = false;
   hone_status status = options_of(args, &o, &error);
+  if (status == HONE_OK) status = cli_mixed_asked(args, &mixed, &error);
   char ranges[4096];
   hone_preprocess preprocess;
   if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
   o.preprocess = &preprocess;
-  o.ranges = !int8 ? NULL : args->ranges ? args->ranges : beside(args->output, ranges, sizeof ranges);
+  o.ranges = !int8                   ? NULL
+             : args->ranges || mixed ? args->ranges
+                                     : beside(args->output, ranges, sizeof ranges);
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
   if (status == HONE_OK) status = cli_keep_inputs(args, o.ranges, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &model, &error);
@@ -230,6 +236,14 @@ static int run(const cli_args *args) {
   if (status == HONE_OK) {
     o.bindings = bindings;
     o.n_bindings = n;
+  }
+  if (status == HONE_OK && mixed) {
+    code = cli_mixed(args, model, &o);
+    free(bindings);
+    hone_model_release(model);
+    return code;
+  }
+  if (status == HONE_OK) {
     cli_hold(true); /* Ctrl-C ends the calibration, and what was seen is used */
     status = hone_quantize(model, &o, &out, &report, &error);
     cli_progress_end();
@@ -277,6 +291,17 @@ static const cli_option options[] = {
     {0, "asymmetric", CLI_FLAG, CLI_FIELD(asymmetric), NULL, "activations u8 (the default)"},
     {0, "skip", CLI_LIST, CLI_FIELD(skip), "GLOB", "nodes or operator types that stay float"},
     {0, "only", CLI_LIST, CLI_FIELD(only), "GLOB", "the only ones that are quantised"},
+    {0, "max-drop", CLI_NUMBER, CLI_FIELD(max_drop), "X",
+     "mixed precision: a layer goes back to a wider type until the metric drops by X at most"},
+    {0, "metric", CLI_TEXT, CLI_FIELD(metric), "top1|top5|map|cosine|sqnr", "of --max-drop"},
+    {0, "labels", CLI_TEXT, CLI_FIELD(labels), "PATH",
+     "labelled data: a folder; or the labels of --data's or --calib's pictures, as for hone eval"},
+    {0, "data", CLI_LIST, CLI_FIELD(data), "PATH", "labelled data, as for hone eval"},
+    {0, "names", CLI_TEXT, CLI_FIELD(names), "FILE", "a class a line in the order of the outputs"},
+    CLI_OPT_BOXES,
+    {0, "untimed", CLI_FLAG, CLI_FIELD(untimed), NULL,
+     "--max-drop: the file is for another machine; time decides nothing"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "--max-drop: of the search (600)"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     CLI_OPT_PREPROCESS,
@@ -294,7 +319,11 @@ const cli_command cli_cmd_quantize = {
     "with a scale a channel. Batch normalisation is\n"
     "folded first. Ctrl-C while it calibrates: the samples so far count, "
     "and the file is written with a warning.\n"
-    "--to fp16 and --to bf16 write weights and activations of 16 bits, and need no samples.",
+    "--to fp16 and --to bf16 write weights and activations of 16 bits, and need no samples.\n"
+    "--max-drop X --metric M gives each layer the fastest type that the budget allows, on samples that did "
+    "not "
+    "choose, and\n"
+    "writes nothing (exit code 1) where that is not possible or not faster than the input.",
     options,
     1,
     1,

@@ -120,7 +120,8 @@ typedef struct hone_boxes_options {
 
 typedef struct hone_eval_options {
   const hone_preprocess *preprocess; /* NULL: as zeroed */
-  uint64_t max_samples;              /* evenly spread over the set; 0: all */
+  uint32_t first, every;             /* only the first-th sample and every `every`-th behind it; 0, 0: all */
+  uint64_t max_samples;              /* evenly spread over these; 0: all */
   double max_seconds;                /* then what was measured until then is the answer; 0: none */
   uint32_t input;                    /* of the plan, that takes the samples */
   const hone_tensor *const *others;  /* [plan inputs] what all others are given; NULL where there is one */

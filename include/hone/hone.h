@@ -14,6 +14,7 @@
 #include <hone/insight.h>
 #include <hone/layers.h>
 #include <hone/measure.h>
+#include <hone/mixed.h>
 #include <hone/model.h>
 #include <hone/plugin.h>
 #include <hone/quantize.h>

@@ -3,7 +3,7 @@
 #ifndef HONE_QUANTIZE_H
 #define HONE_QUANTIZE_H
 
-#include <hone/data.h>
+#include <hone/dataset.h>
 #include <hone/session.h>
 
 #ifdef __cplusplus
@@ -60,6 +60,8 @@ typedef struct hone_quantize_options {
   /* A folder of .npy, .npz, .jpg and .png files, a sample each (.npz: an entry an input); one .npz (or .npy)
    * whose arrays have a leading sample axis; "random"; NULL: `ranges` has been written before. */
   const char *calib;
+  const hone_dataset *set; /* or, where that is NULL, the samples of labelled data */
+  uint32_t first, every;   /* of the samples only the first-th and every `every`-th behind it; 0, 0: all */
   const char *ranges; /* JSON file in which what the samples held is kept; it is read in place of a run when
                          it is of this model and these samples, else written. NULL: none */
   /* fp16, bf16: the samples only check the result, and nothing below is used but skip, only and narrow_io.
@@ -95,7 +97,10 @@ typedef struct hone_quantize_options {
 typedef struct hone_quantize_layer {
   const char *name, *op_type;
   bool quantized;
-  const char *reason; /* why it stayed float; "" */
+  const char *reason;    /* why it stayed float; "" */
+  const uint32_t *nodes; /* [n_nodes] numbers of the file's nodes that it stands for, as in hone_step_info; of
+                            the model that is returned, and as long as that lives */
+  uint32_t n_nodes;
   const char *input;  /* the activation that it reads, whose figures follow; "": none */
   double least, most; /* seen */
   double low, high;   /* kept */

@@ -81,13 +81,15 @@ static bool goes_on(hn_evaluation *e, uint64_t done) {
 }
 
 static hone_status run_all(hn_evaluation *e, hone_error *error) {
-  const uint64_t all = hone_dataset_samples(e->set);
+  const uint64_t whole = hone_dataset_samples(e->set), first = e->o->first,
+                 every = e->o->every ? e->o->every : 1,
+                 all = whole > first ? (whole - first + every - 1) / every : 0;
   hone_status status = HONE_OK;
   int64_t rows = 0;
   e->wanted = e->o->max_samples && e->o->max_samples < all ? e->o->max_samples : all;
   for (uint64_t i = 0; status == HONE_OK && i < e->wanted; i++) {
     bool good;
-    status = load_row(e, i * all / e->wanted, rows, &good, error);
+    status = load_row(e, first + i * all / e->wanted * every, rows, &good, error);
     if (status == HONE_OK && good) rows++;
     if (status != HONE_OK || (rows < e->rows && i + 1 < e->wanted) || !rows) continue;
     if (!goes_on(e, i)) break;

@@ -182,6 +182,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .precision = precision,
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->f32_nodes ? o->n_f32_nodes : 0,
+                             .stored = o->precision ? NULL : model,
                              .reference = o->reference,
                              .prefer_memory = o->prefer == HONE_PREFER_MEMORY,
                              .tactics = p->engine->tactics,

@@ -39,6 +39,7 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
                              .precision = precision,
                              .f32_nodes = o->f32_nodes,
                              .n_f32_nodes = o->n_f32_nodes,
+                             .stored = o->precision ? NULL : model,
                              .reference = o->reference,
                              .tuned = out->tuned};
   status = hn_plan_build(&request, &out->plan, error);

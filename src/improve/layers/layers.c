@@ -135,7 +135,6 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
                                                            : SAMPLES,
                                      .seed = o->seed,
                                      .preprocess = o->preprocess};
-  const hn_quantizing as = {.o = &set};
   hone_status status = hn_side_open(q->file,
                                     &(hn_side_options){.level = o->level > 0 ? o->level : 2,
                                                        .threads = o->threads,
@@ -146,7 +145,7 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
   if (status == HONE_OK) status = find_pairs(q, exact, error);
   if (status == HONE_OK)
     status = hn_model_bind(exact, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
-  if (status == HONE_OK) status = hn_qz_samples_open(&as, bound, q->exact.plan, &samples, error);
+  if (status == HONE_OK) status = hn_qz_samples_open(&set, bound, q->exact.plan, &samples, error);
   if (status == HONE_OK) {
     make_groups(q);
     status = run_all(q, samples, error);

@@ -115,7 +115,7 @@ static hone_status measure(equalising *e, hone_error *error) {
                                     &side, error);
   if (status == HONE_OK)
     status = hn_model_bind(e->q->model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
-  if (status == HONE_OK) status = hn_qz_samples_open(e->q, bound, side.plan, &samples, error);
+  if (status == HONE_OK) status = hn_qz_samples_open(e->q->o, bound, side.plan, &samples, error);
   const uint32_t all = status == HONE_OK ? hn_qz_samples_count(samples) : 0,
                  n = all < SAMPLES ? all : SAMPLES;
   if (status == HONE_OK) {

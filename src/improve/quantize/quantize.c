@@ -87,6 +87,8 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
                                 .quantized = l->chosen,
                                 .reason = copied(q, l->reason, &whole),
                                 .input = copied(q, r ? r->name : "", &whole),
+                                .nodes = q->layers.ptr[i].node->origin,
+                                .n_nodes = q->layers.ptr[i].node->n_origin,
                                 .channels = l->channels,
                                 .scale_low = l->scale_low,
                                 .scale_high = l->scale_high};
@@ -177,7 +179,9 @@ static hone_status open_exact(const hn_quantizing *q, hn_side *exact, hn_model *
   hone_status status = hn_side_open(q->model, &side, exact, error);
   if (status == HONE_OK)
     status = hn_model_bind(q->model, o->bindings, o->n_bindings, o->batch, bound, NULL, error);
-  return status == HONE_OK && o->calib ? hn_qz_samples_open(q, *bound, exact->plan, samples, error) : status;
+  return status == HONE_OK && (o->calib || o->set)
+             ? hn_qz_samples_open(o, *bound, exact->plan, samples, error)
+             : status;
 }
 
 static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *error) {
@@ -235,14 +239,14 @@ static hone_status wrong_options(const hone_quantize_options *o, hone_error *err
                    o->percentile);
   if (o->target == HONE_QUANTIZE_TENSORRT && o->zero == HONE_QUANTIZE_ASYMMETRIC)
     return hn_fail(error, HONE_ERROR_USAGE, "TensorRT takes symmetric activations only");
-  if (o->to == HONE_QUANTIZE_INT8 && o->equalize && !o->calib)
+  if (o->to == HONE_QUANTIZE_INT8 && o->equalize && !o->calib && !o->set)
     return hn_fail(error, HONE_ERROR_USAGE, "equalisation needs samples");
   return HONE_OK;
 }
 
 hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hone_model **out,
                           hone_quantize_report *report, hone_error *error) {
-  if (!model || !o || !out || !report || (!o->calib && !o->ranges && o->to == HONE_QUANTIZE_INT8))
+  if (!model || !o || !out || !report || (!o->calib && !o->set && !o->ranges && o->to == HONE_QUANTIZE_INT8))
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_quantize needs a model, samples and places for the results");
   const uint64_t lost = hn_mem_lost();
@@ -254,7 +258,7 @@ hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hon
   if (!q) return hn_fail_memory(error, sizeof *q, "a quantised model");
   report->impl = q;
   q->o = o;
-  q->calib = o->calib;
+  q->calib = o->calib ? o->calib : o->set ? hone_dataset_kind(o->set) : NULL;
   q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
   status = o->to == HONE_QUANTIZE_INT8 ? quantise(q, model, error) : halve(q, model, error);
   if (status == HONE_OK) status = fill_report(q, report, error);

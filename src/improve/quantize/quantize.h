@@ -188,10 +188,11 @@ hone_status hn_qz_ranges_write(const hn_quantizing *q, const char *path, uint64_
 
 typedef struct hn_qz_samples hn_qz_samples;
 /* side's plan says which inputs with which shapes. */
-hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, const hn_plan *plan,
+hone_status hn_qz_samples_open(const hone_quantize_options *o, const hone_model *bound, const hn_plan *plan,
                                hn_qz_samples **out, hone_error *error);
 /* A number that changes with the set: names, sizes and times of its files, or the seed. Never 0. */
 uint64_t hn_qz_samples_mark(const hn_qz_samples *samples);
+/* That can be asked for. */
 uint32_t hn_qz_samples_count(const hn_qz_samples *samples);
 /* The feeds of sample i, valid until the next call; the plan's inputs in order. */
 hone_status hn_qz_samples_read(hn_qz_samples *samples, uint32_t i, const hn_feed **feeds, hone_error *error);

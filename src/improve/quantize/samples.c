@@ -1,4 +1,5 @@
-/* The calibration set, one sample in memory at a time: a file of a folder, a row of arrays, or random. */
+/* The calibration set, one sample in memory at a time: a file of a folder, a row of arrays, one of labelled
+ * data, or random. */
 #include "improve/quantize/quantize.h"
 
 #include "base/error.h"
@@ -12,13 +13,15 @@
 enum { RANDOM_SAMPLES = 16 };
 
 struct hn_qz_samples {
-  enum { RANDOM, FOLDER, STACK } kind;
+  enum { RANDOM, FOLDER, STACK, SET } kind;
   const hone_model *bound;
   const hn_plan *plan;
   const hone_preprocess *preprocess;
   const char *path;
+  const hone_dataset *set;
   uint64_t seed;
-  uint32_t n, of; /* samples that are wanted, of so many that are there */
+  uint32_t first, every; /* the part of what is there that is taken */
+  uint32_t n, of;        /* samples that are wanted, of so many that the part has */
   uint32_t n_in;
   hn_feed *feeds;       /* [n_in] */
   hn_array **stack;     /* [n_in] STACK: read row by row, or */
@@ -38,6 +41,12 @@ static bool is_sample(const char *name) {
   for (const char *const *t = tails; *t; t++)
     if (ends_with(name, *t)) return true;
   return false;
+}
+
+/* How many of so many belong to the part. */
+static uint32_t part_of(const hn_qz_samples *s, uint64_t all) {
+  const uint64_t n = all > s->first ? (all - s->first + s->every - 1) / s->every : 0;
+  return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
 /* ---- folders */
@@ -69,19 +78,19 @@ static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_erro
 static hone_status open_folder(hn_qz_samples *s, hone_error *error) {
   hone_status status = list(s, s->path, 1, error);
   if (status != HONE_OK) return status;
-  s->of = (uint32_t)s->files.len;
-  if (s->of) return HONE_OK;
+  s->of = part_of(s, s->files.len);
+  if (s->files.len) return HONE_OK;
   hn_fail(error, HONE_ERROR_INPUT, "the folder holds no samples");
   hn_error_where(error, "%s", s->path);
   hn_error_expected(error, ".npy, .npz, .jpg or .png files, a sample each");
   return HONE_ERROR_INPUT;
 }
 
-/* Any number of the files, evenly from all of them, and in an order in which classes alternate: a stride near
- * the golden ratio that shares no factor with their number. */
+/* Any number of the files of the part, evenly from all of them, and in an order in which classes alternate: a
+ * stride near the golden ratio that shares no factor with their number. */
 static uint32_t file_of(const hn_qz_samples *s, uint32_t i) {
   uint32_t stride = (uint32_t)((double)s->of * 0.6180339887), a, b;
-  if (s->of < 3) return i;
+  if (s->of < 3) return s->first + i * s->every;
   for (stride += stride == 0;; stride++) {
     for (a = s->of, b = stride; b;) {
       const uint32_t r = a % b;
@@ -89,7 +98,7 @@ static uint32_t file_of(const hn_qz_samples *s, uint32_t i) {
     }
     if (a == 1) break;
   }
-  return (uint32_t)((uint64_t)i * stride % s->of);
+  return s->first + (uint32_t)((uint64_t)i * stride % s->of) * s->every;
 }
 
 static hone_status read_file(hn_qz_samples *s, uint32_t i, hone_error *error) {
@@ -136,12 +145,13 @@ static hone_status open_array(hn_qz_samples *s, uint32_t k, hone_error *error) {
 }
 
 static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
+  int64_t all = 0;
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
     hone_status status = open_array(s, k, error);
     if (status != HONE_OK) return status;
     const int64_t rows = rows_of(have(s, k), &in->desc);
-    if (rows < 1 || (k && rows != s->of)) {
+    if (rows < 1 || (k && rows != all)) {
       char a[128], b[128];
       hn_fail(error, HONE_ERROR_INPUT,
               rows < 1 ? "the array for input '%s' holds no samples of its shape"
@@ -152,17 +162,18 @@ static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
       if (rows < 1)
         hn_error_expected(error, "%s behind a leading axis", hone_desc_format(&in->desc, b, sizeof b));
       else
-        hn_error_expected(error, "%u samples, as of '%s'", s->of, s->plan->inputs[0]->name);
+        hn_error_expected(error, "%lld samples, as of '%s'", (long long)all, s->plan->inputs[0]->name);
       return HONE_ERROR_INPUT;
     }
-    s->of = (uint32_t)(rows < UINT32_MAX ? rows : UINT32_MAX);
+    all = rows;
   }
+  s->of = part_of(s, (uint64_t)all);
   return HONE_OK;
 }
 
-/* Any number of the rows, evenly from all of them, forwards. */
+/* Any number of the rows of the part, evenly from all of them, forwards. */
 static hone_status read_row(hn_qz_samples *s, uint32_t i, hone_error *error) {
-  const uint64_t at = (uint64_t)i * s->of / s->n;
+  const uint64_t at = s->first + (uint64_t)i * s->of / s->n * s->every;
   hone_status status = HONE_OK;
   hn_arena_free(&s->arena);
   for (uint32_t k = 0; k < s->n_in && status == HONE_OK; k++) {
@@ -184,6 +195,7 @@ static hone_status read_row(hn_qz_samples *s, uint32_t i, hone_error *error) {
 /* ---- */
 
 static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) {
+  i = s->first + i * s->every;
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
     hone_data_free(&s->feeds[k].data);
@@ -193,7 +205,44 @@ static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) 
   return HONE_OK;
 }
 
+/* ---- labelled data */
+
+static hone_status open_set(hn_qz_samples *s, hone_error *error) {
+  s->kind = SET;
+  s->of = part_of(s, hone_dataset_samples(s->set));
+  if (s->n_in == 1) return HONE_OK;
+  hn_fail(error, HONE_ERROR_INPUT, "labelled data fills one input, and the model has %u", s->n_in);
+  hn_error_expected(error, "--calib with .npz files that have an entry for each input");
+  return HONE_ERROR_INPUT;
+}
+
+/* One sample in all rows of a batch. */
+static hone_status read_labelled(hn_qz_samples *s, uint32_t i, hone_error *error) {
+  const hone_tensor_desc *want = &s->plan->inputs[0]->desc;
+  hone_tensor_desc one = *want;
+  hone_data sample = {0};
+  hone_data *to = &s->feeds[0].data;
+  const int64_t rows = want->rank >= 2 && want->rank != 3 ? want->dim[0] : 1;
+  if (rows > 1) {
+    int64_t dims[HONE_MAX_RANK];
+    memcpy(dims, want->dim, sizeof dims);
+    dims[0] = 1;
+    one = hone_desc(want->dtype, want->rank, dims);
+  }
+  hone_data_free(to);
+  hone_status status =
+      hone_dataset_load(s->set, file_of(s, i), &one, s->preprocess, rows > 1 ? &sample : to, NULL, error);
+  if (status != HONE_OK || rows <= 1) return status;
+  const size_t bytes = (size_t)hone_desc_bytes(&one);
+  status = hone_data_random(s->plan->inputs[0]->name, want, -1, 1, to, error); /* its memory */
+  for (int64_t k = 0; status == HONE_OK && k < rows; k++)
+    memcpy((char *)to->tensor.data + (size_t)k * bytes, sample.tensor.data, bytes);
+  hone_data_free(&sample);
+  return status;
+}
+
 static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
+  if (!s->path) return open_set(s, error);
   if (strcmp(s->path, "random") == 0 && !hn_path_exists(s->path)) {
     s->kind = RANDOM;
     s->of = UINT32_MAX;
@@ -208,16 +257,19 @@ static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
   return open_stack(s, error);
 }
 
-hone_status hn_qz_samples_open(const hn_quantizing *q, const hone_model *bound, const hn_plan *plan,
+hone_status hn_qz_samples_open(const hone_quantize_options *o, const hone_model *bound, const hn_plan *plan,
                                hn_qz_samples **out, hone_error *error) {
   hn_qz_samples *s = *out = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "samples");
   *s = (hn_qz_samples){.bound = bound,
                        .plan = plan,
-                       .preprocess = q->o->preprocess,
-                       .path = q->o->calib,
-                       .seed = q->o->seed ? q->o->seed : 1,
-                       .n = q->o->samples,
+                       .preprocess = o->preprocess,
+                       .path = o->calib,
+                       .set = o->set,
+                       .seed = o->seed ? o->seed : 1,
+                       .first = o->first,
+                       .every = o->every ? o->every : 1,
+                       .n = o->samples,
                        .n_in = plan->n_inputs};
   s->feeds = hn_calloc(s->n_in + 1, sizeof *s->feeds);
   s->stack = hn_calloc(s->n_in + 1, sizeof *s->stack);
@@ -240,13 +292,19 @@ static uint64_t mark_preprocess(const hone_preprocess *p, uint64_t h) {
 }
 
 uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
-  uint64_t h = hn_hash(s->path, strlen(s->path), s->n), size;
+  const uint32_t part[] = {s->n, s->first, s->every};
+  uint64_t h = hn_hash(part, sizeof part, 0), size;
   int64_t changed;
+  if (s->path) h = hn_hash(s->path, strlen(s->path), h);
   if (s->preprocess) h = mark_preprocess(s->preprocess, h);
   if (s->kind == RANDOM) h = hn_hash(&s->seed, sizeof s->seed, h);
-  for (uint32_t i = 0; s->kind != RANDOM && i < (s->kind == FOLDER ? s->n : 1); i++) {
-    const char *path = s->kind == FOLDER ? s->files.ptr[file_of(s, i)] : s->path;
-    if (!hn_file_stamp(path, &size, &changed)) continue;
+  for (uint32_t i = 0; s->kind != RANDOM && i < (s->kind == STACK ? 1 : s->n); i++) {
+    hone_sample sample = {0};
+    if (s->kind == SET) hone_dataset_sample(s->set, file_of(s, i), &sample);
+    const char *path = s->kind == FOLDER ? s->files.ptr[file_of(s, i)]
+                       : s->kind == SET  ? sample.name
+                                         : s->path;
+    if (!path || !hn_file_stamp(path, &size, &changed)) continue;
     h = hn_hash(path, strlen(path), h);
     h = hn_hash(&size, sizeof size, h);
     h = hn_hash(&changed, sizeof changed, h);
@@ -260,6 +318,7 @@ hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **fee
   *feeds = s->feeds;
   if (s->kind == RANDOM) return read_random(s, i, error);
   if (s->kind == FOLDER) return read_file(s, i, error);
+  if (s->kind == SET) return read_labelled(s, i, error);
   return read_row(s, i, error);
 }
 

@@ -63,16 +63,6 @@ static hone_status absorb_constants(hn_model *m, hone_error *error) {
   return HONE_OK;
 }
 
-/* The names of nodes that stay f32, and room for what is decided: both are part of a saved plan. */
-static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *error) {
-  p->decisions = HN_NEW(&p->arena, hn_decisions);
-  p->f32_nodes = HN_NEW_ARRAY(&p->arena, const char *, r->n_f32_nodes);
-  bool good = p->decisions && p->f32_nodes;
-  for (uint32_t i = 0; i < r->n_f32_nodes && good; i++)
-    good = (p->f32_nodes[p->n_f32_nodes++] = hn_arena_strdup(&p->arena, r->f32_nodes[i])) != NULL;
-  return good ? HONE_OK : hn_fail_memory(error, r->n_f32_nodes, "the plan");
-}
-
 /* What is stored narrow is multiplied so at every level; what is stored in f32 is rounded from level 2 on. */
 static hone_math math_of(const hn_plan_request *r) {
   if (r->level < 2) return HONE_MATH_STRICT;
@@ -82,8 +72,8 @@ static hone_math math_of(const hn_plan_request *r) {
 }
 
 /* The type in which the file stores its weights where that is one of 16 bits for all of them, else f32. Small
- * constants say nothing: exporters leave scales and bounds in f32. */
-static hone_dtype stored_type(const hn_model *m) {
+ * constants say nothing: exporters leave scales and bounds in f32. some: whether any are bf16. */
+static hone_dtype stored_type(const hn_model *m, bool *some) {
   uint64_t bytes[HONE_DTYPE_COUNT] = {0};
   for (size_t i = 0; i < m->graph->values.len; i++) {
     const hn_value *v = m->graph->values.ptr[i];
@@ -93,13 +83,15 @@ static hone_dtype stored_type(const hn_model *m) {
   }
   uint64_t all = 0;
   for (int t = 0; t < HONE_DTYPE_COUNT; t++) all += bytes[t];
+  *some = bytes[HONE_DTYPE_BF16] > 0;
   if (all && bytes[HONE_DTYPE_F16] == all) return HONE_DTYPE_F16;
   return all && bytes[HONE_DTYPE_BF16] == all ? HONE_DTYPE_BF16 : HONE_DTYPE_F32;
 }
 
 static hn_precision precision_of(const hn_model *model, const hn_backend *b) {
-  const hone_dtype stored = stored_type(model);
-  if (stored == HONE_DTYPE_BF16) return HN_PRECISION_BF16;
+  bool some;
+  const hone_dtype stored = stored_type(model, &some);
+  if (stored == HONE_DTYPE_BF16 || (some && !b->asynchronous)) return HN_PRECISION_BF16;
   return stored == HONE_DTYPE_F16 && b->asynchronous ? HN_PRECISION_F16 : HN_PRECISION_F32;
 }
 
@@ -123,6 +115,39 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_m
   hn_fail(error, HONE_ERROR_USAGE, "precision '%.32s' is not available on device %s", name, b->name);
   hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16 or bf16" : "f32 or bf16");
   return HONE_ERROR_USAGE;
+}
+
+static bool reads_bf16(const hone_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && n->in[i]->kind == HN_TENSOR && n->in[i]->desc.dtype == HONE_DTYPE_BF16) return true;
+  return false;
+}
+
+/* Nodes of a file that is bf16 in part, and they are not. */
+static bool keep_stored(hn_plan *p, const hn_model *m) {
+  bool some;
+  if (!m || p->precision != HN_PRECISION_BF16 || stored_type(m, &some) == HONE_DTYPE_BF16) return true;
+  uint32_t n = p->n_f32_nodes;
+  for (const hone_node *node = m->graph->first; node; node = node->next) n += !reads_bf16(node);
+  const char **names = HN_NEW_ARRAY(&p->arena, const char *, n);
+  if (!names) return n == 0;
+  for (uint32_t i = 0; i < p->n_f32_nodes; i++) names[i] = p->f32_nodes[i];
+  p->f32_nodes = names;
+  for (const hone_node *node = m->graph->first; node; node = node->next)
+    if (!reads_bf16(node) && !(names[p->n_f32_nodes++] = hn_arena_strdup(&p->arena, node->name)))
+      return false;
+  return true;
+}
+
+/* The names of nodes that stay f32, and room for what is decided: both are part of a saved plan. */
+static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *error) {
+  p->decisions = HN_NEW(&p->arena, hn_decisions);
+  p->f32_nodes = HN_NEW_ARRAY(&p->arena, const char *, r->n_f32_nodes);
+  bool good = p->decisions && p->f32_nodes;
+  for (uint32_t i = 0; i < r->n_f32_nodes && good; i++)
+    good = (p->f32_nodes[p->n_f32_nodes++] = hn_arena_strdup(&p->arena, r->f32_nodes[i])) != NULL;
+  good = good && keep_stored(p, r->stored);
+  return good ? HONE_OK : hn_fail_memory(error, r->n_f32_nodes, "the plan");
 }
 
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {

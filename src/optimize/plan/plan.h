@@ -17,6 +17,8 @@ typedef struct hn_plan_request {
   hn_precision precision;
   const char *const *f32_nodes; /* names of nodes that are f32 in any case */
   uint32_t n_f32_nodes;
+  const hn_model *stored; /* the file that says the precision by its types: where only some of it is bf16, the
+                             rest stays f32. NULL: the caller said it */
   bool reference;
   bool prefer_memory;  /* of tactics, only those with (nearly) the least packed bytes */
   const char *tactics; /* globs or NULL */
@@ -49,7 +51,8 @@ hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error)
 hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
 
 /* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: that of the file's weights (bf16; f16 on
- * accelerators) where all are stored in 16 bits, else f32. */
+ * accelerators) where all are stored in 16 bits, else f32; on the processor bf16 where some are in bf16: a
+ * request with `stored` keeps it to these. */
 hone_status hn_precision_parse(const char *name, const hn_backend *backend, const hn_model *model,
                                hn_precision *out, hone_error *error);
 
