@@ -90,8 +90,10 @@ static json_t *document(const cli_args *args, const hone_mixed_report *r, bool w
 
 /* ---- text */
 
-static const char *figure(double v, const char *format, char buf[16]) {
-  snprintf(buf, 16, isnan(v) ? "-" : isinf(v) ? "exact" : format, v);
+static const char *figure(double v, int digits, char buf[16]) {
+  if (isnan(v)) return "-";
+  if (isinf(v)) return "exact";
+  snprintf(buf, 16, "%.*f", digits, v);
   return buf;
 }
 
@@ -99,12 +101,12 @@ static void layer_row(const hone_mixed_layer *l, const bool *columns) {
   char buf[16];
   cli_print("%-28.28s %-16.16s %-5s", l->name, l->op_type, hone_mixed_type_name(l->type));
   for (int t = 0; t < HONE_MIXED_TYPES; t++)
-    if (columns[t]) cli_print(" %9s", figure(l->ms[t], "%.4f", buf));
+    if (columns[t]) cli_print(" %9s", figure(l->ms[t], 4, buf));
   /* The error of the type that it has, or would have had. */
   double noise = l->noise[l->type];
   for (int t = HONE_MIXED_TYPES - 1; t > 0 && l->type == HONE_MIXED_F32 && isnan(noise); t--)
     noise = l->noise[t];
-  cli_print(" %9s  %s\n", figure(-10 * log10(noise), "%.1f", buf), l->why);
+  cli_print(" %9s  %s\n", figure(-10 * log10(noise), 1, buf), l->why);
 }
 
 static void layer_table(const hone_mixed_report *r) {
@@ -132,8 +134,8 @@ static void score_line(const char *what, const hone_mixed_report *r, const hone_
   char a[16], b[16];
   if (!s->samples) return;
   cli_print("%-10s %s %s before, %s after: a drop of %.4g of the %.4g allowed, on %llu samples\n", what,
-            hone_mixed_metric_name(r->metric), figure(s->before, "%.5g", a), figure(s->after, "%.5g", b),
-            s->drop, r->max_drop, (unsigned long long)s->samples);
+            hone_mixed_metric_name(r->metric), figure(s->before, 6, a), figure(s->after, 6, b), s->drop,
+            r->max_drop, (unsigned long long)s->samples);
 }
 
 static const char *said(const hone_mixed_report *r) {

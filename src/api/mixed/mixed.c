@@ -81,22 +81,20 @@ hone_status hn_mix_read(hn_mixing *m, int half, uint32_t i, const hone_tensor **
 
 /* ---- samples */
 
-/* A file for ranges, so that samples are run through the model once. */
-static hone_status make_ranges(hn_mixing *m, hone_error *error) {
+/* A file for ranges, which the first model writes, so that samples are run once. */
+static hone_status name_ranges(hn_mixing *m, hone_error *error) {
   if (m->q.ranges) return HONE_OK;
   const char *folder = getenv("TMPDIR");
   const int n =
-      snprintf(m->ranges, sizeof m->ranges, "%s/hone-ranges-XXXXXX", folder && *folder ? folder : "/tmp");
-  const int file = n > 0 && (size_t)n < sizeof m->ranges ? mkstemp(m->ranges) : -1;
-  if (file < 0) {
-    hn_fail(error, HONE_ERROR_IO, "cannot write a temporary file");
-    hn_error_where(error, "%s", m->ranges);
+      snprintf(m->ranges, sizeof m->ranges, "%s/hone-ranges-%ld-%llu.json",
+               folder && *folder ? folder : "/tmp", (long)getpid(), (unsigned long long)hn_now_ns());
+  if (n < 0 || (size_t)n >= sizeof m->ranges) {
     m->ranges[0] = 0;
+    hn_fail(error, HONE_ERROR_IO, "the name of the folder for temporary files is too long");
+    hn_error_where(error, "%s", folder);
     return HONE_ERROR_IO;
   }
-  close(file);
   m->q.ranges = m->ranges;
-  m->q.again = true; /* the file is empty */
   return HONE_OK;
 }
 
@@ -286,7 +284,7 @@ static hone_status mix(hn_mixing *m, hone_model *model, hone_model **out, hone_e
   hone_status status = hone_engine_create(&(hone_engine_options){.threads = m->q.threads}, &m->engine, error);
   if (status == HONE_OK) status = hn_mix_open(m, model, false, &m->wide, error);
   if (status == HONE_OK) status = open_samples(m, error);
-  if (status == HONE_OK) status = make_ranges(m, error);
+  if (status == HONE_OK) status = name_ranges(m, error);
   if (status == HONE_OK) status = warn_of_steps(m, error);
   if (status == HONE_OK) status = make_ladders(m, error);
   if (status == HONE_OK && !any_ladder(m)) {
