@@ -9,7 +9,5 @@ target_compile_definitions(test_layers_command PRIVATE HONE_BINARY="${CMAKE_BINA
 add_dependencies(test_layers_command hone_cli)
 hone_ctest(quantize_ort sh tests/quantize/ort.sh $<TARGET_FILE:hone_cli>)
 hone_ctest(quantize_random sh tests/quantize/random.sh $<TARGET_FILE:hone_cli>)
-hone_test(test_layers test_layers.c samples.c ../net.c)
 hone_test(test_mixed test_mixed.c samples.c ../net.c)
-hone_ctest(quantize_ort sh tests/quantize/ort.sh $<TARGET_FILE:hone_cli>)
 hone_ctest(quantize_mixed sh tests/quantize/mixed.sh $<TARGET_FILE:hone_cli>)
