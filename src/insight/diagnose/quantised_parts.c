@@ -104,9 +104,10 @@ static const char *types_of(hn_diagnosis *d, const member *list, size_t n) {
   return out;
 }
 
+/* The last refusal: tactics stand from the most demanding to the least. */
 static const char *why_no_tensor_units(hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  for (size_t i = 0; step && i < step->alternative_count; i++) {
+  for (size_t i = step ? step->alternative_count : 0; i-- > 0;) {
     const hone_alternative *a = &step->alternatives[i];
     if (a->reason)
       return HN_SAY(d, "'%s' does not run on the tensor units; %s says: %s.",
