@@ -12,11 +12,12 @@ typedef struct hn_codes_sum {
 } hn_codes_sum;
 
 typedef struct hn_codes_args {
-  const void *bias;    /* i32 of each column of the output: what is added to its sums */
-  const void *scale;   /* f32 of each column: from sums to units of the result */
-  const void *outside; /* 16 codes of the input's zero point: what lies outside of an image; a word: all is small */
-  const void *added;   /* codes that lie as the output's: `sum` says what becomes of both */
-  const void *table;   /* 256 codes: what becomes of each of the product's own */
+  const void *bias;  /* i32 of each column of the output: what is added to its sums */
+  const void *scale; /* f32 of each column: from sums to units of the result */
+  const void
+      *outside; /* 16 codes of the input's zero point: what lies outside of an image; a word: all is small */
+  const void *added; /* codes that lie as the output's: `sum` says what becomes of both */
+  const void *table; /* 256 codes: what becomes of each of the product's own */
   hn_codes_sum sum;
   i32 zero; /* of the product's own result */
 } hn_codes_args;

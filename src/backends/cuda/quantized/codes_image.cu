@@ -25,13 +25,16 @@ HN_FN u32 far(u32 t) { return t < TAPS ? t / HN_KW * (HN_DH * PITCH) + t % HN_KW
 
 HN_KERNEL_BOUNDS(codes_image, hn_codes_image_args, a, 256, 2) {
   HN_SHARED u32 image[ROWS * PITCH];
-  HN_SHARED hn_u4 weights[WEIGHTS / 4];
+  HN_SHARED u64 weights[WEIGHTS / 2]; /* fragments are read eight bytes at once */
   const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, q = lane % 4, r = lane / 4;
   u32 rest = hn_quotient(blockIdx.x, &a.across), n = hn_quotient(rest, &a.down);
   const i32 ox = (i32)(blockIdx.x - rest * a.across.by) * TILE, oy = (i32)(rest - n * a.down.by) * TILE;
   HN_GRID_GO();
   const hn_u4 *from = (const hn_u4 *)a.weights + (i64)blockIdx.y * (WEIGHTS / 4);
-  for (u32 i = threadIdx.x; i < WEIGHTS / 4; i += 256) weights[i] = hn_ld16(from + i);
+  for (u32 i = threadIdx.x; i < WEIGHTS / 4; i += 256) {
+    const hn_u4 v = hn_ld16(from + i);
+    weights[2 * i] = (u64)v.v[1] << 32 | v.v[0], weights[2 * i + 1] = (u64)v.v[3] << 32 | v.v[2];
+  }
   const i32 channel = (i32)(blockIdx.y * HN_NT * 8 + q * 4);
   i32 bias[HN_NT / 2][4];
   float scale[HN_NT / 2][4];
@@ -61,7 +64,7 @@ HN_KERNEL_BOUNDS(codes_image, hn_codes_image_args, a, 256, 2) {
       f[g][2] = row[at[s][1]], f[g][3] = row[at[s][1] + 8 * HN_SW];
     }
     HN_UNROLL for (u32 t = 0; t < HN_NT; t++) {
-      const u64 w = ((const u64 *)(const void *)weights)[(s * HN_NT + t) * 32 + lane];
+      const u64 w = weights[(s * HN_NT + t) * 32 + lane];
       const u32 b[2] = {(u32)w, (u32)(w >> 32)};
       HN_UNROLL for (u32 g = 0; g < 2; g++) hn_mma(sum[g][t], f[g], b);
     }
