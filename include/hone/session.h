@@ -90,10 +90,11 @@ typedef enum hone_chains {
 } hone_chains;
 
 typedef struct hone_plan_options {
-  int level;             /* 0..3; -1: default 2 */
-  const char *precision; /* "f32": results as good as f32's; "bf16": matrix products may round their operands
-                            to bf16 (sums stay f32), save in the nodes below. NULL: f32; for a file with all
-                            its weights in bf16, bf16; in f16, fp16 on devices that have it */
+  int level; /* 0..3; -1: default 2 */
+  const char
+      *precision; /* "f32": results as good as f32's; "bf16": matrix products may round their operands
+                     to bf16 (sums stay f32), save in the nodes below. NULL: as stored: bf16
+                     where weights are (devices: all of them), fp16 where all are f16, on devices; else f32 */
   const char *const *f32_nodes; /* [n_f32_nodes] names of nodes that stay f32; see hone_precision_choose */
   uint32_t n_f32_nodes;
   const hone_binding *bindings;
