@@ -137,6 +137,17 @@ hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error
   return HONE_OK;
 }
 
+void cli_array_name(const char *output, json_t *taken, char *buf, size_t size) {
+  static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  char clean[300];
+  snprintf(clean, sizeof clean, "%s", output);
+  for (char *p = clean; *p; p++)
+    if (!strchr(good, *p)) *p = '_';
+  snprintf(buf, size, "%s.npy", clean);
+  for (int k = 2; json_object_get(taken, buf); k++) snprintf(buf, size, "%s_%d.npy", clean, k);
+  json_object_set_new(taken, buf, json_true());
+}
+
 hone_status cli_file_json(const char *path, json_t *document, hone_error *error) {
   cli_file file;
   char *text = cli_json_text(document);

@@ -29,6 +29,9 @@ hone_status cli_make_folder(const char *path, size_t *made, hone_error *error);
 void cli_drop_folder(const char *path, size_t made);
 /* HONE_ERROR_USAGE when an output is a file that the command reads. output may be NULL. */
 hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error *error);
+/* "boxes/1" -> "boxes_1.npy": every character outside A-Za-z0-9._- becomes _. A name that is taken (keys of
+ * `taken`, to which it is added) gets a number. */
+void cli_array_name(const char *name, json_t *taken, char *buf, size_t size);
 /* A report of insight into a file. */
 hone_status cli_file_report(const char *path, const hone_report_input *input, hone_report_format format,
                             hone_error *error);

@@ -52,13 +52,14 @@ static json_t *place_json(const hone_layers_report *r, int32_t i) {
   return i < 0 ? json_null() : cli_text(r->layer[i].name);
 }
 
-static json_t *document(const cli_args *args, const hone_layers_report *r) {
+static json_t *document(const cli_args *args, const hone_layers_report *r, const cli_dump *dump) {
   json_t *layers = json_array();
   for (uint32_t i = 0; i < r->n_layers; i++) json_array_append_new(layers, layer_json(&r->layer[i]));
-  return json_pack("{s:o, s:o, s:i, s:i, s:b, s:i, s:o, s:o, s:o}", "model", cli_text(args->rest.item[0]),
-                   "quantized", cli_text(args->rest.item[1]), "samples", (int)r->samples, "groups",
-                   (int)r->groups, "by_place", r->by_place, "unmatched", (int)r->unmatched, "first_bad",
-                   place_json(r, r->first), "worst", place_json(r, r->worst), "layers", layers);
+  return json_pack("{s:o, s:o, s:i, s:i, s:b, s:i, s:o, s:o, s:o, s:O?}", "model",
+                   cli_text(args->rest.item[0]), "quantized", cli_text(args->rest.item[1]), "samples",
+                   (int)r->samples, "groups", (int)r->groups, "by_place", r->by_place, "unmatched",
+                   (int)r->unmatched, "first_bad", place_json(r, r->first), "worst", place_json(r, r->worst),
+                   "layers", layers, "dumped", dump->files);
 }
 
 /* ---- text */
@@ -119,7 +120,7 @@ static void depths(const hone_layers_report *r) {
   free(y);
 }
 
-static int text(const cli_args *args, const hone_layers_report *r) {
+static int text(const cli_args *args, const hone_layers_report *r, const cli_dump *dump) {
   table(args, r);
   cli_print("own: what the layer adds, on the float model's values; sum: as it came out. clip: float values "
             "outside of "
@@ -132,11 +133,12 @@ static int text(const cli_args *args, const hone_layers_report *r) {
   if (r->first < 0) cli_print("no layer is bad\n");
   if (r->first >= 0) name("first bad", r, r->first);
   if (r->worst >= 0 && r->worst != r->first) name("worst", r, r->worst);
+  cli_dump_say(dump);
   return cli_flush();
 }
 
 int cli_layers(const cli_args *args, hone_model *exact, hone_model *quantized, const hone_binding *bindings,
-               uint32_t n, const hone_layers_options *options) {
+               uint32_t n, const hone_layers_options *options, const cli_dump *dump) {
   hone_layers_options o = *options;
   hone_layers_report r;
   hone_error error = {0};
@@ -144,6 +146,7 @@ int cli_layers(const cli_args *args, hone_model *exact, hone_model *quantized, c
   o.bindings = bindings;
   o.n_bindings = n;
   o.progress = progress;
+  o.dump = cli_dump_of(dump);
   const hone_status status = hone_layers(exact, quantized, &o, &r, &error);
   cli_progress_end();
   if (status != HONE_OK) return cli_report(&error);
@@ -151,7 +154,7 @@ int cli_layers(const cli_args *args, hone_model *exact, hone_model *quantized, c
     hone_layers_report_free(&r);
     return cli_report(&error);
   }
-  int code = args->json ? cli_print_json(document(args, &r)) : text(args, &r);
+  int code = args->json ? cli_print_json(document(args, &r, dump)) : text(args, &r, dump);
   if (code == 0 && r.first >= 0) code = 1;
   hone_layers_report_free(&r);
   return code;

@@ -4,8 +4,10 @@
 
 #include "cli/options.h"
 
+#include "cli/dump.h"
+
 /* Compares and prints. The exit code: 1 when a layer is named. */
 int cli_layers(const cli_args *args, hone_model *exact, hone_model *quantized, const hone_binding *bindings,
-               uint32_t n, const hone_layers_options *options);
+               uint32_t n, const hone_layers_options *options, const cli_dump *dump);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { HEIGHT = 180, STEP = 14, MOST_WIDTH = 4000, MARGIN = 34 };
 #define MOST_DB 60.0 /* the axis ends here; bars of more are as high */
@@ -31,19 +33,29 @@ static const char head[] =
     ".key{color:var(--ink2)}\n</style></head><body>\n";
 
 static void put_text(FILE *f, const char *text) {
-  for (; *text; text++) switch (*text) {
-    case '<': fputs("&lt;", f); break;
-    case '>': fputs("&gt;", f); break;
-    case '&': fputs("&amp;", f); break;
-    case '"': fputs("&quot;", f); break;
-    default: fputc(*text, f);
-    }
+  char *safe = malloc(6 * strlen(text) + 1), *to = safe;
+  for (; safe && *text; text++) {
+    const char *as = *text == '<'   ? "&lt;"
+                     : *text == '>' ? "&gt;"
+                     : *text == '&' ? "&amp;"
+                     : *text == '"' ? "&quot;"
+                                    : NULL;
+    if (as)
+      to = stpcpy(to, as);
+    else
+      *to++ = *text;
+  }
+  if (safe) {
+    *to = '\0';
+    cli_print_to(f, "%s", safe);
+  }
+  free(safe);
 }
 
 static void put_number(FILE *f, const char *format, double v) {
   char buf[32];
   snprintf(buf, sizeof buf, format, v);
-  fputs(isfinite(v) ? buf : v > 0 ? "exact" : "-", f);
+  cli_print_to(f, "%s", isfinite(v) ? buf : v > 0 ? "exact" : "-");
 }
 
 /* ---- bars */
@@ -52,35 +64,36 @@ static double height_of(double db) { return isnan(db) ? 0 : fmin(fmax(db, 0), MO
 
 static void bar(FILE *f, const char *class, double x, double width, double db) {
   const double h = height_of(db);
-  fprintf(f, "<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", class, x,
-          8 + HEIGHT - h, width, h);
+  cli_print_to(f, "<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", class, x,
+               8 + HEIGHT - h, width, h);
 }
 
 static void bars(FILE *f, const hone_layers_report *r) {
   const double step = r->n_layers * STEP > MOST_WIDTH ? (double)MOST_WIDTH / r->n_layers : STEP;
   const double width = MARGIN + step * r->n_layers + 8;
-  fprintf(f, "<section><svg width=\"%.0f\" height=\"%d\" role=\"img\" aria-label=\"dB over depth\">\n", width,
-          HEIGHT + 30);
+  cli_print_to(f, "<section><svg width=\"%.0f\" height=\"%d\" role=\"img\" aria-label=\"dB over depth\">\n",
+               width, HEIGHT + 30);
   for (int db = 0; db <= (int)MOST_DB; db += 20) {
     const double y = 8 + HEIGHT - height_of(db);
-    fprintf(f, "<line x1=\"%d\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"2\" y=\"%.1f\">%d</text>\n",
-            MARGIN, width, y, y, y + 4, db);
+    cli_print_to(f,
+                 "<line x1=\"%d\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"2\" y=\"%.1f\">%d</text>\n",
+                 MARGIN, width, y, y, y + 4, db);
   }
   for (uint32_t i = 0; i < r->n_layers; i++) {
     const hone_layer_error *l = &r->layer[i];
     const double x = MARGIN + step * i + 1;
-    fprintf(f, "<g class=\"%s\"><title>%u: ", l->reason != HONE_LAYER_HEALTHY ? "bad" : "", i + 1);
+    cli_print_to(f, "<g class=\"%s\"><title>%u: ", l->reason != HONE_LAYER_HEALTHY ? "bad" : "", i + 1);
     put_text(f, l->name);
-    fputs(", own ", f);
+    cli_put(f, ", own ");
     put_number(f, "%.1f dB", l->own_snr_db);
-    fputs(", sum ", f);
+    cli_put(f, ", sum ");
     put_number(f, "%.1f dB", l->snr_db);
-    if (*l->why) fputs(": ", f);
+    if (*l->why) cli_put(f, ": ");
     put_text(f, l->why);
-    fputs("</title>", f);
+    cli_put(f, "</title>");
     bar(f, "own", x, step * 0.45, l->own_snr_db);
     bar(f, "sum", x + step * 0.45, step * 0.4, l->snr_db);
-    fputs("</g>\n", f);
+    cli_put(f, "</g>\n");
   }
   fprintf(
       f,
@@ -94,20 +107,20 @@ static void bars(FILE *f, const hone_layers_report *r) {
 /* ---- table */
 
 static void cell(FILE *f, const char *format, bool known, double v) {
-  fputs("<td>", f);
+  cli_put(f, "<td>");
   if (known)
     put_number(f, format, v);
   else
-    fputs("-", f);
-  fputs("</td>", f);
+    cli_put(f, "-");
+  cli_put(f, "</td>");
 }
 
 static void row(FILE *f, const hone_layer_error *l) {
-  fprintf(f, "<tr%s><td>", l->reason != HONE_LAYER_HEALTHY ? " class=\"bad\"" : "");
+  cli_print_to(f, "<tr%s><td>", l->reason != HONE_LAYER_HEALTHY ? " class=\"bad\"" : "");
   put_text(f, l->name);
-  fputs("</td><td>", f);
+  cli_put(f, "</td><td>");
   put_text(f, l->op_type);
-  fputs("</td>", f);
+  cli_put(f, "</td>");
   cell(f, "%.1f", true, l->own_snr_db);
   cell(f, "%.1f", true, l->channel_snr_db);
   cell(f, "%.1f", true, l->snr_db);
@@ -119,43 +132,42 @@ static void row(FILE *f, const hone_layer_error *l) {
   cell(f, l->one_scale ? "%.3g*" : "%.3g", l->channels, l->imbalance);
   cell(f, "%.4f", true, 100 * l->beyond_6_sigma);
   cell(f, "%.3g", true, l->peak);
-  fputs("<td>", f);
+  cli_put(f, "<td>");
   if (l->reason != HONE_LAYER_HEALTHY) {
     put_text(f, hone_layer_reason_name(l->reason));
-    fputs(": ", f);
+    cli_put(f, ": ");
     put_text(f, l->why);
   }
-  fputs("</td></tr>\n", f);
+  cli_put(f, "</td></tr>\n");
 }
 
 static void named(FILE *f, const char *what, const hone_layers_report *r, int32_t i) {
   const hone_layer_error *l = &r->layer[i];
-  fprintf(f, "<p class=\"bad\"><b>%s: ", what);
+  cli_print_to(f, "<p class=\"bad\"><b>%s: ", what);
   put_text(f, l->name);
-  fputs("</b> (", f);
+  cli_put(f, "</b> (");
   put_text(f, l->op_type);
-  fprintf(f, ", layer %d of %u), %s: ", i + 1, r->n_layers, hone_layer_reason_name(l->reason));
+  cli_print_to(f, ", layer %d of %u), %s: ", i + 1, r->n_layers, hone_layer_reason_name(l->reason));
   put_text(f, l->why);
-  fputs("</p>\n", f);
+  cli_put(f, "</p>\n");
 }
 
 static void page(FILE *f, const cli_args *args, const hone_layers_report *r) {
-  fputs(head, f);
-  fputs("<h1>Error by layer</h1>\n<p>", f);
+  cli_put(f, head);
+  cli_put(f, "<h1>Error by layer</h1>\n<p>");
   put_text(f, args->rest.item[0]);
-  fputs(" against ", f);
+  cli_put(f, " against ");
   put_text(f, args->rest.item[1]);
-  fprintf(f, ", %u layers on %u sample%s</p>\n", r->n_layers, r->samples, r->samples == 1 ? "" : "s");
-  if (r->first < 0) fputs("<p>no layer is bad</p>\n", f);
+  cli_print_to(f, ", %u layers on %u sample%s</p>\n", r->n_layers, r->samples, r->samples == 1 ? "" : "s");
+  if (r->first < 0) cli_put(f, "<p>no layer is bad</p>\n");
   if (r->first >= 0) named(f, "First bad", r, r->first);
   if (r->worst >= 0 && r->worst != r->first) named(f, "Worst", r, r->worst);
   bars(f, r);
-  fputs("<section><table><thead><tr><th>layer</th><th>operator</th><th>own dB</th><th>channel dB</th>"
-        "<th>sum dB</th><th>cosine</th><th>max error</th><th>clip %</th><th>codes</th><th>range %</th>"
-        "<th>imbal.</th><th>6 sig %</th><th>peak</th><th>what</th></tr></thead><tbody>\n",
-        f);
+  cli_put(f, "<section><table><thead><tr><th>layer</th><th>operator</th><th>own dB</th><th>channel dB</th>"
+             "<th>sum dB</th><th>cosine</th><th>max error</th><th>clip %</th><th>codes</th><th>range %</th>"
+             "<th>imbal.</th><th>6 sig %</th><th>peak</th><th>what</th></tr></thead><tbody>\n");
   for (uint32_t i = 0; i < r->n_layers; i++) row(f, &r->layer[i]);
-  fputs("</tbody></table></section>\n</body></html>\n", f);
+  cli_put(f, "</tbody></table></section>\n</body></html>\n");
 }
 
 hone_status cli_layers_page(const cli_args *args, const hone_layers_report *r, hone_error *error) {

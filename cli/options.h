@@ -54,6 +54,7 @@ typedef struct cli_args {
   double max_drop; /* -1: not given */
   const char *calib, *to, *method, *target, *ranges;
   cli_list skip, only;
+  cli_list dump; /* verify: nodes */
   /* how pictures become inputs */
   bool bgr, letterbox;
   const char *mean, *deviation, *scale, *resize, *crop, *pixels;

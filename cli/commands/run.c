@@ -16,19 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "boxes/1" -> "boxes_1": every character outside A-Za-z0-9._- becomes _. A name that is taken gets a number.
- */
-static void file_name(const char *output, json_t *taken, char *buf, size_t size) {
-  static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  char clean[200];
-  snprintf(clean, sizeof clean, "%s", output);
-  for (char *p = clean; *p; p++)
-    if (!strchr(good, *p)) *p = '_';
-  snprintf(buf, size, "%s.npy", clean);
-  for (int k = 2; json_object_get(taken, buf); k++) snprintf(buf, size, "%s_%d.npy", clean, k);
-  json_object_set_new(taken, buf, json_true());
-}
-
 static hone_status save_outputs(const cli_session *s, const char *folder, hone_error *error) {
   json_t *list = json_array(), *taken = json_object();
   size_t made = 0;
@@ -36,7 +23,7 @@ static hone_status save_outputs(const cli_session *s, const char *folder, hone_e
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_outputs(s->plan); i++) {
     const hone_tensor *t = hone_context_output(s->context, i);
     char name[256], path[4096 + 260];
-    file_name(hone_plan_output_name(s->plan, i), taken, name, sizeof name);
+    cli_array_name(hone_plan_output_name(s->plan, i), taken, name, sizeof name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     cli_hold(true);
     status = hone_data_save_npy(t, path, error);

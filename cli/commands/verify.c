@@ -1,4 +1,5 @@
 /* hone verify A [B]: are the answers still right? */
+#include "cli/dump.h"
 #include "cli/interrupts.h"
 #include "cli/layers.h"
 #include "cli/options.h"
@@ -56,7 +57,7 @@ static void explain(const hone_verify_result *r) {
   }
 }
 
-static int text(const hone_verify_result *r, const cli_args *args) {
+static int text(const hone_verify_result *r, const cli_args *args, const cli_dump *dump) {
   cli_color(stdout, r->verdict == HONE_VERDICT_SAME ? CLI_GREEN : CLI_RED);
   cli_print("%s", cli_verdict_name(r->verdict));
   cli_color(stdout, CLI_PLAIN);
@@ -80,6 +81,7 @@ static int text(const hone_verify_result *r, const cli_args *args) {
   if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);
   judged(&r->judgement);
   if (args->explain) explain(r);
+  cli_dump_say(dump);
   return cli_flush();
 }
 
@@ -106,37 +108,52 @@ static hone_status source_of(const cli_args *args, const char *plan, char *buf, 
   return status;
 }
 
+/* The model, its bindings, and the inputs that are given. */
+static hone_status open_model(const cli_args *args, const char *path, cli_session *s, hone_error *error) {
+  if (args->inputs.n && args->data.n && args->layers) {
+    *error = (hone_error){.status = HONE_ERROR_USAGE, .what = "--layers wants --input or --data, not both"};
+    return HONE_ERROR_USAGE;
+  }
+  if (args->inputs.n) return cli_session_load(s, args, path, error);
+  hone_status status = cli_load(args, path, &s->model, error);
+  if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);
+  return status;
+}
+
 /* Layer by layer: a float model and its quantised one. */
 static int layers(const cli_args *args) {
-  hone_model *a = NULL, *b = NULL;
-  hone_binding *bindings = NULL;
+  cli_session a = {0};
+  hone_model *b = NULL;
   hone_error error = {0};
   hone_preprocess preprocess;
-  uint32_t n = 0;
+  cli_dump dump = {0};
   if (args->rest.n < 2)
     return cli_error(HONE_ERROR_USAGE, "hone verify --layers wants two models: FLOAT.onnx QUANTIZED.onnx");
   hone_status status = cli_preprocess(args, &preprocess, &error);
+  if (status == HONE_OK) status = open_model(args, args->rest.item[0], &a, &error);
+  if (status == HONE_OK) status = cli_load(args, args->rest.item[1], &b, &error);
+  if (status == HONE_OK) status = cli_dump_open(args, &dump, &error);
   const hone_layers_options o = {.data = args->data.n ? args->data.item[0] : NULL,
                                  .preprocess = &preprocess,
                                  .samples = (uint32_t)args->count,
                                  .seed = (uint64_t)args->seed,
                                  .level = (int)args->level,
                                  .threads = (uint32_t)args->threads,
-                                 .batch = args->batch};
-  if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &a, &error);
-  if (status == HONE_OK) status = cli_load(args, args->rest.item[1], &b, &error);
-  if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
-  const int code = status == HONE_OK ? cli_layers(args, a, b, bindings, n, &o) : cli_report(&error);
-  free(bindings);
+                                 .batch = args->batch,
+                                 .given = a.data};
+  const int code = status == HONE_OK ? cli_layers(args, a.model, b, a.bindings, a.n_bindings, &o, &dump)
+                                     : cli_report(&error);
+  cli_dump_close(&dump, code < 2);
   hone_model_release(b);
-  hone_model_release(a);
+  cli_session_close(&a);
   return code;
 }
 
-static json_t *document(const cli_args *args, const hone_verify_result *r,
-                        const hone_preprocess *preprocess) {
+static json_t *document(const cli_args *args, const hone_verify_result *r, const hone_preprocess *preprocess,
+                        const cli_dump *dump) {
   json_t *doc = cli_verification_json(r);
   json_object_set_new(doc, "preprocess", args->data.n ? cli_preprocess_json(preprocess) : json_null());
+  if (dump->files) json_object_set(doc, "dumped", dump->files);
   return doc;
 }
 
@@ -146,15 +163,20 @@ static hone_status open_data(const cli_args *args, hone_dataset **set, hone_erro
       &(hone_dataset_options){.paths = args->data.item, .n_paths = (uint32_t)args->data.n}, set, error);
 }
 
+static hone_status both_given(hone_error *error) {
+  *error = (hone_error){.status = HONE_ERROR_USAGE, .what = "--input and --data both give the first input"};
+  return HONE_ERROR_USAGE;
+}
+
 static int run(const cli_args *args) {
   hone_preprocess preprocess;
   hone_dataset *set = NULL;
-  hone_model *a = NULL, *b = NULL;
-  hone_binding *bindings = NULL;
+  cli_session a = {0};
+  hone_model *b = NULL;
   hone_error error = {0};
   hone_verify_result result;
   cli_precision precision = {0};
-  uint32_t n = 0;
+  cli_dump dump = {0};
   int code = 0;
   if (args->level == 0)
     return cli_error(HONE_ERROR_USAGE, "hone verify: --level wants 1 to 3: level 0 changes nothing");
@@ -171,12 +193,14 @@ static int run(const cli_args *args) {
     path = source;
     if (status == HONE_OK) status = source_of(args, plan, source, sizeof source, &error);
   }
-  if (status == HONE_OK) status = cli_load(args, path, &a, &error);
+  if (status == HONE_OK) status = open_model(args, path, &a, &error);
   if (status == HONE_OK && other) status = cli_load(args, other, &b, &error);
-  if (status == HONE_OK) status = cli_bindings(args, a, &bindings, &n, &error);
-  if (status == HONE_OK) status = cli_precision_make(args, b ? b : a, bindings, n, &precision, &error);
+  if (status == HONE_OK)
+    status = cli_precision_make(args, b ? b : a.model, a.bindings, a.n_bindings, &precision, &error);
   if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
   if (status == HONE_OK && args->data.n) status = open_data(args, &set, &error);
+  if (status == HONE_OK && set && a.data && a.data[0].impl) status = both_given(&error);
+  if (status == HONE_OK) status = cli_dump_open(args, &dump, &error);
   if (status == HONE_OK) {
     hone_verify_options o = {.inputs = (uint32_t)args->count,
                              .seed = (uint64_t)args->seed,
@@ -184,8 +208,8 @@ static int run(const cli_args *args) {
                              .max_seconds = args->max_seconds,
                              .threads = (uint32_t)args->threads,
                              .batch = args->batch,
-                             .bindings = bindings,
-                             .n_bindings = n,
+                             .bindings = a.bindings,
+                             .n_bindings = a.n_bindings,
                              .level = (int)args->level,
                              .device = args->device,
                              .precision = precision.name,
@@ -194,22 +218,25 @@ static int run(const cli_args *args) {
                              .plan = plan,
                              .data = set,
                              .preprocess = &preprocess,
+                             .given = a.data,
+                             .dump = cli_dump_of(&dump),
                              .progress = progress};
-    status =
-        hone_verify(a, b, &o, &result, &error); /* nothing is being written: Ctrl-C may end the process */
+    status = hone_verify(a.model, b, &o, &result,
+                         &error); /* nothing is being written: Ctrl-C may end the process */
     cli_progress_end();
   }
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else {
-    code = args->json ? cli_print_json(document(args, &result, &preprocess)) : text(&result, args);
+    code =
+        args->json ? cli_print_json(document(args, &result, &preprocess, &dump)) : text(&result, args, &dump);
     if (code == 0) code = cli_verdict_exit(result.verdict);
   }
+  cli_dump_close(&dump, status == HONE_OK);
   hone_precision_choice_free(&precision.choice);
   hone_dataset_close(set);
-  free(bindings);
   hone_model_release(b);
-  hone_model_release(a);
+  cli_session_close(&a);
   return code;
 }
 
@@ -234,6 +261,11 @@ static const cli_option options[] = {
     {0, "data", CLI_LIST, CLI_FIELD(data), "DIR|FILE.npz",
      "real inputs instead of random ones: pictures or arrays for the first input; --layers: as quantize "
      "--calib"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
+     "an input instead of random values: .npy, .npz, .pb, .jpg, .png, or a number"},
+    {0, "dump", CLI_LIST, CLI_FIELD(dump), "NODE",
+     "write what this node or value is on both sides, on the first input, as .npy; may be repeated"},
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where --dump goes (.)"},
     CLI_OPT_PREPROCESS,
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,

@@ -14,6 +14,17 @@ typedef struct hone_data {
   void *impl;
 } hone_data;
 
+/* Values of a model on its way through an input. `put` gets those that the nodes or values of these names
+ * make: which: index into names; output: of the node; side: which of two runs. They are its own only while it
+ * runs. */
+typedef struct hone_dump {
+  const char *const *names;
+  uint32_t n;
+  hone_status (*put)(void *arg, uint32_t which, uint32_t output, const char *side, const hone_tensor *tensor,
+                     hone_error *error);
+  void *arg;
+} hone_dump;
+
 /* How a picture gets a size that is not its own. */
 typedef enum hone_fit {
   HONE_FIT_STRETCH = 0, /* each side by itself */

@@ -40,6 +40,12 @@ typedef struct hone_verify_options {
   const hone_dataset *data;
   const hone_preprocess *preprocess; /* of them; NULL: as zeroed */
   uint32_t data_input;
+  /* In place of random values, by input of a (hone_model_inputs of them); without bytes: random. Edge values
+   * still take their places. NULL: none. All given: one input. */
+  const hone_data *given;
+  /* Sides "reference" and "optimized", on the first input. What a fusion has swallowed is not put for the
+   * second. HONE_ERROR_USAGE when the reference has no such name. NULL: none. */
+  const hone_dump *dump;
 } hone_verify_options;
 
 /* How far two right evaluations in f32 of one class of operators may lie apart when they get equal inputs and

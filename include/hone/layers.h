@@ -78,6 +78,12 @@ typedef struct hone_layers_options {
   uint32_t n_bindings;
   bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
   void *progress_arg;
+  /* In place of the samples' values, by input of the float model (hone_model_inputs of them); without bytes:
+   * random. All given: one sample. Not together with `data`. NULL: none. */
+  const hone_data *given;
+  /* Of the first sample, by the float model's layer, node or value: sides "float", "quantized" (decoded) and
+   * "codes" (as held in 8 bits). HONE_ERROR_USAGE for a name without a value in both models. NULL: none. */
+  const hone_dump *dump;
 } hone_layers_options;
 
 /* Runs both on the same samples. HONE_ERROR_INPUT: nothing in the second model stands for values of the

@@ -1,11 +1,13 @@
 #include "improve/feeds.h"
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "model/ops/common/op.h"
 #include "runtime/data/data.h"
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 const char *hn_edge_name(hn_edge edge) {
   static const char *const names[HN_EDGE_KINDS] = {"random values",
@@ -133,6 +135,28 @@ hone_status hn_feeds_make(const hn_plan *p, const hone_model *model, const hn_fe
     }
   }
   return HONE_OK;
+}
+
+hone_status hn_feeds_give(hn_feed *feeds, uint32_t n, const hone_data *given, hone_error *error) {
+  for (uint32_t i = 0; given && i < n; i++) {
+    const hone_tensor *from = &given[i].tensor, *to = &feeds[i].data.tensor;
+    if (!from->data) continue;
+    if (from->desc.dtype != to->desc.dtype || !hone_desc_same_dims(&from->desc, &to->desc)) {
+      char a[128], b[128];
+      hn_fail(error, HONE_ERROR_INPUT, "the values given for input '%s' do not fit", feeds[i].name);
+      hn_error_expected(error, "%s", hone_desc_format(&to->desc, a, sizeof a));
+      hn_error_got(error, "%s", hone_desc_format(&from->desc, b, sizeof b));
+      return HONE_ERROR_INPUT;
+    }
+    memcpy(to->data, from->data, (size_t)hone_desc_bytes(&to->desc));
+  }
+  return HONE_OK;
+}
+
+bool hn_feeds_all_given(const hone_data *given, uint32_t n) {
+  bool all = given && n;
+  for (uint32_t i = 0; all && i < n; i++) all = given[i].tensor.data != NULL;
+  return all;
 }
 
 void hn_feeds_free(hn_feed *feeds, uint32_t n) {

@@ -35,6 +35,10 @@ bool hn_feeds_extreme(const hn_plan *plan, const hn_feed_case *c);
 /* feeds[plan->n_inputs], zeroed or made before; bounds of integers are those of `model`. */
 hone_status hn_feeds_make(const hn_plan *plan, const hone_model *model, const hn_feed_case *c, hn_feed *feeds,
                           hone_error *error);
+/* Puts the caller's values where there are any (by input); the feeds are made. */
+hone_status hn_feeds_give(hn_feed *feeds, uint32_t n, const hone_data *given, hone_error *error);
+/* Does the caller give every input? */
+bool hn_feeds_all_given(const hone_data *given, uint32_t n);
 void hn_feeds_free(hn_feed *feeds, uint32_t n);
 /* Moves every value of type f32 by this part of itself, up or down at random; never to infinity. */
 void hn_feeds_nudge(hn_feed *feeds, uint32_t n, float part, uint64_t seed);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "improve/compare.h"
+#include "improve/dump.h"
 #include "improve/feeds.h"
 #include "improve/judge.h"
 #include "improve/values.h"
@@ -117,7 +118,9 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
 /* Samples are not compared twice. */
 static uint32_t wanted_of(const job *j) {
   const uint64_t all = hone_dataset_samples(j->o->data);
-  const uint32_t n = j->n_feeds == 0 ? 1 : j->o->inputs ? j->o->inputs : INPUTS;
+  const uint32_t n = j->n_feeds == 0 || hn_feeds_all_given(j->o->given, j->n_feeds) ? 1
+                     : j->o->inputs                                                 ? j->o->inputs
+                                                                                    : INPUTS;
   return all && all < n ? (uint32_t)all : n;
 }
 
@@ -137,7 +140,8 @@ static hone_status put_sample(job *j, uint64_t sample, hone_error *error) {
 }
 
 static hone_status make_feeds(job *j, const hn_feed_case *c, hone_error *error) {
-  const hone_status status = hn_feeds_make(j->reference.plan, j->a, c, j->feeds, error);
+  hone_status status = hn_feeds_make(j->reference.plan, j->a, c, j->feeds, error);
+  if (status == HONE_OK && !c->edge) status = hn_feeds_give(j->feeds, j->n_feeds, j->o->given, error);
   return status == HONE_OK && c->sample ? put_sample(j, c->sample, error) : status;
 }
 
@@ -318,6 +322,8 @@ static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *erro
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
   if (status == HONE_OK && steps_same) *same = compare_outputs(j, k, HN_EDGE_NONE);
+  if (status == HONE_OK && k == 0 && j->o->dump)
+    status = hn_dump_sides(&j->reference, &j->test, j->feeds, j->n_feeds, j->o->dump, error);
   *same = *same && steps_same;
   return status;
 }

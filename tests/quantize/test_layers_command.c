@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static int make(void **state) {
 }
 
 static void drop(const char *name) {
-  char path[700];
+  char path[1400];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   unlink(path);
 }
@@ -115,7 +116,7 @@ static void test_json(void **state) {
 }
 
 static char *content(const char *name) {
-  char path[700];
+  char path[1400];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *f = fopen(path, "rb");
   assert_non_null(f);
@@ -166,8 +167,147 @@ static void test_usage(void **state) {
   process_free(&p);
 }
 
+/* ---- tensors */
+
+static void read_array(const char *name, hone_data *out) {
+  char path[1400];
+  hone_error e = {0};
+  hone_tensor_desc want = hone_desc(HONE_DTYPE_NONE, 0, NULL);
+  want.rank = -1;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (hone_data_load(path, NULL, &want, NULL, out, &e) != HONE_OK) fail_msg("%s: %s", path, e.what);
+}
+
+static double most_apart(const hone_data *a, const hone_data *b) {
+  const int64_t n = hone_desc_count(&a->tensor.desc);
+  double most = 0;
+  assert_int_equal(n, hone_desc_count(&b->tensor.desc));
+  assert_int_equal(a->tensor.desc.dtype, HONE_DTYPE_F32);
+  assert_int_equal(b->tensor.desc.dtype, HONE_DTYPE_F32);
+  for (int64_t i = 0; i < n; i++)
+    most = fmax(
+        most, fabs((double)((const float *)a->tensor.data)[i] - (double)((const float *)b->tensor.data)[i]));
+  return most;
+}
+
+/* The given input is what runs, on both sides; what is written is what the model answers. */
+static void test_input(void **state) {
+  (void)state;
+  const char *input = write_samples("layers_input.npy", 4, (const int64_t[]){1, 3, 12, 12}, 5, 0, 1);
+  const char *gemm = nth(model, "Gemm", 0)->name;
+  char name[600];
+  process p = process_run(
+      folder, 0, (const char *const[]){"run", "float.onnx", "--input", input, "--output-dir", ".", NULL});
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = process_run(
+      folder, 0,
+      (const char *const[]){"verify", "float.onnx", "--input", input, "--dump", gemm, "--json", NULL});
+  assert_int_equal(p.code, 0);
+  json_t *doc = process_json(&p);
+  assert_int_equal(json_integer_value(json_object_get(doc, "inputs")), 1);
+  assert_int_equal(json_array_size(json_object_get(doc, "dumped")), 2);
+  json_decref(doc);
+  process_free(&p);
+  hone_data answer, reference, optimized, other;
+  const hn_value *y = nth(model, "Gemm", 0)->out[0];
+  snprintf(name, sizeof name, "%s.npy", y->name);
+  read_array(name, &answer);
+  drop(name);
+  snprintf(name, sizeof name, "%s.reference.npy", gemm);
+  read_array(name, &reference);
+  snprintf(name, sizeof name, "%s.optimized.npy", gemm);
+  read_array(name, &optimized);
+  assert_true(most_apart(&answer, &reference) < 1e-3);
+  assert_true(most_apart(&answer, &optimized) < 1e-3);
+  p = process_run(folder, 0, (const char *const[]){"verify", "float.onnx", "-n", "1", "--dump", gemm, NULL});
+  process_free(&p);
+  read_array(name, &other); /* of random values */
+  assert_true(most_apart(&answer, &other) > 1e-2);
+  drop(name);
+  snprintf(name, sizeof name, "%s.reference.npy", gemm);
+  drop(name);
+  drop("outputs.json");
+  unlink(input);
+  hone_data_free(&answer);
+  hone_data_free(&reference);
+  hone_data_free(&optimized);
+  hone_data_free(&other);
+}
+
+/* The float values, what the codes say, and the codes themselves, of the layer with the broken scale. */
+static void test_dump(void **state) {
+  (void)state;
+  const char *input = write_samples("layers_input.npy", 4, (const int64_t[]){1, 3, 12, 12}, 5, 0, 1);
+  char name[600];
+  process p =
+      process_run(folder, 0,
+                  (const char *const[]){"verify", "float.onnx", "broken.onnx", "--layers", "--input", input,
+                                        "--dump", named[SCALE], "--output-dir", "out", "--json", NULL});
+  assert_int_equal(p.code, 1);
+  json_t *doc = process_json(&p), *layer;
+  assert_int_equal(json_integer_value(json_object_get(doc, "samples")), 1);
+  assert_int_equal(json_array_size(json_object_get(doc, "dumped")), 3);
+  double error = -1, scale = -1, zero = -1;
+  size_t i;
+  json_array_foreach(json_object_get(doc, "layers"), i, layer) {
+    if (strcmp(json_string_value(json_object_get(layer, "name")), named[SCALE]) != 0) continue;
+    const json_t *codes = json_object_get(layer, "codes");
+    error = json_number_value(json_object_get(layer, "max_error"));
+    scale = json_number_value(json_object_get(codes, "scale"));
+    zero = json_number_value(json_object_get(codes, "zero_point"));
+  }
+  json_decref(doc);
+  process_free(&p);
+  hone_data exactly, quantized, codes;
+  snprintf(name, sizeof name, "out/%s.float.npy", named[SCALE]);
+  read_array(name, &exactly);
+  drop(name);
+  snprintf(name, sizeof name, "out/%s.quantized.npy", named[SCALE]);
+  read_array(name, &quantized);
+  drop(name);
+  snprintf(name, sizeof name, "out/%s.codes.npy", named[SCALE]);
+  read_array(name, &codes);
+  drop(name);
+  assert_int_equal(codes.tensor.desc.dtype, HONE_DTYPE_U8);
+  assert_true(fabs(most_apart(&exactly, &quantized) - error) < 1e-5 * error);
+  for (int64_t k = 0; k < hone_desc_count(&codes.tensor.desc); k++) {
+    const double said = (((const uint8_t *)codes.tensor.data)[k] - zero) * scale;
+    assert_true(fabs(said - (double)((const float *)quantized.tensor.data)[k]) < 1e-5);
+  }
+  hone_data_free(&exactly);
+  hone_data_free(&quantized);
+  hone_data_free(&codes);
+  unlink(input);
+  snprintf(name, sizeof name, "%s/out", folder);
+  assert_int_equal(rmdir(name), 0);
+}
+
+/* One error, and nothing is left behind. */
+static void test_no_such_node(void **state) {
+  (void)state;
+  static const char *const lines[][10] = {
+      {"verify", "float.onnx", "broken.onnx", "--layers", "--dump", "nowhere", "--output-dir", "out", NULL},
+      {"verify", "float.onnx", "-n", "1", "--dump", "nowhere", "--output-dir", "out", NULL}};
+  char path[600];
+  snprintf(path, sizeof path, "%s/out", folder);
+  for (int i = 0; i < 2; i++) {
+    process p = process_run(folder, 0, lines[i]);
+    if (p.code != 2 || !strstr(p.err, "nowhere")) fail_msg("exit %d: %s", p.code, p.err);
+    assert_int_not_equal(access(path, F_OK), 0);
+    process_free(&p);
+  }
+  process p = process_run(folder, 0,
+                          (const char *const[]){"verify", "float.onnx", "broken.onnx", "--layers", "--input",
+                                                "x=1", "--data", ".", NULL});
+  assert_int_equal(p.code, 2);
+  process_free(&p);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_json),
-                                     cmocka_unit_test(test_page), cmocka_unit_test(test_usage)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),        cmocka_unit_test(test_json),
+                                     cmocka_unit_test(test_page),        cmocka_unit_test(test_usage),
+                                     cmocka_unit_test(test_input),       cmocka_unit_test(test_dump),
+                                     cmocka_unit_test(test_no_such_node)};
   return cmocka_run_group_tests(tests, make, clean);
 }

@@ -117,7 +117,10 @@ static hone_status run_all(hn_ly *q, hn_qz_samples *samples, hone_error *error) 
       const hn_feed *feeds;
       if (q->o->progress && !q->o->progress(q->o->progress_arg, q->group * n + i, total))
         return hn_fail(error, HONE_ERROR_CANCELLED, "the comparison of layers was cancelled");
+      q->sample = i;
       status = hn_qz_samples_read(samples, i, &feeds, error);
+      if (status == HONE_OK) /* random ones, which are the reader's own */
+        status = hn_feeds_give((hn_feed *)feeds, q->exact.plan->n_inputs, q->o->given, error);
       if (status == HONE_OK) status = hn_ly_run(q, feeds, error);
     }
   }
@@ -129,12 +132,13 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
   const hone_layers_options *o = q->o;
   hn_model *bound = NULL;
   hn_qz_samples *samples = NULL;
-  const hone_quantize_options set = {.calib = o->data ? o->data : "random",
-                                     .samples = o->samples ? o->samples
-                                                : o->data  ? 0
-                                                           : SAMPLES,
-                                     .seed = o->seed,
-                                     .preprocess = o->preprocess};
+  if (o->data && o->given) return hn_fail(error, HONE_ERROR_USAGE, "hone_layers: both data and given inputs");
+  hone_quantize_options set = {.calib = o->data ? o->data : "random",
+                               .samples = o->samples ? o->samples
+                                          : o->data  ? 0
+                                                     : SAMPLES,
+                               .seed = o->seed,
+                               .preprocess = o->preprocess};
   hone_status status = hn_side_open(q->file,
                                     &(hn_side_options){.level = o->level > 0 ? o->level : 2,
                                                        .threads = o->threads,
@@ -143,6 +147,8 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
                                                        .batch = o->batch},
                                     &q->quantized, error);
   if (status == HONE_OK) status = find_pairs(q, exact, error);
+  if (status == HONE_OK) status = hn_ly_choose_dumps(q, error);
+  if (status == HONE_OK && hn_feeds_all_given(o->given, q->exact.plan->n_inputs)) set.samples = 1;
   if (status == HONE_OK)
     status = hn_model_bind(exact, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
   if (status == HONE_OK) status = hn_qz_samples_open(&set, bound, q->exact.plan, &samples, error);

@@ -4,10 +4,12 @@
  *   weights.c  the weights behind a value
  *   runs.c     the runs: values as they come, and each layer on the float model's values
  *   figures.c  what is summed, and what it says
+ *   dump.c     tensors that are wanted by name
  *   layers.c   groups, samples and the report */
 #ifndef HN_IMPROVE_LAYERS_H
 #define HN_IMPROVE_LAYERS_H
 
+#include "improve/feeds.h"
 #include "improve/quantize/quantize.h"
 
 #include <hone/layers.h>
@@ -61,8 +63,11 @@ typedef struct hn_ly {
   HN_VEC(hn_ly_pair *) pairs; /* in order of execution of the quantised plan */
   hn_ly_pair **of_exact;      /* by value id of the float plan */
   hn_ly_stand_in *stand_in;   /* by value id of the quantised plan */
-  uint32_t unmatched, groups, group, samples;
+  hn_ly_pair **dumped;        /* by name of o->dump */
+  uint32_t unmatched, groups, group, samples, sample;
   bool by_place, failed;
+  hone_status dump_status;
+  hone_error dump_error;
   hn_arena arena;
 } hn_ly;
 
@@ -83,6 +88,12 @@ void hn_ly_weights_of(const hn_ly *q, const hn_ly_pair *pair, hn_ly_weights *out
 
 /* ---- runs.c: one sample through one group */
 hone_status hn_ly_run(hn_ly *q, const hn_feed *feeds, hone_error *error);
+
+/* ---- dump.c */
+/* The pairs of the names that are wanted; after matching. */
+hone_status hn_ly_choose_dumps(hn_ly *q, hone_error *error);
+/* Of the first sample. got: the quantised model's value, row-major. */
+hone_status hn_ly_dump(const hn_ly *q, const hn_ly_pair *pair, const hone_tensor *got, hone_error *error);
 
 /* ---- figures.c */
 double hn_ly_decoded(const hn_ly_scale *scale, double code);

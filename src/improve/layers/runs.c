@@ -66,6 +66,8 @@ static void look(hn_ly *q, const hn_value *v, const hone_tensor *t, observer obs
   if (!p || p->quantized != v || p->group != q->group || !p->truth || !alike(p, t)) return;
   hone_tensor *rows = hn_rows_of(t);
   q->failed |= !rows || !observe(p, rows);
+  if (!q->failed && observe == hn_ly_observe && q->dump_status == HONE_OK)
+    q->dump_status = hn_ly_dump(q, p, rows, &q->dump_error);
   hn_rows_free(rows);
 }
 
@@ -119,6 +121,10 @@ static hone_status watched(hn_ly *q, hn_side *side, const hn_feed *feeds, hn_ste
   hone_status status = hn_side_run(side, feeds, q->exact.plan->n_inputs, error);
   hn_context_watch(side->context, NULL, NULL, false);
   if (status == HONE_OK && q->failed) status = hn_fail_memory(error, 0, "the values of some layers");
+  if (status == HONE_OK && q->dump_status != HONE_OK) {
+    if (error) *error = q->dump_error;
+    status = q->dump_status;
+  }
   return status;
 }
 
