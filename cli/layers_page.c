@@ -95,7 +95,7 @@ static void bars(FILE *f, const hone_layers_report *r) {
     bar(f, "sum", x + step * 0.45, step * 0.4, l->snr_db);
     cli_put(f, "</g>\n");
   }
-  fprintf(
+  cli_print_to(
       f,
       "<text x=\"%d\" y=\"%d\">layer 1</text><text x=\"%.0f\" y=\"%d\" text-anchor=\"end\">%u</text>"
       "</svg>\n<p class=\"key\">Signal to noise in dB over depth, up to %.0f; higher is better. Left bar: "
