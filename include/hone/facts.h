@@ -200,6 +200,7 @@ typedef struct hone_step_fact {
   /* What the tactic really computes in one execution: fewer (Winograd) or more (f32 as products of narrower
    * parts). 0: as many as flops. Roofs and bounds go by it. */
   uint64_t executed_flops;
+  uint64_t macs;          /* multiply-accumulates of one execution, by the operator's formula */
   const char *arithmetic; /* the units that do it, a roof's name: "bf16"; "unknown"; NULL: dtype says it */
   uint64_t bytes;         /* read + written by one execution, weights included */
   uint64_t weight_bytes;

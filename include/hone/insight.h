@@ -139,6 +139,8 @@ typedef struct hone_profile {
   const hone_roof *beaten;
   size_t beaten_count;
   double flops, bytes; /* one iteration, all steps */
+  double macs;         /* multiply-accumulates of one iteration; 0: not known */
+  double integer_macs; /* those that tactics do with integers of 8 bits */
   double gflops, gbs;  /* achieved by the whole */
   double ridge;        /* FLOP per byte where compute meets DRAM roof for the main dtype; 0: not known */
 } hone_profile;

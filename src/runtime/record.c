@@ -103,6 +103,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
       .layout = out ? layout_word(out) : "",
       .flops = (uint64_t)d->cost.flops,
       .executed_flops = work.flops > 0 ? (uint64_t)work.flops : 0,
+      .macs = d->cost.macs > 0 ? (uint64_t)d->cost.macs : 0,
       .arithmetic = work.arithmetic == HONE_ARITHMETIC_OF_DTYPE ? NULL : hn_arithmetic_name(work.arithmetic),
       .bytes = (uint64_t)(d->cost.bytes > 0 ? d->cost.bytes : 0),
       .weight_bytes = (uint64_t)weights,

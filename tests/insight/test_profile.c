@@ -389,8 +389,50 @@ static void filter_keeps_shares(void **state) {
   hone_facts_destroy(f);
 }
 
+/* Which multiply-accumulates integers did: by the arithmetic, else by the elements; the scalar reference does
+ * none, whatever its elements are. */
+static void share_of_integers(void **state) {
+  (void)state;
+  static const hone_step_fact steps[] = {
+      {.name = "a", .op_type = "QLinearConv", .dtype = "u8", .macs = 600, .anchor_node = -1},
+      {.name = "b",
+       .op_type = "ConvIntegerToFloat",
+       .dtype = "u8",
+       .arithmetic = "int8",
+       .macs = 200,
+       .anchor_node = -1},
+      {.name = "c",
+       .op_type = "QLinearConv",
+       .dtype = "bf16",
+       .arithmetic = "bf16",
+       .macs = 50,
+       .anchor_node = -1},
+      {.name = "d", .op_type = "Conv", .dtype = "f32", .macs = 100, .anchor_node = -1},
+      {.name = "e",
+       .op_type = "QLinearMatMul",
+       .dtype = "i8",
+       .macs = 50,
+       .is_reference = true,
+       .anchor_node = -1},
+  };
+  hone_facts *f = hone_facts_create();
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    hone_facts_add_step(f, &steps[i]);
+    hone_facts_add_span(f, &(hone_span){.kind = HONE_SPAN_KERNEL,
+                                        .step = (int32_t)i,
+                                        .start_ns = i * 1000,
+                                        .end_ns = i * 1000 + 1000});
+  }
+  hone_profile *p = profile(f);
+  near(p->macs, 1000);
+  near(p->integer_macs, 800);
+  hone_profile_destroy(p);
+  hone_facts_destroy(f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(share_of_integers),
       cmocka_unit_test(executed_work_meets_the_roof),
       cmocka_unit_test(beaten_roofs_are_raised),
       cmocka_unit_test(one_after_the_other),

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct owned_profile {
   hone_profile view; /* first: the pointer that callers hold */
@@ -275,6 +276,24 @@ static void finish_throughput(hone_profile *p) {
   if (slowest > 0) p->throughput.overlapped_fps = 1e3 * batch / slowest;
 }
 
+/* Codes on units for integers; the scalar reference is no tactic, and codes as floats are no integers. */
+static bool on_integers(const hone_step_fact *s) {
+  const char *word = s->arithmetic ? s->arithmetic : s->dtype ? s->dtype : "";
+  return !s->is_reference && (!strcmp(word, "int8") || !strcmp(word, "u8") || !strcmp(word, "i8"));
+}
+
+static void count_macs(hone_profile *p) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(p->facts, &n);
+  for (size_t i = 0; i < p->layer_count; i++) {
+    const hone_layer *l = &p->layers[i];
+    if (l->step < 0 || (size_t)l->step >= n) continue;
+    const double macs = (double)steps[l->step].macs * l->calls;
+    p->macs += macs;
+    if (on_integers(&steps[l->step])) p->integer_macs += macs;
+  }
+}
+
 static hone_status finish(builder *b, const char *filter, hn_arena *arena, hone_error *error) {
   hone_profile *p = b->p;
   finish_closure(b);
@@ -285,6 +304,7 @@ static hone_status finish(builder *b, const char *filter, hn_arena *arena, hone_
     return hn_fail_memory(error, b->walls.len * sizeof *b->walls.ptr, "the walls");
   hone_status status = hn_layers_finish(&b->layers, filter, arena, p, error);
   if (status) return status;
+  count_macs(p);
   if (p->closure.wall_ms > 0) {
     p->gflops = p->flops / p->closure.wall_ms / 1e6;
     p->gbs = p->bytes / p->closure.wall_ms / 1e6;

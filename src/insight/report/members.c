@@ -2,6 +2,7 @@
 
 #include "insight/json.h"
 
+#include <math.h>
 #include <string.h>
 
 void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s) {
@@ -144,6 +145,8 @@ void hn_members_derived(hn_str *o, const hone_profile *p) {
   write_stages(o, p);
   hn_json_num(o, "flops", p->flops);
   hn_json_num(o, "bytes", p->bytes);
+  hn_json_num(o, "macs", p->macs > 0 ? p->macs : NAN);
+  hn_json_num(o, "integer_macs_pct", p->macs > 0 ? 100 * p->integer_macs / p->macs : NAN);
   hn_json_num(o, "gflops", p->gflops);
   hn_json_num(o, "gbs", p->gbs);
   hn_json_num(o, "ridge_flop_per_byte", p->ridge);

@@ -84,6 +84,22 @@ static void activations(hn_str *o, const hn_look *look, const hone_memory_facts 
   hn_str_putc(o, '\n');
 }
 
+/* How much of a quantised model's products are integers'. */
+static void integers(hn_str *o, const hn_look *look, const hone_profile *p) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(p->facts, &n);
+  bool quantised = p->integer_macs > 0;
+  for (size_t i = 0; i < n && !quantised; i++)
+    quantised = steps[i].op_type && (!strcmp(steps[i].op_type, "QuantizeLinear") ||
+                                     !strcmp(steps[i].op_type, "DequantizeLinear") ||
+                                     !strcmp(steps[i].op_type, "DynamicQuantizeLinear"));
+  if (!quantised || p->macs <= 0) return;
+  hn_show(o,
+          HN_IN(look, "  %.0f million multiply-adds, %.1f %% of them on integers of 8 bits\n",
+                "  乘加 %.0f 百万次，其中 %.1f %% 由 8 位整数完成\n"),
+          p->macs / 1e6, 100 * p->integer_macs / p->macs);
+}
+
 static void summary(hn_str *o, const hn_look *look, const hone_report_input *in) {
   const hone_profile *p = hn_report_current(in);
   const hone_facts_meta *m = hone_facts_get_meta(p->facts);
@@ -112,6 +128,7 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
             (double)peak / (1024 * 1024));
   hn_str_putc(o, '\n');
   activations(o, look, hone_facts_get_memory(p->facts));
+  integers(o, look, p);
   if (m->interrupted != 0)
     hn_paint(o, look, HN_YELLOW,
              HN_IN(look, "  interrupted: %zu of %.0f runs are complete\n",

@@ -380,3 +380,14 @@ hone_status hn_qlinear_run(const hone_step_run *r, const hn_qlinear_config *conf
   split(r, &j, encode);
   return HONE_OK;
 }
+
+/* What the f32 step inside does: it is floats that are multiplied. */
+void hn_qlinear_work(const hone_step *s, const hone_machine *m, const hn_qlinear_config *config,
+                     hone_work *work) {
+  const hn_qlinear *q = config->kind;
+  blob_head h;
+  hn_qlinear_inner t;
+  if (!describe(q, s, m, &h, &t, NULL)) return;
+  if (q->inner[h.tactic]->work) q->inner[h.tactic]->work(&t.step, m, work);
+  if (work->arithmetic == HONE_ARITHMETIC_OF_DTYPE) work->arithmetic = HONE_ARITHMETIC_F32;
+}

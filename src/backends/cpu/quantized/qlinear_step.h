@@ -60,9 +60,9 @@ typedef struct hn_qlinear_config {
   const hn_qlinear *kind;
 } hn_qlinear_config;
 
-HN_FAMILY_PACKED(hn_qlinear);
+HN_FAMILY_COUNTED(hn_qlinear);
 
 #define hn_cpu_qlinear_tactic(NAME, ANCHOR, ...)                                                             \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_qlinear, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 1, hn_qlinear, __VA_ARGS__)
 
 #endif
