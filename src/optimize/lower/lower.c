@@ -18,8 +18,7 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
   if (anchor.layouts && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
     bool last = anchor.layouts & HONE_LAST_WANTED;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
-    for (uint32_t k = 0;
-         !last && hn_carries_layout(l->plan) && k <= (hn_is_program(u) ? u->n_absorbed : 0);
+    for (uint32_t k = 0; !last && hn_carries_layout(l->plan) && k <= (hn_is_program(u) ? u->n_absorbed : 0);
          k++) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && (!i || anchor.layouts & HONE_LAST_ALL); i++) {
