@@ -16,28 +16,23 @@
 #define HN_PICK_u8(word, k) ((float)((word) >> (8 * (k)) & 0xffu))
 #define HN_PICK_i8(word, k) ((float)(i8)((word) >> (8 * (k))))
 
-/* Not fused into one rounding, whatever the compiler may. */
-HN_FN float hn_sum_of_codes(float a, float b, const hn_codes_sum *s) {
-  return __fadd_rn(__fmul_rn(a - s->a_zero, s->a_scale), __fmul_rn(b - s->b_zero, s->b_scale));
-}
-
 /* Added to a number below 2^22, this rounds it to the nearest integer (ties to even), which then stands in the low bits:
  * conversions have a pipe of their own, that is four times narrower. */
 #define HN_ROUNDER 12582912.0f
 #define HN_ROUNDER_BITS 0x4b400000
 
-/* Four codes (as numbers) and four more to four of their sums, before saturation. The short way rounds a little
- * otherwise than the definition, which decides where that could matter. */
+/* Four codes and four more, as numbers less their zero points, to four of their sums, before saturation: each operation
+ * as defined, none fused into one rounding. The quotient is the reciprocal's product, twice mended by what is left over,
+ * which makes it the rounded one (Markstein). No branches: a way out for rare cases, written out for every code of a tile,
+ * is more than instruction caches hold. */
 HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum *s, i32 out[4]) {
-  u32 near = 0;
   const i32 zero = (i32)s->y_zero - HN_ROUNDER_BITS;
   HN_UNROLL for (int k = 0; k < 4; k++) {
-    float t = __fmaf_rn(a[k], s->ka, __fmaf_rn(b[k], s->kb, s->c)), r = __fadd_rn(t, HN_ROUNDER);
-    near |= fabsf(t - __fadd_rn(r, -HN_ROUNDER)) > s->tie;
-    out[k] = (i32)hn_bits(r) + zero;
-  }
-  if (near) {
-    HN_UNROLL for (int k = 0; k < 4; k++) out[k] = (i32)rintf(hn_sum_of_codes(a[k], b[k], s) / s->y_scale) + (i32)s->y_zero;
+    const float x = __fadd_rn(__fmul_rn(a[k], s->a_scale), __fmul_rn(b[k], s->b_scale));
+    float q = __fmul_rn(x, s->inverse);
+    q = __fmaf_rn(__fmaf_rn(-q, s->y_scale, x), s->inverse, q);
+    q = __fmaf_rn(__fmaf_rn(-q, s->y_scale, x), s->inverse, q);
+    out[k] = (i32)hn_bits(__fadd_rn(q, HN_ROUNDER)) + zero;
   }
 }
 
@@ -56,14 +51,13 @@ HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 
     x[k] = __fmul_rn(f, scale[k]);
   }
 #ifdef HN_ADDED
-  const float back = c->sum.a_zero - HN_ROUNDER; /* exact, as all that follows */
+  const float low = HN_PASTE(HN_LOW_, HN_MIDDLE) - c->sum.a_zero, high = HN_PASTE(HN_HIGH_, HN_MIDDLE) - c->sum.a_zero;
   float y[4];
   (void)small;
   HN_UNROLL for (int k = 0; k < 4; k++) {
     /* Beyond 2^22 the result is too coarse, and far beyond any code. */
-    x[k] = __fadd_rn(__fadd_rn(x[k], HN_ROUNDER), back);
-    x[k] = fminf(fmaxf(x[k], HN_PASTE(HN_LOW_, HN_MIDDLE)), HN_PASTE(HN_HIGH_, HN_MIDDLE));
-    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k);
+    x[k] = fminf(fmaxf(__fadd_rn(__fadd_rn(x[k], HN_ROUNDER), -HN_ROUNDER), low), high);
+    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k) - c->sum.b_zero;
   }
   hn_add_codes4(x, y, &c->sum, q);
 #else

@@ -7,8 +7,7 @@
 /* Two codes to the code of the sum of what they mean. */
 typedef struct hn_codes_sum {
   float a_scale, a_zero, b_scale, b_zero, y_scale, y_zero; /* as defined */
-  float ka, kb, c,
-      tie; /* a ka + b kb + c is the sum in units of y: right unless further than `tie` from an integer */
+  float inverse;                                           /* of y_scale, rounded */
 } hn_codes_sum;
 
 typedef struct hn_codes_args {

@@ -50,13 +50,9 @@ bool hn_codes_sum_of(hn_codes_sum *q, hone_reason *why) {
   if (!ordinary(q->a_scale) || !ordinary(q->b_scale) || !ordinary(q->y_scale))
     return hn_refuse(why, "a scale is not positive, or far from 1");
   const double ka = (double)q->a_scale / (double)q->y_scale, kb = (double)q->b_scale / (double)q->y_scale;
-  /* Beyond that the short way is never sure, and results may leave 32 bits. */
+  /* Rounding wants results below 2^22. */
   if (ka + kb >= 1024) return hn_refuse(why, "the operands' scales are %.3g of the sum's", ka + kb);
-  q->ka = (float)ka, q->kb = (float)kb;
-  q->c = (float)-((double)q->a_zero * ka + (double)q->b_zero * kb);
-  /* Each way rounds by 2^-24 of at most 255 (ka + kb) twice over: both are within 2^-12 (ka + kb) of each
-   * other. */
-  q->tie = (float)(0.5 - 0x1p-12 * (ka + kb));
+  q->inverse = (float)(1.0 / (double)q->y_scale);
   return true;
 }
 

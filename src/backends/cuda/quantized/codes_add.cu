@@ -35,7 +35,10 @@ HN_KERNEL_BOUNDS(codes_add, hn_codes_add_args, a, 256, 4) {
   HN_UNROLL for (int k = 0; k < 4; k++) {
     float p[4], q[4];
     i32 sum[4];
-    HN_UNROLL for (int j = 0; j < 4; j++) p[j] = HN_PASTE(HN_PICK_, HN_A)(x[k], j), q[j] = HN_PASTE(HN_PICK_, HN_B)(y[k], j);
+    HN_UNROLL for (int j = 0; j < 4; j++) {
+      p[j] = HN_PASTE(HN_PICK_, HN_A)(x[k], j) - a.sum.a_zero;
+      q[j] = HN_PASTE(HN_PICK_, HN_B)(y[k], j) - a.sum.b_zero;
+    }
     hn_add_codes4(p, q, &a.sum, sum);
     z[k] = hn_pack_codes(sum[0], sum[1], sum[2], sum[3]);
     const int mine = left - 4 * k;
