@@ -1,5 +1,6 @@
 hone_test(test_quantize test_quantize.c samples.c ../net.c)
 hone_test(test_quantize_accuracy test_quantize_accuracy.c samples.c ../net.c)
+hone_test(test_calibration_memory test_calibration_memory.c samples.c ../net.c)
 hone_test(test_int8_explained test_int8_explained.c samples.c ../net.c)
 hone_ctest(demo_int8_top1 sh tests/quantize/demo_int8.sh $<TARGET_FILE:hone_cli>)
 hone_test(test_layers test_layers.c broken.c samples.c ../net.c)

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/bind.h"
+#include "model/ir/bytes.h"
 #include "model/operators.h"
 #include "optimize/passes/optimize.h"
 
@@ -133,6 +134,7 @@ static hone_status prepare(hn_quantizing *q, hone_model *model, hone_error *erro
   if (status == HONE_OK)
     status =
         hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
+  if (status == HONE_OK) hn_model_drop_all_pages(q->model); /* what was folded is not read again */
   if (status == HONE_OK) status = hn_qz_raise_opset(q->model, error);
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
   if (status == HONE_OK && q->o->equalize) status = hn_qz_equalise(q, &q->equalised, error);
@@ -151,6 +153,7 @@ static hone_status find_ranges(hn_quantizing *q, hn_side *exact, hn_qz_samples *
   const char *path = q->o->ranges;
   const uint64_t model = path ? hn_qz_model_mark(q->model) : 0,
                  set = samples ? hn_qz_samples_mark(samples) : 0;
+  hn_model_drop_all_pages(q->model);
   hone_status status = HONE_OK;
   if (path && !(q->o->again && samples))
     status = hn_qz_ranges_read(q, path, model, set, &q->ranges_read, error);
@@ -179,6 +182,8 @@ static hone_status open_exact(const hn_quantizing *q, hn_side *exact, hn_model *
   hone_status status = hn_side_open(q->model, &side, exact, error);
   if (status == HONE_OK)
     status = hn_model_bind(q->model, o->bindings, o->n_bindings, o->batch, bound, NULL, error);
+  /* Weights are folded and packed: the file's are wanted again to be rounded. */
+  hn_model_drop_all_pages(q->model);
   return status == HONE_OK && (o->calib || o->set)
              ? hn_qz_samples_open(o, *bound, exact->plan, samples, error)
              : status;
@@ -195,6 +200,7 @@ static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *err
   if (status == HONE_OK) {
     choose_ranges(q);
     status = hn_qz_rewrite(q, error);
+    hn_model_drop_all_pages(q->model);
   }
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
   if (status == HONE_OK && !q->stopped && samples) status = hn_qz_check(q, &exact, samples, error);

@@ -2,6 +2,7 @@
 #include "improve/quantize/quantize.h"
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 
 #include <float.h>
 #include <math.h>
@@ -170,6 +171,7 @@ hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error 
     status = integer_bias(q, n, bias, scale, p.channels, x_scale, error);
   else if (status == HONE_OK && correct)
     status = float_bias(q, n, bias, p.channels, error);
+  hn_model_drop_pages(q->model, p.v, count * sizeof(float));
   hn_free(rounded);
   hn_free(code);
   return status;

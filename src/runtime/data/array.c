@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { HEAD = 66000, PIECE = 1 << 16 };
+enum { HEAD = 66000, PIECE = 1 << 18, AROUND = 1 << 20 };
 
 struct hn_array {
   const char *path; /* the caller's */
@@ -25,6 +25,13 @@ static hone_status bad(const hn_array *a, const char *what, hone_error *error) {
   return HONE_ERROR_INPUT;
 }
 
+/* Bytes that were read leave memory. The kernel also maps pages in front of the one that is asked for, so
+ * that what lies before goes again. */
+static void drop(hn_array *a, const uint8_t *from, size_t size) {
+  const size_t at = (size_t)(from - a->file.data), before = at < AROUND ? at : AROUND;
+  hn_file_drop(&a->file, at - before, size + before);
+}
+
 static hone_status restart(hn_array *a, hone_error *error) {
   if (a->open) inflateEnd(&a->z);
   a->z = (z_stream){0};
@@ -40,6 +47,8 @@ static hone_status next(hn_array *a, void *to, size_t size, hone_error *error) {
   size_t left = size;
   while (left) {
     if (!a->z.avail_in) {
+      const size_t read = a->fed < PIECE ? a->fed : PIECE;
+      drop(a, packed.data + a->fed - read, read);
       const size_t more = packed.size - a->fed < PIECE ? packed.size - a->fed : PIECE;
       a->z.next_in = (Bytef *)packed.data + a->fed;
       a->z.avail_in = (uInt)more;
@@ -70,6 +79,18 @@ static hone_status skip_to(hn_array *a, uint64_t at, hone_error *error) {
   while (status == HONE_OK && a->at < at)
     status = next(a, waste, at - a->at < sizeof waste ? (size_t)(at - a->at) : sizeof waste, error);
   return status;
+}
+
+/* Of an entry that lies unpacked in a .npz, before anything of it is believed. */
+static hone_status check_sum(hn_array *a, hone_error *error) {
+  const hn_bytes all = a->member.packed;
+  uint32_t crc = 0;
+  for (size_t at = 0; at < all.size; at += PIECE) {
+    const size_t size = all.size - at < PIECE ? all.size - at : PIECE;
+    crc = (uint32_t)crc32_z(crc, all.data + at, size);
+    drop(a, all.data + at, size);
+  }
+  return crc == a->member.crc ? HONE_OK : bad(a, "bad .npz file: an entry's checksum is wrong", error);
 }
 
 /* The beginning of the unpacked bytes says what they are. */
@@ -106,10 +127,9 @@ hone_status hn_array_open(const char *path, const char *member, hn_array **out, 
   } else if (status == HONE_OK && file.size >= 4 &&
              (memcmp(file.data, "PK\3\4", 4) == 0 || memcmp(file.data, "PK\5\6", 4) == 0)) {
     status = hn_npz_find(file, member, UINT64_MAX, &a->member, error);
-    if (status != HONE_OK)
-      hn_error_where(error, "%s", path);
-    else
-      status = read_head(a, &plain, error);
+    if (status != HONE_OK) hn_error_where(error, "%s", path);
+    if (status == HONE_OK && !a->member.deflated) status = check_sum(a, error);
+    if (status == HONE_OK) status = read_head(a, &plain, error);
   }
   if (status == HONE_OK && plain)
     *out = a;
@@ -129,7 +149,7 @@ hone_status hn_array_read(hn_array *a, uint64_t at, void *to, size_t size, hone_
   }
   const uint8_t *p = a->member.packed.data + from;
   memcpy(to, p, size);
-  hn_file_drop(&a->file, (size_t)(p - a->file.data), size);
+  drop(a, p, size);
   return HONE_OK;
 }
 
