@@ -12,6 +12,7 @@ import time
 
 from engines import Broken, Case, Hone, Ort, output_of, worst_error
 from floor import Roofs, floor_ms
+from quantised import quantised
 from report import Report, statistics_of
 
 NETWORKS = ["resnet50", "mobilenetv2", "yolov3", "bert_base"]
@@ -43,7 +44,7 @@ def arguments():
     p.add_argument("--batches", type=words, default=["1", "8"])
     p.add_argument("--threads", type=words, default=["1", "2"])
     p.add_argument("--precisions", type=words, default=["f32", "bf16"])
-    p.add_argument("--parts", type=words, default=["networks", "variants", "others"])
+    p.add_argument("--parts", type=words, default=["networks", "quantised", "variants", "others"])
     p.add_argument("--others", default=os.path.join(os.environ.get("HONE_SHARED", "../shared"), "cases/models"),
                    help="folder with other models")
     p.add_argument("--out", help="write the report here as well")
@@ -85,11 +86,11 @@ class Bench:
     def answers(self, case, engines, threads):
         """Worst error of every engine; counts those beyond their tolerance."""
         expected, ms, self.report.peer_version = self.ort.outputs(case, threads)
-        quantised = any("QuantizeLinear" in n["type"] for n in case.facts["nodes"])
+        in_codes = any("QuantizeLinear" in n["type"] for n in case.facts["nodes"])
         errors = {}
         for e in engines:
             errors[e.name] = worst_error(expected, e.outputs(case, threads, expected))
-            limit = TOLERANCE["quantised" if quantised else e.precision]
+            limit = TOLERANCE["quantised" if in_codes else e.precision]
             if not errors[e.name] <= limit:
                 self.wrong += 1
                 self.note("MISMATCH: %s, %s: error %.2g of the range, allowed %.2g" % (case.label, e.name, errors[e.name], limit))
@@ -105,7 +106,7 @@ class Bench:
                 results[e.name].append(e.bench(case, threads, runs, max(1, runs // 5)))
         return results
 
-    def compare(self, section, label, model, engines, threads, shapes=(), roofs=None, batch=1):
+    def compare(self, section, label, model, engines, threads, shapes=(), roofs=None, batch=1, precision=None):
         case = Case(self.a.hone, self.folder, label, model, shapes)
         try:
             errors, guess = self.answers(case, engines, max(threads))
@@ -114,7 +115,7 @@ class Bench:
                 for e in engines:
                     row = statistics_of(results[self.ort.name], results[e.name])
                     floor = floor_ms(case.facts, roofs, t, e.precision) if roofs else None
-                    self.report.add(section, dict(row, label=label, batch=batch, threads=t, precision=e.precision,
+                    self.report.add(section, dict(row, label=label, batch=batch, threads=t, precision=precision or e.precision,
                                                   error=errors[e.name], floor=floor))
                     self.note(self.report.last_line())
         except Broken as why:
@@ -152,6 +153,12 @@ def main():
             if "networks" in a.parts:
                 for b in a.batches:
                     bench.compare("networks", name, zoo(a, name, batch=b), engines, a.threads, roofs=roofs, batch=b)
+            if "quantised" in a.parts:
+                try:
+                    label, path = quantised(a.hone, name, zoo(a, name, batch=1))
+                    bench.compare("quantised", label, path, engines[:1], a.threads, precision="int8")
+                except Broken as why:
+                    report.say("quantised", "%s: left out: %s" % (name, why))
             if "variants" in a.parts:
                 for width, size in VARIANTS[name]:
                     label = "%s x%g, %d" % (name, width, size)

@@ -32,6 +32,7 @@ COLUMNS = [
 WITHOUT_FLOOR = [c for c in COLUMNS if "floor" not in c[0]]
 TITLES = {
     "networks": ("The four networks", COLUMNS),
+    "quantised": ("The four networks in 8 bits", WITHOUT_FLOOR),
     "variants": ("Other widths and sizes", WITHOUT_FLOOR),
     "others": ("Other models", WITHOUT_FLOOR),
 }
@@ -42,8 +43,8 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 {when}, {machine}{tier}, {cpus} processors, {system}. {version}, commit {commit}; ONNX Runtime {peer} (CPU, all optimisations).
 {rounds} interleaved rounds, {minutes:.0f} minutes. Measured roofs (GFLOP/s, GOP/s, GB/s): {roofs}.
 
-- ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Always against ONNX Runtime's
-  f32.
+- ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Against ONNX Runtime's
+  f32; models in 8 bits: against ONNX Runtime on the same file.
 - floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or three products
   of bf16 parts), or every weight once over the DRAM bandwidth, whichever takes longer. Winograd and caches may go below
   it.

@@ -11,9 +11,9 @@ if [ ! -x "$venv/bin/python" ]; then
   }
   python3 -m venv "$venv" || exit 4
 fi
-"$venv/bin/python" -c 'import numpy, onnxruntime' 2>/dev/null || {
-  echo "bench-peers: installing onnxruntime and numpy into $venv" >&2
-  "$venv/bin/python" -m pip install --quiet onnxruntime==1.30.0 numpy || {
+"$venv/bin/python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || {
+  echo "bench-peers: installing onnxruntime, onnx and numpy into $venv" >&2
+  "$venv/bin/python" -m pip install --quiet onnxruntime==1.30.0 onnx numpy || {
     echo "bench-peers: pip could not install onnxruntime; nothing measured" >&2
     exit 4
   }
