@@ -11,7 +11,7 @@ hone=$bin/hone
 root=$here
 [ -f "$root/bench/peers/torch_gpu.py" ] || root=$(cd "$here/.." && pwd)
 parts=${PARTS:-networks own demos peers}
-rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1 mobilenetv2:f32:256}
+rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1 mobilenetv2:f32:256 resnet50:int8:1 resnet50:int8:32 resnet50:int8:256 mobilenetv2:int8:1 mobilenetv2:int8:32 yolov3:int8:32 bert_base:int8:32}
 own=${OWN:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32}
 torch=${TORCH:-bert_base:1 bert_base:32 resnet50:1 resnet50:32 mobilenetv2:256}
 temp=$(mktemp -d)
@@ -30,6 +30,12 @@ value() { # file, key: the first number of that name in hone's JSON
 if [ $? = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
 echo "Measured on $(date -u +%Y-%m-%d), hone $("$hone" version | head -1)"
 "$hone" device --device cuda 2>&1
+# The network's model and precision as hone's arguments; int8: a file that `hone quantize` writes, once.
+model_of() { # network, precision
+  if [ "$2" != int8 ]; then echo "zoo:$1 --precision $2"; return; fi
+  [ -f "$temp/$1.onnx" ] || "$hone" quantize "zoo:$1" -o "$temp/$1.onnx" --calib random -n 1 >/dev/null 2>"$temp/err"
+  echo "$temp/$1.onnx"
+}
 networks() { # rows...: a table
   printf '\n| network | precision | batch | device ms | end to end ms | h2d ms | d2h ms | img/s |\n|---|---|---|---|---|---|---|---|\n'
   for row in "$@"; do
@@ -37,7 +43,8 @@ networks() { # rows...: a table
     precision=${rest%%:*} batch=${rest#*:}
     seconds=$(left)
     [ "$seconds" -lt 5 ] && { echo "no time for $row"; continue; }
-    timeout -k 5 "$([ "$seconds" -lt 60 ] && echo "$seconds" || echo 60)" "$hone" bench "zoo:$model" --batch "$batch" --device cuda --precision "$precision" --json >"$temp/bench" 2>"$temp/err"
+    # shellcheck disable=SC2046 # words
+    timeout -k 5 "$([ "$seconds" -lt 60 ] && echo "$seconds" || echo 60)" "$hone" bench $(model_of "$model" "$precision") --batch "$batch" --device cuda --json >"$temp/bench" 2>"$temp/err"
     status=$?
     count $status
     if [ $status != 0 ]; then echo "| $model | $precision | $batch | failed: $(tail -1 "$temp/err" | cut -c1-100) |"; continue; fi
