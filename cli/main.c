@@ -1,8 +1,8 @@
 /* hone: finds the command and runs it. */
-#include "cli/interrupts.h"
-#include "cli/memory.h"
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/terminal/memory.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <locale.h>
 #include <string.h>

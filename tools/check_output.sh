@@ -18,10 +18,10 @@ code() { git ls-files -co --exclude-standard "$@"; }
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
-code 'cli/*.c' | grep -v '^cli/term\.c$' |
+code 'cli/*.c' | grep -v '^cli/terminal/term\.c$' |
   xargs grep -nE '(^|[^a-zA-Z0-9_"])(v?f?printf|fputs|puts|fputc|putc|putchar|fwrite|json_dumpf?|json_dump_file)\(' |
-  grep -vE '^cli/files\.c:[0-9]+:.*fwrite\(data, 1, length, file->stream\)|^cli/session\.c:[0-9]+: *fputs\("5", f\)' >"$found" || true
-complain "prints past cli_print (cli/term.h)" <"$found"
+  grep -vE '^cli/options/files\.c:[0-9]+:.*fwrite\(data, 1, length, file->stream\)|^cli/options/session\.c:[0-9]+: *fputs\("5", f\)' >"$found" || true
+complain "prints past cli_print (cli/terminal/term.h)" <"$found"
 code 'src/insight/report/text.c' 'src/insight/report/findings_text.c' 'src/insight/report/comparison.c' 'src/insight/report/counters.c' |
   xargs grep -nE 'hn_str_printf\(|hn_str_puts\([a-z&]+, *[a-z]' >"$found" || true
 complain "prints past hn_show (src/insight/report/table.h)" <"$found"
@@ -32,6 +32,6 @@ complain "the library prints" <"$found"
 code 'src/*.c' 'cli/*.c' | grep -v '^src/base/\(read\|write\|os\)_linux\.c$' |
   xargs grep -nE '(^|[^a-zA-Z0-9_>.])(fopen|freopen|creat|open|openat|rename|renameat|link|symlink|mkstemp|mkostemp|gzopen|json_load_file)\(' |
   grep -vE '"/proc/|"/sys/|"/dev/null"|hone_writer \*\*|open\(path, &' |
-  grep -vE '^src/base/sensors\.c:|^cli/files\.c:' >"$found" || true
+  grep -vE '^src/base/sensors\.c:|^cli/options/files\.c:' >"$found" || true
 complain "opens past hn_file_open or hn_writer_open (src/base/os.h), or hone/file.h" <"$found"
 exit $bad

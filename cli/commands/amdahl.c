@@ -1,7 +1,7 @@
 /* hone amdahl: what a faster part means for the whole. */
-#include "cli/importing.h"
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/options/importing.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

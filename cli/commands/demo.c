@@ -1,7 +1,7 @@
 /* hone demo: what each step of optimising is worth, on parts of real networks. */
-#include "cli/demo.h"
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/reports/demo.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

@@ -1,8 +1,8 @@
 /* hone device: what this machine can do at most, measured. */
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/roofs.h"
-#include "cli/term.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/roofs.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

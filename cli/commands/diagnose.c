@@ -1,9 +1,9 @@
 /* hone diagnose: what the profile of another tool (or of hone) says, and what to do about it. */
-#include "cli/files.h"
-#include "cli/findings.h"
-#include "cli/importing.h"
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/options/files.h"
+#include "cli/reports/findings.h"
+#include "cli/options/importing.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

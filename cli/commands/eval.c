@@ -1,11 +1,11 @@
 /* hone eval: how much of labelled data a model gets right. */
-#include "cli/eval.h"
-#include "cli/interrupts.h"
-#include "cli/labelled.h"
-#include "cli/options.h"
-#include "cli/preprocess.h"
-#include "cli/session.h"
-#include "cli/term.h"
+#include "cli/reports/eval.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/labelled.h"
+#include "cli/options/options.h"
+#include "cli/options/preprocess.h"
+#include "cli/options/session.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

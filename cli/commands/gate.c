@@ -1,12 +1,12 @@
 /* hone gate: has it become slower? Finds out what the two sides are; the library measures and
  * decides. */
-#include "cli/gate.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/revision.h"
-#include "cli/stamp.h"
-#include "cli/term.h"
-#include "cli/watch.h"
+#include "cli/reports/gate.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/revision.h"
+#include "cli/reports/stamp.h"
+#include "cli/terminal/term.h"
+#include "cli/terminal/watch.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

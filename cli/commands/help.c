@@ -1,6 +1,6 @@
 /* hone help [COMMAND | passes] */
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <hone/model.h>
 #include <stdio.h>

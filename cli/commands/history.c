@@ -1,9 +1,9 @@
 /* hone history: runs that were kept by hone bench --save. */
-#include "cli/files.h"
-#include "cli/options.h"
-#include "cli/stamp.h"
-#include "cli/term.h"
-#include "cli/plot.h"
+#include "cli/options/files.h"
+#include "cli/options/options.h"
+#include "cli/reports/stamp.h"
+#include "cli/terminal/term.h"
+#include "cli/terminal/plot.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

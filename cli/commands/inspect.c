@@ -1,8 +1,8 @@
 /* hone inspect: what a model is and costs, without running it. */
-#include "cli/inspect.h"
-#include "cli/options.h"
-#include "cli/shapes.h"
-#include "cli/term.h"
+#include "cli/reports/inspect.h"
+#include "cli/options/options.h"
+#include "cli/options/shapes.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

@@ -1,19 +1,19 @@
 /* hone MODEL: measure, explain, change, prove, measure again, report. The loop is the library's
  * (hone_loop_run); here are its files and words. */
-#include "cli/clock.h"
-#include "cli/files.h"
-#include "cli/findings.h"
-#include "cli/importing.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/precision.h"
-#include "cli/profiling.h"
-#include "cli/quiet.h"
-#include "cli/roofs.h"
-#include "cli/session.h"
-#include "cli/term.h"
-#include "cli/verdict.h"
-#include "cli/watch.h"
+#include "cli/terminal/clock.h"
+#include "cli/options/files.h"
+#include "cli/reports/findings.h"
+#include "cli/options/importing.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/precision.h"
+#include "cli/reports/profiling.h"
+#include "cli/options/quiet.h"
+#include "cli/options/roofs.h"
+#include "cli/options/session.h"
+#include "cli/terminal/term.h"
+#include "cli/reports/verdict.h"
+#include "cli/terminal/watch.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

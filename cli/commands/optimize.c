@@ -1,11 +1,11 @@
 /* hone optimize: rewrite the graph and write it back as ONNX. */
-#include "cli/files.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/session.h"
-#include "cli/shapes.h"
-#include "cli/stamp.h"
-#include "cli/term.h"
+#include "cli/options/files.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/session.h"
+#include "cli/options/shapes.h"
+#include "cli/reports/stamp.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

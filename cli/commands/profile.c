@@ -1,11 +1,11 @@
 /* hone profile: where the time goes. */
-#include "cli/files.h"
-#include "cli/findings.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/profiling.h"
-#include "cli/session.h"
-#include "cli/term.h"
+#include "cli/options/files.h"
+#include "cli/reports/findings.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/reports/profiling.h"
+#include "cli/options/session.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

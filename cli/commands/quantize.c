@@ -1,13 +1,13 @@
 /* hone quantize: weights and activations of 8 bits, as ONNX that every engine reads. */
-#include "cli/files.h"
-#include "cli/interrupts.h"
-#include "cli/labelled.h"
-#include "cli/mixed.h"
-#include "cli/options.h"
-#include "cli/preprocess.h"
-#include "cli/shapes.h"
-#include "cli/stamp.h"
-#include "cli/term.h"
+#include "cli/options/files.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/labelled.h"
+#include "cli/reports/mixed.h"
+#include "cli/options/options.h"
+#include "cli/options/preprocess.h"
+#include "cli/options/shapes.h"
+#include "cli/reports/stamp.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

@@ -1,10 +1,10 @@
 /* hone report: a profile of another tool (or of hone) as a page, table, trace or JSON. */
-#include "cli/files.h"
-#include "cli/findings.h"
-#include "cli/importing.h"
-#include "cli/options.h"
-#include "cli/profiling.h"
-#include "cli/term.h"
+#include "cli/options/files.h"
+#include "cli/reports/findings.h"
+#include "cli/options/importing.h"
+#include "cli/options/options.h"
+#include "cli/reports/profiling.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* hone run: one inference on given or random inputs. */
-#include "cli/clock.h"
-#include "cli/files.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/preprocess.h"
-#include "cli/session.h"
-#include "cli/shapes.h"
-#include "cli/term.h"
-#include "cli/labels.h"
+#include "cli/terminal/clock.h"
+#include "cli/options/files.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/preprocess.h"
+#include "cli/options/session.h"
+#include "cli/options/shapes.h"
+#include "cli/terminal/term.h"
+#include "cli/options/labels.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

@@ -1,10 +1,10 @@
 /* hone tune: measures what may run each step and keeps the choice. */
-#include "cli/clock.h"
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/session.h"
-#include "cli/term.h"
-#include "cli/tuning.h"
+#include "cli/terminal/clock.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/options/session.h"
+#include "cli/terminal/term.h"
+#include "cli/reports/tuning.h"
 
 #include <hone/hone.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* hone verify A [B]: are the answers still right? */
-#include "cli/dump.h"
-#include "cli/interrupts.h"
-#include "cli/layers.h"
-#include "cli/options.h"
-#include "cli/precision.h"
-#include "cli/preprocess.h"
-#include "cli/session.h"
-#include "cli/shapes.h"
-#include "cli/term.h"
-#include "cli/verdict.h"
+#include "cli/reports/dump.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/reports/layers.h"
+#include "cli/options/options.h"
+#include "cli/options/precision.h"
+#include "cli/options/preprocess.h"
+#include "cli/options/session.h"
+#include "cli/options/shapes.h"
+#include "cli/terminal/term.h"
+#include "cli/reports/verdict.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* hone version */
-#include "cli/options.h"
-#include "cli/term.h"
-#include "cli/version.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
+#include "cli/options/version.h"
 
 #include <hone/hone.h>
 

@@ -1,7 +1,7 @@
 /* hone zoo [NAME -o m.onnx]: built-in networks. */
-#include "cli/interrupts.h"
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 #include <hone/hone.h>
 #include <jansson.h>

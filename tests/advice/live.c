@@ -196,7 +196,7 @@ static double run_once(session *s, const live *how, double usual) {
   return seconds() - start;
 }
 
-/* What cli/profiling.c adds to a record: the machine's roofs. */
+/* What cli/reports/profiling.c adds to a record: the machine's roofs. */
 static void add_roofs(hone_facts *facts, uint32_t threads) {
   hone_roofs r;
   hone_error error = {0};

@@ -1,6 +1,6 @@
 /* The first interrupt waits for what runs, a second one does not; what comes twice at once counts once. */
 #include "temporary.h"
-#include "cli/interrupts.h"
+#include "cli/terminal/interrupts.h"
 
 #include <dirent.h>
 #include <errno.h>

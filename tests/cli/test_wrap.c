@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/wrap.h"
+#include "cli/terminal/wrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* hone hello */
-#include "cli/options.h"
-#include "cli/term.h"
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
 
 static int run(const cli_args *args) {
   if (args->json) return cli_print_json(json_pack("{s:s}", "hello", args->rest.item[0]));

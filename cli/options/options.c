@@ -1,0 +1,222 @@
+/* Parsing by table, and the help text that the same tables give. */
+#include "cli/options/options.h"
+#include "cli/terminal/term.h"
+
+#include <stdio.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cli_option *find_long(const cli_command *c, const char *name, size_t len) {
+  for (const cli_option *o = c->options; o->name; o++)
+    if (strlen(o->name) == len && strncmp(o->name, name, len) == 0) return o;
+  return NULL;
+}
+
+static const cli_option *find_letter(const cli_command *c, char letter) {
+  for (const cli_option *o = c->options; o->name; o++)
+    if (o->letter && o->letter == letter) return o;
+  return NULL;
+}
+
+static int unknown_option(const cli_command *c, const char *word) {
+  const char *names[64];
+  size_t n = 0, len = strcspn(word + 2, "=");
+  char name[64] = "";
+  if (len < sizeof name) memcpy(name, word + 2, len);
+  for (const cli_option *o = c->options; o->name && n < 64; o++) names[n++] = o->name;
+  const char *near = cli_nearest(name, names, n);
+  return near ? cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s'; did you mean '--%s'?", c->name,
+                          word, near)
+              : cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)",
+                          c->name, word, c->name);
+}
+
+static bool list_add(cli_list *list, const char *text) {
+  const char **p = realloc(list->item, (list->n + 1) * sizeof *p);
+  if (!p) return false;
+  list->item = p;
+  p[list->n++] = text;
+  return true;
+}
+
+static int set_value(const cli_command *c, const cli_option *o, const char *text, cli_args *args) {
+  void *field = (char *)args + o->field;
+  char *end = NULL;
+  errno = 0;
+  switch (o->kind) {
+  case CLI_FLAG: *(bool *)field = true; return 0;
+  case CLI_TEXT: *(const char **)field = text; return 0;
+  case CLI_LIST: return list_add(field, text) ? 0 : cli_error(HONE_ERROR_MEMORY, "out of memory");
+  case CLI_COUNT:
+  case CLI_SOME:
+  case CLI_LEVEL: {
+    long long v = strtoll(text, &end, 10), most = o->kind == CLI_LEVEL ? 3 : 1000000000;
+    const int least = o->kind == CLI_SOME;
+    if (end == text || *end || errno || v < least || v > most)
+      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from %d to %lld, got '%s'",
+                       c->name, o->name, least, most, text);
+    *(int64_t *)field = v;
+    return 0;
+  }
+  case CLI_NUMBER: {
+    double v = strtod(text, &end);
+    if (end == text || *end || !isfinite(v) || v < 0)
+      return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a number of 0 or more, got '%s'", c->name,
+                       o->name, text);
+    *(double *)field = v;
+    return 0;
+  }
+  }
+  return 0;
+}
+
+int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
+  *args = (cli_args)CLI_UNSET;
+  bool only_rest = false;
+  for (int i = 0; i < argc; i++) {
+    const char *word = argv[i];
+    const cli_option *o = NULL;
+    const char *value = NULL;
+    if (only_rest || word[0] != '-' || !word[1]) {
+      if (!list_add(&args->rest, word)) return cli_error(HONE_ERROR_MEMORY, "out of memory");
+      continue;
+    }
+    if (strcmp(word, "--") == 0) {
+      only_rest = true;
+      continue;
+    }
+    if (word[1] == '-') {
+      size_t len = strcspn(word + 2, "=");
+      o = find_long(c, word + 2, len);
+      if (!o) return unknown_option(c, word);
+      if (word[2 + len]) value = word + 3 + len;
+      if (value && o->kind == CLI_FLAG)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: --%s takes no value", c->name, o->name);
+    } else {
+      o = find_letter(c, word[1]);
+      if (!o)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (hone %s --help lists them)",
+                         c->name, word, c->name);
+      if (word[2] && o->kind == CLI_FLAG)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s' (give letters one by one)", c->name,
+                         word);
+      if (word[2]) value = word + 2;
+    }
+    if (!value && o->kind != CLI_FLAG) {
+      if (++i >= argc)
+        return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a value (%s)", c->name, o->name, o->value);
+      value = argv[i];
+    }
+    int code = set_value(c, o, value, args);
+    if (code) return code;
+  }
+  if (args->help) return 0;
+  if (args->rest.n < c->min_rest)
+    return cli_error(HONE_ERROR_USAGE, "hone %s: missing argument; usage: hone %s %s", c->name, c->name,
+                     c->arguments);
+  if (args->rest.n > c->max_rest)
+    return cli_error(HONE_ERROR_USAGE, "hone %s: unexpected argument '%s'; usage: hone %s %s", c->name,
+                     args->rest.item[c->max_rest], c->name, c->arguments);
+  return 0;
+}
+
+void cli_args_free(cli_args *args) {
+  free(args->shapes.item);
+  free(args->inputs.item);
+  free(args->data.item);
+  free(args->thresholds.item);
+  free(args->float_files.item);
+  free(args->skip.item);
+  free(args->only.item);
+  free(args->rest.item);
+}
+
+/* The option and what it does, in a column of its own; a long line goes on in that column. */
+static void print_option(const char *left, const char *help, const char *more) {
+  enum { COLUMN = 29, WIDTH = 118 };
+  char text[400];
+  snprintf(text, sizeof text, "%s%s", help, more);
+  int at = cli_print("  %s", left);
+  if (at >= COLUMN) cli_print("\n"), at = 0;
+  for (const char *word = text; *word;) {
+    int length = (int)strcspn(word, " ");
+    const bool first = word == text;
+    if (!first && at + 1 + length > WIDTH) cli_print("\n"), at = 0;
+    at += at < COLUMN ? cli_print("%*s", COLUMN - at, "") : cli_print(" ");
+    at += cli_print("%.*s", length, word);
+    word += length + (word[length] == ' ');
+  }
+  cli_print("\n");
+}
+
+void cli_print_help(const cli_command *c) {
+  cli_print("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
+  if (c->details) { /* paragraphs */
+    cli_put(stdout, "\n");
+    cli_put(stdout, c->details);
+    cli_put(stdout, "\n");
+  }
+  cli_print("\noptions:\n");
+  for (const cli_option *o = c->options; o->name; o++) {
+    char left[64];
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
+             o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
+    print_option(left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
+  }
+}
+
+void cli_print_overview(FILE *out) {
+  cli_print_to(out,
+               "hone makes neural-network inference fast and explains how.\n\n"
+               "usage: hone MODEL.onnx            the whole loop: measure, explain, change, prove, report\n"
+               "       hone COMMAND [OPTION...]   one step of it\n\ncommands:\n");
+  for (const cli_command *const *c = cli_commands; *c; c++)
+    cli_print_to(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+  cli_print_to(
+      out, "\nhone COMMAND --help tells more. A model is an ONNX file or zoo:NAME (hone zoo lists those).\n");
+}
+
+/* Levenshtein distance, with words cut at 40 characters. */
+static size_t distance(const char *a, const char *b) {
+  size_t n = strnlen(a, 40), m = strnlen(b, 40), row[41];
+  for (size_t j = 0; j <= m; j++) row[j] = j;
+  for (size_t i = 1; i <= n; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= m; j++) {
+      size_t best = diagonal + (a[i - 1] != b[j - 1]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[m];
+}
+
+const char *cli_nearest(const char *word, const char *const *candidates, size_t n) {
+  const char *best = NULL;
+  size_t least = 3; /* at most two typing errors, and fewer than the word has letters */
+  for (size_t i = 0; i < n; i++) {
+    size_t d = distance(word, candidates[i]);
+    if (d < least && d < strlen(word)) least = d, best = candidates[i];
+  }
+  return best;
+}
+
+const cli_command *cli_find(const char *name) {
+  for (const cli_command *const *c = cli_commands; *c; c++)
+    if (strcmp((*c)->name, name) == 0) return *c;
+  return NULL;
+}
+
+const char *cli_nearest_command(const char *word) {
+  const char *names[64];
+  size_t n = 0;
+  for (const cli_command *const *c = cli_commands; *c && n < 64; c++) names[n++] = (*c)->name;
+  return cli_nearest(word, names, n);
+}
+
+const char *cli_device_name(const cli_args *args) { return args->device ? args->device : "cpu"; }

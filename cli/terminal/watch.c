@@ -1,0 +1,23 @@
+/* What watches the library's long work: a line on a terminal, and Ctrl-C. */
+#include "cli/terminal/watch.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/terminal/term.h"
+
+#include <hone/hone.h>
+
+static bool progress(void *arg, const char *what, uint32_t done, uint32_t total) {
+  (void)arg;
+  if (total) cli_progress(what, done, total);
+  return !cli_interrupted();
+}
+
+static bool running(void *arg, hone_context *context) {
+  (void)arg;
+  cli_cancellable(context);
+  return !cli_interrupted();
+}
+
+const hone_watch *cli_watch(void) {
+  static const hone_watch watch = {.progress = progress, .running = running};
+  return &watch;
+}
