@@ -574,8 +574,31 @@ static void refused(void **state) {
   }
 }
 
+/* Keys and values of the past are read as the input's sizes say. */
+static void refused_past(void **state) {
+  (void)state;
+  const answer *a = answers;
+  while (strcmp(a->op, "QAttention") || a->n_in < 9) a++;
+  const operand past[] = {a->in[8],
+                          {HONE_DTYPE_F32, "1x2x1x1x2", NULL},
+                          {HONE_DTYPE_F32, "2x1x1x1x2", NULL},
+                          {HONE_DTYPE_F32, "2x2x2x1x2", NULL},
+                          {HONE_DTYPE_F32, "2x2x1x1x1", NULL},
+                          {HONE_DTYPE_F32, "2x2x1x2", NULL},
+                          {HONE_DTYPE_I8, "2x2x1x1x2", NULL}};
+  for (size_t i = 0; i < sizeof past / sizeof *past; i++) {
+    answer wrong = *a;
+    char name[64];
+    op_case c;
+    wrong.in[8] = past[i];
+    begin(&c, &wrong, name, sizeof name);
+    if ((op_infer(&c, a->n_out, 0, 0, 0) == HONE_OK) != (i == 0)) fail_msg("past %zu: %s", i, c.error.what);
+    op_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_onnxruntime), cmocka_unit_test(unknown_shapes),
-                                     cmocka_unit_test(refused)};
+                                     cmocka_unit_test(refused), cmocka_unit_test(refused_past)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

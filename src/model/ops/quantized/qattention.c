@@ -34,6 +34,21 @@ static hone_status check_mask(const hone_infer *io, int64_t batch, hone_error *e
   return HONE_OK;
 }
 
+/* Keys and values of earlier calls: [2, batch, heads, any number, size of a head]. */
+static hone_status check_past(const hone_infer *io, int64_t heads, int64_t hidden, hone_error *error) {
+  const hone_tensor_desc *past = hn_has_input(io, PAST) ? io->input[PAST] : NULL;
+  hone_status s = hn_infer_dtype_in(io, PAST, HONE_TYPES(HONE_DTYPE_F32), error);
+  if (s || !past || past->rank < 0) return s;
+  if (past->rank != 5) return hn_op_bad(io->node, error, "past has rank %d", (int)past->rank);
+  const int64_t want[5] = {2, at(io->input[X], 0), heads, HONE_DIM_UNKNOWN,
+                           hidden < 0 ? hidden : hidden / heads};
+  for (int i = 0; i < 5; i++)
+    if (want[i] >= 0 && past->dim[i] >= 0 && past->dim[i] != want[i])
+      return hn_op_bad(io->node, error, "past has %lld in dimension %d, expected %lld",
+                       (long long)past->dim[i], i, (long long)want[i]);
+  return HONE_OK;
+}
+
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[X], *w = io->input[W],
                          *past = hn_has_input(io, PAST) ? io->input[PAST] : NULL;
@@ -60,8 +75,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_quant_param(io, X_SCALE, 1, error);
   if (!s) s = hn_infer_quant_param(io, W_SCALE, columns, error);
   if (!s) s = check_mask(io, at(x, 0), error);
-  if (!s && past && past->rank >= 0 && past->rank != 5)
-    s = hn_op_bad(io->node, error, "past has rank %d", (int)past->rank);
+  if (!s) s = check_past(io, heads, hidden, error);
   if (s) return s;
   const int64_t before = past ? at(past, 3) : 0,
                 keys = before < 0 || at(x, 1) < 0 ? HONE_DIM_UNKNOWN : before + at(x, 1);
