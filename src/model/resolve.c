@@ -20,6 +20,9 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
     return snprintf(why->text, sizeof why->text, "%s makes %u to %d outputs, has %u", n->op_type,
                     d->min_outputs, (int)d->max_outputs, n->n_out),
            false;
+  if (d->min_outputs == 1 && d->max_outputs == 1 && !n->out[0])
+    return snprintf(why->text, sizeof why->text, "the output of %s is left out but required", n->op_type),
+           false;
   for (uint32_t i = 0; i < d->min_inputs && i < n->n_in; i++)
     if (!n->in[i] && d->max_inputs != HONE_VARIADIC)
       return snprintf(why->text, sizeof why->text, "input %u of %s is left out but required", i, n->op_type),

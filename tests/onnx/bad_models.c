@@ -229,6 +229,11 @@ static pb *conv_group_zero(void) { return two_inputs("Conv", "1 4 8 8", 1, "8 1 
 static pb *axis_out_of_range(void) {
   return with_node(pb_put(pb_node("Softmax", "x", "y"), 5, pb_attr_int("axis", 7)));
 }
+static pb *output_left_out(void) {
+  pb *g = pb_put(pb_graph(), HN_ONNX_GRAPH_NODE, relu());
+  pb *nothing = pb_text(pb_node("Relu", "x", ""), HN_ONNX_NODE_OUTPUT, "");
+  return pb_model(pb_put(g, HN_ONNX_GRAPH_NODE, nothing));
+}
 static pb *too_many_inputs(void) { return with_node(pb_node("Relu", "x x x", "y")); }
 static pb *loop_without_body(void) { return with_node(pb_node("Loop", "- - x", "y")); }
 static pb *sequence_input(void) {
@@ -497,6 +502,7 @@ const bad_model bad_models[] = {
     CASE(conv_group_zero),
     CASE(axis_out_of_range),
     CASE(too_many_inputs),
+    CASE(output_left_out),
     CASE(loop_without_body),
     CASE(sequence_input),
     CASE(attribute_twice),
