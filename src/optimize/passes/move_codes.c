@@ -122,7 +122,7 @@ static bool moves_codes(const hone_node *n, const struct move *m, hone_dtype dty
   return true;
 }
 
-/* The code that means what a Pad pads with; false where none does. */
+/* The code that means what a Pad pads with, NULL where it repeats elements; false where none does. */
 static bool padding(hn_pass_context *ctx, const hone_node *n, map x, hn_value **out) {
   const hone_tensor_desc one = hone_desc(x.dtype, 0, NULL);
   double real = 0;
@@ -153,7 +153,7 @@ static int64_t new_axis(const hone_node *n, const hone_node *dq) {
 }
 
 /* n with x in the place of its data, and DequantizeLinear behind each output. */
-static hn_pass_result sink(hn_pass_context *ctx, hone_node *n, const hone_node *dq, int64_t axis,
+static hn_pass_result sink(hn_pass_context *ctx, hone_node *n, const hone_node *dq, int64_t axis, bool pads,
                            hn_value *pad) {
   enum { MAX_IN = 8, MAX_OUT = 64 };
   const hone_dtype dtype = dq->in[0]->desc.dtype;
@@ -162,10 +162,9 @@ static hn_pass_result sink(hn_pass_context *ctx, hone_node *n, const hone_node *
   for (uint32_t i = 0; i < n->n_in; i++) in[i] = n->in[i];
   in[0] = dq->in[0];
   uint32_t n_in = n->n_in;
-  if (pad) {
-    if (n_in < 3) n_in = 3;
-    in[2] = pad;
-  }
+  if (pad && n_in < 3) n_in = 3;
+  if (pads && n_in > 2) in[2] = pad; /* NULL: a number that nothing is padded with is left out */
+  if (pads && n_in == 3 && !pad) n_in = 2;
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!(codes[i] = hn_value_create(ctx->graph, NULL))) return hn_pass_memory(ctx);
     codes[i]->desc = typed(n->out[i], dtype);
@@ -199,7 +198,7 @@ static hn_pass_result move_dequantised(hn_pass_context *ctx, hone_node *n, const
       return hn_pass_miss(ctx, "no code means what it pads with");
     if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   }
-  return sink(ctx, n, dq, axis, pad);
+  return sink(ctx, n, dq, axis, m->what & PADS, pad);
 }
 
 /* ---- QuantizeLinear */

@@ -45,6 +45,11 @@ static hn_value *multiply(hn_pass_context *ctx, hone_node *n, const product *p) 
   return scale ? v : NULL;
 }
 
+/* Whether a product of that rank keeps it when it is multiplied by v, or v is added. */
+static bool keeps_rank(const hone_node *n, const hn_value *v) {
+  return !v || (v->desc.rank >= 0 && v->desc.rank <= n->out[0]->desc.rank);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   const bool dynamic = strcmp(n->op_type, "DynamicQuantizeMatMul") == 0;
@@ -54,11 +59,13 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   product p = {.a = n->in[0], .b = n->in[1]};
   if (dynamic) {
     p.b_scale = n->in[2], p.b_zero = hn_in(n, 3), p.bias = hn_in(n, 4);
-    if (!quantise(ctx, n, &p)) return HN_PASS_FAIL;
   } else {
     p.a_scale = n->in[2], p.b_scale = n->in[3];
     p.a_zero = hn_in(n, 4), p.b_zero = hn_in(n, 5), p.bias = hn_in(n, 6);
   }
+  if (!keeps_rank(n, p.a_scale) || !keeps_rank(n, p.b_scale) || !keeps_rank(n, p.bias))
+    return hn_pass_miss(ctx, "a scale or the bias has more dimensions than the product");
+  if (dynamic && !quantise(ctx, n, &p)) return HN_PASS_FAIL;
   hn_value *y = multiply(ctx, n, &p);
   if (!y) return HN_PASS_FAIL;
   hn_pass_hit(ctx, "a product of integers, and its scale");

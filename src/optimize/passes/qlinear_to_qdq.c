@@ -98,6 +98,8 @@ static hn_pass_result open_gemm(hn_pass_context *ctx, hone_node *n) {
   const hn_value *c = hn_in(n, C);
   const bool transposed = hone_node_int(n, "transB", 0) != 0;
   const int64_t scales = hone_desc_count(&n->in[B_SCALE]->desc);
+  if (hn_in(n, B_ZERO) && hone_desc_count(&n->in[B_ZERO]->desc) != scales)
+    return hn_pass_miss(ctx, "the weights have another number of scales than of zero points");
   if (!hn_known(n->in[A_SCALE]) || !hn_known(n->in[B_SCALE])) return hn_pass_miss(ctx, "a scale is computed");
   if (!hn_has_op(ctx, "DequantizeLinear") || (scales != 1 && hn_model_opset(ctx->model, "") < 13))
     return hn_pass_miss(ctx, "the opset has no codes with a scale a column");
