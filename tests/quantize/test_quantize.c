@@ -199,6 +199,51 @@ static void test_equalise(void **state) {
   hone_model_release(m);
 }
 
+#define PAIR(x, bias, front, between, end)                                                                   \
+  "graph g(%x: " x ") -> (%y) {\n  const %v: f32[8x8] = rand(1)\n  const %w: f32[8x8] = rand(2)\n"           \
+  "  const %b: " bias " = rand(3)\n  %a = " front "\n  %r = " between "\n  %y = " end "\n}\n"
+
+/* What reads rows as channels, adds a number a row, or pools over channels does not pass a factor on. */
+static void test_no_pair(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint32_t pairs;
+  } cases[] = {{PAIR("f32[8x8]", "f32[8]", "Gemm(%x, %v, %b)", "Relu(%a)", "Gemm(%r, %w)"), 1},
+               {PAIR("f32[8x8]", "f32[8]", "Gemm(%x, %v, %b)", "Relu(%a)", "Gemm(%r, %w) {transA=1}"), 0},
+               {PAIR("f32[8x8]", "f32[8x1]", "Gemm(%x, %v, %b)", "Relu(%a)", "Gemm(%r, %w)"), 0},
+               {PAIR("f32[1x8x8]", "f32[8]", "MatMul(%x, %v)", "Relu(%a)", "MatMul(%r, %w)"), 1},
+               {PAIR("f32[1x8x8]", "f32[8]", "MatMul(%x, %v)", "MaxPool(%a) {kernel_shape=[3], pads=[1, 1]}",
+                     "MatMul(%r, %w)"),
+                0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hn_model *m = net_parse("pair", cases[i].text);
+    quantised q = quantise(m, &(hone_quantize_options){.calib = "random", .equalize = true, .threads = 1});
+    assert_int_equal(q.report.equalized, cases[i].pairs);
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
+/* No code stands for what is not a number, and no scale for infinity. */
+static void test_weights_not_finite(void **state) {
+  (void)state;
+  const float wrong[] = {1, NAN, INFINITY};
+  for (size_t i = 0; i < 3; i++) {
+    hn_model *m = net_begin();
+    hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){1, 8});
+    hn_value *w = net_weights(m, 2, (const int64_t[]){8, 4}, 1),
+             *v = net_weights(m, 2, (const int64_t[]){4, 4}, 2);
+    ((float *)w->constant->data)[5] = wrong[i];
+    net_finish(m, net_op(m, "MatMul", (hn_value *[]){net_op(m, "MatMul", (hn_value *[]){x, w}, 2), v}, 2));
+    quantised q = quantise(m, &(hone_quantize_options){.calib = "random", .threads = 1});
+    assert_int_equal(layer_of(&q, "MatMul", 0)->quantized, i == 0);
+    assert_true(layer_of(&q, "MatMul", 1)->quantized);
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
 /* Inputs far from zero, so that rounding the weights moves every output: the bias takes that back. */
 static void test_bias_correction(void **state) {
   (void)state;
@@ -446,6 +491,7 @@ int main(void) {
       cmocka_unit_test(test_graph),         cmocka_unit_test(test_integer_steps),
       cmocka_unit_test(test_skip_and_only), cmocka_unit_test(test_methods),
       cmocka_unit_test(test_equalise),      cmocka_unit_test(test_bias_correction),
+      cmocka_unit_test(test_no_pair),       cmocka_unit_test(test_weights_not_finite),
       cmocka_unit_test(test_ranges_file),   cmocka_unit_test(test_halves),
       cmocka_unit_test(test_overflow),      cmocka_unit_test(test_stopped),
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_bad_samples)};

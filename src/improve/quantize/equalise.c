@@ -34,11 +34,12 @@ typedef struct equalising {
   bool failed;
 } equalising;
 
-static bool commutes(const hone_node *n) {
-  static const char *const ops[] = {"Relu",     "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool",
-                                    "Identity", NULL};
-  for (const char *const *o = ops; *o; o++)
-    if (hn_is_op(n, *o)) return true;
+/* pools: channels are dimension 1, and not what is pooled. */
+static bool commutes(const hone_node *n, bool pools) {
+  static const char *const ops[] = {"Relu",    "LeakyRelu",   "Identity",
+                                    "MaxPool", "AveragePool", "GlobalAveragePool"};
+  for (size_t i = 0; i < (pools ? 6 : 3); i++)
+    if (hn_is_op(n, ops[i])) return true;
   return false;
 }
 
@@ -57,16 +58,20 @@ static hone_status find_pair(equalising *e, hone_node *front, hone_error *error)
   hn_qz_weights a, b;
   if (!is_product(front) || !own_weights(front, &a)) return HONE_OK;
   const hn_value *bias = front->n_in > 2 ? front->in[2] : NULL;
-  if (bias && hone_desc_count(&bias->constant->desc) != a.outputs) return HONE_OK;
+  const hone_tensor_desc *d = bias ? &bias->constant->desc : NULL;
+  if (bias && (d->rank < 1 || d->dim[d->rank - 1] != a.outputs || hone_desc_count(d) != a.outputs))
+    return HONE_OK;
   hn_value *v = front->out[0];
   const char *name = v->name;
   hone_node *n = NULL;
-  while (hn_value_single_use(v) && (n = v->users.ptr[0].node)->graph == v->graph && commutes(n)) {
+  while (hn_value_single_use(v) && (n = v->users.ptr[0].node)->graph == v->graph &&
+         commutes(n, hn_is_op(front, "Conv"))) {
     v = n->out[0];
     if (hn_is_op(n, "Relu") || hn_is_op(n, "LeakyRelu")) name = v->name;
   }
   if (!hn_value_single_use(v) || !is_product(n) || n->in[0] != v || !own_weights(n, &b) ||
-      b.inputs != a.outputs || hn_is_op(n, "Conv") != hn_is_op(front, "Conv"))
+      hone_node_int(n, "transA", 0) || b.inputs != a.outputs ||
+      hn_is_op(n, "Conv") != hn_is_op(front, "Conv"))
     return HONE_OK;
   pair p = {.front = front, .behind = n, .name = name, .channels = a.outputs};
   p.most = HN_NEW_ARRAY(&e->q->arena, double, p.channels);

@@ -2,8 +2,10 @@
 #include "improve/quantize/quantize.h"
 
 #include "base/error.h"
+#include "model/ir/bytes.h"
 
 #include <fnmatch.h>
+#include <math.h>
 
 enum {
   H = 1 << HONE_QUANTIZE_HONE,
@@ -114,6 +116,15 @@ static const char *unfit_product(const hone_node *n, hone_quantize_target target
   return NULL;
 }
 
+static bool all_finite(const hn_model *m, const hn_value *v) {
+  bool good = true;
+  if (!hn_qz_is_constant(v) || v->desc.dtype != HONE_DTYPE_F32) return true;
+  const int64_t n = hone_desc_count(&v->constant->desc);
+  for (int64_t i = 0; i < n && good; i++) good = isfinite(hn_qz_f32(v->constant->data, i));
+  hn_model_drop_pages(m, v->constant->data, (size_t)n * sizeof(float));
+  return good;
+}
+
 static const char *unfit(const hone_node *n, hn_qz_kind kind, hone_quantize_target target) {
   if (!n->n_out || !n->out[0]) return "it has no output";
   if (!activation(n->in[0]))
@@ -191,6 +202,8 @@ static hone_status consider(hn_quantizing *q, hone_node *n, bool *skipped, bool 
              : o->n_only && l.kind != HN_QZ_SAME && !only     ? "not among --only"
              : !only && !(known[k].targets & 1u << o->target) ? "the target runs it in float"
                                                               : unfit(n, l.kind, o->target);
+  for (uint32_t i = 1; i < n->n_in && !l.reason && l.kind == HN_QZ_PRODUCT; i++)
+    if (n->in[i] && !all_finite(q->model, n->in[i])) l.reason = "its weights are not all finite";
   l.chosen = !l.reason;
   return hn_vec_push(&q->layers, l) ? HONE_OK : hn_fail_memory(error, sizeof l, "layers");
 }
