@@ -23,8 +23,8 @@
 enum { NEAR = 6, DEEPEST = 48, SKIPPED = 2, BLOCKS = 1 << 18 };
 
 /* jansson ends the process, or goes on with half a text, where its memory is refused. The library looks
- * before it calls it (src/base/json_read.c), the command ends at once (cli/terminal/memory.c): only there are its
- * own calls counted. */
+ * before it calls it (src/base/json_read.c), the command ends at once (cli/terminal/memory.c): only there are
+ * its own calls counted. */
 static bool spare_jansson;
 static uintptr_t jansson_from, jansson_to;
 
