@@ -126,13 +126,18 @@ static int text(const cli_args *args, const hone_layers_report *r, const cli_dum
             "outside of "
             "the codes; imbal.: of the weights' channels (*: one scale); peak: over the 99.9th percentile\n");
   if (args->plot) depths(r);
-  cli_print("\n%u layers on %u sample%s", r->n_layers, r->samples, r->samples == 1 ? "" : "s");
+  const bool random = !args->data.n && !args->inputs.n;
+  cli_print("\n%u layers on %u %ssample%s", r->n_layers, r->samples, random ? "random " : "",
+            r->samples == 1 ? "" : "s");
   if (r->by_place) cli_print(", paired by their place: the names differ");
   if (r->unmatched) cli_print(", %u values of 8 bits without a float value", r->unmatched);
   cli_print("\n");
   if (r->first < 0) cli_print("no layer is bad\n");
   if (r->first >= 0) name("first bad", r, r->first);
   if (r->worst >= 0 && r->worst != r->first) name("worst", r, r->worst);
+  if (random)
+    cli_print("random values are none that the ranges were chosen for: --data DIR or --input FILE gives real "
+              "ones\n");
   cli_dump_say(dump);
   return cli_flush();
 }

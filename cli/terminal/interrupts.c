@@ -55,6 +55,7 @@ void cli_signals(void (*wipe)(void)) {
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+  signal(SIGXFSZ, SIG_IGN); /* and so is a limit of a file's size (ulimit -f) */
 }
 
 bool cli_interrupted(void) { return interrupted != 0; }
