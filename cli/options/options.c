@@ -123,14 +123,9 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
 }
 
 void cli_args_free(cli_args *args) {
-  free(args->shapes.item);
-  free(args->inputs.item);
-  free(args->data.item);
-  free(args->thresholds.item);
-  free(args->float_files.item);
-  free(args->skip.item);
-  free(args->only.item);
-  free(args->rest.item);
+  cli_list *const lists[] = {&args->skip,   &args->only,       &args->dump,        &args->data, &args->shapes,
+                             &args->inputs, &args->thresholds, &args->float_files, &args->rest};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->item);
 }
 
 /* The option and what it does, in a column of its own; a long line goes on in that column. */
