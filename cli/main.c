@@ -2,6 +2,7 @@
 #include "cli/terminal/interrupts.h"
 #include "cli/terminal/memory.h"
 #include "cli/options/options.h"
+#include "cli/options/plugins.h"
 #include "cli/terminal/term.h"
 
 #include <locale.h>
@@ -61,7 +62,8 @@ static int dispatch(int argc, char **argv) {
     cli_print_help(command);
     code = cli_flush();
   } else if (code == 0) {
-    code = command->run(&args);
+    if (command != &cli_cmd_help && command != &cli_cmd_version) code = cli_load_plugins(&args);
+    if (code == 0) code = command->run(&args);
   }
   cli_args_free(&args);
   return code;

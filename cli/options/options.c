@@ -8,10 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cli_option *find_long(const cli_command *c, const char *name, size_t len) {
-  for (const cli_option *o = c->options; o->name; o++)
+/* Options of every command. */
+static const cli_option everywhere[] = {
+    {0, "op-path", CLI_LIST, CLI_FIELD(op_path), "DIR",
+     "custom operators in this folder, or this plugin, too (HONE_OP_PATH, ~/.local/share/hone/ops)"},
+    {0, "op-disable", CLI_LIST, CLI_FIELD(op_disable), "NAME",
+     "without this plugin, or this custom operator's patterns and tactics"},
+    CLI_END};
+
+static const cli_option *find_in(const cli_option *o, const char *name, size_t len) {
+  for (; o->name; o++)
     if (strlen(o->name) == len && strncmp(o->name, name, len) == 0) return o;
   return NULL;
+}
+
+static const cli_option *find_long(const cli_command *c, const char *name, size_t len) {
+  const cli_option *o = find_in(c->options, name, len);
+  return o ? o : find_in(everywhere, name, len);
 }
 
 static const cli_option *find_letter(const cli_command *c, char letter) {
@@ -25,7 +38,8 @@ static int unknown_option(const cli_command *c, const char *word) {
   size_t n = 0, len = strcspn(word + 2, "=");
   char name[64] = "";
   if (len < sizeof name) memcpy(name, word + 2, len);
-  for (const cli_option *o = c->options; o->name && n < 64; o++) names[n++] = o->name;
+  for (const cli_option *o = c->options; o->name && n < 60; o++) names[n++] = o->name;
+  for (const cli_option *o = everywhere; o->name && n < 64; o++) names[n++] = o->name;
   const char *near = cli_nearest(name, names, n);
   return near ? cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s'; did you mean '--%s'?", c->name,
                           word, near)
@@ -123,8 +137,9 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
 }
 
 void cli_args_free(cli_args *args) {
-  cli_list *const lists[] = {&args->skip,   &args->only,       &args->dump,        &args->data, &args->shapes,
-                             &args->inputs, &args->thresholds, &args->float_files, &args->rest};
+  cli_list *const lists[] = {&args->skip,    &args->only,       &args->dump,       &args->data,
+                             &args->shapes,  &args->inputs,     &args->thresholds, &args->float_files,
+                             &args->op_path, &args->op_disable, &args->rest};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->item);
 }
 
@@ -146,6 +161,15 @@ static void print_option(const char *left, const char *help, const char *more) {
   cli_print("\n");
 }
 
+static void print_options(const cli_option *o) {
+  for (; o->name; o++) {
+    char left[64];
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
+             o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
+    print_option(left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
+  }
+}
+
 void cli_print_help(const cli_command *c) {
   cli_print("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
   if (c->details) { /* paragraphs */
@@ -154,12 +178,8 @@ void cli_print_help(const cli_command *c) {
     cli_put(stdout, "\n");
   }
   cli_print("\noptions:\n");
-  for (const cli_option *o = c->options; o->name; o++) {
-    char left[64];
-    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
-             o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
-    print_option(left, o->help, o->kind == CLI_LIST ? "; may be repeated" : "");
-  }
+  print_options(c->options);
+  print_options(everywhere);
 }
 
 void cli_print_overview(FILE *out) {

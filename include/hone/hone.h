@@ -17,6 +17,7 @@
 #include <hone/mixed.h>
 #include <hone/model.h>
 #include <hone/plugin.h>
+#include <hone/plugins.h>
 #include <hone/quantize.h>
 #include <hone/session.h>
 #include <hone/status.h>

@@ -1,7 +1,9 @@
-/* The units that extend hone: operators, tactics and patterns. Built-in ones use exactly these descriptors.
+/* The units that extend hone: operators, tactics and patterns, and plugins, the shared libraries that add some.
+ * Built-in ones use exactly these descriptors.
  *
- * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type). Descriptors are
- * static const data: hone never copies or frees them. */
+ * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type), and leave what is not
+ * needed zero: a later hone may know more members than the one that a plugin was compiled with. Descriptors
+ * are static const data, valid as long as the plugin is loaded; hone never frees them. */
 #ifndef HONE_PLUGIN_H
 #define HONE_PLUGIN_H
 
@@ -486,6 +488,24 @@ typedef struct hone_pattern_desc {
    * registered: its newest definition counts, and its reference is what the step falls back to. */
   void (*attrs)(const hone_match *match, const hone_attr_sink *sink);
 } hone_pattern_desc;
+
+/* ---------------------------------------------------------------- plugins */
+
+/* What a plugin adds. Lists are [n_...]; a list of none may be NULL. */
+typedef struct hone_plugin {
+  uint32_t struct_size, abi;
+  const char *name;    /* "swish": letters, digits, '-' and '_'; at most 60 of them */
+  const char *version; /* "1.0.0" */
+  const char *about;   /* what it is for, in a line */
+  uint32_t n_ops, n_tactics, n_patterns;
+  const hone_op_desc *const *op;
+  const hone_tactic_desc *const *tactic;
+  const hone_pattern_desc *const *pattern;
+} hone_plugin;
+
+/* The one function that a plugin has for hone. It is called when the plugin is loaded (hone/plugins.h), first
+ * in a process of its own, and gets the ABI of that hone. NULL: the plugin does not work with it. */
+HONE_API const hone_plugin *hone_plugin_entry(uint32_t abi);
 
 #ifdef __cplusplus
 }

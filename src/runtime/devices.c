@@ -28,10 +28,15 @@ hone_status hn_backend_find(const char *name, const hn_backend **out, uint32_t *
   return HONE_ERROR_USAGE;
 }
 
-static hn_registry *tactics_of(const hone_tactic_desc *t, hone_error *error) {
+hn_registry *hn_tactic_registry(const char *device) {
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-    if (t->device && strcmp(backends[i]->name, t->device) == 0 && backends[i]->tactics)
-      return backends[i]->tactics;
+    if (device && strcmp(backends[i]->name, device) == 0) return backends[i]->tactics;
+  return NULL;
+}
+
+static hn_registry *tactics_of(const hone_tactic_desc *t, hone_error *error) {
+  hn_registry *r = hn_tactic_registry(t->device);
+  if (r) return r;
   hn_fail(error, HONE_ERROR_USAGE, "tactic %.80s is for device '%.32s', which is not here", t->name,
           t->device ? t->device : "");
   hn_error_expected(error, "cpu or cuda");

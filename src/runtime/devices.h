@@ -8,6 +8,8 @@
  * not built only open and about are there, and say so. */
 hone_status hn_backend_find(const char *name, const hn_backend **out, uint32_t *index, hone_error *error);
 
+/* The tactics of "cpu" or "cuda"; NULL: there is no such device in this build. */
+hn_registry *hn_tactic_registry(const char *device);
 /* Adds a tactic to those of its device, and takes it away: as hn_registry_add and hn_registry_remove. Plans
  * that were made with it keep it. HONE_ERROR_USAGE: there is no such device, too. */
 hone_status hn_tactic_add(const hone_tactic_desc *tactic, hone_error *error);

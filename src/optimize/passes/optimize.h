@@ -21,4 +21,7 @@ hone_status hn_passes_check(const hn_optimize_options *options, hone_error *erro
  */
 extern hn_registry hn_passes;
 
+/* Fused patterns (hone_pattern_desc), for who adds some. */
+hn_registry *hn_pattern_registry(void);
+
 #endif

@@ -1,4 +1,5 @@
 /* The registry of passes. */
+#include "optimize/match/patterns.h"
 #include "optimize/passes/common/pass.h"
 #include "optimize/passes/optimize.h"
 
@@ -29,3 +30,5 @@ static hone_status pass_check(const void *unit, hone_error *error) {
 
 static const hn_kind kind = {.noun = "pass", .key = pass_key, .label = pass_label, .check = pass_check};
 hn_registry hn_passes = HN_REGISTRY(&kind, builtin);
+
+hn_registry *hn_pattern_registry(void) { return &hn_patterns; }

@@ -1,0 +1,61 @@
+/* hone op: custom operators, from a definition to a plugin that is used. */
+#include "cli/commands/op/verb.h"
+#include "cli/terminal/term.h"
+
+#include <string.h>
+
+#define VERB(name) extern const op_verb cli_op_##name;
+#include "cli/commands/op/verbs.def"
+#undef VERB
+
+static const op_verb *const verbs[] = {
+#define VERB(name) &cli_op_##name,
+#include "cli/commands/op/verbs.def"
+#undef VERB
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static int unknown(const char *word) {
+  const char *names[VERBS];
+  for (size_t i = 0; i < VERBS; i++) names[i] = verbs[i]->name;
+  const char *near = cli_nearest(word, names, VERBS);
+  return near ? cli_error(HONE_ERROR_USAGE, "hone op: there is no '%s'; did you mean '%s'?", word, near)
+              : cli_error(HONE_ERROR_USAGE, "hone op: there is no '%s' (hone op --help)", word);
+}
+
+static int overview(void) {
+  cli_print("custom operators: written once, tested, measured, and used in every model where they fit\n\n");
+  for (size_t i = 0; i < VERBS; i++) {
+    cli_print("  hone op %s%s%s\n", verbs[i]->name, *verbs[i]->arguments ? " " : "", verbs[i]->arguments);
+    cli_print("      %s\n", verbs[i]->about);
+  }
+  return cli_flush();
+}
+
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
+  if (!args->rest.n) return overview();
+  for (size_t i = 0; i < VERBS; i++) {
+    const op_verb *v = verbs[i];
+    const size_t n = args->rest.n - 1;
+    if (strcmp(v->name, rest[0]) != 0) continue;
+    if (n < v->min_rest)
+      return cli_error(HONE_ERROR_USAGE, "hone op %s: missing argument; usage: hone op %s %s", v->name,
+                       v->name, v->arguments);
+    if (n > v->max_rest)
+      return cli_error(HONE_ERROR_USAGE, "hone op %s: unexpected argument '%s'; usage: hone op %s %s",
+                       v->name, rest[1 + v->max_rest], v->name, v->arguments);
+    return v->run(args, rest + 1, n);
+  }
+  return unknown(rest[0]);
+}
+
+static const cli_option options[] = {CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+const cli_command cli_cmd_op = {"op",
+                                "[WHAT ARGUMENT...]",
+                                "make, test, measure and use custom operators",
+                                "`hone op` alone lists what there is to do.",
+                                options,
+                                0,
+                                16,
+                                run};

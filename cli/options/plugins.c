@@ -1,0 +1,35 @@
+#include "cli/options/plugins.h"
+
+#include "cli/terminal/term.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The items with ':' between them; free() it. */
+static char *joined(const cli_list *list) {
+  size_t size = 1;
+  for (size_t i = 0; i < list->n; i++) size += strlen(list->item[i]) + 1;
+  char *text = calloc(size, 1), *p = text;
+  for (size_t i = 0; text && i < list->n; i++) {
+    if (i) *p++ = ':';
+    p = stpcpy(p, list->item[i]);
+  }
+  return text;
+}
+
+int cli_load_plugins(const cli_args *args) {
+  hone_error e = {0};
+  char *path = joined(&args->op_path), why[1200];
+  if (!path) return cli_error(HONE_ERROR_MEMORY, "out of memory");
+  const hone_plugins_options o = {
+      .path = path, .disabled = args->op_disable.item, .n_disabled = (uint32_t)args->op_disable.n};
+  const hone_status status = hone_plugins_load(&o, &e);
+  free(path);
+  hone_plugin_info p;
+  for (uint32_t i = 0; hone_plugin_at(i, &p); i++) {
+    if (p.state != HONE_PLUGIN_REFUSED) continue;
+    (void)hone_error_format(p.error, why, sizeof why);
+    cli_note("custom operator %s is not used: %s", p.name, why);
+  }
+  return status == HONE_OK ? 0 : cli_report(&e);
+}

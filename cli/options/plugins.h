@@ -1,0 +1,11 @@
+/* Custom operators of --op-path, HONE_OP_PATH and the user's folder. */
+#ifndef HONE_CLI_PLUGINS_H
+#define HONE_CLI_PLUGINS_H
+
+#include "cli/options/options.h"
+
+/* Loads them before a command runs; those that are refused are told on standard error, and the rest goes on.
+ * Returns an exit code: what the command line or HONE_OP_PATH names must be there. */
+int cli_load_plugins(const cli_args *args);
+
+#endif

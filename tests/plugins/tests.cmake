@@ -1,0 +1,20 @@
+# The plugin of plugin.c, sound and with one fault each: build/tests/plugins/NAME.so
+set(kinds sound crash leave hang undefined no_entry other_abi declines newer longer short no_reference bad_pattern bad_name)
+set(plugins)
+foreach(kind ${kinds})
+  string(TOUPPER ${kind} macro)
+  add_library(plugin_${kind} MODULE ${CMAKE_CURRENT_LIST_DIR}/plugin.c)
+  # Plugins know the public headers alone, and are linked with nothing of hone.
+  target_include_directories(plugin_${kind} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+  target_compile_definitions(plugin_${kind} PRIVATE ${macro} _GNU_SOURCE)
+  set_target_properties(plugin_${kind} PROPERTIES PREFIX "" OUTPUT_NAME ${kind}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/plugins)
+  list(APPEND plugins plugin_${kind})
+endforeach()
+hone_test(test_plugins test_plugins.c ../cli/process.c ../net.c)
+add_dependencies(test_plugins ${plugins})
+target_compile_definitions(test_plugins PRIVATE PLUGINS="${CMAKE_BINARY_DIR}/tests/plugins")
+target_compile_definitions(test_plugins PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+target_link_libraries(test_plugins PRIVATE PkgConfig::JANSSON)
+set_target_properties(test_plugins PROPERTIES ENABLE_EXPORTS ON)
+add_dependencies(test_plugins hone_cli)
