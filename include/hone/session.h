@@ -82,7 +82,8 @@ typedef enum hone_prefer {
   HONE_PREFER_MEMORY     /* the fastest of those whose packed weights take (nearly) the least bytes */
 } hone_prefer;
 
-/* Whether convolutions around a depthwise one become one step (level 2). */
+/* Whether convolutions around a depthwise one become one step (level 2), and what a custom operator's pattern
+ * describes (level 1). */
 typedef enum hone_chains {
   HONE_CHAINS_FASTER = 0, /* where that is faster, by measurement (hone_tune) or prediction */
   HONE_CHAINS_NEVER,      /* what tuning compares */

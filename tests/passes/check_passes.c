@@ -163,7 +163,8 @@ static void run_patterns(const test_case *c, char **after, char **words) {
   hn_pattern_hits hits;
   hn_str heard = {0};
   hn_model *m = net_parse(c->name, c->graph);
-  assert_int_equal(hn_patterns_match(m->graph, &hits, &(hn_pattern_listener){&heard, hear}, &e), HONE_OK);
+  assert_int_equal(hn_patterns_match(m->graph, &hits, &(hn_pattern_listener){&heard, hear, NULL}, &e),
+                   HONE_OK);
   hn_str s = {0};
   for (size_t i = 0; i < hits.len; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];

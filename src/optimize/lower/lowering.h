@@ -2,6 +2,7 @@
  *
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
  *   pattern_units.c, attention.c   what match/ finds in the graph, as units
+ *   custom.c     whether a custom operator takes the place of its nodes
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
  *   code_tables.c   functions between (de)quantisations as tables of codes
  *   codes_pointwise.c   pointwise functions from codes to codes
@@ -111,7 +112,7 @@ bool hn_pointwise_function(const hone_node *node, hn_unit *unit);
 /* A constant with one f32 value. */
 bool hn_scalar_constant(const hn_value *value, float *out);
 
-/* pattern_units.c: replaces what patterns.def describes by single units (level 2) */
+/* pattern_units.c: replaces what patterns.def (level 2) and plugins (level 1) describe by single units */
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
 
 /* attention.c: units of kind HN_UNIT_PATTERN, anchor FusedAttention, where a tactic takes them (level 2) */

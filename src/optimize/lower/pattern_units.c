@@ -1,11 +1,9 @@
 /* Patterns of several nodes that become one unit, by the operator that they spell out. */
-#include "optimize/lower/lowering.h"
-#include "optimize/match/patterns.h"
+#include "optimize/lower/pattern_units.h"
 
 #include "base/error.h"
 
-/* The unit of the match, at the place of its last node; NULL when memory is short. */
-static hn_unit *make_unit(hn_lowering *l, const hn_pattern_hit *h) {
+hn_unit *hn_pattern_unit(hn_lowering *l, const hn_pattern_hit *h) {
   hn_unit *u = HN_NEW(l->temp, hn_unit);
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->n_nodes);
   if (!u || !nodes) return NULL;
@@ -38,9 +36,11 @@ static void hear(void *self, const hone_pattern_desc *pattern, const hone_match 
                  const char *reason) {
   hn_lowering *l = self;
   if (hit) return;
-  hn_miss m = {.fusion = HN_FUSION_patterns,
+  hn_miss m = {.fusion = hn_pattern_is_custom(pattern) ? HN_FUSION_custom : HN_FUSION_patterns,
                .why = HN_MISS_MATCHER,
-               .said = hn_arena_printf(&l->plan->arena, "nearly %s: %s", pattern->name, reason)};
+               .said = hn_arena_printf(&l->plan->arena, "nearly %s, %u of %u nodes: %s", pattern->name,
+                                       match->pattern->n_lines - match->n_other, match->pattern->n_lines,
+                                       reason)};
   for (uint32_t i = 0; i < match->pattern->n_lines && m.n_nodes < HN_MISS_NODES; i++)
     m.node[m.n_nodes++] = match->node[i];
   hn_miss_add(&l->plan->misses, &m);
@@ -56,15 +56,22 @@ static void near_function(hn_lowering *l, const hn_pattern_hit *h) {
   hn_miss_add(&l->plan->misses, &m);
 }
 
+static bool wanted(void *self, const hn_pattern_hit *h) {
+  hn_lowering *l = self;
+  if (h->custom) return hn_custom_wanted(l, h);
+  return l->plan->level >= 2 && hn_fuses(l->plan, HN_FUSION_patterns);
+}
+
 hone_status hn_lower_patterns(hn_lowering *l, hone_error *error) {
   hn_pattern_hits hits;
-  if (l->plan->reference || l->plan->separate || l->plan->level < 2 || !hn_fuses(l->plan, HN_FUSION_patterns))
-    return HONE_OK;
+  const bool builtin = l->plan->level >= 2 && hn_fuses(l->plan, HN_FUSION_patterns),
+             custom = l->plan->level >= 1 && hn_fuses(l->plan, HN_FUSION_custom) && hn_patterns_custom();
+  if (l->plan->reference || l->plan->separate || !(builtin || custom)) return HONE_OK;
   hone_status status =
-      hn_patterns_match(l->plan->model->graph, &hits, &(hn_pattern_listener){l, hear}, error);
+      hn_patterns_match(l->plan->model->graph, &hits, &(hn_pattern_listener){l, hear, wanted}, error);
   for (size_t i = 0; i < hits.len && status == HONE_OK; i++) {
     const hn_pattern_hit *h = &hits.ptr[i];
-    hn_unit *u = make_unit(l, h), *root = l->by_value[h->root->out[0]->id];
+    hn_unit *u = hn_pattern_unit(l, h), *root = l->by_value[h->root->out[0]->id];
     if (!u) {
       status = hn_fail_memory(error, sizeof *u, "lowering");
       break;

@@ -195,7 +195,14 @@ static bool push_operands(state *st, const hn_line *l, const hone_node *n, bool 
 /* Matches line k with node n, then everything that is left to do. */
 static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
   const hn_line *l = &s->p->line[k];
-  if (!op_matches(l, n) || !attrs_match(s, st, l, n)) return false;
+  if (!op_matches(l, n)) {
+    const bool may = s->p->lenient && s->p->n_lines > 2 && k + 1 < s->p->n_lines;
+    if (!may || !missed(s, st, "%s '%s' stands where the pattern has %s", n->op_type, n->name, l->op[0]))
+      return false;
+    st->m.n_other++;
+  } else if (!attrs_match(s, st, l, n)) {
+    return false;
+  }
   st->m.node[k] = n;
   for (uint32_t i = 0; i < n->n_out; i++) {
     bool named = i < l->n_out && l->out[i];
@@ -222,6 +229,12 @@ static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
   return push_operands(st, l, n, false) && solve(s, st);
 }
 
+static bool is_line(const hn_pattern *p, const state *st, const hone_node *n) {
+  for (uint32_t j = 0; j < p->n_lines; j++)
+    if (st->m.node[j] == n) return true;
+  return false;
+}
+
 /* The inner lines' values have no reader outside the match. */
 static bool closed(search *s, state *st) {
   for (uint32_t k = 0; k + 1 < s->p->n_lines; k++) {
@@ -230,17 +243,13 @@ static bool closed(search *s, state *st) {
     for (uint32_t i = 0; i < n->n_out; i++) {
       const hn_value *v = n->out[i];
       if (!v) continue;
-      uint32_t inside = 0;
-      for (size_t u = 0; u < v->users.len; u++)
-        for (uint32_t j = 0; j < s->p->n_lines; j++)
-          if (st->m.node[j] == v->users.ptr[u].node) {
-            inside++;
-            break;
-          }
+      const hone_node *outside = NULL;
+      for (size_t u = 0; u < v->users.len && !outside; u++)
+        if (!is_line(s->p, st, v->users.ptr[u].node)) outside = v->users.ptr[u].node;
       if (v->is_output) {
         if (!missed(s, st, "%s output '%s' is an output of the graph", n->op_type, v->name)) return false;
-      } else if (inside != v->users.len &&
-                 !missed(s, st, "%s output '%s' has %zu readers", n->op_type, v->name, v->users.len))
+      } else if (outside && !missed(s, st, "'%s' of %s '%s' is read by %s '%s', too", v->name, n->op_type,
+                                    n->name, outside->op_type, outside->name))
         return false;
     }
   }

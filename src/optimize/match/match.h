@@ -17,6 +17,7 @@ enum { HN_PATTERN_LINES = 24, HN_PATTERN_NAMES = 64 };
 
 typedef struct hn_pattern {
   const char *name; /* for messages */
+  bool lenient;     /* a near miss may also have another operator in one of three or more lines */
   uint32_t n_lines, n_names;
   hn_line line[HN_PATTERN_LINES];
   const char *names[HN_PATTERN_NAMES];
@@ -29,6 +30,7 @@ struct hone_match {
   hone_node *node[HN_PATTERN_LINES];
   hn_value *value[HN_PATTERN_NAMES];
   bool bound[HN_PATTERN_NAMES];
+  uint32_t n_other; /* lines with another operator: near misses */
 };
 
 typedef enum hn_match_result { HN_MATCH_NO = 0, HN_MATCH_NEAR, HN_MATCH_YES } hn_match_result;
@@ -42,7 +44,7 @@ hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *are
                                hone_error *error);
 
 /* Looks for the pattern with `root` as its last line. NEAR: everything fits but one condition, which *why
- * says. */
+ * says; of lenient patterns that may be the operator of a line. */
 hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out,
                                  hone_reason *why);
 

@@ -18,7 +18,7 @@ static const void *const builtin[] = {
 #undef PATTERN
 };
 
-enum { MAX_SPELLINGS = 16 };
+enum { MAX_SPELLINGS = 16, BUILTIN = sizeof builtin / sizeof *builtin };
 
 static const char *pattern_key(const void *unit) { return ((const hone_pattern_desc *)unit)->name; }
 
@@ -51,6 +51,7 @@ hn_registry hn_patterns = HN_REGISTRY(&kind, builtin);
 
 typedef struct spelling {
   const hone_pattern_desc *desc;
+  uint32_t index; /* in the registry */
   hn_pattern pattern;
 } spelling;
 
@@ -59,6 +60,7 @@ typedef HN_VEC(spelling) spelling_list;
 typedef struct candidate {
   hone_match match;
   const hone_pattern_desc *desc;
+  uint32_t index;  /* of the pattern in the registry */
   uint32_t order;  /* of the root in the graph */
   const char *why; /* near misses */
 } candidate;
@@ -73,9 +75,11 @@ static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list
     if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
     hone_status status = hn_pattern_compile_all(d->name, d->text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
-    for (uint32_t k = 0; k < n; k++)
-      if (!hn_vec_push(out, (spelling){d, p[k]}))
+    for (uint32_t k = 0; k < n; k++) {
+      p[k].lenient = i >= BUILTIN;
+      if (!hn_vec_push(out, (spelling){d, i, p[k]}))
         return hn_fail_memory(error, sizeof(spelling), "the patterns");
+    }
   }
   return HONE_OK;
 }
@@ -145,7 +149,11 @@ static int larger_first(const void *pa, const void *pb) {
   const candidate *a = pa, *b = pb;
   uint32_t na = a->match.pattern->n_lines, nb = b->match.pattern->n_lines;
   if (na != nb) return na < nb ? 1 : -1;
-  return a->order < b->order ? -1 : a->order > b->order;
+  if (a->order != b->order) return a->order < b->order ? -1 : 1;
+  const bool ca = a->index >= BUILTIN, cb = b->index >= BUILTIN;
+  if (ca != cb) return ca ? -1 : 1;
+  if (a->index == b->index) return 0;
+  return (a->index < b->index) == ca ? 1 : -1; /* plugins: the last one first */
 }
 
 static int by_root(const void *pa, const void *pb) {
@@ -163,7 +171,7 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
     n->mark = order++;
     bool missed = false;
     for (size_t i = 0; i < s->len && ok; i++) {
-      candidate c = {.desc = s->ptr[i].desc, .order = n->mark};
+      candidate c = {.desc = s->ptr[i].desc, .index = s->ptr[i].index, .order = n->mark};
       hone_reason reason = {""};
       hn_match_result r = hn_pattern_match(&s->ptr[i].pattern, n, &c.match, &reason);
       if (r == HN_MATCH_YES && c.desc->accepts && !c.desc->accepts(&c.match, &reason)) r = HN_MATCH_NEAR;
@@ -187,6 +195,17 @@ static void take(const candidate *c, bool *taken) {
   for (uint32_t k = 0; k < c->match.pattern->n_lines; k++) taken[c->match.node[k]->mark] = true;
 }
 
+/* Does another pattern say that these nodes are one pointwise function? */
+static bool has_rival(const candidate_list *found, const candidate *c) {
+  const uint32_t n = c->match.pattern->n_lines;
+  for (size_t i = 0; i < found->len; i++) {
+    const candidate *o = &found->ptr[i];
+    if (o->index != c->index && o->order == c->order && o->match.pattern->n_lines == n && o->desc->pointwise)
+      return true;
+  }
+  return false;
+}
+
 hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_pattern_listener *listener,
                               hone_error *error) {
   *hits = (hn_pattern_hits){0};
@@ -208,9 +227,13 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
     hn_pattern_hit hit = {.node = node,
                           .root = hn_match_root(&c->match),
                           .n_nodes = n,
+                          .desc = c->desc,
+                          .custom = c->index >= BUILTIN,
                           .nodes =
                               hn_arena_memdup(&g->model->arena, c->match.node, n * sizeof *c->match.node)};
     hit.pointwise = c->desc->pointwise && c->desc->pointwise(&c->match, &hit.op, &hit.alpha, &hit.beta);
+    hit.rival = hit.custom && has_rival(&found, c);
+    if (hit.nodes && listener && listener->wanted && !listener->wanted(listener->self, &hit)) continue;
     if (!hit.nodes || !hn_vec_push(hits, hit)) {
       status = hn_fail_memory(error, sizeof hit, "the patterns");
       goto done;
@@ -235,4 +258,17 @@ done:
   hn_listing_drop(patterns);
   hn_arena_free(&arena);
   return status;
+}
+
+bool hn_patterns_custom(void) {
+  const hn_listing *all = hn_registry_take(&hn_patterns);
+  const bool some = all->n > BUILTIN;
+  hn_listing_drop(all);
+  return some;
+}
+
+bool hn_pattern_is_custom(const hone_pattern_desc *pattern) {
+  for (size_t i = 0; i < BUILTIN; i++)
+    if (builtin[i] == pattern) return false;
+  return true;
 }

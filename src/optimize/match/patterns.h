@@ -18,20 +18,30 @@ typedef struct hn_pattern_hit {
   bool pointwise;          /* one function of input 0: */
   hone_pw_op op;
   float alpha, beta;
+  const hone_pattern_desc *desc;
+  bool custom; /* of a plugin: not of patterns.def */
+  bool rival;  /* custom: another pattern makes one pointwise function of the same nodes */
 } hn_pattern_hit;
 
 typedef HN_VEC(hn_pattern_hit) hn_pattern_hits;
 
-/* Told of every hit, and of the near misses at nodes that no hit took. */
+/* Told of every hit, and of the near misses at nodes that no hit took. Asked (wanted, may be NULL) whether a
+ * match shall be a hit; otherwise its nodes are free for another. */
 typedef struct hn_pattern_listener {
   void *self;
   void (*hear)(void *self, const hone_pattern_desc *pattern, const hone_match *match, bool hit,
                const char *reason);
+  bool (*wanted)(void *self, const hn_pattern_hit *hit);
 } hn_pattern_listener;
 
-/* All patterns in a graph; no node belongs to two hits, larger patterns win. Hits are in the order of their
- * roots. listener may be NULL. The caller frees hits->ptr with hn_vec_free. */
+/* All patterns in a graph; no node belongs to two hits, larger patterns win, among equals those of plugins,
+ * the last that was added first. Hits are in the order of their roots. listener may be NULL. The caller frees
+ * hits->ptr with hn_vec_free. */
 hone_status hn_patterns_match(hn_graph *graph, hn_pattern_hits *hits, const hn_pattern_listener *listener,
                               hone_error *error);
+
+/* Is there a pattern that is not of patterns.def; is this one? */
+bool hn_patterns_custom(void);
+bool hn_pattern_is_custom(const hone_pattern_desc *pattern);
 
 #endif
