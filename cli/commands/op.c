@@ -50,7 +50,14 @@ static int run(const cli_args *args) {
   return unknown(rest[0]);
 }
 
-static const cli_option options[] = {CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+static const cli_option options[] = {
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "new: where the folder is made (.)"},
+    {0, "general", CLI_FLAG, CLI_FIELD(general), NULL, "new: an operator that is not elementwise"},
+    {0, "c-only", CLI_FLAG, CLI_FIELD(c_only), NULL,
+     "build: write NAME_op.c and NAME_op.h, and compile nothing"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
 const cli_command cli_cmd_op = {"op",
                                 "[WHAT ARGUMENT...]",
                                 "make, test, measure and use custom operators",

@@ -67,6 +67,7 @@ typedef struct cli_args {
   double min_score, nms_iou;
   cli_list data;
   cli_list shapes, inputs, thresholds, float_files;
+  bool general, c_only;         /* op new, op build */
   cli_list op_path, op_disable; /* of every command */
   cli_list rest;                /* arguments that are no options */
 } cli_args;

@@ -3,6 +3,7 @@
 #define HONE_HONE_H
 
 #include <hone/compare.h>
+#include <hone/cuda.h>
 #include <hone/data.h>
 #include <hone/dataset.h>
 #include <hone/eval.h>

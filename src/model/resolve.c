@@ -94,8 +94,11 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
     status = hn_fail(error, r.bad ? HONE_ERROR_INPUT : HONE_ERROR_UNSUPPORTED, "%s", r.text);
     hn_error_where(error, "%s%s", r.first, r.count > 1 ? " and others" : "");
     if (!r.bad)
-      hn_error_hint(error, "%u node%s refused; docs/reference/operators.md lists what is implemented",
-                    r.count, r.count > 1 ? "s" : "");
+      hn_error_hint(
+          error,
+          "%u node%s refused; docs/reference/operators.md lists what is implemented, hone op list what "
+          "plugins add",
+          r.count, r.count > 1 ? "s" : "");
   }
   hn_map_free(&r.seen);
   hn_arena_free(&r.arena);

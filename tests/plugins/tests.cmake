@@ -18,3 +18,4 @@ target_compile_definitions(test_plugins PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}
 target_link_libraries(test_plugins PRIVATE PkgConfig::JANSSON)
 set_target_properties(test_plugins PROPERTIES ENABLE_EXPORTS ON)
 add_dependencies(test_plugins hone_cli)
+hone_ctest(op_tools sh ${CMAKE_CURRENT_LIST_DIR}/op.sh $<TARGET_FILE:hone_cli>)

@@ -1,0 +1,495 @@
+#include "cli/commands/op/definition.h"
+
+#include "cli/commands/op/place.h"
+#include "cli/terminal/term.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_BYTES = 1 << 20 };
+#define DOMAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+hone_dtype op_type_of(const char *word) {
+  static const struct {
+    const char *word;
+    hone_dtype dtype;
+  } others[] = {{"float", HONE_DTYPE_F32},   {"float32", HONE_DTYPE_F32}, {"fp32", HONE_DTYPE_F32},
+                {"float16", HONE_DTYPE_F16}, {"fp16", HONE_DTYPE_F16},    {"bfloat16", HONE_DTYPE_BF16},
+                {"double", HONE_DTYPE_F64},  {"float64", HONE_DTYPE_F64}, {"int8", HONE_DTYPE_I8},
+                {"uint8", HONE_DTYPE_U8},    {"int16", HONE_DTYPE_I16},   {"uint16", HONE_DTYPE_U16},
+                {"int32", HONE_DTYPE_I32},   {"uint32", HONE_DTYPE_U32},  {"int64", HONE_DTYPE_I64},
+                {"int", HONE_DTYPE_I32},     {"uint64", HONE_DTYPE_U64}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(others[i].word, word) == 0) return others[i].dtype;
+  return hone_dtype_from_name(word);
+}
+
+bool op_is_name(const char *word) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  const size_t n = strnlen(word, 61);
+  return n > 0 && n <= 60 && strspn(word, letters) == n && !isdigit((unsigned char)word[0]);
+}
+
+/* ---- reading: what is wrong is told once, with its place */
+
+typedef struct reader {
+  op_definition *d;
+  const char *text; /* of the file */
+  hone_error *error;
+  hone_status status;
+} reader;
+
+static void wrong(reader *r, const char *path, const char *expected, const char *what, ...)
+    __attribute__((format(printf, 4, 5)));
+static void wrong(reader *r, const char *path, const char *expected, const char *what, ...) {
+  if (r->status != HONE_OK) return;
+  int line, column;
+  va_list args;
+  r->status = HONE_ERROR_INPUT;
+  *r->error = (hone_error){.status = HONE_ERROR_INPUT};
+  va_start(args, what);
+  vsnprintf(r->error->what, sizeof r->error->what, what, args);
+  va_end(args);
+  (void)op_place(r->text, path, &line, &column);
+  snprintf(r->error->where, sizeof r->error->where, "%.200s:%d:%d", r->d->file, line, column);
+  snprintf(r->error->expected, sizeof r->error->expected, "%s", expected);
+}
+
+enum { PATH = 200 };
+
+/* A string member; `otherwise` where it is absent, an error where that is NULL. */
+static const char *text_of(reader *r, const json_t *o, const char *path, const char *name,
+                           const char *otherwise) {
+  const json_t *v = json_object_get(o, name);
+  char at[PATH];
+  snprintf(at, sizeof at, "%.150s.%.40s", path, name);
+  if (!v && otherwise) return otherwise;
+  if (!v)
+    wrong(r, path, "a text", "there is no \"%s\"", name);
+  else if (!json_is_string(v) || !*json_string_value(v))
+    wrong(r, at, "a text that is not empty", "\"%s\" is no text", name);
+  else
+    return json_string_value(v);
+  return "";
+}
+
+static const char *name_of(reader *r, const json_t *o, const char *path, const char *name) {
+  char at[PATH];
+  const char *word = text_of(r, o, path, name, NULL);
+  snprintf(at, sizeof at, "%.150s.%.40s", path, name);
+  if (*word && !op_is_name(word))
+    wrong(r, at, "letters, digits and '_', at most 60", "'%.80s' is no name", word);
+  return word;
+}
+
+static void read_types(reader *r, const json_t *o, const char *path, op_operand *out) {
+  const json_t *list = json_object_get(o, "type"), *word;
+  char at[PATH];
+  size_t i;
+  snprintf(at, sizeof at, "%.150s.type", path);
+  if (json_is_string(list)) {
+    const hone_dtype d = op_type_of(json_string_value(list));
+    if (!d)
+      wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'", json_string_value(list));
+    out->types = HONE_TYPES(d);
+    return;
+  }
+  if (!json_array_size(list)) {
+    wrong(r, list ? at : path, "a list of types: [\"float\"]", "\"type\" lists none");
+    return;
+  }
+  json_array_foreach((json_t *)list, i, word) {
+    snprintf(at, sizeof at, "%.150s.type[%zu]", path, i);
+    const hone_dtype d = json_is_string(word) ? op_type_of(json_string_value(word)) : HONE_DTYPE_NONE;
+    if (!d)
+      wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
+            json_is_string(word) ? json_string_value(word) : "(no text)");
+    out->types |= HONE_TYPES(d);
+  }
+}
+
+static void read_shape(reader *r, const json_t *o, const char *path, op_operand *out) {
+  const char *word = text_of(r, o, path, "shape", r->d->n_in ? r->d->in[0].name : "function");
+  char at[PATH];
+  if (strcmp(word, "broadcast") == 0) {
+    out->shape = OP_SHAPE_BROADCAST;
+  } else if (strcmp(word, "function") == 0) {
+    out->shape = OP_SHAPE_FUNCTION;
+  } else {
+    out->shape = OP_SHAPE_OF;
+    while (out->of < r->d->n_in && strcmp(r->d->in[out->of].name, word) != 0) out->of++;
+    snprintf(at, sizeof at, "%.150s.shape", path);
+    if (out->of == r->d->n_in)
+      wrong(r, at, "the name of an input, \"broadcast\" or \"function\"", "there is no input '%.60s'", word);
+  }
+}
+
+static uint32_t read_operands(reader *r, const json_t *root, const char *path, const char *name,
+                              op_operand *out) {
+  const json_t *list = json_object_get(root, name), *o;
+  char at[PATH];
+  uint32_t n = 0;
+  size_t i;
+  snprintf(at, sizeof at, "%.150s.%.40s", path, name);
+  if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > OP_OPERANDS) {
+    wrong(r, list ? at : path, "1 to 16 of them", "\"%s\" is no list of operands", name);
+    return 0;
+  }
+  json_array_foreach((json_t *)list, i, o) {
+    snprintf(at, sizeof at, "%.150s.%.20s[%zu]", path, name, i);
+    out[n] = (op_operand){.name = name_of(r, o, at, "name")};
+    const char *need = text_of(r, o, at, "param_type", "required");
+    if (strcmp(need, "optional") == 0)
+      out[n].optional = true;
+    else if (strcmp(need, "required") != 0)
+      wrong(r, at, "required or optional", "param_type '%.60s' is not known", need);
+    for (uint32_t k = 0; k < n; k++)
+      if (strcmp(out[k].name, out[n].name) == 0)
+        wrong(r, at, "names that differ", "there are two '%.60s'", out[n].name);
+    read_types(r, o, at, &out[n]);
+    if (out == r->d->out) read_shape(r, o, at, &out[n]);
+    n++;
+  }
+  return n;
+}
+
+/* A copy among the definition's strings; NULL without memory. */
+static const char *keep(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static const char *keep(reader *r, const char *format, ...) {
+  char text[600];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  json_t *kept = json_string(text);
+  if (!kept || json_array_append_new(json_object_get(r->d->memory, "kept"), kept) != 0) {
+    r->status = r->error->status = HONE_ERROR_MEMORY;
+    return "";
+  }
+  return json_string_value(kept);
+}
+
+/* A number as C writes it, of an attribute's type. */
+static const char *number_text(reader *r, const op_attr *a, const char *text, const char *at) {
+  char *end;
+  if (a->type == HONE_ATTR_INT) {
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end) wrong(r, at, "a whole number", "'%.60s' is none", text);
+    return keep(r, "%lld", v);
+  }
+  const double v = strtod(text, &end);
+  if (end == text || *end || !isfinite(v)) wrong(r, at, "a number", "'%.60s' is none", text);
+  const char *number = keep(r, "%.9g", v);
+  return keep(r, "%s%sf", number, strpbrk(number, ".en") ? "" : ".0");
+}
+
+/* A text that C reads as this text. */
+static const char *quoted(reader *r, const char *text) {
+  char q[560];
+  size_t n = 0;
+  q[n++] = '"';
+  for (; *text && n < sizeof q - 6; text++) {
+    if (*text == '"' || *text == '\\') q[n++] = '\\';
+    if ((unsigned char)*text < 32)
+      n += (size_t)snprintf(q + n, sizeof q - n, "\\%03o", (unsigned char)*text);
+    else
+      q[n++] = *text;
+  }
+  q[n++] = '"';
+  q[n] = 0;
+  return keep(r, "%s", q);
+}
+
+static void read_default(reader *r, const json_t *v, const char *at, op_attr *a) {
+  char number[64];
+  if (a->type == HONE_ATTR_STRING) {
+    if (!json_is_string(v)) wrong(r, at, "a text", "the default of a string is no text");
+    a->otherwise = quoted(r, json_is_string(v) ? json_string_value(v) : "");
+    return;
+  }
+  if (a->type != HONE_ATTR_INT && a->type != HONE_ATTR_FLOAT) {
+    wrong(r, at, "none: an absent list is empty", "a list has no default");
+    return;
+  }
+  if (json_is_number(v))
+    snprintf(number, sizeof number, json_is_integer(v) ? "%.0f" : "%.17g", json_number_value(v));
+  else if (json_is_string(v))
+    snprintf(number, sizeof number, "%.60s", json_string_value(v));
+  else
+    snprintf(number, sizeof number, "?");
+  a->otherwise = number_text(r, a, number, at);
+}
+
+static void read_attrs(reader *r, const json_t *root, const char *path) {
+  static const struct {
+    const char *word;
+    hone_attr_type type;
+  } types[] = {{"int", HONE_ATTR_INT},    {"float", HONE_ATTR_FLOAT},       {"string", HONE_ATTR_STRING},
+               {"str", HONE_ATTR_STRING}, {"list_int", HONE_ATTR_INTS},     {"ints", HONE_ATTR_INTS},
+               {"bool", HONE_ATTR_INT},   {"list_float", HONE_ATTR_FLOATS}, {"floats", HONE_ATTR_FLOATS}};
+  op_definition *d = r->d;
+  const json_t *list = json_object_get(root, "attr"), *o;
+  char at[PATH];
+  size_t i;
+  snprintf(at, sizeof at, "%.150s.attr", path);
+  if (!list) return;
+  if (!json_is_array(list) || json_array_size(list) > OP_ATTRS) {
+    wrong(r, at, "a list of at most 16", "\"attr\" is no list of attributes");
+    return;
+  }
+  json_array_foreach((json_t *)list, i, o) {
+    op_attr *a = &d->attr[d->n_attrs];
+    snprintf(at, sizeof at, "%.150s.attr[%zu]", path, i);
+    *a = (op_attr){.name = name_of(r, o, at, "name")};
+    const char *type = text_of(r, o, at, "type", NULL), *need = text_of(r, o, at, "param_type", "optional");
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+      if (strcmp(types[k].word, type) == 0) a->type = types[k].type;
+    if (!a->type)
+      wrong(r, at, "int, float, string, list_int or list_float", "there is no type '%.60s'", type);
+    a->required = strcmp(need, "required") == 0;
+    const json_t *v = json_object_get(o, "default_value");
+    if (v && !a->required) read_default(r, v, at, a);
+    const bool list_type = a->type == HONE_ATTR_INTS || a->type == HONE_ATTR_FLOATS;
+    if (!a->required && !a->otherwise && !list_type && r->status == HONE_OK)
+      a->otherwise = a->type == HONE_ATTR_STRING ? "\"\"" : a->type == HONE_ATTR_INT ? "0" : "0.0f";
+    d->n_attrs++;
+  }
+}
+
+static const op_attr *attr_named(const op_definition *d, const char *name) {
+  for (uint32_t i = 0; i < d->n_attrs; i++)
+    if (strcmp(d->attr[i].name, name) == 0) return &d->attr[i];
+  return NULL;
+}
+
+static void read_sets(reader *r, const json_t *o, const char *path, op_pattern *p) {
+  const json_t *v;
+  const char *name;
+  char at[PATH], number[64];
+  json_object_foreach((json_t *)json_object_get(o, "attrs"), name, v) {
+    const op_attr *a = attr_named(r->d, name);
+    snprintf(at, sizeof at, "%.150s.attrs.%s", path, name);
+    if (!a || p->n_sets == OP_SETS || (a->type != HONE_ATTR_INT && a->type != HONE_ATTR_FLOAT)) {
+      wrong(r, at, "an attribute of the operator: an int or a float", "'%.60s' is none", name);
+      return;
+    }
+    op_set *s = &p->set[p->n_sets++];
+    *s = (op_set){.attr = a->name};
+    if (json_is_string(v) && json_string_value(v)[0] == '%') {
+      s->of = json_string_value(v);
+      if (!op_is_name(s->of + 1)) wrong(r, at, "%name of the pattern", "'%.60s' is no name", s->of);
+      continue;
+    }
+    snprintf(number, sizeof number, "%.17g", json_is_number(v) ? json_number_value(v) : NAN);
+    s->number = number_text(r, a, number, at);
+  }
+}
+
+/* "pattern": a text, a list of lines, an object with text, inputs and attrs, or a list of such objects. */
+static void read_pattern(reader *r, const json_t *v, const char *path) {
+  op_definition *d = r->d;
+  const json_t *text = json_is_object(v) ? json_object_get(v, "text") : v, *line;
+  char lines[8000], inputs[400], at[PATH];
+  size_t n = 0, i;
+  if (d->n_patterns == OP_PATTERNS) {
+    wrong(r, path, "at most 8", "too many patterns");
+    return;
+  }
+  op_pattern *p = &d->pattern[d->n_patterns++];
+  snprintf(at, sizeof at, "%.150s%s", path, json_is_object(v) ? ".text" : "");
+  lines[0] = 0;
+  if (json_is_string(text)) {
+    n = (size_t)snprintf(lines, sizeof lines, "%s", json_string_value(text));
+  } else {
+    json_array_foreach((json_t *)text, i, line) if (json_is_string(line) && n < sizeof lines) n +=
+        (size_t)snprintf(lines + n, sizeof lines - n, "%s%s", i ? "\n" : "", json_string_value(line));
+  }
+  if (!n || n >= sizeof lines) wrong(r, at, "lines such as \"%y = Relu(%x)\"", "the pattern has no text");
+  json_t *kept = json_string(lines);
+  if (!kept || json_array_append_new(json_object_get(d->memory, "kept"), kept) != 0) {
+    r->status = r->error->status = HONE_ERROR_MEMORY;
+    return;
+  }
+  p->text = json_string_value(kept);
+  for (n = 0, i = 0; i < d->n_in; i++)
+    n += (size_t)snprintf(inputs + n, sizeof inputs - n, "%s%%%s", i ? " " : "", d->in[i].name);
+  p->inputs =
+      json_is_object(v) ? text_of(r, v, path, "inputs", keep(r, "%s", inputs)) : keep(r, "%s", inputs);
+  if (strpbrk(p->inputs, "\"\\")) wrong(r, at, "names such as \"%x %b\"", "these are no inputs");
+  if (json_is_object(v)) read_sets(r, v, path, p);
+}
+
+static void read_patterns(reader *r, const json_t *root, const char *path) {
+  const json_t *v = json_object_get(root, "pattern"), *one;
+  char at[PATH];
+  size_t i;
+  snprintf(at, sizeof at, "%.150s.pattern", path);
+  if (!v) return;
+  if (!json_is_array(v) || !json_is_object(json_array_get(v, 0))) {
+    read_pattern(r, v, at);
+    return;
+  }
+  json_array_foreach((json_t *)v, i, one) {
+    snprintf(at, sizeof at, "%.150s.pattern[%zu]", path, i);
+    read_pattern(r, one, at);
+  }
+}
+
+static void read_tiles(reader *r, const json_t *root, const char *path) {
+  const json_t *list = json_object_get(root, "tile"), *v;
+  char at[PATH];
+  size_t i;
+  json_array_foreach((json_t *)list, i, v) {
+    const json_int_t n = json_integer_value(v);
+    snprintf(at, sizeof at, "%.150s.tile[%zu]", path, i);
+    if (n < 1 || n > 1 << 20 || r->d->n_tiles == OP_TILES)
+      wrong(r, at, "at most 8 whole numbers from 1 to 1048576", "this is no tile");
+    else
+      r->d->tile[r->d->n_tiles++] = (int)n;
+  }
+}
+
+static void check_members(reader *r, const json_t *o, const char *path) {
+  static const char *const known[] = {"op",      "language", "domain",     "since",       "about",
+                                      "version", "kind",     "input_desc", "output_desc", "attr",
+                                      "pattern", "tile",     "tolerance"};
+  const char *name;
+  const json_t *v;
+  char at[PATH];
+  json_object_foreach((json_t *)o, name, v) {
+    bool found = false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) found = found || strcmp(known[i], name) == 0;
+    snprintf(at, sizeof at, "%.150s.%.40s", path, name);
+    if (!found)
+      wrong(r, at,
+            "op, domain, since, about, version, kind, input_desc, output_desc, attr, pattern, "
+            "tolerance",
+            "\"%.60s\" is not known", name);
+  }
+}
+
+static void read_all(reader *r, const json_t *root, const char *path) {
+  op_definition *d = r->d;
+  check_members(r, root, path);
+  d->op = name_of(r, root, path, "op");
+  d->domain = text_of(r, root, path, "domain", "custom");
+  if (strspn(d->domain, DOMAIN) != strlen(d->domain) || strlen(d->domain) > 60)
+    wrong(r, path, "letters, digits, '.', '-' and '_'", "'%.80s' is no domain", d->domain);
+  d->about = text_of(r, root, path, "about", d->op);
+  d->version = text_of(r, root, path, "version", "1.0.0");
+  const char *kind = text_of(r, root, path, "kind", "elementwise");
+  d->kind = strcmp(kind, "general") == 0 ? OP_GENERAL : OP_ELEMENTWISE;
+  char at[PATH];
+  snprintf(at, sizeof at, "%.150s.kind", path);
+  if (d->kind == OP_ELEMENTWISE && strcmp(kind, "elementwise") != 0)
+    wrong(r, at, "elementwise or general", "there is no kind '%.60s'", kind);
+  const json_t *since = json_object_get(root, "since"), *tolerance = json_object_get(root, "tolerance");
+  d->since = since && json_is_integer(since) ? (int)json_integer_value(since) : 1;
+  snprintf(at, sizeof at, "%.150s.since", path);
+  if (since && (!json_is_integer(since) || d->since < 1))
+    wrong(r, at, "1 or more", "\"since\" is no version");
+  d->tolerance = json_number_value(tolerance);
+  snprintf(at, sizeof at, "%.150s.tolerance", path);
+  if (tolerance && (!json_is_number(tolerance) || d->tolerance <= 0))
+    wrong(r, at, "a number such as 1e-6", "\"tolerance\" is none");
+  d->n_in = read_operands(r, root, path, "input_desc", d->in);
+  d->n_out = read_operands(r, root, path, "output_desc", d->out);
+  read_attrs(r, root, path);
+  read_patterns(r, root, path);
+  read_tiles(r, root, path);
+  for (uint32_t i = 0; d->kind == OP_ELEMENTWISE && i < d->n_out && r->status == HONE_OK; i++)
+    if (d->out[i].shape == OP_SHAPE_FUNCTION || d->n_out > 1) {
+      snprintf(at, sizeof at, "%.150s.output_desc[%u]", path, i);
+      wrong(r, at, "one output with the shape of an input, or \"kind\": \"general\"",
+            "an elementwise operator cannot have this output");
+    }
+}
+
+/* ---- files */
+
+/* The one .json file of a folder. */
+static hone_status find_file(const char *folder, char *path, size_t size, hone_error *error) {
+  struct stat st;
+  char found[300] = "";
+  if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
+    snprintf(path, size, "%s", folder);
+    return HONE_OK;
+  }
+  DIR *dir = opendir(folder);
+  bool several = false;
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    const size_t n = strlen(e->d_name);
+    if (e->d_name[0] == '.' || n < 6 || n > 200 || strcmp(e->d_name + n - 5, ".json") != 0) continue;
+    several = several || *found;
+    snprintf(found, sizeof found, "%s", e->d_name);
+  }
+  if (dir) closedir(dir);
+  *error = (hone_error){.status = dir ? HONE_ERROR_INPUT : HONE_ERROR_MISSING};
+  snprintf(error->where, sizeof error->where, "%.250s", folder);
+  if (!dir)
+    snprintf(error->what, sizeof error->what, "there is no such folder");
+  else if (!*found)
+    snprintf(error->what, sizeof error->what, "the folder has no definition, a .json file");
+  else if (several)
+    snprintf(error->what, sizeof error->what,
+             "the folder has several .json files: name the one that is meant");
+  else if ((size_t)snprintf(path, size, "%s/%s", folder, found) < size)
+    return HONE_OK;
+  snprintf(error->hint, sizeof error->hint, "hone op new NAME makes a folder with one");
+  return error->status;
+}
+
+static bool split(const char *path, op_definition *d, reader *r) {
+  const char *slash = strrchr(path, '/');
+  snprintf(d->folder, sizeof d->folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+  const char *base = slash ? slash + 1 : path;
+  d->file = keep(r, "%s", path);
+  d->stem = keep(r, "%.*s", (int)strcspn(base, "."), base);
+  if (op_is_name(d->stem)) return true;
+  wrong(r, "", "letters, digits and '_'", "the file's name '%.60s' is not what C takes as a name", d->stem);
+  return false;
+}
+
+hone_status op_definition_read(const char *folder, op_definition *d, hone_error *error) {
+  char path[4096], *text;
+  size_t size;
+  json_error_t where;
+  *d = (op_definition){0};
+  hone_status status = find_file(folder, path, sizeof path, error);
+  if (status == HONE_OK) status = hone_file_read(path, MOST_BYTES, &text, &size, error);
+  if (status != HONE_OK) return status;
+  json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+  d->memory = json_pack("{s:[]}", "kept");
+  reader r = {.d = d, .text = text, .error = error};
+  d->file = path;
+  if (!d->memory) {
+    r.status = error->status = HONE_ERROR_MEMORY;
+  } else if (!root) {
+    *error = (hone_error){.status = HONE_ERROR_INPUT};
+    snprintf(error->what, sizeof error->what, "this is no JSON: %.200s", where.text);
+    snprintf(error->where, sizeof error->where, "%.200s:%d:%d", path, where.line, where.column);
+    r.status = HONE_ERROR_INPUT;
+  } else if (split(path, d, &r)) {
+    json_object_set(d->memory, "root", root);
+    const json_t *one = json_is_array(root) ? json_array_get(root, 0) : root;
+    if (!json_is_object(one) || (json_is_array(root) && json_array_size(root) != 1))
+      wrong(&r, "", "one object, or a list with one", "this defines no operator");
+    else
+      read_all(&r, one, json_is_array(root) ? "[0]" : "");
+  }
+  json_decref(root);
+  hone_file_free(text);
+  if (r.status != HONE_OK) op_definition_free(d);
+  return r.status;
+}
+
+void op_definition_free(op_definition *d) {
+  json_decref(d->memory);
+  d->memory = NULL;
+}

@@ -1,0 +1,75 @@
+/* The definition of a custom operator: NAME.json, in the form of msopgen's (op, input_desc, output_desc,
+ * attr) with what hone adds: domain, since, about, version, kind, pattern, tile, tolerance. */
+#ifndef HONE_CLI_OP_DEFINITION_H
+#define HONE_CLI_OP_DEFINITION_H
+
+#include <hone/hone.h>
+
+enum { OP_OPERANDS = 16, OP_ATTRS = 16, OP_PATTERNS = 8, OP_SETS = 8, OP_TILES = 8 };
+
+typedef enum op_kind {
+  OP_ELEMENTWISE, /* every output element from the input elements at its place, all of one shape */
+  OP_GENERAL
+} op_kind;
+
+typedef enum op_shape {
+  OP_SHAPE_OF,        /* that of input `of` */
+  OP_SHAPE_BROADCAST, /* of all inputs together, as ONNX's Add does it */
+  OP_SHAPE_FUNCTION   /* NAME_shape in NAME_ref.c says it */
+} op_shape;
+
+typedef struct op_operand {
+  const char *name;
+  bool optional;
+  uint32_t types; /* HONE_TYPES bits */
+  op_shape shape; /* outputs */
+  uint32_t of;
+} op_operand;
+
+typedef struct op_attr {
+  const char *name;
+  hone_attr_type type; /* INT, FLOAT, STRING, INTS, FLOATS */
+  bool required;
+  const char *otherwise; /* as C has it: "1.0f", "2", "\"linear\""; NULL: required, or a list */
+} op_attr;
+
+typedef struct op_set { /* an attribute that a pattern gives its operator */
+  const char *attr;
+  const char *of;     /* "%b": the constant of one element that the name is bound to; NULL: `number` */
+  const char *number; /* as C has it */
+} op_set;
+
+typedef struct op_pattern {
+  const char *text, *inputs;
+  uint32_t n_sets;
+  op_set set[OP_SETS];
+} op_pattern;
+
+typedef struct op_definition {
+  void *memory; /* what all strings lie in */
+  char folder[4000];
+  const char *file; /* the JSON file's name */
+  const char *stem; /* "swish": of files and functions */
+  const char *op, *domain, *about, *version;
+  int since;
+  op_kind kind;
+  uint32_t n_in, n_out, n_attrs, n_patterns;
+  op_operand in[OP_OPERANDS], out[OP_OPERANDS];
+  op_attr attr[OP_ATTRS];
+  op_pattern pattern[OP_PATTERNS];
+  uint32_t n_tiles;
+  int tile[OP_TILES]; /* values of HONE_TILE, each a tactic of its own; none: kernels have no tile */
+  double tolerance;   /* of f32 results, relative; 0: none given */
+} op_definition;
+
+/* Reads FOLDER/NAME.json; folder may also name the file. Errors name the file with line and column. Free with
+ * op_definition_free. */
+hone_status op_definition_read(const char *folder, op_definition *out, hone_error *error);
+void op_definition_free(op_definition *d);
+
+/* "float16" of msopgen, or "f16" of hone; NONE: neither. */
+hone_dtype op_type_of(const char *word);
+/* Is it a word that C takes as a name? */
+bool op_is_name(const char *word);
+
+#endif

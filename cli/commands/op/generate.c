@@ -1,0 +1,544 @@
+#include "cli/commands/op/generate.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* The best first: of tactics that promise the same, the first is taken. */
+const op_tier op_tiers[] = {
+    {"avx512", "HONE_ISA_AVX512",
+     "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512"},
+    {"avx2", "HONE_ISA_AVX2", "-mavx2 -mfma -mf16c"},
+    {"scalar", "0", ""}};
+
+/* Formats of this file are hone's own; names have been checked (op_is_name). */
+#define PUT(...) fprintf(out, __VA_ARGS__) /* output: C text, no terminal */
+
+static const char *attr_type(const op_attr *a) {
+  return a->type == HONE_ATTR_INT      ? "int64_t "
+         : a->type == HONE_ATTR_FLOAT  ? "float "
+         : a->type == HONE_ATTR_INTS   ? "const int64_t *"
+         : a->type == HONE_ATTR_FLOATS ? "const float *"
+                                       : "const char *";
+}
+
+static bool is_list(const op_attr *a) { return a->type == HONE_ATTR_INTS || a->type == HONE_ATTR_FLOATS; }
+
+/* "const float *x, float *y, int64_t n" */
+static void kernel_arguments(const op_definition *d, FILE *out) {
+  if (d->kind == OP_GENERAL) {
+    PUT("(const %s_attrs *a, const hone_step_run *run, hone_error *error)", d->stem);
+    return;
+  }
+  PUT("(const %s_attrs *a", d->stem);
+  for (uint32_t i = 0; i < d->n_in; i++) PUT(", const float *%s", d->in[i].name);
+  PUT(", float *%s, int64_t n)", d->out[0].name);
+}
+
+static const char *kernel_result(const op_definition *d) {
+  return d->kind == OP_GENERAL ? "hone_status" : "void";
+}
+
+static void upper(const char *stem, char buf[64]) {
+  size_t i = 0;
+  for (; stem[i] && i < 63; i++) buf[i] = (char)toupper((unsigned char)stem[i]);
+  buf[i] = 0;
+}
+
+/* A comment or a text within C: what could end it is left out. */
+static void put_words(const char *text, FILE *out) {
+  for (; *text; text++)
+    fputc((*text == '*' && text[1] == '/') || (unsigned char)*text < 32 ? ' ' : *text, out);
+}
+
+void op_generate_header(const op_definition *d, const op_parts *parts, FILE *out) {
+  char guard[64];
+  upper(d->stem, guard);
+  PUT("/* ");
+  put_words(d->op, out);
+  PUT(": ");
+  put_words(d->about, out);
+  PUT(". Made from %s.json by `hone op build`: what is changed here is lost. */\n", d->stem);
+  PUT("#ifndef %s_OP_H\n#define %s_OP_H\n\n#include <hone/kernel.h>\n\n", guard, guard);
+  PUT("typedef struct %s_attrs {\n", d->stem);
+  for (uint32_t i = 0; i < d->n_attrs; i++) {
+    PUT("  %s%s;\n", attr_type(&d->attr[i]), d->attr[i].name);
+    if (is_list(&d->attr[i])) PUT("  size_t n_%s; /* 0: not given */\n", d->attr[i].name);
+  }
+  if (!d->n_attrs) PUT("  char none;\n");
+  PUT("} %s_attrs;\n\n%s_attrs %s_attrs_of(const hone_node *node);\n\n", d->stem, d->stem, d->stem);
+  PUT("/* %s_ref.c: one execution in f64, the truth that kernels are compared with. in:", d->stem);
+  for (uint32_t i = 0; i < d->n_in; i++)
+    PUT(" %s%s", d->in[i].name, d->in[i].optional ? " (data NULL: left out)" : "");
+  PUT("; out:");
+  for (uint32_t i = 0; i < d->n_out; i++) PUT(" %s", d->out[i].name);
+  PUT(", whose data is to be filled. */\n");
+  PUT("void %s_ref(const %s_attrs *a, const hone_array in[%u], const hone_array out[%u]);\n\n", d->stem,
+      d->stem, d->n_in, d->n_out);
+  for (uint32_t i = 0; i < d->n_out; i++)
+    if (d->out[i].shape == OP_SHAPE_FUNCTION) {
+      PUT("/* %s_ref.c: rank and dimensions of io->output[...]->dim from those of io->input; unknown ones "
+          "are < 0. */\n",
+          d->stem);
+      PUT("hone_status %s_shape(const %s_attrs *a, const hone_infer *io, hone_error *error);\n\n", d->stem,
+          d->stem);
+      break;
+    }
+  if (parts->cpu) {
+    PUT("/* %s_cpu.c, compiled once for each instruction set%s. */\n", d->stem,
+        d->n_tiles ? " and value of HONE_TILE" : "");
+    PUT("%s HONE_KERNEL(%s)", kernel_result(d), d->stem);
+    kernel_arguments(d, out);
+    PUT(";\n\n");
+  }
+  if (parts->launch) {
+    PUT("/* %s_cuda.c: launches the kernels of text (%s_cuda.cu) with hone_cuda_launch (hone/cuda.h). */\n",
+        d->stem, d->stem);
+    PUT("hone_status %s_cuda(const %s_attrs *a, const hone_step_run *run, const char *text, hone_error "
+        "*error);\n\n",
+        d->stem, d->stem);
+  }
+  PUT("#endif\n");
+}
+
+/* ---- NAME_op.c */
+
+static void put_attrs(const op_definition *d, FILE *out) {
+  static const char *const getters[] = {[HONE_ATTR_INT] = "hone_node_int",
+                                        [HONE_ATTR_FLOAT] = "hone_node_float",
+                                        [HONE_ATTR_STRING] = "hone_node_string",
+                                        [HONE_ATTR_INTS] = "hone_node_ints",
+                                        [HONE_ATTR_FLOATS] = "hone_node_floats"};
+  static const char *const words[] = {[HONE_ATTR_INT] = "INT",
+                                      [HONE_ATTR_FLOAT] = "FLOAT",
+                                      [HONE_ATTR_STRING] = "STRING",
+                                      [HONE_ATTR_INTS] = "INTS",
+                                      [HONE_ATTR_FLOATS] = "FLOATS"};
+  PUT("static const hone_attr_desc attrs[] = {\n");
+  for (uint32_t i = 0; i < d->n_attrs; i++)
+    PUT("    {\"%s\", HONE_ATTR_%s, %s, 0, 0},\n", d->attr[i].name, words[d->attr[i].type],
+        d->attr[i].required ? "true" : "false");
+  PUT("    {NULL, HONE_ATTR_NONE, false, 0, 0}};\n\n");
+  PUT("%s_attrs %s_attrs_of(const hone_node *node) {\n  %s_attrs a;\n  memset(&a, 0, sizeof a);\n  "
+      "(void)node;\n",
+      d->stem, d->stem, d->stem);
+  for (uint32_t i = 0; i < d->n_attrs; i++) {
+    const op_attr *a = &d->attr[i];
+    if (is_list(a))
+      PUT("  a.%s = %s(node, \"%s\", &a.n_%s);\n", a->name, getters[a->type], a->name, a->name);
+    else
+      PUT("  a.%s = %s(node, \"%s\", %s);\n", a->name, getters[a->type], a->name,
+          a->otherwise                  ? a->otherwise
+          : a->type == HONE_ATTR_STRING ? "\"\""
+          : a->type == HONE_ATTR_INT    ? "0"
+                                        : "0.0f");
+  }
+  PUT("  return a;\n}\n\n");
+}
+
+static void put_infer(const op_definition *d, FILE *out) {
+  bool broadcast = false, function = false;
+  for (uint32_t i = 0; i < d->n_out; i++) {
+    broadcast = broadcast || d->out[i].shape == OP_SHAPE_BROADCAST;
+    function = function || d->out[i].shape == OP_SHAPE_FUNCTION;
+  }
+  if (broadcast)
+    PUT("/* The dimensions of all inputs together, aligned at the last one; 1 gives way. */\n"
+        "static hone_status broadcast(const hone_infer *io, hone_tensor_desc *y, hone_error *error) {\n"
+        "  int32_t rank = 0;\n"
+        "  for (uint32_t i = 0; i < io->n_inputs; i++) {\n"
+        "    if (!io->input[i]) continue;\n"
+        "    if (io->input[i]->rank < 0) { y->rank = -1; return HONE_OK; }\n"
+        "    if (io->input[i]->rank > rank) rank = io->input[i]->rank;\n"
+        "  }\n"
+        "  y->rank = rank;\n"
+        "  for (int32_t k = 0; k < rank; k++) {\n"
+        "    int64_t dim = 1;\n"
+        "    for (uint32_t i = 0; i < io->n_inputs; i++) {\n"
+        "      const hone_tensor_desc *x = io->input[i];\n"
+        "      const int32_t at = x ? k - (rank - x->rank) : -1;\n"
+        "      if (at < 0 || x->dim[at] == 1 || x->dim[at] == dim) continue;\n"
+        "      if (dim > 1 && x->dim[at] >= 0) {\n"
+        "        if (error) {\n"
+        "          error->status = HONE_ERROR_INPUT;\n"
+        "          strcpy(error->what, \"the inputs' dimensions do not go together\");\n"
+        "        }\n"
+        "        return HONE_ERROR_INPUT;\n"
+        "      }\n"
+        "      if (dim == 1 || x->dim[at] >= 0) dim = x->dim[at];\n"
+        "    }\n"
+        "    y->dim[k] = dim;\n"
+        "  }\n"
+        "  return HONE_OK;\n"
+        "}\n\n");
+  PUT("static hone_status infer(const hone_infer *io, hone_error *error) {\n  (void)error;\n");
+  for (uint32_t i = 0; i < d->n_out; i++) {
+    const uint32_t of = d->out[i].shape == OP_SHAPE_OF ? d->out[i].of : 0;
+    PUT("  if (io->n_outputs > %u && io->output[%u] && io->n_inputs > %u && io->input[%u]) *io->output[%u] = "
+        "*io->input[%u];\n",
+        i, i, of, of, i, of);
+    if (d->out[i].types && !(d->out[i].types & (d->out[i].types - 1))) {
+      int dtype = 0;
+      while (!(d->out[i].types >> dtype & 1)) dtype++;
+      PUT("  if (io->n_outputs > %u && io->output[%u]) io->output[%u]->dtype = (hone_dtype)%d; /* %s */\n", i,
+          i, i, dtype, hone_dtype_name((hone_dtype)dtype));
+    } else
+      PUT("  if (io->n_outputs > %u && io->output[%u]) io->output[%u]->dtype = io->input[0]->dtype;\n", i, i,
+          i);
+    if (d->out[i].shape == OP_SHAPE_BROADCAST)
+      PUT("  if (io->n_outputs > %u && io->output[%u] && broadcast(io, io->output[%u], error) != HONE_OK) "
+          "return HONE_ERROR_INPUT;\n",
+          i, i, i);
+  }
+  if (function)
+    PUT("  const %s_attrs a = %s_attrs_of(io->node);\n  return %s_shape(&a, io, error);\n}\n\n", d->stem,
+        d->stem, d->stem);
+  else
+    PUT("  return HONE_OK;\n}\n\n");
+}
+
+static void put_reference(const op_definition *d, FILE *out) {
+  PUT("static hone_status reference(hone_call *call, hone_error *error) {\n"
+      "  hone_array in[%u], result[%u];\n"
+      "  const %s_attrs a = %s_attrs_of(call->node);\n"
+      "  hone_status status = hone_widen(call, in, %u, error);\n"
+      "  if (status == HONE_OK) status = hone_room(call, result, %u, error);\n"
+      "  if (status != HONE_OK) return status;\n"
+      "  %s_ref(&a, in, result);\n"
+      "  hone_narrow(call, result, %u);\n"
+      "  return HONE_OK;\n}\n\n",
+      d->n_in, d->n_out, d->stem, d->stem, d->n_in, d->n_out, d->stem, d->n_out);
+}
+
+/* What elementwise kernels take: all of one shape, in one dense order. */
+static void put_alike(const op_definition *d, FILE *out) {
+  PUT("/* All operands there, f32 unless narrow, of one shape, in one order without gaps. */\n"
+      "static bool alike(const hone_step *s, uint32_t types, hone_reason *why) {\n"
+      "  const hone_tensor_desc *y = &s->output[0].desc;\n"
+      "  if (s->n_epilogue) return hone_refuse(why, \"it takes no epilogue\");\n"
+      "  if (!(types >> y->dtype & 1)) return hone_refuse(why, \"not of this type\");\n"
+      "  if (hone_desc_bytes(y) != hone_desc_count(y) * (int64_t)hone_dtype_size(y->dtype))\n"
+      "    return hone_refuse(why, \"elements with gaps between them\");\n"
+      "  for (uint32_t i = 0; i < %u; i++) {\n"
+      "    const hone_tensor_desc *x = &s->input[i].desc;\n"
+      "    if (i >= s->n_inputs || x->dtype != y->dtype) return hone_refuse(why, \"operands of several "
+      "types\");\n"
+      "    if (!hone_desc_same_dims(x, y)) return hone_refuse(why, \"operands of several shapes\");\n"
+      "    if (x->layout != y->layout || x->channel_pitch != y->channel_pitch || x->layout == "
+      "HONE_LAYOUT_STRIDED)\n"
+      "      return hone_refuse(why, \"operands in several orders\");\n"
+      "  }\n"
+      "  return true;\n"
+      "}\n\n"
+      "static double cost(const hone_step *s, const hone_machine *m) {\n"
+      "  return hone_memory_seconds(m, hone_step_bytes(s));\n"
+      "}\n\n",
+      d->n_in);
+}
+
+/* The name of a kernel's tier and tile: "avx2", "avx2_64". */
+static void tier_name(const op_definition *d, const op_tier *t, uint32_t tile, char buf[64]) {
+  if (d->n_tiles)
+    snprintf(buf, 64, "%s_%d", t->name, d->tile[tile]);
+  else
+    snprintf(buf, 64, "%s", t->name);
+}
+
+static void put_elementwise_run(const op_definition *d, const char *tier, FILE *out) {
+  PUT("static void piece_%s(void *arg, int64_t task, uint32_t thread) {\n"
+      "  const job *j = (const job *)arg;\n"
+      "  const int64_t from = task * PIECE, left = j->n - from, n = left < PIECE ? left : PIECE;\n"
+      "  (void)thread;\n"
+      "  %s_%s(&j->a",
+      tier, d->stem, tier);
+  for (uint32_t i = 0; i < d->n_in; i++) PUT(", (const float *)j->run->in[%u] + from", i);
+  PUT(", (float *)j->run->out[0] + from, n);\n}\n\n");
+  PUT("static hone_status run_%s(const hone_step_run *r, hone_error *error) {\n"
+      "  job j = {r, %s_attrs_of(r->step->node), hone_desc_count(&r->step->output[0].desc)};\n"
+      "  (void)error;\n"
+      "  if (j.n) r->parallel(r->pool, (j.n + PIECE - 1) / PIECE, piece_%s, &j);\n"
+      "  return HONE_OK;\n}\n\n",
+      tier, d->stem, tier);
+}
+
+static void put_anchor(const op_definition *d, FILE *out) { PUT("\"%s.%s\"", d->domain, d->op); }
+
+static void put_tactic(const op_definition *d, const char *name, const char *device, const char *accepts,
+                       const char *run, FILE *out) {
+  PUT("static const hone_tactic_desc tactic_%s = {HONE_DESC_HEAD(hone_tactic_desc), .name = \"%s_%s\", "
+      ".device = "
+      "\"%s\", .anchor = ",
+      name, d->stem, name, device);
+  put_anchor(d, out);
+  PUT(", .version = 1, .accepts = %s, .cost = cost, .run = %s};\n\n", accepts, run);
+}
+
+static void put_cpu(const op_definition *d, FILE *out) {
+  if (d->kind == OP_ELEMENTWISE)
+    PUT("enum { PIECE = 16384 }; /* elements of a task */\n\n"
+        "typedef struct job {\n  const hone_step_run *run;\n  %s_attrs a;\n  int64_t n;\n} job;\n\n",
+        d->stem);
+  for (int t = 0; t < OP_TIERS; t++)
+    for (uint32_t k = 0; k < (d->n_tiles ? d->n_tiles : 1); k++) {
+      char tier[64], accepts[80], run[80];
+      tier_name(d, &op_tiers[t], k, tier);
+      PUT("%s %s_%s", kernel_result(d), d->stem, tier);
+      kernel_arguments(d, out);
+      PUT(";\n\n");
+      snprintf(accepts, sizeof accepts, "accepts_%s", tier);
+      snprintf(run, sizeof run, "run_%s", tier);
+      PUT("static bool %s(const hone_step *s, const hone_machine *m, hone_reason *why) {\n"
+          "  if ((m->isa & %s) != %s) return hone_refuse(why, \"the processor has no %s\");\n",
+          accepts, op_tiers[t].isa, op_tiers[t].isa, op_tiers[t].name);
+      if (d->kind == OP_ELEMENTWISE) {
+        PUT("  return alike(s, HONE_TYPES(HONE_DTYPE_F32), why);\n}\n\n");
+        put_elementwise_run(d, tier, out);
+      } else {
+        PUT("  return %s_accepts(s, m, why);\n}\n\n", d->stem);
+        PUT("static hone_status run_%s(const hone_step_run *r, hone_error *error) {\n"
+            "  const %s_attrs a = %s_attrs_of(r->step->node);\n  return %s_%s(&a, r, error);\n}\n\n",
+            tier, d->stem, d->stem, d->stem, tier);
+      }
+      put_tactic(d, tier, "cpu", accepts, run, out);
+    }
+}
+
+static void put_patterns(const op_definition *d, FILE *out) {
+  bool bound = false;
+  for (uint32_t i = 0; i < d->n_patterns; i++)
+    for (uint32_t k = 0; k < d->pattern[i].n_sets; k++) bound = bound || d->pattern[i].set[k].of;
+  if (bound)
+    PUT("/* The constant of one element that a name of the pattern is bound to. */\n"
+        "static bool constant_of(const hone_match *m, const char *name, double *x) {\n"
+        "  hone_tensor_desc desc;\n  const void *data = NULL;\n"
+        "  if (!hone_match_value(m, name, &desc, &data) || !data || hone_desc_count(&desc) != 1) return "
+        "false;\n"
+        "  *x = hone_element(data, desc.dtype, 0);\n  return true;\n}\n\n");
+  for (uint32_t i = 0; i < d->n_patterns; i++) {
+    const op_pattern *p = &d->pattern[i];
+    bool asks = false;
+    for (uint32_t k = 0; k < p->n_sets; k++) asks = asks || p->set[k].of;
+    if (asks) {
+      PUT("static bool fits_%u(const hone_match *m, hone_reason *why) {\n  double x;\n", i);
+      for (uint32_t k = 0; k < p->n_sets; k++)
+        if (p->set[k].of)
+          PUT("  if (!constant_of(m, \"%s\", &x)) return hone_refuse(why, \"%s is no constant of one "
+              "element\");\n",
+              p->set[k].of, p->set[k].of);
+      PUT("  return true;\n}\n\n");
+    }
+    if (p->n_sets) {
+      PUT("static void sets_%u(const hone_match *m, const hone_attr_sink *sink) {\n  double x = 0;\n  "
+          "(void)m, (void)x;\n",
+          i);
+      for (uint32_t k = 0; k < p->n_sets; k++) {
+        const op_set *s = &p->set[k];
+        const op_attr *a = d->attr;
+        while (a->name != s->attr) a++;
+        const bool whole = a->type == HONE_ATTR_INT;
+        if (s->of)
+          PUT("  (void)constant_of(m, \"%s\", &x);\n  sink->set_%s(sink->self, \"%s\", (%s)x);\n", s->of,
+              whole ? "int" : "float", s->attr, whole ? "int64_t" : "float");
+        else
+          PUT("  sink->set_%s(sink->self, \"%s\", %s);\n", whole ? "int" : "float", s->attr, s->number);
+      }
+      PUT("}\n\n");
+    }
+    PUT("static const hone_pattern_desc pattern_%u = {HONE_DESC_HEAD(hone_pattern_desc), .name = ", i);
+    put_anchor(d, out);
+    PUT(", .text =");
+    for (const char *line = p->text; *line;) {
+      const size_t n = strcspn(line, "\n");
+      PUT("\n    \"");
+      for (size_t k = 0; k < n; k++) {
+        if (line[k] == '"' || line[k] == '\\') fputc('\\', out);
+        fputc((unsigned char)line[k] < 32 ? ' ' : line[k], out);
+      }
+      PUT("%s\"", line[n] ? "\\n" : "");
+      line += n + (line[n] == '\n');
+    }
+    PUT(",\n    .inputs = \"");
+    put_words(p->inputs, out);
+    PUT("\"");
+    if (asks) PUT(", .accepts = fits_%u", i);
+    if (p->n_sets) PUT(", .attrs = sets_%u", i);
+    PUT("};\n\n");
+  }
+}
+
+static uint32_t types_of(const op_definition *d) {
+  uint32_t types = d->in[0].types;
+  return types;
+}
+
+static void put_text(const char *text, FILE *out) { /* a literal of any length, a line each */
+  PUT("static const char cuda_text[] =");
+  while (*text) {
+    const size_t n = strcspn(text, "\n");
+    PUT("\n    \"");
+    for (size_t k = 0; k < n; k++) {
+      const unsigned char c = (unsigned char)text[k];
+      if (c == '"' || c == '\\')
+        PUT("\\%c", c);
+      else if (c == '?')
+        PUT("\\?");
+      else if (c < 32 || c > 126)
+        PUT("\\%03o", c);
+      else
+        fputc(c, out);
+    }
+    PUT("\\n\"");
+    text += n + (text[n] == '\n');
+  }
+  PUT(";\n\n");
+}
+
+/* The struct that elementwise kernels take; both sides read it from here. */
+static void put_cuda_args(const op_definition *d, const char *newline, const char *quote, FILE *out) {
+  PUT("%stypedef struct %s_args {%s", quote, d->stem, newline);
+  PUT("%s  unsigned long long n;%s", quote, newline);
+  for (uint32_t i = 0; i < d->n_in; i++) PUT("%s  const void *%s;%s", quote, d->in[i].name, newline);
+  PUT("%s  void *%s;%s", quote, d->out[0].name, newline);
+  for (uint32_t i = 0; i < d->n_attrs; i++)
+    if (d->attr[i].type == HONE_ATTR_INT || d->attr[i].type == HONE_ATTR_FLOAT)
+      PUT("%s  %s %s;%s", quote, d->attr[i].type == HONE_ATTR_INT ? "long long" : "float", d->attr[i].name,
+          newline);
+  PUT("%s} %s_args;%s", quote, d->stem, newline);
+}
+
+static void put_cuda(const op_definition *d, const op_parts *parts, const char *text, FILE *out) {
+  static const struct {
+    hone_dtype dtype;
+    const char *word, *name;
+  } kinds[] = {
+      {HONE_DTYPE_F32, "f32", "F32"}, {HONE_DTYPE_F16, "f16", "F16"}, {HONE_DTYPE_BF16, "bf16", "BF16"}};
+  put_text(text, out);
+  if (d->kind == OP_ELEMENTWISE) {
+    put_cuda_args(d, "\n", "", out);
+    PUT("\n");
+  }
+  for (uint32_t k = 0; k < (d->n_tiles ? d->n_tiles : 1); k++) {
+    char name[64], accepts[80], run[80];
+    snprintf(name, sizeof name, d->n_tiles ? "cuda_%d" : "cuda", d->n_tiles ? d->tile[k] : 0);
+    snprintf(accepts, sizeof accepts, "accepts_%s", name);
+    snprintf(run, sizeof run, "run_%s", name);
+    PUT("/* The same text, with its arguments and tile before it. */\n"
+        "static const char text_%s[] =\n    \"#include \\\"hone.cuh\\\"\\n\"\n",
+        name);
+    if (d->n_tiles) PUT("    \"#define HONE_TILE %d\\n\"\n", d->tile[k]);
+    if (d->kind == OP_ELEMENTWISE) put_cuda_args(d, "\\n\"\n", "    \"", out);
+    PUT("    \"#line 1 \\\"%s_cuda.cu\\\"\\n\";\n\n", d->stem);
+    if (d->kind == OP_ELEMENTWISE) {
+      PUT("static bool %s(const hone_step *s, const hone_machine *m, hone_reason *why) {\n  (void)m;\n  "
+          "return alike(s, 0",
+          accepts);
+      for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (types_of(d) >> kinds[i].dtype & 1) PUT(" | HONE_TYPES(HONE_DTYPE_%s)", kinds[i].name);
+      PUT(", why);\n}\n\n");
+      PUT("static hone_status %s(const hone_step_run *r, hone_error *error) {\n"
+          "  const hone_tensor_desc *y = &r->step->output[0].desc;\n"
+          "  const %s_attrs a = %s_attrs_of(r->step->node);\n"
+          "  const unsigned long long n = (unsigned long long)hone_desc_count(y);\n"
+          "  const %s_args args = {n",
+          run, d->stem, d->stem, d->stem);
+      for (uint32_t i = 0; i < d->n_in; i++) PUT(", r->in[%u]", i);
+      PUT(", r->out[0]");
+      for (uint32_t i = 0; i < d->n_attrs; i++)
+        if (d->attr[i].type == HONE_ATTR_INT || d->attr[i].type == HONE_ATTR_FLOAT)
+          PUT(", a.%s", d->attr[i].name);
+      PUT("};\n"
+          "  (void)a;\n"
+          "  /* a thread does 16 bytes */\n"
+          "  const unsigned long long blocks = (n * hone_dtype_size(y->dtype) + 16 * 256 - 1) / (16 * 256);\n"
+          "  const hone_cuda_kernel k = {HONE_DESC_HEAD(hone_cuda_kernel), .head = text_%s, .text = "
+          "cuda_text,\n"
+          "                              .entry = y->dtype == HONE_DTYPE_F16    ? \"%s_f16\"\n"
+          "                                       : y->dtype == HONE_DTYPE_BF16 ? \"%s_bf16\"\n"
+          "                                                                     : \"%s_f32\",\n"
+          "                              .grid = {(uint32_t)blocks, 1, 1}, .threads = 256};\n"
+          "  if (blocks > 0x7fffffffu) {\n"
+          "    if (error) error->status = HONE_ERROR_UNSUPPORTED;\n"
+          "    return HONE_ERROR_UNSUPPORTED;\n"
+          "  }\n"
+          "  return n ? hone_cuda_launch(r, &k, &args, sizeof args, error) : HONE_OK;\n}\n\n",
+          name, d->stem, d->stem, d->stem);
+    } else {
+      PUT("static bool %s(const hone_step *s, const hone_machine *m, hone_reason *why) {\n"
+          "  return %s_accepts(s, m, why);\n}\n\n"
+          "static hone_status %s(const hone_step_run *r, hone_error *error) {\n"
+          "  const %s_attrs a = %s_attrs_of(r->step->node);\n  return %s_cuda(&a, r, text_%s, error);\n}\n\n",
+          accepts, d->stem, run, d->stem, d->stem, d->stem, name);
+    }
+    put_tactic(d, name, "cuda", accepts, run, out);
+  }
+  (void)parts;
+}
+
+static void put_list(const op_definition *d, const op_parts *parts, FILE *out) {
+  uint32_t n = 0;
+  char tier[64];
+  const uint32_t tiles = d->n_tiles ? d->n_tiles : 1;
+  const bool cuda = parts->cuda && (d->kind == OP_ELEMENTWISE || parts->launch);
+  PUT("static const hone_op_desc *const ops[] = {&op};\n");
+  if (parts->cpu || cuda) {
+    PUT("static const hone_tactic_desc *const tactics[] = {");
+    for (int t = 0; parts->cpu && t < OP_TIERS; t++)
+      for (uint32_t k = 0; k < tiles; k++, n++) {
+        tier_name(d, &op_tiers[t], k, tier);
+        PUT("%s&tactic_%s", n ? ", " : "", tier);
+      }
+    for (uint32_t k = 0; cuda && k < tiles; k++, n++) {
+      if (d->n_tiles)
+        PUT("%s&tactic_cuda_%d", n ? ", " : "", d->tile[k]);
+      else
+        PUT("%s&tactic_cuda", n ? ", " : "");
+    }
+    PUT("};\n");
+  }
+  if (d->n_patterns) {
+    PUT("static const hone_pattern_desc *const patterns[] = {");
+    for (uint32_t i = 0; i < d->n_patterns; i++) PUT("%s&pattern_%u", i ? ", " : "", i);
+    PUT("};\n");
+  }
+  PUT("\nstatic const hone_plugin plugin = {HONE_DESC_HEAD(hone_plugin), .name = \"%s\", .version = \"",
+      d->stem);
+  put_words(d->version, out);
+  PUT("\", .about = \"");
+  for (const char *p = d->about; *p; p++) {
+    if (*p == '"' || *p == '\\') fputc('\\', out);
+    fputc((unsigned char)*p < 32 ? ' ' : *p, out);
+  }
+  PUT("\",\n    .n_ops = 1, .op = ops");
+  if (n) PUT(", .n_tactics = %u, .tactic = tactics", n);
+  if (d->n_patterns) PUT(", .n_patterns = %u, .pattern = patterns", d->n_patterns);
+  PUT("};\n\nconst hone_plugin *hone_plugin_entry(uint32_t abi) { return abi == HONE_PLUGIN_ABI ? &plugin : "
+      "NULL; }\n");
+}
+
+void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, FILE *out) {
+  const bool cuda = parts->cuda && cuda_text && (d->kind == OP_ELEMENTWISE || parts->launch);
+  uint32_t least = 0;
+  for (uint32_t i = 0; i < d->n_in; i++)
+    if (!d->in[i].optional) least = i + 1;
+  PUT("/* Made from %s.json by `hone op build`: what is changed here is lost. */\n#include \"%s_op.h\"\n%s\n",
+      d->stem, d->stem, cuda ? "#include <hone/cuda.h>\n" : "");
+  put_attrs(d, out);
+  put_infer(d, out);
+  put_reference(d, out);
+  if (d->kind == OP_ELEMENTWISE && (parts->cpu || cuda)) put_alike(d, out);
+  if (d->kind == OP_GENERAL && (parts->cpu || cuda))
+    PUT("bool %s_accepts(const hone_step *s, const hone_machine *m, hone_reason *why);\n"
+        "double %s_cost(const hone_step *s, const hone_machine *m);\n"
+        "static double cost(const hone_step *s, const hone_machine *m) { return %s_cost(s, m); }\n\n",
+        d->stem, d->stem, d->stem);
+  if (parts->cpu) put_cpu(d, out);
+  if (cuda) put_cuda(d, parts, cuda_text, out);
+  put_patterns(d, out);
+  PUT("static const hone_op_desc op = {HONE_DESC_HEAD(hone_op_desc), .domain = \"%s\", .op_type = \"%s\", "
+      ".since = %d,\n"
+      "    .min_inputs = %u, .max_inputs = %u, .min_outputs = %u, .max_outputs = %u, .types = 0x%xu, .attrs "
+      "= attrs,\n"
+      "    .infer = infer, .reference = reference%s};\n",
+      d->domain, d->op, d->since, least, d->n_in, d->n_out, d->n_out, d->in[0].types,
+      d->kind == OP_ELEMENTWISE ? ", .flags = HONE_OP_POINTWISE" : "");
+  put_list(d, parts, out);
+}

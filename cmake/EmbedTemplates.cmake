@@ -1,0 +1,18 @@
+# cmake -DFOLDER=x -DOUTPUT=x.c -P EmbedTemplates.cmake: the files that hone op new writes, as op_templates_KIND of
+# cli/commands/op/templates.h. KIND.json.in becomes @NAME@.json, KIND_cpu.c.in @NAME@_cpu.c, both_README.md.in README.md.
+set(text "#include \"cli/commands/op/templates.h\"\n\n")
+foreach(kind elementwise general)
+  string(APPEND text "const op_template op_templates_${kind}[] = {\n")
+  file(GLOB files ${FOLDER}/${kind}*.in ${FOLDER}/both_*.in)
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME)
+    string(REGEX REPLACE "\\.in$" "" name ${name})
+    string(REGEX REPLACE "^both_" "" name ${name})
+    string(REGEX REPLACE "^${kind}" "@NAME@" name ${name})
+    file(READ ${file} hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${hex}")
+    string(APPEND text "    {\"${name}\",\n     \"${bytes}\"},\n")
+  endforeach()
+  string(APPEND text "    {(void *)0, (void *)0}};\n\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}")

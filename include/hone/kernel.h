@@ -1,0 +1,307 @@
+/* What kernels of custom operators are written with: vectors of f32 whose width follows the instruction set
+ * that the file is compiled for, so that one source serves every processor, and references in f64. Header
+ * only; C11, gcc and clang. Arithmetic on hone_vf is that of C: a + b, a * b, a < b (a mask of 0 and -1 in a
+ * hone_vi).
+ *
+ *   for (int64_t i = 0; i < n; i += HONE_LANES) {
+ *     const int k = hone_lanes(n - i);                    // all lanes, or what is left
+ *     hone_vf v = hone_load(x + i, k);                    // other lanes are 0
+ *     hone_store(y + i, v / (1.0f + hone_exp(-v)), k);    // touches exactly k numbers
+ *   }
+ */
+#ifndef HONE_KERNEL_H
+#define HONE_KERNEL_H
+
+#include <hone/plugin.h>
+#include <math.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define HONE_LANES 16
+#elif defined(__AVX2__)
+#define HONE_LANES 8
+#else
+#define HONE_LANES 4
+#endif
+
+/* HONE_KERNEL(swish) is swish_scalar, swish_avx2 or swish_avx512: the same source is compiled once for each,
+ * with HONE_TIER (and, where there are tiles to choose from, HONE_TILE) defined by `hone op build`. */
+#define HONE_PASTED(a, b) a##_##b
+#define HONE_PASTE(a, b) HONE_PASTED(a, b)
+#ifndef HONE_TIER
+#define HONE_TIER scalar
+#endif
+#ifdef HONE_TILE
+#define HONE_KERNEL(name) HONE_PASTE(HONE_PASTE(name, HONE_TIER), HONE_TILE)
+#else
+#define HONE_KERNEL(name) HONE_PASTE(name, HONE_TIER)
+#endif
+
+#ifdef __cplusplus
+#define HONE_KERNEL_FN static inline
+#else
+#define HONE_KERNEL_FN static inline __attribute__((unused))
+#endif
+
+typedef float hone_vf __attribute__((vector_size(4 * HONE_LANES)));
+typedef int32_t hone_vi __attribute__((vector_size(4 * HONE_LANES)));
+
+/* ---------------------------------------------------------------- vectors */
+
+HONE_KERNEL_FN int hone_lanes(int64_t left) { return left < HONE_LANES ? (int)left : HONE_LANES; }
+
+HONE_KERNEL_FN hone_vf hone_all(float x) {
+  hone_vf zero = {0};
+  return zero + x;
+}
+
+/* The first k numbers of p; it need not be aligned. */
+HONE_KERNEL_FN hone_vf hone_load(const float *p, int k) {
+  hone_vf v = {0};
+  if (k == HONE_LANES)
+    memcpy(&v, p, sizeof v);
+  else
+    memcpy(&v, p, sizeof *p * (size_t)k);
+  return v;
+}
+
+HONE_KERNEL_FN void hone_store(float *p, hone_vf v, int k) {
+  if (k == HONE_LANES)
+    memcpy(p, &v, sizeof v);
+  else
+    memcpy(p, &v, sizeof *p * (size_t)k);
+}
+
+HONE_KERNEL_FN hone_vf hone_select(hone_vi mask, hone_vf yes, hone_vf no) {
+  hone_vi a, b;
+  hone_vf r;
+  memcpy(&a, &yes, sizeof a);
+  memcpy(&b, &no, sizeof b);
+  a = (mask & a) | (~mask & b);
+  memcpy(&r, &a, sizeof r);
+  return r;
+}
+
+/* Where a is NaN, so is the result: hone_max(x, hone_all(0)) is ONNX's Relu. */
+HONE_KERNEL_FN hone_vf hone_max(hone_vf a, hone_vf b) { return hone_select(b > a, b, a); }
+HONE_KERNEL_FN hone_vf hone_min(hone_vf a, hone_vf b) { return hone_select(b < a, b, a); }
+
+HONE_KERNEL_FN hone_vf hone_abs(hone_vf a) { return hone_select(a < 0.0f, -a, a + 0.0f); }
+
+/* e^x, within 2 units in the last place; 0 below -104, infinity above 88.73. x = n ln 2 + r with |r| <= ln 2
+ * / 2; e^r by its series to r^7. */
+HONE_KERNEL_FN hone_vf hone_exp(hone_vf x) {
+  const float magic = 12582912.0f; /* 1.5 2^23: adding it rounds to whole numbers */
+  hone_vf c = hone_min(hone_max(x, hone_all(-104.0f)), hone_all(89.0f));
+  c = hone_select(x == x, c, hone_all(0.0f));
+  const hone_vf shifted = c * 1.44269504f + magic;
+  const hone_vf n = shifted - magic;
+  hone_vf r = c - n * 0.693145752f;
+  r = r - n * 1.42860677e-6f;
+  hone_vf p = r * 1.98412698e-4f + 1.38888889e-3f;
+  p = p * r + 8.33333333e-3f;
+  p = p * r + 4.16666667e-2f;
+  p = p * r + 1.66666667e-1f;
+  p = p * r + 0.5f;
+  p = p * r * r + r + 1.0f;
+  /* 2^n in two factors, so that neither leaves the range */
+  const hone_vi whole = __builtin_convertvector(n, hone_vi), half = whole >> 1,
+                bits[2] = {(half + 127) << 23, (whole - half + 127) << 23};
+  hone_vf f[2];
+  memcpy(f, bits, sizeof f);
+  const hone_vf result = p * f[0] * f[1];
+  return hone_select(x == x, result, x);
+}
+
+HONE_KERNEL_FN hone_vf hone_sigmoid(hone_vf x) { return 1.0f / (1.0f + hone_exp(-x)); }
+
+/* Within 2 units in the last place. Small x by an odd minimax polynomial (the coefficients of Cephes' tanhf),
+ * others from e^-2|x|. */
+HONE_KERNEL_FN hone_vf hone_tanh(hone_vf x) {
+  const hone_vf a = hone_abs(x), e = hone_exp(-2.0f * a), large = (1.0f - e) / (1.0f + e), s = x * x;
+  hone_vf p = s * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * s + -5.37397155531e-2f;
+  p = p * s + 1.33314422036e-1f;
+  p = p * s + -3.33332819422e-1f;
+  const hone_vf small = x + x * s * p;
+  const hone_vf signed_large = hone_select(x < 0.0f, -large, large);
+  return hone_select(a < 0.625f, small, hone_select(x == x, signed_large, x));
+}
+
+/* ---------------------------------------------------------------- numbers of every type */
+
+HONE_KERNEL_FN float hone_from_f16(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, e = (h >> 10) & 31u, m = h & 1023u;
+  uint32_t bits;
+  float f;
+  if (!e) { /* zero, or a denormal: m 2^-24 */
+    f = (float)m * 5.9604644775390625e-8f;
+    return sign ? -f : f;
+  }
+  bits = e == 31 ? sign | 0x7f800000u | m << 13 : sign | (e + 112) << 23 | m << 13;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+/* To the nearest, ties to even; beyond the range: infinity. From f64 at once, so that nothing is rounded
+ * twice. */
+HONE_KERNEL_FN uint16_t hone_to_f16(double x) {
+  const uint16_t sign = signbit(x) ? 0x8000u : 0;
+  const double a = fabs(x);
+  int e;
+  if (isnan(x)) return 0x7e00u;
+  if (a >= 65520.0) return (uint16_t)(sign | 0x7c00u);
+  (void)frexp(a, &e); /* a = f 2^e, f in [0.5, 1) */
+  if (a < 6.103515625e-05) return (uint16_t)(sign | (uint16_t)nearbyint(a * 16777216.0));
+  const uint32_t m = (uint32_t)nearbyint(ldexp(a, 11 - e)); /* 1024 ... 2048 */
+  return (uint16_t)(sign | (uint16_t)(((uint32_t)(e + 14) << 10) + m - 1024));
+}
+
+HONE_KERNEL_FN float hone_from_bf16(uint16_t h) {
+  const uint32_t bits = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+HONE_KERNEL_FN uint16_t hone_to_bf16(double x) {
+  float f = (float)x;
+  uint32_t bits;
+  if (isnan(x)) return 0x7fc0u;
+  /* (float) may have rounded up to a tie, or away from one: step back to the f64's side. */
+  memcpy(&bits, &f, sizeof bits);
+  if ((bits & 0xffffu) == 0x8000u && (double)f != x) bits += (fabs((double)f) < fabs(x)) ? 1u : 0xffffffffu;
+  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return (uint16_t)((isinf(f) ? bits : rounded) >> 16);
+}
+
+/* Element i of a dense tensor as f64 (64-bit integers beyond 2^53 are rounded). */
+HONE_KERNEL_FN double hone_element(const void *data, hone_dtype dtype, int64_t i) {
+  switch (dtype) {
+  case HONE_DTYPE_F32: return (double)((const float *)data)[i];
+  case HONE_DTYPE_F64: return ((const double *)data)[i];
+  case HONE_DTYPE_F16: return (double)hone_from_f16(((const uint16_t *)data)[i]);
+  case HONE_DTYPE_BF16: return (double)hone_from_bf16(((const uint16_t *)data)[i]);
+  case HONE_DTYPE_I8: return (double)((const int8_t *)data)[i];
+  case HONE_DTYPE_U8:
+  case HONE_DTYPE_BOOL: return (double)((const uint8_t *)data)[i];
+  case HONE_DTYPE_I16: return (double)((const int16_t *)data)[i];
+  case HONE_DTYPE_U16: return (double)((const uint16_t *)data)[i];
+  case HONE_DTYPE_I32: return (double)((const int32_t *)data)[i];
+  case HONE_DTYPE_U32: return (double)((const uint32_t *)data)[i];
+  case HONE_DTYPE_I64: return (double)((const int64_t *)data)[i];
+  case HONE_DTYPE_U64: return (double)((const uint64_t *)data)[i];
+  default: return 0;
+  }
+}
+
+/* The inverse: rounded to the nearest where the type has no such number, integers kept within their range. */
+HONE_KERNEL_FN void hone_set_element(void *data, hone_dtype dtype, int64_t i, double x) {
+  const double whole = isnan(x) ? 0 : nearbyint(x);
+#define HONE_CLAMPED(type, low, high) ((type)(whole < (low) ? (low) : whole > (high) ? (high) : whole))
+  switch (dtype) {
+  case HONE_DTYPE_F32: ((float *)data)[i] = (float)x; break;
+  case HONE_DTYPE_F64: ((double *)data)[i] = x; break;
+  case HONE_DTYPE_F16: ((uint16_t *)data)[i] = hone_to_f16(x); break;
+  case HONE_DTYPE_BF16: ((uint16_t *)data)[i] = hone_to_bf16(x); break;
+  case HONE_DTYPE_I8: ((int8_t *)data)[i] = HONE_CLAMPED(int8_t, -128.0, 127.0); break;
+  case HONE_DTYPE_U8: ((uint8_t *)data)[i] = HONE_CLAMPED(uint8_t, 0.0, 255.0); break;
+  case HONE_DTYPE_BOOL: ((uint8_t *)data)[i] = x != 0; break;
+  case HONE_DTYPE_I16: ((int16_t *)data)[i] = HONE_CLAMPED(int16_t, -32768.0, 32767.0); break;
+  case HONE_DTYPE_U16: ((uint16_t *)data)[i] = HONE_CLAMPED(uint16_t, 0.0, 65535.0); break;
+  case HONE_DTYPE_I32: ((int32_t *)data)[i] = HONE_CLAMPED(int32_t, -2147483648.0, 2147483647.0); break;
+  case HONE_DTYPE_U32: ((uint32_t *)data)[i] = HONE_CLAMPED(uint32_t, 0.0, 4294967295.0); break;
+  case HONE_DTYPE_I64: /* the largest f64 below 2^63 */
+    ((int64_t *)data)[i] = HONE_CLAMPED(int64_t, -9223372036854775808.0, 9223372036854774784.0);
+    break;
+  case HONE_DTYPE_U64: ((uint64_t *)data)[i] = HONE_CLAMPED(uint64_t, 0.0, 18446744073709549568.0); break;
+  default: break;
+  }
+#undef HONE_CLAMPED
+}
+
+/* ---------------------------------------------------------------- references */
+
+/* A tensor in f64, row-major. */
+typedef struct hone_array {
+  int32_t rank;
+  const int64_t *dim; /* [rank] */
+  int64_t count;
+  double *data; /* [count] */
+} hone_array;
+
+/* Brings a reference's inputs into f64: array[i] of input i, with data NULL where it is left out. Scratch
+ * memory of the call. */
+HONE_KERNEL_FN hone_status hone_widen(hone_call *call, hone_array *array, uint32_t n, hone_error *error) {
+  for (uint32_t i = 0; i < n; i++) {
+    const hone_tensor *t = i < call->n_inputs ? call->input[i] : NULL;
+    memset(&array[i], 0, sizeof array[i]);
+    if (!t) continue;
+    array[i].rank = t->desc.rank;
+    array[i].dim = t->desc.dim;
+    array[i].count = hone_desc_count(&t->desc);
+    array[i].data = (double *)call->scratch(call, (size_t)array[i].count * sizeof(double) + 1);
+    if (!array[i].data) {
+      if (error) error->status = HONE_ERROR_MEMORY;
+      return HONE_ERROR_MEMORY;
+    }
+    for (int64_t k = 0; k < array[i].count; k++) array[i].data[k] = hone_element(t->data, t->desc.dtype, k);
+  }
+  return HONE_OK;
+}
+
+/* Room for the outputs; those that are not wanted have data, too. Their shapes are what infer said. */
+HONE_KERNEL_FN hone_status hone_room(hone_call *call, hone_array *array, uint32_t n, hone_error *error) {
+  for (uint32_t i = 0; i < n; i++) {
+    const hone_tensor *t = i < call->n_outputs ? call->output[i] : NULL;
+    memset(&array[i], 0, sizeof array[i]);
+    if (!t) continue;
+    array[i].rank = t->desc.rank;
+    array[i].dim = t->desc.dim;
+    array[i].count = hone_desc_count(&t->desc);
+    array[i].data = (double *)call->scratch(call, (size_t)array[i].count * sizeof(double) + 1);
+    if (!array[i].data) {
+      if (error) error->status = HONE_ERROR_MEMORY;
+      return HONE_ERROR_MEMORY;
+    }
+  }
+  return HONE_OK;
+}
+
+/* Rounds the results to the outputs' types. */
+HONE_KERNEL_FN void hone_narrow(hone_call *call, const hone_array *array, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    hone_tensor *t = i < call->n_outputs ? call->output[i] : NULL;
+    for (int64_t k = 0; t && k < array[i].count; k++)
+      hone_set_element(t->data, t->desc.dtype, k, array[i].data[k]);
+  }
+}
+
+/* ---------------------------------------------------------------- costs */
+
+/* Seconds in which this many bytes come and go: a first guess for a tactic that is bound by memory. */
+HONE_KERNEL_FN double hone_memory_seconds(const hone_machine *m, double bytes) {
+  const double speed = bytes < (double)m->l3 && m->cache_bytes > 0 ? m->cache_bytes : m->dram_bytes;
+  return (speed > 0 ? bytes / speed : 0) + (m->launch_s > 0 ? m->launch_s : 5e-7);
+}
+
+/* Bytes of everything that a step reads and writes. */
+HONE_KERNEL_FN double hone_step_bytes(const hone_step *s) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < s->n_inputs; i++)
+    if (s->input[i].desc.dtype != HONE_DTYPE_NONE) bytes += (double)hone_desc_bytes(&s->input[i].desc);
+  for (uint32_t i = 0; i < s->n_outputs; i++)
+    if (s->output[i].desc.dtype != HONE_DTYPE_NONE) bytes += (double)hone_desc_bytes(&s->output[i].desc);
+  return bytes;
+}
+
+/* Says why a tactic does not take a step, and returns false. */
+HONE_KERNEL_FN bool hone_refuse(hone_reason *why, const char *text) {
+  if (why) {
+    strncpy(why->text, text, sizeof why->text - 1);
+    why->text[sizeof why->text - 1] = 0;
+  }
+  return false;
+}
+
+#endif

@@ -1,0 +1,1 @@
+/* Nothing: kernels of plugins bring all of their text (driver/plugin.c). */

@@ -1,0 +1,55 @@
+# hone op new, build, list, install, remove, as a user types them: sh op.sh HONE. Needs a C compiler.
+set -u
+hone=$1 bad=0
+CC=${CC:-cc}
+command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
+cd "$(mktemp -d)" || exit 1
+fail() { echo "FAIL: $*"; bad=1; }
+says() { # what is expected, exit code, command...
+  want=$1 code=$2; shift 2
+  out=$("$@" 2>&1); got=$?
+  [ $got = "$code" ] || fail "exit $got, expected $code: $* -> $out"
+  case $out in *"$want"*) ;; *) fail "no '$want' from: $* -> $out" ;; esac
+}
+# From nothing to an operator that is used where its pattern matches.
+says 'hone op build swish' 0 "$hone" op new swish
+says 'cannot make folder' 2 "$hone" op new swish
+says '4 tactics, 2 patterns' 0 "$hone" op build swish
+[ -z "$(find swish/build -name '*.o')" ] || fail "objects are left"
+says 'operator custom.Swish' 0 "$hone" op list --op-path swish
+says 'swish' 0 "$hone" op list --op-path swish/build/swish.so
+# One that is not elementwise.
+says 'rows_cpu.c' 0 "$hone" op new rows --general --output-dir .
+says 'operator rows' 0 "$hone" op build rows
+# Installed for every run, and away again; installed twice is replaced.
+says 'every run uses it' 0 "$hone" op install swish
+says 'custom.Swish' 0 "$hone" op list
+says 'every run uses it' 0 "$hone" op install swish/build/swish.so
+says 'no longer installed' 0 "$hone" op remove swish
+says 'no custom operators' 0 "$hone" op list
+says 'there is no plugin' 4 "$hone" op remove swish
+says 'comes from' 2 "$hone" op remove swish --op-path swish
+says 'no name' 2 "$hone" op remove ../swish
+# Mistakes: one line each, with file, line and column.
+edit() { sed "$1" swish/swish.json >t.json && mkdir -p e && cp swish/*.c e && cp t.json e/swish.json; }
+edit 's/"float16", "bf/"flaot16", "bf/'; says 'e/swish.json:9:83: there is no type' 3 "$hone" op build e
+edit 's/"version": "1.0.0",/"version": "1.0.0"/'; says 'e/swish.json:7:' 3 "$hone" op build e
+edit 's/"kind": "elementwise"/"kind": "pointwise"/'; says 'e/swish.json:7:13: there is no kind' 3 "$hone" op build e
+edit 's/"shape": "x"/"shape": "z"/'; says "there is no input 'z'" 3 "$hone" op build e
+edit 's/"type": "float", "default/"type": "real", "default/'; says "e/swish.json:15:" 3 "$hone" op build e
+edit 's/"about"/"abuot"/'; says 'e/swish.json:5:14: "abuot" is not known' 3 "$hone" op build e
+edit 's/"op": "Swish"/"op": "Swi sh"/'; says "is no name" 3 "$hone" op build e
+edit 's/"custom"/"cus\\"tom"/'; says "is no domain" 3 "$hone" op build e
+edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "cannot be used" 3 "$hone" op build e
+edit 's/"beta": "%b"/"gamma": "%b"/'; says "an attribute of the operator" 3 "$hone" op build e
+[ -e e/build/swish.so ] && says 'swish' 0 "$hone" op list --op-path e
+edit ''; echo 'int x = ;' >>e/swish_cpu.c; says 'swish_cpu.c does not compile' 3 "$hone" op build e
+cp swish/swish_cpu.c e; rm e/swish_ref.c; says 'swish_ref.c is missing' 3 "$hone" op build e
+printf 'void swish_reff(void);\nvoid swish_reff(void) {}\n' >e/swish_ref.c; says "swish_ref" 3 "$hone" op build e
+CC=no-such-compiler says 'cannot start the C compiler' 4 "$hone" op build swish
+says 'no such folder' 4 "$hone" op build nowhere
+says 'no definition' 3 "$hone" op build /usr/include
+says 'missing argument' 2 "$hone" op new
+says 'no name' 2 "$hone" op new 'a b'
+says 'swish_op.c' 0 sh -c "'$hone' op build swish --c-only && ls swish/build"
+exit $bad
