@@ -1,5 +1,5 @@
-/* The units that extend hone: operators, tactics and patterns, and plugins, the shared libraries that add some.
- * Built-in ones use exactly these descriptors.
+/* The units that extend hone: operators, tactics and patterns, and plugins, the shared libraries that add
+ * some. Built-in ones use exactly these descriptors.
  *
  * Every descriptor starts with struct_size and abi; set them with HONE_DESC_HEAD(type), and leave what is not
  * needed zero: a later hone may know more members than the one that a plugin was compiled with. Descriptors

@@ -214,6 +214,7 @@ void hone_plugins_unload(void) {
 
 bool hone_plugins_folder(char *buf, size_t size) {
   const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+  if (!buf || !size) return false;
   if (data && data[0] == '/') return (size_t)snprintf(buf, size, "%s/hone/ops", data) < size;
   return home && home[0] == '/' && (size_t)snprintf(buf, size, "%s/.local/share/hone/ops", home) < size;
 }

@@ -110,28 +110,16 @@ static int compile(const job *j, const char *source, const char *object, const o
   return code;
 }
 
-/* Writes a generated file whole or not at all. */
 static int generate(const job *j, const char *name, const char *cuda_text) {
-  char path[PATH], *text = NULL;
-  size_t size = 0;
+  char path[PATH];
+  op_text text = {0};
   hone_error e = {0};
-  hone_writer *w = NULL;
-  FILE *f = open_memstream(&text, &size);
-  if (!f) return cli_error(HONE_ERROR_MEMORY, "out of memory");
   if (strcmp(name, "op.h") == 0)
-    op_generate_header(j->d, &j->parts, f);
+    op_generate_header(j->d, &j->parts, &text);
   else
-    op_generate_source(j->d, &j->parts, cuda_text, f);
-  const bool whole = fclose(f) == 0;
+    op_generate_source(j->d, &j->parts, cuda_text, &text);
   snprintf(path, sizeof path, "%.4000s/%s_%s", j->build, j->d->stem, name);
-  hone_status status = whole ? hone_writer_open(path, &w, &e) : (e.status = HONE_ERROR_MEMORY);
-  if (status == HONE_OK) status = hone_writer_sink(w, text, size, &e);
-  if (status == HONE_OK)
-    status = hone_writer_commit(w, &e);
-  else
-    hone_writer_abandon(w);
-  free(text);
-  return status == HONE_OK ? 0 : cli_report(&e);
+  return op_text_save(&text, path, &e) == HONE_OK ? 0 : cli_report(&e);
 }
 
 static int generate_both(const job *j) {

@@ -307,8 +307,11 @@ static void read_pattern(reader *r, const json_t *v, const char *path) {
   if (json_is_string(text)) {
     n = (size_t)snprintf(lines, sizeof lines, "%s", json_string_value(text));
   } else {
-    json_array_foreach((json_t *)text, i, line) if (json_is_string(line) && n < sizeof lines) n +=
-        (size_t)snprintf(lines + n, sizeof lines - n, "%s%s", i ? "\n" : "", json_string_value(line));
+    json_array_foreach((json_t *)text, i, line) {
+      if (i && n < sizeof lines - 1) lines[n++] = '\n';
+      if (json_is_string(line) && n < sizeof lines)
+        n += (size_t)snprintf(lines + n, sizeof lines - n, "%s", json_string_value(line));
+    }
   }
   if (!n || n >= sizeof lines) wrong(r, at, "lines such as \"%y = Relu(%x)\"", "the pattern has no text");
   json_t *kept = json_string(lines);
@@ -390,10 +393,9 @@ static void read_all(reader *r, const json_t *root, const char *path) {
   if (d->kind == OP_ELEMENTWISE && strcmp(kind, "elementwise") != 0)
     wrong(r, at, "elementwise or general", "there is no kind '%.60s'", kind);
   const json_t *since = json_object_get(root, "since"), *tolerance = json_object_get(root, "tolerance");
-  d->since = since && json_is_integer(since) ? (int)json_integer_value(since) : 1;
+  d->since = since ? (int)json_integer_value(since) : 1; /* 0 of what is no number */
   snprintf(at, sizeof at, "%.150s.since", path);
-  if (since && (!json_is_integer(since) || d->since < 1))
-    wrong(r, at, "1 or more", "\"since\" is no version");
+  if (d->since < 1) wrong(r, at, "1 or more", "\"since\" is no version");
   d->tolerance = json_number_value(tolerance);
   snprintf(at, sizeof at, "%.150s.tolerance", path);
   if (tolerance && (!json_is_number(tolerance) || d->tolerance <= 0))

@@ -1,6 +1,7 @@
 #include "cli/commands/op/generate.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The best first: of tactics that promise the same, the first is taken. */
@@ -11,7 +12,7 @@ const op_tier op_tiers[] = {
     {"scalar", "0", ""}};
 
 /* Formats of this file are hone's own; names have been checked (op_is_name). */
-#define PUT(...) fprintf(out, __VA_ARGS__) /* output: C text, no terminal */
+#define PUT(...) op_put(out, __VA_ARGS__)
 
 static const char *attr_type(const op_attr *a) {
   return a->type == HONE_ATTR_INT      ? "int64_t "
@@ -24,7 +25,7 @@ static const char *attr_type(const op_attr *a) {
 static bool is_list(const op_attr *a) { return a->type == HONE_ATTR_INTS || a->type == HONE_ATTR_FLOATS; }
 
 /* "const float *x, float *y, int64_t n" */
-static void kernel_arguments(const op_definition *d, FILE *out) {
+static void kernel_arguments(const op_definition *d, op_text *out) {
   if (d->kind == OP_GENERAL) {
     PUT("(const %s_attrs *a, const hone_step_run *run, hone_error *error)", d->stem);
     return;
@@ -45,12 +46,12 @@ static void upper(const char *stem, char buf[64]) {
 }
 
 /* A comment or a text within C: what could end it is left out. */
-static void put_words(const char *text, FILE *out) {
+static void put_words(const char *text, op_text *out) {
   for (; *text; text++)
-    fputc((*text == '*' && text[1] == '/') || (unsigned char)*text < 32 ? ' ' : *text, out);
+    op_put_char(out, (*text == '*' && text[1] == '/') || (unsigned char)*text < 32 ? ' ' : *text);
 }
 
-void op_generate_header(const op_definition *d, const op_parts *parts, FILE *out) {
+void op_generate_header(const op_definition *d, const op_parts *parts, op_text *out) {
   char guard[64];
   upper(d->stem, guard);
   PUT("/* ");
@@ -102,7 +103,7 @@ void op_generate_header(const op_definition *d, const op_parts *parts, FILE *out
 
 /* ---- NAME_op.c */
 
-static void put_attrs(const op_definition *d, FILE *out) {
+static void put_attrs(const op_definition *d, op_text *out) {
   static const char *const getters[] = {[HONE_ATTR_INT] = "hone_node_int",
                                         [HONE_ATTR_FLOAT] = "hone_node_float",
                                         [HONE_ATTR_STRING] = "hone_node_string",
@@ -135,7 +136,7 @@ static void put_attrs(const op_definition *d, FILE *out) {
   PUT("  return a;\n}\n\n");
 }
 
-static void put_infer(const op_definition *d, FILE *out) {
+static void put_infer(const op_definition *d, op_text *out) {
   bool broadcast = false, function = false;
   for (uint32_t i = 0; i < d->n_out; i++) {
     broadcast = broadcast || d->out[i].shape == OP_SHAPE_BROADCAST;
@@ -196,7 +197,7 @@ static void put_infer(const op_definition *d, FILE *out) {
     PUT("  return HONE_OK;\n}\n\n");
 }
 
-static void put_reference(const op_definition *d, FILE *out) {
+static void put_reference(const op_definition *d, op_text *out) {
   PUT("static hone_status reference(hone_call *call, hone_error *error) {\n"
       "  hone_array in[%u], result[%u];\n"
       "  const %s_attrs a = %s_attrs_of(call->node);\n"
@@ -210,7 +211,7 @@ static void put_reference(const op_definition *d, FILE *out) {
 }
 
 /* What elementwise kernels take: all of one shape, in one dense order. */
-static void put_alike(const op_definition *d, FILE *out) {
+static void put_alike(const op_definition *d, op_text *out) {
   PUT("/* All operands there, f32 unless narrow, of one shape, in one order without gaps. */\n"
       "static bool alike(const hone_step *s, uint32_t types, hone_reason *why) {\n"
       "  const hone_tensor_desc *y = &s->output[0].desc;\n"
@@ -243,7 +244,7 @@ static void tier_name(const op_definition *d, const op_tier *t, uint32_t tile, c
     snprintf(buf, 64, "%s", t->name);
 }
 
-static void put_elementwise_run(const op_definition *d, const char *tier, FILE *out) {
+static void put_elementwise_run(const op_definition *d, const char *tier, op_text *out) {
   PUT("static void piece_%s(void *arg, int64_t task, uint32_t thread) {\n"
       "  const job *j = (const job *)arg;\n"
       "  const int64_t from = task * PIECE, left = j->n - from, n = left < PIECE ? left : PIECE;\n"
@@ -260,10 +261,10 @@ static void put_elementwise_run(const op_definition *d, const char *tier, FILE *
       tier, d->stem, tier);
 }
 
-static void put_anchor(const op_definition *d, FILE *out) { PUT("\"%s.%s\"", d->domain, d->op); }
+static void put_anchor(const op_definition *d, op_text *out) { PUT("\"%s.%s\"", d->domain, d->op); }
 
 static void put_tactic(const op_definition *d, const char *name, const char *device, const char *accepts,
-                       const char *run, FILE *out) {
+                       const char *run, op_text *out) {
   PUT("static const hone_tactic_desc tactic_%s = {HONE_DESC_HEAD(hone_tactic_desc), .name = \"%s_%s\", "
       ".device = "
       "\"%s\", .anchor = ",
@@ -272,7 +273,7 @@ static void put_tactic(const op_definition *d, const char *name, const char *dev
   PUT(", .version = 1, .accepts = %s, .cost = cost, .run = %s};\n\n", accepts, run);
 }
 
-static void put_cpu(const op_definition *d, FILE *out) {
+static void put_cpu(const op_definition *d, op_text *out) {
   if (d->kind == OP_ELEMENTWISE)
     PUT("enum { PIECE = 16384 }; /* elements of a task */\n\n"
         "typedef struct job {\n  const hone_step_run *run;\n  %s_attrs a;\n  int64_t n;\n} job;\n\n",
@@ -302,7 +303,7 @@ static void put_cpu(const op_definition *d, FILE *out) {
     }
 }
 
-static void put_patterns(const op_definition *d, FILE *out) {
+static void put_patterns(const op_definition *d, op_text *out) {
   bool bound = false;
   for (uint32_t i = 0; i < d->n_patterns; i++)
     for (uint32_t k = 0; k < d->pattern[i].n_sets; k++) bound = bound || d->pattern[i].set[k].of;
@@ -350,8 +351,8 @@ static void put_patterns(const op_definition *d, FILE *out) {
       const size_t n = strcspn(line, "\n");
       PUT("\n    \"");
       for (size_t k = 0; k < n; k++) {
-        if (line[k] == '"' || line[k] == '\\') fputc('\\', out);
-        fputc((unsigned char)line[k] < 32 ? ' ' : line[k], out);
+        if (line[k] == '"' || line[k] == '\\') op_put_char(out, (char)('\\'));
+        op_put_char(out, (char)((unsigned char)line[k] < 32 ? ' ' : line[k]));
       }
       PUT("%s\"", line[n] ? "\\n" : "");
       line += n + (line[n] == '\n');
@@ -370,7 +371,7 @@ static uint32_t types_of(const op_definition *d) {
   return types;
 }
 
-static void put_text(const char *text, FILE *out) { /* a literal of any length, a line each */
+static void put_text(const char *text, op_text *out) { /* a literal of any length, a line each */
   PUT("static const char cuda_text[] =");
   while (*text) {
     const size_t n = strcspn(text, "\n");
@@ -384,7 +385,7 @@ static void put_text(const char *text, FILE *out) { /* a literal of any length, 
       else if (c < 32 || c > 126)
         PUT("\\%03o", c);
       else
-        fputc(c, out);
+        op_put_char(out, (char)(c));
     }
     PUT("\\n\"");
     text += n + (text[n] == '\n');
@@ -393,7 +394,7 @@ static void put_text(const char *text, FILE *out) { /* a literal of any length, 
 }
 
 /* The struct that elementwise kernels take; both sides read it from here. */
-static void put_cuda_args(const op_definition *d, const char *newline, const char *quote, FILE *out) {
+static void put_cuda_args(const op_definition *d, const char *newline, const char *quote, op_text *out) {
   PUT("%stypedef struct %s_args {%s", quote, d->stem, newline);
   PUT("%s  unsigned long long n;%s", quote, newline);
   for (uint32_t i = 0; i < d->n_in; i++) PUT("%s  const void *%s;%s", quote, d->in[i].name, newline);
@@ -405,7 +406,7 @@ static void put_cuda_args(const op_definition *d, const char *newline, const cha
   PUT("%s} %s_args;%s", quote, d->stem, newline);
 }
 
-static void put_cuda(const op_definition *d, const op_parts *parts, const char *text, FILE *out) {
+static void put_cuda(const op_definition *d, const op_parts *parts, const char *text, op_text *out) {
   static const struct {
     hone_dtype dtype;
     const char *word, *name;
@@ -473,7 +474,7 @@ static void put_cuda(const op_definition *d, const op_parts *parts, const char *
   (void)parts;
 }
 
-static void put_list(const op_definition *d, const op_parts *parts, FILE *out) {
+static void put_list(const op_definition *d, const op_parts *parts, op_text *out) {
   uint32_t n = 0;
   char tier[64];
   const uint32_t tiles = d->n_tiles ? d->n_tiles : 1;
@@ -504,8 +505,8 @@ static void put_list(const op_definition *d, const op_parts *parts, FILE *out) {
   put_words(d->version, out);
   PUT("\", .about = \"");
   for (const char *p = d->about; *p; p++) {
-    if (*p == '"' || *p == '\\') fputc('\\', out);
-    fputc((unsigned char)*p < 32 ? ' ' : *p, out);
+    if (*p == '"' || *p == '\\') op_put_char(out, (char)('\\'));
+    op_put_char(out, (char)((unsigned char)*p < 32 ? ' ' : *p));
   }
   PUT("\",\n    .n_ops = 1, .op = ops");
   if (n) PUT(", .n_tactics = %u, .tactic = tactics", n);
@@ -514,7 +515,7 @@ static void put_list(const op_definition *d, const op_parts *parts, FILE *out) {
       "NULL; }\n");
 }
 
-void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, FILE *out) {
+void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, op_text *out) {
   const bool cuda = parts->cuda && cuda_text && (d->kind == OP_ELEMENTWISE || parts->launch);
   uint32_t least = 0;
   for (uint32_t i = 0; i < d->n_in; i++)

@@ -4,8 +4,7 @@
 #define HONE_CLI_OP_GENERATE_H
 
 #include "cli/commands/op/definition.h"
-
-#include <stdio.h>
+#include "cli/commands/op/text.h"
 
 typedef struct op_parts { /* which files the folder has beside the definition and the reference */
   bool cpu;               /* NAME_cpu.c */
@@ -13,9 +12,9 @@ typedef struct op_parts { /* which files the folder has beside the definition an
   bool launch;            /* NAME_cuda.c: how a general operator's kernels are launched */
 } op_parts;
 
-void op_generate_header(const op_definition *d, const op_parts *parts, FILE *out);
+void op_generate_header(const op_definition *d, const op_parts *parts, op_text *out);
 /* cuda_text: what NAME_cuda.cu says, or NULL. */
-void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, FILE *out);
+void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, op_text *out);
 
 /* Tiers in which NAME_cpu.c is compiled. */
 typedef struct op_tier {

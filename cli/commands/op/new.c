@@ -1,6 +1,7 @@
 /* hone op new NAME: a folder with everything that a custom operator needs, ready to build. */
 #include "cli/commands/op/definition.h"
 #include "cli/commands/op/templates.h"
+#include "cli/commands/op/text.h"
 #include "cli/commands/op/verb.h"
 #include "cli/terminal/term.h"
 
@@ -12,41 +13,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The template with @NAME@ (of files and functions) and @OP@ (the operator) put in; free() it. */
-static char *filled(const char *text, const char *name, const char *op) {
-  char *out = NULL;
-  size_t size = 0;
-  FILE *f = open_memstream(&out, &size);
-  if (!f) return NULL;
+/* The template with @NAME@ (of files and functions) and @OP@ (the operator) put in. */
+static op_text filled(const char *text, const char *name, const char *op) {
+  op_text out = {0};
   for (const char *p = text; *p;) {
     const char *word = strncmp(p, "@NAME@", 6) == 0 ? name : strncmp(p, "@OP@", 4) == 0 ? op : NULL;
     if (word)
-      fputs(word, f), p += word == name ? 6 : 4;
+      op_put(&out, "%s", word), p += word == name ? 6 : 4;
     else
-      fputc(*p++, f);
+      op_put_char(&out, *p++);
   }
-  return fclose(f) == 0 ? out : (free(out), NULL);
+  return out;
 }
 
 static int write_file(const char *folder, const op_template *t, const char *name, const char *op) {
   hone_error e = {0};
-  hone_writer *w = NULL;
-  char path[4200], *file = filled(t->file, name, op), *text = filled(t->text, name, op);
-  if (!file || !text) {
-    free(file);
-    free(text);
-    return cli_error(HONE_ERROR_MEMORY, "out of memory");
-  }
-  snprintf(path, sizeof path, "%s/%s", folder, file);
-  hone_status status = hone_writer_open(path, &w, &e);
-  if (status == HONE_OK) status = hone_writer_sink(w, text, strlen(text), &e);
-  if (status == HONE_OK)
-    status = hone_writer_commit(w, &e);
-  else
-    hone_writer_abandon(w);
+  char path[4200];
+  op_text file = filled(t->file, name, op), text = filled(t->text, name, op);
+  snprintf(path, sizeof path, "%s/%s", folder, file.ptr ? file.ptr : "");
+  text.failed = text.failed || file.failed;
+  const hone_status status = op_text_save(&text, path, &e);
+  free(file.ptr);
   if (status == HONE_OK) cli_print("  %s\n", path);
-  free(file);
-  free(text);
   return status == HONE_OK ? 0 : cli_report(&e);
 }
 

@@ -74,7 +74,7 @@ hone_status hn_plugin_is_library(const char *path, hone_error *error) {
     return HONE_ERROR_INPUT;
   }
   /* Type and machine lie at the same place in both classes. */
-  if (h.e_ident[EI_DATA] != ELFDATA2LSB || (MACHINE && h.e_machine != MACHINE) ||
+  if (h.e_ident[EI_DATA] != ELFDATA2LSB || (MACHINE != EM_NONE && h.e_machine != MACHINE) ||
       h.e_ident[EI_CLASS] != ELFCLASS64) {
     hn_fail(error, HONE_ERROR_INPUT, "this library is for another processor: %s",
             h.e_ident[EI_DATA] == ELFDATA2LSB ? machine_name(h.e_machine, buf)
