@@ -26,6 +26,7 @@ model/zoo: model/ir model
 api:
 api/measure:
 api/mixed: api api/measure
+api/candidates: api
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -2,6 +2,7 @@
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 
+#include <hone/candidates.h>
 #include <hone/compare.h>
 #include <hone/cuda.h>
 #include <hone/data.h>

@@ -143,22 +143,10 @@ bool hn_counter(const hn_diagnosis *d, const char *name, int32_t step, double *v
 }
 
 double hn_roof_time(const hn_diagnosis *d, const hone_layer *l, double percent) {
-  const hone_step_fact *step = hn_step(d, l);
-  const hone_roof *compute = hn_roof_of_step(d->facts, step);
-  const hone_roof *memory = hn_roof_memory(d->facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
-  double ms = 0, typical = hn_typical_ms(l);
-  if (!compute && l->executed_flops > 0) return typical; /* half a roof is none */
-  if (compute && l->executed_flops > 0) ms = l->executed_flops / compute->gflops / 1e6;
-  if (memory && l->bytes > 0 && l->bytes / memory->gbs / 1e6 > ms) ms = l->bytes / memory->gbs / 1e6;
-  if (ms <= 0) return typical;
-  ms = ms * 100 / percent + l->calls * d->t->step_overhead / 1e3;
-  return ms < typical ? ms : typical;
+  return hn_roof_ms(d->facts, l, percent, d->t->step_overhead);
 }
 
-bool hn_roof_known(const hn_diagnosis *d, const hone_layer *l) {
-  const hone_step_fact *step = hn_step(d, l);
-  return hn_roof_dram(d->facts) && (l->executed_flops <= 0 || hn_roof_of_step(d->facts, step));
-}
+bool hn_roof_known(const hn_diagnosis *d, const hone_layer *l) { return hn_has_roof(d->facts, l); }
 
 double hn_over_model(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);

@@ -86,6 +86,29 @@ const hone_roof *hn_roof_memory(const hone_facts *facts, const hone_step_fact *s
   return best ? best : hn_roof_dram(facts);
 }
 
+static const hone_step_fact *step_of(const hone_facts *facts, const hone_layer *l) {
+  size_t n;
+  const hone_step_fact *steps = hone_facts_steps(facts, &n);
+  return l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
+}
+
+double hn_roof_ms(const hone_facts *facts, const hone_layer *l, double percent, double start_us) {
+  const hone_step_fact *step = step_of(facts, l);
+  const hone_roof *compute = hn_roof_of_step(facts, step);
+  const hone_roof *memory = hn_roof_memory(facts, step, l->calls > 0 ? l->bytes / l->calls : l->bytes);
+  double ms = 0, typical = hn_typical_ms(l);
+  if (!compute && l->executed_flops > 0) return typical; /* half a roof is none */
+  if (compute && l->executed_flops > 0) ms = l->executed_flops / compute->gflops / 1e6;
+  if (memory && l->bytes > 0 && l->bytes / memory->gbs / 1e6 > ms) ms = l->bytes / memory->gbs / 1e6;
+  if (ms <= 0) return typical;
+  ms = ms * 100 / percent + l->calls * start_us / 1e3;
+  return ms < typical ? ms : typical;
+}
+
+bool hn_has_roof(const hone_facts *facts, const hone_layer *l) {
+  return hn_roof_dram(facts) && (l->executed_flops <= 0 || hn_roof_of_step(facts, step_of(facts, l)));
+}
+
 static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 /* SPEC 3: above 60 % of a roof names it; both below 40 % means latency; in between the larger, with low
@@ -176,9 +199,7 @@ static void take_counters(const hn_utilisation *measured, hone_layer *l) {
 }
 
 void hn_bound_layer(const hone_facts *facts, const hn_utilisation *measured, hone_layer *l) {
-  size_t n;
-  const hone_step_fact *steps = hone_facts_steps(facts, &n);
-  const hone_step_fact *step = l->step >= 0 && (size_t)l->step < n ? &steps[l->step] : NULL;
+  const hone_step_fact *step = step_of(facts, l);
   if (step && step->is_launch) return; /* how fast it was launched says nothing of how fast it ran */
   double seconds = hn_typical_ms(l) / 1e3;
   if (seconds > 0) {

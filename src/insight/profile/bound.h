@@ -27,6 +27,12 @@ double hn_typical_ms(const hone_layer *layer);
  * run would be alone. */
 double hn_typical_wall_ms(const hone_profile *profile);
 
+/* Milliseconds that the layer would take at `percent` of its roofline, with start_us for every execution; its
+ * typical time when no roof is known or it is faster already. */
+double hn_roof_ms(const hone_facts *facts, const hone_layer *layer, double percent, double start_us);
+/* Roofs were measured for what this layer does. */
+bool hn_has_roof(const hone_facts *facts, const hone_layer *layer);
+
 /* The record is a window of a program's life rather than runs of a network: one stretch of time by another
  * tool, of which more than idle_pct percent is no computation. */
 bool hn_profile_is_window(const hone_profile *profile, double idle_pct);

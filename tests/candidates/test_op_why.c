@@ -1,0 +1,160 @@
+/* hone op why: the structure of its answers, whatever the machine's speed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/process.h"
+#include "net.h"
+#include "temporary.h"
+
+#include <hone/hone.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HONE(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
+
+static char folder[300];
+
+static void save(const char *name, const char *text) {
+  char path[600];
+  hone_error e = {0};
+  hn_model *m = net_parse(name, text);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (hone_model_save(m, path, &e) != HONE_OK) fail_msg("%s", e.what);
+  hone_model_release(m);
+}
+
+static int begin(void **state) {
+  (void)state;
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "why")));
+  save("compound's.onnx", "opset 17\ngraph g(%x: f32[64x1000], %z: f32[64x1000]) -> (%a, %b) {\n"
+                          "  %p = Softmax(%x) {axis=-1}\n  %a = ReduceMax(%p) {axes=[-1]}\n"
+                          "  %q = Softmax(%z) {axis=-1}\n  %b = ReduceMax(%q) {axes=[-1]}\n}\n");
+  save("fused.onnx", "graph g(%x: f32[1x8x10x10]) -> (%y) {\n"
+                     "  %c = Conv(%x, f32[8x8x1x1]rand(1))\n  %y = Relu(%c)\n}\n");
+  save("reference.onnx", "opset 17\ngraph g(%x: f64[Nx100]) -> (%y) {\n  %y = Softmax(%x) {axis=-1}\n}\n");
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  return temporary_remove(folder);
+}
+
+static json_t *asked(const process *p) {
+  if (p->code) fail_msg("exit %d: %s", p->code, p->err);
+  return process_json(p);
+}
+
+static const json_t *only(const json_t *doc) {
+  const json_t *list = json_object_get(doc, "candidates");
+  assert_int_equal(json_array_size(list), 1);
+  return json_array_get(list, 0);
+}
+
+static const char *text_of(const json_t *o, const char *member) {
+  const char *text = json_string_value(json_object_get(o, member));
+  if (!text) fail_msg("no text '%s'", member);
+  return text;
+}
+
+/* Whatever it gains is worth it: the line can be pasted, and names the nodes of one place. */
+static void test_compound(void **state) {
+  (void)state;
+  process p =
+      HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0", "--json");
+  json_t *doc = asked(&p);
+  const json_t *c = only(doc), *places = json_object_get(c, "places");
+  assert_int_equal(json_integer_value(json_object_get(doc, "worth_it")), 1);
+  assert_int_equal(json_integer_value(json_object_get(doc, "runs")), 5);
+  assert_string_equal(text_of(c, "kind"), "compound");
+  assert_string_equal(text_of(c, "verdict"), "worth_it");
+  assert_true(json_is_true(json_object_get(c, "worth_it")));
+  assert_string_equal(text_of(c, "operators"), "Softmax + ReduceMax");
+  assert_int_equal(json_integer_value(json_object_get(c, "times")), 2);
+  assert_int_equal(json_array_size(places), 2);
+  const json_t *nodes = json_object_get(json_array_get(places, 0), "nodes");
+  assert_int_equal(json_array_size(nodes), 2);
+  char command[400];
+  snprintf(command, sizeof command, "hone op new SoftmaxReduceMax --from 'compound'\\''s.onnx' --nodes %s,%s",
+           json_string_value(json_array_get(nodes, 0)), json_string_value(json_array_get(nodes, 1)));
+  assert_string_equal(text_of(c, "command"), command);
+  static const char *const numbers[] = {"ms",        "share_pct", "bytes_saved",       "traffic_ms",
+                                        "starts_ms", "saved_ms",  "predicted_gain_pct"};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    assert_true(json_is_number(json_object_get(c, numbers[i])));
+  json_decref(doc);
+  process_free(&p);
+  p = HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "worth a custom operator\n 1. Softmax + ReduceMax, 2 places"));
+  assert_non_null(strstr(p.out, "$ hone op new SoftmaxReduceMax --from 'compound'\\''s.onnx' --nodes "));
+  assert_null(strstr(p.out, "not worth it"));
+  process_free(&p);
+  /* and nothing is when so much is asked for */
+  p = HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=100000");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "not worth it\n 1. Softmax + ReduceMax, 2 places"));
+  assert_non_null(strstr(p.out, "A custom operator is not worth it here."));
+  assert_null(strstr(p.out, "hone op new"));
+  process_free(&p);
+}
+
+static void test_nothing(void **state) {
+  (void)state;
+  process p = HONE("op", "why", "fused.onnx", "-n", "5", "-t", "1", "--json");
+  json_t *doc = asked(&p);
+  assert_int_equal(json_integer_value(json_object_get(doc, "worth_it")), 0);
+  assert_int_equal(json_array_size(json_object_get(doc, "candidates")), 0);
+  json_decref(doc);
+  process_free(&p);
+  p = HONE("op", "why", "fused.onnx", "-n", "5", "-t", "1");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, "A custom operator is not worth it here: "));
+  process_free(&p);
+}
+
+static void test_reference(void **state) {
+  (void)state;
+  process p = HONE("op", "why", "reference.onnx", "-n", "5", "-t", "1", "--shape", "N=64", "--json",
+                   "--threshold", "min_gain=0");
+  json_t *doc = asked(&p);
+  const json_t *c = only(doc);
+  assert_string_equal(text_of(c, "kind"), "fallback");
+  assert_string_equal(text_of(c, "operators"), "Softmax");
+  assert_true(json_is_null(json_object_get(c, "pattern")));
+  assert_non_null(strstr(text_of(c, "why"), "scalar reference"));
+  assert_non_null(strstr(text_of(c, "command"), "hone op new OwnSoftmax --from reference.onnx --nodes "));
+  json_decref(doc);
+  process_free(&p);
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  process p = HONE("op", "why");
+  assert_int_equal(p.code, 2);
+  process_free(&p);
+  p = HONE("op", "why", "fused.onnx", "--threshold", "min_gein=1");
+  assert_int_equal(p.code, 2);
+  assert_non_null(strstr(p.err, "min_gein"));
+  process_free(&p);
+  p = HONE("op", "why", "nowhere.onnx");
+  assert_int_equal(p.code, 3);
+  assert_non_null(strstr(p.err, "nowhere.onnx"));
+  process_free(&p);
+  p = HONE("optimize", "fused.onnx", "-o", "fused.hone", "-t", "1");
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+  p = HONE("op", "why", "fused.hone");
+  assert_int_equal(p.code, 2);
+  assert_non_null(strstr(p.err, "saved plan"));
+  process_free(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_compound), cmocka_unit_test(test_nothing),
+                                     cmocka_unit_test(test_reference), cmocka_unit_test(test_refused)};
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,5 @@
+hone_test(test_candidates test_candidates.c ../net.c)
+hone_test(test_op_why test_op_why.c ../cli/process.c ../net.c)
+target_compile_definitions(test_op_why PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+target_link_libraries(test_op_why PRIVATE PkgConfig::JANSSON)
+add_dependencies(test_op_why hone_cli)
