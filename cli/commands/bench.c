@@ -168,14 +168,14 @@ static void memory_text(const cli_args *args, const cli_session *s) {
   char peak[24], host[24], predicted[24], used[24];
   uint64_t arena = 0;
   hone_plan_memory(s->plan, &arena, NULL, NULL);
-  cli_mib(cli_rss_peak_bytes(), host);
+  cli_bytes(cli_rss_peak_bytes(), host);
   if (on_cpu(args))
     cli_print("memory      %s at peak", host);
   else
     cli_print("memory      %s of the device at peak, %s of the host",
-              cli_mib((double)hone_engine_device_peak(s->engine), peak), host);
-  cli_print("; activations %s predicted, %s used\n", cli_mib((double)arena, predicted),
-            cli_mib((double)hone_context_peak(s->context), used));
+              cli_bytes((double)hone_engine_device_peak(s->engine), peak), host);
+  cli_print("; activations %s predicted, %s used\n", cli_bytes((double)arena, predicted),
+            cli_bytes((double)hone_context_peak(s->context), used));
 }
 
 static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {

@@ -127,11 +127,11 @@ static void text(const cli_args *args, const char *path, const hone_model *model
   if (open)
     cli_print("%-22s %u nodes have shapes that only a run tells: what they cost is not in these figures\n",
               "not counted", open);
-  cli_print("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_mib(in->param_bytes, b));
+  cli_print("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_bytes(in->param_bytes, b));
   cli_print("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
   cli_print("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);
   cli_print("%-22s %s (largest sum of live tensors, weights included)\n", "peak memory",
-            cli_mib(in->peak_memory_bytes, a));
+            cli_bytes(in->peak_memory_bytes, a));
   cli_analysis_text(analysis, in, rows_of(bound), (uint32_t)args->rows);
 }
 

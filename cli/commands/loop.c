@@ -51,7 +51,7 @@ static void print_inspection(const loop *l, const hone_plan *plan) {
   cli_progress_end();
   cli_print("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path,
             in.n_nodes, cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d),
-            cli_mib(in.peak_memory_bytes, c));
+            cli_bytes(in.peak_memory_bytes, c));
   hone_inspection_free(&in);
 }
 

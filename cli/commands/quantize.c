@@ -5,8 +5,12 @@
 #include "cli/reports/mixed.h"
 #include "cli/options/options.h"
 #include "cli/options/preprocess.h"
+#include "cli/options/quantizing.h"
 #include "cli/options/shapes.h"
+#include "cli/reports/coverage.h"
+#include "cli/reports/quantize_page.h"
 #include "cli/reports/stamp.h"
+#include "cli/terminal/names.h"
 #include "cli/terminal/term.h"
 
 #include <hone/hone.h>
@@ -15,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { OTHERS = 82 /* columns of the table beside the name */, FIRST = 60 };
 
 static bool progress(void *arg, hone_quantize_stage stage, uint32_t done, uint32_t total) {
   (void)arg;
@@ -81,28 +87,34 @@ static json_t *document(const cli_args *args, const hone_quantize_report *r) {
   }
   for (uint32_t i = 0; i < r->n_warnings; i++) json_array_append_new(warnings, cli_text(r->warning[i]));
   return json_pack(
-      "{s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "model",
+      "{s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
       cli_text(args->rest.item[0]), "output", cli_text(args->output), "to", hone_quantize_type_name(r->to),
       "method", hone_calibration_name(r->method), "target", hone_quantize_target_name(r->target), "samples",
       (int)r->samples, "samples_wanted", (int)r->samples_wanted, "checks", (int)r->checks, "ranges_read",
       r->ranges_read, "pairs_equalized", (int)r->equalized, "layers_quantized", (int)r->quantized,
       "layers_float", (int)(r->n_layers - r->quantized), "bytes_before",
       cli_real(file_bytes(args->rest.item[0])), "bytes_after", cli_real(file_bytes(args->output)), "layers",
-      layers, "outputs", outputs, "warnings", warnings);
+      layers, "outputs", outputs, "warnings", warnings, "coverage",
+      r->to == HONE_QUANTIZE_INT8 ? cli_coverage_json(&r->coverage) : json_null());
 }
 
 static void layer_table(const hone_quantize_report *r) {
-  cli_print("%-28s %-18s %-23s %8s %11s %5s %11s\n", "layer", "operator", "input range", "clipped", "scale",
-            "zero", "weights");
+  int width = 0;
+  cli_name_widen(&width, "layer");
+  for (uint32_t i = 0; i < r->n_layers; i++)
+    if (r->layer[i].quantized) cli_name_widen(&width, r->layer[i].name);
+  width = cli_name_width(width, OTHERS);
+  cli_print("%-*s %-18s %-23s %8s %11s %5s %11s\n", width, "layer", "operator", "input range", "clipped",
+            "scale", "zero", "weights");
   for (uint32_t i = 0; i < r->n_layers; i++) {
     const hone_quantize_layer *l = &r->layer[i];
-    char range[48] = "", weights[32] = "-";
+    char name[CLI_NAME_ROOM], range[48] = "", weights[32] = "-";
     if (!l->quantized) continue;
     snprintf(range, sizeof range, "%.4g .. %.4g", l->low, l->high);
     if (l->channels)
       snprintf(weights, sizeof weights, "%u scale%s", l->channels, l->channels == 1 ? "" : "s");
-    cli_print("%-28.28s %-18.18s %-23s %7.3f%% %11.4g %5d %11s\n", l->name, l->op_type, range,
-              100 * l->clipped, l->scale, (int)l->zero_point, weights);
+    cli_print("%s %-18.18s %-23s %7.3f%% %11.4g %5d %11s\n", cli_name_cell(l->name, width, name), l->op_type,
+              range, 100 * l->clipped, l->scale, (int)l->zero_point, weights);
   }
 }
 
@@ -113,6 +125,7 @@ static void float_table(const hone_quantize_report *r) {
     const hone_quantize_layer *l = &r->layer[i];
     uint32_t same = 0;
     bool first = !l->quantized;
+    char name[CLI_NAME_ROOM];
     for (uint32_t k = 0; k < r->n_layers && first; k++) {
       const hone_quantize_layer *m = &r->layer[k];
       if (m->quantized || strcmp(m->op_type, l->op_type) != 0 || strcmp(m->reason, l->reason) != 0) continue;
@@ -122,18 +135,22 @@ static void float_table(const hone_quantize_report *r) {
     if (!first) continue;
     if (!any) cli_print("stayed float:\n");
     any = true;
-    cli_print("  %4u %-22.22s %s%s%.60s\n", same, l->op_type, l->reason,
-              same == 1 ? ": " : ", first: ", l->name);
+    cli_print("  %4u %-22.22s %s%s%s\n", same, l->op_type, l->reason,
+              same == 1 ? ": " : ", first: ", cli_name_cut(l->name, FIRST, name));
   }
 }
 
 static void output_table(const hone_quantize_report *r) {
   if (r->checks)
     cli_print("against the float model, on %u sample%s:\n", r->checks, r->checks == 1 ? "" : "s");
+  int width = 0;
+  for (uint32_t i = 0; i < r->n_outputs; i++) cli_name_widen(&width, r->output[i].name);
+  width = cli_name_width(width, OTHERS);
   for (uint32_t i = 0; i < r->n_outputs; i++) {
     const hone_quantize_output *o = &r->output[i];
-    cli_print("  %-28.28s SQNR %.1f dB, mean error %.3g, largest %.3g", o->name, o->sqnr_db, o->mean_error,
-              o->max_error);
+    char name[CLI_NAME_ROOM];
+    cli_print("  %s SQNR %.1f dB, mean error %.3g, largest %.3g", cli_name_cell(o->name, width, name),
+              o->sqnr_db, o->mean_error, o->max_error);
     if (o->rows)
       cli_print(", same top 1 in %llu of %llu rows", (unsigned long long)o->same_top1,
                 (unsigned long long)o->rows);
@@ -153,11 +170,14 @@ static void text(const cli_args *args, const hone_quantize_report *r) {
               r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
               r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
               hone_quantize_target_name(r->target));
+  char line[300];
+  if (r->to == HONE_QUANTIZE_INT8 && !r->coverage.problems)
+    cli_print("samples: %s\n", cli_coverage_line(&r->coverage, r->samples, line, sizeof line));
   if (r->equalized)
     cli_print("channels equalised between %u pair%s of layers\n", r->equalized, r->equalized == 1 ? "" : "s");
   output_table(r);
-  cli_print("written to %s: %s, was %s\n", args->output, cli_mib(file_bytes(args->output), after),
-            cli_mib(file_bytes(args->rest.item[0]), before));
+  cli_print("written to %s: %s, was %s\n", args->output, cli_bytes(file_bytes(args->output), after),
+            cli_bytes(file_bytes(args->rest.item[0]), before));
 }
 
 /* ---- */
@@ -221,7 +241,7 @@ static int run(const cli_args *args) {
   int code = 0;
   bool mixed = false;
   hone_status status = options_of(args, &o, &error);
-  if (status == HONE_OK) status = cli_mixed_asked(args, &mixed, &error);
+  if (status == HONE_OK) status = cli_quantizing_check(args, cli_find("quantize")->options, &mixed, &error);
   char ranges[4096];
   hone_preprocess preprocess;
   if (status == HONE_OK) status = cli_preprocess(args, &preprocess, &error);
@@ -229,6 +249,10 @@ static int run(const cli_args *args) {
   o.ranges = !int8                   ? NULL
              : args->ranges || mixed ? args->ranges
                                      : beside(args->output, ranges, sizeof ranges);
+  if (status == HONE_OK) status = cli_output_ready(args->output, &error);
+  if (status == HONE_OK) status = cli_output_ready(args->ranges, &error);
+  if (status == HONE_OK) status = cli_output_ready(args->html, &error);
+  if (status == HONE_OK) status = cli_keep_inputs(args, args->html, &error);
   if (status == HONE_OK) status = cli_keep_inputs(args, args->output, &error);
   if (status == HONE_OK) status = cli_keep_inputs(args, o.ranges, &error);
   if (status == HONE_OK) status = cli_load(args, args->rest.item[0], &model, &error);
@@ -248,6 +272,7 @@ static int run(const cli_args *args) {
     status = hone_quantize(model, &o, &out, &report, &error);
     cli_progress_end();
     if (status == HONE_OK) status = hone_model_save(out, args->output, &error);
+    if (status == HONE_OK) status = cli_quantize_page(args, &report, &error);
     cli_hold(false);
   }
   for (uint32_t i = 0; i < report.n_warnings; i++) cli_note("warning: %s", report.warning[i]);
@@ -306,6 +331,7 @@ static const cli_option options[] = {
     CLI_OPT_SHAPES,
     CLI_OPT_PREPROCESS,
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random samples (1)"},
+    {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "write what was done to each layer as a page, too"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -137,6 +137,30 @@ hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error
   return HONE_OK;
 }
 
+hone_status cli_output_ready(const char *path, hone_error *error) {
+  struct stat s;
+  if (!path) return HONE_OK;
+  const bool there = stat(path, &s) == 0;
+  if (there && S_ISDIR(s.st_mode)) {
+    errno = EISDIR;
+    return io_error(error, path, "write");
+  }
+  if (there && !S_ISREG(s.st_mode)) return HONE_OK; /* a device or a pipe, written in place */
+  char folder[4096];
+  const char *slash = strrchr(path, '/');
+  const int n =
+      snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 2, slash ? path : "./");
+  if (n <= 0 || n >= (int)sizeof folder) {
+    errno = ENAMETOOLONG;
+    return io_error(error, path, "write");
+  }
+  if (access(folder, W_OK | X_OK) == 0) return HONE_OK;
+  const bool missing = errno == ENOENT;
+  const hone_status status = io_error(error, path, "write");
+  if (missing) snprintf(error->hint, sizeof error->hint, "the folder does not exist");
+  return status;
+}
+
 void cli_array_name(const char *output, json_t *taken, char *buf, size_t size) {
   static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   char clean[300];

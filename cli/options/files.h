@@ -29,6 +29,9 @@ hone_status cli_make_folder(const char *path, size_t *made, hone_error *error);
 void cli_drop_folder(const char *path, size_t made);
 /* HONE_ERROR_USAGE when an output is a file that the command reads. output may be NULL. */
 hone_status cli_keep_inputs(const cli_args *args, const char *output, hone_error *error);
+/* HONE_ERROR_IO where the file cannot be written: its folder is missing, or it is a folder. Asked before any
+ * work is done for it. path may be NULL. */
+hone_status cli_output_ready(const char *path, hone_error *error);
 /* "boxes/1" -> "boxes_1.npy": every character outside A-Za-z0-9._- becomes _. A name that is taken (keys of
  * `taken`, to which it is added) gets a number. */
 void cli_array_name(const char *name, json_t *taken, char *buf, size_t size);

@@ -26,8 +26,6 @@ static const char *network_of(const int8_demo *d) {
   return d->path ? d->path : "mobilenetv2 of the zoo, random weights";
 }
 
-static double mib(uint64_t bytes) { return (double)bytes / 1048576; }
-
 /* ---- text */
 
 static void print_row(const int8_demo *d, const hone_int8_row *r) {
@@ -35,10 +33,11 @@ static void print_row(const int8_demo *d, const hone_int8_row *r) {
     cli_print("%-6s not measured: %s\n", r->label, r->why);
     return;
   }
+  char weights[24], activations[24];
   const hone_int8_row *first = &d->table.row[0];
-  cli_print("%-6s %7.2f %% (%5.1f to %5.1f) %10.3f %10.1f %8.2f %8.2f ", r->label, 100 * r->share,
-            100 * r->low, 100 * r->high, r->ms, (double)d->table.batch * 1e3 / r->ms, mib(r->weights),
-            mib(r->activations));
+  cli_print("%-6s %7.2f %% (%5.1f to %5.1f) %10.3f %10.1f %10s %10s ", r->label, 100 * r->share, 100 * r->low,
+            100 * r->high, r->ms, (double)d->table.batch * 1e3 / r->ms,
+            cli_bytes((double)r->weights, weights), cli_bytes((double)r->activations, activations));
   if (first->measured)
     cli_print("%6.2fx\n", first->ms / r->ms);
   else
@@ -66,14 +65,33 @@ static void print_notes(const int8_demo *d) {
   cli_print(".\n");
 }
 
+/* The layers that stay wide are not chosen by answers: where that was the wrong choice, it is said. */
+static void print_mixed(const hone_int8_table *t) {
+  const hone_int8_row *int8 = &t->row[2], *mixed = &t->row[3];
+  const hone_eval_change *c = &t->mixed;
+  if (!int8->measured || !mixed->measured) return;
+  if (c->only_a > c->only_b)
+    cli_print(
+        "Mixed is right %llu time%s less often than INT8 (%llu only INT8, %llu only mixed): %s (p = %.2g). "
+        "Its layers are those with the largest error of their own, which need not be what answers hang on: "
+        "%s\n",
+        (unsigned long long)(c->only_a - c->only_b), c->only_a - c->only_b == 1 ? "" : "s",
+        (unsigned long long)c->only_a, (unsigned long long)c->only_b,
+        c->real ? "more than chance" : "no more than chance", c->p,
+        t->labelled ? "hone quantize --max-drop X --metric top1 chooses by Top-1."
+                    : "INT8 is the better choice.");
+  else if (c->only_a == c->only_b && mixed->ms > int8->ms)
+    cli_print("Mixed is slower than INT8 and right no more often: INT8 is the better choice.\n");
+}
+
 static int print_text(const int8_demo *d) {
   cli_print("%s\n%s (%s), batch %lld, medians of %u runs\n\n", network_of(d), d->machine.name,
             d->machine.of.device, (long long)d->table.batch, d->machine.of.runs);
-  cli_print("%-6s %-26s %10s %10s %8s %8s\n", "", d->table.labelled ? "   Top-1" : " as FP32", "ms",
+  cli_print("%-6s %-26s %10s %10s %10s %10s\n", "", d->table.labelled ? "   Top-1" : " as FP32", "ms",
             "samples/s", "weights", "activ.");
-  cli_print("%-6s %-26s %10s %10s %8s %8s\n", "", "", "", "", "MiB", "MiB");
   for (int i = 0; i < HONE_INT8_ROWS; i++) print_row(d, &d->table.row[i]);
   print_notes(d);
+  print_mixed(&d->table);
   return cli_flush();
 }
 
@@ -94,11 +112,16 @@ static int print_json(const int8_demo *d) {
   json_t *rows = json_array(), *kept = json_array();
   for (int i = 0; i < HONE_INT8_ROWS; i++) json_array_append_new(rows, row_json(d, &t->row[i]));
   for (uint32_t i = 0; i < t->kept; i++) json_array_append_new(kept, cli_text(t->name[i]));
-  return cli_print_json(json_pack("{s:s, s:s, s:s, s:o, s:I, s:b, s:i, s:i, s:o, s:o}", "demo", "int8",
+  const hone_eval_change *c = &t->mixed;
+  json_t *mixed = c->samples
+                      ? json_pack("{s:I, s:I, s:o, s:b}", "only_int8", (json_int_t)c->only_a, "only_mixed",
+                                  (json_int_t)c->only_b, "p", cli_real(c->p), "real", c->real)
+                      : json_null();
+  return cli_print_json(json_pack("{s:s, s:s, s:s, s:o, s:I, s:b, s:i, s:i, s:o, s:o, s:o}", "demo", "int8",
                                   "device", d->machine.of.device, "name", d->machine.name, "network",
                                   cli_text(network_of(d)), "batch", (json_int_t)t->batch, "labelled",
                                   t->labelled, "fp32_answers", (int)t->answers, "int8_layers", (int)t->layers,
-                                  "kept", kept, "rows", rows));
+                                  "kept", kept, "rows", rows, "mixed_against_int8", mixed));
 }
 
 /* ---- */

@@ -4,6 +4,7 @@
 #include "cli/options/files.h"
 #include "cli/terminal/interrupts.h"
 #include "cli/reports/layers_page.h"
+#include "cli/terminal/names.h"
 #include "cli/terminal/plot.h"
 #include "cli/reports/stamp.h"
 #include "cli/terminal/term.h"
@@ -13,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS = 20 };
+enum { ROWS = 20, OTHERS = 104 /* columns beside the name */ };
 
 static bool progress(void *arg, uint32_t done, uint32_t total) {
   (void)arg;
@@ -78,16 +79,17 @@ static const char *number(char buf[16], const char *format, double v) {
   return buf;
 }
 
-static void row(const hone_layer_error *l) {
-  char own[16], whole[16], saturated[16] = "-", used[16] = "-", imbalance[16] = "-";
+static void row(const hone_layer_error *l, int width) {
+  char shown[CLI_NAME_ROOM], own[16], whole[16], saturated[16] = "-", used[16] = "-", imbalance[16] = "-";
   if (l->codes) {
     snprintf(saturated, sizeof saturated, "%.2f", 100 * l->saturated);
     snprintf(used, sizeof used, "%u/%u", l->codes_used, l->codes_available);
   }
   if (l->channels) snprintf(imbalance, sizeof imbalance, "%.3g%s", l->imbalance, l->one_scale ? "*" : "");
-  cli_print("%-28.28s %-14.14s %7s %7s %8.5f %9.3g %7s %8s %7s %7.4f %6.3g  %s\n", l->name, l->op_type,
-            number(own, "%.1f", l->own_snr_db), number(whole, "%.1f", l->snr_db), l->cosine, l->max_error,
-            saturated, used, imbalance, 100 * l->beyond_6_sigma, l->peak,
+  cli_print("%s %-14.14s %7s %7s %8.5f %9.3g %7s %8s %7s %7.4f %6.3g  %s\n",
+            cli_name_cell(l->name, width, shown), l->op_type, number(own, "%.1f", l->own_snr_db),
+            number(whole, "%.1f", l->snr_db), l->cosine, l->max_error, saturated, used, imbalance,
+            100 * l->beyond_6_sigma, l->peak,
             l->reason == HONE_LAYER_HEALTHY ? "" : hone_layer_reason_name(l->reason));
 }
 
@@ -97,9 +99,13 @@ static void table(const cli_args *args, const hone_layers_report *r) {
   for (uint32_t i = 0; i < r->n_layers; i++) order[i] = &r->layer[i];
   qsort(order, r->n_layers, sizeof *order, worse);
   const uint32_t n = args->all || r->n_layers < ROWS ? r->n_layers : ROWS;
-  cli_print("%-28s %-14s %7s %7s %8s %9s %7s %8s %7s %7s %6s  %s\n", "layer", "operator", "own dB", "sum dB",
-            "cosine", "max error", "clip %", "codes", "imbal.", "6 sig %", "peak", "what");
-  for (uint32_t i = 0; i < n; i++) row(order[i]);
+  int width = 0;
+  for (uint32_t i = 0; i < n; i++) cli_name_widen(&width, order[i]->name);
+  cli_name_widen(&width, "layer");
+  width = cli_name_width(width, OTHERS);
+  cli_print("%-*s %-14s %7s %7s %8s %9s %7s %8s %7s %7s %6s  %s\n", width, "layer", "operator", "own dB",
+            "sum dB", "cosine", "max error", "clip %", "codes", "imbal.", "6 sig %", "peak", "what");
+  for (uint32_t i = 0; i < n; i++) row(order[i], width);
   if (n < r->n_layers) cli_print("%u more with --all\n", r->n_layers - n);
   free(order);
 }

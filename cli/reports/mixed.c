@@ -3,7 +3,10 @@
 #include "cli/options/files.h"
 #include "cli/terminal/interrupts.h"
 #include "cli/options/labelled.h"
+#include "cli/reports/coverage.h"
+#include "cli/reports/quantize_page.h"
 #include "cli/reports/stamp.h"
+#include "cli/terminal/names.h"
 #include "cli/terminal/term.h"
 #include "cli/terminal/watch.h"
 
@@ -13,27 +16,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NOT_FOUND = 1 };
+enum { NOT_FOUND = 1, OTHERS = 70 /* columns beside the name and the times */ };
 
 static hone_status usage(hone_error *error, const char *what, const char *expected) {
   *error = (hone_error){.status = HONE_ERROR_USAGE};
   snprintf(error->what, sizeof error->what, "hone quantize: %s", what);
   snprintf(error->expected, sizeof error->expected, "%s", expected);
   return HONE_ERROR_USAGE;
-}
-
-hone_status cli_mixed_asked(const cli_args *args, bool *asked, hone_error *error) {
-  static const char metrics[] = "top1, top5, map, cosine or sqnr";
-  *asked = args->max_drop >= 0 || args->metric;
-  if (!*asked) {
-    if (args->data.n || args->labels)
-      return usage(error, "labelled data is for --max-drop", "--max-drop X --metric top1");
-    return args->untimed ? usage(error, "--untimed is for --max-drop", "--max-drop X --metric M") : HONE_OK;
-  }
-  if (args->max_drop < 0) return usage(error, "--metric wants a budget", "--max-drop X");
-  if (!args->metric) return usage(error, "--max-drop wants a metric", metrics);
-  if (args->to) return usage(error, "--max-drop chooses the types itself", "no --to");
-  return HONE_OK;
 }
 
 static hone_status metric_of(const cli_args *args, hone_mixed_metric *out, hone_error *error) {
@@ -79,13 +68,14 @@ static json_t *document(const cli_args *args, const hone_mixed_report *r, bool w
                                       cli_real(r->low), "high", cli_real(r->high), "pairs", (int)r->pairs)
                           : json_null();
   return json_pack(
-      "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "model",
+      "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "model",
       cli_text(args->rest.item[0]), "output", written ? cli_text(args->output) : json_null(), "verdict",
       hone_mixed_verdict_name(r->verdict), "metric", hone_mixed_metric_name(r->metric), "max_drop",
       cli_real(r->max_drop), "all_narrow", cli_real(r->all_narrow), "chosen", score_json(&r->chosen),
       "held_out", score_json(&r->held_out), "time", time, "layers_narrow", (int)r->narrow, "models",
       (int)r->models, "returned", (int)r->returned, "held_back", (int)r->held_back, "seconds",
-      cli_real(r->seconds), "layers", layers, "warnings", warnings);
+      cli_real(r->seconds), "layers", layers, "warnings", warnings, "samples", (int)r->calibrated, "coverage",
+      cli_coverage_json(&r->coverage));
 }
 
 /* ---- text */
@@ -97,9 +87,10 @@ static const char *figure(double v, int digits, char buf[16]) {
   return buf;
 }
 
-static void layer_row(const hone_mixed_layer *l, const bool *columns) {
-  char buf[16];
-  cli_print("%-28.28s %-16.16s %-5s", l->name, l->op_type, hone_mixed_type_name(l->type));
+static void layer_row(const hone_mixed_layer *l, const bool *columns, int width) {
+  char buf[16], name[CLI_NAME_ROOM];
+  cli_print("%s %-16.16s %-5s", cli_name_cell(l->name, width, name), l->op_type,
+            hone_mixed_type_name(l->type));
   for (int t = 0; t < HONE_MIXED_TYPES; t++)
     if (columns[t]) cli_print(" %9s", figure(l->ms[t], 4, buf));
   /* The error of the type that it has, or would have had. */
@@ -112,9 +103,15 @@ static void layer_row(const hone_mixed_layer *l, const bool *columns) {
 static void layer_table(const hone_mixed_report *r) {
   bool columns[HONE_MIXED_TYPES] = {false};
   uint32_t without = 0;
-  for (uint32_t i = 0; i < r->n_layers; i++)
+  int width = 0, others = OTHERS;
+  cli_name_widen(&width, "layer");
+  for (uint32_t i = 0; i < r->n_layers; i++) {
+    if (r->layer[i].unit >= 0) cli_name_widen(&width, r->layer[i].name);
     for (int t = 0; t < HONE_MIXED_TYPES; t++) columns[t] |= !isnan(r->layer[i].ms[t]);
-  cli_print("%-28s %-16s %-5s", "layer", "operator", "type");
+  }
+  for (int t = 0; t < HONE_MIXED_TYPES; t++) others += columns[t] ? 10 : 0;
+  width = cli_name_width(width, others);
+  cli_print("%-*s %-16s %-5s", width, "layer", "operator", "type");
   for (int t = 0; t < HONE_MIXED_TYPES; t++) {
     char head[16];
     snprintf(head, sizeof head, "%s ms", hone_mixed_type_name((hone_mixed_type)t));
@@ -123,7 +120,7 @@ static void layer_table(const hone_mixed_report *r) {
   cli_print(" %9s  %s\n", "SQNR dB", "reason");
   for (uint32_t i = 0; i < r->n_layers; i++) {
     if (r->layer[i].unit >= 0)
-      layer_row(&r->layer[i], columns);
+      layer_row(&r->layer[i], columns, width);
     else
       without++;
   }
@@ -138,29 +135,35 @@ static void score_line(const char *what, const hone_mixed_report *r, const hone_
             r->max_drop, (unsigned long long)s->samples);
 }
 
-static const char *said(const hone_mixed_report *r) {
+/* Why nothing was written; "" where something was. */
+static const char *said(hone_mixed_verdict verdict) {
   static const char *const words[HONE_MIXED_VERDICTS] = {
       "", "no mixture keeps the budget on the samples held out", "no layer is faster in a narrower type here",
       "the result is not faster than the input beyond doubt"};
-  return words[r->verdict];
+  return words[verdict];
 }
 
 static void text(const cli_args *args, const hone_mixed_report *r) {
+  char line[300];
   layer_table(r);
+  if (r->calibrated && !r->coverage.problems)
+    cli_print("%-10s %s\n", "samples", cli_coverage_line(&r->coverage, r->calibrated, line, sizeof line));
   if (r->all_narrow > r->max_drop)
     cli_print("%-10s a drop of %.4g of the %.4g allowed, with all layers narrow\n", "narrow", r->all_narrow,
               r->max_drop);
   if (r->verdict == HONE_MIXED_MET || r->verdict == HONE_MIXED_SLOWER) score_line("chosen", r, &r->chosen);
   score_line("held out", r, &r->held_out);
-  if (r->timed)
-    cli_print("%-10s %.4g ms before, %.4g ms after: %+.1f %% (%+.1f to %+.1f %%, %u pairs)\n", "time",
-              r->before_ms, r->after_ms, 100 * r->change, 100 * r->low, 100 * r->high, r->pairs);
+  if (r->timed) { /* the change is no quotient of the medians: pairs are compared within themselves */
+    cli_print("%-10s %+.1f %% in %u pairs of runs in turn (95 %%: %+.1f to %+.1f %%)\n", "time",
+              100 * r->change, r->pairs, 100 * r->low, 100 * r->high);
+    cli_print("%-10s %.4g ms before, %.4g ms after, each by itself\n", "medians", r->before_ms, r->after_ms);
+  }
   cli_print("%-10s %u models in %.1f s; %u steps back to wider types, %u of them for the samples held out\n",
             "search", r->models, r->seconds, r->returned, r->held_back);
   if (r->verdict == HONE_MIXED_MET)
     cli_print("%u of %u layers are narrow; written to %s\n", r->narrow, r->n_layers, args->output);
   else
-    cli_print("nothing written: %s\n", said(r));
+    cli_print("nothing written: %s\n", said(r->verdict));
 }
 
 /* ---- */
@@ -218,6 +221,7 @@ int cli_mixed(const cli_args *args, hone_model *model, const hone_quantize_optio
   cli_progress_end();
   if (status == HONE_OK && out) status = hone_model_save(out, args->output, &error);
   cli_hold(false);
+  if (status == HONE_OK) status = cli_mixed_page(args, &report, said(report.verdict), &error);
   const int code = status == HONE_OK ? answer(args, &report) : cli_report(&error);
   hone_mixed_report_free(&report);
   hone_model_release(out);

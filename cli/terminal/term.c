@@ -276,7 +276,13 @@ const char *cli_si(double v, char buf[16]) {
   return buf;
 }
 
-const char *cli_mib(double bytes, char buf[24]) {
-  snprintf(buf, 24, bytes >= 1048576 * 10 ? "%.1f MiB" : "%.2f MiB", bytes / 1048576);
+const char *cli_bytes(double bytes, char buf[24]) {
+  const double kib = bytes / 1024, mib = kib / 1024;
+  if (bytes < 1024)
+    snprintf(buf, 24, "%.0f B", bytes);
+  else if (mib < 1)
+    snprintf(buf, 24, kib >= 10 ? "%.1f KiB" : "%.2f KiB", kib);
+  else
+    snprintf(buf, 24, mib >= 10 ? "%.1f MiB" : "%.2f MiB", mib);
   return buf;
 }

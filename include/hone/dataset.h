@@ -28,7 +28,11 @@ typedef struct hone_dataset_options {
   uint32_t n_paths;
   const char *labels; /* file, or NULL */
   const char *names;  /* text with a class a line, in the order of the model's outputs; NULL: none */
+  bool unlabelled;    /* labels are not asked for: MNIST's pictures without theirs are taken, too */
 } hone_dataset_options;
+
+/* Whether a file holds many pictures: one of MNIST's (idx, also .gz) or CIFAR's. */
+HONE_API bool hone_dataset_packed(const char *path);
 
 /* What is known of a sample. */
 typedef enum hone_truth { HONE_TRUTH_NONE = 0, HONE_TRUTH_CLASS, HONE_TRUTH_BOXES } hone_truth;

@@ -6,6 +6,7 @@
 
 #include <hone/compare.h>
 #include <hone/dataset.h>
+#include <hone/eval.h>
 #include <hone/history.h>
 #include <hone/improve.h>
 
@@ -265,6 +266,9 @@ typedef struct hone_int8_table {
   uint32_t answers;      /* different ones among f32's to the generated inputs: 1 says little of agreement */
   uint32_t layers, kept; /* in 8 bits in the third row; of these, not in the fourth */
   char name[HONE_INT8_KEPT][128];
+  /* The fourth row against the third: layers stay wide by what they lose by themselves, which need not be
+   * what answers hang on. samples 0: one of them was not measured. */
+  hone_eval_change mixed; /* a: 8 bits, b: mixed */
 } hone_int8_table;
 
 /* One model as it is, in 16 bits, in 8 bits, and in 8 bits but for the layers that lose most, which stay in

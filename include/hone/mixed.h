@@ -105,6 +105,8 @@ typedef struct hone_mixed_report {
   double change, low, high; /* after / before - 1 and its interval at 95 %; the result has high < 0 */
   uint32_t pairs;
   double seconds;
+  hone_quantize_coverage coverage; /* of the samples that ranges came from, */
+  uint32_t calibrated;             /* and their number */
   uint32_t n_warnings;
   const char **warning;
   void *impl;

@@ -120,6 +120,26 @@ typedef struct hone_quantize_output {
   uint64_t rows, same_top1; /* rows of the last dimension, and those whose largest value stays the same */
 } hone_quantize_output;
 
+/* How well the samples stand for others. Each thing that is wrong with them is a warning of the report. */
+typedef struct hone_quantize_coverage {
+  bool known;        /* false: a file of ranges that does not say, or no calibration; only growth is filled */
+  uint32_t problems; /* warnings that are about the samples */
+  uint32_t ranges, grown; /* of activations; those that the last quarter of the samples made over 5 % wider */
+  double growth;          /* of a range with each of these samples, in the mean; NaN: fewer than 4 samples */
+  double most_growth;     /* of one range with all of them, as a share */
+  const char *most_grown; /* its value; "": none */
+  uint32_t repeated;      /* samples that equal an earlier one */
+  uint32_t pictures;      /* samples that are pictures; of their pixels, 0 black and 1 white: */
+  double darkest, brightest, brightness, spread; /* means of a picture: least, most, mean, deviation */
+  double contrast, contrast_spread;              /* deviations in a picture: mean, deviation */
+  uint32_t one_colour;                           /* pictures without contrast */
+  uint32_t classes,
+      missing;           /* that folders or labels name, and those of them without a sample; 0: none named */
+  bool boxes;            /* a picture may be of several classes */
+  uint32_t fewest, most; /* samples of a class that has some */
+  const char *rarest, *commonest, *absent; /* names: of these, and of the first one without; "" */
+} hone_quantize_coverage;
+
 typedef struct hone_quantize_report {
   hone_quantize_type to;
   hone_calibration method;
@@ -133,6 +153,7 @@ typedef struct hone_quantize_report {
   uint32_t equalized; /* pairs of layers */
   bool ranges_read;   /* from the file: no run was needed */
   bool stopped;
+  hone_quantize_coverage coverage;
   uint32_t n_warnings;
   const char **warning; /* of the samples' coverage, globs that nothing fits... */
   void *impl;

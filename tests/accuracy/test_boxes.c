@@ -323,11 +323,42 @@ static void test_command(void **state) {
   process_free(&p);
 }
 
+/* Boxes near the end of what numbers can be are boxes that nothing finds; those beyond it are left out. */
+static void test_huge_boxes(void **state) {
+  (void)state;
+  char model[600], set[600], labels[600];
+  snprintf(model, sizeof model, "%s", pictures_path("lookup.onnx"));
+  snprintf(set, sizeof set, "%s", pictures_path("seen"));
+  snprintf(labels, sizeof labels, "%s", pictures_path("huge.json"));
+  pictures_text("huge.json",
+                "{\"images\": [{\"id\": 1, \"file_name\": \"a.png\"}, {\"id\": 2, \"file_name\": \"b.png\"}],"
+                "\"categories\": [{\"id\": 1, \"name\": \"x\"}], \"annotations\": ["
+                "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [4, 2, 16, 8]},"
+                "{\"image_id\": 2, \"category_id\": 1, \"bbox\": [2, 4, 8, 16]},"
+                "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [-1e308, -1e308, 1.7e308, 1.7e308]},"
+                "{\"image_id\": 2, \"category_id\": 1, \"bbox\": [-1e308, 0, 1.7e308, 0], \"iscrowd\": 1},"
+                "{\"image_id\": 2, \"category_id\": 1, \"bbox\": [1e308, 0, 1e308, 1]},"
+                "{\"image_id\": 2, \"category_id\": 1, \"bbox\": [0, 9e307, 1, 1e308]}]}");
+  process p = process_run(NULL, 0,
+                          (const char *[]){"eval", model, "--data", set, "--labels", labels, "--scale", "1",
+                                           "--mean=-0.5", "--relative", "--json", NULL});
+  if (p.code) fail_msg("%s", p.err);
+  json_t *doc = process_json(&p);
+  /* Three to be found: right, wrong, right. */
+  assert_float_equal(json_number_value(json_object_get(doc, "map50")), (34 + 33 * 2.0 / 3) / 101, 1e-8);
+  assert_float_equal(json_number_value(json_object_get(doc, "map")), (34 + 33 * 2.0 / 3) / 101, 1e-8);
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "data"), "problems")), 2);
+  assert_non_null(strstr(p.err, "annotation 4"));
+  assert_non_null(strstr(p.err, "annotation 5"));
+  json_decref(doc);
+  process_free(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows),  cmocka_unit_test(test_lists),         cmocka_unit_test(test_nms),
       cmocka_unit_test(test_grids), cmocka_unit_test(test_other_outputs), cmocka_unit_test(test_yolo),
-      cmocka_unit_test(test_coco),  cmocka_unit_test(test_command),
+      cmocka_unit_test(test_coco),  cmocka_unit_test(test_command),       cmocka_unit_test(test_huge_boxes),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -575,6 +575,24 @@ static void refused(void **state) {
   }
 }
 
+/* A last operand without its scale is an error; without its zero point it is none. */
+static void leftover_operand(void **state) {
+  (void)state;
+  const answer *a = answers;
+  while (strcmp(a->op, "QLinearConcat")) a++;
+  for (uint32_t n = 5; n <= 8; n++) {
+    char name[64];
+    op_case c;
+    answer part = *a;
+    part.n_in = n;
+    begin(&c, &part, name, sizeof name);
+    const hone_status status = op_infer(&c, a->n_out, 0, 0, 0);
+    if ((status == HONE_OK) != (n != 6)) fail_msg("%u inputs: %s", n, c.error.what);
+    if (n == 6) assert_non_null(strstr(c.error.what, "input 5"));
+    op_end(&c);
+  }
+}
+
 /* Keys and values of the past are read as the input's sizes say. */
 static void refused_past(void **state) {
   (void)state;
@@ -600,6 +618,7 @@ static void refused_past(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_onnxruntime), cmocka_unit_test(unknown_shapes),
-                                     cmocka_unit_test(refused), cmocka_unit_test(refused_past)};
+                                     cmocka_unit_test(refused), cmocka_unit_test(leftover_operand),
+                                     cmocka_unit_test(refused_past)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,4 +36,21 @@ right() { grep -o '"right": [0-9]*' "$1" | head -n "${2:-1}" | tail -n 1 | tr -d
 for row in 2 3 4; do
   [ "$(right "$dir/demo.json" $row)" -gt 9850 ] || fail "row $row: $(right "$dir/demo.json" $row) right of 10000"
 done
+# Mixed against INT8, sample by sample; where it is worse, that is said.
+only() { grep -o "\"only_$1\": [0-9]*" "$dir/demo.json" | sed 's/.* //'; }
+more() { echo $(($(right "$dir/demo.json" 4) - $(right "$dir/demo.json" 3))); }
+compared() {
+  [ $(($(only mixed) - $(only int8))) = "$(more)" ] || fail "$1: mixed against INT8: $(only int8) and $(only mixed)"
+}
+compared MNIST
+set -- $cases/models/resnet20_cifar10.onnx --data $cases/labelled/cifar10_150 -n 2
+"$hone" demo int8 "$@" --json >"$dir/demo.json"
+"$hone" demo int8 "$@" >"$dir/demo.txt"
+compared CIFAR
+less=$((-$(more)))
+if [ $less -gt 0 ]; then
+  grep -q "right $less times* less often than INT8" "$dir/demo.txt" || fail "mixed is worse without a word"
+else
+  ! grep -q 'less often than INT8' "$dir/demo.txt" || fail "mixed is called worse"
+fi
 exit $bad

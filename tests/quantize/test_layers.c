@@ -159,6 +159,51 @@ static void test_by_place(void **state) {
   hone_model_release(m);
 }
 
+/* Operators on codes have the scale of what they make where their definitions say, not where a product has
+ * it. */
+static void test_scales_of_operators_on_codes(void **state) {
+  (void)state;
+#define CODES                                                                                                \
+  "  %p = Sigmoid(%x)\n  %t = Tanh(%x)\n"                                                                    \
+  "  %p_quantized = QuantizeLinear(%p, f32 0.004, u8 0)\n"                                                   \
+  "  %t_quantized = QuantizeLinear(%t, f32 0.008, u8 128)\n"
+  static const char *const cases[][2] = {
+      {"  %p = Sigmoid(%x)\n  %t = Tanh(%x)\n  %y = Concat(%p, %t) {axis=1}\n",
+       CODES "  %y_quantized = com.microsoft::QLinearConcat(f32 0.01, u8 120, %p_quantized, f32 0.004, u8 0,"
+             " %t_quantized, f32 0.008, u8 128) {axis=1}\n"},
+      {"  %p = Sigmoid(%x)\n  %t = Tanh(%x)\n  %c = Greater(%x, f32 0)\n  %y = Where(%c, %p, %t)\n",
+       CODES "  %c = Greater(%x, f32 0)\n"
+             "  %y_quantized = com.microsoft::QLinearWhere(%c, %p_quantized, f32 0.004, u8 0,"
+             " %t_quantized, f32 0.008, u8 128, f32 0.01, u8 120)\n"},
+      {"  %t = Tanh(%x)\n  %y = Sigmoid(%t)\n",
+       "  %t = Tanh(%x)\n  %t_quantized = QuantizeLinear(%t, f32 0.008, u8 128)\n"
+       "  %y_quantized = com.microsoft::QLinearSigmoid(%t_quantized, f32 0.008, u8 128, f32 0.004, u8 0)\n"}};
+#undef CODES
+  /* Codes that are outputs keep the operator from being spelled out. */
+  static const char *const y[][3] = {
+      {"1x8x9", "0.01, u8 120", "p"}, {"1x4x9", "0.01, u8 120", "p"}, {"1x4x9", "0.004, u8 0", "t"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[2][1200];
+    static const char head[] = "opset 17\nopset \"com.microsoft\" 1\ngraph g(%x: f32[1x4x9])";
+    snprintf(text[0], sizeof *text, "%s -> (%%y: f32[%s]) {\n%s}\n", head, y[i][0], cases[i][0]);
+    snprintf(text[1], sizeof *text,
+             "%s -> (%%y: f32[%s], %%y_quantized: u8[%s], %%%s_quantized: u8[1x4x9]) {\n%s"
+             "  %%y = DequantizeLinear(%%y_quantized, f32 %s)\n}\n",
+             head, y[i][0], y[i][0], y[i][2], cases[i][1], y[i][1]);
+    hn_model *m = net_parse("float", text[0]), *q = net_parse("codes", text[1]);
+    hone_layers_report r = layers(m, q, 0);
+    const hone_layer_error *l = NULL;
+    for (uint32_t k = 0; k < r.n_layers; k++)
+      if (strcmp(r.layer[k].name, nth(m, i == 0 ? "Concat" : i == 1 ? "Where" : "Sigmoid", 0)->name) == 0)
+        l = &r.layer[k];
+    if (!l) fail_msg("case %zu: the layer is not there", i);
+    if (!(l->codes && l->snr_db > 30)) fail_msg("case %zu: '%s' %g dB", i, l->name, l->snr_db);
+    hone_layers_report_free(&r);
+    hone_model_release(m);
+    hone_model_release(q);
+  }
+}
+
 static void test_nothing_in_common(void **state) {
   (void)state;
   hn_model *m = network(1), *other = net_begin();
@@ -175,8 +220,9 @@ static void test_nothing_in_common(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_healthy),      cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_other_faults), cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_by_place),     cmocka_unit_test(test_nothing_in_common)};
+      cmocka_unit_test(test_healthy),          cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_other_faults),     cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_by_place),         cmocka_unit_test(test_scales_of_operators_on_codes),
+      cmocka_unit_test(test_nothing_in_common)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

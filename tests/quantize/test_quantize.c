@@ -393,6 +393,91 @@ static void test_ranges_file(void **state) {
   hone_model_release(m);
 }
 
+/* The file with the number behind the n-th "key": changed. */
+static void change_number(const char *path, const char *key, const char *to) {
+  static char text[1 << 20];
+  char tail[32];
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  const size_t n = fread(text, 1, sizeof text - 1, f);
+  fclose(f);
+  text[n] = '\0';
+  assert_true(n + 1 < sizeof text);
+  snprintf(tail, sizeof tail, "\"%s\":", key);
+  char *at = strstr(text, tail);
+  assert_non_null(at);
+  at += strlen(tail);
+  assert_non_null(f = fopen(path, "w"));
+  fprintf(f, "%.*s%s%s", (int)(at - text), text, to, at + strcspn(at, ",}"));
+  fclose(f);
+}
+
+/* Numbers that no activation of f32 can have had are an error, whether samples are there or not, and --again
+ * writes the file anew. */
+static void test_damaged_ranges(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {{"most", "1e300"},        {"least", "-1e300"}, {"most", "-1e30"},
+                                         {"early_most", "3.5e38"}, {"reach", "1e300"},  {"reach", "-1.5"}};
+  char path[600];
+  const char *folder = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/damaged.json", folder && *folder ? folder : "/tmp");
+  hn_model *m = residual_network(1, 1);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    hone_quantize_options o = {.calib = "random", .samples = 4, .ranges = path, .again = true, .threads = 1};
+    quantised good = quantise(m, &o);
+    quantised_free(&good);
+    change_number(path, wrong[i][0], wrong[i][1]);
+    o.again = false;
+    for (int with = 0; with < 2; with++) {
+      hone_model *out = NULL;
+      hone_quantize_report report;
+      hone_error e = {0};
+      o.calib = with ? "random" : NULL;
+      assert_int_equal(hone_quantize(m, &o, &out, &report, &e), HONE_ERROR_INPUT);
+      hone_quantize_report_free(&report);
+      if (!strstr(e.what, "damaged") || !strstr(e.where, "damaged.json"))
+        fail_msg("%s %s: %s", wrong[i][0], wrong[i][1], e.what);
+    }
+  }
+  unlink(path);
+  hone_model_release(m);
+}
+
+/* ---- what is quantised already */
+
+static void test_quantised_already(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "opset 17\ngraph g(%x: f32[2x3]) -> (%y: f32[2x4]) {\n  const %w: i8[3x4] = {1, 2, 3, 4, 5, 6, 7, 8, "
+      "9, 1, "
+      "2, 3}\n  %q, %s, %z = DynamicQuantizeLinear(%x)\n  %i = MatMulInteger(%q, %w, %z)\n  %f = Cast(%i) "
+      "{to=1}\n"
+      "  %y = Mul(%f, %s)\n}\n",
+      "opset 17\ngraph g(%x: u8[2x3]) -> (%y: u8[2x4]) {\n  const %w: i8[3x4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, "
+      "1, 2, "
+      "3}\n  %y = QLinearMatMul(%x, f32 0.1, u8 3, %w, f32 0.2, i8 0, f32 0.3, u8 9)\n}\n"};
+  hn_model *m = residual_network(1, 1);
+  quantised q = quantise(m, &(hone_quantize_options){.calib = "random", .threads = 1});
+  hone_model *cases[] = {q.model, net_parse("integer", texts[0]), net_parse("qlinear", texts[1])};
+  for (int i = 0; i < 3; i++) {
+    hone_model *out = NULL;
+    hone_quantize_report report;
+    hone_error e = {0};
+    assert_int_equal(
+        hone_quantize(cases[i], &(hone_quantize_options){.calib = "random", .threads = 1}, &out, &report, &e),
+        HONE_ERROR_INPUT);
+    if (!strstr(e.what, "already quantised") || !strstr(e.hint, "float")) fail_msg("%d: %s", i, e.what);
+    hone_quantize_report_free(&report);
+  }
+  /* In 16 bits what is left of floats becomes narrow. */
+  quantised half = quantise(q.model, &(hone_quantize_options){.to = HONE_QUANTIZE_BF16, .threads = 1});
+  quantised_free(&half);
+  hone_model_release(cases[1]);
+  hone_model_release(cases[2]);
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
 /* ---- samples */
 
 typedef struct stop {
@@ -487,13 +572,21 @@ static void test_bad_samples(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_graph),         cmocka_unit_test(test_integer_steps),
-      cmocka_unit_test(test_skip_and_only), cmocka_unit_test(test_methods),
-      cmocka_unit_test(test_equalise),      cmocka_unit_test(test_bias_correction),
-      cmocka_unit_test(test_no_pair),       cmocka_unit_test(test_weights_not_finite),
-      cmocka_unit_test(test_ranges_file),   cmocka_unit_test(test_halves),
-      cmocka_unit_test(test_overflow),      cmocka_unit_test(test_stopped),
-      cmocka_unit_test(test_memory),        cmocka_unit_test(test_bad_samples)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_graph),
+                                     cmocka_unit_test(test_integer_steps),
+                                     cmocka_unit_test(test_skip_and_only),
+                                     cmocka_unit_test(test_methods),
+                                     cmocka_unit_test(test_equalise),
+                                     cmocka_unit_test(test_bias_correction),
+                                     cmocka_unit_test(test_no_pair),
+                                     cmocka_unit_test(test_weights_not_finite),
+                                     cmocka_unit_test(test_ranges_file),
+                                     cmocka_unit_test(test_damaged_ranges),
+                                     cmocka_unit_test(test_quantised_already),
+                                     cmocka_unit_test(test_halves),
+                                     cmocka_unit_test(test_overflow),
+                                     cmocka_unit_test(test_stopped),
+                                     cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_bad_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

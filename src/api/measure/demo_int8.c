@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUNS = 20, CALIBRATION = 64, GENERATED = 32 };
+enum { RUNS = 20, CALIBRATION = 64, GENERATED = 32, INT8 = 2, MIXED = 3 /* rows */ };
 
 typedef struct job {
   const hone_demo_machine *machine;
@@ -26,6 +26,8 @@ typedef struct job {
   const char *samples; /* what calibration reads; NULL: random */
   uint32_t *expected;  /* f32's answers to the generated samples */
   uint32_t n_expected;
+  uint8_t *outcomes[HONE_INT8_ROWS]; /* of each sample; NULL: not measured */
+  uint64_t n_outcomes;
 } job;
 
 static hone_status no_memory(hone_error *error) {
@@ -140,11 +142,13 @@ static uint32_t largest(const float *v, int64_t n) {
 }
 
 /* The first row's answers are those that the others are held against. */
-static hone_status agree(job *j, hn_bench *b, hone_int8_row *row, hone_error *error) {
+static hone_status agree(job *j, hn_bench *b, uint8_t **outcomes, hone_int8_row *row, hone_error *error) {
   const uint32_t wanted = j->o->samples ? j->o->samples : GENERATED;
   const bool first = !j->expected;
   hone_status status = HONE_OK;
   if (first && !(j->expected = hn_calloc(wanted, sizeof *j->expected))) return no_memory(error);
+  if (!(*outcomes = hn_calloc(wanted, 1))) return no_memory(error);
+  j->n_outcomes = wanted;
   for (uint32_t done = 0, run = 0; done < wanted && status == HONE_OK; run++) {
     hone_data made = {0};
     status = hone_data_random("x", &b->tensor[0].desc, 0, 1000 + run, &made, error);
@@ -158,7 +162,9 @@ static hone_status agree(job *j, hn_bench *b, hone_int8_row *row, hone_error *er
     for (int64_t i = 0; i < rows && done < wanted; i++, done++) {
       const uint32_t answer = largest((const float *)y->data + i * classes, classes);
       if (first) j->expected[j->n_expected++] = answer;
-      row->right += answer == j->expected[done];
+      const bool right = answer == j->expected[done];
+      (*outcomes)[done] = right ? HONE_OUTCOME_RIGHT : HONE_OUTCOME_WRONG;
+      row->right += right;
       row->samples++;
     }
     if (status == HONE_OK && !rows) status = hn_fail(error, HONE_ERROR_INPUT, "the first output is empty");
@@ -177,16 +183,19 @@ static uint32_t different(const uint32_t *v, uint32_t n) {
   return found;
 }
 
-static hone_status judge(job *j, hn_bench *b, hone_int8_row *row, hone_error *error) {
+static hone_status judge(job *j, hn_bench *b, uint8_t **outcomes, hone_int8_row *row, hone_error *error) {
   hone_eval_result r = {0};
   hone_status status;
   if (!j->o->set)
-    status = agree(j, b, row, error);
+    status = agree(j, b, outcomes, row, error);
   else {
     status =
         hone_eval_run(b->context, j->o->set, &(hone_eval_options){.preprocess = j->o->preprocess}, &r, error);
     row->right = r.right;
     row->samples = r.samples;
+    *outcomes = r.outcomes;
+    j->n_outcomes = r.n_outcomes;
+    r.outcomes = NULL;
     hone_eval_free(&r);
   }
   if (status == HONE_OK && row->samples) {
@@ -199,8 +208,8 @@ static hone_status judge(job *j, hn_bench *b, hone_int8_row *row, hone_error *er
 /* ---- rows */
 
 /* Opened and judged; false in row->measured: the device cannot do it. */
-static hone_status open_row(job *j, hone_model *model, const char *precision, hn_bench *b, hone_int8_row *row,
-                            hone_error *error) {
+static hone_status open_row(job *j, hone_model *model, const char *precision, uint8_t **outcomes, hn_bench *b,
+                            hone_int8_row *row, hone_error *error) {
   const hone_engine_options e = {.device = j->machine->device, .threads = j->machine->threads};
   const hone_plan_options p = {
       .level = 2, .precision = precision, .batch = j->o->batch > 0 ? j->o->batch : 1};
@@ -209,7 +218,7 @@ static hone_status open_row(job *j, hone_model *model, const char *precision, hn
   hone_status status = hn_bench_open(&e, model, &p, b, &failed);
   if (status == HONE_OK && b->n != 1)
     status = hn_fail(&failed, HONE_ERROR_INPUT, "the model has %u inputs, not one", b->n);
-  if (status == HONE_OK) status = judge(j, b, row, &failed);
+  if (status == HONE_OK) status = judge(j, b, outcomes, row, &failed);
   if (status == HONE_OK) {
     hone_plan_memory(b->plan, &row->activations, &row->weights, &workspace);
     row->measured = true;
@@ -243,6 +252,18 @@ static hone_status time_rows(const job *j, hn_bench *b, hone_int8_table *out, ho
   return status;
 }
 
+/* The mixed row against that of 8 bits, sample by sample. */
+static hone_status compare_rows(const job *j, hone_int8_table *out, hone_error *error) {
+  if (!j->outcomes[INT8] || !j->outcomes[MIXED]) return HONE_OK;
+  const hone_eval_result int8 = {.truth = HONE_TRUTH_CLASS,
+                                 .outcomes = j->outcomes[INT8],
+                                 .n_outcomes = j->n_outcomes},
+                         mixed = {.truth = HONE_TRUTH_CLASS,
+                                  .outcomes = j->outcomes[MIXED],
+                                  .n_outcomes = j->n_outcomes};
+  return hone_eval_compare(&int8, &mixed, &out->mixed, error);
+}
+
 static hone_status measure(job *j, hone_int8_table *out, hone_error *error) {
   const bool device = j->machine->device && strcmp(j->machine->device, "cpu") != 0;
   const char *narrow = j->machine->narrow ? j->machine->narrow : device ? "fp16" : "bf16";
@@ -258,8 +279,10 @@ static hone_status measure(job *j, hone_int8_table *out, hone_error *error) {
   for (uint32_t i = 0; i < HONE_INT8_ROWS && status == HONE_OK; i++) {
     out->row[i].label = rows[i].label;
     if (!hn_watch_tell(j->o->watch, rows[i].label, i, HONE_INT8_ROWS)) status = hn_watch_stopped(error);
-    if (status == HONE_OK) status = open_row(j, rows[i].model, rows[i].precision, &b[i], &out->row[i], error);
+    if (status == HONE_OK)
+      status = open_row(j, rows[i].model, rows[i].precision, &j->outcomes[i], &b[i], &out->row[i], error);
   }
+  if (status == HONE_OK) status = compare_rows(j, out, error);
   if (status == HONE_OK) status = time_rows(j, b, out, error);
   out->batch = b[0].n && b[0].tensor[0].desc.rank ? b[0].tensor[0].desc.dim[0] : 1;
   for (uint32_t i = 0; i < HONE_INT8_ROWS; i++) hn_bench_free(&b[i]);
@@ -298,6 +321,7 @@ hone_status hone_int8_measure(const hone_demo_machine *m, const hone_int8_option
   out->answers = different(j.expected, j.n_expected);
   if (*j.calib) unlink(j.calib);
   hn_free(j.expected);
+  for (int i = 0; i < HONE_INT8_ROWS; i++) hn_free(j.outcomes[i]);
   hone_model_release(j.mixed);
   hone_model_release(j.int8);
   if (!o->model) hone_model_release(j.model);

@@ -148,8 +148,18 @@ static bool only_moves(const char *op_type) {
   return hone_quantisation_of(op_type) == HONE_QUANTISATION_MOVES || strcmp(op_type, "MaxPool") == 0;
 }
 
+static hone_status take_coverage(hn_mixing *m, const hone_quantize_report *made, hone_error *error) {
+  hone_quantize_coverage *to = &m->report->coverage;
+  const char **names[] = {&to->most_grown, &to->rarest, &to->commonest, &to->absent};
+  *to = made->coverage;
+  m->report->calibrated = made->samples;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!(*names[i] = hn_arena_strdup(&m->arena, *names[i]))) return hn_fail_memory(error, 0, "a report");
+  return HONE_OK;
+}
+
 static hone_status take_layers(hn_mixing *m, const hone_quantize_report *made, hone_error *error) {
-  hone_status status = HONE_OK;
+  hone_status status = take_coverage(m, made, error);
   for (uint32_t i = 0; i < made->n_layers && status == HONE_OK; i++) {
     const hone_quantize_layer *l = &made->layer[i];
     if (l->quantized && only_moves(l->op_type)) continue;
@@ -281,7 +291,9 @@ static hone_status finish(hn_mixing *m, hone_model **out, hone_error *error) {
 
 static hone_status mix(hn_mixing *m, hone_model *model, hone_model **out, hone_error *error) {
   bool met = false;
-  hone_status status = hone_engine_create(&(hone_engine_options){.threads = m->q.threads}, &m->engine, error);
+  hone_status status = hn_qz_refuse_quantised(model, error);
+  if (status == HONE_OK)
+    status = hone_engine_create(&(hone_engine_options){.threads = m->q.threads}, &m->engine, error);
   if (status == HONE_OK) status = hn_mix_open(m, model, false, &m->wide, error);
   if (status == HONE_OK) status = open_samples(m, error);
   if (status == HONE_OK) status = name_ranges(m, error);

@@ -55,11 +55,16 @@ static bool scale_from(const hone_node *n, uint32_t at, hn_ly_scale *s) {
 
 static bool is_qlinear(const hone_node *n) { return strncmp(n->op_type, "QLinear", 7) == 0; }
 
+/* Where the scale of what it makes stands: QLinearConv and QLinearMatMul have it behind two operands. */
+static uint32_t scale_of_output(const hone_node *n) {
+  return n->op && n->op->float_form ? n->op->float_form->y : 6;
+}
+
 /* The scale of codes: of the node that makes them, of one that reads them, or of what they are moved from. */
 static bool find_scale(const hn_value *v, hn_ly_scale *s, int depth) {
   const hone_node *n = v->producer;
   if (n && strcmp(n->op_type, "QuantizeLinear") == 0) return scale_from(n, 1, s);
-  if (n && is_qlinear(n)) return n->n_in >= 8 && scale_from(n, 6, s);
+  if (n && is_qlinear(n)) return scale_from(n, scale_of_output(n), s);
   for (size_t i = 0; i < v->users.len; i++) {
     const hone_node *u = v->users.ptr[i].node;
     if (u && (strcmp(u->op_type, "DequantizeLinear") == 0 || is_qlinear(u)) &&

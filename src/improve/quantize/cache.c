@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/os.h"
 
+#include <float.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +54,16 @@ static json_t *range_json(const hn_qz_range *r) {
                    (json_int_t)h->odd, "first", first, "bins", bins);
 }
 
+static json_t *coverage_json(const hone_quantize_coverage *c) {
+  return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:b, s:i, s:i, s:s, s:s, s:s}",
+                   "repeated", (int)c->repeated, "pictures", (int)c->pictures, "darkest", c->darkest,
+                   "brightest", c->brightest, "brightness", c->brightness, "spread", c->spread, "contrast",
+                   c->contrast, "contrast_spread", c->contrast_spread, "one_colour", (int)c->one_colour,
+                   "classes", (int)c->classes, "missing", (int)c->missing, "boxes", c->boxes, "fewest",
+                   (int)c->fewest, "most", (int)c->most, "rarest", c->rarest, "commonest", c->commonest,
+                   "absent", c->absent);
+}
+
 static json_t *means_json(const hn_qz_means *m) {
   json_t *sums = json_array();
   for (int64_t c = 0; c < m->channels; c++) json_array_append_new(sums, json_real(m->sums[c]));
@@ -65,9 +77,10 @@ hone_status hn_qz_ranges_write(const hn_quantizing *q, const char *path, uint64_
   json_t *values = json_array(), *means = json_array();
   for (size_t i = 0; i < q->ranges.len; i++) json_array_append_new(values, range_json(q->ranges.ptr[i]));
   for (size_t i = 0; i < q->means.len; i++) json_array_append_new(means, means_json(q->means.ptr[i]));
-  json_t *root = json_pack("{s:s, s:i, s:o, s:o, s:s, s:i, s:o, s:o}", "format", FORMAT, "version", VERSION,
-                           "model", word(model), "samples_of", word(samples), "calib", q->calib, "samples",
-                           (int)q->samples, "values", values, "means", means);
+  json_t *root =
+      json_pack("{s:s, s:i, s:o, s:o, s:s, s:i, s:o, s:o, s:o*}", "format", FORMAT, "version", VERSION,
+                "model", word(model), "samples_of", word(samples), "calib", q->calib, "samples",
+                (int)q->samples, "values", values, "means", means, "coverage", coverage_json(&q->cover.told));
   char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(root);
   if (!text) {
@@ -103,7 +116,15 @@ static uint64_t whole(const json_t *o, const char *key) {
   return v > 0 ? (uint64_t)v : 0;
 }
 
-static bool take_range(const json_t *values, const hn_qz_range *r) {
+/* A range that values of f32 can have had. */
+static bool is_possible(const hn_qz_histogram *h) {
+  const double ends[] = {h->least, h->most, h->early_least, h->early_most};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    if (!(fabs(ends[i]) <= (double)FLT_MAX)) return false;
+  return h->least <= h->most && h->reach >= 0 && h->reach <= 2 * (double)FLT_MAX;
+}
+
+static bool take_range(const json_t *values, const hn_qz_range *r, bool *damaged) {
   const json_t *o = named(values, r->name), *bins = json_object_get(o, "bins");
   const size_t first = (size_t)whole(o, "first"), n = json_array_size(bins);
   hn_qz_histogram *h = r->seen;
@@ -120,7 +141,43 @@ static bool take_range(const json_t *values, const hn_qz_range *r) {
     const json_int_t v = json_integer_value(json_array_get(bins, i));
     h->bin[first + i] = v > 0 ? (uint64_t)v : 0;
   }
-  return h->least <= h->most && h->reach >= 0;
+  *damaged = !is_possible(h);
+  return !*damaged;
+}
+
+static uint32_t small(const json_t *o, const char *key) {
+  const uint64_t v = whole(o, key);
+  return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+}
+
+static const char *words(hn_quantizing *q, const json_t *o, const char *key) {
+  const char *s = json_string_value(json_object_get(o, key));
+  return hn_arena_strdup(&q->arena, s ? s : "");
+}
+
+/* What the samples were like; files that were written before they said so have none of it. */
+static bool take_coverage(hn_quantizing *q, const json_t *o) {
+  if (!json_is_object(o)) return true;
+  hone_quantize_coverage *c = &q->cover.told;
+  *c = (hone_quantize_coverage){.known = true,
+                                .repeated = small(o, "repeated"),
+                                .pictures = small(o, "pictures"),
+                                .darkest = real(o, "darkest"),
+                                .brightest = real(o, "brightest"),
+                                .brightness = real(o, "brightness"),
+                                .spread = real(o, "spread"),
+                                .contrast = real(o, "contrast"),
+                                .contrast_spread = real(o, "contrast_spread"),
+                                .one_colour = small(o, "one_colour"),
+                                .classes = small(o, "classes"),
+                                .missing = small(o, "missing"),
+                                .boxes = json_is_true(json_object_get(o, "boxes")),
+                                .fewest = small(o, "fewest"),
+                                .most = small(o, "most"),
+                                .rarest = words(q, o, "rarest"),
+                                .commonest = words(q, o, "commonest"),
+                                .absent = words(q, o, "absent")};
+  return c->rarest && c->commonest && c->absent;
 }
 
 static bool take_means(const json_t *means, hn_qz_means *m) {
@@ -147,6 +204,14 @@ static void forget(hn_quantizing *q) {
   }
 }
 
+static hone_status impossible(const char *path, const char *name, hone_error *error) {
+  hn_fail(error, HONE_ERROR_INPUT, "the file of ranges is damaged: '%.100s' cannot have held that", name);
+  hn_error_where(error, "%s", path);
+  hn_error_expected(error, "least <= most, and both numbers of f32");
+  hn_error_hint(error, "--again runs the samples once more and writes it anew");
+  return HONE_ERROR_INPUT;
+}
+
 hone_status hn_qz_ranges_read(hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
                               bool *fits, hone_error *error) {
   hn_file file;
@@ -171,13 +236,17 @@ hone_status hn_qz_ranges_read(hn_quantizing *q, const char *path, uint64_t model
   *fits = json_integer_value(json_object_get(root, "version")) == VERSION && calib &&
           is_word(json_object_get(root, "model"), model) &&
           (!samples || is_word(json_object_get(root, "samples_of"), samples));
-  for (size_t i = 0; i < q->ranges.len && *fits; i++)
-    *fits = take_range(json_object_get(root, "values"), q->ranges.ptr[i]);
+  bool damaged = false;
+  for (size_t i = 0; i < q->ranges.len && *fits; i++) {
+    *fits = take_range(json_object_get(root, "values"), q->ranges.ptr[i], &damaged);
+    if (damaged) status = impossible(path, q->ranges.ptr[i]->name, error);
+  }
   for (size_t i = 0; i < q->means.len && *fits; i++)
     *fits = take_means(json_object_get(root, "means"), q->means.ptr[i]);
   if (*fits) {
     q->samples = q->samples_wanted = (uint32_t)whole(root, "samples");
-    if (!(q->calib = hn_arena_strdup(&q->arena, calib)))
+    if (!(q->calib = hn_arena_strdup(&q->arena, calib)) ||
+        !take_coverage(q, json_object_get(root, "coverage")))
       status = hn_fail_memory(error, strlen(calib), "ranges");
   } else {
     forget(q);

@@ -46,6 +46,7 @@ static hone_status one_sample(hn_quantizing *q, hn_side *side, hn_qz_samples *sa
   const hn_feed *feeds;
   const hn_plan *p = side->plan;
   hone_status status = hn_qz_samples_read(samples, i, &feeds, error);
+  if (status == HONE_OK) status = hn_qz_cover_add(q, samples, i, feeds, p->n_inputs, error);
   if (status == HONE_OK) status = hn_side_run(side, feeds, p->n_inputs, error);
   for (uint32_t k = 0; k < p->n_inputs && status == HONE_OK; k++) {
     if (!observe(q, p->inputs[k]->name, &feeds[k].data.tensor))
@@ -57,7 +58,7 @@ static hone_status one_sample(hn_quantizing *q, hn_side *side, hn_qz_samples *sa
 hone_status hn_qz_calibrate(hn_quantizing *q, hn_side *side, hn_qz_samples *samples, hone_error *error) {
   watcher w = {.q = q, .plan = side->plan};
   const uint32_t n = q->samples_wanted = hn_qz_samples_count(samples), early = n - n / 4;
-  hone_status status = HONE_OK;
+  hone_status status = hn_qz_cover_begin(q, samples, error);
   hn_context_watch(side->context, step_done, &w, false);
   for (uint32_t i = 0; i < n && status == HONE_OK && !q->stopped; i++) {
     status = one_sample(q, side, samples, i, error);
@@ -69,5 +70,5 @@ hone_status hn_qz_calibrate(hn_quantizing *q, hn_side *side, hn_qz_samples *samp
   hn_context_watch(side->context, NULL, NULL, false);
   if (status == HONE_OK && w.failed) status = hn_fail_memory(error, 0, "what a value holds");
   if (status == HONE_OK && q->samples < early) keep_early(q);
-  return status;
+  return status == HONE_OK ? hn_qz_cover_end(q, samples, error) : status;
 }

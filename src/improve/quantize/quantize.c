@@ -23,48 +23,6 @@ hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, 
   return copy && hn_vec_push(&q->warnings, copy) ? HONE_OK : hn_fail_memory(error, sizeof text, "a warning");
 }
 
-/* ---- the coverage of the samples */
-
-enum { FEW_SAMPLES = 32 };
-#define GROWTH 0.05 /* of a range, in the last quarter of the samples */
-
-static hone_status judge_samples(hn_quantizing *q, hone_error *error) {
-  hone_status status = HONE_OK;
-  uint32_t grown = 0;
-  const hn_qz_range *worst = NULL;
-  double most = 0;
-  for (size_t i = 0; i < q->ranges.len && status == HONE_OK; i++) {
-    const hn_qz_range *r = q->ranges.ptr[i];
-    const hn_qz_histogram *h = r->seen;
-    const double before = fmax(h->early_most, 0) - fmin(h->early_least, 0),
-                 after = fmax(h->most, 0) - fmin(h->least, 0);
-    const double growth = before > 0 ? after / before - 1 : after > 0 ? INFINITY : 0;
-    grown += growth > GROWTH;
-    if (growth > most) most = growth, worst = r;
-    if (r->value && r->value->is_input && h->count && h->least == h->most)
-      status = hn_qz_warn(q, error, "input '%s' is %g in all samples", r->name, h->least);
-    if (h->odd && status == HONE_OK)
-      status =
-          hn_qz_warn(q, error, "'%s' holds %llu values that are infinite or no number: they were left out",
-                     r->name, (unsigned long long)h->odd);
-  }
-  if (status == HONE_OK && strcmp(q->calib, "random") == 0)
-    status = hn_qz_warn(q, error, "ranges are those of random inputs, not of real data");
-  else if (status == HONE_OK && q->samples < FEW_SAMPLES)
-    status = hn_qz_warn(q, error, "%u sample%s are few: real data may lie outside of their ranges",
-                        q->samples, q->samples == 1 ? "" : "s");
-  if (status == HONE_OK && q->samples >= 4 && grown)
-    status = hn_qz_warn(
-        q, error,
-        "%u of %zu ranges grew by more than %g %% in the last quarter of the samples ('%s': %.0f %%): "
-        "more samples would widen them",
-        grown, q->ranges.len, GROWTH * 100, worst->name, fmin(most * 100, 1e6));
-  if (status == HONE_OK && q->stopped && q->samples < q->samples_wanted)
-    status = hn_qz_warn(q, error, "stopped after %u of %u samples: ranges are those of what was seen",
-                        q->samples, q->samples_wanted);
-  return status;
-}
-
 /* ---- the report */
 
 static const char *copied(hn_quantizing *q, const char *s, bool *whole) {
@@ -102,6 +60,7 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
     to->clipped = hn_qz_outside(r->seen, r->low - to->scale / 2, r->high + to->scale / 2);
   }
   for (size_t i = 0; i < q->outputs.len; i++) out->output[out->n_outputs++] = q->outputs.ptr[i];
+  out->coverage = q->cover.told;
   for (size_t i = 0; i < q->warnings.len; i++) out->warning[out->n_warnings++] = q->warnings.ptr[i];
   out->to = q->o->to;
   out->method = q->o->method;
@@ -126,6 +85,18 @@ static hone_status nothing_chosen(const hn_quantizing *q, hone_error *error) {
                  q->layers.ptr[0].reason);
   hn_error_expected(error, "Conv, Gemm or MatMul with constant f32 weights");
   return HONE_ERROR_INPUT;
+}
+
+hone_status hn_qz_refuse_quantised(const hn_model *model, hone_error *error) {
+  for (const hone_node *n = model->graph->first; n; n = n->next) {
+    if (!n->op || !(n->op->flags & HONE_OP_CODES)) continue;
+    hn_fail(error, HONE_ERROR_INPUT, "the model is already quantised");
+    hn_error_where(error, "%s", model->path);
+    hn_error_got(error, "'%.60s' (%s)", n->name, n->op_type);
+    hn_error_hint(error, "give the float model that it was made from");
+    return HONE_ERROR_INPUT;
+  }
+  return HONE_OK;
 }
 
 static hone_status prepare(hn_quantizing *q, hone_model *model, hone_error *error) {
@@ -196,7 +167,7 @@ static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *err
   hone_status status = prepare(q, model, error);
   if (status == HONE_OK) status = open_exact(q, &exact, &bound, &samples, error);
   if (status == HONE_OK) status = find_ranges(q, &exact, samples, error);
-  if (status == HONE_OK) status = judge_samples(q, error);
+  if (status == HONE_OK) status = hn_qz_cover_judge(q, error);
   if (status == HONE_OK) {
     choose_ranges(q);
     status = hn_qz_rewrite(q, error);
@@ -266,7 +237,12 @@ hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hon
   q->o = o;
   q->calib = o->calib ? o->calib : o->set ? hone_dataset_kind(o->set) : NULL;
   q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
-  status = o->to == HONE_QUANTIZE_INT8 ? quantise(q, model, error) : halve(q, model, error);
+  if (o->to == HONE_QUANTIZE_INT8) {
+    status = hn_qz_refuse_quantised(model, error);
+    if (status == HONE_OK) status = quantise(q, model, error);
+  } else {
+    status = halve(q, model, error);
+  }
   if (status == HONE_OK) status = fill_report(q, report, error);
   if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
   status = hn_settle(status, lost, error);
@@ -285,6 +261,7 @@ void hone_quantize_report_free(hone_quantize_report *report) {
   hn_vec_free(&q->ranges);
   hn_vec_free(&q->warnings);
   hn_vec_free(&q->outputs);
+  hn_vec_free(&q->cover.sums);
   hn_map_free(&q->by_name);
   hn_vec_free(&q->means);
   hn_map_free(&q->means_by_name);

@@ -6,6 +6,7 @@
  *   samples.c    the calibration set, one sample at a time
  *   histogram.c  what a value held, in fixed memory
  *   calibrate.c  the float model on all samples
+ *   coverage.c   how well the samples stand for others
  *   range.c      methods: from a histogram to a range, from a range to scale and zero point
  *   cache.c      what the samples held, in a file
  *   weights.c    weights and biases as integers
@@ -94,6 +95,15 @@ typedef struct hn_qz_layer {
   double scale_low, scale_high;
 } hn_qz_layer;
 
+/* What the samples were like, while they are read. */
+typedef struct hn_qz_cover {
+  hone_quantize_coverage told; /* once all are; strings in the arena */
+  double light, light_squares, contrast, contrast_squares;
+  HN_VEC(uint64_t) sums; /* a checksum of each sample */
+  uint32_t *of_class;    /* [told.classes] */
+  uint32_t *last;        /* [told.classes] the last sample that had the class, + 1 */
+} hn_qz_cover;
+
 typedef struct hn_quantizing {
   const hone_quantize_options *o;
   bool symmetric;
@@ -108,7 +118,8 @@ typedef struct hn_quantizing {
   hn_qz_range **of;  /* by value id: gets Q and DQ with this range; NULL: none */
   bool *ends;        /* by value id: made by a quantised operator, so that all readers read the DQ */
   HN_VEC(const char *) warnings; /* in the arena */
-  const char *calib;             /* of the samples, also where ranges are read */
+  hn_qz_cover cover;
+  const char *calib; /* of the samples, also where ranges are read */
   uint32_t samples, samples_wanted, equalised;
   bool stopped, ranges_read;
   HN_VEC(hone_quantize_output) outputs;
@@ -118,6 +129,8 @@ typedef struct hn_quantizing {
 hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* HONE_ERROR_INPUT for a model that computes with codes of 8 bits. */
+hone_status hn_qz_refuse_quantised(const hn_model *model, hone_error *error);
 hone_status hn_qz_select(hn_quantizing *q, hone_error *error);
 /* Raises the model to opset 13, whose DequantizeLinear has an axis. */
 hone_status hn_qz_raise_opset(hn_model *model, hone_error *error);
@@ -196,7 +209,23 @@ uint64_t hn_qz_samples_mark(const hn_qz_samples *samples);
 uint32_t hn_qz_samples_count(const hn_qz_samples *samples);
 /* The feeds of sample i, valid until the next call; the plan's inputs in order. */
 hone_status hn_qz_samples_read(hn_qz_samples *samples, uint32_t i, const hn_feed **feeds, hone_error *error);
+/* The labelled data that says which classes samples are of; NULL: nothing does. */
+const hone_dataset *hn_qz_samples_classes(const hn_qz_samples *samples);
+/* What that says of sample i; false: nothing. */
+bool hn_qz_samples_labelled(const hn_qz_samples *samples, uint32_t i, hone_sample *out);
+/* Brightness and contrast of the sample that was read last, 0 to 1; false: it was no picture. */
+bool hn_qz_samples_light(const hn_qz_samples *samples, double *mean, double *deviation);
 void hn_qz_samples_close(hn_qz_samples *samples);
+
+/* ---- coverage */
+
+hone_status hn_qz_cover_begin(hn_quantizing *q, const hn_qz_samples *samples, hone_error *error);
+/* Of sample i, which has just been read. */
+hone_status hn_qz_cover_add(hn_quantizing *q, const hn_qz_samples *samples, uint32_t i, const hn_feed *feeds,
+                            uint32_t n_feeds, hone_error *error);
+hone_status hn_qz_cover_end(hn_quantizing *q, const hn_qz_samples *samples, hone_error *error);
+/* Warns of what is wrong with the samples, once they or the file of ranges have been read. */
+hone_status hn_qz_cover_judge(hn_quantizing *q, hone_error *error);
 
 /* ---- stages */
 

@@ -1,5 +1,5 @@
 /* The calibration set, one sample in memory at a time: a file of a folder, a row of arrays, one of labelled
- * data, or random. */
+ * data or of a file of many pictures, or random. */
 #include "improve/quantize/quantize.h"
 
 #include "base/error.h"
@@ -19,6 +19,10 @@ struct hn_qz_samples {
   const hone_preprocess *preprocess;
   const char *path;
   const hone_dataset *set;
+  hone_dataset
+      *own;       /* SET: opened from `path`. FOLDER: which classes its files are of; NULL: none are told */
+  hn_map numbers; /* FOLDER: path -> number in `own` + 1 */
+  bool picture;   /* the last sample was one */
   uint64_t seed;
   uint32_t first, every; /* the part of what is there that is taken */
   uint32_t n, of;        /* samples that are wanted, of so many that the part has */
@@ -49,15 +53,36 @@ static uint32_t part_of(const hn_qz_samples *s, uint64_t all) {
   return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
+/* ---- data sets */
+
+static hone_status open_set(hn_qz_samples *s, hone_error *error) {
+  s->kind = SET;
+  s->of = part_of(s, hone_dataset_samples(s->set));
+  if (s->n_in == 1) return HONE_OK;
+  hn_fail(error, HONE_ERROR_INPUT, "labelled data fills one input, and the model has %u", s->n_in);
+  hn_error_expected(error, "--calib with .npz files that have an entry for each input");
+  return HONE_ERROR_INPUT;
+}
+
+/* A file of many pictures, or the folder that holds one. */
+static hone_status open_packed(hn_qz_samples *s, hone_error *error) {
+  const hone_status status = hone_dataset_open(
+      &(hone_dataset_options){.paths = &s->path, .n_paths = 1, .unlabelled = true}, &s->own, error);
+  s->set = s->own;
+  return status == HONE_OK ? open_set(s, error) : status;
+}
+
 /* ---- folders */
 
 /* Files of the folder, and of those in it (labelled sets have one a class). */
 static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_error *error) {
   char **names, buf[4096];
   size_t n;
+  const size_t end = strlen(path);
   hone_status status = hn_folder_list(path, &names, &n, error);
   for (size_t i = 0; i < n; i++) {
-    const int len = snprintf(buf, sizeof buf, "%s/%s", path, names[i]);
+    const int len =
+        snprintf(buf, sizeof buf, "%s%s%s", path, end && path[end - 1] == '/' ? "" : "/", names[i]);
     if (status == HONE_OK && len > 0 && (size_t)len < sizeof buf) {
       if (hn_is_folder(buf)) {
         if (depth > 0) status = list(s, buf, depth - 1, error);
@@ -75,14 +100,47 @@ static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_erro
   return status;
 }
 
+/* Which class each file is of, where folders or labels beside them say so. What is no labelled data has none.
+ */
+static hone_status find_classes(hn_qz_samples *s, hone_error *error) {
+  hone_error none = {0};
+  const hone_status status = hone_dataset_open(
+      &(hone_dataset_options){.paths = &s->path, .n_paths = 1, .unlabelled = true}, &s->own, &none);
+  if (status == HONE_ERROR_MEMORY) return hn_fail_memory(error, 0, "the classes of samples");
+  hone_sample sample;
+  for (uint64_t i = 0; status == HONE_OK && hone_dataset_sample(s->own, i, &sample); i++)
+    if (!hn_map_set(&s->numbers, sample.name, (void *)(uintptr_t)(i + 1))) /* NOLINT: a number */
+      return hn_fail_memory(error, 0, "the classes of samples");
+  return HONE_OK;
+}
+
+/* A file of many pictures in a folder of nothing else. */
+static hone_status holds_packed(const char *path, bool *any, hone_error *error) {
+  char **names, buf[4096];
+  size_t n;
+  const hone_status status = hn_folder_list(path, &names, &n, error);
+  for (size_t i = 0; i < n; i++) {
+    const int len = snprintf(buf, sizeof buf, "%s/%s", path, names[i]);
+    if (!*any && len > 0 && (size_t)len < sizeof buf) *any = !hn_is_folder(buf) && hone_dataset_packed(buf);
+    hn_free(names[i]);
+  }
+  hn_free(names);
+  return status;
+}
+
 static hone_status open_folder(hn_qz_samples *s, hone_error *error) {
+  bool packed = false;
+  s->kind = FOLDER;
   hone_status status = list(s, s->path, 1, error);
   if (status != HONE_OK) return status;
   s->of = part_of(s, s->files.len);
-  if (s->files.len) return HONE_OK;
+  if (s->files.len) return find_classes(s, error);
+  status = holds_packed(s->path, &packed, error);
+  if (status != HONE_OK) return status;
+  if (packed) return open_packed(s, error);
   hn_fail(error, HONE_ERROR_INPUT, "the folder holds no samples");
   hn_error_where(error, "%s", s->path);
-  hn_error_expected(error, ".npy, .npz, .jpg or .png files, a sample each");
+  hn_error_expected(error, ".npy, .npz, .jpg or .png files, a sample each, or MNIST's or CIFAR's files");
   return HONE_ERROR_INPUT;
 }
 
@@ -112,8 +170,11 @@ static hone_status read_file(hn_qz_samples *s, uint32_t i, hone_error *error) {
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
     hone_data_free(&s->feeds[k].data);
-    hone_status status = hone_data_load(path, in->name, &in->desc, s->preprocess, &s->feeds[k].data, error);
+    hone_picture_map map = {0};
+    hone_status status =
+        hn_data_read(path, in->name, &in->desc, s->preprocess, &s->feeds[k].data, &map, error);
     if (status != HONE_OK) return status;
+    s->picture = map.width > 0;
   }
   return HONE_OK;
 }
@@ -207,20 +268,12 @@ static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) 
 
 /* ---- labelled data */
 
-static hone_status open_set(hn_qz_samples *s, hone_error *error) {
-  s->kind = SET;
-  s->of = part_of(s, hone_dataset_samples(s->set));
-  if (s->n_in == 1) return HONE_OK;
-  hn_fail(error, HONE_ERROR_INPUT, "labelled data fills one input, and the model has %u", s->n_in);
-  hn_error_expected(error, "--calib with .npz files that have an entry for each input");
-  return HONE_ERROR_INPUT;
-}
-
 /* One sample in all rows of a batch. */
 static hone_status read_labelled(hn_qz_samples *s, uint32_t i, hone_error *error) {
   const hone_tensor_desc *want = &s->plan->inputs[0]->desc;
   hone_tensor_desc one = *want;
   hone_data sample = {0};
+  hone_picture_map map = {0};
   hone_data *to = &s->feeds[0].data;
   const int64_t rows = want->rank >= 2 && want->rank != 3 ? want->dim[0] : 1;
   if (rows > 1) {
@@ -231,7 +284,8 @@ static hone_status read_labelled(hn_qz_samples *s, uint32_t i, hone_error *error
   }
   hone_data_free(to);
   hone_status status =
-      hone_dataset_load(s->set, file_of(s, i), &one, s->preprocess, rows > 1 ? &sample : to, NULL, error);
+      hone_dataset_load(s->set, file_of(s, i), &one, s->preprocess, rows > 1 ? &sample : to, &map, error);
+  s->picture = map.width > 0;
   if (status != HONE_OK || rows <= 1) return status;
   const size_t bytes = (size_t)hone_desc_bytes(&one);
   status = hone_data_random(s->plan->inputs[0]->name, want, -1, 1, to, error); /* its memory */
@@ -249,10 +303,8 @@ static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
     if (!s->n) s->n = RANDOM_SAMPLES;
     return HONE_OK;
   }
-  if (hn_is_folder(s->path)) {
-    s->kind = FOLDER;
-    return open_folder(s, error);
-  }
+  if (hn_is_folder(s->path)) return open_folder(s, error);
+  if (hone_dataset_packed(s->path)) return open_packed(s, error);
   s->kind = STACK;
   return open_stack(s, error);
 }
@@ -312,6 +364,27 @@ uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
   return h ? h : 1;
 }
 
+const hone_dataset *hn_qz_samples_classes(const hn_qz_samples *s) {
+  const hone_dataset *set = s->kind == SET ? s->set : s->kind == FOLDER ? s->own : NULL;
+  return set && hone_dataset_truth(set) != HONE_TRUTH_NONE ? set : NULL;
+}
+
+bool hn_qz_samples_labelled(const hn_qz_samples *s, uint32_t i, hone_sample *out) {
+  const hone_dataset *set = hn_qz_samples_classes(s);
+  uint64_t number = set ? file_of(s, i) : 0;
+  if (set && s->kind == FOLDER) {
+    const uintptr_t known = (uintptr_t)hn_map_get(&s->numbers, s->files.ptr[number]);
+    if (!known) return false;
+    number = known - 1;
+  }
+  return set && hone_dataset_sample(set, number, out);
+}
+
+bool hn_qz_samples_light(const hn_qz_samples *s, double *mean, double *deviation) {
+  return s->picture && s->n_in == 1 &&
+         hn_picture_light(&s->feeds[0].data.tensor, s->preprocess, mean, deviation);
+}
+
 uint32_t hn_qz_samples_count(const hn_qz_samples *s) { return s->n; }
 
 hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **feeds, hone_error *error) {
@@ -330,6 +403,8 @@ void hn_qz_samples_close(hn_qz_samples *s) {
   for (uint32_t k = 0; s->whole && k < s->n_in; k++) hone_data_free(&s->whole[k]);
   for (uint32_t k = 0; s->row && k < s->n_in; k++) hn_free(s->row[k]);
   hn_arena_free(&s->arena);
+  hn_map_free(&s->numbers);
+  hone_dataset_close(s->own);
   for (size_t i = 0; i < s->files.len; i++) hn_free(s->files.ptr[i]);
   hn_vec_free(&s->files);
   hn_free(s->feeds);

@@ -85,6 +85,11 @@ hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc 
                               const hone_preprocess *preprocess, hn_arena *arena, hone_tensor *out,
                               hone_picture_map *map, hone_error *error);
 
+/* Mean and deviation of a picture's pixels, 0 black and 1 white, from the tensor (f32 or u8) that
+ * `preprocess` made of it; of the first of a batch. False: it cannot be told. */
+bool hn_picture_light(const hone_tensor *tensor, const hone_preprocess *preprocess, double *mean,
+                      double *deviation);
+
 /* The same values as another dtype: exact, or rounded between floating-point types; anything else that would
  * be lost is an error. */
 hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_arena *arena, hone_tensor *out,

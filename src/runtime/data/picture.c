@@ -162,3 +162,28 @@ hone_status hn_picture_tensor(const hn_picture *picture, const hone_tensor_desc 
   hone_tensor f32 = {d, values};
   return hn_tensor_convert(&f32, want->dtype ? want->dtype : HONE_DTYPE_F32, arena, out, error);
 }
+
+bool hn_picture_light(const hone_tensor *t, const hone_preprocess *preprocess, double *mean,
+                      double *deviation) {
+  static const hone_preprocess usual = {0};
+  const hone_preprocess *o = preprocess ? preprocess : &usual;
+  const hone_tensor_desc *d = &t->desc;
+  layout l;
+  if ((d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_U8) || !find_layout(d, o->pixels, &l))
+    return false;
+  const int64_t channels = d->dim[l.c], n = channels * d->dim[l.h] * d->dim[l.w];
+  const tone by = tone_of(o, d->dtype == HONE_DTYPE_U8, channels);
+  if (n < 1 || (d->rank == 4 && d->dim[0] < 1) || (!by.raw && by.scale == 0)) return false;
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t c = i / d->stride[l.c] % channels;
+    const double v = by.raw ? ((const uint8_t *)t->data)[i]
+                            : ((double)((const float *)t->data)[i] * (double)by.std[c] + (double)by.mean[c]) /
+                                  (double)by.scale;
+    sum += v / 255;
+    squares += v / 255 * (v / 255);
+  }
+  *mean = sum / (double)n;
+  *deviation = sqrt(fmax(squares / (double)n - *mean * *mean, 0));
+  return isfinite(*mean) && isfinite(*deviation);
+}

@@ -100,7 +100,7 @@ static bool box_of(const json_t *list, hone_box *out) {
     v[i] = json_number_value(number);
   }
   out->x0 = v[0], out->y0 = v[1], out->x1 = v[0] + v[2], out->y1 = v[1] + v[3];
-  return json_array_size(list) == 4 && v[2] >= 0 && v[3] >= 0;
+  return json_array_size(list) == 4 && v[2] >= 0 && v[3] >= 0 && isfinite(out->x1) && isfinite(out->y1);
 }
 
 static hone_status read_annotations(hone_dataset *set, const char *path, const json_t *list,

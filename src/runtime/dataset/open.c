@@ -114,6 +114,7 @@ hone_status hone_dataset_open(const hone_dataset_options *o, hone_dataset **out,
   const uint64_t lost = hn_mem_lost();
   hone_dataset *set = hn_calloc(1, sizeof *set);
   if (!set) return hn_set_memory(error);
+  set->unlabelled = o->unlabelled;
   status = hn_settle(open_any(set, o, error), lost, error);
   if (status == HONE_OK && !set->samples.len) status = nothing(o->paths[0], error);
   if (status == HONE_OK)
@@ -134,6 +135,8 @@ void hone_dataset_close(hone_dataset *set) {
   hn_arena_free(&set->arena);
   hn_free(set);
 }
+
+bool hone_dataset_packed(const char *path) { return path && hn_set_is_packed(path); }
 
 uint64_t hone_dataset_samples(const hone_dataset *set) { return set ? set->samples.len : 0; }
 hone_truth hone_dataset_truth(const hone_dataset *set) { return set ? set->truth : HONE_TRUTH_NONE; }

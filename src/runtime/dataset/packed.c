@@ -153,6 +153,13 @@ static hone_status read_labels(hone_dataset *set, const char *path, const char *
   return status;
 }
 
+static hone_status without_labels(hone_dataset *set, const char *path, uint64_t n) {
+  set->truth = HONE_TRUTH_NONE;
+  for (uint64_t i = 0; i < n; i++)
+    if (!hn_set_sample_add(set, path, i, 0)) return hn_set_memory(NULL);
+  return HONE_OK;
+}
+
 static hone_status read_idx(hone_dataset *set, const char *path, const char *labels, uint64_t size,
                             hone_error *error) {
   hn_packed *p = &set->packed;
@@ -167,8 +174,11 @@ static hone_status read_idx(hone_dataset *set, const char *path, const char *lab
     return bad_idx(path, "cut off, or too long", error);
   set->kind = p->height == 28 && p->width == 28 ? "MNIST" : "idx";
   set->truth = HONE_TRUTH_CLASS;
-  if (!labels) labels = labels_beside(set, path);
-  if (labels) return read_labels(set, path, labels, n, error);
+  const bool given = labels != NULL;
+  if (!given) labels = labels_beside(set, path);
+  if (labels && (given || !set->unlabelled || hn_path_exists(labels)))
+    return read_labels(set, path, labels, n, error);
+  if (set->unlabelled) return without_labels(set, path, n);
   hn_fail(error, HONE_ERROR_INPUT, "the labels of these pictures were not given");
   hn_error_where(error, "%s", path);
   hn_error_hint(error, "--labels FILE, such as t10k-labels-idx1-ubyte");

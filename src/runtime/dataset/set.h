@@ -27,8 +27,9 @@ struct hone_dataset {
   hn_arena arena; /* all names */
   const char *kind;
   hone_truth truth;
-  bool relative; /* boxes are parts of the picture */
-  bool named;    /* the classes are those of a file of names: no others are taken */
+  bool relative;   /* boxes are parts of the picture */
+  bool named;      /* the classes are those of a file of names: no others are taken */
+  bool unlabelled; /* labels may be missing */
   HN_VEC(hn_set_sample) samples;
   HN_VEC(const char *) classes;
   HN_VEC(hone_box) boxes;

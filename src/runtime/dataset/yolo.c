@@ -11,9 +11,10 @@ static char *text_of(hone_dataset *set, const char *picture) {
   const size_t stem = dot ? (size_t)(dot - picture) : strlen(picture);
   char *beside = hn_arena_printf(&set->arena, "%.*s.txt", (int)stem, picture), *at = NULL;
   if (!beside || hn_path_exists(beside)) return beside;
-  for (char *next = beside; (next = strstr(next, "/images/")); next++) at = next;
+  for (char *next = beside; (next = strstr(next, "images/")); next++)
+    if (next == beside || next[-1] == '/') at = next;
   if (!at) return beside;
-  for (int i = 0; i < 8; i++) at[i] = "/labels/"[i];
+  for (int i = 0; i < 7; i++) at[i] = "labels/"[i];
   return beside;
 }
 

@@ -44,6 +44,8 @@ static hone_status check(const hone_infer *io, hone_error *error) {
   hone_status s = hn_infer_dtype_in(io, f->y, HONE_TYPES(HONE_DTYPE_F32), error);
   if (!s) s = check_one(io, f->y, "a scale", error);
   if (!s) s = check_one(io, f->y + 1u, "a zero point", error);
+  if (!s && !f->operands && (io->n_inputs - f->first) % 3 == 1)
+    s = hn_op_bad(io->node, error, "input %u is an operand without a scale", io->n_inputs - 1);
   for (uint32_t k = 0; k < operands_of(f, io->n_inputs) && !s; k++)
     s = check_operand(io, f->first + 3 * k, error);
   return s;
