@@ -156,7 +156,7 @@ typedef struct hone_op_desc {
   const char *domain, *op_type;
   int16_t since; /* first opset (of the domain) whose definition is implemented */
   int16_t
-      until; /* last opset for which this definition is valid; 0: not changed up to the newest known (24) */
+      until; /* last opset for which this definition is valid; 0: not changed up to the newest known (28) */
   uint32_t flags;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* HONE_VARIADIC: no upper bound */
   uint32_t types; /* dtypes of input 0 (or of the output where there is no input): HONE_TYPES bits; 0: any */

@@ -199,12 +199,13 @@ bool hn_boxes_depth_to_space(const hone_step *step, hn_boxes *b, hone_reason *wh
   return true;
 }
 
-/* SpaceToDepth in any layout: one move. */
+/* SpaceToDepth, both modes and any layout: one move. */
 bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
   int32_t element;
   if (!hn_boxes_check(step, &element, why)) return false;
   const int64_t k = hone_node_int(step->node, "blocksize", 1);
+  const bool crd = !strcmp(hone_node_string(step->node, "mode", "DCR"), "CRD");
   if (x->rank != 4 || y->rank != 4 || k < 1 || y->dim[1] != x->dim[1] * k * k)
     return hn_refuse(why, "not four-dimensional blocks");
   const int64_t c = x->dim[1];
@@ -213,7 +214,10 @@ bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *wh
   const hn_box_side src = {
       0, 0, {x->stride[0], x->stride[2], x->stride[3], x->stride[1], x->stride[2] * k, x->stride[3] * k}};
   const hn_box_side dst = {
-      0, 0, {y->stride[0], y->stride[1] * k * c, y->stride[1] * c, y->stride[1], y->stride[2], y->stride[3]}};
+      0,
+      0,
+      {y->stride[0], y->stride[1] * (crd ? k : k * c), y->stride[1] * (crd ? 1 : c),
+       y->stride[1] * (crd ? k * k : 1), y->stride[2], y->stride[3]}};
   add(b, element, 6, dim, &dst, &src);
   return true;
 }

@@ -95,8 +95,12 @@ static bool in_double(hone_dtype t) { return t == HONE_DTYPE_F64; }
 /* ---------------------------------------------------------------- operators with attributes */
 
 static void write_mod(const hone_step *s, hone_dtype t, hn_str *text) {
-  if (hone_dtype_is_float(t))
+  if (hone_dtype_is_float(t)) {
     hn_str_printf(text, "    o0 = fmod%s(x, y);\n", in_double(t) ? "" : "f");
+    if (!hone_node_int(s->node, "fmod", 0))
+      hn_str_printf(text, "    o0 = o0 == 0 ? copysign%s((V)0, y) : (o0 < 0) != (y < 0) ? o0 + y : o0;\n",
+                    in_double(t) ? "" : "f");
+  }
   else if (!hone_dtype_is_signed_int(t))
     hn_str_puts(text, "    o0 = y == 0 ? 0 : (V)(x % y);\n");
   else if (hone_node_int(s->node, "fmod", 0))
@@ -148,8 +152,13 @@ static void write_clip(const hone_step *s, hone_dtype t, hn_str *text) {
 
 static void write_shift(const hone_step *s, hone_dtype t, hn_str *text) {
   const bool left = !strcmp(hone_node_string(s->node, "direction", ""), "LEFT");
-  hn_str_printf(text, "    o0 = y >= %d ? 0 : (V)((u64)x %s y);\n", 8 * (int)hone_dtype_size(t),
-                left ? "<<" : ">>");
+  const int bits = 8 * (int)hone_dtype_size(t);
+  if (!hone_dtype_is_signed_int(t))
+    hn_str_printf(text, "    o0 = y >= %d ? 0 : (V)((u64)x %s y);\n", bits, left ? "<<" : ">>");
+  else if (left)
+    hn_str_printf(text, "    o0 = y < 0 || y >= %d ? 0 : (V)((u64)x << y);\n", bits);
+  else
+    hn_str_printf(text, "    o0 = y < 0 || y >= %d ? (V)(x < 0 ? -1 : 0) : (V)(x >> y);\n", bits);
 }
 
 static void write_is_inf(const hone_step *s, hone_dtype t, hn_str *text) {

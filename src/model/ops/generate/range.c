@@ -1,9 +1,16 @@
-/* Range: start, start + delta... up to, without, limit. */
+/* Range: start, start + delta... up to, without, limit. 16-bit floats are counted and computed wider (stash_type). */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 
+static bool narrow(hone_dtype t) { return t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16; }
+
 /* Number of elements; -1: too many. */
 static int64_t length(const hone_tensor *start, const hone_tensor *limit, const hone_tensor *delta) {
+  if (narrow(start->desc.dtype)) {
+    const float a = (float)hn_get_f64(start, 0), b = (float)hn_get_f64(limit, 0);
+    const float n = ceilf((b - a) / (float)hn_get_f64(delta, 0));
+    return n > 0 ? hn_trunc_i64(n) == INT64_MAX ? -1 : (int64_t)n : 0;
+  }
   if (hone_dtype_is_float(start->desc.dtype)) {
     double n = ceil((hn_get_f64(limit, 0) - hn_get_f64(start, 0)) / hn_get_f64(delta, 0));
     return !(n > 0) ? 0 : n >= 0x1p62 ? -1 : (int64_t)n;
@@ -18,6 +25,11 @@ static int64_t length(const hone_tensor *start, const hone_tensor *limit, const 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t n = HONE_DIM_UNKNOWN;
   const hone_tensor *v[3];
+  const int64_t stash = hone_node_int(io->node, "stash_type", HONE_DTYPE_F32);
+  if (narrow(io->input[0]->dtype) && hone_node_opset(io->node) < 27)
+    return hn_op_bad(io->node, error, "16-bit floats need opset 27");
+  if (narrow(io->input[0]->dtype) && stash != HONE_DTYPE_F32)
+    return hn_op_refuse(io->node, error, "stash_type is %lld, only 1 (float) is implemented", (long long)stash);
   for (uint32_t i = 0; i < 3; i++) {
     const hone_tensor_desc *d = io->input[i];
     if (d->dtype && io->input[0]->dtype && d->dtype != io->input[0]->dtype)
@@ -53,13 +65,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
+static const hone_attr_desc attrs[] = {{.name = "stash_type", .type = HONE_ATTR_INT, .since = 27}, {0}};
+
 HN_OP(range) = {HN_OP_HEAD,
                 .op_type = "Range",
                 .since = 11,
                 HN_INPUTS(3, 3),
                 HN_OUTPUTS(1, 1),
-                .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) |
-                         HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                .attrs = attrs,
                 .infer = infer,
                 .reference = reference,
                 .host_inputs = 1u << 0 | 1u << 1 | 1u << 2};

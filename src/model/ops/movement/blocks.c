@@ -4,6 +4,8 @@
 hone_status hn_blocks_infer(const hone_infer *io, bool to_space, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   int64_t b = hone_node_int(io->node, "blocksize", 0), dims[4], square = b * b;
+  const char *mode = hone_node_string(io->node, "mode", "DCR");
+  if (strcmp(mode, "DCR") && strcmp(mode, "CRD")) return hn_op_bad(io->node, error, "mode is \"%s\"", mode);
   if (b < 1 || b > 46340) return hn_op_bad(io->node, error, "blocksize is %lld", (long long)b);
   if (x->rank < 0) return hn_infer_set(io, 0, x->dtype, -1, NULL), HONE_OK;
   if (x->rank != 4) return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
@@ -25,7 +27,8 @@ hone_status hn_blocks_infer(const hone_infer *io, bool to_space, hone_error *err
   return HONE_OK;
 }
 
-hone_status hn_blocks_run(hone_call *call, bool to_space, bool column_first, hone_error *error) {
+hone_status hn_blocks_run(hone_call *call, bool to_space, hone_error *error) {
+  const bool column_first = !strcmp(hone_node_string(call->node, "mode", "DCR"), "CRD");
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
   const hone_tensor_desc *space = to_space ? &y->desc : &x->desc, *depth = to_space ? &x->desc : &y->desc;

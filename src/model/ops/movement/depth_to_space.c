@@ -2,14 +2,10 @@
 #include "model/ops/movement/blocks.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  const char *mode = hone_node_string(io->node, "mode", "DCR");
-  if (strcmp(mode, "DCR") && strcmp(mode, "CRD")) return hn_op_bad(io->node, error, "mode is \"%s\"", mode);
   return hn_blocks_infer(io, true, error);
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  return hn_blocks_run(call, true, !strcmp(hone_node_string(call->node, "mode", "DCR"), "CRD"), error);
-}
+static hone_status reference(hone_call *call, hone_error *error) { return hn_blocks_run(call, true, error); }
 
 static const hone_attr_desc attrs[] = {
     {"blocksize", HONE_ATTR_INT, true, 0, 0}, {"mode", HONE_ATTR_STRING, false, 11, 0}, {0}};

@@ -4,11 +4,10 @@
 static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_blocks_infer(io, false, error);
 }
-static hone_status reference(hone_call *call, hone_error *error) {
-  return hn_blocks_run(call, false, false, error);
-}
+static hone_status reference(hone_call *call, hone_error *error) { return hn_blocks_run(call, false, error); }
 
-static const hone_attr_desc attrs[] = {{"blocksize", HONE_ATTR_INT, true, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {
+    {"blocksize", HONE_ATTR_INT, true, 0, 0}, {"mode", HONE_ATTR_STRING, false, 28, 0}, {0}};
 
 HN_OP(space_to_depth) = {HN_OP_HEAD,
                          .op_type = "SpaceToDepth",
