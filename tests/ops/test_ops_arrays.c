@@ -273,6 +273,12 @@ static void movement(void **state) {
       {"Range", 11, "f32:=0 f32:=1 f32:=0", "", NULL},
       {"Range", 11, "i64:=-9223372036854775808 i64:=9223372036854775807 i64:=1", "", NULL},
       {"Range", 11, "f32:=0 f32:=inf f32:=1", "", NULL},
+      {"Range", 27, "f16:=2048 f16:=2056 f16:=2", "", "f16:4=2048,2050,2052,2054"},
+      {"Range", 27, "bf16:=0 bf16:=2 bf16:=1", "stash_type=16", NULL},
+      {"Range", 11, "f16:=0 f16:=2 f16:=1", "", NULL},
+      {"SpaceToDepth", 28, "u8:1x2x2x2=1,2,3,4,5,6,7,8", "blocksize=2 mode=s:CRD",
+       "u8:1x8x1x1=1,2,3,4,5,6,7,8"},
+      {"SpaceToDepth", 28, "u8:1x2x2x2=1,2,3,4,5,6,7,8", "blocksize=2", "u8:1x8x1x1=1,5,2,6,3,7,4,8"},
       {"Range", 11, "f32:=nan f32:=1 f32:=1", "", "f32:0"},
   };
   CHECK_ALL(cases);

@@ -213,11 +213,10 @@ bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *wh
   const int64_t dim[6] = {x->dim[0], k, k, c, y->dim[2], y->dim[3]};
   const hn_box_side src = {
       0, 0, {x->stride[0], x->stride[2], x->stride[3], x->stride[1], x->stride[2] * k, x->stride[3] * k}};
-  const hn_box_side dst = {
-      0,
-      0,
-      {y->stride[0], y->stride[1] * (crd ? k : k * c), y->stride[1] * (crd ? 1 : c),
-       y->stride[1] * (crd ? k * k : 1), y->stride[2], y->stride[3]}};
+  const hn_box_side dst = {0,
+                           0,
+                           {y->stride[0], y->stride[1] * (crd ? k : k * c), y->stride[1] * (crd ? 1 : c),
+                            y->stride[1] * (crd ? k * k : 1), y->stride[2], y->stride[3]}};
   add(b, element, 6, dim, &dst, &src);
   return true;
 }

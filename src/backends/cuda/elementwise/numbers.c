@@ -100,8 +100,7 @@ static void write_mod(const hone_step *s, hone_dtype t, hn_str *text) {
     if (!hone_node_int(s->node, "fmod", 0))
       hn_str_printf(text, "    o0 = o0 == 0 ? copysign%s((V)0, y) : (o0 < 0) != (y < 0) ? o0 + y : o0;\n",
                     in_double(t) ? "" : "f");
-  }
-  else if (!hone_dtype_is_signed_int(t))
+  } else if (!hone_dtype_is_signed_int(t))
     hn_str_puts(text, "    o0 = y == 0 ? 0 : (V)(x % y);\n");
   else if (hone_node_int(s->node, "fmod", 0))
     hn_str_puts(text, "    o0 = y == 0 || y == -1 ? 0 : (V)(x % y);\n");

@@ -1,4 +1,5 @@
-/* Range: start, start + delta... up to, without, limit. 16-bit floats are counted and computed wider (stash_type). */
+/* Range: start, start + delta... up to, without, limit. 16-bit floats are counted and computed wider
+ * (stash_type). */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 
@@ -29,7 +30,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (narrow(io->input[0]->dtype) && hone_node_opset(io->node) < 27)
     return hn_op_bad(io->node, error, "16-bit floats need opset 27");
   if (narrow(io->input[0]->dtype) && stash != HONE_DTYPE_F32)
-    return hn_op_refuse(io->node, error, "stash_type is %lld, only 1 (float) is implemented", (long long)stash);
+    return hn_op_refuse(io->node, error, "stash_type is %lld, only 1 (float) is implemented",
+                        (long long)stash);
   for (uint32_t i = 0; i < 3; i++) {
     const hone_tensor_desc *d = io->input[i];
     if (d->dtype && io->input[0]->dtype && d->dtype != io->input[0]->dtype)
@@ -72,7 +74,8 @@ HN_OP(range) = {HN_OP_HEAD,
                 .since = 11,
                 HN_INPUTS(3, 3),
                 HN_OUTPUTS(1, 1),
-                .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64),
+                .types = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I16) | HONE_TYPES(HONE_DTYPE_I32) |
+                         HONE_TYPES(HONE_DTYPE_I64),
                 .attrs = attrs,
                 .infer = infer,
                 .reference = reference,

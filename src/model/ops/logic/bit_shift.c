@@ -1,5 +1,5 @@
-/* BitShift: integers shifted left or right. Shifting by the width or more leaves what fills the vacated bits: 0, or
- * the sign of a signed integer that goes to the right; so does shifting by a negative number. */
+/* BitShift: integers shifted left or right. Shifting by the width or more leaves what fills the vacated bits:
+ * 0, or the sign of a signed integer that goes to the right; so does shifting by a negative number. */
 #include "model/ops/common/elementwise.h"
 
 #define SHIFTS(bits, type)                                                                                   \
@@ -19,11 +19,19 @@ SIGNED_SHIFTS(64, int64_t)
 static const hn_binary_loops left = {.of = {[HONE_DTYPE_U8] = loop_left_8,
                                             [HONE_DTYPE_U16] = loop_left_16,
                                             [HONE_DTYPE_U32] = loop_left_32,
-                                            [HONE_DTYPE_U64] = loop_left_64,[HONE_DTYPE_I8] = loop_left_i8,[HONE_DTYPE_I16] = loop_left_i16,[HONE_DTYPE_I32] = loop_left_i32,[HONE_DTYPE_I64] = loop_left_i64}};
+                                            [HONE_DTYPE_U64] = loop_left_64,
+                                            [HONE_DTYPE_I8] = loop_left_i8,
+                                            [HONE_DTYPE_I16] = loop_left_i16,
+                                            [HONE_DTYPE_I32] = loop_left_i32,
+                                            [HONE_DTYPE_I64] = loop_left_i64}};
 static const hn_binary_loops right = {.of = {[HONE_DTYPE_U8] = loop_right_8,
                                              [HONE_DTYPE_U16] = loop_right_16,
                                              [HONE_DTYPE_U32] = loop_right_32,
-                                             [HONE_DTYPE_U64] = loop_right_64,[HONE_DTYPE_I8] = loop_right_i8,[HONE_DTYPE_I16] = loop_right_i16,[HONE_DTYPE_I32] = loop_right_i32,[HONE_DTYPE_I64] = loop_right_i64}};
+                                             [HONE_DTYPE_U64] = loop_right_64,
+                                             [HONE_DTYPE_I8] = loop_right_i8,
+                                             [HONE_DTYPE_I16] = loop_right_i16,
+                                             [HONE_DTYPE_I32] = loop_right_i32,
+                                             [HONE_DTYPE_I64] = loop_right_i64}};
 
 static hone_status reference(hone_call *call, hone_error *error) {
   bool to_left = strcmp(hone_node_string(call->node, "direction", ""), "LEFT") == 0;
@@ -42,6 +50,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static const hone_attr_desc attrs[] = {{.name = "direction", .type = HONE_ATTR_STRING, .required = true},
                                        {0}};
 
-HN_OP(bit_shift) = {HN_OP_HEAD,      .op_type = "BitShift",  .since = 11,
-                    HN_BINARY_ARITY, .types = HN_TYPES_UINT | HN_TYPES_SINT, .attrs = attrs,
-                    .infer = infer,  .reference = reference};
+HN_OP(bit_shift) = {HN_OP_HEAD,
+                    .op_type = "BitShift",
+                    .since = 11,
+                    HN_BINARY_ARITY,
+                    .types = HN_TYPES_UINT | HN_TYPES_SINT,
+                    .attrs = attrs,
+                    .infer = infer,
+                    .reference = reference};

@@ -1,5 +1,5 @@
-/* Mod: the remainder with the divisor's sign (fmod 0; floats since opset 28), or with the dividend's as C's fmod
- * (fmod 1). */
+/* Mod: the remainder with the divisor's sign (fmod 0; floats since opset 28), or with the dividend's as C's
+ * fmod (fmod 1). */
 #include "model/ops/common/elementwise.h"
 
 /* Division by -1 is kept from the hardware: it traps for the lowest integer. */
@@ -31,7 +31,8 @@ HN_BINARY_FLOAT_LOOPS(fmod(x, y))
 HN_BINARY_LOOP(p32, float, float, float, floored_f32(x, y))
 HN_BINARY_LOOP(p64, double, double, double, floored_f64(x, y))
 
-static const hn_binary_loops floored = {.of = {[HONE_DTYPE_F32] = loop_p32, [HONE_DTYPE_F64] = loop_p64, HN_INT_LOOP_ENTRIES}};
+static const hn_binary_loops floored = {
+    .of = {[HONE_DTYPE_F32] = loop_p32, [HONE_DTYPE_F64] = loop_p64, HN_INT_LOOP_ENTRIES}};
 static const hn_binary_loops truncated = {.of = {[HONE_DTYPE_F32] = loop_f32,
                                                  [HONE_DTYPE_F64] = loop_f64,
                                                  [HONE_DTYPE_I8] = loop_c8,

@@ -1,9 +1,7 @@
 /* DepthToSpace: moves channels into blocks of pixels. */
 #include "model/ops/movement/blocks.h"
 
-static hone_status infer(const hone_infer *io, hone_error *error) {
-  return hn_blocks_infer(io, true, error);
-}
+static hone_status infer(const hone_infer *io, hone_error *error) { return hn_blocks_infer(io, true, error); }
 
 static hone_status reference(hone_call *call, hone_error *error) { return hn_blocks_run(call, true, error); }
 
