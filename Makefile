@@ -2,6 +2,7 @@
 #   make        everything: build/hone, build/onnx_conformance, the tests and tools
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
+#   make install   command, library and headers under PREFIX (/usr/local); DESTDIR= for packagers
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/log/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make bench-import  speed and memory of importing traces of more than 500 MB
@@ -22,7 +23,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: install test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -39,6 +40,10 @@ hone: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 	cmake --build $(BUILD) --target hone_cli
+
+PREFIX ?= /usr/local
+install: all
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --component package
 
 demo: hone
 	@mkdir -p $(BUILD)/demo

@@ -39,6 +39,7 @@ edit 's/"shape": "x"/"shape": "z"/'; says "there is no input 'z'" 3 "$hone" op b
 edit 's/"type": "float", "default/"type": "real", "default/'; says "e/swish.json:15:" 3 "$hone" op build e
 edit 's/"about"/"abuot"/'; says 'e/swish.json:5:14: "abuot" is not known' 3 "$hone" op build e
 edit 's/"op": "Swish"/"op": "Swi sh"/'; says "is no name" 3 "$hone" op build e
+edit 's/"name": "x"/"name": "for"/'; says "meaning of its own" 3 "$hone" op build e
 edit 's/"custom"/"cus\\"tom"/'; says "is no domain" 3 "$hone" op build e
 edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "cannot be used" 3 "$hone" op build e
 edit 's/"beta": "%b"/"gamma": "%b"/'; says "an attribute of the operator" 3 "$hone" op build e

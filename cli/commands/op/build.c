@@ -218,7 +218,10 @@ static int build(const cli_args *args, job *j) {
                      "%s is missing: every operator needs a reference, which its kernels are tested "
                      "against",
                      path);
-  snprintf(j->build, sizeof j->build, "%.4000s/build", d->folder);
+  if (args->output_dir)
+    snprintf(j->build, sizeof j->build, "%.4000s", args->output_dir);
+  else
+    snprintf(j->build, sizeof j->build, "%.4000s/build", d->folder);
   if (mkdir(j->build, 0755) != 0 && errno != EEXIST)
     return cli_error(HONE_ERROR_IO, "cannot make folder %s: %s", j->build, strerror(errno));
   int code = generate_both(j);

@@ -79,12 +79,27 @@ static const char *text_of(reader *r, const json_t *o, const char *path, const c
   return "";
 }
 
+/* Words that C, or the code that is generated, needs for itself. */
+static bool is_taken(const char *word) {
+  static const char *const words[] = {
+      "attrs",    "n",      "auto",     "break",  "case",   "char",     "const",    "continue",
+      "default",  "do",     "double",   "else",   "enum",   "extern",   "float",    "for",
+      "goto",     "if",     "inline",   "int",    "long",   "register", "restrict", "return",
+      "short",    "signed", "sizeof",   "static", "struct", "switch",   "typedef",  "union",
+      "unsigned", "void",   "volatile", "while",  "bool",   "true",     "false"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i], word) == 0) return true;
+  return false;
+}
+
 static const char *name_of(reader *r, const json_t *o, const char *path, const char *name) {
   char at[PATH];
   const char *word = text_of(r, o, path, name, NULL);
   snprintf(at, sizeof at, "%.150s.%.40s", path, name);
   if (*word && !op_is_name(word))
     wrong(r, at, "letters, digits and '_', at most 60", "'%.80s' is no name", word);
+  if (is_taken(word))
+    wrong(r, at, "another name", "'%s' has a meaning of its own in C or in what is generated", word);
   return word;
 }
 

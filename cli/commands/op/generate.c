@@ -27,10 +27,10 @@ static bool is_list(const op_attr *a) { return a->type == HONE_ATTR_INTS || a->t
 /* "const float *x, float *y, int64_t n" */
 static void kernel_arguments(const op_definition *d, op_text *out) {
   if (d->kind == OP_GENERAL) {
-    PUT("(const %s_attrs *a, const hone_step_run *run, hone_error *error)", d->stem);
+    PUT("(const %s_attrs *attrs, const hone_step_run *run, hone_error *error)", d->stem);
     return;
   }
-  PUT("(const %s_attrs *a", d->stem);
+  PUT("(const %s_attrs *attrs", d->stem);
   for (uint32_t i = 0; i < d->n_in; i++) PUT(", const float *%s", d->in[i].name);
   PUT(", float *%s, int64_t n)", d->out[0].name);
 }
@@ -73,15 +73,15 @@ void op_generate_header(const op_definition *d, const op_parts *parts, op_text *
   PUT("; out:");
   for (uint32_t i = 0; i < d->n_out; i++) PUT(" %s", d->out[i].name);
   PUT(", whose data is to be filled. */\n");
-  PUT("void %s_ref(const %s_attrs *a, const hone_array in[%u], const hone_array out[%u]);\n\n", d->stem,
+  PUT("void %s_ref(const %s_attrs *attrs, const hone_array in[%u], const hone_array out[%u]);\n\n", d->stem,
       d->stem, d->n_in, d->n_out);
   for (uint32_t i = 0; i < d->n_out; i++)
     if (d->out[i].shape == OP_SHAPE_FUNCTION) {
       PUT("/* %s_ref.c: rank and dimensions of io->output[...]->dim from those of io->input; unknown ones "
           "are < 0. */\n",
           d->stem);
-      PUT("hone_status %s_shape(const %s_attrs *a, const hone_infer *io, hone_error *error);\n\n", d->stem,
-          d->stem);
+      PUT("hone_status %s_shape(const %s_attrs *attrs, const hone_infer *io, hone_error *error);\n\n",
+          d->stem, d->stem);
       break;
     }
   if (parts->cpu) {
@@ -94,7 +94,7 @@ void op_generate_header(const op_definition *d, const op_parts *parts, op_text *
   if (parts->launch) {
     PUT("/* %s_cuda.c: launches the kernels of text (%s_cuda.cu) with hone_cuda_launch (hone/cuda.h). */\n",
         d->stem, d->stem);
-    PUT("hone_status %s_cuda(const %s_attrs *a, const hone_step_run *run, const char *text, hone_error "
+    PUT("hone_status %s_cuda(const %s_attrs *attrs, const hone_step_run *run, const char *text, hone_error "
         "*error);\n\n",
         d->stem, d->stem);
   }

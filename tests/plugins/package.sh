@@ -1,0 +1,66 @@
+# What make install gives, used as an outsider does: sh package.sh BUILD SOURCE. hone, its headers and the plugins of
+# plugins/ in an empty root; every plugin is built by hone op build and one with CMake, and is used in a model.
+set -u
+build=$1 source=$2 bad=0
+CC=${CC:-cc}
+command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
+root=$(mktemp -d) || exit 1
+trap 'rm -rf "$root"' EXIT
+cd "$root" || exit 1
+fail() { echo "FAIL: $*"; bad=1; }
+cmake --install "$build" --prefix "$root/usr" --component package >install.log 2>&1 || { cat install.log; exit 1; }
+hone=$root/usr/bin/hone
+[ -x "$hone" ] && [ -e usr/lib/libhone.so ] && [ -e usr/lib/pkgconfig/hone.pc ] || fail "not all is installed"
+# Every header by itself, as C11 and, where there is a compiler, as C++17.
+for header in usr/include/hone/*.h; do
+  "$CC" -std=c11 -Wall -Wextra -Werror -fsyntax-only -Iusr/include -x c "$header" || fail "$header as C11"
+  if command -v c++ >/dev/null 2>&1; then
+    c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -Iusr/include -x c++ "$header" || fail "$header as C++17"
+  fi
+done
+cp -r "$source/plugins" . || exit 1
+for folder in plugins/*/; do
+  name=$(basename "$folder")
+  "$hone" op build "$folder" >log 2>&1 || { fail "hone op build $name"; cat log; }
+done
+if command -v cmake >/dev/null 2>&1; then
+  cmake -S plugins/swish -B made -DCMAKE_PREFIX_PATH="$root/usr" >log 2>&1 && cmake --build made >>log 2>&1 ||
+    { fail "CMake"; cat log; }
+  "$hone" op list --op-path made/swish.so 2>&1 | grep -q 'operator custom.Swish' || fail "the plugin that CMake made"
+fi
+# A library caller: linked with libhone.so, it loads the same plugin.
+cat >caller.c <<'C'
+#include <hone/hone.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  hone_error e = {0};
+  hone_plugin_info p;
+  if (argc != 2 || hone_plugins_load(&(hone_plugins_options){.path = argv[1]}, &e) != HONE_OK) return 1;
+  if (!hone_plugin_at(0, &p)) return 2;
+  if (p.error) printf("%s\n", p.error->what);
+  return p.state == HONE_PLUGIN_LOADED ? 0 : 3;
+}
+C
+if [ -z "${HONE_TEST_SANITIZED:-}" ]; then
+  "$CC" -Iusr/include caller.c -o caller -Lusr/lib -lhone -Wl,-rpath,"$root/usr/lib" && ./caller plugins/swish || fail "a caller of the library"
+fi
+# What the patterns take is used, says what two operators say, and goes away again.
+use() { # plugin, type of the layer, model
+  "$hone" run "$3" --op-path plugins --op-disable "$2" --output-dir off >/dev/null || fail "$1 switched off"
+  "$hone" run "$3" --output-dir none >/dev/null || fail "$1 without plugins"
+  cmp -s off/y.npy none/y.npy || fail "$1: switched off is not bit for bit what it was"
+  "$hone" verify "$3" --op-path plugins -n 20 >log 2>&1 || { fail "$1 is wrong"; cat log; }
+  "$hone" inspect "$3" --op-path plugins --json >/dev/null || fail "inspect"
+}
+"$hone" op list --op-path plugins --json >list.json || fail "list"
+for name in swish add_relu; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
+"$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { %g = Sigmoid(%x)  %y = Mul(%x, %g) }" swish.onnx || fail model
+"$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { const %b: f32[1] = {1.702}
+  %s = Mul(%x, %b)  %g = Sigmoid(%s)  %y = Mul(%x, %g) }" quick.onnx || fail model
+"$build/text_model" "graph g(%x: f32[5x7], %z: f32[5x7]) -> (%y) { %s = Add(%x, %z)  %y = Relu(%s) }" add.onnx || fail model
+use swish Swish swish.onnx
+use swish Swish quick.onnx
+use add_relu AddRelu add.onnx
+# One step and two agree bit for bit.
+"$hone" run add.onnx --op-path plugins --output-dir one >/dev/null && cmp -s one/y.npy none/y.npy || fail "add_relu: not the same bits"
+exit $bad
