@@ -295,7 +295,7 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {'o', "output", CLI_TEXT, CLI_FIELD(output), "FILE", "write the quantised model"},
     {0, "calib", CLI_TEXT, CLI_FIELD(calib), "DIR|FILE.npz|random",
-     "samples: a file each, or rows of arrays; random: of no real data"},
+     "samples: a file each, rows of arrays, or MNIST's files; random: of no real data"},
     {'n', "samples", CLI_SOME, CLI_FIELD(count), "N", "use N samples at most (all; random: 16)"},
     {0, "to", CLI_TEXT, CLI_FIELD(to), "int8|fp16|bf16", "type of weights and activations (int8)"},
     {0, "io", CLI_FLAG, CLI_FIELD(narrow_io), NULL, "fp16, bf16: inputs and outputs, too"},

@@ -65,4 +65,16 @@ command -v jq >/dev/null || { echo "no jq: the JSON was not looked at"; exit $ba
 "$hone" quantize "$m" -o "$q" --calib random -n 8 --again --json -t 1 >"$dir/json" 2>/dev/null
 jq -e '.coverage | .problems >= 1 and .ranges > 10 and .growth_each > 0 and .repeated == 0 and .brightness == null and
   .classes == null' "$dir/json" >/dev/null || wrong "coverage: $(jq -c .coverage "$dir/json")"
+[ "$bad" = 0 ] || exit 1
+# MNIST's own files: a set that is fine has one quiet line, and one that is not a warning for each thing.
+shared=../shared/cases
+[ -d $shared/labelled/mnist ] || { echo "SKIP: $shared is not there"; exit 77; }
+m=$shared/models/mnist-cntk.onnx
+for set in $shared/labelled/mnist $shared/labelled/mnist/t10k-images-idx3-ubyte.gz; do
+  expect 0 '^samples: 500, ranges grow by .* % with each at the end; .* of white; 10 classes, ' "$m" -o "$q" --calib "$set" -n 500
+  ! grep -q warning "$dir/said" || { wrong "$set: warned of"; cat "$dir/said"; }
+done
+expect 0 'warning: 16 samples are few' "$m" -o "$q" --calib $shared/labelled/mnist -n 16
+grep -q "warning: 1 of 10 classes has no sample ('3')" "$dir/said" || wrong "no word of the class that is missing"
+! grep -q '^samples:' "$dir/said" || wrong "a set that is not fine is called so"
 exit $bad

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <hone/file.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,20 @@ static void test_fine(void **state) {
               a->contrast == b->contrast && a->classes == b->classes && a->fewest == b->fewest &&
               a->growth == b->growth);
   assert_string_equal(a->rarest, b->rarest);
+  quantised_free(&again);
+  /* One that was written before it did so still serves. */
+  char *text = NULL;
+  size_t size;
+  assert_int_equal(hone_file_read(ranges, 16 << 20, &text, &size, NULL), HONE_OK);
+  char *at = strstr(text, "\"coverage\"");
+  assert_non_null(at);
+  at[1] = 'x';
+  pictures_file("kept/ranges.json", text, size);
+  hone_file_free(text);
+  again = on(path, ranges);
+  assert_true(again.report.ranges_read && !again.report.coverage.known);
+  assert_true(again.report.coverage.growth == a->growth && again.report.coverage.pictures == 0);
+  assert_string_equal(again.report.coverage.rarest, "");
   quantised_free(&again);
   quantised_free(&q);
 }

@@ -61,6 +61,8 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
   }
   for (size_t i = 0; i < q->outputs.len; i++) out->output[out->n_outputs++] = q->outputs.ptr[i];
   out->coverage = q->cover.told;
+  if (q->o->to != HONE_QUANTIZE_INT8) /* nothing was calibrated */
+    out->coverage.most_grown = out->coverage.rarest = out->coverage.commonest = out->coverage.absent = "";
   for (size_t i = 0; i < q->warnings.len; i++) out->warning[out->n_warnings++] = q->warnings.ptr[i];
   out->to = q->o->to;
   out->method = q->o->method;
