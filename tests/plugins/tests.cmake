@@ -25,3 +25,7 @@ hone_ctest(plugins_package sh ${CMAKE_CURRENT_LIST_DIR}/package.sh ${CMAKE_BINAR
 if(HONE_SANITIZE)
   set_property(TEST plugins_package APPEND PROPERTY ENVIRONMENT HONE_TEST_SANITIZED=1)
 endif()
+if(HONE_CUDA)
+  hone_ctest(plugins_cuda sh ${CMAKE_CURRENT_LIST_DIR}/cuda.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  set_tests_properties(plugins_cuda PROPERTIES LABELS emulated)
+endif()
