@@ -46,6 +46,12 @@ char *cli_candidate_command(const hone_candidate *c, const char *model) {
 
 /* ---- text */
 
+/* Percent with two digits, and large ones without a power of ten. */
+static const char *percent(double v, char buf[32]) {
+  snprintf(buf, 32, v < 9.95 ? "%.2g" : "%.0f", v);
+  return buf;
+}
+
 static void print_place(const hone_candidate_place *p) {
   cli_print("     slowest  ");
   for (uint32_t i = 0; i < p->n_nodes; i++) cli_print("%s%s", i ? ", " : "", p->node[i]);
@@ -53,6 +59,7 @@ static void print_place(const hone_candidate_place *p) {
 }
 
 static void print_saving(const hone_candidate *c) {
+  char gain[32];
   cli_print("     saves    %.3g ms", c->saved_ms);
   switch (c->kind) {
   case HONE_CANDIDATE_COMPOUND:
@@ -66,7 +73,7 @@ static void print_saving(const hone_candidate *c) {
     break;
   case HONE_CANDIDATE_MISFIT: cli_print(" with a kernel as good as those for other sizes"); break;
   }
-  cli_print("\n     gain     the whole is %.2g %% faster (predicted)\n", c->gain_pct);
+  cli_print("\n     gain     the whole is %s %% faster (predicted)\n", percent(c->gain_pct, gain));
 }
 
 static void print_pattern(const char *pattern) {
@@ -75,8 +82,9 @@ static void print_pattern(const char *pattern) {
 }
 
 static void print_one(const hone_candidate *c, size_t number, const char *model) {
-  cli_print("%2zu. %s, %u place%s: %.3g ms, %.2g %% of the run\n", number, c->operators, c->n_places,
-            c->n_places == 1 ? "" : "s", c->ms, c->share_pct);
+  char share[32];
+  cli_print("%2zu. %s, %u place%s: %.3g ms, %s %% of the run\n", number, c->operators, c->n_places,
+            c->n_places == 1 ? "" : "s", c->ms, percent(c->share_pct, share));
   if (c->verdict != HONE_CANDIDATE_IS_WORTH) {
     cli_print("     %s\n", c->why);
     return;

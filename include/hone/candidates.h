@@ -19,10 +19,11 @@
  *            the measured roofs
  *
  * A kernel that cannot hold the values between the operators (a sum over a whole tensor that is read again)
- * saves less. An operator without a fast kernel is compared with a plain vectorised one, half of the measured
- * roof; where no roof is known a quarter of its time; its copies go. A kernel that does not fit is compared
- * with the median share of the roof that the other steps of its kind reach. The whole gains by Amdahl:
- * 1 / ((1 - p) + p / s), p the share of the typical run, s = time / (time - saved). */
+ * saves less. An operator without a fast kernel is compared with a plain vectorised one: half of the measured
+ * roof, where no roof is known a quarter of its time, on the processor never more than (numbers in a vector)
+ * * threads times as fast; its copies go. A kernel that does not fit is compared with the median share of the
+ * roof that the other steps of its kind reach. The whole gains by Amdahl: 1 / ((1 - p) + p / s), p the share
+ * of the typical run, s = time / (time - saved). */
 #ifndef HONE_CANDIDATES_H
 #define HONE_CANDIDATES_H
 
@@ -52,7 +53,7 @@ HONE_API const char *hone_candidate_kind_name(hone_candidate_kind kind);
   X(WORTH, "worth_it")                                                                                       \
   X(SMALL, "small_gain")  /* the whole would gain less than the threshold min_gain */                        \
   X(BOUND, "other_bound") /* something else limits it than what the kernel would save */                     \
-  X(EXISTING, "existing") /* hone can do it already: another level, a pass or tactic that is off */          \
+  X(EXISTING, "existing") /* hone can do it: another level, what is off, an installed operator */            \
   X(ROOF, "at_the_roof")  /* it is about as fast as the machine allows */
 
 typedef enum hone_candidate_verdict {

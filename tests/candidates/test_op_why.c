@@ -11,6 +11,7 @@
 
 #include <hone/hone.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HONE(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
@@ -35,6 +36,9 @@ static int begin(void **state) {
   save("fused.onnx", "graph g(%x: f32[1x8x10x10]) -> (%y) {\n"
                      "  %c = Conv(%x, f32[8x8x1x1]rand(1))\n  %y = Relu(%c)\n}\n");
   save("reference.onnx", "opset 17\ngraph g(%x: f64[Nx100]) -> (%y) {\n  %y = Softmax(%x) {axis=-1}\n}\n");
+  save("swell.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %s = Sin(%x)\n  %y = Add(%x, %s)\n}\n");
+  save("det.onnx", "opset 17\ngraph g(%x: f32[8x16x16]) -> (%y) {\n"
+                   "  %r = Relu(%x)\n  %d = Det(%r)\n  %y = Sigmoid(%d)\n}\n");
   return 0;
 }
 
@@ -131,6 +135,61 @@ static void test_reference(void **state) {
   process_free(&p);
 }
 
+/* An installed operator is for these nodes, but its only tactic is switched off. */
+static void test_installed(void **state) {
+  (void)state;
+  char command[1200];
+  snprintf(command, sizeof command,
+           "mkdir -m 755 '%s/plugin' && cp '%s/sound.so' '%s/plugin/' && chmod 755 '%s/plugin/sound.so'",
+           folder, PLUGINS, folder, folder);
+  assert_int_equal(system(command), 0);
+  assert_int_equal(setenv("HONE_TACTICS", "-swell*", 1), 0);
+  process p = HONE("op", "why", "swell.onnx", "--level", "1", "-n", "5", "-t", "1", "--op-path", "plugin",
+                   "--threshold", "min_gain=0", "--json");
+  assert_int_equal(unsetenv("HONE_TACTICS"), 0);
+  json_t *doc = asked(&p);
+  assert_int_equal(json_integer_value(json_object_get(doc, "worth_it")), 0);
+  assert_string_equal(text_of(only(doc), "verdict"), "existing");
+  assert_non_null(strstr(text_of(only(doc), "why"), "an installed operator"));
+  json_decref(doc);
+  process_free(&p);
+}
+
+#ifdef FAKES
+/* On a GPU whose kernel for it is switched off, Det runs on the host, between two copies. */
+static void test_host(void **state) {
+  (void)state;
+  static const char *const set[][2] = {{"HONE_LIBCUDA", FAKES "/libfakecuda.so"},
+                                       {"HONE_LIBNVRTC", FAKES "/libfakenvrtc.so"},
+                                       {"HONE_LIBCUDNN", "none"},
+                                       {"HONE_LIBCUBLASLT", "none"},
+                                       {"HONE_LIBCUPTI", "none"},
+                                       {"HONE_LIBNVML", "none"},
+                                       {"HONE_KERNEL_CACHE", "off"},
+                                       {"HONE_TACTICS", "-det"}};
+  enum { SET = sizeof set / sizeof *set };
+  for (size_t i = 0; i < SET; i++) assert_int_equal(setenv(set[i][0], set[i][1], 1), 0);
+  process p =
+      HONE("op", "why", "det.onnx", "--device", "cuda", "-n", "5", "--threshold", "min_gain=0", "--json");
+  for (size_t i = 0; i < SET; i++) assert_int_equal(unsetenv(set[i][0]), 0);
+  json_t *doc = asked(&p);
+  const json_t *c = only(doc);
+  assert_string_equal(text_of(c, "kind"), "fallback");
+  assert_string_equal(text_of(c, "operators"), "Det");
+  assert_string_equal(text_of(c, "verdict"), "existing");
+  assert_non_null(strstr(text_of(c, "why"), "'det' takes it, and is switched off"));
+  const double copies = json_real_value(json_object_get(c, "copies_ms"));
+  assert_true(copies > 0 && copies < json_real_value(json_object_get(c, "ms")));
+  json_decref(doc);
+  process_free(&p);
+}
+#else
+static void test_host(void **state) {
+  (void)state;
+  skip();
+}
+#endif
+
 static void test_refused(void **state) {
   (void)state;
   process p = HONE("op", "why");
@@ -154,7 +213,8 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_compound), cmocka_unit_test(test_nothing),
-                                     cmocka_unit_test(test_reference), cmocka_unit_test(test_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_compound),  cmocka_unit_test(test_nothing),
+                                     cmocka_unit_test(test_reference), cmocka_unit_test(test_installed),
+                                     cmocka_unit_test(test_host),      cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -24,6 +24,12 @@ bool hn_group_has(const hn_group *p, int32_t block) {
   return false;
 }
 
+uint32_t hn_group_nodes(const hn_candidate_search *s, const hn_group *p) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n; i++) n += s->block[p->block[i]].n_nodes;
+  return n;
+}
+
 static bool ends_with(const char *text, const char *end) {
   const size_t n = strlen(text), m = strlen(end);
   return n >= m && strcmp(text + n - m, end) == 0;

@@ -87,6 +87,7 @@ const hn_block *hn_candidate_maker(const hn_candidate_search *s, const hn_value 
 /* The block of a node; -1: none. */
 int32_t hn_candidate_block_of(const hn_candidate_search *s, const hone_node *n);
 bool hn_group_has(const hn_group *p, int32_t block);
+uint32_t hn_group_nodes(const hn_candidate_search *s, const hn_group *p);
 
 /* All places of 2 to HN_COMPOUND_NODES nodes and at least two steps, with their forms and savings. */
 bool hn_compounds_list(hn_candidate_search *s, hn_compounds *out);
@@ -107,6 +108,8 @@ void hn_other_plans_free(hn_candidate_search *s);
 const hn_other_plan *hn_other_fuses(const hn_candidate_search *s, const hn_group *p, uint32_t *steps);
 /* The other plan in which a tactic does all nodes of this step; NULL: none. */
 const hn_other_plan *hn_other_takes(const hn_candidate_search *s, const hn_step *step);
+/* Why an installed custom operator does not take these nodes, in words; NULL: there is none for them. */
+const char *hn_installed_misses(hn_candidate_search *s, const hn_group *p);
 /* The other plan that does the step by another tactic, or as part of a larger one; NULL: none. */
 const hn_other_plan *hn_other_differs(const hn_candidate_search *s, const hn_step *step);
 /* "hone at --level 3", or without what is switched off. */

@@ -87,8 +87,12 @@ static void judge(hn_candidate_search *s, const hn_group *p, double all_bytes, h
   uint32_t steps = 0;
   const hn_other_plan *other = hn_other_fuses(s, p, &steps);
   const hn_block *busy = computing(s, p);
+  const char *installed = hn_installed_misses(s, p);
   c->level = -1;
-  if (other) {
+  if (installed) {
+    c->verdict = HONE_CANDIDATE_IS_EXISTING;
+    c->why = installed;
+  } else if (other) {
     c->verdict = HONE_CANDIDATE_IS_EXISTING;
     c->level = other->same_level ? -1 : other->level;
     c->why = hn_candidate_say(s, "%s makes %u step%s of these %u", hn_other_words(s, other), steps,

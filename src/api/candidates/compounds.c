@@ -23,12 +23,6 @@ typedef struct frontier {
   uint32_t n, block[FRONTIER];
 } frontier;
 
-static uint32_t nodes_of(const hn_candidate_search *s, const hn_group *p) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < p->n; i++) n += s->block[p->block[i]].n_nodes;
-  return n;
-}
-
 /* A view with nothing of the place before it only renames an input. */
 static bool begins_with_view(const hn_candidate_search *s, const hn_group *p) {
   for (uint32_t i = 0; i < p->n; i++) {
@@ -63,7 +57,7 @@ static int32_t form_of(lister *e, const hn_group *p) {
 static void keep(lister *e, const hn_group *p) {
   uint32_t steps = 0;
   for (uint32_t i = 0; i < p->n; i++) steps += e->search->block[p->block[i]].step >= 0;
-  if (steps < 2 || nodes_of(e->search, p) < 2 || begins_with_view(e->search, p)) return;
+  if (steps < 2 || hn_group_nodes(e->search, p) < 2 || begins_with_view(e->search, p)) return;
   const int32_t form = form_of(e, p);
   if (form < 0) return;
   hn_group found = *p;
@@ -118,7 +112,7 @@ static void grow(lister *e, const hn_group *p, const frontier *f, uint32_t from)
   if (p->n > 1) keep(e, p);
   for (uint32_t i = from; i < f->n && e->of_root < MOST_OF_ROOT && !s->failed; i++) {
     const hn_block *b = &s->block[f->block[i]];
-    if (nodes_of(s, p) + b->n_nodes > HN_COMPOUND_NODES || (b->product && has_product(s, p))) continue;
+    if (hn_group_nodes(s, p) + b->n_nodes > HN_COMPOUND_NODES || (b->product && has_product(s, p))) continue;
     hn_group wider = *p;
     frontier next = *f;
     wider.block[wider.n++] = f->block[i];

@@ -44,6 +44,29 @@ void hn_other_plans_free(hn_candidate_search *s) {
   s->n_others = 0;
 }
 
+/* How many nodes of the place the miss is about. */
+static uint32_t shared_nodes(const hn_candidate_search *s, const hn_group *p, const hn_miss *miss) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const hn_block *b = &s->block[p->block[i]];
+    for (uint32_t k = 0; k < b->n_nodes; k++)
+      for (uint32_t j = 0; j < miss->n_nodes; j++) n += miss->node[j] == b->node[k];
+  }
+  return n;
+}
+
+const char *hn_installed_misses(hn_candidate_search *s, const hn_group *p) {
+  char why[200];
+  for (size_t i = 0; i < s->plan->misses.list.len; i++) {
+    const hn_miss *miss = &s->plan->misses.list.ptr[i];
+    const uint32_t n = shared_nodes(s, p, miss);
+    if (miss->fusion != HN_FUSION_custom || (n != miss->n_nodes && n != hn_group_nodes(s, p))) continue;
+    hn_miss_say(miss, why, sizeof why);
+    return hn_candidate_say(s, "an installed operator is for these nodes, and does not take them: %s", why);
+  }
+  return NULL;
+}
+
 typedef struct step_set {
   uint32_t n;
   int32_t step[64];

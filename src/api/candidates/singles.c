@@ -89,12 +89,21 @@ static void is_off(hn_candidate_search *s, const char *tactic, hone_candidate *c
   c->why = hn_candidate_say(s, "hone's kernel '%s' takes it, and is switched off (HONE_TACTICS)", tactic);
 }
 
+/* An installed operator is for this step. */
+static bool is_installed(hn_candidate_search *s, const hn_block *b, hone_candidate *c) {
+  const char *why = hn_installed_misses(s, &(hn_group){.n = 1, .block = {(uint32_t)(b - s->block)}});
+  if (!why) return false;
+  c->verdict = HONE_CANDIDATE_IS_EXISTING;
+  c->why = why;
+  return true;
+}
+
 static void judge_fallback(hn_candidate_search *s, const hn_block *b, hone_candidate *c) {
   const hn_step *step = &s->plan->steps.ptr[b->step];
   const hn_other_plan *other = hn_other_takes(s, step);
   const char *off = switched_off(step), *why = refusal(step);
   const bool host = s->plan->backend->asynchronous;
-  c->level = -1;
+  if (is_installed(s, b, c)) return;
   if (off) {
     is_off(s, off, c);
   } else if (other) {
@@ -136,14 +145,28 @@ static bool begin(hn_candidate_search *s, group *g, hone_candidate_kind kind, co
   return !s->failed;
 }
 
+/* With a kernel of its own. On the processor never better than vectors and threads make scalar code. */
+static double plain_ms(const hn_candidate_search *s, const hn_block *b) {
+  const hone_machine *m = &s->plan->machine;
+  const hone_step *desc = &s->plan->steps.ptr[b->step].desc;
+  double ms = hn_roof_ms(s->facts, b->layer, PLAIN_KERNEL, s->start_ms * 1e3);
+  if (ms >= b->ms && !hn_has_roof(s->facts, b->layer)) ms = b->ms / SCALAR_FACTOR;
+  if (!s->plan->backend->asynchronous && desc->n_outputs) {
+    const double vector = m->isa & HONE_ISA_AVX512 ? 64
+                          : m->isa & HONE_ISA_AVX2 ? 32
+                                                   : 16,
+                 lanes = vector / fmax((double)hone_dtype_size(desc->output[0].desc.dtype), 1);
+    ms = fmax(ms, b->ms / (lanes * m->threads));
+  }
+  return fmin(ms, b->ms);
+}
+
 static void finish_fallback(hn_candidate_search *s, group *g, bool *counted) {
   hone_candidate_place *place = HN_NEW_ARRAY(s->arena, hone_candidate_place, g->n);
   for (uint32_t i = 0; place && i < g->n; i++) {
     const hn_block *b = &s->block[g->block[i]];
     const double copies = copies_of(s, b, counted);
-    double left = hn_roof_ms(s->facts, b->layer, PLAIN_KERNEL, s->start_ms * 1e3);
-    if (left >= b->ms && !hn_has_roof(s->facts, b->layer)) left = b->ms / SCALAR_FACTOR;
-    if (left > b->ms) left = b->ms;
+    const double left = plain_ms(s, b);
     if (!add_place(s, b, b->ms + copies, left, &place[i])) s->failed = true;
     g->c.ms += b->ms + copies;
     g->c.copies_ms += copies;
@@ -221,6 +244,7 @@ static void judge_misfit(hn_candidate_search *s, const hn_block *b, hone_candida
   const hn_step *step = &s->plan->steps.ptr[b->step];
   const hn_other_plan *other = hn_other_differs(s, step);
   const char *off = switched_off(step);
+  if (is_installed(s, b, c)) return;
   if (off) {
     is_off(s, off, c);
   } else if (other) {

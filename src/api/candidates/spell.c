@@ -131,10 +131,8 @@ bool hn_group_spell(const hn_candidate_search *s, const hn_group *p, hn_arena *a
   writer w = {.search = s, .place = p, .out = out};
   *out = (hn_spelling){0};
   put_node(&w, s->block[p->block[0]].exit->producer);
-  uint32_t nodes = 0;
-  for (uint32_t i = 0; i < p->n; i++) nodes += s->block[p->block[i]].n_nodes;
-  const bool whole =
-      !w.full && nodes == out->n_nodes; /* a node that adds nothing to the result is no pattern */
+  const bool whole = !w.full && hn_group_nodes(s, p) ==
+                                    out->n_nodes; /* a node that adds nothing to the result is no pattern */
   if (whole && !w.text.failed && !w.types.failed) {
     out->form.pattern = hn_arena_strdup(arena, w.text.ptr);
     out->form.key = hn_arena_printf(arena, "%s\n%s", w.text.ptr, w.types.ptr ? w.types.ptr : "");
