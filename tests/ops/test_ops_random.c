@@ -196,6 +196,15 @@ static const struct {
     {"NonMaxSuppression", "f32:1x5x4 f32:1x3x5 i64:=3 f32:=0.4 f32:=0.1", "center_point_box=1"},
     {"DepthToSpace", "f32:1x8x2x3", "blocksize=2 mode=s:CRD"},
     {"SpaceToDepth", "u8:1x2x4x6", "blocksize=2"},
+    {"Attention", "f32:2x4x3x2 f32:2x2x3x2 f32:2x2x3x1 bool:3x4 f32:2x2x1x2 f32:2x2x1x1",
+     "is_causal=1 softcap=f:2 left_window_size=1"},
+    {"Attention", "f16:1x3x4 f16:1x5x4 f16:1x5x6 f32:5 - - i64:=4", "q_num_heads=2 kv_num_heads=2"},
+    {"LinearAttention", "f32:1x2x6 f32:1x2x3 f32:1x2x4 f32:1x1x3x4 f32:1x2x3 f32:1x2x1",
+     "q_num_heads=2 kv_num_heads=1"},
+    {"RotaryEmbedding", "f32:2x3x8 f32:5x2 f32:5x2 i64:2x3", "num_heads=2"},
+    {"RotaryEmbedding", "f32:1x2x3x4 f32:1x3x1 f32:1x3x1", "rotary_embedding_dim=2 interleaved=1"},
+    {"CausalConvWithState", "f32:1x2x3 f32:2x1x4 f32:2 f32:1x2x3", "activation=s:silu"},
+    {"TensorScatter", "u8:2x3x2 u8:2x2x2 i64:=0,1", "mode=s:circular"},
     {"Col2Im", "f32:1x8x12 i64:=4,5 i64:=2,2", ""},
     {"CenterCropPad", "f32:2x3x4 i64:=5,1", "axes=-1,0"},
     {"Gemm", "f32:3x4 f32:4x5 f32:5", "alpha=f:0.5 beta=f:2"},
@@ -300,7 +309,7 @@ static bool build_good(op_case *c, const hone_op_desc *op) {
 
 static void build(op_case *c, const hone_op_desc *op, uint64_t seed, uint32_t *n_out) {
   state = seed;
-  int32_t newest = op->until ? op->until : 24;
+  int32_t newest = op->until ? op->until : 28;
   op_begin(c, op->op_type, op->since + (int32_t)random_below((uint32_t)(newest - op->since + 1)));
   if (!build_good(c, op)) {
     random_inputs(c, op);
