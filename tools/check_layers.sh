@@ -37,8 +37,9 @@ insight/report: insight insight/profile
 cli/terminal:
 cli/options: cli/terminal
 cli/reports: cli/terminal cli/options
-cli/commands: cli/terminal cli/options cli/reports
-cli: cli/terminal cli/options cli/reports cli/commands
+cli/op: cli/terminal cli/options cli/reports
+cli/commands: cli/terminal cli/options cli/reports cli/op
+cli: cli/terminal cli/options cli/reports cli/op cli/commands
 '
 git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | grep -E '^(src|cli|plugins|include)/' | xargs awk -v folders="$folders" '
 function layer(path,   p) { p = path; sub(/\/.*/, "", p); return p }

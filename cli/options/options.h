@@ -59,6 +59,7 @@ typedef struct cli_args {
   bool bgr, letterbox;
   const char *mean, *deviation, *scale, *resize, *crop, *pixels;
   int64_t pad;
+  int64_t at_case; /* op test; -1: all */
   /* eval */
   int64_t max_samples;
   const char *names, *against;   /* of classes; the model that is compared with */
@@ -76,7 +77,7 @@ typedef struct cli_args {
 #define CLI_UNSET                                                                                            \
   {                                                                                                          \
     .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .max_drop = -1, .worse_pct = -1,       \
-    .pairs = -1, .pad = -1                                                                                   \
+    .pairs = -1, .pad = -1, .at_case = -1                                                                                   \
   }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \

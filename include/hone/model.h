@@ -19,6 +19,12 @@ HONE_API hone_status hone_model_load(const char *path, hone_model **out, hone_er
  * NULL. */
 HONE_API hone_status hone_model_load_memory(const void *data, size_t size, const char *folder,
                                             hone_model **out, hone_error *error);
+/* The same from hone's text form, as patterns are written (hone/plugin.h): a network of a few nodes in a line
+ * each, such as
+ *   opset 17 opset "my.ops" 1
+ *   graph g(%x: f32[2x3]) -> (%y) { %t = Sin(%x)  %y = my.ops::Swish(%t) {beta=1.5} }
+ */
+HONE_API hone_status hone_model_parse(const char *text, size_t size, hone_model **out, hone_error *error);
 HONE_API void hone_model_release(hone_model *model);
 /* Writes valid ONNX; the file appears whole or not at all. */
 HONE_API hone_status hone_model_save(const hone_model *model, const char *path, hone_error *error);
@@ -40,6 +46,9 @@ HONE_API const char *hone_model_producer(const hone_model *model);
 HONE_API int64_t hone_model_ir_version(const hone_model *model);
 HONE_API int64_t hone_model_opset(const hone_model *model); /* of ONNX's own domain */
 HONE_API uint32_t hone_model_nodes(const hone_model *model);
+/* Node i in the order in which they run, as operators and tactics see it; as long as the model lives. NULL
+ * behind the last. */
+HONE_API const struct hone_node *hone_model_node(const hone_model *model, uint32_t i);
 
 /* Shapes for inputs whose dimensions are not fixed. */
 typedef struct hone_binding {

@@ -7,6 +7,7 @@
 #include "model/bind.h"
 #include "model/open_batch.h"
 #include "model/ir/graph.h"
+#include "model/ir/text.h"
 #include "model/onnx/onnx.h"
 #include "model/operators.h"
 #include "optimize/passes/common/pass.h"
@@ -43,6 +44,15 @@ hone_status hone_model_load_memory(const void *data, size_t size, const char *fo
   *out = NULL;
   hn_model *m;
   hone_status status = hn_onnx_load_memory(data, size, folder, "memory", &m, error);
+  return status == HONE_OK ? ready(m, out, error) : status;
+}
+
+hone_status hone_model_parse(const char *text, size_t size, hone_model **out, hone_error *error) {
+  if (!text || !out)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_model_parse needs a text and a place for the result");
+  *out = NULL;
+  hn_model *m;
+  hone_status status = hn_model_parse("text", text, size, &m, error);
   return status == HONE_OK ? ready(m, out, error) : status;
 }
 
@@ -85,6 +95,11 @@ const char *hone_model_producer(const hone_model *m) { return m && m->producer ?
 int64_t hone_model_ir_version(const hone_model *m) { return m ? m->ir_version : 0; }
 int64_t hone_model_opset(const hone_model *m) { return m ? hn_model_opset(m, "") : 0; }
 uint32_t hone_model_nodes(const hone_model *m) { return m ? m->graph->n_nodes : 0; }
+const hone_node *hone_model_node(const hone_model *m, uint32_t i) {
+  const hone_node *n = m ? m->graph->first : NULL;
+  while (n && i--) n = n->next;
+  return n;
+}
 
 hone_status hone_model_bind(hone_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
                             hone_model **out, hone_bound_shape *bound, hone_error *error) {

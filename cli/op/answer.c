@@ -1,0 +1,159 @@
+/* See answer.h. */
+#include "cli/op/answer.h"
+
+#include "cli/op/numbers.h"
+#include "cli/op/reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NUDGES = 2 };
+
+op_bound op_bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide) {
+  (void)op;
+  return (op_bound){.units = wide ? 16 : 32, .unit = dtype == HONE_DTYPE_F64 ? 0x1p-53 : 0x1p-24};
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+static double largest_of(const hone_tensor *t) {
+  double most = 0;
+  const int64_t n = hone_desc_count(&t->desc);
+  for (int64_t i = 0; i < n; i++) {
+    const double v = fabs(op_get(t->desc.dtype, t->data, i));
+    if (isfinite(v) && v > most) most = v;
+  }
+  return most;
+}
+
+static double least_of(const op_sample *s) {
+  double least = INFINITY;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    if (!hone_dtype_is_float(s->in[i].desc.dtype) || !hone_desc_count(&s->in[i].desc)) continue;
+    const double most = largest_of(&s->in[i]);
+    if (most < least) least = most;
+  }
+  return isinf(least) ? 0 : least;
+}
+
+/* Where a small change of the inputs changes the class of a result, nothing is said of it. */
+static void note_moves(const hone_tensor *base, const hone_tensor *now, double nudge, double *moved) {
+  const int64_t n = hone_desc_count(&base->desc);
+  for (int64_t k = 0; k < n; k++) {
+    const double was = op_get(base->desc.dtype, base->data, k);
+    const double by = fabs(op_get(now->desc.dtype, now->data, k) - was) / nudge;
+    if (isfinite(was) && !(by <= moved[k])) moved[k] = isnan(by) ? (double)INFINITY : by;
+  }
+}
+
+static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, bool wide, hone_error *error) {
+  const double nudge = wide ? 0x1p-20 : 0x1p-10;
+  hone_tensor now[OP_MOST];
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_out; i++) {
+    if (!s->out[i].dtype) continue;
+    a->moved[i] = calloc((size_t)hone_desc_count(&s->out[i]) + 1, sizeof(double));
+    if (!a->moved[i]) {
+      *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
+      return HONE_ERROR_MEMORY;
+    }
+  }
+  for (int k = 0; k < NUDGES && status == HONE_OK; k++) {
+    status = op_reference(s, wide ? HONE_DTYPE_F64 : HONE_DTYPE_NONE, nudge, r, now, error);
+    for (uint32_t i = 0; i < s->n_out && status == HONE_OK; i++)
+      if (now[i].data) note_moves(wide ? &a->wide[i] : &a->own[i], &now[i], nudge, a->moved[i]);
+    if (status == HONE_OK) op_outputs_free(now, s->n_out);
+  }
+  return status;
+}
+
+hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
+  const hone_dtype d = s->in[0].desc.dtype;
+  *a = (op_answer){.least = least_of(s)};
+  hone_error none = {0};
+  hone_status status = op_reference(s, HONE_DTYPE_NONE, 0, r, a->own, error);
+  if (status != HONE_OK || !hone_dtype_is_float(d)) return status;
+  const bool may = !s->op->types || s->op->types & HONE_TYPES(HONE_DTYPE_F64);
+  const bool wide =
+      may && d != HONE_DTYPE_F64 && op_reference(s, HONE_DTYPE_F64, 0, r, a->wide, &none) == HONE_OK;
+  a->bound = op_bound_of(s->op, d, wide);
+  /* A 16-bit reference alone moves by more than what is asked. */
+  return wide || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, wide, error) : HONE_OK;
+}
+
+void op_answer_free(op_answer *a) {
+  op_outputs_free(a->own, OP_MOST);
+  op_outputs_free(a->wide, OP_MOST);
+  for (uint32_t i = 0; i < OP_MOST; i++) free(a->moved[i]);
+  *a = (op_answer){0};
+}
+
+/* ------------------------------------------------------------------ judging */
+
+static bool same_class(double a, double b) { return isnan(a) ? isnan(b) : isinf(a) && a == b; }
+
+/* How far y is from r, in terms of the bound; INFINITY: of another class. */
+static double error_of(double y, double r, double bound, hone_dtype d) {
+  const double most = op_largest(d);
+  if (isnan(r) || isinf(r)) return same_class(r, y) ? 0 : (double)INFINITY;
+  if (fabs(r) + bound > most && isinf(y) && (y > 0) == (r > 0)) return 0;
+  if (!isfinite(y)) return INFINITY;
+  if (fabs(r) > most) return fabs(y) >= most / 2 && (y > 0) == (r > 0) ? 0 : (double)INFINITY;
+  const double off = fabs(y - r);
+  return off == 0 ? 0 : bound > 0 ? off / bound : (double)INFINITY;
+}
+
+static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t k, double y) {
+  const hone_dtype d = s->out[i].dtype;
+  const double own = op_get(a->own[i].desc.dtype, a->own[i].data, k);
+  if (!hone_dtype_is_float(d)) return y == own ? 0 : (double)INFINITY;
+  const bool wide = a->wide[i].data && a->wide[i].desc.dtype == HONE_DTYPE_F64;
+  const double r = wide ? op_get(HONE_DTYPE_F64, a->wide[i].data, k) : own;
+  const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;
+  const double moved = a->moved[i] ? a->moved[i][k] : 0;
+  const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + a->least) +
+                       (off > 0 ? 2 * off : 0);
+  const double e = error_of(y, r, bound, d);
+  return isinf(e) && same_class(own, y) ? 0 : e; /* the reference overflows there, too */
+}
+
+static void place_of(const hone_tensor_desc *d, int64_t k, char *buf, size_t size) {
+  int64_t at[HONE_MAX_RANK];
+  size_t n = 0;
+  buf[0] = 0;
+  for (int32_t i = d->rank; i-- > 0;) {
+    at[i] = k % d->dim[i];
+    k /= d->dim[i];
+  }
+  for (int32_t i = 0; i < d->rank && n < size; i++)
+    n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "", (long long)at[i]);
+}
+
+static const char *number(double v, char buf[32]) {
+  if (isnan(v)) return "nan"; /* of whatever sign */
+  snprintf(buf, 32, "%.9g", v);
+  return buf;
+}
+
+bool op_answer_right(const op_sample *s, const op_answer *a, uint32_t i, const void *got, double *worst,
+                     char *why, size_t size) {
+  const hone_dtype d = s->out[i].dtype;
+  const int64_t n = hone_desc_count(&s->out[i]);
+  int64_t wrong = 0, first = -1;
+  double largest = 0;
+  for (int64_t k = 0; k < n; k++) {
+    const double e = judge(s, a, i, k, op_get(d, got, k));
+    if (e > largest) largest = e;
+    if (e > 1 && wrong++ == 0) first = k;
+  }
+  if (largest > *worst) *worst = largest;
+  if (!wrong) return true;
+  char place[120], is[32], wanted[32];
+  place_of(&s->out[i], first, place, sizeof place);
+  const hone_tensor *t = a->wide[i].data ? &a->wide[i] : &a->own[i];
+  snprintf(why, size, "%lld of %lld elements of output %u are wrong; [%s] is %s, the reference has %s",
+           (long long)wrong, (long long)n, i, place, number(op_get(d, got, first), is),
+           number(op_get(t->desc.dtype, t->data, first), wanted));
+  return false;
+}

@@ -1,0 +1,36 @@
+/* What the right answer to a sample is, and how far from it an answer may be. */
+#ifndef HONE_CLI_OP_ANSWER_H
+#define HONE_CLI_OP_ANSWER_H
+
+#include "cli/op/sample.h"
+
+/* How far a result y may be from the reference r, of a type whose numbers are ulp(r) apart:
+ *   ulp(r) / 2 + units sqrt(depth) unit (|r| + moved + least) + 2 own
+ * unit: 2^-24, the rounding of f32 arithmetic (f64 elements: 2^-53). depth: operations behind an element.
+ * moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest number
+ * of the input whose numbers are smallest. own: what the reference itself is off by in the elements' type,
+ * beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them. */
+typedef struct op_bound {
+  double units, unit;
+} op_bound;
+
+/* The one place where it comes from. wide: the reference was evaluated in f64. */
+op_bound op_bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide);
+
+typedef struct op_answer {
+  hone_tensor own[OP_MOST];  /* in the elements' own type */
+  hone_tensor wide[OP_MOST]; /* in f64; data NULL: the reference does not take it */
+  double *moved[OP_MOST];
+  double least;
+  op_bound bound;
+} op_answer;
+
+/* Free it in any case. */
+hone_status op_answer_make(const op_sample *sample, op_random *r, op_answer *out, hone_error *error);
+void op_answer_free(op_answer *answer);
+/* Row-major elements of output i. *worst: raised to the largest error in terms of its bound. False: wrong;
+ * says where. */
+bool op_answer_right(const op_sample *sample, const op_answer *answer, uint32_t i, const void *got,
+                     double *worst, char *why, size_t size);
+
+#endif

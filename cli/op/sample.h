@@ -1,0 +1,59 @@
+/* An operator with attributes, shapes and values to try it on: what one node of a model gives it. */
+#ifndef HONE_CLI_OP_SAMPLE_H
+#define HONE_CLI_OP_SAMPLE_H
+
+#include "cli/op/shapes.h"
+
+#include <hone/hone.h>
+
+#define OP_TEXT 600
+
+/* Values of inputs. */
+typedef enum op_values {
+  OP_NORMAL = 0, /* around 1 */
+  OP_SMALL,      /* small whole numbers */
+  OP_WIDE,       /* of very different sizes */
+  OP_SPECIAL,    /* normal ones with NaN, infinities and both zeros between them */
+  OP_DENORMAL,   /* below the smallest normal number, and it */
+  OP_EXTREME,    /* the largest and the smallest numbers */
+  OP_VALUES
+} op_values;
+const char *op_values_name(op_values v);
+
+typedef struct op_sample {
+  const hone_op_desc *op;
+  hone_model *model;
+  const hone_node *node;
+  uint32_t n_in, n_out;
+  hone_tensor in[OP_MOST];       /* row-major; dtype NONE: left out */
+  bool constant[OP_MOST];        /* known when a step is planned */
+  bool twins;                    /* inputs 0 and 1 are the same value */
+  hone_tensor_desc out[OP_MOST]; /* row-major; dtype NONE: not wanted */
+  hone_cost cost;
+  double elements; /* of its inputs */
+  double depth;    /* operations behind an element of an output, 1 or more */
+  op_values values;
+  char attrs[OP_TEXT], text[OP_TEXT]; /* "{scale=2.5}"; all of it, for people */
+} op_sample;
+
+typedef struct op_wish {
+  const hone_op_desc *op;
+  hone_dtype dtype; /* of input 0 */
+  uint32_t scheme;
+  const op_shape *given; /* [n_given], or NULL: by scheme */
+  uint32_t n_given;
+  bool exact;  /* the given shapes as they are, all inputs there, attributes at their defaults */
+  double most; /* work: elements and operations; 0: a case's */
+  op_values values;
+} op_wish;
+
+/* Draws one. False: what was drawn is nothing that the operator takes; error says why. Free it in any case.
+ */
+bool op_sample_draw(op_random *r, const op_wish *wish, op_sample *out, hone_error *error);
+/* Other values of the same kind, of the inputs that are not constant. */
+void op_sample_refill(op_random *r, op_sample *sample);
+void op_sample_free(op_sample *sample);
+/* "Swish", or "domain.Swish": name of operator and anchor. */
+void op_name(const hone_op_desc *op, char *buf, size_t size);
+
+#endif
