@@ -103,7 +103,7 @@ static bool draw_inputs(op_random *r, const op_wish *w, op_sample *s, hone_error
     const int64_t n = hone_desc_count(&s->in[i].desc);
     s->elements += n < 0 ? INFINITY : (double)n;
   }
-  if (s->elements > (w->most > 0 ? w->most : WORK_OF_A_CASE * 0.3))
+  if (s->elements > (w->most > 0 ? w->most : WORK_OF_A_CASE * 0.12))
     return refuse(error, "its inputs are too large");
   for (uint32_t i = 0; i < s->n_in; i++) {
     if (s->in[i].desc.dtype == HONE_DTYPE_NONE) continue;

@@ -35,7 +35,10 @@ static const char *does_what(const void *context) {
 /* Says which tensor it was; then the signal ends the process. */
 static void on_fault(int number, siginfo_t *info, void *context) {
   (void)number;
-  if (!op_buffer_fault(info->si_addr, does_what(context), own->fault, sizeof own->fault)) own->fault[0] = 0;
+  if (op_buffer_fault(info->si_addr, does_what(context), own->fault, sizeof own->fault)) return;
+  const char *hint =
+      info->si_code == SI_KERNEL ? "by an instruction that wants more alignment than there is?" : "";
+  memcpy(own->fault, hint, strlen(hint) + 1);
 }
 
 static void watch_faults(op_board *board) {
