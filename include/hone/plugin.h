@@ -417,8 +417,10 @@ typedef struct hone_work {
 /* One run of a step. */
 typedef struct hone_step_run {
   const hone_step *step;
-  const void *const *in; /* [n_inputs]; constants included; NULL where left out */
-  void *const *out;      /* [n_outputs] */
+  /* [n_inputs]; constants included; NULL where left out. Aligned to their elements, and no more: they may be
+   * a caller's memory. */
+  const void *const *in;
+  void *const *out; /* [n_outputs], 64-byte aligned, as are blob and workspace */
   const void *blob;
   void *workspace;
   uint32_t threads;
