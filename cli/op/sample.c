@@ -74,6 +74,7 @@ static void draw_arity(op_random *r, const op_wish *w, op_sample *s) {
   s->n_out = outs < OP_MOST ? outs : OP_MOST;
   if (!w->exact && s->n_in > op->min_inputs && op_below(r, 3) == 0)
     s->n_in = op->min_inputs + op_below(r, s->n_in - op->min_inputs);
+  if (w->n_inputs) s->n_in = w->n_inputs < s->n_in ? w->n_inputs : s->n_in;
   if (w->exact && w->n_given >= op->min_inputs && w->n_given < s->n_in) s->n_in = w->n_given;
 }
 
@@ -99,7 +100,10 @@ static bool draw_inputs(op_random *r, const op_wish *w, op_sample *s, hone_error
     if (i >= w->op->min_inputs && i + 1 < s->n_in && !w->exact && op_below(r, 4) == 0)
       continue; /* left out */
     s->in[i].desc = hone_desc(d, shape[i].rank, shape[i].dim);
-    s->constant[i] = host || (i && op_below(r, 3) == 0);
+    /* Weights are smaller than what flows. */
+    s->constant[i] =
+        host ||
+        (i && (w->exact ? !hone_desc_same_dims(&s->in[i].desc, &s->in[0].desc) : op_below(r, 3) == 0));
     const int64_t n = hone_desc_count(&s->in[i].desc);
     s->elements += n < 0 ? INFINITY : (double)n;
   }
@@ -141,7 +145,7 @@ static void add_type(char *buf, const hone_tensor_desc *d) {
 }
 
 static bool make_node(op_sample *s, hone_error *error) {
-  char ports[OP_TEXT] = "", reads[OP_TEXT] = "", makes[OP_TEXT] = "", text[3 * OP_TEXT + 900];
+  char ports[OP_TEXT] = "", reads[OP_TEXT] = "", makes[OP_TEXT] = "", text[6 * OP_TEXT + 900];
   bool first = true;
   for (uint32_t i = 0; i < s->n_in; i++) {
     const bool there = s->in[i].desc.dtype != HONE_DTYPE_NONE;

@@ -42,8 +42,9 @@ typedef struct op_wish {
   uint32_t scheme;
   const op_shape *given; /* [n_given], or NULL: by scheme */
   uint32_t n_given;
-  bool exact;  /* the given shapes as they are, all inputs there, attributes at their defaults */
-  double most; /* work: elements and operations; 0: a case's */
+  uint32_t n_inputs; /* 0: drawn */
+  bool exact;        /* the given shapes as they are, all inputs there, attributes at their defaults */
+  double most;       /* work: elements and operations; 0: a case's */
   op_values values;
 } op_wish;
 

@@ -67,15 +67,49 @@ static const char *shape_of(const char *text, const int64_t *size, op_shape *out
   return text;
 }
 
+static void shapes_of(const char *text, const int64_t *size, uint32_t n, op_shape *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    const char *end = shape_of(text, size, &out[i]);
+    if (*end) text = end + 1;
+  }
+}
+
 void op_shapes_draw(op_random *r, uint32_t scheme, uint32_t n, op_shape *out) {
   const char *text = schemes[scheme % op_schemes()];
   int64_t size[26];
   const bool vector = strchr(text, 'B') == NULL;
   for (int i = 0; i < 26; i++) size[i] = size_draw(r, vector);
-  for (uint32_t i = 0; i < n; i++) {
-    const char *end = shape_of(text, size, &out[i]);
-    if (*end) text = end + 1;
-  }
+  shapes_of(text, size, n, out);
+}
+
+/* Dimensions of the first shape. */
+static int rank_of(const char *text) {
+  int n = 0;
+  for (; *text && *text != ';'; text++) n += *text != ' ';
+  return n;
+}
+
+void op_shapes_typical(uint32_t scheme, uint32_t n, bool large, op_shape *out) {
+  static const int64_t image[2][5] = {{1, 64, 56, 56, 64}, {8, 64, 112, 112, 64}},
+                       rows[2][5] = {{1, 128, 768, 768, 768}, {16, 512, 768, 768, 768}},
+                       matrix[2][5] = {{128, 768, 768, 768, 768}, {4096, 2048, 768, 768, 768}},
+                       vector[2][5] = {{1 << 16}, {1 << 23}};
+  const char *text = schemes[scheme % op_schemes()];
+  const int rank = rank_of(text);
+  shapes_of(text,
+            rank > 3    ? image[large]
+            : rank == 3 ? rows[large]
+            : rank == 2 ? matrix[large]
+                        : vector[large],
+            n, out);
+}
+
+uint32_t op_scheme_usual(uint32_t i) {
+  static const int order[] = {4, 3, 2, 1, 5, 0};
+  for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+    for (uint32_t s = 0; s < op_schemes(); s++)
+      if (rank_of(schemes[s]) == order[k] && i-- == 0) return s;
+  return 0;
 }
 
 void op_shapes_vary(op_random *r, const op_shape *given, uint32_t n, op_shape *out) {

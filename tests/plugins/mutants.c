@@ -224,6 +224,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 #ifdef HANG
   while (w.n > 300) usleep(1000);
 #endif
+#ifdef SLOW /* right, but nobody wants it */
+  usleep(20000);
+#endif
 #ifdef LEAVE
   if (w.n == 1) _exit(0);
 #endif

@@ -33,7 +33,7 @@ endif()
 # The operator of mutants.c, sound and with one fault each, for hone op test.
 set(mutants)
 foreach(kind sound tail stride reads writes alias swallow denormals alignment stale state race order broadcast empty
-    attribute rounding large hang leave)
+    attribute rounding large hang leave slow)
   string(TOUPPER ${kind} macro)
   add_library(mutant_${kind} MODULE ${CMAKE_CURRENT_LIST_DIR}/mutants.c)
   target_include_directories(mutant_${kind} PRIVATE ${CMAKE_SOURCE_DIR}/include)
@@ -41,8 +41,10 @@ foreach(kind sound tail stride reads writes alias swallow denormals alignment st
   set_target_properties(mutant_${kind} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/mutants)
   list(APPEND mutants mutant_${kind})
 endforeach()
-hone_test(test_op_test test_op_test.c ../cli/process.c)
-add_dependencies(test_op_test ${mutants} hone_cli)
-target_compile_definitions(test_op_test PRIVATE MUTANTS="${CMAKE_BINARY_DIR}/tests/mutants"
-  HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
-target_link_libraries(test_op_test PRIVATE PkgConfig::JANSSON)
+foreach(test test_op_test test_op_bench)
+  hone_test(${test} ${test}.c ../cli/process.c)
+  add_dependencies(${test} ${mutants} hone_cli)
+  target_compile_definitions(${test} PRIVATE MUTANTS="${CMAKE_BINARY_DIR}/tests/mutants"
+    HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+  target_link_libraries(${test} PRIVATE PkgConfig::JANSSON)
+endforeach()
