@@ -21,7 +21,7 @@ static double largest_of(const hone_tensor *t) {
   double most = 0;
   const int64_t n = hone_desc_count(&t->desc);
   for (int64_t i = 0; i < n; i++) {
-    const double v = fabs(op_get(t->desc.dtype, t->data, i));
+    const double v = fabs(op_element(t->desc.dtype, t->data, i));
     if (isfinite(v) && v > most) most = v;
   }
   return most;
@@ -41,8 +41,8 @@ static double least_of(const op_sample *s) {
 static void note_moves(const hone_tensor *base, const hone_tensor *now, double nudge, double *moved) {
   const int64_t n = hone_desc_count(&base->desc);
   for (int64_t k = 0; k < n; k++) {
-    const double was = op_get(base->desc.dtype, base->data, k);
-    const double by = fabs(op_get(now->desc.dtype, now->data, k) - was) / nudge;
+    const double was = op_element(base->desc.dtype, base->data, k);
+    const double by = fabs(op_element(now->desc.dtype, now->data, k) - was) / nudge;
     if (isfinite(was) && !(by <= moved[k])) moved[k] = isnan(by) ? (double)INFINITY : by;
   }
 }
@@ -106,10 +106,10 @@ static double error_of(double y, double r, double bound, hone_dtype d) {
 
 static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t k, double y) {
   const hone_dtype d = s->out[i].dtype;
-  const double own = op_get(a->own[i].desc.dtype, a->own[i].data, k);
+  const double own = op_element(a->own[i].desc.dtype, a->own[i].data, k);
   if (!hone_dtype_is_float(d)) return y == own ? 0 : (double)INFINITY;
   const bool wide = a->wide[i].data && a->wide[i].desc.dtype == HONE_DTYPE_F64;
-  const double r = wide ? op_get(HONE_DTYPE_F64, a->wide[i].data, k) : own;
+  const double r = wide ? op_element(HONE_DTYPE_F64, a->wide[i].data, k) : own;
   const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;
   const double moved = a->moved[i] ? a->moved[i][k] : 0;
   const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + a->least) +
@@ -143,7 +143,7 @@ bool op_answer_right(const op_sample *s, const op_answer *a, uint32_t i, const v
   int64_t wrong = 0, first = -1;
   double largest = 0;
   for (int64_t k = 0; k < n; k++) {
-    const double e = judge(s, a, i, k, op_get(d, got, k));
+    const double e = judge(s, a, i, k, op_element(d, got, k));
     if (e > largest) largest = e;
     if (e > 1 && wrong++ == 0) first = k;
   }
@@ -153,7 +153,7 @@ bool op_answer_right(const op_sample *s, const op_answer *a, uint32_t i, const v
   place_of(&s->out[i], first, place, sizeof place);
   const hone_tensor *t = a->wide[i].data ? &a->wide[i] : &a->own[i];
   snprintf(why, size, "%lld of %lld elements of output %u are wrong; [%s] is %s, the reference has %s",
-           (long long)wrong, (long long)n, i, place, number(op_get(d, got, first), is),
-           number(op_get(t->desc.dtype, t->data, first), wanted));
+           (long long)wrong, (long long)n, i, place, number(op_element(d, got, first), is),
+           number(op_element(t->desc.dtype, t->data, first), wanted));
   return false;
 }

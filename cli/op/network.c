@@ -40,7 +40,7 @@ static void put_constant(text *t, const char *name, const hone_tensor *x) {
   }
   put(t, " = {");
   for (int64_t i = 0; i < n; i++)
-    put(t, "%s%lld", i ? ", " : "", (long long)op_get(x->desc.dtype, x->data, i));
+    put(t, "%s%lld", i ? ", " : "", (long long)op_element(x->desc.dtype, x->data, i));
   put(t, "}\n");
 }
 

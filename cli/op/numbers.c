@@ -67,7 +67,7 @@ static double short_value(hone_dtype dtype, uint16_t bits) {
   X(I64, int64_t, -0x1p53, 0x1p53)                                                                           \
   X(U64, uint64_t, 0, 0x1p53)
 
-double op_get(hone_dtype dtype, const void *data, int64_t i) {
+double op_element(hone_dtype dtype, const void *data, int64_t i) {
   const char *p = (const char *)data + i * (int64_t)hone_dtype_size(dtype);
   float f;
   double d;
@@ -90,7 +90,7 @@ double op_get(hone_dtype dtype, const void *data, int64_t i) {
   }
 }
 
-void op_put(hone_dtype dtype, void *data, int64_t i, double value) {
+void op_set_element(hone_dtype dtype, void *data, int64_t i, double value) {
   char *p = (char *)data + i * (int64_t)hone_dtype_size(dtype);
   const float f = (float)value;
   uint16_t bits;

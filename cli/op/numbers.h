@@ -4,9 +4,9 @@
 
 #include <hone/tensor.h>
 
-double op_get(hone_dtype dtype, const void *data, int64_t i);
+double op_element(hone_dtype dtype, const void *data, int64_t i);
 /* Rounded to the nearest number of the type, ties to even; integers and bool take what they can hold. */
-void op_put(hone_dtype dtype, void *data, int64_t i, double value);
+void op_set_element(hone_dtype dtype, void *data, int64_t i, double value);
 /* From |value| to the next larger number of a float type; 1 of integers. */
 double op_ulp(hone_dtype dtype, double value);
 /* Largest, smallest normal and smallest number above 0 of a float type. */

@@ -91,7 +91,7 @@ static void cells_of(const op_line *l, cells *c) {
   const bool known = v->n && !*v->why;
   number(c->mean, sizeof c->mean, "", known ? v->stats.mean : (double)NAN);
   number(c->p95, sizeof c->p95, "", known ? v->stats.p95 : (double)NAN);
-  (void)cli_mib(v->bytes, c->bytes);
+  (void)cli_bytes(v->bytes, c->bytes);
   if (!known) snprintf(c->bytes, sizeof c->bytes, "-");
   number(c->nodes, sizeof c->nodes, "x", l->against_nodes);
   number(c->others, sizeof c->others, "x", l->against_others);

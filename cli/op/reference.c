@@ -73,8 +73,9 @@ static bool convert(const op_sample *s, hone_dtype dtype, double nudge, op_rando
     in[i].data = take(m, (size_t)n * hone_dtype_size(in[i].desc.dtype));
     if (!in[i].data) return false;
     for (int64_t k = 0; k < n; k++) {
-      const double v = op_get(from, s->in[i].data, k);
-      op_put(in[i].desc.dtype, in[i].data, k, nudge != 0 ? v * (op_below(r, 2) ? 1 + nudge : 1 - nudge) : v);
+      const double v = op_element(from, s->in[i].data, k);
+      op_set_element(in[i].desc.dtype, in[i].data, k,
+                     nudge != 0 ? v * (op_below(r, 2) ? 1 + nudge : 1 - nudge) : v);
     }
   }
   return true;

@@ -59,8 +59,8 @@ void op_fill(op_random *r, op_values kind, const hone_tensor *t) {
   const hone_dtype d = t->desc.dtype;
   const int64_t n = hone_desc_count(&t->desc);
   for (int64_t i = 0; i < n; i++)
-    op_put(d, t->data, i,
-           hone_dtype_is_float(d) ? real(r, kind, d)
-           : d == HONE_DTYPE_BOOL ? op_below(r, 2)
-                                  : whole(r, kind, d));
+    op_set_element(d, t->data, i,
+                   hone_dtype_is_float(d) ? real(r, kind, d)
+                   : d == HONE_DTYPE_BOOL ? op_below(r, 2)
+                                          : whole(r, kind, d));
 }
