@@ -37,6 +37,14 @@ static double least_of(const op_sample *s) {
   return isinf(least) ? 0 : least;
 }
 
+/* Operations on as many of the largest input leave the type. */
+static bool may_overflow(const op_sample *s, hone_dtype d) {
+  double most = 0;
+  for (uint32_t i = 0; i < s->n_in; i++)
+    if (hone_dtype_is_float(s->in[i].desc.dtype)) most = fmax(most, largest_of(&s->in[i]));
+  return s->depth >= 2 && most * s->depth > op_largest(d);
+}
+
 /* Where a small change of the inputs changes the class of a result, nothing is said of it. */
 static void note_moves(const hone_tensor *base, const hone_tensor *now, double nudge, double *moved) {
   const int64_t n = hone_desc_count(&base->desc);
@@ -77,6 +85,7 @@ hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_
   const bool may = !s->op->types || s->op->types & HONE_TYPES(HONE_DTYPE_F64);
   const bool wide =
       may && d != HONE_DTYPE_F64 && op_reference(s, HONE_DTYPE_F64, 0, r, a->wide, &none) == HONE_OK;
+  a->overflows = may_overflow(s, d);
   a->bound = op_bound_of(s->op, d, wide);
   /* A 16-bit reference alone moves by more than what is asked. */
   return wide || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, wide, error) : HONE_OK;
@@ -115,7 +124,8 @@ static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t 
   const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + a->least) +
                        (off > 0 ? 2 * off : 0);
   const double e = error_of(y, r, bound, d);
-  return isinf(e) && same_class(own, y) ? 0 : e; /* the reference overflows there, too */
+  /* The reference overflows there, too, or may in another order. */
+  return isinf(e) && (same_class(own, y) || (a->overflows && !isfinite(y))) ? 0 : e;
 }
 
 static void place_of(const hone_tensor_desc *d, int64_t k, char *buf, size_t size) {

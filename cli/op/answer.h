@@ -9,7 +9,8 @@
  * unit: 2^-24, the rounding of f32 arithmetic (f64 elements: 2^-53). depth: operations behind an element.
  * moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest number
  * of the input whose numbers are smallest. own: what the reference itself is off by in the elements' type,
- * beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them. */
+ * beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them, and
+ * where numbers are so large that a sum of them depends on its order. */
 typedef struct op_bound {
   double units, unit;
 } op_bound;
@@ -22,6 +23,7 @@ typedef struct op_answer {
   hone_tensor wide[OP_MOST]; /* in f64; data NULL: the reference does not take it */
   double *moved[OP_MOST];
   double least;
+  bool overflows; /* sums of these inputs may */
   op_bound bound;
 } op_answer;
 

@@ -1,8 +1,6 @@
 /* See sample.h. */
 #include "cli/op/sample.h"
 
-#include "cli/op/values.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,22 +3,11 @@
 #define HONE_CLI_OP_SAMPLE_H
 
 #include "cli/op/shapes.h"
+#include "cli/op/values.h"
 
 #include <hone/hone.h>
 
 #define OP_TEXT 600
-
-/* Values of inputs. */
-typedef enum op_values {
-  OP_NORMAL = 0, /* around 1 */
-  OP_SMALL,      /* small whole numbers */
-  OP_WIDE,       /* of very different sizes */
-  OP_SPECIAL,    /* normal ones with NaN, infinities and both zeros between them */
-  OP_DENORMAL,   /* below the smallest normal number, and it */
-  OP_EXTREME,    /* the largest and the smallest numbers */
-  OP_VALUES
-} op_values;
-const char *op_values_name(op_values v);
 
 typedef struct op_sample {
   const hone_op_desc *op;

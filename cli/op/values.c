@@ -4,6 +4,7 @@
 #include "cli/op/numbers.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 const char *op_values_name(op_values v) {
   static const char *const names[OP_VALUES] = {"normal values",        "small whole numbers",
