@@ -77,7 +77,7 @@ typedef struct cli_args {
 #define CLI_UNSET                                                                                            \
   {                                                                                                          \
     .share = -1, .level = -1, .runs = -1, .warmup = -1, .budget = -1, .max_drop = -1, .worse_pct = -1,       \
-    .pairs = -1, .pad = -1, .at_case = -1                                                                                   \
+    .pairs = -1, .pad = -1, .at_case = -1                                                                    \
   }
 #define CLI_FIELD(name) offsetof(cli_args, name)
 #define CLI_END                                                                                              \

@@ -21,6 +21,10 @@ says 'swish' 0 "$hone" op list --op-path swish/build/swish.so
 # One that is not elementwise.
 says 'rows_cpu.c' 0 "$hone" op new rows --general --output-dir .
 says 'operator rows' 0 "$hone" op build rows
+# What the templates make is right, and can be measured.
+says ' 0 failed' 0 "$hone" op test --op-path swish -n 12
+says ' 0 failed' 0 "$hone" op test rows --op-path rows -n 12
+says 'unfused: Sigmoid, Mul' 0 "$hone" op bench swish --op-path swish --shape x=2x3x8 -n 3 --max-seconds 1
 # Installed for every run, and away again; installed twice is replaced.
 says 'every run uses it' 0 "$hone" op install swish
 says 'custom.Swish' 0 "$hone" op list
