@@ -28,15 +28,16 @@ static char *listed(const hone_candidate_place *p) {
 }
 
 char *cli_candidate_command(const hone_candidate *c, const char *model) {
-  const hone_candidate_place *place = nameable(c);
+  const hone_candidate_place *place = c->elementwise ? nameable(c) : NULL;
   char *nodes = place ? listed(place) : NULL;
-  if (!nodes) return NULL;
-  const char *const word[] = {"hone", "op", "new", c->name, "--from", model, "--nodes", nodes};
-  enum { WORDS = sizeof word / sizeof *word };
+  if (place && !nodes) return NULL;
+  const char *const word[] = {"hone", "op",      "new", c->name, nodes ? "--from" : "--general",
+                              model,  "--nodes", nodes};
+  const size_t words = nodes ? 8 : 5;
   size_t size = 1, n = 0;
-  for (size_t i = 0; i < WORDS; i++) size += hone_text_shell(word[i], NULL, 0) + 1;
+  for (size_t i = 0; i < words; i++) size += hone_text_shell(word[i], NULL, 0) + 1;
   char *line = malloc(size);
-  for (size_t i = 0; line && i < WORDS; i++) {
+  for (size_t i = 0; line && i < words; i++) {
     if (i) line[n++] = ' ';
     n = cli_quote(word[i], line, size, n);
   }
@@ -94,10 +95,7 @@ static void print_one(const hone_candidate *c, size_t number, const char *model)
   print_place(&c->place[0]);
   print_pattern(c->pattern);
   char *command = cli_candidate_command(c, model);
-  if (command)
-    cli_print("     $ %s\n", command);
-  else
-    cli_print("     (no command: the nodes' names hold commas, so --nodes cannot name them)\n");
+  if (command) cli_print("     $ %s\n", command);
   free(command);
 }
 
@@ -157,6 +155,7 @@ static json_t *candidate(const hone_candidate *c, const char *model) {
   json_object_set_new(o, "predicted_gain_pct", cli_real(c->gain_pct));
   json_object_set_new(o, "roof_pct", c->roof_pct > 0 ? cli_real(c->roof_pct) : json_null());
   json_object_set_new(o, "usual_roof_pct", c->usual_pct > 0 ? cli_real(c->usual_pct) : json_null());
+  json_object_set_new(o, "elementwise", json_boolean(c->elementwise));
   json_object_set_new(o, "level", c->level >= 0 ? json_integer(c->level) : json_null());
   json_object_set_new(o, "places", places(c));
   json_object_set_new(o, "command", worth && command ? cli_text(command) : json_null());

@@ -89,7 +89,8 @@ typedef struct hone_candidate {
   double saved_ms;                   /* of a typical run */
   double gain_pct;                   /* (before / after - 1) * 100 of the whole */
   double roof_pct, usual_pct;        /* of misfits: share of the roof, and that of the others of its kind */
-  int level;                         /* EXISTING: the level that does it, -1: it is no matter of the level */
+  bool elementwise; /* functions of the f32 elements at one place, all of one shape, and of numbers */
+  int level;        /* EXISTING: the level that does it, -1: it is no matter of the level */
 } hone_candidate;
 
 typedef struct hone_candidates {

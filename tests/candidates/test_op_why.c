@@ -30,12 +30,13 @@ static void save(const char *name, const char *text) {
 static int begin(void **state) {
   (void)state;
   assert_non_null(mkdtemp(temporary(folder, sizeof folder, "why")));
-  save("compound's.onnx", "opset 17\ngraph g(%x: f32[64x1000], %z: f32[64x1000]) -> (%a, %b) {\n"
-                          "  %p = Softmax(%x) {axis=-1}\n  %a = ReduceMax(%p) {axes=[-1]}\n"
-                          "  %q = Softmax(%z) {axis=-1}\n  %b = ReduceMax(%q) {axes=[-1]}\n}\n");
+  save("compound.onnx", "opset 17\ngraph g(%x: f32[64x1000], %z: f32[64x1000]) -> (%a, %b) {\n"
+                        "  %p = Softmax(%x) {axis=-1}\n  %a = ReduceMax(%p) {axes=[-1]}\n"
+                        "  %q = Softmax(%z) {axis=-1}\n  %b = ReduceMax(%q) {axes=[-1]}\n}\n");
   save("fused.onnx", "graph g(%x: f32[1x8x10x10]) -> (%y) {\n"
                      "  %c = Conv(%x, f32[8x8x1x1]rand(1))\n  %y = Relu(%c)\n}\n");
   save("reference.onnx", "opset 17\ngraph g(%x: f64[Nx100]) -> (%y) {\n  %y = Softmax(%x) {axis=-1}\n}\n");
+  save("a sin's.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %y = Sin(%x)\n}\n");
   save("swell.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %s = Sin(%x)\n  %y = Add(%x, %s)\n}\n");
   save("det.onnx", "opset 17\ngraph g(%x: f32[8x16x16]) -> (%y) {\n"
                    "  %r = Relu(%x)\n  %d = Det(%r)\n  %y = Sigmoid(%d)\n}\n");
@@ -67,8 +68,7 @@ static const char *text_of(const json_t *o, const char *member) {
 /* Whatever it gains is worth it: the line can be pasted, and names the nodes of one place. */
 static void test_compound(void **state) {
   (void)state;
-  process p =
-      HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0", "--json");
+  process p = HONE("op", "why", "compound.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0", "--json");
   json_t *doc = asked(&p);
   const json_t *c = only(doc), *places = json_object_get(c, "places");
   assert_int_equal(json_integer_value(json_object_get(doc, "worth_it")), 1);
@@ -79,26 +79,23 @@ static void test_compound(void **state) {
   assert_string_equal(text_of(c, "operators"), "Softmax + ReduceMax");
   assert_int_equal(json_integer_value(json_object_get(c, "times")), 2);
   assert_int_equal(json_array_size(places), 2);
-  const json_t *nodes = json_object_get(json_array_get(places, 0), "nodes");
-  assert_int_equal(json_array_size(nodes), 2);
-  char command[400];
-  snprintf(command, sizeof command, "hone op new SoftmaxReduceMax --from 'compound'\\''s.onnx' --nodes %s,%s",
-           json_string_value(json_array_get(nodes, 0)), json_string_value(json_array_get(nodes, 1)));
-  assert_string_equal(text_of(c, "command"), command);
+  assert_int_equal(json_array_size(json_object_get(json_array_get(places, 0), "nodes")), 2);
+  assert_false(json_is_true(json_object_get(c, "elementwise")));
+  assert_string_equal(text_of(c, "command"), "hone op new SoftmaxReduceMax --general");
   static const char *const numbers[] = {"ms",        "share_pct", "bytes_saved",       "traffic_ms",
                                         "starts_ms", "saved_ms",  "predicted_gain_pct"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     assert_true(json_is_number(json_object_get(c, numbers[i])));
   json_decref(doc);
   process_free(&p);
-  p = HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0");
+  p = HONE("op", "why", "compound.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0");
   assert_int_equal(p.code, 0);
   assert_non_null(strstr(p.out, "worth a custom operator\n 1. Softmax + ReduceMax, 2 places"));
-  assert_non_null(strstr(p.out, "$ hone op new SoftmaxReduceMax --from 'compound'\\''s.onnx' --nodes "));
+  assert_non_null(strstr(p.out, "$ hone op new SoftmaxReduceMax --general\n"));
   assert_null(strstr(p.out, "not worth it"));
   process_free(&p);
   /* and nothing is when so much is asked for */
-  p = HONE("op", "why", "compound's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=100000");
+  p = HONE("op", "why", "compound.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=100000");
   assert_int_equal(p.code, 0);
   assert_non_null(strstr(p.out, "not worth it\n 1. Softmax + ReduceMax, 2 places"));
   assert_non_null(strstr(p.out, "A custom operator is not worth it here."));
@@ -130,7 +127,22 @@ static void test_reference(void **state) {
   assert_string_equal(text_of(c, "operators"), "Softmax");
   assert_true(json_is_null(json_object_get(c, "pattern")));
   assert_non_null(strstr(text_of(c, "why"), "scalar reference"));
-  assert_non_null(strstr(text_of(c, "command"), "hone op new OwnSoftmax --from reference.onnx --nodes "));
+  assert_non_null(strstr(text_of(c, "command"), "hone op new OwnSoftmax --general"));
+  json_decref(doc);
+  process_free(&p);
+}
+
+/* What is elementwise can be written down from its nodes: a line to paste, whatever the file's name. */
+static void test_elementwise(void **state) {
+  (void)state;
+  process p = HONE("op", "why", "a sin's.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0", "--json");
+  json_t *doc = asked(&p);
+  const json_t *c = only(doc), *place = json_array_get(json_object_get(c, "places"), 0);
+  char command[400];
+  snprintf(command, sizeof command, "hone op new OwnSin --from 'a sin'\\''s.onnx' --nodes %s",
+           json_string_value(json_array_get(json_object_get(place, "nodes"), 0)));
+  assert_string_equal(text_of(c, "command"), command);
+  assert_true(json_is_true(json_object_get(c, "elementwise")));
   json_decref(doc);
   process_free(&p);
 }
@@ -214,7 +226,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_compound),  cmocka_unit_test(test_nothing),
-                                     cmocka_unit_test(test_reference), cmocka_unit_test(test_installed),
-                                     cmocka_unit_test(test_host),      cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_reference), cmocka_unit_test(test_elementwise),
+                                     cmocka_unit_test(test_installed), cmocka_unit_test(test_host),
+                                     cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, begin, end);
 }

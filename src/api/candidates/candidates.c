@@ -65,6 +65,27 @@ bool hn_candidate_names(hn_candidate_search *s, const hone_node *const *node, ui
   return true;
 }
 
+static bool same_shape(const hone_tensor_desc *a, const hone_tensor_desc *b) {
+  bool same = a->rank == b->rank && a->dtype == b->dtype;
+  for (int32_t i = 0; i < a->rank && same; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+static bool is_number(const hn_value *v) { return v->constant && hone_desc_count(&v->desc) == 1; }
+
+bool hn_candidate_elementwise(const hone_node *const *node, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const hn_value *out = node[i]->n_out == 1 ? node[i]->out[0] : NULL;
+    if (!out || out->desc.dtype != HONE_DTYPE_F32 || !node[i]->op ||
+        !(node[i]->op->flags & HONE_OP_POINTWISE))
+      return false;
+    for (uint32_t k = 0; k < node[i]->n_in; k++)
+      if (node[i]->in[k] && !is_number(node[i]->in[k]) && !same_shape(&node[i]->in[k]->desc, &out->desc))
+        return false;
+  }
+  return n > 0;
+}
+
 static int by_worth(const void *a, const void *b) {
   const hone_candidate *x = a, *y = b;
   const bool wx = x->verdict == HONE_CANDIDATE_IS_WORTH, wy = y->verdict == HONE_CANDIDATE_IS_WORTH;

@@ -118,6 +118,8 @@ const char *hn_other_words(hn_candidate_search *s, const hn_other_plan *other);
 /* Names of the nodes of the file that these stand for, and of the steps, as a place's. False: no memory. */
 bool hn_candidate_names(hn_candidate_search *s, const hone_node *const *node, uint32_t n, const int32_t *step,
                         uint32_t n_steps, hone_candidate_place *out);
+/* Are all of these functions of the f32 elements at one place, of tensors of one shape and of numbers? */
+bool hn_candidate_elementwise(const hone_node *const *node, uint32_t n);
 /* printf into the arena; "" when out of memory. */
 const char *hn_candidate_say(hn_candidate_search *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

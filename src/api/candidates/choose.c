@@ -128,6 +128,12 @@ static bool name_place(hn_candidate_search *s, const hn_group *p, hone_candidate
   return true;
 }
 
+static bool is_elementwise(const hn_candidate_search *s, const hn_group *p) {
+  for (uint32_t i = 0; i < p->n; i++)
+    if (!hn_candidate_elementwise(s->block[p->block[i]].node, s->block[p->block[i]].n_nodes)) return false;
+  return true;
+}
+
 static int by_time(const void *a, const void *b) {
   const hone_candidate_place *x = a, *y = b;
   return x->ms > y->ms ? -1 : x->ms < y->ms;
@@ -164,6 +170,7 @@ static void add_form(chooser *c, uint32_t form) {
   }
   for (uint32_t i = 0; i < s->n_blocks; i++) c->taken[i] = c->taken[i] || c->stamp[i] == mark;
   qsort(place, found.n_places, sizeof *place, by_time);
+  found.elementwise = is_elementwise(s, slowest);
   hn_candidate_gain(s, &found);
   judge(s, slowest, all_bytes, &found);
   hn_candidate_add(s, &found);

@@ -179,6 +179,7 @@ static void finish_fallback(hn_candidate_search *s, group *g, bool *counted) {
   g->c.place = place;
   g->c.n_places = g->n;
   hn_candidate_gain(s, &g->c);
+  g->c.elementwise = hn_candidate_elementwise(s->block[g->block[0]].node, s->block[g->block[0]].n_nodes);
   judge_fallback(s, &s->block[g->block[0]], &g->c);
   hn_candidate_add(s, &g->c);
 }
@@ -281,6 +282,7 @@ static void finish_misfit(hn_candidate_search *s, group *g) {
   g->c.roof_pct = s->block[g->block[0]].layer->roof_pct;
   hn_candidate_gain(s, &g->c);
   if (g->c.share_pct < hn_candidate_threshold(s, "min_gain")) return; /* it could not matter */
+  g->c.elementwise = hn_candidate_elementwise(s->block[g->block[0]].node, s->block[g->block[0]].n_nodes);
   judge_misfit(s, &s->block[g->block[0]], &g->c);
   hn_candidate_add(s, &g->c);
 }
