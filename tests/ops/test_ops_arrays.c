@@ -238,6 +238,13 @@ static void attention(void **state) {
        "update_rule=s:delta scale=f:1 q_num_heads=2 kv_num_heads=1", "f32:1x2x2=1.5,3,2.5,5 f32:1x1x1x1=2.5"},
       {"LinearAttention", 27, "f32:1x1x1=1 f32:1x1x1=1 f32:1x1x1=3 f32:1x1x1x1=8 f32:1x1x1=-0.69314718",
        "update_rule=s:gated q_num_heads=1 kv_num_heads=1", "f32:1x1x1=7 f32:1x1x1x1=7"},
+      /* Offsets move the taps down and right; outside and between pixels. */
+      {"DeformConv", 19, "f32:1x1x2x2=1,2,3,4 f32:1x1x1x1=1 f32:1x2x2x2=0,0,0,0,0.5,1,0,-0.5", "",
+       "f32:1x1x2x2=1.5,0,3,3.5"},
+      {"DeformConv", 19, "f32:1x2x1=1,5 f32:1x2x1=2,3 f32:1x1x1=0.25 f32:1=1 f32:1x1x1=2", "",
+       "f32:1x1x1=26.5"},
+      {"DeformConv", 19, "f32:1x1x2x2 f32:1x1x1x1 f32:1x1x2x2", "", NULL},
+      {"DeformConv", 19, "f32:1x1x2x2 f32:1x1x3x3 f32:1x18x1x1", "", NULL},
       {"LinearAttention", 27, "f32:1x1x1 f32:1x1x1 f32:1x1x1", "q_num_heads=1 kv_num_heads=1", NULL},
   };
   CHECK_ALL(cases);
@@ -600,6 +607,35 @@ static void strings(void **state) {
     give_strings(&c, "1", (const char *const[]){k == 0 ? "" : k == 1 ? "1x" : "x"}, 1);
     op_attrs(&c, "to=1");
     assert_int_equal(op_run(&c, 1), HONE_ERROR_INPUT);
+    op_end(&c);
+  }
+
+  op_begin(&c, "StringConcat", 20);
+  give_strings(&c, "2x1", (const char *const[]){"a", ""}, 2);
+  give_strings(&c, "2", (const char *const[]){"x", "yz"}, 2);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, HONE_DTYPE_STRING, "2x2", NULL, 0);
+  static const char *const joined[] = {"ax", "ayz", "x", "yz"};
+  for (int64_t i = 0; i < 4; i++) string_is(&c, i, joined[i]);
+  op_end(&c);
+
+  static const struct {
+    const char *attrs, *given[2], *dims, *parts[8];
+    double counts[2];
+  } splits[] = {
+      {"", {" a  b\tc ", ""}, "2x3", {"a", "b", "c", "", "", ""}, {3, 0}},
+      {"maxsplit=1", {" a  b c ", "d"}, "2x2", {"a", "b c ", "d", ""}, {2, 1}},
+      {"delimiter=s:--", {"--a----b", ""}, "2x4", {"", "a", "", "b", "", "", "", ""}, {4, 1}},
+      {"delimiter=s:- maxsplit=0", {"a-b", "-"}, "2x1", {"a-b", "-"}, {1, 1}},
+  };
+  for (size_t k = 0; k < sizeof splits / sizeof *splits; k++) {
+    op_begin(&c, "StringSplit", 20);
+    give_strings(&c, "2", splits[k].given, 2);
+    op_attrs(&c, splits[k].attrs);
+    assert_int_equal(op_run(&c, 2), HONE_OK);
+    op_expect(&c, 0, HONE_DTYPE_STRING, splits[k].dims, NULL, 0);
+    for (int64_t i = 0; i < hone_desc_count(&c.out[0].desc); i++) string_is(&c, i, splits[k].parts[i]);
+    op_expect(&c, 1, HONE_DTYPE_I64, "2", splits[k].counts, 0);
     op_end(&c);
   }
 

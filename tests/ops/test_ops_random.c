@@ -196,6 +196,8 @@ static const struct {
     {"NonMaxSuppression", "f32:1x5x4 f32:1x3x5 i64:=3 f32:=0.4 f32:=0.1", "center_point_box=1"},
     {"DepthToSpace", "f32:1x8x2x3", "blocksize=2 mode=s:CRD"},
     {"SpaceToDepth", "u8:1x2x4x6", "blocksize=2"},
+    {"DeformConv", "f32:2x4x3x4 f32:2x2x2x3 f32:2x24x4x2 f32:2 f32:2x12x4x2",
+     "group=2 offset_group=2 pads=1,0,1,0 dilations=1,1"},
     {"Attention", "f32:2x4x3x2 f32:2x2x3x2 f32:2x2x3x1 bool:3x4 f32:2x2x1x2 f32:2x2x1x1",
      "is_causal=1 softcap=f:2 left_window_size=1"},
     {"Attention", "f16:1x3x4 f16:1x5x4 f16:1x5x6 f32:5 - - i64:=4", "q_num_heads=2 kv_num_heads=2"},
