@@ -3,14 +3,28 @@
  * A model of 16-bit floats says how values are stored, hardly ever that sums are to be rounded after every
  * operator: all that computes works on f32, so that every fusion and every kernel is there, and the plan
  * stores narrow what its device reads narrow. What the caller hands in and gets back keeps its type. What is
- * rounded in steps (Floor, comparisons, casts to integers) sees the numbers that the file's type has. */
+ * rounded in steps (Floor, comparisons, casts to integers) sees the numbers that the file's type has.
+ *
+ * Bodies of If, Loop and Scan that compute do so in f32 as well, and what goes into them, from trip to trip
+ * and out of them is f32: it is rounded before the first trip and after the last one. What a body reads of
+ * the graphs around it is widened there, once. */
 #include "model/ir/bytes.h"
 #include "optimize/passes/common/pass.h"
 
 typedef struct widening {
   hn_pass_context *ctx;
   hn_value **wide; /* by id of a value of 16 bits: the same in f32, once there is one */
+  hn_graph *at;    /* the graph whose nodes are being changed */
+  struct place *place;
+  uint32_t n_places, n_nodes,
+      n_moves; /* n_nodes: places that are operators; n_moves: these only move elements */
 } widening;
+
+/* What is to be done, in order. */
+typedef struct place {
+  hone_node *node;
+  enum { COMPUTES, BEGINS, ENDS, NOTHING } what; /* BEGINS, ENDS: around what its bodies have */
+} place;
 
 static bool is_half(const hn_value *v) {
   return v && v->kind == HN_TENSOR && (v->desc.dtype == HONE_DTYPE_F16 || v->desc.dtype == HONE_DTYPE_BF16);
@@ -95,11 +109,23 @@ static hone_tensor_desc in_type(const hn_value *v, hone_dtype type) {
   return d;
 }
 
-/* `from` in f32, behind its producer; of the model's inputs, in front of all nodes. */
+/* A Cast for a graph around the one that is being changed: its name must not be one that is hidden there. */
+static hone_node *outer_cast(widening *w, hone_node *before, hn_value *from, const hone_tensor_desc *d) {
+  hn_value *to = hn_value_create(from->graph, NULL);
+  hone_node *n = to ? hn_node_create(from->graph, before, "Cast", "", NULL, &from, 1, &to, 1) : NULL;
+  if (!n) return hn_pass_memory(w->ctx), NULL;
+  to->desc = *d;
+  n->op = hn_op_find(w->ctx->model->operators, "", "Cast", n->opset, NULL);
+  return n;
+}
+
+/* `from` in f32, behind its producer; of a graph's inputs, in front of all nodes. */
 static hn_value *widened(widening *w, hn_value *from) {
   const hone_tensor_desc d = in_type(from, HONE_DTYPE_F32);
-  hone_node *n = hn_make_node(w->ctx, from->producer ? from->producer->next : w->ctx->graph->first, "Cast",
-                              &from, 1, &d);
+  hone_node *before = from->producer ? from->producer->next : from->graph->first;
+  w->ctx->graph = from->graph;
+  hone_node *n = from->graph == w->at ? hn_make_node(w->ctx, before, "Cast", &from, 1, &d)
+                                      : outer_cast(w, before, from, &d);
   if (n && (!hn_node_set_int(n, "to", HONE_DTYPE_F32) ||
             (from->producer && !hn_inherit(w->ctx, n, from->producer))))
     return hn_pass_memory(w->ctx), NULL;
@@ -112,6 +138,7 @@ static hn_value *widened_constant(widening *w, hn_value *v) {
   hn_deferred *from = HN_NEW(&w->ctx->model->arena, hn_deferred);
   void *data;
   if (!from) return hn_pass_memory(w->ctx), NULL;
+  w->ctx->graph = v->graph;
   *from = (hn_deferred){.from = v->constant->data,
                         .type = v->desc.dtype,
                         .count = count,
@@ -129,16 +156,17 @@ static hn_value *wide_of(widening *w, hn_value *v) {
   return *made;
 }
 
-/* The node's output becomes f32. Who read it reads it rounded, and so do callers; where that is nobody in the
- * end the Cast falls away. */
-static bool widen_output(widening *w, hone_node *n, hn_value *v) {
+/* v becomes f32, a result of n (NULL: an input of a body). Who read it reads it rounded, and so do callers;
+ * where that is nobody in the end the Cast falls away. */
+static bool widen_value(widening *w, hone_node *n, hn_value *v) {
   const hone_dtype type = v->desc.dtype;
   hn_value *rounded = hn_value_create(v->graph, NULL);
   if (!rounded) return hn_pass_memory(w->ctx), false;
   rounded->desc = v->desc;
   if (!hn_replace(w->ctx, v, rounded)) return false;
-  hone_node *cast = hn_node_create(v->graph, n->next, "Cast", "", NULL, &v, 1, &rounded, 1);
-  if (!cast || !hn_node_set_int(cast, "to", type) || !hn_inherit(w->ctx, cast, n))
+  hone_node *cast =
+      hn_node_create(v->graph, n ? n->next : v->graph->first, "Cast", "", NULL, &v, 1, &rounded, 1);
+  if (!cast || !hn_node_set_int(cast, "to", type) || (n && !hn_inherit(w->ctx, cast, n)))
     return hn_pass_memory(w->ctx), false;
   v->desc.dtype = HONE_DTYPE_F32;
   w->wide[rounded->id] = v;
@@ -153,35 +181,152 @@ static bool widen_node(widening *w, hone_node *n) {
     if (!v || !hn_set_input(w->ctx, n, i, v)) return hn_pass_memory(w->ctx), false;
   }
   for (uint32_t i = 0; i < n->n_out; i++)
-    if (is_half(n->out[i]) && !widen_output(w, n, n->out[i])) return false;
+    if (is_half(n->out[i]) && !widen_value(w, n, n->out[i])) return false;
   if (is_cast(n) && n->out[0]->desc.dtype == HONE_DTYPE_F32)
     return hn_node_set_int(n, "to", HONE_DTYPE_F32) || (hn_pass_memory(w->ctx), false);
   return true;
 }
 
-/* At most so many values are made: one for each place where a node reads or makes one. */
-static uint32_t places_of(const hn_graph *g) {
-  uint32_t n = 0;
-  for (const hone_node *k = g->first; k; k = k->next) n += k->n_in + k->n_out;
-  return n;
+/* ------------------------------------------------------------------ bodies */
+
+static hn_graph *body_of(const hone_node *n, uint32_t attr) {
+  return n->attr[attr].type == HONE_ATTR_GRAPH ? n->attr[attr].g : NULL;
+}
+
+static bool same_halves(const hn_value *a, const hn_value *b) {
+  return is_half(a) == is_half(b) && (!is_half(a) || a->desc.dtype == b->desc.dtype);
+}
+
+/* Whether what goes into the bodies and out of them has the types of the node's own operands and results, and
+ * some of it 16 bits. Old Scans, whose operands are others, keep theirs. */
+static bool carries_halves(const hone_node *n) {
+  bool half = false;
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    const hn_graph *g = body_of(n, k);
+    if (!g) continue;
+    const size_t lead = g->outputs.len - n->n_out; /* a Loop's condition */
+    if (g->outputs.len < n->n_out || lead > 1 || (g->inputs.len && g->inputs.len != n->n_in)) return false;
+    for (size_t i = 0; i < g->inputs.len; i++) {
+      if (n->in[i] && !same_halves(g->inputs.ptr[i], n->in[i])) return false;
+      if (!n->in[i] && is_half(g->inputs.ptr[i])) return false;
+      half |= is_half(g->inputs.ptr[i]);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+      const hn_value *y = g->outputs.ptr[lead + i];
+      if (y->graph != g || y->is_input || (n->out[i] && !same_halves(y, n->out[i]))) return false;
+      half |= is_half(y);
+    }
+  }
+  return half;
+}
+
+/* Operands of n and inputs of its bodies. */
+static bool widen_entry(widening *w, hone_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    if (!is_half(n->in[i])) continue;
+    hn_value *v = wide_of(w, n->in[i]);
+    if (!v || !hn_set_input(w->ctx, n, i, v)) return hn_pass_memory(w->ctx), false;
+  }
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    const hn_graph *g = body_of(n, k);
+    for (size_t i = 0; g && i < g->inputs.len; i++)
+      if (is_half(g->inputs.ptr[i]) && !widen_value(w, NULL, g->inputs.ptr[i])) return false;
+  }
+  return true;
+}
+
+/* A body returns `to` in the place of `from`. */
+static void returns(hn_graph *g, hn_value *from, hn_value *to) {
+  for (size_t i = 0; i < g->outputs.len; i++)
+    if (g->outputs.ptr[i] == from) g->outputs.ptr[i] = to;
+  from->is_output = false;
+  to->declared = NULL; /* as 16 bits */
+  to->is_output = true;
+}
+
+/* Outputs of the bodies and results of n. */
+static bool widen_exit(widening *w, hone_node *n) {
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    hn_graph *g = body_of(n, k);
+    for (size_t i = 0; g && i < g->outputs.len; i++) {
+      if (!is_half(g->outputs.ptr[i])) continue;
+      hn_value *to = wide_of(w, g->outputs.ptr[i]);
+      if (!to) return false;
+      returns(g, g->outputs.ptr[i], to);
+    }
+  }
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (is_half(n->out[i]) && !widen_value(w, n, n->out[i])) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* At most so many values are made: one for each place where a node reads or makes one, or a body does. */
+static void count_places(const hn_graph *g, uint32_t *values, uint32_t *nodes) {
+  *values += (uint32_t)(g->inputs.len + g->outputs.len);
+  for (const hone_node *k = g->first; k; k = k->next) {
+    *values += k->n_in + k->n_out;
+    *nodes += 2;
+    for (uint32_t i = 0; i < k->n_attr; i++)
+      if (body_of(k, i)) count_places(body_of(k, i), values, nodes);
+  }
+}
+
+static bool only_moves(const hone_node *n) {
+  return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
+}
+
+static void collect(widening *w, const hn_graph *g);
+
+/* The bodies of n; none of them is touched where nothing is computed there. */
+static void collect_bodies(widening *w, hone_node *n) {
+  const widening before = *w;
+  w->place[w->n_places++] = (place){n, BEGINS};
+  for (uint32_t i = 0; i < n->n_attr; i++)
+    if (body_of(n, i)) collect(w, body_of(n, i));
+  if (w->n_nodes - before.n_nodes == w->n_moves - before.n_moves)
+    *w = before;
+  else if (carries_halves(n))
+    w->place[w->n_places++] = (place){n, ENDS};
+  else
+    w->place[before.n_places].what = NOTHING;
+}
+
+static void collect(widening *w, const hn_graph *g) {
+  for (hone_node *k = g->first; k; k = k->next) {
+    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k)) {
+      w->place[w->n_places++] = (place){k, COMPUTES};
+      w->n_nodes++;
+      w->n_moves += only_moves(k);
+    }
+    if (k->op && k->op->flags & HONE_OP_CONTROL) collect_bodies(w, k);
+  }
 }
 
 static hn_pass_result run(hn_pass_context *ctx) {
   hn_graph *g = ctx->graph;
   if (g->parent || !ctx->options->lowered) return HN_PASS_NONE;
-  const uint32_t n = g->n_nodes;
+  uint32_t values = 0, nodes = 0;
+  count_places(g, &values, &nodes);
   widening w = {.ctx = ctx,
-                .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + places_of(g))};
-  hone_node **nodes = HN_NEW_ARRAY(ctx->scratch, hone_node *, n + 1);
-  if (!w.wide || !nodes) return hn_pass_memory(ctx);
-  uint32_t count = 0;
-  for (hone_node *k = g->first; k; k = k->next)
-    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k)) nodes[count++] = k;
-  if (!count) return HN_PASS_NONE;
-  hn_pass_record_add(ctx, true, NULL, 0, "%u operators compute in f32", count);
-  for (uint32_t i = 0; i < count; i++)
-    if (!widen_node(&w, nodes[i])) return hn_pass_memory(ctx);
-  return HN_PASS_HIT;
+                .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + values),
+                .place = HN_NEW_ARRAY(ctx->scratch, place, nodes + 1)};
+  if (!w.wide || !w.place) return hn_pass_memory(ctx);
+  collect(&w, g);
+  if (!w.n_nodes) return HN_PASS_NONE;
+  hn_pass_record_add(ctx, true, NULL, 0, "%u operators compute in f32", w.n_nodes);
+  bool good = true;
+  for (uint32_t i = 0; i < w.n_places && good; i++) {
+    const place *p = &w.place[i];
+    w.at = p->node->graph;
+    good = p->what == COMPUTES ? widen_node(&w, p->node)
+           : p->what == BEGINS ? widen_entry(&w, p->node)
+           : p->what == ENDS   ? widen_exit(&w, p->node)
+                               : true;
+  }
+  ctx->graph = g;
+  return good ? HN_PASS_HIT : hn_pass_memory(ctx);
 }
 
 HN_PASS(widen_halves) = {
