@@ -195,8 +195,11 @@ typedef struct hone_step_fact {
   const char *epilogue;             /* "bias+add+relu" */
   const char *dtype;                /* of the computation: "f32", "bf16", "i8" */
   const char *shape_in, *shape_out; /* "1x3x224x224"; several separated by a space */
-  const char *layout;               /* "nhwc" */
-  uint64_t flops;                   /* of one execution, by the operator's formula */
+  /* What the codes of operands and results mean: "u8[1x64x56x56] scale 0.05 zero 114", in order, "; " between
+   * two; NULL: there are none, or nobody says it. */
+  const char *codes_in, *codes_out;
+  const char *layout; /* "nhwc" */
+  uint64_t flops;     /* of one execution, by the operator's formula */
   /* What the tactic really computes in one execution: fewer (Winograd) or more (f32 as products of narrower
    * parts). 0: as many as flops. Roofs and bounds go by it. */
   uint64_t executed_flops;

@@ -148,6 +148,21 @@ typedef struct hone_float_form {
   uint8_t y;               /* input with the scale of the output; its zero point follows */
 } hone_float_form;
 
+/* A tensor of codes that an operator reads or makes, and the inputs with its scales and zero points. */
+enum { HONE_CODES_RESULT = 255 };
+typedef enum hone_codes_axis {
+  HONE_CODES_AXIS_NONE = 0,  /* one scale for all */
+  HONE_CODES_AXIS_ATTRIBUTE, /* one for each index of the dimension that attribute `axis` names, else 1 */
+  HONE_CODES_AXIS_FIRST,     /* of dimension 0 */
+  HONE_CODES_AXIS_ROW,       /* of the last but one */
+  HONE_CODES_AXIS_COLUMN     /* of the last one; of the first one where attribute `transB` is set */
+} hone_codes_axis;
+typedef struct hone_codes_port {
+  uint8_t tensor;      /* an input, or HONE_CODES_RESULT: output 0 */
+  uint8_t scale, zero; /* inputs; both may be left out by a node; scale 0 ends a list */
+  uint8_t axis;        /* hone_codes_axis */
+} hone_codes_port;
+
 #define HONE_VARIADIC 0xffffffffu
 #define HONE_TYPES(d) (1u << (d))
 
@@ -181,6 +196,7 @@ typedef struct hone_op_desc {
   hone_codes codes;
   const char *on_codes;              /* the anchor of steps that compute it from codes; NULL: none */
   const hone_float_form *float_form; /* what it is without codes; NULL: nothing, or floats already */
+  const hone_codes_port *ports; /* what its codes mean, where float_form does not say it; NULL: nothing */
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */

@@ -138,7 +138,8 @@ HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
 HONE_API uint32_t hone_plan_outputs(const hone_plan *plan);
 HONE_API const char *hone_plan_input_name(const hone_plan *plan, uint32_t i);
 HONE_API const char *hone_plan_output_name(const hone_plan *plan, uint32_t i);
-/* Row-major descriptors; an output's dimensions may be unknown (< 0) until it has run. */
+/* Row-major descriptors; an output's dimensions may be unknown (< 0) until it has run. With what codes mean,
+ * where the model says it. */
 HONE_API const hone_tensor_desc *hone_plan_input_desc(const hone_plan *plan, uint32_t i);
 HONE_API const hone_tensor_desc *hone_plan_output_desc(const hone_plan *plan, uint32_t i);
 HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan,
@@ -172,6 +173,7 @@ typedef struct hone_step_info {
   const char *name, *op_type, *tactic;
   char what[192]; /* "Conv + bias + Add + Relu" */
   char shape[96]; /* of output 0 */
+  char quant[64]; /* what its codes mean: "scale 0.05 zero 114"; "": they are none, or nobody says it */
   double flops, bytes, predicted_s;
   uint32_t n_nodes;      /* ONNX nodes that the step came from */
   const uint32_t *nodes; /* source node numbers, see hone_plan_source_node */

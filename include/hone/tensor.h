@@ -54,9 +54,10 @@ typedef enum hone_layout {
 #define HONE_DIM_UNKNOWN (-1)
 
 /* Affine quantisation: real = scale[i] * (q - zero_point[i]), i along `axis` (axis < 0: one scale for all).
- */
+ * Where a plan hands out descriptors, the numbers are its own: they live as long as it does. */
 typedef struct hone_quant {
-  uint32_t count; /* 0: not quantised; 1: per tensor; else the length of dimension `axis` */
+  uint32_t
+      count; /* 0: not quantised, or nobody says how; 1: per tensor; else the length of dimension `axis` */
   int32_t axis;
   const float *scale;        /* [count], borrowed */
   const int32_t *zero_point; /* [count], borrowed; NULL means all zero */
@@ -103,6 +104,9 @@ HONE_API int64_t hone_desc_bytes(const hone_tensor_desc *desc);
 HONE_API bool hone_desc_same_dims(const hone_tensor_desc *a, const hone_tensor_desc *b);
 /* "f32[1x3x224x224]" (with " channels-last" where it applies) into buf; returns buf. */
 HONE_API char *hone_desc_format(const hone_tensor_desc *desc, char *buf, size_t size);
+/* "scale 0.05 zero 114", or "64 scales on axis 0", into buf ("" where count is 0); returns buf. */
+HONE_API char *hone_quant_format(const hone_quant *quant, char *buf, size_t size);
+HONE_API bool hone_quant_same(const hone_quant *a, const hone_quant *b);
 
 #ifdef __cplusplus
 }

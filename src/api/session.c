@@ -327,11 +327,11 @@ const char *hone_plan_output_name(const hone_plan *p, uint32_t i) {
 }
 const hone_tensor_desc *hone_plan_input_desc(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;
-  return i < p->plan->n_inputs ? &p->plan->inputs[i]->desc : NULL;
+  return i < p->plan->n_inputs ? &p->plan->input_desc[i] : NULL;
 }
 const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;
-  return i < p->plan->n_outputs ? &p->plan->outputs[i]->desc : NULL;
+  return i < p->plan->n_outputs ? &p->plan->output_desc[i] : NULL;
 }
 const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;
@@ -366,8 +366,10 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
                            .tuned = s->tuned,
                            .threads = s->threads};
   snprintf(info->what, sizeof info->what, "%s", s->what);
-  if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE)
+  if (s->desc.n_outputs && s->desc.output[0].desc.dtype != HONE_DTYPE_NONE) {
     hone_desc_format(&s->desc.output[0].desc, info->shape, sizeof info->shape);
+    hone_quant_format(&s->desc.output[0].desc.quant, info->quant, sizeof info->quant);
+  }
   return true;
 }
 

@@ -117,6 +117,27 @@ bool hone_desc_same_dims(const hone_tensor_desc *a, const hone_tensor_desc *b) {
   return true;
 }
 
+char *hone_quant_format(const hone_quant *q, char *buf, size_t size) {
+  if (!buf || !size) return buf;
+  buf[0] = 0;
+  if (!q || !q->count) return buf;
+  if (q->count > 1)
+    snprintf(buf, size, "%u scales on axis %d", q->count, (int)q->axis);
+  else
+    snprintf(buf, size, "scale %.6g zero %d", (double)q->scale[0], q->zero_point ? (int)q->zero_point[0] : 0);
+  return buf;
+}
+
+bool hone_quant_same(const hone_quant *a, const hone_quant *b) {
+  if (!a || !b) return false;
+  if (a->count != b->count || (a->count > 1 && a->axis != b->axis)) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const int32_t za = a->zero_point ? a->zero_point[i] : 0, zb = b->zero_point ? b->zero_point[i] : 0;
+    if (memcmp(&a->scale[i], &b->scale[i], sizeof *a->scale) != 0 || za != zb) return false;
+  }
+  return true;
+}
+
 char *hone_desc_format(const hone_tensor_desc *d, char *buf, size_t size) {
   if (!buf || !size) return buf;
   buf[0] = 0;

@@ -66,6 +66,19 @@ static const char *shape_text(hn_arena *a, const hone_step_tensor *t, uint32_t n
   return text;
 }
 
+/* What the codes among the tensors mean; NULL: there are none. */
+static const char *codes_text(hn_arena *a, const hone_step_tensor *t, uint32_t n) {
+  hn_str s = {0};
+  char shape[128], quant[64];
+  for (uint32_t i = 0; i < n; i++)
+    if (t[i].desc.quant.count)
+      hn_str_printf(&s, "%s%s %s", s.len ? "; " : "", hone_desc_format(&t[i].desc, shape, sizeof shape),
+                    hone_quant_format(&t[i].desc.quant, quant, sizeof quant));
+  const char *text = s.ptr ? hn_arena_strdup(a, s.ptr) : NULL;
+  hn_str_free(&s);
+  return text;
+}
+
 static size_t alternatives(hn_arena *a, const hn_step *s, const hone_alternative **out) {
   hone_alternative *list = HN_NEW_ARRAY(a, hone_alternative, s->n_refused);
   for (uint32_t i = 0; list && i < s->n_refused; i++)
@@ -100,6 +113,8 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
       .dtype = types.operand == HONE_DTYPE_NONE ? "" : hone_dtype_name(types.operand),
       .shape_in = shape_text(a, d->input, d->n_inputs < 3 ? d->n_inputs : 3),
       .shape_out = shape_text(a, d->output, d->n_outputs < 3 ? d->n_outputs : 3),
+      .codes_in = codes_text(a, d->input, d->n_inputs),
+      .codes_out = codes_text(a, d->output, d->n_outputs),
       .layout = out ? layout_word(out) : "",
       .flops = (uint64_t)d->cost.flops,
       .executed_flops = work.flops > 0 ? (uint64_t)work.flops : 0,

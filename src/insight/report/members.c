@@ -49,6 +49,8 @@ static void write_step(hn_str *o, const hone_profile *p, const hone_layer *l) {
                                         HN_JSON_SET(hone_step_fact, arithmetic),
                                         HN_JSON_SET(hone_step_fact, shape_in),
                                         HN_JSON_SET(hone_step_fact, shape_out),
+                                        HN_JSON_SET(hone_step_fact, codes_in),
+                                        HN_JSON_SET(hone_step_fact, codes_out),
                                         HN_JSON_SET(hone_step_fact, layout),
                                         {0}};
   size_t n;

@@ -39,6 +39,7 @@ static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hn_form fo
     return true;
   }
   d->in[i].desc = hn_laid_out(l->plan, &v->desc, form);
+  d->in[i].desc.quant = hn_quant_of(l->plan, v, &d->in[i].desc);
   return true;
 }
 
@@ -293,6 +294,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
     if (desc->dtype == HONE_DTYPE_F32 && !wide && !hn_is_exact(l, d->out_value[i]))
       d->out_form[i] |= d->form & HN_NARROW;
     d->out[i].desc = hn_laid_out(l->plan, desc, d->out_form[i]);
+    d->out[i].desc.quant = hn_quant_of(l->plan, d->out_value[i], &d->out[i].desc);
   }
   if (u->out_view) d->out[0].desc = hn_stored(l->plan, u->out_view, d->out_form[0]);
   d->step.input = d->in;

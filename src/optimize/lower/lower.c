@@ -208,7 +208,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     if (!v) continue;
     hone_status status = hn_slot_for(l, v, hn_home(l->plan), &in[i], error);
     if (status != HONE_OK) return status;
-    if (i < n_in) din[i].desc = v->desc;
+    if (i < n_in) din[i].desc = v->desc, din[i].desc.quant = hn_quant_of(l->plan, v, &v->desc);
   }
   for (uint32_t i = 0; i < u->node->n_out; i++) {
     hn_value *v = u->node->out[i];
@@ -218,6 +218,7 @@ static hone_status emit_control(hn_lowering *l, const hn_unit *u, hone_error *er
     uint32_t *of = hn_slots_of(l, v);
     out[i] = of ? hn_slot_new(l->plan, &v->desc, v, HN_PLACE_HEAP) : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
+    dout[i].desc.quant = l->plan->slots.ptr[out[i]].desc.quant;
     of[hn_home(l->plan)] = out[i];
   }
   hn_step s = {.kind = HN_STEP_CONTROL,
@@ -265,6 +266,7 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
     out[i] = of ? hn_slot_new(l->plan, &dout[i].desc, n->out[i], heap ? HN_PLACE_HEAP : HN_PLACE_ARENA)
                 : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
+    dout[i].desc.quant = l->plan->slots.ptr[out[i]].desc.quant;
     of[HN_ROW] = out[i];
   }
   hn_step s = {.kind = HN_STEP_REF, .in = in, .out = out, .what = u->anchor};
@@ -376,7 +378,9 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
   p->input_slot = HN_NEW_ARRAY(&p->arena, uint32_t, g->inputs.len);
   p->outputs = HN_NEW_ARRAY(&p->arena, const hn_value *, g->outputs.len);
   p->output_slot = HN_NEW_ARRAY(&p->arena, uint32_t, g->outputs.len);
-  if (!p->inputs || !p->input_slot || !p->outputs || !p->output_slot)
+  p->input_desc = HN_NEW_ARRAY(&p->arena, hone_tensor_desc, g->inputs.len);
+  p->output_desc = HN_NEW_ARRAY(&p->arena, hone_tensor_desc, g->outputs.len);
+  if (!p->inputs || !p->input_slot || !p->outputs || !p->output_slot || !p->input_desc || !p->output_desc)
     return hn_fail_memory(error, g->inputs.len, "the plan");
   for (size_t i = 0; i < g->inputs.len; i++) {
     hn_value *v = g->inputs.ptr[i];
@@ -386,6 +390,7 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
     l->plan->slots.ptr[slot].input = p->n_inputs;
     of[hn_home(p)] = slot;
     p->input_slot[p->n_inputs] = slot;
+    p->input_desc[p->n_inputs] = l->plan->slots.ptr[slot].desc;
     p->inputs[p->n_inputs++] = v;
   }
   return HONE_OK;
@@ -408,6 +413,8 @@ static hone_status return_outputs(hn_lowering *l, hone_error *error) {
     hone_status status =
         hn_slot_for(l, v, made_here || open ? hn_home(p) : HN_ROW, &p->output_slot[i], error);
     if (status != HONE_OK) return status;
+    p->output_desc[p->n_outputs] = v->desc;
+    p->output_desc[p->n_outputs].quant = hn_quant_of(p, v, &v->desc);
     p->outputs[p->n_outputs++] = v;
   }
   return HONE_OK;
@@ -442,6 +449,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
     status = hn_fail_memory(error, n * sizeof(void *), "lowering");
     goto done;
   }
+  if ((status = hn_lower_quantisation(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_exact(&l, error)) != HONE_OK) goto done;
   if ((status = bind_ports(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_units(&l, error)) != HONE_OK) goto done;

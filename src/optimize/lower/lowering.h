@@ -1,5 +1,6 @@
 /* Lowering: from the graph to steps. Inside of optimize/lower only.
  *
+ *   quantisation.c   what the codes of each value mean
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
  *   pattern_units.c, attention.c   what match/ finds in the graph, as units
  *   custom.c     whether a custom operator takes the place of its nodes
@@ -98,6 +99,9 @@ static inline void hn_near(hn_lowering *l, hn_miss miss, const hone_node *node, 
   miss.n_nodes = with ? 2 : 1;
   hn_miss_add(&l->plan->misses, &miss);
 }
+
+/* quantisation.c: fills the plan's table of what codes mean */
+hone_status hn_lower_quantisation(hn_lowering *l, hone_error *error);
 
 /* units.c */
 hone_status hn_lower_units(hn_lowering *l, hone_error *error);

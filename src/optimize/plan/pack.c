@@ -81,6 +81,11 @@ static bool read_below(const hn_value *v) {
   return false;
 }
 
+/* Scales and zero points that descriptors speak of: a saved plan is lowered again, which reads them. */
+static bool says_codes(const hn_plan *p, const hn_value *v) {
+  return v && v->id < p->n_values && p->says_codes[v->id];
+}
+
 static hone_status find_constants(packing *k, hone_error *error) {
   hn_plan *p = k->p;
   size_t n = 0;
@@ -104,7 +109,7 @@ static hone_status find_constants(packing *k, hone_error *error) {
     constant *c = &k->constants[k->n_constants - 1];
     const uint64_t bytes = s->deferred ? hn_deferred_bytes(s->deferred) : s->bytes;
     if (bytes > c->bytes) c->bytes = bytes;
-    if (read_below(s->value)) c->kept = true;
+    if (read_below(s->value) || says_codes(p, s->value)) c->kept = true;
     k->of_slot[list[i].slot] = (uint32_t)(k->n_constants - 1);
   }
   hn_free(list);

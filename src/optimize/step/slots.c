@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+hone_quant hn_quant_of(const hn_plan *p, const hn_value *v, const hone_tensor_desc *d) {
+  const hone_quant none = {0};
+  /* A constant of the plan may stand for what was dequantised. */
+  if (!v || v->id >= p->n_values || d->dtype != v->desc.dtype || hone_dtype_is_float(d->dtype)) return none;
+  const hone_quant q = p->quant[v->id];
+  /* Parts of a tensor have their own dimensions. */
+  if (q.count > 1 && (q.axis >= d->rank || (d->dim[q.axis] >= 0 && d->dim[q.axis] != q.count))) return none;
+  return q;
+}
+
 uint32_t hn_slot_new(hn_plan *p, const hone_tensor_desc *desc, const hn_value *value, hn_place place) {
   int64_t bytes = hone_desc_known(desc) ? hone_desc_bytes(desc) : 0;
   hn_slot s = {.desc = *desc,
@@ -9,6 +19,7 @@ uint32_t hn_slot_new(hn_plan *p, const hone_tensor_desc *desc, const hn_value *v
                .place = place,
                .alias = HN_NO_SLOT,
                .bytes = bytes > 0 ? (uint64_t)bytes : 0};
+  s.desc.quant = hn_quant_of(p, value, desc);
   return hn_vec_push(&p->slots, s) ? (uint32_t)p->slots.len - 1 : HN_NO_SLOT;
 }
 

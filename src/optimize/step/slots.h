@@ -24,6 +24,9 @@ uint32_t hn_slot_part(hn_plan *p, uint32_t of, const hone_tensor_desc *desc, int
 /* A vector of `n` floats in the plan. */
 uint32_t hn_slot_vector(hn_plan *p, const float *data, int64_t n);
 
+/* What the codes of v mean where they lie as d says; count 0: they are none, or nobody says it. */
+hone_quant hn_quant_of(const hn_plan *p, const hn_value *v, const hone_tensor_desc *d);
+
 /* A value's descriptor in a form. */
 hone_tensor_desc hn_laid_out(const hn_plan *p, const hone_tensor_desc *d, hn_form form);
 /* A strided descriptor of such a value: only its type and place change. */

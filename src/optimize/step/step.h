@@ -126,11 +126,15 @@ typedef struct hn_plan {
   hn_misses misses;     /* fusions that nearly happened */
   bool weighed;         /* lowering had to choose between one step and several: both deserve to be measured */
   bool has_heap;        /* some slot's bytes are made at run time */
+  uint32_t n_values;    /* by value id, of the main graph: */
+  const hone_quant *quant; /* what its codes mean */
+  const bool *says_codes;  /* it is a scale or zero point of these: its bytes are never left to packing */
   HN_VEC(hn_slot) slots;
   HN_VEC(hn_step) steps;
   uint32_t n_inputs, n_outputs;
   const hn_value **inputs, **outputs;
-  uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
+  hone_tensor_desc *input_desc, *output_desc; /* as callers see them */
+  uint32_t *input_slot, *output_slot;         /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
   uint64_t host_bytes;     /* accelerators: the host arena */
   uint64_t staged_bytes;   /* accelerators: the block of inputs */

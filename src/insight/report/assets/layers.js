@@ -29,6 +29,7 @@ hone.panel({
   row(l, most) {
     const { el } = hone;
     const detail = () => [l.name, hone.what(l), l.tactic ? hone.say('tactic {0}', l.tactic) : hone.say('no tactic recorded'), [l.shape_in, l.shape_out].filter(Boolean).join(' \u2192 '),
+      [l.codes_in, l.codes_out].filter(Boolean).join(' \u2192 '),
       hone.say('p50 {0}, p95 {1}, min {2}, CV {3}', hone.ms(l.p50_ms), hone.ms(l.p95_ms), hone.ms(l.min_ms), hone.number(l.cv, 3)),
       l.gflops > 0 || l.gbs > 0 ? `${hone.number(l.gflops)} GFLOP/s, ${hone.number(l.gbs)} GB/s` : '',
       l.executed_flops > 0 && Math.abs(l.executed_flops / l.flops - 1) > 0.005 ? hone.say('executed: {0}FLOP of {1}FLOP, {2} GFLOP/s', hone.count(l.executed_flops), hone.count(l.flops), hone.number(l.executed_gflops)) : '', l.onnx_nodes.length ? hone.say('from {0}', l.onnx_nodes.join(', ')) : '', hone.boundSource(l)].filter(Boolean);

@@ -52,6 +52,8 @@ static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 13, 0},
                                        {"output_dtype", HONE_ATTR_INT, false, 23, 0},
                                        {0}};
 
+static const hone_codes_port ports[] = {{0, 1, 2, HONE_CODES_AXIS_ATTRIBUTE}, {0}};
+
 HN_OP(dequantize_linear) = {HN_OP_HEAD,
                             .op_type = "DequantizeLinear",
                             .since = 10,
@@ -65,4 +67,5 @@ HN_OP(dequantize_linear) = {HN_OP_HEAD,
                             .cost = cost,
                             .reference = reference,
                             .flags = HONE_OP_CODES,
-                            .layouts = HONE_LAST_ALLOWED};
+                            .layouts = HONE_LAST_ALLOWED,
+                            .ports = ports};

@@ -28,6 +28,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_integer_matmul_run(call, &p, call->output[0]->data, error);
 }
 
+static const hone_codes_port ports[] = {{B, B_SCALE, B_ZERO, HONE_CODES_AXIS_COLUMN}, {0}};
+
 HN_OP(dynamic_quantize_matmul) = {HONE_DESC_HEAD(hone_op_desc),
                                   .domain = "com.microsoft",
                                   .op_type = "DynamicQuantizeMatMul",
@@ -38,4 +40,5 @@ HN_OP(dynamic_quantize_matmul) = {HONE_DESC_HEAD(hone_op_desc),
                                   .infer = infer,
                                   .cost = cost,
                                   .reference = reference,
-                                  .flags = HONE_OP_CODES};
+                                  .flags = HONE_OP_CODES,
+                                  .ports = ports};

@@ -28,6 +28,9 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_integer_matmul_run(call, &p, call->output[0]->data, error);
 }
 
+static const hone_codes_port ports[] = {
+    {A, A_SCALE, A_ZERO, HONE_CODES_AXIS_NONE}, {B, B_SCALE, B_ZERO, HONE_CODES_AXIS_COLUMN}, {0}};
+
 HN_OP(matmul_integer_to_float) = {HONE_DESC_HEAD(hone_op_desc),
                                   .domain = "com.microsoft",
                                   .op_type = "MatMulIntegerToFloat",
@@ -38,4 +41,5 @@ HN_OP(matmul_integer_to_float) = {HONE_DESC_HEAD(hone_op_desc),
                                   .infer = infer,
                                   .cost = cost,
                                   .reference = reference,
-                                  .flags = HONE_OP_CODES};
+                                  .flags = HONE_OP_CODES,
+                                  .ports = ports};

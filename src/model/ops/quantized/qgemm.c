@@ -109,6 +109,11 @@ static const hone_attr_desc attrs[] = {{"alpha", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"transB", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
+static const hone_codes_port ports[] = {{A, A_SCALE, A_ZERO, HONE_CODES_AXIS_NONE},
+                                        {B, B_SCALE, B_ZERO, HONE_CODES_AXIS_COLUMN},
+                                        {HONE_CODES_RESULT, Y_SCALE, Y_ZERO, HONE_CODES_AXIS_NONE},
+                                        {0}};
+
 HN_OP(qgemm) = {HONE_DESC_HEAD(hone_op_desc),
                 .domain = "com.microsoft",
                 .op_type = "QGemm",
@@ -120,4 +125,5 @@ HN_OP(qgemm) = {HONE_DESC_HEAD(hone_op_desc),
                 .infer = infer,
                 .cost = cost,
                 .reference = reference,
-                .flags = HONE_OP_CODES};
+                .flags = HONE_OP_CODES,
+                .ports = ports};

@@ -64,6 +64,11 @@ static void cost(const hone_infer *io, hone_cost *cost) { hn_conv_cost(io, W, co
 
 static const hone_attr_desc attrs[] = {HN_CONV_ATTRS, {0}};
 
+static const hone_codes_port ports[] = {{X, X_SCALE, X_ZERO, HONE_CODES_AXIS_NONE},
+                                        {W, W_SCALE, W_ZERO, HONE_CODES_AXIS_FIRST},
+                                        {HONE_CODES_RESULT, Y_SCALE, Y_ZERO, HONE_CODES_AXIS_NONE},
+                                        {0}};
+
 HN_OP(qlinear_conv) = {HN_OP_HEAD,
                        .op_type = "QLinearConv",
                        .since = 10,
@@ -75,4 +80,5 @@ HN_OP(qlinear_conv) = {HN_OP_HEAD,
                        .cost = cost,
                        .reference = reference,
                        .flags = HONE_OP_CODES,
-                       .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};
+                       .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
+                       .ports = ports};

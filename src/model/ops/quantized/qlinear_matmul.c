@@ -125,6 +125,11 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, io->output[0] ? hn_known_count(io->output[0]) * depth : 0);
 }
 
+static const hone_codes_port ports[] = {{A, A_SCALE, A_ZERO, HONE_CODES_AXIS_ROW},
+                                        {B, B_SCALE, B_ZERO, HONE_CODES_AXIS_COLUMN},
+                                        {HONE_CODES_RESULT, Y_SCALE, Y_ZERO, HONE_CODES_AXIS_ROW},
+                                        {0}};
+
 HN_OP(qlinear_matmul) = {HN_OP_HEAD,
                          .op_type = "QLinearMatMul",
                          .since = 10,
@@ -134,4 +139,5 @@ HN_OP(qlinear_matmul) = {HN_OP_HEAD,
                          .infer = infer,
                          .cost = cost,
                          .reference = reference,
-                         .flags = HONE_OP_CODES};
+                         .flags = HONE_OP_CODES,
+                         .ports = ports};

@@ -68,6 +68,8 @@ static const hone_attr_desc attrs[] = {
     {"precision", HONE_ATTR_INT, false, 23, 0},
     {0}};
 
+static const hone_codes_port ports[] = {{HONE_CODES_RESULT, 1, 2, HONE_CODES_AXIS_ATTRIBUTE}, {0}};
+
 HN_OP(quantize_linear) = {HN_OP_HEAD,
                           .op_type = "QuantizeLinear",
                           .since = 10,
@@ -79,4 +81,5 @@ HN_OP(quantize_linear) = {HN_OP_HEAD,
                           .infer = infer,
                           .cost = cost,
                           .reference = reference,
-                          .layouts = HONE_LAST_ALLOWED};
+                          .layouts = HONE_LAST_ALLOWED,
+                          .ports = ports};
