@@ -70,7 +70,7 @@ typedef struct hone_layers_options {
   uint32_t samples; /* 0: 4 */
   uint64_t seed;    /* of random ones; 0: 1 */
   uint64_t max_bytes; /* of values held together; 0: 256 MiB. What does not fit takes further runs */
-  int level;          /* of the quantised model, 1 to 3; 0: 2 */
+  int level;          /* of both models, 1 to 3; 0: 2 */
   const hone_preprocess *preprocess; /* NULL: as hone_data_load */
   uint32_t threads;
   int64_t batch;

@@ -41,6 +41,7 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
                              .n_f32_nodes = o->n_f32_nodes,
                              .stored = o->precision ? NULL : model,
                              .reference = o->reference,
+                             .chains = o->chains,
                              .tuned = out->tuned};
   status = hn_plan_build(&request, &out->plan, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);

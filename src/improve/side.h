@@ -17,6 +17,7 @@ typedef struct hn_side_options {
   const char *const *f32_nodes;
   uint32_t n_f32_nodes;
   uint32_t threads;
+  hone_chains chains;
   const hone_binding *bindings;
   uint32_t n_bindings;
   int64_t batch;

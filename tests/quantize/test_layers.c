@@ -204,6 +204,48 @@ static void test_scales_of_operators_on_codes(void **state) {
   }
 }
 
+/* The float model runs fused: a layer ends where steps of both plans end, under the name that its file gives
+ * to the numbers there. Normalisations go into convolutions, a sum and its Relu into a third; a depthwise
+ * convolution is no part of its neighbour's step here. */
+static void test_fused_boundaries(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph g(%x: f32[1x3x12x12]) -> (%y) {\n"
+      " const %w0: f32[8x3x3x3] = rand(1, -0.5, 0.5)\n const %w1: f32[8x1x3x3] = rand(2, -0.5, 0.5)\n"
+      " const %w2: f32[8x8x1x1] = rand(3, -0.5, 0.5)\n const %s: f32[8] = rand(4, 2, 4)\n"
+      " const %b: f32[8] = rand(5, -1, 1)\n const %v: f32[8] = rand(6, 0.5, 1)\n"
+      " %c0 = Conv(%x, %w0) {pads=[1, 1, 1, 1]} \"first\"\n %n0 = BatchNormalization(%c0, %s, %b, %b, %v)\n"
+      " %c1 = Conv(%n0, %w1) {pads=[1, 1, 1, 1], group=8} \"depthwise\"\n"
+      " %n1 = BatchNormalization(%c1, %s, %b, %b, %v)\n"
+      " %c2 = Conv(%n1, %w2) \"last\"\n %n2 = BatchNormalization(%c2, %s, %b, %b, %v)\n"
+      " %a = Add(%n2, %n0)\n %r = Relu(%a)\n %i = Identity(%r)\n %y = GlobalAveragePool(%i)\n}\n";
+  static const char *const ends[] = {"x", "n0", "n1", "r"}, *const inside[] = {"c0", "c1", "c2", "n2", "a"};
+  hn_model *m = net_parse("fused", text);
+  quantised q = quantise(m, &(hone_quantize_options){.calib = "random", .threads = 1});
+  hone_layers_report r = layers(m, q.model, 0);
+  if (r.first >= 0) fail_msg("'%s': %s", r.layer[r.first].name, r.layer[r.first].why);
+  assert_false(r.by_place);
+  assert_int_equal(r.unmatched, 0);
+  for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+    const hone_layer_error *found = NULL;
+    for (uint32_t i = 0; i < r.n_layers; i++)
+      if (strcmp(r.layer[i].value, ends[k]) == 0) found = &r.layer[i];
+    if (!found) fail_msg("no layer ends in '%s'", ends[k]);
+    if (!(found->own_snr_db > 25 && found->snr_db > 20))
+      fail_msg("'%s': own %g dB, %g dB", ends[k], found->own_snr_db, found->snr_db);
+  }
+  for (uint32_t i = 0; i < r.n_layers; i++)
+    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
+      assert_string_not_equal(r.layer[i].value, inside[k]);
+  hone_layers_report_free(&r);
+  scale_by(q.model, 1, 0.25f);
+  r = layers(m, q.model, 0);
+  names(&r, "depthwise", HONE_LAYER_SATURATED, "too small");
+  hone_layers_report_free(&r);
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
 static void test_nothing_in_common(void **state) {
   (void)state;
   hn_model *m = network(1), *other = net_begin();
@@ -219,10 +261,13 @@ static void test_nothing_in_common(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_healthy),          cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_other_faults),     cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_by_place),         cmocka_unit_test(test_scales_of_operators_on_codes),
-      cmocka_unit_test(test_nothing_in_common)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_healthy),
+                                     cmocka_unit_test(test_broken),
+                                     cmocka_unit_test(test_other_faults),
+                                     cmocka_unit_test(test_groups),
+                                     cmocka_unit_test(test_fused_boundaries),
+                                     cmocka_unit_test(test_by_place),
+                                     cmocka_unit_test(test_scales_of_operators_on_codes),
+                                     cmocka_unit_test(test_nothing_in_common)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

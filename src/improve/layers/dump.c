@@ -11,8 +11,7 @@ static bool is(const hone_node *n, const char *name) { return n && strcmp(n->nam
 static hn_ly_pair *find(const hn_ly *q, const char *name) {
   for (size_t i = 0; i < q->pairs.len; i++) {
     hn_ly_pair *p = q->pairs.ptr[i];
-    if (strcmp(p->exact->name, name) == 0 || strcmp(p->quantized->name, name) == 0 ||
-        is(p->exact->producer, name))
+    if (strcmp(p->name, name) == 0 || strcmp(p->quantized->name, name) == 0 || is(p->exact->producer, name))
       return p;
   }
   for (size_t i = 0; i < q->pairs.len; i++)

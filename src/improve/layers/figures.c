@@ -220,9 +220,9 @@ static bool fill(hn_ly *q, const hn_ly_pair *p, hone_layer_error *l) {
   const hone_node *layer = hn_ly_layer_of(p->exact);
   *l = (hone_layer_error){.name = hn_arena_strdup(&q->arena, layer     ? layer->name
                                                              : p->step ? p->step->desc.name
-                                                                       : p->exact->name),
+                                                                       : p->name),
                           .op_type = hn_arena_strdup(&q->arena, layer ? layer->op_type : op_of(p)),
-                          .value = hn_arena_strdup(&q->arena, p->exact->name),
+                          .value = hn_arena_strdup(&q->arena, p->name),
                           .quantized = hn_arena_strdup(&q->arena, p->quantized->name),
                           .depth = p->depth,
                           .by_place = p->by_place,

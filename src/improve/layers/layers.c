@@ -81,27 +81,13 @@ static void make_groups(hn_ly *q) {
 
 /* ---- the way through */
 
-static hone_status open_exact(hn_ly *q, hone_model *exact, int level, hone_error *error) {
-  return hn_side_open(exact,
-                      &(hn_side_options){.level = level,
-                                         .threads = q->o->threads,
-                                         .bindings = q->o->bindings,
-                                         .n_bindings = q->o->n_bindings,
-                                         .batch = q->o->batch},
-                      &q->exact, error);
-}
-
-/* Without fusions every value has its name. Where names are gone, fused steps are what lies in equal places.
- */
-static hone_status find_pairs(hn_ly *q, hone_model *exact, hone_error *error) {
-  hone_status status = open_exact(q, exact, 0, error);
-  if (status == HONE_OK) status = hn_ly_match(q, false, error);
+/* Where names are gone, steps are what lies in equal places. */
+static hone_status find_pairs(hn_ly *q, hone_error *error) {
+  hone_status status = hn_ly_match(q, false, error);
   if (status != HONE_OK || q->pairs.len > q->unmatched) return status;
   hn_ly_forget(q);
-  hn_side_close(&q->exact);
   q->by_place = true;
-  status = open_exact(q, exact, 2, error);
-  if (status == HONE_OK) status = hn_ly_match(q, true, error);
+  status = hn_ly_match(q, true, error);
   if (status != HONE_OK || q->pairs.len) return status;
   hn_fail(error, HONE_ERROR_INPUT, "no value of the second model stands for one of the first");
   hn_error_expected(error, "a float model, then the same network in 8 bits");
@@ -139,14 +125,15 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
                                                      : SAMPLES,
                                .seed = o->seed,
                                .preprocess = o->preprocess};
-  hone_status status = hn_side_open(q->file,
-                                    &(hn_side_options){.level = o->level > 0 ? o->level : 2,
-                                                       .threads = o->threads,
-                                                       .bindings = o->bindings,
-                                                       .n_bindings = o->n_bindings,
-                                                       .batch = o->batch},
-                                    &q->quantized, error);
-  if (status == HONE_OK) status = find_pairs(q, exact, error);
+  hn_side_options side = {.level = o->level > 0 ? o->level : 2,
+                          .threads = o->threads,
+                          .bindings = o->bindings,
+                          .n_bindings = o->n_bindings,
+                          .batch = o->batch};
+  hone_status status = hn_side_open(q->file, &side, &q->quantized, error);
+  side.chains = HONE_CHAINS_NEVER; /* several layers in one step */
+  if (status == HONE_OK) status = hn_side_open(exact, &side, &q->exact, error);
+  if (status == HONE_OK) status = find_pairs(q, error);
   if (status == HONE_OK) status = hn_ly_choose_dumps(q, error);
   if (status == HONE_OK && hn_feeds_all_given(o->given, q->exact.plan->n_inputs)) set.samples = 1;
   if (status == HONE_OK)
@@ -171,6 +158,7 @@ hone_status hone_layers(hone_model *exact, hone_model *quantized, const hone_lay
   if (!q) return hn_fail_memory(error, sizeof *q, "layers");
   q->o = options ? options : &defaults;
   q->file = quantized;
+  q->exact_file = exact;
   const hone_status status = compare(q, exact, out, error);
   hn_ly_forget(q);
   hn_side_close(&q->quantized);

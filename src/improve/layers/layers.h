@@ -29,6 +29,7 @@ typedef struct hn_ly_scale {
 /* A float value and the value of the quantised plan that is held against it. */
 typedef struct hn_ly_pair {
   const hn_value *exact, *quantized;
+  const char *name;    /* of exact, in its model's file */
   const hn_step *step; /* that makes it in the float plan; NULL: an input */
   hn_ly_scale scale;   /* of quantized, when it holds codes */
   uint32_t depth, group;
@@ -52,13 +53,14 @@ typedef struct hn_ly_pair {
 
 /* A value of the quantised plan that is to be given the float model's value. */
 typedef struct hn_ly_stand_in {
-  hn_ly_pair *pair;
+  hn_ly_pair *pair; /* NULL: the float plan does not hold it */
   hn_ly_scale scale;
+  bool named; /* the float model's file has it */
 } hn_ly_stand_in;
 
 typedef struct hn_ly {
   const hone_layers_options *o;
-  hn_model *file; /* the quantised model as it came */
+  hn_model *exact_file, *file; /* the float model and the quantised one as they came */
   hn_side exact, quantized;
   HN_VEC(hn_ly_pair *) pairs; /* in order of execution of the quantised plan */
   hn_ly_pair **of_exact;      /* by value id of the float plan */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "improve/values.h"
+#include "optimize/step/slots.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,90 +24,91 @@ static const char *const tails[] = {"_QuantizeLinear_Output",
 typedef struct exact_value {
   const hn_value *value;
   const hn_step *step; /* NULL: an input */
+  const char *name;    /* in the file: passes may have given it to another value */
 } exact_value;
+
+/* A node of the float model's file. */
+typedef struct file_node {
+  const hone_node *node;
+  uint32_t place;
+} file_node;
 
 typedef struct matching {
   hn_ly *q;
-  hn_map by_name; /* of float values: exact_value */
+  hn_map by_name;  /* of float values, as the file calls them: exact_value */
+  file_node *file; /* by number of the source node */
   HN_VEC(exact_value *) order;
 } matching;
 
 /* ---- scales */
 
-static bool constant_scalar(const hn_value *v, double *x) {
-  if (!v || !v->constant || !v->constant->data || hone_desc_count(&v->constant->desc) != 1) return false;
-  const void *data = v->constant->data;
-  switch (v->constant->desc.dtype) {
-  case HONE_DTYPE_F32: *x = (double)*(const float *)data; return true;
-  case HONE_DTYPE_U8: *x = *(const uint8_t *)data; return true;
-  case HONE_DTYPE_I8: *x = *(const int8_t *)data; return true;
-  default: return false;
-  }
-}
-
-static bool scale_from(const hone_node *n, uint32_t at, hn_ly_scale *s) {
-  double scale, zero = 0;
-  if (at >= n->n_in || !constant_scalar(n->in[at], &scale) || !(scale > 0)) return false;
-  if (at + 1 < n->n_in && n->in[at + 1] && !constant_scalar(n->in[at + 1], &zero)) return false;
-  s->scale = scale;
-  s->zero = (int32_t)zero;
-  return s->known = true;
-}
-
-static bool is_qlinear(const hone_node *n) { return strncmp(n->op_type, "QLinear", 7) == 0; }
-
-/* Where the scale of what it makes stands: QLinearConv and QLinearMatMul have it behind two operands. */
-static uint32_t scale_of_output(const hone_node *n) {
-  return n->op && n->op->float_form ? n->op->float_form->y : 6;
-}
-
-/* The scale of codes: of the node that makes them, of one that reads them, or of what they are moved from. */
-static bool find_scale(const hn_value *v, hn_ly_scale *s, int depth) {
-  const hone_node *n = v->producer;
-  if (n && strcmp(n->op_type, "QuantizeLinear") == 0) return scale_from(n, 1, s);
-  if (n && is_qlinear(n)) return scale_from(n, scale_of_output(n), s);
-  for (size_t i = 0; i < v->users.len; i++) {
-    const hone_node *u = v->users.ptr[i].node;
-    if (u && (strcmp(u->op_type, "DequantizeLinear") == 0 || is_qlinear(u)) &&
-        scale_from(u, v->users.ptr[i].index + 1, s))
-      return true;
-  }
-  return n && n->n_in && n->in[0] && depth > 0 && n->in[0]->desc.dtype == v->desc.dtype &&
-         find_scale(n->in[0], s, depth - 1);
-}
-
-/* Also of what a DequantizeLinear has just made of codes. */
-static hn_ly_scale scale_of(const hn_value *v) {
+/* What the plan says of the codes; also of those that a DequantizeLinear has just read. */
+static hn_ly_scale scale_of(const hn_plan *p, const hn_value *v) {
   const bool decoded =
       v->producer && strcmp(v->producer->op_type, "DequantizeLinear") == 0 && v->producer->in[0];
-  const hone_dtype dtype = decoded ? v->producer->in[0]->desc.dtype : v->desc.dtype;
-  const bool is_signed = dtype == HONE_DTYPE_I8;
+  const hn_value *codes = decoded ? v->producer->in[0] : v;
+  const bool is_signed = codes->desc.dtype == HONE_DTYPE_I8;
+  const hone_quant q = hn_quant_of(p, codes, &codes->desc);
   hn_ly_scale s = {.low = is_signed ? -128 : 0, .high = is_signed ? 127 : 255};
-  if (!is_signed && dtype != HONE_DTYPE_U8) return s;
-  if (decoded)
-    scale_from(v->producer, 1, &s);
-  else
-    find_scale(v, &s, 8);
+  if ((!is_signed && codes->desc.dtype != HONE_DTYPE_U8) || q.count != 1 || !(q.scale[0] > 0)) return s;
+  s.scale = (double)q.scale[0];
+  s.zero = q.zero_point ? q.zero_point[0] : 0;
+  s.known = true;
   return s;
 }
 
 /* ---- names */
 
-static exact_value *by_name(const matching *m, const char *name) {
-  exact_value *found = hn_map_get(&m->by_name, name);
+/* A value that the model has: names of what was taken out of a graph in memory stay. */
+static const hn_value *value_of(hn_model *file, const char *name) {
+  const hn_value *v = hn_map_get(&file->graph->by_name, name);
+  return v && (v->producer || v->is_input || v->constant) ? v : NULL;
+}
+
+/* The float model's value whose name this is, with what quantisers put behind it or without. */
+static const hn_value *in_file(const matching *m, const char *name) {
+  const hn_value *found = value_of(m->q->exact_file, name);
   char stem[512];
   for (size_t i = 0; !found && i < sizeof tails / sizeof *tails; i++) {
     const size_t n = strlen(name), t = strlen(tails[i]);
     if (n <= t || n >= sizeof stem || strcmp(name + n - t, tails[i]) != 0) continue;
     snprintf(stem, sizeof stem, "%.*s", (int)(n - t), name);
-    found = hn_map_get(&m->by_name, stem);
+    found = value_of(m->q->exact_file, stem);
   }
   return found;
 }
 
-/* The value before its Q, behind its DQ. */
-static exact_value *named_like(const matching *m, const hn_value *v, int depth) {
-  exact_value *found = by_name(m, v->name);
+/* What changes no number. */
+static bool changes_nothing(const hone_node *n) {
+  return hn_is_op(n, "Identity") || (hn_is_op(n, "Dropout") && n->n_in == 1);
+}
+
+/* Quantisers drop a Relu whose work the codes do, and fold normalisation, and keep the name from before it.
+ */
+static bool may_be_gone(const hone_node *n) {
+  return hn_is_op(n, "Relu") || hn_is_op(n, "Clip") || hn_is_op(n, "BatchNormalization");
+}
+
+/* The value in the float plan that v of the file is. Steps that were fused hold what their last node makes;
+ * as such a value counts v where all between the two changes nothing, or (gone) is no part of the other
+ * model. */
+static exact_value *held(const matching *m, const hn_value *v, bool gone) {
+  exact_value *e = hn_map_get(&m->by_name, v->name);
+  while (v->users.len == 1 && !v->is_output) {
+    const hone_node *u = v->users.ptr[0].node;
+    if (!u || u->graph != v->graph || u->n_out < 1 || !u->out[0]) break;
+    const bool same = changes_nothing(u);
+    if (!same && (!gone || !may_be_gone(u) || value_of(m->q->file, u->out[0]->name))) break;
+    v = u->out[0];
+    exact_value *next = hn_map_get(&m->by_name, v->name);
+    if (next && (!same || !e)) e = next;
+  }
+  return e;
+}
+
+/* The file's value of that name; the value before its Q, behind its DQ. */
+static const hn_value *named_like(const matching *m, const hn_value *v, int depth) {
+  const hn_value *found = in_file(m, v->name);
   const hone_node *n = v->producer;
   if (found || depth == 0) return found;
   if (n && (strcmp(n->op_type, "QuantizeLinear") == 0 || strcmp(n->op_type, "DequantizeLinear") == 0) &&
@@ -114,24 +116,9 @@ static exact_value *named_like(const matching *m, const hn_value *v, int depth) 
     found = named_like(m, n->in[0], depth - 1);
   for (size_t i = 0; !found && i < v->users.len; i++) {
     const hone_node *u = v->users.ptr[i].node;
-    if (u && strcmp(u->op_type, "DequantizeLinear") == 0) found = by_name(m, u->out[0]->name);
+    if (u && strcmp(u->op_type, "DequantizeLinear") == 0) found = in_file(m, u->out[0]->name);
   }
   return found;
-}
-
-/* Quantisers drop a Relu whose work the codes do, and fold normalisation, and keep the name from before it.
- */
-static exact_value *past_what_is_gone(const matching *m, exact_value *e) {
-  while (e && e->value->users.len == 1) {
-    const hone_node *u = e->value->users.ptr[0].node;
-    if (!u || u->n_out != 1 || e->value->is_output ||
-        !(hn_is_op(u, "Relu") || hn_is_op(u, "Clip") || hn_is_op(u, "BatchNormalization")))
-      break;
-    exact_value *next = hn_map_get(&m->by_name, u->out[0]->name);
-    if (!next || hn_map_has(&m->q->file->graph->by_name, next->value->name)) break;
-    e = next;
-  }
-  return e;
 }
 
 /* ---- pairs */
@@ -139,7 +126,7 @@ static exact_value *past_what_is_gone(const matching *m, exact_value *e) {
 static bool pair_up(matching *m, const exact_value *e, const hn_value *v, bool by_place, uint32_t depth) {
   hn_ly *q = m->q;
   if (q->stand_in[v->id].pair) return true;
-  const hn_ly_scale scale = scale_of(v);
+  const hn_ly_scale scale = scale_of(q->quantized.plan, v);
   hn_ly_pair *p = q->of_exact[e->value->id];
   if (!scale.known && !hone_dtype_is_float(v->desc.dtype)) return true;
   q->stand_in[v->id].scale = scale;
@@ -154,6 +141,7 @@ static bool pair_up(matching *m, const exact_value *e, const hn_value *v, bool b
   }
   const int64_t bytes = hone_desc_known(&e->value->desc) ? hone_desc_bytes(&e->value->desc) : 0;
   p->exact = e->value;
+  p->name = e->name;
   p->step = e->step;
   p->quantized = v;
   p->scale = scale;
@@ -164,20 +152,49 @@ static bool pair_up(matching *m, const exact_value *e, const hn_value *v, bool b
   return true;
 }
 
+static bool list_file(matching *m) {
+  const hn_model *file = m->q->exact_file;
+  uint32_t place = 0;
+  m->file = hn_calloc(file->source.len + 1, sizeof *m->file);
+  for (const hone_node *n = file->graph->first; n && m->file; n = n->next, place++)
+    for (uint32_t i = 0; i < n->n_origin; i++)
+      if (n->origin[i] < file->source.len) m->file[n->origin[i]] = (file_node){n, place};
+  return m->file != NULL;
+}
+
+/* What the file calls v: where passes have made several nodes one, the value of the last of them. */
+static const char *name_in_file(const matching *m, const hn_value *v) {
+  const hone_node *n = v->producer;
+  const file_node *last = NULL;
+  for (uint32_t i = 0; n && i < n->n_origin; i++) {
+    if (n->origin[i] >= m->q->exact_file->source.len) continue;
+    const file_node *f = &m->file[n->origin[i]];
+    if (f->node && (!last || f->place > last->place)) last = f;
+  }
+  if (!last || last->node->n_out <= v->producer_index || !last->node->out[v->producer_index]) return v->name;
+  const hn_value *is = last->node->out[v->producer_index];
+  const bool other = hone_desc_known(&is->desc) && !hone_desc_same_dims(&is->desc, &v->desc);
+  return other ? v->name : is->name;
+}
+
 static bool add_exact(matching *m, const hn_value *v, const hn_step *s) {
-  if (!v || v->desc.dtype != HONE_DTYPE_F32 || hn_map_has(&m->by_name, v->name)) return true;
+  if (!v || v->desc.dtype != HONE_DTYPE_F32) return true;
+  const char *name = name_in_file(m, v);
+  const exact_value *known = hn_map_get(&m->by_name, name);
+  /* Of several that come from one node the last one; of several forms of one value the first. */
+  if (known && (known->value == v || strcmp(known->value->name, name) == 0)) return true;
   exact_value *e = HN_NEW(&m->q->arena, exact_value);
   if (!e) return false;
-  *e = (exact_value){v, s};
-  return hn_vec_push(&m->order, e) && hn_map_set(&m->by_name, v->name, e);
+  *e = (exact_value){v, s, name};
+  return hn_vec_push(&m->order, e) && hn_map_set(&m->by_name, name, e);
 }
 
 static bool list_exact(matching *m) {
   const hn_plan *p = m->q->exact.plan;
-  bool whole = true;
-  for (uint32_t i = 0; i < p->n_inputs; i++) whole &= add_exact(m, p->inputs[i], NULL);
+  bool whole = list_file(m);
+  for (uint32_t i = 0; i < p->n_inputs && whole; i++) whole &= add_exact(m, p->inputs[i], NULL);
   for (size_t i = 0; i < p->steps.len; i++)
-    for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs; k++)
+    for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs && whole; k++)
       whole &= add_exact(m, hn_value_of_step(p, &p->steps.ptr[i], k), &p->steps.ptr[i]);
   return whole;
 }
@@ -188,8 +205,9 @@ static bool match_names(matching *m) {
   for (size_t i = 0; i < p->steps.len; i++)
     for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs; k++) {
       const hn_value *v = hn_value_of_step(p, &p->steps.ptr[i], k);
-      exact_value *e = v ? named_like(m, v, 4) : NULL;
-      if (e && v->desc.dtype != HONE_DTYPE_F32) e = past_what_is_gone(m, e);
+      const hn_value *of = v ? named_like(m, v, 4) : NULL;
+      const exact_value *e = of ? held(m, of, v->desc.dtype != HONE_DTYPE_F32) : NULL;
+      if (of) m->q->stand_in[v->id].named = true;
       if (e) whole &= pair_up(m, e, v, false, (uint32_t)i);
     }
   return whole;
@@ -274,7 +292,9 @@ static bool match_codes(matching *m) {
       const hone_node *n = v ? v->producer : NULL;
       if (!n || strcmp(n->op_type, "QuantizeLinear") != 0 || !n->in[0]) continue;
       const hn_ly_pair *from = m->q->stand_in[n->in[0]->id].pair;
-      if (from) whole &= pair_up(m, &(exact_value){from->exact, from->step}, v, from->by_place, (uint32_t)i);
+      if (from)
+        whole &=
+            pair_up(m, &(exact_value){from->exact, from->step, from->name}, v, from->by_place, (uint32_t)i);
     }
   return whole;
 }
@@ -291,8 +311,8 @@ static void count_unmatched(hn_ly *q) {
   for (size_t i = 0; i < p->steps.len; i++)
     for (uint32_t k = 0; k < p->steps.ptr[i].desc.n_outputs; k++) {
       const hn_value *v = hn_value_of_step(p, &p->steps.ptr[i], k);
-      q->unmatched +=
-          v && hone_dtype_size(v->desc.dtype) == 1 && !q->stand_in[v->id].pair && scale_of(v).known;
+      q->unmatched += v && hone_dtype_size(v->desc.dtype) == 1 && !q->stand_in[v->id].named &&
+                      !q->stand_in[v->id].pair && scale_of(p, v).known;
     }
 }
 
@@ -303,6 +323,7 @@ hone_status hn_ly_match(hn_ly *q, bool by_place, hone_error *error) {
   bool whole = q->of_exact && q->stand_in && list_exact(&m) && match_names(&m);
   if (by_place) whole = whole && match_places(&m) && match_codes(&m);
   hn_map_free(&m.by_name);
+  hn_free(m.file);
   hn_vec_free(&m.order);
   if (!whole) return hn_fail_memory(error, 0, "pairs of values");
   if (q->pairs.len) qsort(q->pairs.ptr, q->pairs.len, sizeof(*q->pairs.ptr), earlier);
