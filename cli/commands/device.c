@@ -51,6 +51,9 @@ static json_t *json_accelerator(const char *device) {
                    "clock_memory_bytes_per_s", cli_real(i.machine.dram_bytes));
 }
 
+/* Its operations are none on floats. */
+static bool is_integer(const char *roof) { return strcmp(roof, "int8") == 0; }
+
 /* --device cuda: what it is, its measured roofs, and its sensors. */
 static int accelerator(const cli_args *args) {
   hone_error error = {0}, unread = {0};
@@ -64,7 +67,9 @@ static int accelerator(const cli_args *args) {
     json_t *j = json_accelerator(device), *roofs = json_array(), *sensors = json_object();
     for (uint32_t i = 0; i < r.count; i++)
       json_array_append_new(roofs, level(r.roof[i].name, r.roof[i].gbs > 0 ? r.roof[i].gbs : r.roof[i].gflops,
-                                         r.roof[i].gbs > 0 ? "GB/s" : "GFLOP/s"));
+                                         r.roof[i].gbs > 0            ? "GB/s"
+                                         : is_integer(r.roof[i].name) ? "GOP/s"
+                                                                      : "GFLOP/s"));
     for (uint32_t i = 0; read && i < now.count; i++)
       json_object_set_new(sensors, now.sensor[i].name, cli_real(now.sensor[i].value));
     json_object_set_new(j, "roofs", roofs);
@@ -79,8 +84,8 @@ static int accelerator(const cli_args *args) {
       cli_print("%-5s copy             %8.0f GB/s     (runs differ by %.0f %%)\n", x->name, x->gbs,
                 100 * x->spread);
     else if (x->gflops > 0)
-      cli_print("%-5s matrix product   %8.1f TFLOP/s  (%s; runs differ by %.0f %%)\n", x->name,
-                x->gflops / 1e3, x->by, 100 * x->spread);
+      cli_print("%-5s matrix product   %8.1f %-7s  (%s; runs differ by %.0f %%)\n", x->name, x->gflops / 1e3,
+                is_integer(x->name) ? "TOP/s" : "TFLOP/s", x->by, 100 * x->spread);
     else
       cli_print("%-5s                  not measured: no tactic of this device, or time was up\n", x->name);
   }

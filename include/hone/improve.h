@@ -179,7 +179,7 @@ HONE_API hone_status hone_roofs_measure(uint32_t threads, const hone_roofs_optio
 HONE_API void hone_roofs_raise(hone_roofs *roofs, const hone_roofs *seen);
 
 /* Measured peaks of an accelerator, through plans of hone's own: matrix products by type (f16, bf16, tf32,
- * f32), and a copy. One of gflops and gbs is set; both are 0 where the device cannot. */
+ * int8, f32), and a copy. One of gflops and gbs is set; both are 0 where the device cannot. */
 typedef struct hone_device_roof {
   char name[8]; /* as in facts: "f16", "DRAM" */
   double gflops, gbs;

@@ -27,22 +27,38 @@ typedef struct probe {
   const char *roof;      /* its name in facts: of a dtype, or of a memory */
   const char *precision; /* of the plan */
   bool product;          /* n x n matrices; otherwise n floats are read and written */
-  bool half;             /* stored in two bytes */
+  bool codes;            /* of 8 bits, with sums in i32 */
 } probe;
 
-static const probe probes[] = {{"f16", "fp16", true, true},
-                               {"bf16", "bf16", true, true},
-                               {"tf32", "tf32", true, false},
-                               {"f32", "f32", true, false},
-                               {"DRAM", "f32", false, false}};
+static const probe probes[] = {{"f16", "fp16", true, false},  {"bf16", "bf16", true, false},
+                               {"tf32", "tf32", true, false}, {"int8", "f32", true, true},
+                               {"f32", "f32", true, false},   {"DRAM", "f32", false, false}};
 static const char *const ways[] = {NULL, "cublaslt_matmul_1*,reformat", "cublaslt_matmul_2*,reformat",
                                    "-cublaslt*,-cudnn*"}; /* tactics to choose from */
 enum { PROBES = sizeof probes / sizeof *probes, WAYS = sizeof ways / sizeof *ways };
 
+/* Products of codes by constant codes, rounded to codes again; the weights' scale keeps the results' size. */
+static void codes_text(long long n, char *text, size_t size) {
+  const double deviation = 254 / sqrt(12); /* of the weights' codes */
+  size_t at = (size_t)snprintf(
+      text, size,
+      "graph g(%%q0: u8[%lldx%lld]) -> (%%q%d) {\n  const %%w: i8[%lldx%lld] = rand(1, -127, 127)\n"
+      "  %%d = DequantizeLinear(%%w, %.9g)\n",
+      n, n, PRODUCTS, n, n, 1 / (deviation * sqrt((double)n)));
+  for (int i = 0; i < PRODUCTS && at < size; i++)
+    at += (size_t)snprintf(text + at, size - at,
+                           "  %%x%d = DequantizeLinear(%%q%d, 1, u8 128)\n  %%y%d = MatMul(%%x%d, %%d)\n"
+                           "  %%q%d = QuantizeLinear(%%y%d, 1, u8 128)\n",
+                           i, i, i, i, i + 1, i);
+  if (at < size) snprintf(text + at, size - at, "}\n");
+}
+
 static hone_status model_of(const probe *p, int64_t n, hn_model **out, hone_error *error) {
-  char text[320];
+  char text[1024];
   const long long d = n;
-  if (p->product)
+  if (p->codes)
+    codes_text(d, text, sizeof text);
+  else if (p->product)
     snprintf(text, sizeof text,
              "graph g(%%a: f32[%lldx%lld], %%b: f32[%lldx%lld]) -> (%%y) {\n  %%t = MatMul(%%a, %%b)\n"
              "  %%u = MatMul(%%t, %%b)\n  %%v = MatMul(%%u, %%b)\n  %%y = MatMul(%%v, %%b)\n}\n",
@@ -142,7 +158,7 @@ static hone_status measure(const char *device, const probe *p, const hone_tensor
   hone_status status = HONE_OK;
   for (size_t w = 0; w < WAYS && status == HONE_OK && seconds_left(l) > 0; w++) {
     timing t;
-    if (w && !p->product) break;
+    if (w && (!p->product || p->codes)) break; /* no library has these */
     status = go_on(l, error);
     if (status == HONE_OK) status = time_way(device, p, ways[w], a, n, l, &t, error);
     if (status != HONE_OK || t.best <= 0 || work / t.best <= *best) continue;
@@ -183,10 +199,18 @@ static void cache_write(const char *key, const hone_device_roofs *r) {
 
 /* ---- size */
 
-static hone_tensor operand(float *data, int64_t rows, int64_t columns) {
+static hone_tensor operand(hone_dtype type, void *data, int64_t rows, int64_t columns) {
   hone_tensor t = {.data = data};
-  t.desc = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){rows, columns});
+  t.desc = hone_desc(type, 2, (const int64_t[]){rows, columns});
   return t;
+}
+
+static uint8_t *random_codes(int64_t n, hone_error *error) {
+  uint8_t *data = hn_malloc((size_t)(n * n));
+  hn_rng rng = {2};
+  if (!data) hn_fail_memory(error, (unsigned long long)(n * n), "measuring the device");
+  for (int64_t i = 0; data && i < n * n; i++) data[i] = (uint8_t)(1 + 255 * hn_rng_unit(&rng));
+  return data;
 }
 
 static float *random_matrices(int64_t n, uint32_t count, hone_error *error) {
@@ -218,7 +242,7 @@ static hone_status fitting_size(const char *device, const hone_device_info *info
     if (next * next * 4 * 5 > (double)info->memory_free) break;
     float *data = random_matrices(sizes[i], 1, error);
     if (!data) return HONE_ERROR_MEMORY;
-    const hone_tensor a = operand(data, sizes[i], sizes[i]);
+    const hone_tensor a = operand(HONE_DTYPE_F32, data, sizes[i], sizes[i]);
     status = time_way(device, &f32, NULL, &a, sizes[i], l, &t, error);
     hn_free(data);
     const double all = t.best * growth * growth * growth * (WARM + RUNS) * PROBES * WAYS;
@@ -231,7 +255,7 @@ static hone_status fitting_size(const char *device, const hone_device_info *info
 /* ---- */
 
 static void key_of(const hone_device_info *info, char *buf, size_t size) {
-  snprintf(buf, size, "hone-device-roofs 2 | %s | %s | sm_%u | %s | %s", hone_version(), info->name,
+  snprintf(buf, size, "hone-device-roofs 3 | %s | %s | sm_%u | %s | %s", hone_version(), info->name,
            info->machine.arch, info->driver, info->compiler);
 }
 
@@ -262,12 +286,16 @@ hone_status hone_device_roofs_measure(const char *device, const hone_roofs_optio
   int64_t n;
   status = fitting_size(device, &info, &l, &n, error);
   float *data = status == HONE_OK ? random_matrices(n, 2, error) : NULL;
-  if (status == HONE_OK && !data) status = HONE_ERROR_MEMORY;
+  uint8_t *codes = data ? random_codes(n, error) : NULL;
+  if (status == HONE_OK && !codes) status = HONE_ERROR_MEMORY;
   for (; l.done < PROBES && status == HONE_OK; l.done++) {
     const probe *p = &probes[l.done];
-    const hone_tensor a = p->product ? operand(data, n, n) : operand(data, 2 * n * n / 1024, 1024);
+    const hone_tensor a = p->codes     ? operand(HONE_DTYPE_U8, codes, n, n)
+                          : p->product ? operand(HONE_DTYPE_F32, data, n, n)
+                                       : operand(HONE_DTYPE_F32, data, 2 * n * n / 1024, 1024);
     status = measure(device, p, &a, p->product ? n : 2 * n * n, &l, &out->roof[out->count++], error);
   }
+  hn_free(codes);
   hn_free(data);
   if (status == HONE_OK && is_whole(out)) cache_write(key, out);
   return status;

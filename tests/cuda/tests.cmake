@@ -85,6 +85,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Profiles, demos and the time of copies on a GPU, with small networks.
   hone_emulated(profile_on_gpu sh ${HONE_TEST_FOLDER}/profile.sh ${CMAKE_BINARY_DIR}/hone zoo:many_inputs)
   hone_emulated(precision_on_gpu sh ${HONE_TEST_FOLDER}/precision.sh ${CMAKE_BINARY_DIR}/hone)
+  hone_emulated(int8_roof_on_gpu sh ${HONE_TEST_FOLDER}/int8_roof.sh ${CMAKE_BINARY_DIR}/hone)
   hone_emulated(demo_merged_copies ${CMAKE_BINARY_DIR}/hone demo merged-copies --device cuda -n 3)
   hone_emulated(demo_int8_on_gpu sh tests/cli/says.sh "^mixed .*x$" "not measured" ${CMAKE_BINARY_DIR}/hone demo int8 --device cuda --size 32 -b 2 -n 2)
 
