@@ -53,6 +53,9 @@ static int run(const cli_args *args) {
 static const cli_option options[] = {
     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
      "new: where the folder is made (.); build: where the plugin is made (its folder's build)"},
+    {0, "from", CLI_TEXT, CLI_FIELD(from), "MODEL",
+     "new: the operator computes what nodes of this model compute"},
+    {0, "nodes", CLI_TEXT, CLI_FIELD(nodes), "A,B,...", "new: their names, between commas"},
     {0, "general", CLI_FLAG, CLI_FIELD(general), NULL, "new: an operator that is not elementwise"},
     {0, "c-only", CLI_FLAG, CLI_FIELD(c_only), NULL,
      "build: write NAME_op.c and NAME_op.h, and compile nothing"},

@@ -69,6 +69,7 @@ typedef struct cli_args {
   cli_list data;
   cli_list shapes, inputs, thresholds, float_files;
   bool general, c_only;         /* op new, op build */
+  const char *from, *nodes;     /* op new */
   cli_list op_path, op_disable; /* of every command */
   cli_list rest;                /* arguments that are no options */
 } cli_args;

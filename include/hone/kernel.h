@@ -88,6 +88,11 @@ HONE_KERNEL_FN hone_vf hone_min(hone_vf a, hone_vf b) { return hone_select(b < a
 
 HONE_KERNEL_FN hone_vf hone_abs(hone_vf a) { return hone_select(a < 0.0f, -a, a + 0.0f); }
 
+HONE_KERNEL_FN hone_vf hone_sqrt(hone_vf a) {
+  for (int i = 0; i < HONE_LANES; i++) a[i] = sqrtf(a[i]);
+  return a;
+}
+
 /* e^x, within 2 units in the last place; 0 below -104, infinity above 88.73. x = n ln 2 + r with |r| <= ln 2
  * / 2; e^r by its series to r^7. */
 HONE_KERNEL_FN hone_vf hone_exp(hone_vf x) {

@@ -2,7 +2,7 @@
 #ifndef HONE_MODEL_H
 #define HONE_MODEL_H
 
-#include <hone/tensor.h>
+#include <hone/plugin.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -161,6 +161,41 @@ HONE_API bool hone_pass_at(uint32_t i, hone_pass_info *out);
 HONE_API hone_status hone_model_optimize(hone_model *model, const hone_optimize_options *options,
                                          hone_model **out, hone_rewrites *rewrites, hone_error *error);
 HONE_API void hone_rewrites_free(hone_rewrites *rewrites);
+
+/* ---- parts of a model, for who writes one operator for several nodes */
+typedef struct hone_subgraph_value {
+  const char
+      *name; /* as the pattern has it, without '%': "x0" from outside, "t1" from inside; "" for a number */
+  hone_tensor_desc desc;
+  const char *value; /* its name in the model */
+  int32_t node;      /* that makes it; -1: it comes from outside */
+  bool is_number;    /* a constant of one element from outside, which the pattern names by its value */
+  double number;
+} hone_subgraph_value;
+
+typedef struct hone_subgraph_node {
+  const hone_node *node;
+  uint32_t n_in;
+  const int32_t *in; /* [n_in] index of the value; -1: left out */
+  int32_t out;       /* index of output 0 */
+} hone_subgraph_node;
+
+/* Nodes of a model that make one value: in their order, the last one makes the result. */
+typedef struct hone_subgraph {
+  uint32_t n_nodes, n_values;
+  const hone_subgraph_node *node;
+  const hone_subgraph_value *value;
+  const char *pattern; /* as hone_pattern_desc has it, a node a line */
+  const char *inputs;  /* "%x0 %x1": values from outside that are no numbers */
+  void *impl;
+} hone_subgraph;
+
+/* The part that consists of these nodes, by their names. Of a model that passes have rewritten
+ * (hone_model_optimize): what has become of them. HONE_ERROR_USAGE: there is no such node; it has several
+ * results, or one that the nodes use is also used elsewhere. Release it before the model. */
+HONE_API hone_status hone_model_subgraph(hone_model *model, const char *const *nodes, uint32_t n,
+                                         hone_subgraph *out, hone_error *error);
+HONE_API void hone_subgraph_free(hone_subgraph *part);
 
 /* ---- built-in networks */
 typedef struct hone_zoo_options {

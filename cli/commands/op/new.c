@@ -1,5 +1,6 @@
 /* hone op new NAME: a folder with everything that a custom operator needs, ready to build. */
 #include "cli/commands/op/definition.h"
+#include "cli/commands/op/from.h"
 #include "cli/commands/op/templates.h"
 #include "cli/commands/op/text.h"
 #include "cli/commands/op/verb.h"
@@ -38,6 +39,73 @@ static int write_file(const char *folder, const op_template *t, const char *name
   return status == HONE_OK ? 0 : cli_report(&e);
 }
 
+/* The names between commas; their memory is *copy. */
+static size_t split_names(const char *text, char **copy, const char **names, size_t most) {
+  size_t n = 0;
+  *copy = strdup(text);
+  for (char *p = *copy; p && n < most; p = strchr(p, ',')) {
+    if (p != *copy) *p++ = 0;
+    names[n++] = p;
+  }
+  return n;
+}
+
+static int write_text(const char *folder, const char *name, const char *ending, op_text *text) {
+  hone_error e = {0};
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s%s", folder, name, ending);
+  if (op_text_save(text, path, &e) != HONE_OK) return cli_report(&e);
+  cli_print("  %s\n", path);
+  return 0;
+}
+
+/* The same nodes behind the passes; left empty where they are no part of their own any more. */
+static void rewrite(hone_model *model, const char *const *names, uint32_t n, hone_model **optimized,
+                    hone_subgraph *out) {
+  hone_error ignored = {0};
+  const hone_optimize_options o = {.level = 2};
+  if (hone_model_optimize(model, &o, optimized, NULL, &ignored) == HONE_OK)
+    (void)hone_model_subgraph(*optimized, names, n, out, &ignored);
+}
+
+/* What --from and --nodes name, before anything is written. */
+static int read_part(const cli_args *args, const char *name, const char *op, op_from *out) {
+  hone_error e = {0};
+  hone_model *model = NULL, *bound = NULL, *optimized = NULL;
+  hone_subgraph part = {0}, rewritten = {0};
+  const char *names[32];
+  char *copy = NULL;
+  const size_t n = split_names(args->nodes, &copy, names, sizeof names / sizeof *names);
+  hone_status status = hone_model_load(args->from, &model, &e);
+  if (status == HONE_OK) status = hone_model_bind(model, NULL, 0, 1, &bound, NULL, &e);
+  if (status == HONE_OK) status = hone_model_subgraph(bound, names, (uint32_t)n, &part, &e);
+  if (status == HONE_OK) rewrite(bound, names, (uint32_t)n, &optimized, &rewritten);
+  if (status == HONE_OK)
+    status = op_from_part(&part, rewritten.n_nodes ? &rewritten : NULL, name, op, out, &e);
+  hone_subgraph_free(&part);
+  hone_subgraph_free(&rewritten);
+  if (optimized) hone_model_release(optimized);
+  if (bound) hone_model_release(bound);
+  if (model) hone_model_release(model);
+  free(copy);
+  return status == HONE_OK ? 0 : cli_report(&e);
+}
+
+/* Files of the operator itself come from the nodes, the others from the templates. */
+static int write_all(const cli_args *args, const char *folder, const char *name, const char *op,
+                     op_from *from) {
+  int code = 0;
+  for (const op_template *t = args->general ? op_templates_general : op_templates_elementwise;
+       t->file && !code; t++)
+    if (!args->from || strncmp(t->file, "@NAME@", 6) != 0) code = write_file(folder, t, name, op);
+  if (!args->from) return code;
+  if (!code) code = write_text(folder, name, ".json", &from->json);
+  if (!code) code = write_text(folder, name, "_ref.c", &from->reference);
+  if (!code) code = write_text(folder, name, "_cpu.c", &from->cpu);
+  if (!code) code = write_text(folder, name, "_cuda.cu", &from->cuda);
+  return code;
+}
+
 static int run(const cli_args *args, const char *const *rest, size_t n) {
   (void)n;
   char name[64], op[64], folder[4000];
@@ -49,13 +117,16 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   for (size_t i = 0; i <= strlen(rest[0]); i++) name[i] = (char)tolower((unsigned char)rest[0][i]);
   snprintf(folder, sizeof folder, "%s%s%s", args->output_dir ? args->output_dir : "",
            args->output_dir ? "/" : "", name);
+  op_from from = {0};
+  if (!args->from != !args->nodes || (args->from && args->general))
+    return cli_error(HONE_ERROR_USAGE, "hone op new: --from and --nodes go together, and without --general");
+  int code = args->from ? read_part(args, name, op, &from) : 0;
+  if (code) return code;
   if (mkdir(folder, 0755) != 0)
     return cli_error(errno == EEXIST ? HONE_ERROR_USAGE : HONE_ERROR_IO, "cannot make folder %s: %s", folder,
                      strerror(errno));
-  for (const op_template *t = args->general ? op_templates_general : op_templates_elementwise; t->file; t++) {
-    const int code = write_file(folder, t, name, op);
-    if (code) return code;
-  }
+  code = write_all(args, folder, name, op, &from);
+  if (code) return code;
   cli_print("\nnext: %s_ref.c says what %s computes, %s.json its operands; then\n  $ hone op build %s\n  $ "
             "hone op test %s "
             "--op-path %s\n",
@@ -64,5 +135,9 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
 }
 
 const op_verb cli_op_new = {
-    "new", "NAME", "a folder with a definition, a reference, kernels for CPU and GPU, CMakeLists.txt",
-    1,     1,      run};
+    "new",
+    "NAME [--from MODEL --nodes A,B...]",
+    "a folder with a definition, a reference, kernels for CPU and GPU, CMakeLists.txt",
+    1,
+    1,
+    run};

@@ -12,6 +12,8 @@ typedef struct printer {
   const hn_model *model;
   uint32_t max_elements;
   bool node_names, types;
+  const char *(*name)(void *arg, const hn_value *value); /* NULL: their own */
+  void *arg;
 } printer;
 
 static void quote(hn_str *s, const char *text, size_t len) {
@@ -195,15 +197,21 @@ static void attribute(printer *p, const hn_attr *a, int depth) {
   }
 }
 
+static void put_value(printer *p, const hn_value *v) {
+  if (!v)
+    hn_str_putc(p->out, '_');
+  else if (p->name)
+    hn_str_puts(p->out, p->name(p->arg, v));
+  else
+    hn_name_print(v->name, p->out);
+}
+
 static void node(printer *p, const hone_node *n, int depth) {
   hn_str *s = p->out;
   indent(p, depth);
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (i) hn_str_puts(s, ", ");
-    if (n->out[i])
-      hn_name_print(n->out[i]->name, s);
-    else
-      hn_str_putc(s, '_');
+    put_value(p, n->out[i]);
   }
   if (n->n_out) hn_str_puts(s, " = ");
   if (*n->domain) {
@@ -214,10 +222,7 @@ static void node(printer *p, const hone_node *n, int depth) {
   hn_str_putc(s, '(');
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (i) hn_str_puts(s, ", ");
-    if (n->in[i])
-      hn_name_print(n->in[i]->name, s);
-    else
-      hn_str_putc(s, '_');
+    put_value(p, n->in[i]);
   }
   hn_str_putc(s, ')');
   for (uint32_t i = 0; i < n->n_attr; i++) {
@@ -291,6 +296,15 @@ static printer make_printer(const hn_model *m, const hn_print_options *o, hn_str
                    .max_elements = o && o->max_elements ? o->max_elements : 64,
                    .node_names = o && o->node_names,
                    .types = o && o->types};
+}
+
+bool hn_node_print(const hone_node *n, const char *(*name)(void *arg, const hn_value *value), void *arg,
+                   hn_str *out) {
+  printer p = make_printer(n->graph->model, NULL, out);
+  p.name = name;
+  p.arg = arg;
+  node(&p, n, 0);
+  return !out->failed;
 }
 
 bool hn_graph_print(const hn_graph *g, const hn_print_options *options, hn_str *out) {
