@@ -9,19 +9,22 @@
 
 /* ------------------------------------------------------------------ what is to be said */
 
+/* Medians that differ by less are taken as equal. */
+#define SAME 0.03
+
 /* The fastest of a role, without one. */
 static const op_version *fastest(const op_race *r, op_role role, const op_version *but) {
   const op_version *best = NULL;
   for (uint32_t i = 0; i < r->n; i++) {
     const op_version *v = &r->version[i];
-    if (v->role == role && v != but && !*v->why && v->n && (!best || v->stats.mean < best->stats.mean))
+    if (v->role == role && v != but && !*v->why && v->n && (!best || v->stats.p50 < best->stats.p50))
       best = v;
   }
   return best;
 }
 
 static double times(const op_version *v, const op_version *other) {
-  return other && v->stats.mean > 0 ? other->stats.mean / v->stats.mean : (double)NAN;
+  return other && v->stats.p50 > 0 ? other->stats.p50 / v->stats.p50 : (double)NAN;
 }
 
 /* Seconds that the roofs allow, and which it is. */
@@ -39,12 +42,15 @@ static double allowed(const op_race *r, const op_version *v, const op_roofs *roo
 static void note(const op_race *r, const op_line *l, bool memory, char *buf, size_t size) {
   const op_version *v = l->version, *without = fastest(r, OP_WITHOUT, NULL),
                    *apart = fastest(r, OP_APART, NULL);
-  const op_version *old = without && (!apart || without->stats.mean < apart->stats.mean) ? without : apart;
+  const op_version *old = without && (!apart || without->stats.p50 < apart->stats.p50) ? without : apart;
   buf[0] = 0;
   if (v->role != OP_TACTIC) return;
-  if (old && v->stats.mean > old->stats.mean)
+  const double gain = times(v, old);
+  if (gain < 1 - SAME)
     snprintf(buf, size, "not worth it: slower than what it replaces");
-  else if (isfinite(l->against_others) && l->against_others < 1)
+  else if (gain < 1 + SAME)
+    snprintf(buf, size, "not worth it: as fast as what it replaces");
+  else if (l->against_others < 1 - SAME)
     snprintf(buf, size, "not worth it here: another tactic is faster");
   else if (l->roof >= 0.5)
     snprintf(buf, size, "bound by %s", memory ? "bandwidth" : "arithmetic");
@@ -61,7 +67,7 @@ void op_line_make(const op_race *r, uint32_t i, const op_roofs *roofs, op_line *
     return;
   }
   const double least = allowed(r, v, roofs, &memory);
-  if (least > 0 && v->stats.mean > 0) l->roof = least * 1e6 / v->stats.mean;
+  if (least > 0 && v->stats.p50 > 0) l->roof = least * 1e6 / v->stats.p50;
   l->against_nodes = v->role == OP_APART ? (double)NAN : times(v, fastest(r, OP_APART, NULL));
   if (v->role == OP_TACTIC) l->against_others = times(v, fastest(r, OP_TACTIC, v));
   note(r, l, memory, l->note, sizeof l->note);
@@ -150,9 +156,10 @@ json_t *op_lines_json(const op_race *r, const op_roofs *roofs) {
     op_line_make(r, i, roofs, &l);
     const op_version *v = l.version;
     const bool known = v->n && !*v->why;
-    json_array_append_new(list, json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
-                                          cli_text(v->name), "role", roles[v->role], "runs", (int)v->n,
-                                          "mean_us", cli_real(known ? v->stats.mean : (double)NAN), "p95_us",
+    json_array_append_new(list, json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                                          "version", cli_text(v->name), "role", roles[v->role], "runs",
+                                          (int)v->n, "mean_us", cli_real(known ? v->stats.mean : (double)NAN),
+                                          "median_us", cli_real(known ? v->stats.p50 : (double)NAN), "p95_us",
                                           cli_real(known ? v->stats.p95 : (double)NAN), "bytes",
                                           cli_real(known ? v->bytes : (double)NAN), "speedup_against_unfused",
                                           cli_real(l.against_nodes), "speedup_against_other_tactics",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define WORK_OF_A_CASE 1e6
+enum { PAGE = 4096 };
 
 void op_name(const hone_op_desc *op, char *buf, size_t size) {
   snprintf(buf, size, "%s%s%s", op->domain, *op->domain ? "." : "", op->op_type);
@@ -109,7 +110,8 @@ static bool draw_inputs(op_random *r, const op_wish *w, op_sample *s, hone_error
     return refuse(error, "its inputs are too large");
   for (uint32_t i = 0; i < s->n_in; i++) {
     if (s->in[i].desc.dtype == HONE_DTYPE_NONE) continue;
-    s->in[i].data = calloc((size_t)hone_desc_bytes(&s->in[i].desc) + 1, 1);
+    /* A page, as large tensors of plans. */
+    s->in[i].data = aligned_alloc(PAGE, ((size_t)hone_desc_bytes(&s->in[i].desc) / PAGE + 1) * PAGE);
     if (!s->in[i].data) return refuse(error, "out of memory");
   }
   const hone_tensor_desc *a = &s->in[0].desc, *b = &s->in[1].desc;
