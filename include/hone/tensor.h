@@ -33,7 +33,21 @@ typedef enum hone_dtype {
   HONE_DTYPE_C64 = 14,  /* named, never computed with */
   HONE_DTYPE_C128 = 15, /* named, never computed with */
   HONE_DTYPE_BF16 = 16,
-  HONE_DTYPE_COUNT = 17
+  /* Stored and converted, never computed with. In memory an element has a byte: the code of a float in its
+   * lowest bits, an integer as its value. */
+  HONE_DTYPE_F8E4M3FN = 17,
+  HONE_DTYPE_F8E4M3FNUZ = 18,
+  HONE_DTYPE_F8E5M2 = 19,
+  HONE_DTYPE_F8E5M2FNUZ = 20,
+  HONE_DTYPE_U4 = 21,
+  HONE_DTYPE_I4 = 22,
+  HONE_DTYPE_F4E2M1 = 23,
+  HONE_DTYPE_F8E8M0 = 24,
+  HONE_DTYPE_U2 = 25,
+  HONE_DTYPE_I2 = 26,
+  HONE_DTYPE_F6E2M3 = 27,
+  HONE_DTYPE_F6E3M2 = 28,
+  HONE_DTYPE_COUNT = 29
 } hone_dtype;
 
 /* Element of a HONE_DTYPE_STRING tensor. Not NUL-terminated; bytes are owned by the tensor's owner. */

@@ -25,6 +25,18 @@ static const struct {
     [HONE_DTYPE_C64] = {"c64", 8},
     [HONE_DTYPE_C128] = {"c128", 16},
     [HONE_DTYPE_BF16] = {"bf16", 2},
+    [HONE_DTYPE_F8E4M3FN] = {"f8e4m3fn", 1},
+    [HONE_DTYPE_F8E4M3FNUZ] = {"f8e4m3fnuz", 1},
+    [HONE_DTYPE_F8E5M2] = {"f8e5m2", 1},
+    [HONE_DTYPE_F8E5M2FNUZ] = {"f8e5m2fnuz", 1},
+    [HONE_DTYPE_U4] = {"u4", 1},
+    [HONE_DTYPE_I4] = {"i4", 1},
+    [HONE_DTYPE_F4E2M1] = {"f4e2m1", 1},
+    [HONE_DTYPE_F8E8M0] = {"f8e8m0", 1},
+    [HONE_DTYPE_U2] = {"u2", 1},
+    [HONE_DTYPE_I2] = {"i2", 1},
+    [HONE_DTYPE_F6E2M3] = {"f6e2m3", 1},
+    [HONE_DTYPE_F6E3M2] = {"f6e3m2", 1},
 };
 
 size_t hone_dtype_size(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].size : 0; }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/narrow.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -152,7 +153,10 @@ static void store(void *data, int64_t i, hone_dtype dtype, const hn_token *t) {
   case HONE_DTYPE_I16:
   case HONE_DTYPE_U16: ((uint16_t *)data)[i] = (uint16_t)n; break;
   case HONE_DTYPE_BOOL: ((uint8_t *)data)[i] = n != 0; break;
-  default: ((uint8_t *)data)[i] = (uint8_t)n; break;
+  default:
+    ((uint8_t *)data)[i] =
+        hn_narrow_bits(dtype) ? hn_narrow_from_f64(dtype, v, (hn_narrow_rule){.overflow = true}) : (uint8_t)n;
+    break;
   }
 }
 

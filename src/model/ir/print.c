@@ -2,6 +2,7 @@
 #include "model/ir/text.h"
 
 #include "base/half.h"
+#include "base/narrow.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -106,7 +107,12 @@ static void element(hn_str *s, const hone_tensor *t, int64_t i) {
   case HONE_DTYPE_U64: hn_str_printf(s, "%" PRIu64, ((const uint64_t *)d)[i]); break;
   case HONE_DTYPE_I64: hn_str_printf(s, "%" PRId64, ((const int64_t *)d)[i]); break;
   case HONE_DTYPE_STRING: quote(s, ((const hone_string *)d)[i].ptr, ((const hone_string *)d)[i].len); break;
-  default: hn_str_putc(s, '0'); break;
+  default:
+    if (hn_narrow_bits(t->desc.dtype))
+      real(s, (double)hn_narrow_to_f32(t->desc.dtype, ((const uint8_t *)d)[i]), 9);
+    else
+      hn_str_putc(s, '0');
+    break;
   }
 }
 

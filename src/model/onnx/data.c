@@ -1,6 +1,7 @@
 #include "model/onnx/data.h"
 
 #include "base/error.h"
+#include "base/narrow.h"
 #include "model/ir/bytes.h"
 #include "model/onnx/onnx.h"
 
@@ -146,9 +147,24 @@ static bool is_bool_bytes(const uint8_t *p, size_t n) {
   return true;
 }
 
+/* Bytes that a tensor has in a file: some types are packed there. */
+static uint64_t file_bytes(const hone_tensor_desc *desc) {
+  return hn_narrow_bits(desc->dtype) ? (uint64_t)hn_narrow_packed_bytes(desc->dtype, hone_desc_count(desc))
+                                     : (uint64_t)hone_desc_bytes(desc);
+}
+
+static hone_status unpack(hn_onnx_data *d, hn_pb *m, const uint8_t *p, hone_tensor *out) {
+  const int64_t n = hone_desc_count(&out->desc);
+  out->data = hn_arena_aligned(d->arena, (size_t)n, HN_MEM_ALIGN);
+  if (!out->data) return hn_pb_no_memory(m);
+  hn_narrow_unpack(out->desc.dtype, p, n, out->data);
+  return HONE_OK;
+}
+
 /* Takes `bytes` at p: in place where alignment and the bytes' meaning allow it, else as a copy. */
 static hone_status take_bytes(hn_onnx_data *d, hn_pb *m, const uint8_t *p, size_t bytes, hone_tensor *out) {
   hone_dtype dtype = out->desc.dtype;
+  if (hn_narrow_bits(dtype) && hn_narrow_bits(dtype) < 8) return unpack(d, m, p, out);
   bool odd_bools = dtype == HONE_DTYPE_BOOL && !is_bool_bytes(p, bytes);
   bool fits = (uintptr_t)p % hone_dtype_size(dtype) == 0 || (d->loose && bytes >= HN_BYTES_LARGE);
   if (!d->copy && !odd_bools && fits) {
@@ -176,7 +192,11 @@ static hone_status store_int(hn_pb *m, const proto *p, hone_dtype dtype, int64_t
   case HONE_DTYPE_I32: fits = v == (*(int32_t *)at = (int32_t)v); break;
   case HONE_DTYPE_U32: fits = v == (*(uint32_t *)at = (uint32_t)v); break;
   case HONE_DTYPE_BOOL: *(uint8_t *)at = v != 0; break;
-  default: memcpy(at, &v, sizeof v);
+  default:
+    if (hn_narrow_bits(dtype)) /* a code, or some that are packed */
+      fits = v == (*(uint8_t *)at = (uint8_t)v);
+    else
+      memcpy(at, &v, sizeof v);
   }
   if (fits) return HONE_OK;
   return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' holds the number %lld, which is no %s", shown(p),
@@ -206,8 +226,14 @@ static hone_status take_field(hn_onnx_data *d, hn_pb *m, const proto *p, const h
   return status;
 }
 
+/* Numbers in the field of a tensor: 4 and 2-bit ones are packed into bytes there, too, 6-bit ones are not. */
+static uint64_t typed_count(const hone_tensor_desc *desc) {
+  const int bits = hn_narrow_bits(desc->dtype);
+  return bits == 2 || bits == 4 ? file_bytes(desc) : (uint64_t)hone_desc_count(desc);
+}
+
 static hone_status take_typed(hn_onnx_data *d, hn_pb *m, const proto *p, uint32_t field, hone_tensor *out) {
-  int64_t bytes = hone_desc_bytes(&out->desc);
+  const int64_t bytes = (int64_t)typed_count(&out->desc) * (int64_t)hone_dtype_size(out->desc.dtype);
   uint8_t *at = hn_arena_aligned(d->arena, (size_t)bytes, HN_MEM_ALIGN);
   if (!at) return hn_pb_no_memory(m);
   out->data = at;
@@ -215,6 +241,9 @@ static hone_status take_typed(hn_onnx_data *d, hn_pb *m, const proto *p, uint32_
   hn_pb_rewind(m);
   for (hn_pb_field f; status == HONE_OK && hn_pb_next(m, &f);)
     if (f.number == field) status = take_field(d, m, p, &f, out, &at);
+  const int bits = hn_narrow_bits(out->desc.dtype);
+  if (status == HONE_OK && (bits == 2 || bits == 4)) return unpack(d, m, out->data, out);
+  for (int64_t i = 0; bits == 6 && i < bytes; i++) ((uint8_t *)out->data)[i] &= 0x3f;
   return status;
 }
 
@@ -254,14 +283,14 @@ static bool decimal(const char *text, uint64_t *value) {
 }
 
 static hone_status take_external(hn_onnx_data *d, hn_pb *m, const proto *p, hone_tensor *out) {
-  uint64_t bytes = (uint64_t)hone_desc_bytes(&out->desc), offset = 0, length = bytes;
+  uint64_t bytes = file_bytes(&out->desc), offset = 0, length = bytes;
   hn_file file;
   if (out->desc.dtype == HONE_DTYPE_STRING)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has strings in external data", shown(p));
   if (!p->file || !*p->file)
     return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' has external data without a location", shown(p));
   if (d->absent && strcmp(p->file, HN_ONNX_ABSENT) == 0) {
-    if (bytes > d->absent_bytes)
+    if ((uint64_t)hone_desc_bytes(&out->desc) > d->absent_bytes)
       return hn_pb_fail(m, HONE_ERROR_INPUT, "tensor '%.80s' is larger than any that was left out", shown(p));
     out->data = (void *)(uintptr_t)d->absent;
     return HONE_OK;
@@ -292,7 +321,7 @@ hone_status hn_onnx_tensor(hn_onnx_data *d, hn_pb *m, hone_tensor *out, const ch
   if (name) *name = p.name ? p.name : "";
 
   uint32_t field = typed_field(desc.dtype);
-  uint64_t count = (uint64_t)hone_desc_count(&desc), bytes = (uint64_t)hone_desc_bytes(&desc);
+  uint64_t count = typed_count(&desc), bytes = file_bytes(&desc);
   bool typed = false;
   for (uint32_t i = 0; i < 32; i++) {
     typed |= p.typed[i] > 0;

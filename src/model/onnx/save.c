@@ -2,6 +2,7 @@
  * is run twice: once to count, once to write. Weights go from where they lie straight into the file. */
 #include "model/onnx/onnx.h"
 
+#include "base/narrow.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -97,6 +98,19 @@ static void location_message(sink *s, const void *what, const hn_model *m) {
   text(s, 2, HN_ONNX_ABSENT);
 }
 
+/* Elements of 6 bits and fewer as files have them; groups of 8 fill whole bytes. */
+static void packed(sink *s, uint32_t field, const hone_tensor *t, int64_t count) {
+  enum { RUN = 512 };
+  uint8_t part[RUN];
+  varint(s, field << 3 | 2);
+  varint(s, (uint64_t)hn_narrow_packed_bytes(t->desc.dtype, count));
+  for (int64_t i = 0; i < count; i += RUN) {
+    const int64_t n = count - i < RUN ? count - i : RUN;
+    hn_narrow_pack(t->desc.dtype, (const uint8_t *)t->data + i, n, part);
+    put(s, part, (size_t)hn_narrow_packed_bytes(t->desc.dtype, n));
+  }
+}
+
 static void tensor_message(sink *s, const void *what, const hn_model *m) {
   const named_tensor *n = what;
   const hone_tensor *t = n->tensor;
@@ -110,7 +124,9 @@ static void tensor_message(sink *s, const void *what, const hn_model *m) {
   if (n->absent) {
     nested(s, 13, location_message, NULL, m);
     number(s, 14, 1);
-  } else if (t->desc.dtype != HONE_DTYPE_STRING)
+  } else if (hn_narrow_bits(t->desc.dtype))
+    packed(s, 9, t, count);
+  else if (t->desc.dtype != HONE_DTYPE_STRING)
     bytes(s, 9, t->data, (size_t)count * hone_dtype_size(t->desc.dtype));
 }
 

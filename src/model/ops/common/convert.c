@@ -2,7 +2,9 @@
 #include "model/ops/common/convert.h"
 
 #define EACH(expr)                                                                                           \
-  for (int64_t i = 0; i < n; i++) dst[i] = (expr);                                                           \
+  {                                                                                                          \
+    for (int64_t i = 0; i < n; i++) dst[i] = (expr);                                                         \
+  }                                                                                                          \
   break
 
 /* One case a dtype; x is the element. */
@@ -20,7 +22,8 @@
   case HONE_DTYPE_BF16: EACH(half(hn_bf16_to_f32(((const uint16_t *)src)[first + i])));                      \
   case HONE_DTYPE_F32: EACH(half(((const float *)src)[first + i]));                                          \
   case HONE_DTYPE_F64: EACH(half(((const double *)src)[first + i]));                                         \
-  default: break
+  default:                                                                                                   \
+    if (hn_narrow_bits(dtype)) EACH(half(hn_narrow_to_f32(dtype, ((const uint8_t *)src)[first + i])))
 
 void hn_read_f32(float *dst, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
   switch (dtype) { LOAD_CASES(float, (float)); }
@@ -34,7 +37,9 @@ void hn_read_i64(int64_t *dst, const void *src, hone_dtype dtype, int64_t first,
 
 #undef EACH
 #define EACH(T, expr)                                                                                        \
-  for (int64_t i = 0; i < n; i++) ((T *)dst)[first + i] = (T)(expr);                                         \
+  {                                                                                                          \
+    for (int64_t i = 0; i < n; i++) ((T *)dst)[first + i] = (T)(expr);                                       \
+  }                                                                                                          \
   break
 
 static inline int64_t clamp_i64(double v, int64_t lo, int64_t hi) {
@@ -60,7 +65,8 @@ static inline uint64_t clamp_u64(double v, uint64_t hi) {
   case HONE_DTYPE_BF16: EACH(uint16_t, hn_f32_to_bf16((float)src[i]));                                       \
   case HONE_DTYPE_F32: EACH(float, src[i]);                                                                  \
   case HONE_DTYPE_F64: EACH(double, src[i]);                                                                 \
-  default: break
+  default:                                                                                                   \
+    if (hn_narrow_bits(dtype)) EACH(uint8_t, hn_narrow_from_f64(dtype, (double)src[i], (hn_narrow_rule){0}))
 
 void hn_write_f32(void *dst, hone_dtype dtype, int64_t first, const float *src, int64_t n) {
   switch (dtype) { STORE_CASES; }
@@ -84,7 +90,8 @@ void hn_write_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src
   case HONE_DTYPE_BF16: EACH(uint16_t, hn_f32_to_bf16((float)src[i]));
   case HONE_DTYPE_F32: EACH(float, src[i]);
   case HONE_DTYPE_F64: EACH(double, src[i]);
-  default: break;
+  default:
+    if (hn_narrow_bits(dtype)) EACH(uint8_t, hn_narrow_from_i64(dtype, src[i]));
   }
 }
 

@@ -124,7 +124,9 @@ double hn_get_f64(const hone_tensor *t, int64_t i) {
     memcpy(&v, at, sizeof v);
     return (double)v;
   }
-  default: return (double)hn_get_i64(t, i);
+  default:
+    return hn_narrow_bits(t->desc.dtype) ? (double)hn_narrow_to_f32(t->desc.dtype, *(const uint8_t *)at)
+                                         : (double)hn_get_i64(t, i);
   }
 }
 
@@ -151,7 +153,8 @@ int64_t hn_get_i64(const hone_tensor *t, int64_t i) {
   case HONE_DTYPE_U16: return v.u16;
   case HONE_DTYPE_U32: return v.u32;
   default: {
-    if (!hone_dtype_is_float(t->desc.dtype)) return 0; /* strings are no numbers */
+    if (!hone_dtype_is_float(t->desc.dtype) && !hn_narrow_bits(t->desc.dtype))
+      return 0; /* strings are no numbers */
     double f = hn_get_f64(t, i);
     if (!(f > -0x1p63)) return INT64_MIN;
     return f >= 0x1p63 ? INT64_MAX : (int64_t)f;
@@ -197,7 +200,10 @@ void hn_set_f64(const hone_tensor *t, int64_t i, double v) {
   case HONE_DTYPE_U64:
     ((uint64_t *)t->data)[i] = !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
     break;
-  default: break;
+  default:
+    if (hn_narrow_bits(t->desc.dtype))
+      ((uint8_t *)t->data)[i] = hn_narrow_from_f64(t->desc.dtype, v, (hn_narrow_rule){0});
+    break;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/narrow.h"
 
 #include <hone/plugin.h>
 #include <math.h>
@@ -25,6 +26,15 @@
 #define HN_TYPES_UINT                                                                                        \
   (HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_U32) |                     \
    HONE_TYPES(HONE_DTYPE_U64))
+/* Those that are stored and converted, never computed with. */
+#define HN_TYPES_NARROW_INT                                                                                  \
+  (HONE_TYPES(HONE_DTYPE_I4) | HONE_TYPES(HONE_DTYPE_U4) | HONE_TYPES(HONE_DTYPE_I2) |                       \
+   HONE_TYPES(HONE_DTYPE_U2))
+#define HN_TYPES_NARROW_CODE /* what QuantizeLinear makes */                                                 \
+  (HN_TYPES_NARROW_INT | HONE_TYPES(HONE_DTYPE_F8E4M3FN) | HONE_TYPES(HONE_DTYPE_F8E4M3FNUZ) |               \
+   HONE_TYPES(HONE_DTYPE_F8E5M2) | HONE_TYPES(HONE_DTYPE_F8E5M2FNUZ) | HONE_TYPES(HONE_DTYPE_F4E2M1) |       \
+   HONE_TYPES(HONE_DTYPE_F6E2M3) | HONE_TYPES(HONE_DTYPE_F6E3M2))
+#define HN_TYPES_NARROW (HN_TYPES_NARROW_CODE | HONE_TYPES(HONE_DTYPE_F8E8M0))
 #define HN_TYPES_NUMBER (HN_TYPES_FLOAT | HN_TYPES_SINT | HN_TYPES_UINT)
 #define HN_TYPES_BOOL HONE_TYPES(HONE_DTYPE_BOOL)
 #define HN_TYPES_STRING HONE_TYPES(HONE_DTYPE_STRING)

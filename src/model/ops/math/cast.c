@@ -11,7 +11,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (to == HONE_DTYPE_NONE || to == HONE_DTYPE_C64 || to == HONE_DTYPE_C128)
     return hn_op_refuse(io->node, error, "to dtype number %lld", (long long)hone_node_int(io->node, "to", 0));
   hn_infer_set(io, 0, to, io->input[0]->rank, io->input[0]->dim);
-  return HONE_OK;
+  return hn_cast_check(io->node, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -30,7 +30,7 @@ HN_OP(cast) = {HN_OP_HEAD,
                .flags = HONE_OP_POINTWISE,
                HN_INPUTS(1, 1),
                HN_OUTPUTS(1, 1),
-               .types = HN_TYPES_ALL,
+               .types = HN_TYPES_ALL | HN_TYPES_NARROW,
                .attrs = attrs,
                .infer = infer,
                .reference = reference};

@@ -10,11 +10,15 @@
 #define BLOCK 512
 
 /* By way of which type a conversion goes, so that nothing is rounded twice. */
-typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, TO_U64 } way;
+typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, TO_U64, TO_NARROW } way;
+
+static bool is_real(hone_dtype d) { return hone_dtype_is_float(d) || hn_narrow_is_float(d); }
 
 static way way_of(hone_dtype from, hone_dtype to) {
   if (from == to) return BY_COPY;
-  bool float_from = hone_dtype_is_float(from), float_to = hone_dtype_is_float(to);
+  bool float_from = is_real(from), float_to = is_real(to);
+  if (hn_narrow_is_float(to)) return TO_NARROW;
+  if (hn_narrow_bits(to)) return BY_I64;
   if (float_to) return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 ? BY_F64 : BY_F32;
   if (!float_from) return BY_I64;
   switch (to) {
@@ -26,6 +30,30 @@ static way way_of(hone_dtype from, hone_dtype to) {
   case HONE_DTYPE_U64: return TO_U64;
   default: return BY_F64;
   }
+}
+
+static const char *const powers[] = {
+    [HN_NARROW_UP] = "up", [HN_NARROW_DOWN] = "down", [HN_NARROW_NEAREST] = "nearest"};
+
+/* The number of the node's round_mode; -1: not one that is defined. */
+static int power_of(const hone_node *node) {
+  const char *name = hone_node_string(node, "round_mode", powers[HN_NARROW_UP]);
+  for (int i = 0; i < (int)(sizeof powers / sizeof *powers); i++)
+    if (!strcmp(powers[i], name)) return i;
+  return -1;
+}
+
+hone_status hn_cast_check(const hone_node *node, hone_error *error) {
+  return power_of(node) >= 0
+             ? HONE_OK
+             : hn_op_bad(node, error, "round_mode is \"%s\"", hone_node_string(node, "round_mode", ""));
+}
+
+/* To a narrow float; F8E8M0 is defined by way of f32. */
+static void narrow(const hone_node *node, const double *v, hone_dtype to, uint8_t *out, int64_t n) {
+  const hn_narrow_rule rule = {.overflow = !hone_node_int(node, "saturate", 1), .powers = power_of(node)};
+  for (int64_t i = 0; i < n; i++)
+    out[i] = hn_narrow_from_f64(to, to == HONE_DTYPE_F8E8M0 ? (double)(float)v[i] : v[i], rule);
 }
 
 static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y, hone_error *error) {
@@ -49,6 +77,9 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
     if (by == BY_F32) {
       hn_read_f32(b.f, x->data, x->desc.dtype, i, m);
       hn_write_f32(y->data, y->desc.dtype, i, b.f, m);
+    } else if (by == TO_NARROW) {
+      hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
+      narrow(call->node, b.d, y->desc.dtype, (uint8_t *)y->data + i, m);
     } else if (by == TO_U64) {
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
       for (int64_t k = 0; k < m; k++)
@@ -89,7 +120,7 @@ static hone_status to_string(hone_call *call, const hone_tensor *x, hone_tensor 
   hone_dtype t = x->desc.dtype;
   for (int64_t i = 0, n = hn_count(x); i < n; i++) {
     char text[40];
-    if (hone_dtype_is_float(t))
+    if (is_real(t))
       print_float(text, sizeof text, hn_get_f64(x, i), t != HONE_DTYPE_F64);
     else if (t == HONE_DTYPE_U64)
       snprintf(text, sizeof text, "%llu", (unsigned long long)hn_get_i64(x, i));

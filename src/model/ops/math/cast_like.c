@@ -2,9 +2,8 @@
 #include "model/ops/math/cast_core.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  (void)error;
   hn_infer_set(io, 0, io->input[1]->dtype, io->input[0]->rank, io->input[0]->dim);
-  return HONE_OK;
+  return hn_cast_check(io->node, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -17,5 +16,5 @@ static const hone_attr_desc attrs[] = {
     {0}};
 
 HN_OP(cast_like) = {HN_OP_HEAD,      .op_type = "CastLike", .since = 15,
-                    HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),      .types = HN_TYPES_ALL,
+                    HN_INPUTS(2, 2), HN_OUTPUTS(1, 1),      .types = HN_TYPES_ALL | HN_TYPES_NARROW,
                     .attrs = attrs,  .infer = infer,        .reference = reference};

@@ -6,7 +6,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t named = hone_node_int(io->node, "output_dtype", 0);
   hone_dtype out = named ? (hone_dtype)named : io->input[1]->dtype;
   hn_quant_map map;
-  hone_status s = hn_infer_dtype_in(io, 1, HN_TYPES_FLOAT, error);
+  hone_status s = hn_infer_dtype_in(io, 1, HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_F8E8M0), error);
   if (!s) s = hn_infer_same_dtype(io, 0, 2, error);
   if (s) return s;
   if (out != HONE_DTYPE_NONE && !hone_dtype_is_float(out))
@@ -61,7 +61,7 @@ HN_OP(dequantize_linear) = {HN_OP_HEAD,
                             HN_OUTPUTS(1, 1),
                             .types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_I8) |
                                      HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_I16) |
-                                     HONE_TYPES(HONE_DTYPE_I32),
+                                     HONE_TYPES(HONE_DTYPE_I32) | HN_TYPES_NARROW_CODE,
                             .attrs = attrs,
                             .infer = infer,
                             .cost = cost,

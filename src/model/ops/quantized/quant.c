@@ -48,14 +48,15 @@ hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const ho
 }
 
 bool hn_quant_range(hone_dtype dtype, double *lo, double *hi) {
-  int bits = 8 * (int)hone_dtype_size(dtype);
+  const bool narrow = hn_narrow_bits(dtype) && !hn_narrow_is_float(dtype);
+  const int bits = narrow ? hn_narrow_bits(dtype) : 8 * (int)hone_dtype_size(dtype);
   if (bits > 32) return false;
-  if (hone_dtype_is_signed_int(dtype)) {
+  if (hone_dtype_is_signed_int(dtype) || dtype == HONE_DTYPE_I4 || dtype == HONE_DTYPE_I2) {
     *lo = -ldexp(1, bits - 1);
     *hi = ldexp(1, bits - 1) - 1;
     return true;
   }
   *lo = 0;
   *hi = ldexp(1, bits) - 1;
-  return hone_dtype_is_unsigned_int(dtype);
+  return narrow || hone_dtype_is_unsigned_int(dtype);
 }

@@ -4,7 +4,8 @@
 #include "model/ops/quantized/quant.h"
 
 static const uint32_t result_types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_I8) |
-                                     HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_I16);
+                                     HONE_TYPES(HONE_DTYPE_U16) | HONE_TYPES(HONE_DTYPE_I16) |
+                                     HN_TYPES_NARROW_CODE;
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0], *zero = hn_has_input(io, 2) ? io->input[2] : NULL;
@@ -12,7 +13,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t precision = hone_node_int(io->node, "precision", 0);
   hone_dtype out = zero ? zero->dtype : named ? (hone_dtype)named : HONE_DTYPE_U8;
   hn_quant_map map;
-  hone_status s = hn_infer_dtype_in(io, 1, HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32), error);
+  hone_status s = hn_infer_dtype_in(
+      io, 1, HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_F8E8M0), error);
   if (s) return s;
   if (precision && precision != HONE_DTYPE_F32)
     return hn_op_refuse(io->node, error, "precision %lld", (long long)precision);
@@ -35,7 +37,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_quant_map m;
   hone_status s = hn_quant_map_init(&m, call->node, &x->desc, &scale->desc, zero ? &zero->desc : NULL, error);
   if (s) return s;
-  if (!hn_quant_range(y->desc.dtype, &lo, &hi)) return hn_op_refuse(call->node, error, "the output dtype");
+  const bool real = hn_narrow_is_float(y->desc.dtype);
+  const hn_narrow_rule rule = {.overflow = !hone_node_int(call->node, "saturate", 1)};
+  if (!real && !hn_quant_range(y->desc.dtype, &lo, &hi))
+    return hn_op_refuse(call->node, error, "the output dtype");
   for (int64_t o = 0; o < m.outer; o++)
     for (int64_t a = 0; a < m.axis; a++)
       for (int64_t i = 0; i < m.inner; i += CHUNK) {
@@ -49,9 +54,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
             by = (float)hn_get_f64(scale, k);
             shift = zero ? hn_get_f64(zero, k) : 0;
           }
-          q[j] = hn_saturate((double)rintf(v[j] / by) + shift, lo, hi);
+          if (real)
+            ((uint8_t *)y->data)[at + j] =
+                hn_narrow_from_f64(y->desc.dtype, (double)(v[j] / by) + shift, rule);
+          else
+            q[j] = hn_saturate((double)rintf(v[j] / by) + shift, lo, hi);
         }
-        hn_store_f64(y, at, q, n);
+        if (!real) hn_store_f64(y, at, q, n);
       }
   return HONE_OK;
 }
