@@ -4,6 +4,7 @@
 # beyond hone's cache and data has failed.
 # usage: apart.sh COMMAND...
 set -u
+umask 022
 own=$(mktemp -d "${TMPDIR:-/tmp}/hone-test-XXXXXX") || exit 6
 chmod 711 "$own" # tests that give up the rights of root still get to their own folder
 trap 'rm -rf "$own"' EXIT

@@ -5,6 +5,10 @@ build=$1 source=$2 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$work" || exit 1
+. "$here/untrusted.sh"
+untrusted "$build/hone"
 cp -r "$source/plugins" "$work" || exit 1
 for name in swish add_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }

@@ -6,7 +6,10 @@ hone=$build/hone
 CC=${CC:-cc}
 command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
 fail() { echo "FAIL: $*"; bad=1; }
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$(mktemp -d)" || exit 1
+. "$here/untrusted.sh"
+untrusted "$hone"
 # Nodes are called OPERATOR_PLACE.
 "$build/text_model" 'graph g(%x: f32[3x5x7], %z: f32[3x5x7]) -> (%y) {
   %a = Add(%x, %z)  %b = Sub(%a, 0.5)  %c = Mul(%b, %x)  %d = Tanh(%c)  %e = Neg(%d)  %f = Abs(%e)  %g = Sqrt(%f)

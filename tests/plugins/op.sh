@@ -3,7 +3,10 @@ set -u
 hone=$1 bad=0
 CC=${CC:-cc}
 command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$(mktemp -d)" || exit 1
+. "$here/untrusted.sh"
+untrusted "$hone"
 fail() { echo "FAIL: $*"; bad=1; }
 says() { # what is expected, exit code, command...
   want=$1 code=$2; shift 2

@@ -6,7 +6,10 @@ CC=${CC:-cc}
 command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
 root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$root" || exit 1
+. "$here/untrusted.sh"
+untrusted "$build/hone"
 fail() { echo "FAIL: $*"; bad=1; }
 cmake --install "$build" --prefix "$root/usr" --component package >install.log 2>&1 || { cat install.log; exit 1; }
 hone=$root/usr/bin/hone

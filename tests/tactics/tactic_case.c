@@ -1,5 +1,6 @@
 #include "tactic_case.h"
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "model/ir/eval.h"
 #include "model/operators.h"
@@ -94,6 +95,8 @@ static void fill_random(hone_tensor *t, int64_t below, bool positive, hn_rng *rn
 static void put_value(hone_tensor *t, int64_t i, double v) {
   switch (t->desc.dtype) {
   case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)v; break;
+  case HONE_DTYPE_F16: ((uint16_t *)t->data)[i] = hn_f32_to_f16((float)v); break;
+  case HONE_DTYPE_BF16: ((uint16_t *)t->data)[i] = hn_f32_to_bf16((float)v); break;
   case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)v; break;
   case HONE_DTYPE_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
   default: ((uint8_t *)t->data)[i] = (uint8_t)(int64_t)v; break;
