@@ -42,6 +42,22 @@ static void check_case(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   ck_release_all(c);
 }
 
+/* Quotients in the middle between two integers and next to it, where x / scale and x times 1 / scale part. */
+static void check_ties(ck *c, const struct hn_quantize_ops *ops, float scale) {
+  enum { N = 3 * 1600 };
+  const float zero = 100;
+  float *x = ck_alloc(c, N, 0);
+  unsigned char *q = (unsigned char *)ck_alloc(c, N / 4, 0);
+  for (int i = 0; i < N; i++) {
+    const float middle = ((float)(i / 3 % 400 - 200) + 0.5f) * scale;
+    x[i] = i % 3 == 0 ? middle : nextafterf(middle, i % 3 == 1 ? -INFINITY : INFINITY);
+  }
+  ck_case(c, "ties scale=%g", (double)scale);
+  ops->quantize(q, x, N, &scale, &zero, false, false);
+  for (size_t i = 0; i < N; i++) ck_same(c, i, (float)q[i], (float)code_of(x[i], scale, zero, false, false));
+  ck_release_all(c);
+}
+
 /* Scales that are multiples of each other make many quotients lie in the middle between two integers, or
  * almost. */
 static void check_add(ck *c, const struct hn_quantize_ops *ops, size_t n, int form) {
@@ -74,6 +90,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t sums[] = {0, 1, 15, 16, 17, 63, 64, 100, 5000};
   for (size_t l = 0; l < sizeof sums / sizeof *sums; l++)
     for (int form = 0; form < 16; form++) check_add(c, k->ops, sums[l], form);
+  static const float scales[] = {0.1f, 0.013f, 1 / 255.0f, 3e-7f, 1e-33f, 1e33f, 0x1p-3f};
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) check_ties(c, k->ops, scales[i]);
   static const size_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++)

@@ -226,7 +226,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.n = (uint32_t)hn_min(o->nr, n1 - n);
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     /* The next panel comes from far away: the first two tiles of this one ask for a half each. */
-    t.ahead = t.b + (o->nr + (m0 == s0 ? 0 : o->nr/2)) * c->k_packed;
+    t.ahead = t.b + (o->nr + (m0 == s0 ? 0 : o->nr / 2)) * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.scale = a->scale + group * columns + n;
     t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;

@@ -25,7 +25,7 @@ typedef struct hn_int8_tile {
   ptrdiff_t lda;
   size_t k;        /* a multiple of k_step; bytes of A beyond its own K meet zeros of B */
   const int8_t *b; /* 64-byte aligned; the next block of columns is 16 * k bytes behind */
-  const int8_t *ahead; /* 16 * k bytes that a later tile reads as B: may be asked for early; readable or not */
+  const int8_t *ahead; /* 16 * k bytes that a later tile reads as B, asked for early; readable or not; NULL: none */
   const int32_t *bias;
   const float *scale;
   void *c;

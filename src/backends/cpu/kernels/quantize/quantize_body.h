@@ -15,6 +15,24 @@ static inline vf quantized(vf x, vf scale, vf zero, vf lo, vf hi, bool times) {
   return v_min_number(hi, v_max_number(q, lo));
 }
 
+/* x times the rounded 1 / scale instead of x / scale: within 2^-22 |x / scale| of each other, so below 2^-13
+ * where neither saturates. Both round to the same integer unless one is so close to the middle between two:
+ * such blocks are divided. */
+static inline __attribute__((always_inline)) void quantize_four(unsigned char *dst, const float *src,
+                                                                float scale, float zero, bool is_signed) {
+  const vf lo = v_set1(is_signed ? -128.0f : 0.0f), hi = v_set1(is_signed ? 127.0f : 255.0f),
+           z = v_set1(zero), least = v_sub(lo, z), most = v_sub(hi, z), over = v_set1(1.0f / scale);
+  vf t[4], far = v_zero();
+  HN_UNROLL for (int j = 0; j < 4; j++) {
+    t[j] = v_min_number(most, v_max_number(v_mul(v_load(src + j * VEC_W), over), least));
+    far = v_from_integer(t[j], far);
+  }
+  v_store_codes(dst, t, (int)zero, is_signed);
+  if (v_any(v_lt(v_set1(0.5f - 0x1p-13f), far)) && !HN_FAULT("quantize_ties"))
+    for (int j = 0; j < 4; j++)
+      v_store_8(dst + j * VEC_W, quantized(v_load(src + j * VEC_W), v_set1(scale), z, lo, hi, false));
+}
+
 static inline __attribute__((always_inline)) void to_codes(void *dst_, const float *src, size_t n,
                                                            const float *scale, const float *zero,
                                                            bool vectors, bool is_signed, bool times) {
@@ -27,6 +45,8 @@ static inline __attribute__((always_inline)) void to_codes(void *dst_, const flo
       v_store_8(dst + i, quantized(v_load(src + i), v_load(scale + i), v_load(zero + i), lo, hi, times));
   } else {
     const vf s = v_set1(*scale), z = v_set1(*zero);
+    if (!times && *scale > 0x1p-100f && *scale < 0x1p100f)
+      for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) quantize_four(dst + i, src + i, *scale, *zero, is_signed);
     for (; i + VEC_W <= n; i += VEC_W) v_store_8(dst + i, quantized(v_load(src + i), s, z, lo, hi, times));
   }
   if (i == n) return;

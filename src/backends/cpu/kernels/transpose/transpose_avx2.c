@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/transpose/transpose_bytes.h"
+
 #define TILE4 8
 #define TILE8 4
 #define PLANAR3 8

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/transpose/transpose_bytes.h"
+
 #define TILE4 16
 #define TILE8 8
 #define PLANAR3 16

@@ -1,7 +1,8 @@
 /* The tier-independent part of transpose_<tier>.c: blocked loops around a square tile, and the edges. A tier
  * defines before including it, for each size that it has a fast tile for: TILE4 side of the 4-byte tile,
- * tile4(dst, ldd, src, lds); TILE8 and tile8 likewise; PLANAR3 with interleave3 and deinterleave3 for whole
- * vectors of PLANAR3 pixels. */
+ * tile4(dst, ldd, src, lds); TILE1 and tile1, TILE8 and tile8 likewise; PLANAR3 with interleave_vec and
+ * deinterleave_vec for whole vectors of PLANAR3 pixels, PLANAR3_BYTES with interleave_bytes and
+ * deinterleave_bytes for those of bytes. */
 #include "backends/cpu/kernels/transpose/transpose.h"
 
 #include "base/fault.h"
@@ -41,9 +42,31 @@ PLAIN(uint64_t, plain8)
     }                                                                                                        \
   }
 
+#ifdef TILE1
+TILED(uint8_t, tiles1, TILE1, tile1, plain1)
+
+/* The edges of image networks: three planes of bytes to pixels without gaps, and back. */
+static void matrix1(void *dst_, ptrdiff_t ldd, const void *src_, ptrdiff_t lds, size_t rows, size_t cols) {
+  uint8_t *dst = dst_;
+  const uint8_t *src = src_;
+  size_t i = 0;
+  if (rows == 3 && ldd == 3) {
+    for (; i + PLANAR3_BYTES <= cols; i += PLANAR3_BYTES)
+      interleave_bytes(dst + 3 * i, src + i, src + lds + i, src + 2 * lds + i);
+    plain1(dst + 3 * i, ldd, src + i, lds, rows, cols - i);
+  } else if (cols == 3 && lds == 3) {
+    for (; i + PLANAR3_BYTES <= rows; i += PLANAR3_BYTES)
+      deinterleave_bytes(dst + i, dst + ldd + i, dst + 2 * ldd + i, src + 3 * i);
+    plain1(dst + i, ldd, src + 3 * i, lds, rows - i, cols);
+  } else {
+    tiles1(dst, ldd, src, lds, rows, cols);
+  }
+}
+#else
 static void matrix1(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {
   plain1(dst, ldd, src, lds, rows, cols);
 }
+#endif
 static void matrix2(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {
   plain2(dst, ldd, src, lds, rows, cols);
 }
