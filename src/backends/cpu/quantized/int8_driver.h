@@ -3,7 +3,8 @@
  *
  * Output pixels are the rows of A.  Where an input pixel is a row as it lies (`direct`), kernels read the
  * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
- * point as padding (taps follow the image's lines, channels fastest).  Signed codes are brought with their
+ * point as padding (taps follow the image's lines, channels fastest), or, of images (`lines`), the lines that
+ * they are read from, a segment of a row in each.  Signed codes are brought with their
  * top bit turned: u8 with a zero point larger by 128.  Results are codes, or f32 with an epilogue. */
 #ifndef HN_CPU_QUANTIZED_INT8_DRIVER_H
 #define HN_CPU_QUANTIZED_INT8_DRIVER_H
@@ -28,11 +29,15 @@ typedef struct hn_int8_conv {
   int64_t zero, is_signed;    /* of the output */
   /* the plan */
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
-  int64_t rows;        /* of all images */
-  int64_t direct;
-  int64_t run_taps, run; /* taps, bytes that follow each other in the input */
-  int64_t ld, slab;      /* scratch: from row to row, rows */
-  int64_t tiles, m_tasks, n_tasks, n_panels;
+  int64_t segment;     /* of the packed k: parts that follow each other, in steps of the kernel */
+  int64_t n_segments, segment_at[HN_INT8_SEGMENTS]; /* bytes from a row's first segment */
+  int64_t rows;                                     /* of all images */
+  int64_t direct, lines;
+  int64_t width, line;                       /* lines: pixels with padding, bytes from line to line */
+  int64_t run_taps, run;                     /* taps, bytes that follow each other in the input */
+  int64_t ld, slab;                          /* scratch: from row to row, rows */
+  int64_t unit;                              /* rows that tasks do not share: a tile, or a line */
+  int64_t tiles, m_tasks, n_tasks, n_panels; /* tiles: units */
   int64_t weights_outside; /* a panel of weights meets all tiles of a slab before the next panel's turn */
 } hn_int8_conv;
 

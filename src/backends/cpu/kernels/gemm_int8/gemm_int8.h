@@ -18,14 +18,17 @@
 
 #include "backends/cpu/kernels/kernel.h"
 
-enum { HN_INT8_BLOCK = 16 };
+enum { HN_INT8_BLOCK = 16, HN_INT8_SEGMENTS = 64 };
 
 typedef struct hn_int8_tile {
   const uint8_t *a;
   ptrdiff_t lda;
-  size_t k;        /* a multiple of k_step; bytes of A beyond its own K meet zeros of B */
-  const int8_t *b; /* 64-byte aligned; the next block of columns is 16 * k bytes behind */
-  const int8_t *ahead; /* 16 * k bytes that a later tile reads as B, asked for early; readable or not; NULL: none */
+  size_t k;          /* of a segment: a multiple of k_step; bytes of A beyond its own K meet zeros of B */
+  uint32_t segments; /* parts of a row, 1 .. HN_INT8_SEGMENTS; B has them one after the other */
+  const int64_t *segment_at; /* where they begin, bytes from the first; NULL: one, at 0 */
+  const int8_t *b;     /* 64-byte aligned; the next block of columns is 16 * k * segments bytes behind */
+  const int8_t *ahead; /* 16 * k * segments bytes that a later tile reads as B, asked for early; readable or
+                          not; NULL: none */
   const int32_t *bias;
   const float *scale;
   void *c;
@@ -40,6 +43,7 @@ typedef struct hn_int8_ops {
   uint32_t mr, nr; /* rows and columns of a tile; nr is a multiple of 16 */
   uint32_t k_step;
   uint32_t whole_rows; /* tiles are read in multiples of that many rows */
+  bool segments;       /* rows may have several */
   double rate;         /* multiply-adds per one of the f32 kernel of the same tier */
   /* Around the calls of tile on one thread. */
   void (*begin)(void);

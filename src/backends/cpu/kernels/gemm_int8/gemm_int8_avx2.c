@@ -41,23 +41,25 @@ static inline void store_row(const __m256i *sum, const hn_int8_tile *t, char *c)
 static inline __attribute__((always_inline)) void tile_fixed(const hn_int8_tile *t, const int mr) {
   __m256i acc[MR][2];
   const int8_t *b = t->b;
-  const uint8_t *a = t->a;
   const __m256i low = _mm256_set1_epi16(0xff);
   HN_UNROLL for (int i = 0; i < MR; i++) HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] =
       _mm256_loadu_si256((const __m256i *)(t->bias + 8 * j));
-  for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, a += 4, b += 64) {
-    __m256i even[2], odd[2];
-    HN_UNROLL for (int j = 0; j < 2; j++) {
-      const __m256i v = _mm256_load_si256((const __m256i *)(const void *)(b + 32 * j));
-      even[j] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
-      odd[j] = _mm256_srai_epi16(v, 8);
-    }
-    HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
-      int32_t four;
-      __builtin_memcpy(&four, a + i * t->lda, 4);
-      const __m256i v = _mm256_set1_epi32(four), x = _mm256_and_si256(v, low), y = _mm256_srli_epi16(v, 8);
-      HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] = _mm256_add_epi32(
-          acc[i][j], _mm256_add_epi32(_mm256_madd_epi16(x, even[j]), _mm256_madd_epi16(y, odd[j])));
+  for (uint32_t s = 0; s < t->segments; s++) {
+    const uint8_t *a = t->a + (s ? t->segment_at[s] : 0);
+    for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, a += 4, b += 64) {
+      __m256i even[2], odd[2];
+      HN_UNROLL for (int j = 0; j < 2; j++) {
+        const __m256i v = _mm256_load_si256((const __m256i *)(const void *)(b + 32 * j));
+        even[j] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+        odd[j] = _mm256_srai_epi16(v, 8);
+      }
+      HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
+        int32_t four;
+        __builtin_memcpy(&four, a + i * t->lda, 4);
+        const __m256i v = _mm256_set1_epi32(four), x = _mm256_and_si256(v, low), y = _mm256_srli_epi16(v, 8);
+        HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] = _mm256_add_epi32(
+            acc[i][j], _mm256_add_epi32(_mm256_madd_epi16(x, even[j]), _mm256_madd_epi16(y, odd[j])));
+      }
     }
   }
   HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) store_row(acc[i], t, (char *)t->c + i * t->ldc);
@@ -77,6 +79,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .nr = 16,
                                 .k_step = 4,
                                 .whole_rows = 1,
+                                .segments = true,
                                 .rate = 1.6,
                                 .begin = nothing,
                                 .end = nothing,

@@ -12,11 +12,13 @@ static void tile(const hn_int8_tile *t) {
   for (uint32_t i = 0; i < t->m; i++) {
     uint32_t sum[HN_INT8_BLOCK];
     for (int j = 0; j < HN_INT8_BLOCK; j++) sum[j] = (uint32_t)t->bias[j];
-    const uint8_t *a = t->a + (ptrdiff_t)i * t->lda;
     const int8_t *b = t->b;
-    for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, b += 64)
-      for (int j = 0; j < HN_INT8_BLOCK; j++)
-        for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
+    for (uint32_t s = 0; s < t->segments; s++) {
+      const uint8_t *a = t->a + (ptrdiff_t)i * t->lda + (s ? t->segment_at[s] : 0);
+      for (size_t k = HN_FAULT("int8_last_k") ? 4 : 0; k < t->k; k += 4, b += 64)
+        for (int j = 0; j < HN_INT8_BLOCK; j++)
+          for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
+    }
     unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
     if (t->wide) {
       for (uint32_t j = 0; j < (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n); j++)
@@ -35,6 +37,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .nr = 16,
                                 .k_step = 4,
                                 .whole_rows = 1,
+                                .segments = true,
                                 .rate = 0.5,
                                 .begin = nothing,
                                 .end = nothing,
