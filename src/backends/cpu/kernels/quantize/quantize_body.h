@@ -94,20 +94,17 @@ static inline __attribute__((always_inline)) vf sum_at(const unsigned char *a, c
                v_mul(v_sub(y, v_set1(p->b_zero)), v_set1(p->b_scale)));
 }
 
-/* One after the other as defined. */
-static inline __attribute__((always_inline)) void add_exactly(unsigned char *dst, const unsigned char *a,
-                                                              const unsigned char *b, const int vectors,
-                                                              const hn_quantize_add *p) {
+/* A vector as defined. */
+static inline __attribute__((always_inline)) void
+add_exactly(unsigned char *dst, const unsigned char *a, const unsigned char *b, const hn_quantize_add *p) {
   const vf lo = v_set1(p->y_signed ? -128.0f : 0.0f), hi = v_set1(p->y_signed ? 127.0f : 255.0f);
-  for (int j = 0; j < vectors; j++)
-    v_store_8(dst + j * VEC_W, quantized(sum_at(a + j * VEC_W, b + j * VEC_W, p), v_set1(p->y_scale),
-                                         v_set1(p->y_zero), lo, hi, false));
+  v_store_8(dst, quantized(sum_at(a, b, p), v_set1(p->y_scale), v_set1(p->y_zero), lo, hi, false));
 }
 
-/* a ka + b kb + c with ka and kb the scales over y's and c what the zero points make: each operation rounds
- * by 2^-24 of at most 255 (ka + kb) twice over, those of the definition by no more, so that both results lie
- * within 2^-12 (ka + kb) of each other. They round to the same integer unless one is so close to the middle
- * between two: such blocks are computed as defined. */
+/* a ka + b kb + c with ka and kb the scales over y's and c what the zero points make. In units of 2^-24 255
+ * (ka + kb) the definition rounds by at most 3 (two products, the sum, the quotient), this by at most 5
+ * (three constants, two sums), so that both results lie within 2^-13 (ka + kb) of each other. They round to
+ * the same integer unless one is so close to the middle between two: such vectors are computed as defined. */
 typedef struct fast_add {
   vf ka, kb, c, tie;
 } fast_add;
@@ -123,7 +120,10 @@ static inline __attribute__((always_inline)) void add_four(unsigned char *dst, c
     far = v_from_integer(t[j], far);
   }
   v_store_codes(dst, t, (int)p->y_zero, p->y_signed);
-  if (v_any(v_lt(f->tie, far)) && !HN_FAULT("quantize_add_ties")) add_exactly(dst, a, b, 4, p);
+  if (__builtin_expect(!v_any(v_lt(f->tie, far)), 1) || HN_FAULT("quantize_add_ties")) return;
+  for (int j = 0; j < 4; j++)
+    if (v_any(v_lt(f->tie, v_from_integer(t[j], v_zero()))))
+      add_exactly(dst + j * VEC_W, a + j * VEC_W, b + j * VEC_W, p);
 }
 
 static inline __attribute__((always_inline)) void add_all(unsigned char *dst, const unsigned char *a,
@@ -132,16 +132,16 @@ static inline __attribute__((always_inline)) void add_all(unsigned char *dst, co
   const double ka = (double)p->a_scale / (double)p->y_scale, kb = (double)p->b_scale / (double)p->y_scale,
                c = -((double)p->a_zero * ka + (double)p->b_zero * kb);
   const fast_add f = {v_set1((float)ka), v_set1((float)kb), v_set1((float)c),
-                      v_set1((float)(0.5 - 0x1p-12 * (ka + kb)))};
+                      v_set1((float)(0.5 - 0x1p-13 * (ka + kb) - 0x1p-24))};
   size_t i = 0;
   if (ka + kb < 64)
     for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_four(dst + i, a + i, b + i, p, &f);
-  for (; i + VEC_W <= n; i += VEC_W) add_exactly(dst + i, a + i, b + i, 1, p);
+  for (; i + VEC_W <= n; i += VEC_W) add_exactly(dst + i, a + i, b + i, p);
   if (i == n) return;
   unsigned char x[VEC_W] = {0}, y[VEC_W] = {0}, rest[VEC_W];
   memcpy(x, a + i, n - i);
   memcpy(y, b + i, n - i);
-  add_exactly(rest, x, y, 1, p);
+  add_exactly(rest, x, y, p);
   memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
 }
 
