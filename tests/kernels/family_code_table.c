@@ -22,7 +22,23 @@ static void check_case(ck *c, const hn_code_table_ops *ops, size_t n, bool in_pl
   ck_release_all(c);
 }
 
+/* Rows with gaps, which stay. */
+static void check_rows(ck *c, const hn_code_table_ops *ops, size_t rows, size_t n) {
+  const size_t pitch = n + 3, all = rows * pitch - 3;
+  uint8_t *table = bytes(c, 256), *y = bytes(c, all), from[MOST * 2];
+  for (int i = 0; i < 256; i++) table[i] = (uint8_t)ck_random(c);
+  for (size_t i = 0; i < all; i++) from[i] = y[i] = (uint8_t)ck_random(c);
+  ck_case(c, "%zu rows of %zu", rows, n);
+  ops->rows(y, (ptrdiff_t)pitch, rows, n, table);
+  for (size_t i = 0; i < all; i++)
+    ck_same(c, i, (float)y[i], (float)(i % pitch < n ? table[from[i]] : from[i]));
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t widths[] = {1, 16, 31, 32, 33, 64, 70};
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+    for (size_t rows = 1; rows <= 5; rows++) check_rows(c, k->ops, rows, widths[i]);
   for (size_t n = 0; n <= 100; n++) check_case(c, k->ops, n, n & 1);
   check_case(c, k->ops, 256, false);
   check_case(c, k->ops, MOST, true);

@@ -101,6 +101,8 @@ static double detect_bf16_rate(void) {
   return r.b == 0x68747541 && r.d == 0x69746e65 && r.c == 0x444d4163 ? 2 : 0.5; /* "AuthenticAMD" */
 }
 
+static bool detect_vbmi(void) { return bit(cpuid(7, 0).c, 1); }
+
 static void detect_brand(hn_cpu_info *o) {
   if (cpuid(0x80000000u, 0).a < 0x80000004u) return;
   for (uint32_t i = 0; i < 3; i++) {
@@ -116,6 +118,7 @@ static void detect_brand(hn_cpu_info *o) {
 static hn_isa detect_isa(void) { return HN_ISA_SCALAR; }
 static void detect_caches(hn_cpu_info *o) { (void)o; }
 static double detect_bf16_rate(void) { return 1; }
+static bool detect_vbmi(void) { return false; }
 static void detect_brand(hn_cpu_info *o) { (void)o; }
 #endif
 
@@ -127,6 +130,7 @@ static void detect(void) {
   detect_caches(&info);
   detect_brand(&info);
   info.bf16_rate = detect_bf16_rate();
+  info.vbmi = info.isa_detected >= HN_ISA_AVX512VNNI && detect_vbmi();
   info.isa = info.isa_detected;
   const char *mask = getenv("HONE_CPU");
   if (!mask || !*mask) return;

@@ -3,6 +3,7 @@
 #ifndef HN_CPU_KERNELS_FEATURES_H
 #define HN_CPU_KERNELS_FEATURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@
 typedef struct hn_cpu_info {
   hn_isa isa;          /* tier in use, after the mask */
   hn_isa isa_detected; /* tier of the hardware and operating system */
+  bool vbmi;           /* bytes across registers (AVX512-VBMI), from tier avx512vnni on */
   double bf16_rate;    /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
   size_t l1d, l2, l3;  /* data cache sizes in bytes per instance, with safe defaults when unknown */
   char brand[52];      /* processor name, NUL-terminated */

@@ -101,7 +101,7 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
       r.channels = (uint32_t)hn_min(d->channels - c, HN_DW8_BLOCK);
       r.y = (uint8_t *)a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch + c * (d->wide ? 4 : 1);
       a->ops->row(&r);
-      if (a->table) hn_code_table_rows(a->tables, r.y, d->out_pitch, d->out[1], r.channels, a->table);
+      if (a->table) a->tables->rows(r.y, d->out_pitch, (size_t)d->out[1], r.channels, a->table);
       if (a->epilogue && a->epilogue->n_post)
         hn_epilogue_post_pixels(a->epilogue, (float *)(void *)r.y, d->out_pitch / (int64_t)sizeof(float),
                                 d->out[1], (size_t)c, r.channels, n, 0, y, 0);

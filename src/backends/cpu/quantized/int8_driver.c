@@ -201,7 +201,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.scale = a->scale + group * columns + n;
     t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
     o->tile(&t);
-    if (a->table) hn_code_table_rows(a->tables, t.c, t.ldc, m1 - m0, t.n, a->table);
+    if (a->table) a->tables->rows(t.c, t.ldc, (size_t)(m1 - m0), t.n, a->table);
     if (a->epilogue && a->epilogue->n_post) post(a, m0, m1, group * c->cout + n, t.n);
   }
 }

@@ -10,19 +10,14 @@
 typedef struct hn_code_table_ops {
   /* dst[i] = table[src[i]], i < n; dst may be src. */
   void (*look_up)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table);
+  /* n bytes of each of some rows, in place, `pitch` bytes from row to row. */
+  void (*rows)(uint8_t *y, ptrdiff_t pitch, size_t rows, size_t n, const uint8_t *table);
 } hn_code_table_ops;
 
 /* The best kernel at or below a tier. */
 static inline const hn_code_table_ops *hn_code_table_find(hn_isa isa) {
   const struct hn_kernel *k = hn_kernel_find("code_table", "u8", isa);
   return k ? (const hn_code_table_ops *)k->ops : NULL;
-}
-
-/* Looks up n bytes of each of some rows, in place. */
-static inline void hn_code_table_rows(const hn_code_table_ops *ops, void *y, int64_t pitch, int64_t rows,
-                                      size_t n, const uint8_t *table) {
-  uint8_t *row = (uint8_t *)y;
-  for (int64_t i = 0; i < rows; i++, row += pitch) ops->look_up(row, row, n, table);
 }
 
 #endif

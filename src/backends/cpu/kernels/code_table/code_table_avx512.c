@@ -20,19 +20,33 @@ static inline __attribute__((always_inline)) __m256i look_up_32(__m256i codes, c
   return _mm512_cvtepi16_epi8(_mm512_srlv_epi16(pair, shift));
 }
 
-static void look_up(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table) {
+static inline __attribute__((always_inline)) words load(const uint8_t *table) {
   words t;
   for (int i = 0; i < 4; i++) t.w[i] = _mm512_loadu_si512(table + 64 * i);
+  return t;
+}
+
+static inline void line(uint8_t *dst, const uint8_t *src, size_t n, const words *t) {
   size_t i = 0;
   for (; i + 32 <= n; i += 32) {
     const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(src + i));
-    _mm256_storeu_si256((__m256i *)(void *)(dst + i), look_up_32(x, &t));
+    _mm256_storeu_si256((__m256i *)(void *)(dst + i), look_up_32(x, t));
   }
   if (i == n) return;
   const __mmask32 mask = (1u << (n - i - (HN_FAULT("code_table_mask") ? 1 : 0))) - 1;
-  _mm256_mask_storeu_epi8(dst + i, mask, look_up_32(_mm256_maskz_loadu_epi8(mask, src + i), &t));
+  _mm256_mask_storeu_epi8(dst + i, mask, look_up_32(_mm256_maskz_loadu_epi8(mask, src + i), t));
 }
 
-static const hn_code_table_ops ops = {look_up};
+static void look_up(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table) {
+  const words t = load(table);
+  line(dst, src, n, &t);
+}
+
+static void rows(uint8_t *y, ptrdiff_t pitch, size_t count, size_t n, const uint8_t *table) {
+  const words t = load(table);
+  for (; count; count--, y += pitch) line(y, y, n, &t);
+}
+
+static const hn_code_table_ops ops = {look_up, rows};
 const struct hn_kernel hn_kernel_code_table_avx512 = {
     .name = "code_table_avx512", .family = "code_table", .role = "u8", .isa = HN_ISA_AVX512, .ops = &ops};

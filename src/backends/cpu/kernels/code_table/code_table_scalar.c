@@ -8,6 +8,10 @@ static void look_up(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *t
   for (size_t i = 0; i < n; i++) dst[i] = table[src[i] & mask];
 }
 
-static const hn_code_table_ops ops = {look_up};
+static void rows(uint8_t *y, ptrdiff_t pitch, size_t count, size_t n, const uint8_t *table) {
+  for (; count; count--, y += pitch) look_up(y, y, n, table);
+}
+
+static const hn_code_table_ops ops = {look_up, rows};
 const struct hn_kernel hn_kernel_code_table_scalar = {
     .name = "code_table_scalar", .family = "code_table", .role = "u8", .isa = HN_ISA_SCALAR, .ops = &ops};
