@@ -13,33 +13,9 @@
 #include <stdint.h>
 
 #include "backends/cpu/kernels/code_table/code_table.h"
-#include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
-
-typedef struct hn_int8_conv {
-  /* the problem; distances in bytes */
-  int64_t batch, groups, cin, cout; /* channels of one group */
-  int64_t in[3], out[3];
-  int64_t kernel[3], stride[3], dilation[3], pad[3];
-  int64_t in_pitch, in_bytes; /* from pixel to pixel, of the whole input */
-  int64_t out_pitch;          /* bytes */
-  int64_t wide;               /* the output is f32 */
-  int64_t flip;               /* the input is i8 */
-  int64_t padding;            /* byte of a tap that lies outside, as u8 */
-  int64_t zero, is_signed;    /* of the output */
-  /* the plan */
-  int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
-  int64_t segment;     /* of the packed k: parts that follow each other, in steps of the kernel */
-  int64_t n_segments, segment_at[HN_INT8_SEGMENTS]; /* bytes from a row's first segment */
-  int64_t rows;                                     /* of all images */
-  int64_t direct, lines;
-  int64_t width, line;                       /* lines: pixels with padding, bytes from line to line */
-  int64_t run_taps, run;                     /* taps, bytes that follow each other in the input */
-  int64_t ld, slab;                          /* scratch: from row to row, rows */
-  int64_t unit;                              /* rows that tasks do not share: a tile, or a line */
-  int64_t tiles, m_tasks, n_tasks, n_panels; /* tiles: units */
-  int64_t weights_outside; /* a panel of weights meets all tiles of a slab before the next panel's turn */
-} hn_int8_conv;
+#include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/quantized/int8_conv.h"
 
 /* False with a reason: outside what the driver does. */
 bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why);

@@ -2,7 +2,7 @@
 #ifndef HN_CPU_QUANTIZED_INT8_ROWS_H
 #define HN_CPU_QUANTIZED_INT8_ROWS_H
 
-#include "backends/cpu/quantized/int8_driver.h"
+#include "backends/cpu/quantized/int8_conv.h"
 
 /* Lines of the input that so many lines of the output read. */
 static inline int64_t hn_int8_lines(const hn_int8_conv *c, int64_t out) {
