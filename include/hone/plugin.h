@@ -486,11 +486,17 @@ typedef struct hone_attr_sink {
   void (*set_int)(void *self, const char *name, int64_t value);
   void (*set_float)(void *self, const char *name, float value);
   void (*set_string)(void *self, const char *name, const char *value);
+  void (*set_ints)(void *self, const char *name, const int64_t *value, size_t count);
+  void (*set_floats)(void *self, const char *name, const float *value, size_t count);
 } hone_attr_sink;
 
 /* A fused pattern: a small graph in text, one node a line ("%y = Sigmoid(%x)"), that lowering replaces by one
  * step. The last line is the root; every inner value must have no other reader. Several spellings of the same
- * function stand in one text, separated by lines "or". */
+ * function stand in one text, separated by lines "or". Behind a line may stand conditions:
+ * "%y = Conv(%x, %w) where group else 1 == dim(%x, 1) and dims(%w) == [?, 1, 3, 3]". A bare word is an
+ * attribute of the line's node, `else` says what counts where it is absent; attr(%y, group) is one of the
+ * node that makes %y; dim, dims, rank, type and value (of a constant) ask of values.
+ * docs/guide/custom-operators.md has the grammar. */
 typedef struct hone_pattern_desc {
   uint32_t struct_size, abi;
   const char *name; /* anchor name of the step that it makes ("Gelu"; "domain.Type" of another domain) */
@@ -505,6 +511,10 @@ typedef struct hone_pattern_desc {
   /* Attributes of the operator `name` of which the step is one execution; NULL: none. The operator must be
    * registered: its newest definition counts, and its reference is what the step falls back to. */
   void (*attrs)(const hone_match *match, const hone_attr_sink *sink);
+  /* The same in text, one a line: "strides = attr(%c, strides) else [1, 1]", "beta = value(%b)", with the
+   * terms that conditions are made of; set after `attrs` was called. A match is none where one is not known.
+   * NULL: none. */
+  const char *settings;
 } hone_pattern_desc;
 
 /* ---------------------------------------------------------------- plugins */

@@ -54,6 +54,27 @@ HONE_API void hone_plugins_unload(void);
 /* "$XDG_DATA_HOME/hone/ops" or "$HOME/.local/share/hone/ops" into buf; false when there is no such place. */
 HONE_API bool hone_plugins_folder(char *buf, size_t size);
 
+/* ---- patterns, for who writes plugins */
+
+/* Where a mistake is: `in` is the pattern's own text, inputs or settings; line and column count from 1, and
+ * are 0 where it has no place. */
+typedef struct hone_pattern_place {
+  const char *in;
+  int line, column;
+} hone_pattern_place;
+/* Are the texts of a pattern (name, text, inputs, settings) right? */
+HONE_API hone_status hone_pattern_check(const hone_pattern_desc *pattern, hone_pattern_place *place,
+                                        hone_error *error);
+/* The nodes that the pattern's first spelling describes, as lines of the text form ("%g = Sigmoid(%x)"), and
+ * the name of what the last one makes ("y"): without marks, of several operators the first, with the
+ * attributes that conditions want. `node`, one of the operator that the pattern makes (or NULL), gives those
+ * that the pattern copies. input[n_inputs] describes the operator's inputs (NULL entry: left out). A name
+ * that is no input and that no line makes becomes a constant of one element. Free both with hone_text_free.
+ */
+HONE_API hone_status hone_pattern_nodes(const hone_pattern_desc *pattern, const hone_node *node,
+                                        const hone_tensor_desc *const *input, uint32_t n_inputs, char **nodes,
+                                        char **result, hone_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,8 @@ hone_status hn_lex_fail(hn_lex *lex, const char *format, ...) {
   va_end(args);
   lex->status = hn_fail(lex->error, HONE_ERROR_INPUT, "%s", what);
   hn_error_where(lex->error, "%s:%d:%d", lex->source, lex->token.line, lex->token.column);
+  lex->failed_line = lex->token.line;
+  lex->failed_column = lex->token.column;
   lex->token.kind = HN_TOKEN_END;
   lex->at = lex->end;
   return lex->status;
@@ -169,7 +171,7 @@ void hn_lex_next(hn_lex *lex) {
   } else if (digit(c) || ((c == '-' || c == '+') && (digit(c1) || c1 == '.' || c1 == 'i')) ||
              (c == '.' && digit(c1)))
     number(lex);
-  else if (c && strchr("(){}[],=:/*?!#|", c)) {
+  else if (c && strchr("(){}[],=:/*?!#|<>", c)) {
     t->kind = HN_TOKEN_PUNCT;
     t->punct = c;
     lex->at++;

@@ -15,7 +15,7 @@ typedef enum hn_token_kind {
   HN_TOKEN_NUMBER, /* 3, -0.5, 1e-5, inf, nan */
   HN_TOKEN_STRING, /* "text" with \" \\ \n \t \r \xHH */
   HN_TOKEN_ARROW,  /* -> */
-  HN_TOKEN_PUNCT   /* one of ( ) { } [ ] , = : / * ? ! # | */
+  HN_TOKEN_PUNCT   /* one of ( ) { } [ ] , = : / * ? ! # | < > */
 } hn_token_kind;
 
 typedef struct hn_token {
@@ -35,8 +35,9 @@ typedef struct hn_lex {
   int line;
   const char *source; /* for messages: file name or "pattern Gelu" */
   hn_arena *arena;
-  hn_token token;     /* the current one */
-  hone_status status; /* the first failure: everything after it is HN_TOKEN_END */
+  hn_token token;                 /* the current one */
+  hone_status status;             /* the first failure: everything after it is HN_TOKEN_END */
+  int failed_line, failed_column; /* where it is */
   hone_error *error;
 } hn_lex;
 

@@ -25,44 +25,100 @@ static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
   return (int)p->n_names++;
 }
 
-hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *p,
-                               hone_error *error) {
-  *p = (hn_pattern){.name = name};
-  hn_lex lex;
-  hn_lex_start(&lex, name, text, strlen(text), arena, error);
-  while (lex.status == HONE_OK && lex.token.kind != HN_TOKEN_END) {
-    if (p->n_lines == HN_PATTERN_LINES)
-      return hn_lex_fail(&lex, "the pattern has more than %d lines", HN_PATTERN_LINES);
-    hn_line *l = &p->line[p->n_lines];
-    if (hn_line_parse(&lex, l, NULL, NULL, NULL, NULL) != HONE_OK) return lex.status;
-    for (uint32_t i = 0; i < l->n_in; i++)
-      if (l->in[i].kind == HN_OPERAND_VALUE && intern(&lex, p, l->in[i].name) < 0) return lex.status;
-    for (uint32_t i = 0; i < l->n_out; i++) {
-      if (!l->out[i]) continue;
-      if (find_name(p, l->out[i]) >= 0)
-        return hn_lex_fail(&lex, "'%%%.40s' is made after it was read, or twice", l->out[i]);
-      int k = intern(&lex, p, l->out[i]);
-      if (k < 0) return lex.status;
-      p->made_by[k] = (int8_t)p->n_lines;
-      p->made_index[k] = (uint8_t)i;
-    }
-    p->n_lines++;
+static bool read_line(hn_lex *lex, hn_pattern *p, hn_condition_list *conditions) {
+  if (p->n_lines == HN_PATTERN_LINES)
+    return hn_lex_fail(lex, "the pattern has more than %d lines", HN_PATTERN_LINES), false;
+  hn_line *l = &p->line[p->n_lines];
+  if (hn_line_parse(lex, l, NULL, NULL, NULL, NULL) != HONE_OK) return false;
+  for (uint32_t i = 0; i < l->n_in; i++)
+    if (l->in[i].kind == HN_OPERAND_VALUE && intern(lex, p, l->in[i].name) < 0) return false;
+  for (uint32_t i = 0; i < l->n_out; i++) {
+    if (!l->out[i]) continue;
+    if (find_name(p, l->out[i]) >= 0)
+      return hn_lex_fail(lex, "'%%%.40s' is made after it was read, or twice", l->out[i]), false;
+    int k = intern(lex, p, l->out[i]);
+    if (k < 0) return false;
+    p->made_by[k] = (int8_t)p->n_lines;
+    p->made_index[k] = (uint8_t)i;
   }
-  if (lex.status == HONE_OK && p->n_lines == 0) return hn_lex_fail(&lex, "the pattern is empty");
+  return !hn_lex_accept_word(lex, "where") || hn_conditions_parse(lex, p->n_lines, conditions);
+}
+
+/* The names of all conditions, which may be made by later lines. */
+static bool resolve(hn_lex *lex, hn_pattern *p, const hn_condition_list *all) {
+  for (size_t i = 0; i < all->len; i++)
+    for (uint32_t k = 0; k < all->ptr[i].n_any; k++) {
+      const hn_comparison *c = &all->ptr[i].any[k];
+      if (!hn_term_resolve(lex, p, all->ptr[i].line, c->left) ||
+          !hn_term_resolve(lex, p, all->ptr[i].line, c->right))
+        return false;
+    }
+  p->n_conditions = (uint32_t)all->len;
+  p->condition = hn_arena_memdup(lex->arena, all->ptr, all->len * sizeof *all->ptr);
+  if (!p->condition) lex->status = hn_fail_memory(lex->error, all->len * sizeof *all->ptr, "a pattern");
+  return p->condition != NULL;
+}
+
+/* `part`: of the text, from this line on. */
+static hone_status compile_part(hn_pattern_text *t, const char *part, int from, hn_arena *arena,
+                                hn_pattern *p, hone_error *error) {
+  *p = (hn_pattern){.name = t->name};
+  hn_lex lex;
+  hn_condition_list conditions = {0};
+  hn_lex_start(&lex, t->name, part, strlen(part), arena, error);
+  lex.line += from - 1;
+  lex.token.line += from - 1;
+  while (lex.status == HONE_OK && lex.token.kind != HN_TOKEN_END && read_line(&lex, p, &conditions))
+    p->n_lines++;
+  if (lex.status == HONE_OK && p->n_lines == 0) (void)hn_lex_fail(&lex, "the pattern is empty");
+  if (lex.status == HONE_OK) (void)resolve(&lex, p, &conditions);
+  hn_vec_free(&conditions);
+  t->line = lex.failed_line;
+  t->column = lex.failed_column;
   return lex.status;
 }
 
-hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
-                                   uint32_t max, uint32_t *count, hone_error *error) {
+hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *p,
+                               hone_error *error) {
+  return compile_part(&(hn_pattern_text){.name = name}, text, 1, arena, p, error);
+}
+
+static hone_status compile_settings(hn_pattern_text *t, hn_arena *arena, hn_pattern *p, hone_error *error) {
+  hn_lex lex;
+  hn_setting_list all = {0};
+  char source[160];
+  snprintf(source, sizeof source, "attributes of %.120s", t->name);
+  hn_lex_start(&lex, source, t->settings, strlen(t->settings), arena, error);
+  bool ok = hn_settings_parse(&lex, &all);
+  for (size_t i = 0; i < all.len && ok; i++) ok = hn_term_resolve(&lex, p, p->n_lines, all.ptr[i].term);
+  p->setting = ok ? hn_arena_memdup(arena, all.ptr, all.len * sizeof *all.ptr) : NULL;
+  if (p->setting)
+    p->n_settings = (uint32_t)all.len;
+  else if (lex.status == HONE_OK)
+    lex.status = hn_fail_memory(error, all.len * sizeof *all.ptr, "a pattern");
+  hn_vec_free(&all);
+  t->in_settings = lex.status != HONE_OK;
+  t->line = lex.failed_line;
+  t->column = lex.failed_column;
+  return lex.status;
+}
+
+hone_status hn_pattern_compile_all(hn_pattern_text *t, hn_arena *arena, hn_pattern *out, uint32_t max,
+                                   uint32_t *count, hone_error *error) {
+  int line = 1;
   *count = 0;
-  while (text) {
+  for (const char *text = t->text; text;) {
     const char *cut = strstr(text, "\nor\n");
     char *part = hn_arena_strndup(arena, text, cut ? (size_t)(cut - text) : strlen(text));
     if (!part) return hn_fail_memory(error, strlen(text), "a pattern");
     if (*count == max)
-      return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", name, max);
-    hone_status status = hn_pattern_compile(name, part, arena, &out[(*count)++], error);
+      return hn_fail(error, HONE_ERROR_USAGE, "pattern %s has more than %u spellings", t->name, max);
+    hn_pattern *p = &out[(*count)++];
+    hone_status status = compile_part(t, part, line, arena, p, error);
+    if (status == HONE_OK && t->settings) status = compile_settings(t, arena, p, error);
     if (status != HONE_OK) return status;
+    for (; *part; part++) line += *part == '\n';
+    line += 2;
     text = cut ? cut + 4 : NULL;
   }
   return HONE_OK;
@@ -120,7 +176,8 @@ typedef struct search {
 /* A condition failed: the match may go on as a near miss while few enough have. */
 static bool missed(search *s, state *st, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static bool missed(search *s, state *st, const char *format, ...) {
-  if (++st->misses > s->allowed) return false;
+  /* A single line that does not fit is no near miss: every Mul would be one of "Mul by 1". */
+  if (s->p->n_lines == 1 || ++st->misses > s->allowed) return false;
   va_list args;
   va_start(args, format);
   vsnprintf(s->why->text, sizeof s->why->text, format, args);
@@ -256,10 +313,22 @@ static bool closed(search *s, state *st) {
   return true;
 }
 
+/* The conditions behind the lines. However many do not hold, it is one miss: of the first one. */
+static bool conditions_hold(search *s, state *st) {
+  hone_reason why;
+  for (uint32_t i = 0; i < s->p->n_conditions; i++) {
+    if (hn_condition_holds(&s->p->condition[i], &st->m, &why)) continue;
+    if (++st->misses > s->allowed) return false;
+    *s->why = why;
+    return true;
+  }
+  return true;
+}
+
 static bool solve(search *s, state *st) {
   if (s->steps++ > 4096) return false;
   if (st->n_goals == 0) {
-    if (!closed(s, st)) return false;
+    if (!closed(s, st) || !conditions_hold(s, st)) return false;
     *s->out = st->m;
     return true;
   }
@@ -301,8 +370,7 @@ hn_match_result hn_pattern_match(const hn_pattern *p, hone_node *root, hone_matc
   search s = {.p = p, .why = why ? why : &ignored, .out = out};
   state *st = hn_malloc(sizeof *st);
   hn_match_result result = HN_MATCH_NO;
-  /* A single line that does not fit is no near miss: every Mul would be one of "Mul by 1". */
-  for (s.allowed = 0; st && s.allowed <= (why && p->n_lines > 1) && result == HN_MATCH_NO; s.allowed++) {
+  for (s.allowed = 0; st && s.allowed <= (why != NULL) && result == HN_MATCH_NO; s.allowed++) {
     memset(st, 0, sizeof *st);
     st->m.pattern = p;
     s.steps = 0;

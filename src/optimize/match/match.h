@@ -7,15 +7,18 @@
  * left out, `_` must be. !%w must be a constant. A number matches a constant of one element with that value
  * (within 1e-6 of it). A|B matches either operator. Attributes named in a line must be present and equal
  * (axis and axes are compared after adding the rank to negative ones); others are free. Add, Mul and their
- * like are tried both ways. What the inner lines make may have no reader outside. */
+ * like are tried both ways. What the inner lines make may have no reader outside. Behind a line may stand
+ * conditions: `where group else 1 == dim(%x, 1)` (condition.h). */
 #ifndef HN_OPTIMIZE_MATCH_MATCH_H
 #define HN_OPTIMIZE_MATCH_MATCH_H
 
 #include "model/ir/text.h"
+#include "optimize/match/condition.h"
 
 enum { HN_PATTERN_LINES = 24, HN_PATTERN_NAMES = 64 };
 
-typedef struct hn_pattern {
+typedef struct hn_pattern hn_pattern;
+struct hn_pattern {
   const char *name; /* for messages */
   bool lenient;     /* a near miss may also have another operator in one of three or more lines */
   uint32_t n_lines, n_names;
@@ -23,7 +26,10 @@ typedef struct hn_pattern {
   const char *names[HN_PATTERN_NAMES];
   int8_t made_by[HN_PATTERN_NAMES];     /* line that makes the name; -1: none, an input of the pattern */
   uint8_t made_index[HN_PATTERN_NAMES]; /* which of its outputs */
-} hn_pattern;
+  uint32_t n_conditions, n_settings;
+  const hn_condition *condition;
+  const hn_setting *setting; /* attributes of the operator that it makes */
+};
 
 struct hone_match {
   const hn_pattern *pattern;
@@ -35,9 +41,17 @@ struct hone_match {
 
 typedef enum hn_match_result { HN_MATCH_NO = 0, HN_MATCH_NEAR, HN_MATCH_YES } hn_match_result;
 
+/* What a pattern is made of. */
+typedef struct hn_pattern_text {
+  const char *name, *text;
+  const char *settings; /* attributes of the operator; NULL: none */
+  bool in_settings;     /* a mistake is there, else in `text`: */
+  int line, column;     /* 0: there is none, or it has no place */
+} hn_pattern_text;
+
 /* Splits a text at its lines "or" and compiles each spelling; *count of at most max. */
-hone_status hn_pattern_compile_all(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
-                                   uint32_t max, uint32_t *count, hone_error *error);
+hone_status hn_pattern_compile_all(hn_pattern_text *text, hn_arena *arena, hn_pattern *out, uint32_t max,
+                                   uint32_t *count, hone_error *error);
 
 /* Compiles the text; everything lies in the arena. The names keep pointing into it. */
 hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *out,

@@ -29,20 +29,47 @@ static void pattern_label(const void *unit, char *buf, size_t size) {
            (unsigned long long)hn_hash(d->text, strlen(d->text), 0));
 }
 
+/* Are these names of one spelling or another? */
+static bool inputs_known(const hone_pattern_desc *d, const hn_pattern *spelling, uint32_t n,
+                         hn_pattern_place *place, hone_error *error) {
+  for (const char *p = d->inputs; *p;) {
+    const size_t len = strcspn(p, " ");
+    bool found = false;
+    for (uint32_t k = 0; k < n && !found; k++)
+      for (uint32_t i = 0; i < spelling[k].n_names && !found; i++)
+        found = *p == '%' && strlen(spelling[k].names[i]) == len - 1 &&
+                memcmp(spelling[k].names[i], p + 1, len - 1) == 0;
+    *place = (hn_pattern_place){d->inputs, 1, (int)(p - d->inputs) + 1};
+    if (len && !found)
+      return hn_fail(error, HONE_ERROR_INPUT, "the pattern has no '%.*s'", len < 80 ? (int)len : 80, p),
+             false;
+    p += len + strspn(p + len, " ");
+  }
+  return true;
+}
+
+hone_status hn_pattern_check(const hone_pattern_desc *d, hn_pattern_place *place, hone_error *error) {
+  hn_arena arena = {0};
+  uint32_t n = 0;
+  hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
+  hone_status status = p ? hn_pattern_compile_all(&text, &arena, p, MAX_SPELLINGS, &n, error)
+                         : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
+  *place = (hn_pattern_place){text.in_settings ? d->settings : d->text, text.line, text.column};
+  if (status == HONE_OK && !inputs_known(d, p, n, place, error)) status = HONE_ERROR_INPUT;
+  hn_arena_free(&arena);
+  return status;
+}
+
 static hone_status pattern_check(const void *unit, hone_error *error) {
   const hone_pattern_desc *d = unit;
+  hn_pattern_place ignored;
   hone_status status = hn_check_desc("pattern", d->name, d->struct_size, d->abi, sizeof *d, error);
   if (status != HONE_OK) return status;
   if (!d->name || !*d->name || !d->text || !d->inputs)
     return hn_fail(error, HONE_ERROR_USAGE, "pattern %.80s has no name, text or inputs",
                    d->name ? d->name : "?");
-  hn_arena arena = {0};
-  uint32_t n = 0;
-  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
-  status = p ? hn_pattern_compile_all(d->name, d->text, &arena, p, MAX_SPELLINGS, &n, error)
-             : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
-  hn_arena_free(&arena);
-  return status;
+  return hn_pattern_check(d, &ignored, error);
 }
 
 static const hn_kind kind = {
@@ -73,7 +100,8 @@ static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list
     hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
     uint32_t n = 0;
     if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
-    hone_status status = hn_pattern_compile_all(d->name, d->text, arena, p, MAX_SPELLINGS, &n, error);
+    hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+    hone_status status = hn_pattern_compile_all(&text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
     for (uint32_t k = 0; k < n; k++) {
       p[k].lenient = i >= BUILTIN;
@@ -93,6 +121,12 @@ static void sink_float(void *self, const char *name, float v) { (void)hn_node_se
 static void sink_string(void *self, const char *name, const char *v) {
   (void)hn_node_set_string(self, name, v, strlen(v));
 }
+static void sink_ints(void *self, const char *name, const int64_t *v, size_t n) {
+  (void)hn_node_set_ints(self, name, v, n);
+}
+static void sink_floats(void *self, const char *name, const float *v, size_t n) {
+  (void)hn_node_set_floats(self, name, v, n);
+}
 
 /* What a pattern makes: "Gelu", or "test.Twice" of the domain "test". */
 static const hone_op_desc *operator_of(const hone_pattern_desc *d, const hn_listing *operators,
@@ -101,6 +135,28 @@ static const hone_op_desc *operator_of(const hone_pattern_desc *d, const hn_list
   const char *dot = strrchr(d->name, '.');
   snprintf(domain, sizeof domain, "%.*s", dot ? (int)(dot - d->name) : 0, d->name);
   return hn_op_newest(operators, domain, dot ? dot + 1 : d->name, opset);
+}
+
+/* The attributes that the pattern's text gives to the operator. node NULL: only whether they can be given. */
+static bool settings_apply(const candidate *c, const hone_op_desc *op, hone_node *node, hone_reason *why) {
+  const hn_pattern *p = c->match.pattern;
+  for (uint32_t i = 0; i < p->n_settings; i++) {
+    const hone_attr_desc *a = op->attrs;
+    while (a && a->name && strcmp(a->name, p->setting[i].attr) != 0) a++;
+    if (!a || !a->name) {
+      snprintf(why->text, sizeof why->text, "%.60s has no attribute %.60s", op->op_type, p->setting[i].attr);
+      return false;
+    }
+    if (!hn_setting_apply(&p->setting[i], a->type, &c->match, node, why)) return false;
+  }
+  return true;
+}
+
+/* Is there something that the pattern's attributes are to be made of? */
+static bool has_settings(const candidate *c, const hn_listing *operators, hone_reason *why) {
+  int64_t opset;
+  const hone_op_desc *op = c->match.pattern->n_settings ? operator_of(c->desc, operators, &opset) : NULL;
+  return !op || settings_apply(c, op, NULL, why);
 }
 
 /* The operator that the match is, outside of the graph's lists. NULL when hone does not know it or memory is
@@ -140,9 +196,10 @@ static hone_node *make_operator(const candidate *c) {
                       .out = out};
   for (uint32_t k = 0; k < c->match.pattern->n_lines; k++)
     if (!hn_node_inherit(node, c->match.node[k])) return NULL;
-  hone_attr_sink sink = {node, sink_int, sink_float, sink_string};
+  hone_attr_sink sink = {node, sink_int, sink_float, sink_string, sink_ints, sink_floats};
   if (c->desc->attrs) c->desc->attrs(&c->match, &sink);
-  return node;
+  hone_reason ignored;
+  return settings_apply(c, op, node, &ignored) ? node : NULL;
 }
 
 static int larger_first(const void *pa, const void *pb) {
@@ -175,6 +232,7 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
       hone_reason reason = {""};
       hn_match_result r = hn_pattern_match(&s->ptr[i].pattern, n, &c.match, &reason);
       if (r == HN_MATCH_YES && c.desc->accepts && !c.desc->accepts(&c.match, &reason)) r = HN_MATCH_NEAR;
+      if (r == HN_MATCH_YES && !has_settings(&c, g->model->operators, &reason)) r = HN_MATCH_NEAR;
       if (r == HN_MATCH_YES) ok = hn_vec_push(hits, c);
       if (r != HN_MATCH_NEAR || missed) continue;
       missed = true;

@@ -40,6 +40,14 @@ typedef struct hn_pattern_listener {
 hone_status hn_patterns_match(hn_graph *graph, hn_pattern_hits *hits, const hn_pattern_listener *listener,
                               hone_error *error);
 
+/* Where a mistake is: in the desc's text, inputs or settings (that very pointer). line 0: it has no place. */
+typedef struct hn_pattern_place {
+  const char *in;
+  int line, column;
+} hn_pattern_place;
+/* Are its texts right? */
+hone_status hn_pattern_check(const hone_pattern_desc *pattern, hn_pattern_place *place, hone_error *error);
+
 /* Is there a pattern that is not of patterns.def; is this one? */
 bool hn_patterns_custom(void);
 bool hn_pattern_is_custom(const hone_pattern_desc *pattern);

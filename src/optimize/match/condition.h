@@ -1,0 +1,105 @@
+/* Conditions of a pattern, and the attributes of the operator that it makes: what is asked of the attributes,
+ * dimensions, types and constants of a match.
+ *
+ *   %y = Conv(%x, !%w) where group else 1 == dim(%x, 1) and kernel_shape == [3, ?]
+ *
+ *   condition  = comparison | "(" comparison {"or" comparison} ")"       joined by "and"
+ *   comparison = term ("==" | "!=" | "<" | "<=" | ">" | ">=") term
+ *   term       = factor {("*" | "/" | "mod") factor}
+ *   factor     = NUMBER | "text" | TYPE (f32, i8...) | [NUMBER or ?, ...]
+ *              | dim(%x, K) | dims(%x) | rank(%x) | type(%x) | value(%x)
+ *              | ATTRIBUTE ["else" factor]              of the node of the same line
+ *              | attr(%x, ATTRIBUTE) ["else" factor]    of the node that makes %x
+ *
+ * What is not known (a dimension, a constant, an attribute that is absent without "else") satisfies no
+ * condition. Two dimensions are also equal when they are the same symbol. */
+#ifndef HN_OPTIMIZE_MATCH_CONDITION_H
+#define HN_OPTIMIZE_MATCH_CONDITION_H
+
+#include "model/ir/graph.h"
+#include "model/ir/lex.h"
+
+struct hn_pattern;
+
+typedef enum hn_term_kind {
+  HN_TERM_NUMBER,
+  HN_TERM_TEXT,
+  HN_TERM_TYPE,
+  HN_TERM_LIST,
+  HN_TERM_ATTR,
+  HN_TERM_DIM,
+  HN_TERM_DIMS,
+  HN_TERM_RANK,
+  HN_TERM_TYPE_OF,
+  HN_TERM_VALUE,
+  HN_TERM_PRODUCT,
+  HN_TERM_QUOTIENT,
+  HN_TERM_REMAINDER
+} hn_term_kind;
+
+typedef struct hn_number {
+  bool any;   /* a list's `?` */
+  bool whole; /* i, else f */
+  int64_t i;
+  double f;
+} hn_number;
+
+typedef struct hn_term {
+  hn_term_kind kind;
+  int row, column; /* in the text */
+  const char *spelled;
+  const char *name; /* of the value, without '%'; ATTR without one: the line's own node */
+  const char *attr;
+  uint32_t line; /* ATTR: of the node; set when the text has been read */
+  hn_number number;
+  hone_string text;
+  hone_dtype type;
+  uint32_t n_list;
+  hn_number *list;
+  int64_t index;                /* DIM */
+  struct hn_term *otherwise;    /* ATTR: behind "else" */
+  struct hn_term *left, *right; /* PRODUCT, QUOTIENT, REMAINDER */
+} hn_term;
+
+typedef enum hn_relation { HN_EQUAL, HN_DIFFERENT, HN_LESS, HN_AT_MOST, HN_GREATER, HN_AT_LEAST } hn_relation;
+
+typedef struct hn_comparison {
+  hn_relation relation;
+  hn_term *left, *right;
+} hn_comparison;
+
+typedef struct hn_condition {
+  uint32_t line; /* behind which it stands */
+  uint32_t n_any;
+  hn_comparison *any; /* one of them must hold */
+  const char *spelled;
+} hn_condition;
+
+/* An attribute of the operator that a pattern makes. */
+typedef struct hn_setting {
+  const char *attr;
+  hn_term *term;
+} hn_setting;
+
+typedef HN_VEC(hn_condition) hn_condition_list;
+typedef HN_VEC(hn_setting) hn_setting_list;
+
+/* Reads what stands behind "where". */
+bool hn_conditions_parse(hn_lex *lex, uint32_t line, hn_condition_list *out);
+/* Reads `name = term` up to the end of the text. */
+bool hn_settings_parse(hn_lex *lex, hn_setting_list *out);
+/* Finds the names in the pattern, when all of its lines have been read. */
+bool hn_term_resolve(hn_lex *lex, const struct hn_pattern *pattern, uint32_t line, hn_term *term);
+
+/* False: *why says which condition does not hold, and with what. */
+bool hn_condition_holds(const hn_condition *condition, const hone_match *match, hone_reason *why);
+/* Evaluates the setting as an attribute of this type, and gives it to the node (NULL: only to see whether it
+ * can be). False: *why says what is missing. */
+bool hn_setting_apply(const hn_setting *setting, hone_attr_type type, const hone_match *match,
+                      hone_node *node, hone_reason *why);
+
+/* The other way round, on a match whose nodes are to be made: gives the line's node the attribute that an
+ * equation asks of it (a list's `?` becomes 1), where the other side is known. */
+bool hn_condition_give(const hn_condition *condition, const hone_match *match);
+
+#endif
