@@ -3,7 +3,9 @@
 
 #include "cli/op/numbers.h"
 
-#include <ctype.h>
+#include <hone/plugins.h>
+#include <hone/text.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,69 +80,20 @@ bool op_network_of_operator(const op_subject *s, const op_sample *x, char *buf, 
 
 /* ------------------------------------------------------------------ patterns */
 
-/* %a of a text; returns what is behind it. */
-static const char *read_name(const char *p, char *out, size_t size) {
-  size_t n = 0;
-  while (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '.' || p[n] == '/') n++;
-  snprintf(out, size, "%.*s", (int)n, p);
-  return p + n;
-}
-
-/* Is `name` made by a line of the text, or an input that is there? */
-static bool known(const op_subject *s, const op_sample *x, const char *body, const char *name) {
-  char other[80];
-  for (uint32_t i = 0; i < x->n_in; i++)
-    if (x->in[i].desc.dtype && strcmp(op_input_name(s, i, other, sizeof other), name) == 0) return true;
-  for (const char *line = body; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-    const char *eq = strchr(line, '='), *p = line;
-    while ((p = strchr(p, '%')) && eq && p < eq) {
-      p = read_name(p + 1, other, sizeof other);
-      if (strcmp(other, name) == 0) return true;
-    }
-  }
-  return false;
-}
-
-/* What a pattern reads and nothing gives: an attribute of the operator, as a number. */
-static void put_numbers(text *t, const op_subject *s, const op_sample *x, const char *body) {
-  char name[80], seen[600] = " ", word[90];
-  for (const char *p = body; (p = strchr(p, '%'));) {
-    p = read_name(p + 1, name, sizeof name);
-    snprintf(word, sizeof word, " %s ", name);
-    if (known(s, x, body, name) || strstr(seen, word)) continue;
-    put(t, "  const %%%s: f32 = {1.0}\n", name);
-    snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ", name);
-  }
-}
-
-/* Without the marks that only patterns have; of several operators the first. */
-static void put_body(text *t, const char *body) {
-  for (const char *p = body; *p; p++) {
-    if ((*p == '?' || *p == '!') && p[1] == '%') continue;
-    if (*p == '|') {
-      while (*p && *p != '(') p++;
-      p--;
-      continue;
-    }
-    put(t, "%c", *p);
-  }
-}
-
 bool op_network_of_pattern(const op_subject *s, const op_sample *x, char *buf, size_t size) {
   text t = {buf, size, 0};
-  char body[2000], root[84] = "%";
+  const hone_tensor_desc *input[OP_MOST];
+  char *nodes = NULL, *made = NULL, result[100];
+  hone_error ignored;
   if (!s->pattern) return false;
-  const char *end = strstr(s->pattern->text, "\nor\n");
-  const size_t n = end ? (size_t)(end - s->pattern->text) : strlen(s->pattern->text);
-  if (n >= sizeof body) return false;
-  snprintf(body, sizeof body, "%.*s", (int)n, s->pattern->text);
-  for (size_t k = strlen(body); k && isspace((unsigned char)body[k - 1]); k--) body[k - 1] = 0;
-  const char *last = strrchr(body, '\n'), *mark = strchr(last ? last : body, '%');
-  if (!mark) return false;
-  read_name(mark + 1, root + 1, sizeof root - 1);
-  put_head(&t, s, x, root);
-  put_numbers(&t, s, x, body);
-  put_body(&t, body);
-  put(&t, "\n}\n");
-  return t.n < size;
+  for (uint32_t i = 0; i < x->n_in; i++) input[i] = x->in[i].desc.dtype ? &x->in[i].desc : NULL;
+  const bool ok = hone_pattern_nodes(s->pattern, x->node, input, x->n_in, &nodes, &made, &ignored) == HONE_OK;
+  if (ok) {
+    snprintf(result, sizeof result, "%%%.90s", made);
+    put_head(&t, s, x, result);
+    put(&t, "%s}\n", nodes);
+  }
+  hone_text_free(nodes);
+  hone_text_free(made);
+  return ok && t.n < size;
 }

@@ -1,6 +1,7 @@
 #include "cli/commands/op/definition.h"
 
 #include "cli/commands/op/place.h"
+#include "cli/commands/op/reader.h"
 #include "cli/terminal/term.h"
 
 #include <ctype.h>
@@ -36,44 +37,37 @@ bool op_is_name(const char *word) {
   return n > 0 && n <= 60 && strspn(word, letters) == n && !isdigit((unsigned char)word[0]);
 }
 
-/* ---- reading: what is wrong is told once, with its place */
+/* ---- reading */
 
-typedef struct reader {
-  op_definition *d;
-  const char *text; /* of the file */
-  hone_error *error;
-  hone_status status;
-} reader;
-
-static void wrong(reader *r, const char *path, const char *expected, const char *what, ...)
-    __attribute__((format(printf, 4, 5)));
-static void wrong(reader *r, const char *path, const char *expected, const char *what, ...) {
+void op_wrong_at(op_reader *r, int line, int column, const char *expected, const char *what, va_list args) {
   if (r->status != HONE_OK) return;
-  int line, column;
-  va_list args;
   r->status = HONE_ERROR_INPUT;
   *r->error = (hone_error){.status = HONE_ERROR_INPUT};
-  va_start(args, what);
   vsnprintf(r->error->what, sizeof r->error->what, what, args);
-  va_end(args);
-  (void)op_place(r->text, path, &line, &column);
   snprintf(r->error->where, sizeof r->error->where, "%.200s:%d:%d", r->d->file, line, column);
   snprintf(r->error->expected, sizeof r->error->expected, "%s", expected);
 }
 
-enum { PATH = 200 };
+void op_wrong(op_reader *r, const char *path, const char *expected, const char *what, ...) {
+  int line, column;
+  va_list args;
+  va_start(args, what);
+  (void)op_place(r->text, path, &line, &column);
+  op_wrong_at(r, line, column, expected, what, args);
+  va_end(args);
+}
 
 /* A string member; `otherwise` where it is absent, an error where that is NULL. */
-static const char *text_of(reader *r, const json_t *o, const char *path, const char *name,
-                           const char *otherwise) {
+const char *op_text_of(op_reader *r, const json_t *o, const char *path, const char *name,
+                       const char *otherwise) {
   const json_t *v = json_object_get(o, name);
-  char at[PATH];
+  char at[OP_PATH];
   snprintf(at, sizeof at, "%.150s.%.40s", path, name);
   if (!v && otherwise) return otherwise;
   if (!v)
-    wrong(r, path, "a text", "there is no \"%s\"", name);
+    op_wrong(r, path, "a text", "there is no \"%s\"", name);
   else if (!json_is_string(v) || !*json_string_value(v))
-    wrong(r, at, "a text that is not empty", "\"%s\" is no text", name);
+    op_wrong(r, at, "a text that is not empty", "\"%s\" is no text", name);
   else
     return json_string_value(v);
   return "";
@@ -92,46 +86,47 @@ static bool is_taken(const char *word) {
   return false;
 }
 
-static const char *name_of(reader *r, const json_t *o, const char *path, const char *name) {
-  char at[PATH];
-  const char *word = text_of(r, o, path, name, NULL);
+static const char *name_of(op_reader *r, const json_t *o, const char *path, const char *name) {
+  char at[OP_PATH];
+  const char *word = op_text_of(r, o, path, name, NULL);
   snprintf(at, sizeof at, "%.150s.%.40s", path, name);
   if (*word && !op_is_name(word))
-    wrong(r, at, "letters, digits and '_', at most 60", "'%.80s' is no name", word);
+    op_wrong(r, at, "letters, digits and '_', at most 60", "'%.80s' is no name", word);
   if (is_taken(word))
-    wrong(r, at, "another name", "'%s' has a meaning of its own in C or in what is generated", word);
+    op_wrong(r, at, "another name", "'%s' has a meaning of its own in C or in what is generated", word);
   return word;
 }
 
-static void read_types(reader *r, const json_t *o, const char *path, op_operand *out) {
+static void read_types(op_reader *r, const json_t *o, const char *path, op_operand *out) {
   const json_t *list = json_object_get(o, "type"), *word;
-  char at[PATH];
+  char at[OP_PATH];
   size_t i;
   snprintf(at, sizeof at, "%.150s.type", path);
   if (json_is_string(list)) {
     const hone_dtype d = op_type_of(json_string_value(list));
     if (!d)
-      wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'", json_string_value(list));
+      op_wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
+               json_string_value(list));
     out->types = HONE_TYPES(d);
     return;
   }
   if (!json_array_size(list)) {
-    wrong(r, list ? at : path, "a list of types: [\"float\"]", "\"type\" lists none");
+    op_wrong(r, list ? at : path, "a list of types: [\"float\"]", "\"type\" lists none");
     return;
   }
   json_array_foreach((json_t *)list, i, word) {
     snprintf(at, sizeof at, "%.150s.type[%zu]", path, i);
     const hone_dtype d = json_is_string(word) ? op_type_of(json_string_value(word)) : HONE_DTYPE_NONE;
     if (!d)
-      wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
-            json_is_string(word) ? json_string_value(word) : "(no text)");
+      op_wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
+               json_is_string(word) ? json_string_value(word) : "(no text)");
     out->types |= HONE_TYPES(d);
   }
 }
 
-static void read_shape(reader *r, const json_t *o, const char *path, op_operand *out) {
-  const char *word = text_of(r, o, path, "shape", r->d->n_in ? r->d->in[0].name : "function");
-  char at[PATH];
+static void read_shape(op_reader *r, const json_t *o, const char *path, op_operand *out) {
+  const char *word = op_text_of(r, o, path, "shape", r->d->n_in ? r->d->in[0].name : "function");
+  char at[OP_PATH];
   if (strcmp(word, "broadcast") == 0) {
     out->shape = OP_SHAPE_BROADCAST;
   } else if (strcmp(word, "function") == 0) {
@@ -141,32 +136,33 @@ static void read_shape(reader *r, const json_t *o, const char *path, op_operand 
     while (out->of < r->d->n_in && strcmp(r->d->in[out->of].name, word) != 0) out->of++;
     snprintf(at, sizeof at, "%.150s.shape", path);
     if (out->of == r->d->n_in)
-      wrong(r, at, "the name of an input, \"broadcast\" or \"function\"", "there is no input '%.60s'", word);
+      op_wrong(r, at, "the name of an input, \"broadcast\" or \"function\"", "there is no input '%.60s'",
+               word);
   }
 }
 
-static uint32_t read_operands(reader *r, const json_t *root, const char *path, const char *name,
+static uint32_t read_operands(op_reader *r, const json_t *root, const char *path, const char *name,
                               op_operand *out) {
   const json_t *list = json_object_get(root, name), *o;
-  char at[PATH];
+  char at[OP_PATH];
   uint32_t n = 0;
   size_t i;
   snprintf(at, sizeof at, "%.150s.%.40s", path, name);
   if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > OP_OPERANDS) {
-    wrong(r, list ? at : path, "1 to 16 of them", "\"%s\" is no list of operands", name);
+    op_wrong(r, list ? at : path, "1 to 16 of them", "\"%s\" is no list of operands", name);
     return 0;
   }
   json_array_foreach((json_t *)list, i, o) {
     snprintf(at, sizeof at, "%.150s.%.20s[%zu]", path, name, i);
     out[n] = (op_operand){.name = name_of(r, o, at, "name")};
-    const char *need = text_of(r, o, at, "param_type", "required");
+    const char *need = op_text_of(r, o, at, "param_type", "required");
     if (strcmp(need, "optional") == 0)
       out[n].optional = true;
     else if (strcmp(need, "required") != 0)
-      wrong(r, at, "required or optional", "param_type '%.60s' is not known", need);
+      op_wrong(r, at, "required or optional", "param_type '%.60s' is not known", need);
     for (uint32_t k = 0; k < n; k++)
       if (strcmp(out[k].name, out[n].name) == 0)
-        wrong(r, at, "names that differ", "there are two '%.60s'", out[n].name);
+        op_wrong(r, at, "names that differ", "there are two '%.60s'", out[n].name);
     read_types(r, o, at, &out[n]);
     if (out == r->d->out) read_shape(r, o, at, &out[n]);
     n++;
@@ -174,15 +170,14 @@ static uint32_t read_operands(reader *r, const json_t *root, const char *path, c
   return n;
 }
 
-/* A copy among the definition's strings; NULL without memory. */
-static const char *keep(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static const char *keep(reader *r, const char *format, ...) {
-  char text[600];
+const char *op_keep(op_reader *r, const char *format, ...) {
   va_list args;
+  char *text = NULL;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  const int n = vasprintf(&text, format, args);
   va_end(args);
-  json_t *kept = json_string(text);
+  json_t *kept = n >= 0 ? json_string(text) : NULL;
+  if (n >= 0) free(text);
   if (!kept || json_array_append_new(json_object_get(r->d->memory, "kept"), kept) != 0) {
     r->status = r->error->status = HONE_ERROR_MEMORY;
     return "";
@@ -191,21 +186,21 @@ static const char *keep(reader *r, const char *format, ...) {
 }
 
 /* A number as C writes it, of an attribute's type. */
-static const char *number_text(reader *r, const op_attr *a, const char *text, const char *at) {
+static const char *number_text(op_reader *r, const op_attr *a, const char *text, const char *at) {
   char *end;
   if (a->type == HONE_ATTR_INT) {
     const long long v = strtoll(text, &end, 10);
-    if (end == text || *end) wrong(r, at, "a whole number", "'%.60s' is none", text);
-    return keep(r, "%lld", v);
+    if (end == text || *end) op_wrong(r, at, "a whole number", "'%.60s' is none", text);
+    return op_keep(r, "%lld", v);
   }
   const double v = strtod(text, &end);
-  if (end == text || *end || !isfinite(v)) wrong(r, at, "a number", "'%.60s' is none", text);
-  const char *number = keep(r, "%.9g", v);
-  return keep(r, "%s%sf", number, strpbrk(number, ".en") ? "" : ".0");
+  if (end == text || *end || !isfinite(v)) op_wrong(r, at, "a number", "'%.60s' is none", text);
+  const char *number = op_keep(r, "%.9g", v);
+  return op_keep(r, "%s%sf", number, strpbrk(number, ".en") ? "" : ".0");
 }
 
 /* A text that C reads as this text. */
-static const char *quoted(reader *r, const char *text) {
+static const char *quoted(op_reader *r, const char *text) {
   char q[560];
   size_t n = 0;
   q[n++] = '"';
@@ -218,18 +213,18 @@ static const char *quoted(reader *r, const char *text) {
   }
   q[n++] = '"';
   q[n] = 0;
-  return keep(r, "%s", q);
+  return op_keep(r, "%s", q);
 }
 
-static void read_default(reader *r, const json_t *v, const char *at, op_attr *a) {
+static void read_default(op_reader *r, const json_t *v, const char *at, op_attr *a) {
   char number[64];
   if (a->type == HONE_ATTR_STRING) {
-    if (!json_is_string(v)) wrong(r, at, "a text", "the default of a string is no text");
+    if (!json_is_string(v)) op_wrong(r, at, "a text", "the default of a string is no text");
     a->otherwise = quoted(r, json_is_string(v) ? json_string_value(v) : "");
     return;
   }
   if (a->type != HONE_ATTR_INT && a->type != HONE_ATTR_FLOAT) {
-    wrong(r, at, "none: an absent list is empty", "a list has no default");
+    op_wrong(r, at, "none: an absent list is empty", "a list has no default");
     return;
   }
   if (json_is_number(v))
@@ -241,7 +236,7 @@ static void read_default(reader *r, const json_t *v, const char *at, op_attr *a)
   a->otherwise = number_text(r, a, number, at);
 }
 
-static void read_attrs(reader *r, const json_t *root, const char *path) {
+static void read_attrs(op_reader *r, const json_t *root, const char *path) {
   static const struct {
     const char *word;
     hone_attr_type type;
@@ -250,23 +245,24 @@ static void read_attrs(reader *r, const json_t *root, const char *path) {
                {"bool", HONE_ATTR_INT},   {"list_float", HONE_ATTR_FLOATS}, {"floats", HONE_ATTR_FLOATS}};
   op_definition *d = r->d;
   const json_t *list = json_object_get(root, "attr"), *o;
-  char at[PATH];
+  char at[OP_PATH];
   size_t i;
   snprintf(at, sizeof at, "%.150s.attr", path);
   if (!list) return;
   if (!json_is_array(list) || json_array_size(list) > OP_ATTRS) {
-    wrong(r, at, "a list of at most 16", "\"attr\" is no list of attributes");
+    op_wrong(r, at, "a list of at most 16", "\"attr\" is no list of attributes");
     return;
   }
   json_array_foreach((json_t *)list, i, o) {
     op_attr *a = &d->attr[d->n_attrs];
     snprintf(at, sizeof at, "%.150s.attr[%zu]", path, i);
     *a = (op_attr){.name = name_of(r, o, at, "name")};
-    const char *type = text_of(r, o, at, "type", NULL), *need = text_of(r, o, at, "param_type", "optional");
+    const char *type = op_text_of(r, o, at, "type", NULL),
+               *need = op_text_of(r, o, at, "param_type", "optional");
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
       if (strcmp(types[k].word, type) == 0) a->type = types[k].type;
     if (!a->type)
-      wrong(r, at, "int, float, string, list_int or list_float", "there is no type '%.60s'", type);
+      op_wrong(r, at, "int, float, string, list_int or list_float", "there is no type '%.60s'", type);
     a->required = strcmp(need, "required") == 0;
     const json_t *v = json_object_get(o, "default_value");
     if (v && !a->required) read_default(r, v, at, a);
@@ -277,154 +273,72 @@ static void read_attrs(reader *r, const json_t *root, const char *path) {
   }
 }
 
-static const op_attr *attr_named(const op_definition *d, const char *name) {
-  for (uint32_t i = 0; i < d->n_attrs; i++)
-    if (strcmp(d->attr[i].name, name) == 0) return &d->attr[i];
-  return NULL;
-}
-
-static void read_sets(reader *r, const json_t *o, const char *path, op_pattern *p) {
-  const json_t *v;
-  const char *name;
-  char at[PATH], number[64];
-  json_object_foreach((json_t *)json_object_get(o, "attrs"), name, v) {
-    const op_attr *a = attr_named(r->d, name);
-    snprintf(at, sizeof at, "%.150s.attrs.%s", path, name);
-    if (!a || p->n_sets == OP_SETS || (a->type != HONE_ATTR_INT && a->type != HONE_ATTR_FLOAT)) {
-      wrong(r, at, "an attribute of the operator: an int or a float", "'%.60s' is none", name);
-      return;
-    }
-    op_set *s = &p->set[p->n_sets++];
-    *s = (op_set){.attr = a->name};
-    if (json_is_string(v) && json_string_value(v)[0] == '%') {
-      s->of = json_string_value(v);
-      if (!op_is_name(s->of + 1)) wrong(r, at, "%name of the pattern", "'%.60s' is no name", s->of);
-      continue;
-    }
-    snprintf(number, sizeof number, "%.17g", json_is_number(v) ? json_number_value(v) : NAN);
-    s->number = number_text(r, a, number, at);
-  }
-}
-
-/* "pattern": a text, a list of lines, an object with text, inputs and attrs, or a list of such objects. */
-static void read_pattern(reader *r, const json_t *v, const char *path) {
-  op_definition *d = r->d;
-  const json_t *text = json_is_object(v) ? json_object_get(v, "text") : v, *line;
-  char lines[8000], inputs[400], at[PATH];
-  size_t n = 0, i;
-  if (d->n_patterns == OP_PATTERNS) {
-    wrong(r, path, "at most 8", "too many patterns");
-    return;
-  }
-  op_pattern *p = &d->pattern[d->n_patterns++];
-  snprintf(at, sizeof at, "%.150s%s", path, json_is_object(v) ? ".text" : "");
-  lines[0] = 0;
-  if (json_is_string(text)) {
-    n = (size_t)snprintf(lines, sizeof lines, "%s", json_string_value(text));
-  } else {
-    json_array_foreach((json_t *)text, i, line) {
-      if (i && n < sizeof lines - 1) lines[n++] = '\n';
-      if (json_is_string(line) && n < sizeof lines)
-        n += (size_t)snprintf(lines + n, sizeof lines - n, "%s", json_string_value(line));
-    }
-  }
-  if (!n || n >= sizeof lines) wrong(r, at, "lines such as \"%y = Relu(%x)\"", "the pattern has no text");
-  json_t *kept = json_string(lines);
-  if (!kept || json_array_append_new(json_object_get(d->memory, "kept"), kept) != 0) {
-    r->status = r->error->status = HONE_ERROR_MEMORY;
-    return;
-  }
-  p->text = json_string_value(kept);
-  for (n = 0, i = 0; i < d->n_in; i++)
-    n += (size_t)snprintf(inputs + n, sizeof inputs - n, "%s%%%s", i ? " " : "", d->in[i].name);
-  p->inputs =
-      json_is_object(v) ? text_of(r, v, path, "inputs", keep(r, "%s", inputs)) : keep(r, "%s", inputs);
-  if (strpbrk(p->inputs, "\"\\")) wrong(r, at, "names such as \"%x %b\"", "these are no inputs");
-  if (json_is_object(v)) read_sets(r, v, path, p);
-}
-
-static void read_patterns(reader *r, const json_t *root, const char *path) {
-  const json_t *v = json_object_get(root, "pattern"), *one;
-  char at[PATH];
-  size_t i;
-  snprintf(at, sizeof at, "%.150s.pattern", path);
-  if (!v) return;
-  if (!json_is_array(v) || !json_is_object(json_array_get(v, 0))) {
-    read_pattern(r, v, at);
-    return;
-  }
-  json_array_foreach((json_t *)v, i, one) {
-    snprintf(at, sizeof at, "%.150s.pattern[%zu]", path, i);
-    read_pattern(r, one, at);
-  }
-}
-
-static void read_tiles(reader *r, const json_t *root, const char *path) {
+static void read_tiles(op_reader *r, const json_t *root, const char *path) {
   const json_t *list = json_object_get(root, "tile"), *v;
-  char at[PATH];
+  char at[OP_PATH];
   size_t i;
   json_array_foreach((json_t *)list, i, v) {
     const json_int_t n = json_integer_value(v);
     snprintf(at, sizeof at, "%.150s.tile[%zu]", path, i);
     if (n < 1 || n > 1 << 20 || r->d->n_tiles == OP_TILES)
-      wrong(r, at, "at most 8 whole numbers from 1 to 1048576", "this is no tile");
+      op_wrong(r, at, "at most 8 whole numbers from 1 to 1048576", "this is no tile");
     else
       r->d->tile[r->d->n_tiles++] = (int)n;
   }
 }
 
-static void check_members(reader *r, const json_t *o, const char *path) {
+static void check_members(op_reader *r, const json_t *o, const char *path) {
   static const char *const known[] = {"op",      "language", "domain",     "since",       "about",
                                       "version", "kind",     "input_desc", "output_desc", "attr",
                                       "pattern", "tile",     "tolerance"};
   const char *name;
   const json_t *v;
-  char at[PATH];
+  char at[OP_PATH];
   json_object_foreach((json_t *)o, name, v) {
     bool found = false;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) found = found || strcmp(known[i], name) == 0;
     snprintf(at, sizeof at, "%.150s.%.40s", path, name);
     if (!found)
-      wrong(r, at,
-            "op, domain, since, about, version, kind, input_desc, output_desc, attr, pattern, "
-            "tolerance",
-            "\"%.60s\" is not known", name);
+      op_wrong(r, at,
+               "op, domain, since, about, version, kind, input_desc, output_desc, attr, pattern, "
+               "tolerance",
+               "\"%.60s\" is not known", name);
   }
 }
 
-static void read_all(reader *r, const json_t *root, const char *path) {
+static void read_all(op_reader *r, const json_t *root, const char *path) {
   op_definition *d = r->d;
   check_members(r, root, path);
   d->op = name_of(r, root, path, "op");
-  d->domain = text_of(r, root, path, "domain", "custom");
+  d->domain = op_text_of(r, root, path, "domain", "custom");
   if (strspn(d->domain, DOMAIN) != strlen(d->domain) || strlen(d->domain) > 60)
-    wrong(r, path, "letters, digits, '.', '-' and '_'", "'%.80s' is no domain", d->domain);
-  d->about = text_of(r, root, path, "about", d->op);
-  d->version = text_of(r, root, path, "version", "1.0.0");
-  const char *kind = text_of(r, root, path, "kind", "elementwise");
+    op_wrong(r, path, "letters, digits, '.', '-' and '_'", "'%.80s' is no domain", d->domain);
+  d->about = op_text_of(r, root, path, "about", d->op);
+  d->version = op_text_of(r, root, path, "version", "1.0.0");
+  const char *kind = op_text_of(r, root, path, "kind", "elementwise");
   d->kind = strcmp(kind, "general") == 0 ? OP_GENERAL : OP_ELEMENTWISE;
-  char at[PATH];
+  char at[OP_PATH];
   snprintf(at, sizeof at, "%.150s.kind", path);
   if (d->kind == OP_ELEMENTWISE && strcmp(kind, "elementwise") != 0)
-    wrong(r, at, "elementwise or general", "there is no kind '%.60s'", kind);
+    op_wrong(r, at, "elementwise or general", "there is no kind '%.60s'", kind);
   const json_t *since = json_object_get(root, "since"), *tolerance = json_object_get(root, "tolerance");
   d->since = since ? (int)json_integer_value(since) : 1; /* 0 of what is no number */
   snprintf(at, sizeof at, "%.150s.since", path);
-  if (d->since < 1) wrong(r, at, "1 or more", "\"since\" is no version");
+  if (d->since < 1) op_wrong(r, at, "1 or more", "\"since\" is no version");
   d->tolerance = json_number_value(tolerance);
   snprintf(at, sizeof at, "%.150s.tolerance", path);
   if (tolerance && (!json_is_number(tolerance) || d->tolerance <= 0))
-    wrong(r, at, "a number such as 1e-6", "\"tolerance\" is none");
+    op_wrong(r, at, "a number such as 1e-6", "\"tolerance\" is none");
   d->n_in = read_operands(r, root, path, "input_desc", d->in);
   d->n_out = read_operands(r, root, path, "output_desc", d->out);
   read_attrs(r, root, path);
-  read_patterns(r, root, path);
+  op_read_patterns(r, root, path);
   read_tiles(r, root, path);
   for (uint32_t i = 0; d->kind == OP_ELEMENTWISE && i < d->n_out && r->status == HONE_OK; i++)
     if (d->out[i].shape == OP_SHAPE_FUNCTION || d->n_out > 1) {
       snprintf(at, sizeof at, "%.150s.output_desc[%u]", path, i);
-      wrong(r, at, "one output with the shape of an input, or \"kind\": \"general\"",
-            "an elementwise operator cannot have this output");
+      op_wrong(r, at, "one output with the shape of an input, or \"kind\": \"general\"",
+               "an elementwise operator cannot have this output");
     }
 }
 
@@ -462,14 +376,15 @@ static hone_status find_file(const char *folder, char *path, size_t size, hone_e
   return error->status;
 }
 
-static bool split(const char *path, op_definition *d, reader *r) {
+static bool split(const char *path, op_definition *d, op_reader *r) {
   const char *slash = strrchr(path, '/');
   snprintf(d->folder, sizeof d->folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
   const char *base = slash ? slash + 1 : path;
-  d->file = keep(r, "%s", path);
-  d->stem = keep(r, "%.*s", (int)strcspn(base, "."), base);
+  d->file = op_keep(r, "%s", path);
+  d->stem = op_keep(r, "%.*s", (int)strcspn(base, "."), base);
   if (op_is_name(d->stem)) return true;
-  wrong(r, "", "letters, digits and '_'", "the file's name '%.60s' is not what C takes as a name", d->stem);
+  op_wrong(r, "", "letters, digits and '_'", "the file's name '%.60s' is not what C takes as a name",
+           d->stem);
   return false;
 }
 
@@ -483,7 +398,7 @@ hone_status op_definition_read(const char *folder, op_definition *d, hone_error 
   if (status != HONE_OK) return status;
   json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
   d->memory = json_pack("{s:[]}", "kept");
-  reader r = {.d = d, .text = text, .error = error};
+  op_reader r = {.d = d, .text = text, .error = error};
   d->file = path;
   if (!d->memory) {
     r.status = error->status = HONE_ERROR_MEMORY;
@@ -496,7 +411,7 @@ hone_status op_definition_read(const char *folder, op_definition *d, hone_error 
     json_object_set(d->memory, "root", root);
     const json_t *one = json_is_array(root) ? json_array_get(root, 0) : root;
     if (!json_is_object(one) || (json_is_array(root) && json_array_size(root) != 1))
-      wrong(&r, "", "one object, or a list with one", "this defines no operator");
+      op_wrong(&r, "", "one object, or a list with one", "this defines no operator");
     else
       read_all(&r, one, json_is_array(root) ? "[0]" : "");
   }

@@ -5,7 +5,7 @@
 
 #include <hone/hone.h>
 
-enum { OP_OPERANDS = 16, OP_ATTRS = 16, OP_PATTERNS = 8, OP_SETS = 8, OP_TILES = 8 };
+enum { OP_OPERANDS = 16, OP_ATTRS = 16, OP_PATTERNS = 8, OP_TILES = 8 };
 
 typedef enum op_kind {
   OP_ELEMENTWISE, /* every output element from the input elements at its place, all of one shape */
@@ -33,16 +33,9 @@ typedef struct op_attr {
   const char *otherwise; /* as C has it: "1.0f", "2", "\"linear\""; NULL: required, or a list */
 } op_attr;
 
-typedef struct op_set { /* an attribute that a pattern gives its operator */
-  const char *attr;
-  const char *of;     /* "%b": the constant of one element that the name is bound to; NULL: `number` */
-  const char *number; /* as C has it */
-} op_set;
-
 typedef struct op_pattern {
   const char *text, *inputs;
-  uint32_t n_sets;
-  op_set set[OP_SETS];
+  const char *settings; /* attributes that the pattern gives to its operator; NULL: none */
 } op_pattern;
 
 typedef struct op_definition {

@@ -303,65 +303,31 @@ static void put_cpu(const op_definition *d, op_text *out) {
     }
 }
 
+/* A member with a text, a line each. */
+static void put_member(const char *name, const char *text, op_text *out) {
+  PUT(",\n    .%s =", name);
+  for (const char *line = text; *line;) {
+    const size_t n = strcspn(line, "\n");
+    PUT("\n    \"");
+    for (size_t k = 0; k < n; k++) {
+      if (line[k] == '"' || line[k] == '\\') op_put_char(out, '\\');
+      op_put_char(out, (char)((unsigned char)line[k] < 32 ? ' ' : line[k]));
+    }
+    PUT("%s\"", line[n] ? "\\n" : "");
+    line += n + (line[n] == '\n');
+  }
+}
+
 static void put_patterns(const op_definition *d, op_text *out) {
-  bool bound = false;
-  for (uint32_t i = 0; i < d->n_patterns; i++)
-    for (uint32_t k = 0; k < d->pattern[i].n_sets; k++) bound = bound || d->pattern[i].set[k].of;
-  if (bound)
-    PUT("/* The constant of one element that a name of the pattern is bound to. */\n"
-        "static bool constant_of(const hone_match *m, const char *name, double *x) {\n"
-        "  hone_tensor_desc desc;\n  const void *data = NULL;\n"
-        "  if (!hone_match_value(m, name, &desc, &data) || !data || hone_desc_count(&desc) != 1) return "
-        "false;\n"
-        "  *x = hone_element(data, desc.dtype, 0);\n  return true;\n}\n\n");
   for (uint32_t i = 0; i < d->n_patterns; i++) {
     const op_pattern *p = &d->pattern[i];
-    bool asks = false;
-    for (uint32_t k = 0; k < p->n_sets; k++) asks = asks || p->set[k].of;
-    if (asks) {
-      PUT("static bool fits_%u(const hone_match *m, hone_reason *why) {\n  double x;\n", i);
-      for (uint32_t k = 0; k < p->n_sets; k++)
-        if (p->set[k].of)
-          PUT("  if (!constant_of(m, \"%s\", &x)) return hone_refuse(why, \"%s is no constant of one "
-              "element\");\n",
-              p->set[k].of, p->set[k].of);
-      PUT("  return true;\n}\n\n");
-    }
-    if (p->n_sets) {
-      PUT("static void sets_%u(const hone_match *m, const hone_attr_sink *sink) {\n  double x = 0;\n  "
-          "(void)m, (void)x;\n",
-          i);
-      for (uint32_t k = 0; k < p->n_sets; k++) {
-        const op_set *s = &p->set[k];
-        const op_attr *a = d->attr;
-        while (a->name != s->attr) a++;
-        const bool whole = a->type == HONE_ATTR_INT;
-        if (s->of)
-          PUT("  (void)constant_of(m, \"%s\", &x);\n  sink->set_%s(sink->self, \"%s\", (%s)x);\n", s->of,
-              whole ? "int" : "float", s->attr, whole ? "int64_t" : "float");
-        else
-          PUT("  sink->set_%s(sink->self, \"%s\", %s);\n", whole ? "int" : "float", s->attr, s->number);
-      }
-      PUT("}\n\n");
-    }
     PUT("static const hone_pattern_desc pattern_%u = {HONE_DESC_HEAD(hone_pattern_desc), .name = ", i);
     put_anchor(d, out);
-    PUT(", .text =");
-    for (const char *line = p->text; *line;) {
-      const size_t n = strcspn(line, "\n");
-      PUT("\n    \"");
-      for (size_t k = 0; k < n; k++) {
-        if (line[k] == '"' || line[k] == '\\') op_put_char(out, (char)('\\'));
-        op_put_char(out, (char)((unsigned char)line[k] < 32 ? ' ' : line[k]));
-      }
-      PUT("%s\"", line[n] ? "\\n" : "");
-      line += n + (line[n] == '\n');
-    }
+    put_member("text", p->text, out);
     PUT(",\n    .inputs = \"");
     put_words(p->inputs, out);
     PUT("\"");
-    if (asks) PUT(", .accepts = fits_%u", i);
-    if (p->n_sets) PUT(", .attrs = sets_%u", i);
+    if (p->settings) put_member("settings", p->settings, out);
     PUT("};\n\n");
   }
 }

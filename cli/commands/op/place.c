@@ -56,10 +56,10 @@ static const char *element(const char *p, long index) {
   return *p && *p != ']' ? p : NULL;
 }
 
-bool op_place(const char *text, const char *path, int *line, int *column) {
+static const char *find(const char *text, const char *path, bool *found) {
   const char *at = blank(text);
-  bool found = true;
-  while (*path && found) {
+  *found = true;
+  while (*path && *found) {
     const char *next;
     if (*path == '[') {
       char *end;
@@ -71,13 +71,34 @@ bool op_place(const char *text, const char *path, int *line, int *column) {
       next = member(at, path, n);
       path += n;
     }
-    found = next != NULL;
-    if (found) at = next;
+    *found = next != NULL;
+    if (next) at = next;
   }
+  return at;
+}
+
+static void count(const char *text, const char *at, int *line, int *column) {
   *line = 1, *column = 1;
   for (const char *p = text; p < at; p++) {
     ++*column;
     if (*p == '\n') ++*line, *column = 1;
   }
+}
+
+bool op_place(const char *text, const char *path, int *line, int *column) {
+  bool found;
+  count(text, find(text, path, &found), line, column);
+  return found;
+}
+
+bool op_place_within(const char *text, const char *path, size_t index, int *line, int *column) {
+  bool found;
+  const char *at = find(text, path, &found);
+  if (found && *at == '"')
+    for (at++; index > 0 && *at && *at != '"'; index--) {
+      const size_t n = *at != '\\' ? 1 : at[1] == 'u' ? 6 : 2;
+      for (size_t i = 0; i < n && *at; i++) at++;
+    }
+  count(text, at, line, column);
   return found;
 }
