@@ -127,7 +127,7 @@ static bool give_attributes(sketch *s, const hone_node *node) {
       return false;
   }
   for (uint32_t i = 0; i < s->pattern.n_conditions; i++)
-    if (!hn_condition_give(&s->pattern.condition[i], &s->match)) return false;
+    if (!hn_where_give(&s->pattern.condition[i], &s->match)) return false;
   return true;
 }
 

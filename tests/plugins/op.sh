@@ -48,7 +48,7 @@ edit 's/"about"/"abuot"/'; says 'e/swish.json:5:14: "abuot" is not known' 3 "$ho
 edit 's/"op": "Swish"/"op": "Swi sh"/'; says "is no name" 3 "$hone" op build e
 edit 's/"name": "x"/"name": "for"/'; says "meaning of its own" 3 "$hone" op build e
 edit 's/"custom"/"cus\\"tom"/'; says "is no domain" 3 "$hone" op build e
-edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "cannot be used" 3 "$hone" op build e
+edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "e/swish.json:18:37: expected" 3 "$hone" op build e
 edit 's/"beta": "%b"/"gamma": "%b"/'; says "an attribute of the operator" 3 "$hone" op build e
 [ -e e/build/swish.so ] && says 'swish' 0 "$hone" op list --op-path e
 edit ''; echo 'int x = ;' >>e/swish_cpu.c; says 'swish_cpu.c does not compile' 3 "$hone" op build e

@@ -251,7 +251,7 @@ static bool comparison_holds(const hn_comparison *c, const hone_match *m, hone_r
   return REFUSE(why, "%.26s and %.26s", left, right);
 }
 
-bool hn_condition_holds(const hn_condition *c, const hone_match *m, hone_reason *why) {
+bool hn_where_holds(const hn_where *c, const hone_match *m, hone_reason *why) {
   const hone_node *n = m->node[c->line];
   hone_reason one = {""};
   for (uint32_t i = 0; i < c->n_any; i++)
@@ -328,7 +328,7 @@ static hone_attr_type type_for(const result *r) {
   return r->kind != LIST ? HONE_ATTR_NONE : all ? HONE_ATTR_INTS : HONE_ATTR_FLOATS;
 }
 
-bool hn_condition_give(const hn_condition *c, const hone_match *m) {
+bool hn_where_give(const hn_where *c, const hone_match *m) {
   const hn_comparison *first = c->any;
   const bool left = is_own_attr(first->left);
   hn_term *const from = left ? first->right : first->left, *const to = left ? first->left : first->right;

@@ -68,12 +68,12 @@ typedef struct hn_comparison {
   hn_term *left, *right;
 } hn_comparison;
 
-typedef struct hn_condition {
+typedef struct hn_where {
   uint32_t line; /* behind which it stands */
   uint32_t n_any;
   hn_comparison *any; /* one of them must hold */
   const char *spelled;
-} hn_condition;
+} hn_where;
 
 /* An attribute of the operator that a pattern makes. */
 typedef struct hn_setting {
@@ -81,18 +81,18 @@ typedef struct hn_setting {
   hn_term *term;
 } hn_setting;
 
-typedef HN_VEC(hn_condition) hn_condition_list;
+typedef HN_VEC(hn_where) hn_where_list;
 typedef HN_VEC(hn_setting) hn_setting_list;
 
 /* Reads what stands behind "where". */
-bool hn_conditions_parse(hn_lex *lex, uint32_t line, hn_condition_list *out);
+bool hn_where_parse(hn_lex *lex, uint32_t line, hn_where_list *out);
 /* Reads `name = term` up to the end of the text. */
 bool hn_settings_parse(hn_lex *lex, hn_setting_list *out);
 /* Finds the names in the pattern, when all of its lines have been read. */
 bool hn_term_resolve(hn_lex *lex, const struct hn_pattern *pattern, uint32_t line, hn_term *term);
 
 /* False: *why says which condition does not hold, and with what. */
-bool hn_condition_holds(const hn_condition *condition, const hone_match *match, hone_reason *why);
+bool hn_where_holds(const hn_where *condition, const hone_match *match, hone_reason *why);
 /* Evaluates the setting as an attribute of this type, and gives it to the node (NULL: only to see whether it
  * can be). False: *why says what is missing. */
 bool hn_setting_apply(const hn_setting *setting, hone_attr_type type, const hone_match *match,
@@ -100,6 +100,6 @@ bool hn_setting_apply(const hn_setting *setting, hone_attr_type type, const hone
 
 /* The other way round, on a match whose nodes are to be made: gives the line's node the attribute that an
  * equation asks of it (a list's `?` becomes 1), where the other side is known. */
-bool hn_condition_give(const hn_condition *condition, const hone_match *match);
+bool hn_where_give(const hn_where *condition, const hone_match *match);
 
 #endif

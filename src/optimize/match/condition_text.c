@@ -215,7 +215,7 @@ static bool comparison(hn_lex *lex, hn_comparison *out) {
   return true;
 }
 
-static bool condition(hn_lex *lex, hn_condition *out) {
+static bool condition(hn_lex *lex, hn_where *out) {
   enum { MOST_ANY = 16 };
   const char *start = here(lex);
   const bool several = hn_lex_accept(lex, '(');
@@ -230,9 +230,9 @@ static bool condition(hn_lex *lex, hn_condition *out) {
   return lex->status == HONE_OK;
 }
 
-bool hn_conditions_parse(hn_lex *lex, uint32_t line, hn_condition_list *out) {
+bool hn_where_parse(hn_lex *lex, uint32_t line, hn_where_list *out) {
   do {
-    hn_condition c = {.line = line};
+    hn_where c = {.line = line};
     if (out->len == MOST_TERMS) return hn_lex_fail(lex, "more than %d conditions", MOST_TERMS), false;
     if (!condition(lex, &c)) return false;
     if (!hn_vec_push(out, c)) return no_memory(lex), false;

@@ -25,7 +25,7 @@ static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
   return (int)p->n_names++;
 }
 
-static bool read_line(hn_lex *lex, hn_pattern *p, hn_condition_list *conditions) {
+static bool read_line(hn_lex *lex, hn_pattern *p, hn_where_list *conditions) {
   if (p->n_lines == HN_PATTERN_LINES)
     return hn_lex_fail(lex, "the pattern has more than %d lines", HN_PATTERN_LINES), false;
   hn_line *l = &p->line[p->n_lines];
@@ -41,11 +41,11 @@ static bool read_line(hn_lex *lex, hn_pattern *p, hn_condition_list *conditions)
     p->made_by[k] = (int8_t)p->n_lines;
     p->made_index[k] = (uint8_t)i;
   }
-  return !hn_lex_accept_word(lex, "where") || hn_conditions_parse(lex, p->n_lines, conditions);
+  return !hn_lex_accept_word(lex, "where") || hn_where_parse(lex, p->n_lines, conditions);
 }
 
 /* The names of all conditions, which may be made by later lines. */
-static bool resolve(hn_lex *lex, hn_pattern *p, const hn_condition_list *all) {
+static bool resolve(hn_lex *lex, hn_pattern *p, const hn_where_list *all) {
   for (size_t i = 0; i < all->len; i++)
     for (uint32_t k = 0; k < all->ptr[i].n_any; k++) {
       const hn_comparison *c = &all->ptr[i].any[k];
@@ -64,7 +64,7 @@ static hone_status compile_part(hn_pattern_text *t, const char *part, int from, 
                                 hn_pattern *p, hone_error *error) {
   *p = (hn_pattern){.name = t->name};
   hn_lex lex;
-  hn_condition_list conditions = {0};
+  hn_where_list conditions = {0};
   hn_lex_start(&lex, t->name, part, strlen(part), arena, error);
   lex.line += from - 1;
   lex.token.line += from - 1;
@@ -317,7 +317,7 @@ static bool closed(search *s, state *st) {
 static bool conditions_hold(search *s, state *st) {
   hone_reason why;
   for (uint32_t i = 0; i < s->p->n_conditions; i++) {
-    if (hn_condition_holds(&s->p->condition[i], &st->m, &why)) continue;
+    if (hn_where_holds(&s->p->condition[i], &st->m, &why)) continue;
     if (++st->misses > s->allowed) return false;
     *s->why = why;
     return true;

@@ -27,7 +27,7 @@ struct hn_pattern {
   int8_t made_by[HN_PATTERN_NAMES];     /* line that makes the name; -1: none, an input of the pattern */
   uint8_t made_index[HN_PATTERN_NAMES]; /* which of its outputs */
   uint32_t n_conditions, n_settings;
-  const hn_condition *condition;
+  const hn_where *condition;
   const hn_setting *setting; /* attributes of the operator that it makes */
 };
 
