@@ -237,6 +237,8 @@ bool hn_where_parse(hn_lex *lex, uint32_t line, hn_where_list *out) {
     if (!condition(lex, &c)) return false;
     if (!hn_vec_push(out, c)) return no_memory(lex), false;
   } while (hn_lex_accept_word(lex, "and"));
+  if (lex->token.kind == HN_TOKEN_WORD && strcmp(lex->token.text, "or") == 0)
+    (void)hn_lex_fail(lex, "comparisons joined by or stand in brackets: (a == 1 or a == 2)");
   return lex->status == HONE_OK;
 }
 
