@@ -145,8 +145,11 @@ edit 's/else \[0, 0, 0, 0\]/else [0, 0, 0, 0/'; says "e/dw.json:13:" 3 "$hone" o
 edit 's/else \\"NOTSET\\"/else \\"NOTSET/'; says "e/dw.json:14:" 3 "$hone" op build e
 edit 's/"%x %w"/"%x %q"/'; says "e/dw.json:12:20: the pattern has no '%q'" 3 "$hone" op build e
 edit 's/"%h"/"%q"/'; says "has no '%q'" 3 "$hone" op build e
-edit 's/"%h"/true/'; says "no value of an attribute" 3 "$hone" op build e
-edit 's/\[0.125, 9\]/[0.125, "x"]/'; says "no value of an attribute" 3 "$hone" op build e
+edit 's/"%h"/true/'; says "no value of attribute" 3 "$hone" op build e
+edit 's/\[0.125, 9\]/[0.125, "x"]/'; says "no value of attribute" 3 "$hone" op build e
+edit 's/\[0.125, 9\]/0.125/'; says "no value of attribute 'bounds'" 3 "$hone" op build e
+edit 's/"dim(%x, 1)"/1.5/'; says "no value of attribute 'channels'" 3 "$hone" op build e
+edit 's/"attr(%c, auto_pad) else [^,]*,/5,/'; says "no value of attribute 'mode'" 3 "$hone" op build e
 [ ! -e e/build/dw.so ] || fail "something was built"
 # An attribute that the operator's type does not take is no match, and that is said.
 edit 's/"channels": "dim(%x, 1)"/"channels": "dims(%x)"/'; says '1 patterns' 0 "$hone" op build e

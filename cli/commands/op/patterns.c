@@ -4,7 +4,6 @@
 
 #include <hone/plugins.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +23,11 @@ static void put(words *w, const char *format, ...) {
   va_end(args);
 }
 
-static void put_number(op_reader *r, const json_t *v, const char *at, words *out) {
+static void put_number(const json_t *v, words *out) {
   if (json_is_integer(v))
     put(out, "%lld", (long long)json_integer_value(v));
-  else if (json_is_real(v) && isfinite(json_real_value(v)))
-    put(out, "%.17g%s", json_real_value(v), json_real_value(v) == floor(json_real_value(v)) ? ".0" : "");
   else
-    op_wrong(r, at, "a number, a list of numbers, or a term such as \"%b\" or \"attr(%y, strides)\"",
-             "this is no value of an attribute");
+    put(out, "%.17g", json_real_value(v));
 }
 
 /* One attribute as a term of the pattern language. */
@@ -43,22 +39,36 @@ static void put_setting(op_reader *r, const char *name, const json_t *v, const c
     put(out, "[");
     json_array_foreach((json_t *)v, i, one) {
       put(out, "%s", i ? ", " : "");
-      put_number(r, one, at, out);
+      put_number(one, out);
     }
     put(out, "]");
   } else if (json_is_string(v)) {
     const char *term = json_string_value(v);
     put(out, op_is_name(term + (*term == '%')) && *term == '%' ? "value(%s)" : "%s", term);
   } else
-    put_number(r, v, at, out);
+    put_number(v, out);
   if (json_is_string(v) && strpbrk(json_string_value(v), "\n\r"))
     op_wrong(r, at, "a term on one line", "the term has several lines");
 }
 
-static bool has_attr(const op_definition *d, const char *name) {
-  bool found = false;
-  for (uint32_t i = 0; i < d->n_attrs; i++) found = found || strcmp(d->attr[i].name, name) == 0;
-  return found;
+static hone_attr_type type_of(const op_definition *d, const char *name) {
+  for (uint32_t i = 0; i < d->n_attrs; i++)
+    if (strcmp(d->attr[i].name, name) == 0) return d->attr[i].type;
+  return HONE_ATTR_NONE;
+}
+
+/* A value that stands there as it is; terms are known when nodes match. */
+static bool suits(const json_t *v, hone_attr_type type) {
+  const json_t *one;
+  size_t i;
+  bool all = true;
+  if (json_is_string(v)) return true;
+  if (type == HONE_ATTR_INTS || type == HONE_ATTR_FLOATS) {
+    const bool ints = type == HONE_ATTR_INTS;
+    json_array_foreach((json_t *)v, i, one) all = all && (ints ? json_is_integer(one) : json_is_number(one));
+    return all && json_is_array(v);
+  }
+  return type == HONE_ATTR_INT ? json_is_integer(v) : type == HONE_ATTR_FLOAT && json_is_number(v);
 }
 
 static const char *read_settings(op_reader *r, const json_t *o, const char *path) {
@@ -70,7 +80,11 @@ static const char *read_settings(op_reader *r, const json_t *o, const char *path
   if (all && !json_is_object(all)) op_wrong(r, at, "an object: {\"beta\": \"%b\"}", "\"attrs\" is none");
   json_object_foreach((json_t *)all, name, v) {
     snprintf(at, sizeof at, "%.150s.attrs.%.40s", path, name);
-    if (!has_attr(r->d, name)) op_wrong(r, at, "an attribute of the operator", "'%.60s' is none", name);
+    const hone_attr_type type = type_of(r->d, name);
+    if (!type) op_wrong(r, at, "an attribute of the operator", "'%.60s' is none", name);
+    if (!suits(v, type))
+      op_wrong(r, at, "a value of its type, or a term such as \"%b\" or \"attr(%y, strides)\"",
+               "this is no value of attribute '%.60s'", name);
     if (r->status != HONE_OK) return NULL;
     put_setting(r, name, v, at, &text);
   }
