@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "optimize/match/condition.h"
 #include "optimize/match/match.h"
 
 #include <hone/hone.h>

@@ -1,7 +1,6 @@
 /* Evaluates conditions and settings (condition.h) on a match. */
 #include "optimize/match/condition.h"
 
-#include "optimize/match/match.h"
 #include "optimize/match/read.h"
 
 #include <math.h>

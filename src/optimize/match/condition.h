@@ -16,70 +16,8 @@
 #ifndef HN_OPTIMIZE_MATCH_CONDITION_H
 #define HN_OPTIMIZE_MATCH_CONDITION_H
 
-#include "model/ir/graph.h"
 #include "model/ir/lex.h"
-
-struct hn_pattern;
-
-typedef enum hn_term_kind {
-  HN_TERM_NUMBER,
-  HN_TERM_TEXT,
-  HN_TERM_TYPE,
-  HN_TERM_LIST,
-  HN_TERM_ATTR,
-  HN_TERM_DIM,
-  HN_TERM_DIMS,
-  HN_TERM_RANK,
-  HN_TERM_TYPE_OF,
-  HN_TERM_VALUE,
-  HN_TERM_PRODUCT,
-  HN_TERM_QUOTIENT,
-  HN_TERM_REMAINDER
-} hn_term_kind;
-
-typedef struct hn_number {
-  bool any;   /* a list's `?` */
-  bool whole; /* i, else f */
-  int64_t i;
-  double f;
-} hn_number;
-
-typedef struct hn_term {
-  hn_term_kind kind;
-  int row, column; /* in the text */
-  const char *spelled;
-  const char *name; /* of the value, without '%'; ATTR without one: the line's own node */
-  const char *attr;
-  uint32_t line; /* ATTR: of the node; set when the text has been read */
-  hn_number number;
-  hone_string text;
-  hone_dtype type;
-  uint32_t n_list;
-  hn_number *list;
-  int64_t index;                /* DIM */
-  struct hn_term *otherwise;    /* ATTR: behind "else" */
-  struct hn_term *left, *right; /* PRODUCT, QUOTIENT, REMAINDER */
-} hn_term;
-
-typedef enum hn_relation { HN_EQUAL, HN_DIFFERENT, HN_LESS, HN_AT_MOST, HN_GREATER, HN_AT_LEAST } hn_relation;
-
-typedef struct hn_comparison {
-  hn_relation relation;
-  hn_term *left, *right;
-} hn_comparison;
-
-typedef struct hn_where {
-  uint32_t line; /* behind which it stands */
-  uint32_t n_any;
-  hn_comparison *any; /* one of them must hold */
-  const char *spelled;
-} hn_where;
-
-/* An attribute of the operator that a pattern makes. */
-typedef struct hn_setting {
-  const char *attr;
-  hn_term *term;
-} hn_setting;
+#include "optimize/match/pattern.h"
 
 typedef HN_VEC(hn_where) hn_where_list;
 typedef HN_VEC(hn_setting) hn_setting_list;
@@ -89,7 +27,7 @@ bool hn_where_parse(hn_lex *lex, uint32_t line, hn_where_list *out);
 /* Reads `name = term` up to the end of the text. */
 bool hn_settings_parse(hn_lex *lex, hn_setting_list *out);
 /* Finds the names in the pattern, when all of its lines have been read. */
-bool hn_term_resolve(hn_lex *lex, const struct hn_pattern *pattern, uint32_t line, hn_term *term);
+bool hn_term_resolve(hn_lex *lex, const hn_pattern *pattern, uint32_t line, hn_term *term);
 
 /* False: *why says which condition does not hold, and with what. */
 bool hn_where_holds(const hn_where *condition, const hone_match *match, hone_reason *why);

@@ -1,6 +1,6 @@
 /* Reads conditions and settings (condition.h). */
 #include "base/error.h"
-#include "optimize/match/match.h"
+#include "optimize/match/condition.h"
 
 #include <string.h>
 
@@ -272,9 +272,8 @@ bool hn_term_resolve(hn_lex *lex, const hn_pattern *p, uint32_t line, hn_term *t
   if (t->left) return hn_term_resolve(lex, p, line, t->left) && hn_term_resolve(lex, p, line, t->right);
   if (t->kind == HN_TERM_ATTR) t->line = line;
   if (t->name) {
-    uint32_t i = 0;
-    while (i < p->n_names && strcmp(p->names[i], t->name) != 0) i++;
-    if (i == p->n_names) return fail_at(lex, t, "the pattern has no '%%%.40s'", t->name);
+    const int i = hn_pattern_name(p, t->name);
+    if (i < 0) return fail_at(lex, t, "the pattern has no '%%%.40s'", t->name);
     if (t->kind == HN_TERM_ATTR && p->made_by[i] < 0)
       return fail_at(lex, t, "no line makes '%%%.40s': it has no attributes", t->name);
     if (t->kind == HN_TERM_ATTR) t->line = (uint32_t)p->made_by[i];

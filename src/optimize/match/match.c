@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/ops/math/clip_bounds.h"
+#include "optimize/match/condition.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,14 +10,8 @@
 
 /* ------------------------------------------------------------------ compiling */
 
-static int find_name(const hn_pattern *p, const char *name) {
-  for (uint32_t i = 0; i < p->n_names; i++)
-    if (strcmp(p->names[i], name) == 0) return (int)i;
-  return -1;
-}
-
 static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
-  int i = find_name(p, name);
+  int i = hn_pattern_name(p, name);
   if (i >= 0) return i;
   if (p->n_names == HN_PATTERN_NAMES)
     return hn_lex_fail(lex, "the pattern has more than %d names", HN_PATTERN_NAMES), -1;
@@ -34,7 +29,7 @@ static bool read_line(hn_lex *lex, hn_pattern *p, hn_where_list *conditions) {
     if (l->in[i].kind == HN_OPERAND_VALUE && intern(lex, p, l->in[i].name) < 0) return false;
   for (uint32_t i = 0; i < l->n_out; i++) {
     if (!l->out[i]) continue;
-    if (find_name(p, l->out[i]) >= 0)
+    if (hn_pattern_name(p, l->out[i]) >= 0)
       return hn_lex_fail(lex, "'%%%.40s' is made after it was read, or twice", l->out[i]), false;
     int k = intern(lex, p, l->out[i]);
     if (k < 0) return false;
@@ -125,8 +120,6 @@ hone_status hn_pattern_compile_all(hn_pattern_text *t, hn_arena *arena, hn_patte
 }
 
 /* ------------------------------------------------------------------ matching */
-
-bool hn_same_number(double a, double b) { return a == b || fabs(a - b) <= 1e-6 * fabs(b); }
 
 bool hn_constant_scalar(const hn_value *v, double *out) {
   if (!v || !v->constant || v->is_input) return false;
@@ -269,7 +262,7 @@ static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
         return false;
       continue;
     }
-    int name = find_name(s->p, l->out[i]);
+    int name = hn_pattern_name(s->p, l->out[i]);
     if (st->m.bound[name] && st->m.value[name] != n->out[i]) return false;
     st->m.bound[name] = true;
     st->m.value[name] = n->out[i];
@@ -344,7 +337,7 @@ static bool solve(search *s, state *st) {
     return solve(s, st);
   }
   case HN_OPERAND_VALUE: {
-    int name = find_name(s->p, o->name);
+    int name = hn_pattern_name(s->p, o->name);
     if (o->constant && (!g.value->constant || g.value->is_input)) return false;
     if (st->m.bound[name]) return st->m.value[name] == g.value && solve(s, st);
     int line = s->p->made_by[name];
@@ -381,11 +374,6 @@ hn_match_result hn_pattern_match(const hn_pattern *p, hone_node *root, hone_matc
 }
 
 /* ------------------------------------------------------------------ reading a match */
-
-hn_value *hn_match_get(const hone_match *m, const char *name) {
-  int i = find_name(m->pattern, *name == '%' ? name + 1 : name);
-  return i >= 0 && m->bound[i] ? m->value[i] : NULL;
-}
 
 const hone_node *hone_match_node(const hone_match *m, uint32_t k) {
   if (!m) return NULL;

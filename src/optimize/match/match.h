@@ -12,32 +12,7 @@
 #ifndef HN_OPTIMIZE_MATCH_MATCH_H
 #define HN_OPTIMIZE_MATCH_MATCH_H
 
-#include "model/ir/text.h"
-#include "optimize/match/condition.h"
-
-enum { HN_PATTERN_LINES = 24, HN_PATTERN_NAMES = 64 };
-
-typedef struct hn_pattern hn_pattern;
-struct hn_pattern {
-  const char *name; /* for messages */
-  bool lenient;     /* a near miss may also have another operator in one of three or more lines */
-  uint32_t n_lines, n_names;
-  hn_line line[HN_PATTERN_LINES];
-  const char *names[HN_PATTERN_NAMES];
-  int8_t made_by[HN_PATTERN_NAMES];     /* line that makes the name; -1: none, an input of the pattern */
-  uint8_t made_index[HN_PATTERN_NAMES]; /* which of its outputs */
-  uint32_t n_conditions, n_settings;
-  const hn_where *condition;
-  const hn_setting *setting; /* attributes of the operator that it makes */
-};
-
-struct hone_match {
-  const hn_pattern *pattern;
-  hone_node *node[HN_PATTERN_LINES];
-  hn_value *value[HN_PATTERN_NAMES];
-  bool bound[HN_PATTERN_NAMES];
-  uint32_t n_other; /* lines with another operator: near misses */
-};
+#include "optimize/match/pattern.h"
 
 typedef enum hn_match_result { HN_MATCH_NO = 0, HN_MATCH_NEAR, HN_MATCH_YES } hn_match_result;
 
@@ -62,8 +37,6 @@ hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *are
 hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out,
                                  hone_reason *why);
 
-/* Value bound to a name; NULL when the pattern has no such name or it was left out. */
-hn_value *hn_match_get(const hone_match *match, const char *name);
 /* Last node of the match. */
 static inline hone_node *hn_match_root(const hone_match *m) { return m->node[m->pattern->n_lines - 1]; }
 
@@ -71,7 +44,5 @@ static inline hone_node *hn_match_root(const hone_match *m) { return m->node[m->
 bool hn_constant_scalar(const hn_value *value, double *out);
 /* The bounds of a Clip (ops/math/clip_bounds.h); false when one of them is not known, or is no number. */
 bool hn_constant_clip(const hone_node *clip, double *lo, double *hi);
-/* |a - b| <= 1e-6 |b|, and equal when b is 0. */
-bool hn_same_number(double a, double b);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/operators.h"
+#include "optimize/match/condition.h"
 #include "optimize/match/match.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-#include "cli/commands/op/definition.h"
+#include "cli/commands/op/reader.h"
 
 #include "cli/commands/op/place.h"
-#include "cli/commands/op/reader.h"
 #include "cli/terminal/term.h"
 
 #include <ctype.h>

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/ir/text.h"
 #include "model/ops/common/op.h"
+#include "optimize/match/condition.h"
 #include "optimize/match/patterns.h"
 
 #include <string.h>
@@ -34,9 +35,8 @@ static hn_value *value_of(sketch *s, uint32_t i) {
 }
 
 static hn_value *value_named(sketch *s, const char *name) {
-  for (uint32_t i = 0; i < s->pattern.n_names; i++)
-    if (strcmp(s->pattern.names[i], name) == 0) return value_of(s, i);
-  return NULL;
+  const int i = hn_pattern_name(&s->pattern, name);
+  return i >= 0 ? value_of(s, (uint32_t)i) : NULL;
 }
 
 /* The operator's inputs, as far as they are there. */
