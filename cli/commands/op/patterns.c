@@ -34,7 +34,7 @@ static void put_number(const json_t *v, words *out) {
 static void put_setting(op_reader *r, const char *name, const json_t *v, const char *at, words *out) {
   const json_t *one;
   size_t i;
-  put(out, "%s%s = ", out->n ? "\n" : "", name);
+  put(out, out->n ? "\n%s = " : "%s = ", name);
   if (json_is_array(v)) {
     put(out, "[");
     json_array_foreach((json_t *)v, i, one) {
@@ -180,7 +180,8 @@ static void read_pattern(op_reader *r, const json_t *v, const char *path) {
   snprintf(at, sizeof at, "%.150s%s", path, json_is_object(v) ? ".text" : "");
   if (json_is_string(text)) put(&lines, "%s", json_string_value(text));
   json_array_foreach((json_t *)text, i, line)
-      put(&lines, "%s%s", i ? "\n" : "", json_is_string(line) ? json_string_value(line) : "");
+      put(&lines, i ? "
+%s" : "%s", json_is_string(line) ? json_string_value(line) : "");
   if (!lines.n || lines.n >= sizeof lines.text)
     op_wrong(r, at, "lines such as \"%y = Relu(%x)\"", "the pattern has no text");
   for (i = 0; i < d->n_in; i++) put(&inputs, "%s%%%s", i ? " " : "", d->in[i].name);
