@@ -180,8 +180,7 @@ static void read_pattern(op_reader *r, const json_t *v, const char *path) {
   snprintf(at, sizeof at, "%.150s%s", path, json_is_object(v) ? ".text" : "");
   if (json_is_string(text)) put(&lines, "%s", json_string_value(text));
   json_array_foreach((json_t *)text, i, line)
-      put(&lines, i ? "
-%s" : "%s", json_is_string(line) ? json_string_value(line) : "");
+      put(&lines, i ? "\n%s" : "%s", json_is_string(line) ? json_string_value(line) : "");
   if (!lines.n || lines.n >= sizeof lines.text)
     op_wrong(r, at, "lines such as \"%y = Relu(%x)\"", "the pattern has no text");
   for (i = 0; i < d->n_in; i++) put(&inputs, "%s%%%s", i ? " " : "", d->in[i].name);
