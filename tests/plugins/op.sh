@@ -44,6 +44,15 @@ edit 's/"version": "1.0.0",/"version": "1.0.0"/'; says 'e/swish.json:7:' 3 "$hon
 edit 's/"kind": "elementwise"/"kind": "pointwise"/'; says 'e/swish.json:7:13: there is no kind' 3 "$hone" op build e
 edit 's/"shape": "x"/"shape": "z"/'; says "there is no input 'z'" 3 "$hone" op build e
 edit 's/"type": "float", "default/"type": "real", "default/'; says "e/swish.json:15:" 3 "$hone" op build e
+optional='s/"name": "x", "param_type": "required"/"name": "x", "param_type": "optional"/'
+edit "$optional"; says "e/swish.json:9:35: the first input, 'x', cannot be left out" 3 "$hone" op build e
+edit '/"name": "y"/s/\["float", "float16"/["float"/'; says "e/swish.json:12:73: 'y' has the first input's type" 3 "$hone" op build e
+two='s/"name": "x", \(.*\)}/"name": "x", \1}, {"name": "z", "param_type": "optional", "type": "float"}/;s/"shape": "x"/"shape": "z"/'
+edit "$two"; says "e/swish.json:12:116: 'z' may be left out" 3 "$hone" op build e
+# One that may be left out, behind the first, works.
+cp -r rows left; sed 's/"type": \["float"\]}$/"type": ["float"]}, {"name": "b", "param_type": "optional", "type": "float"}/' rows/rows.json >left/rows.json
+says 'operator rows' 0 "$hone" op build left
+says ' 0 failed' 0 "$hone" op test rows --op-path left -n 12
 edit 's/"about"/"abuot"/'; says 'e/swish.json:5:14: "abuot" is not known' 3 "$hone" op build e
 edit 's/"op": "Swish"/"op": "Swi sh"/'; says "is no name" 3 "$hone" op build e
 edit 's/"name": "x"/"name": "for"/'; says "meaning of its own" 3 "$hone" op build e

@@ -123,6 +123,29 @@ static void read_types(op_reader *r, const json_t *o, const char *path, op_opera
   }
 }
 
+/* Types and dimensions of results come from inputs, so these must be there; a result that may have several
+ * types has that of the first input. */
+static void check_sources(op_reader *r, const char *path) {
+  const op_definition *d = r->d;
+  char at[OP_PATH];
+  snprintf(at, sizeof at, "%.150s.input_desc[0].param_type", path);
+  if (d->n_in && d->in[0].optional)
+    op_wrong(r, at, "a required input first: results take their type from it",
+             "the first input, '%.60s', cannot be left out", d->in[0].name);
+  for (uint32_t i = 0; i < d->n_out && d->n_in; i++) {
+    const op_operand *y = &d->out[i];
+    snprintf(at, sizeof at, "%.150s.output_desc[%u].shape", path, i);
+    if (y->shape == OP_SHAPE_OF && y->of < d->n_in && d->in[y->of].optional)
+      op_wrong(r, at, "the name of a required input, \"broadcast\" or \"function\"",
+               "'%.60s' may be left out: '%.60s' would have no shape", d->in[y->of].name, y->name);
+    snprintf(at, sizeof at, "%.150s.output_desc[%u].type", path, i);
+    if ((y->types & (y->types - 1)) && (d->in[0].types & ~y->types))
+      op_wrong(r, at, "one type, or every type of the first input",
+               "'%.60s' has the first input's type where it may have several, and lacks one of them",
+               y->name);
+  }
+}
+
 static void read_shape(op_reader *r, const json_t *o, const char *path, op_operand *out) {
   const char *word = op_text_of(r, o, path, "shape", r->d->n_in ? r->d->in[0].name : "function");
   char at[OP_PATH];
@@ -330,6 +353,7 @@ static void read_all(op_reader *r, const json_t *root, const char *path) {
     op_wrong(r, at, "a number such as 1e-6", "\"tolerance\" is none");
   d->n_in = read_operands(r, root, path, "input_desc", d->in);
   d->n_out = read_operands(r, root, path, "output_desc", d->out);
+  if (r->status == HONE_OK) check_sources(r, path);
   read_attrs(r, root, path);
   op_read_patterns(r, root, path);
   read_tiles(r, root, path);
