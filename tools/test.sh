@@ -1,6 +1,6 @@
 #!/bin/sh
 # All tests: the release build's tests (command line, conformance), those that run on the processor again as on a smaller one (HONE_CPU=scalar and
-# avx2) and on one core, lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
+# avx2, that on one core), lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
 # folder. Ends with what was skipped and why, the ten slowest tests, the seconds of every stage and the line "N passed, N failed" (with
 # ", N skipped" where tests found nothing here that they could test). HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz;
 # HONE_FUZZ_SECONDS is the time of a fuzz target (14; importers half of it).
@@ -57,9 +57,8 @@ if build release build; then
   # As on other machines. Tests of the GPU's backend, of its texts and of failing calls do not depend on the processor.
   # What commands say and refuse is the same on every processor: once more on the smallest is enough.
   tests 'as with scalar' build "$(nproc)" env HONE_CPU=scalar -- -LE 'emulated|any_processor'
-  tests 'as with avx2' build "$(nproc)" env HONE_CPU=avx2 -- -LE 'emulated|any_processor|any_tier'
   core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
-  tests 'on one core' build 1 taskset -c "$core" -- -LE 'emulated|any_processor'
+  tests 'as with avx2, on one core' build 1 taskset -c "$core" env HONE_CPU=avx2 -- -LE 'emulated|any_processor|any_tier'
 fi
 if [ -z "${HONE_TEST_FAST:-}" ]; then
   say lint
