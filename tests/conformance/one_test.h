@@ -4,6 +4,8 @@
 
 #include "model/ir/eval.h"
 
+#include <hone/session.h>
+
 typedef enum verdict { PASSED = 0, REFUSED = 1, WRONG = 2, VERDICTS = 3 } verdict;
 
 /* Runs a model's main graph on inputs (one for each graph input, NULL where the test gives none); fills
@@ -15,6 +17,17 @@ engine_fn run_eval;  /* scalar references, one node after the other */
 engine_fn run_saved; /* the references again, on the model written to a file and read back */
 engine_fn run_cuda;  /* the same on device "cuda" */
 engine_fn run_plan;  /* what users get: optimised at level 2, planned, run by a context */
+engine_fn run_twin;  /* the same at level 1, of an expanded function (run_twin.c) */
+
+/* How a model becomes a plan; `look` (or NULL) sees it before it runs. */
+typedef struct plan_way {
+  const char *device; /* NULL: the CPU */
+  int level;
+  hone_status (*look)(void *arg, const hone_plan *plan, hone_error *error);
+  void *arg;
+} plan_way;
+hone_status run_way(const plan_way *way, hn_model *model, const hone_tensor *const *inputs,
+                    hone_tensor *outputs, hn_arena *keep, double seconds, hone_error *error);
 
 /* After run_cuda: the steps that ran on the host, with the reason of the first tactic that refused; "" when
  * there were none. */

@@ -1,4 +1,4 @@
-/* onnx_conformance [--engine plan|eval|saved|cuda] [--seconds S] [--at-least N] [--on-host N] [--quiet]
+/* onnx_conformance [--engine plan|eval|saved|cuda|twin] [--seconds S] [--at-least N] [--on-host N] [--quiet]
  * DIR...
  *
  * Runs every ONNX backend test below the folders and ends with "passed N, refused N, wrong N". Each test runs
@@ -25,7 +25,8 @@ typedef HN_VEC(char *) names;
 static const struct {
   const char *name;
   engine_fn *run;
-} engines[] = {{"plan", run_plan}, {"eval", run_eval}, {"saved", run_saved}, {"cuda", run_cuda}};
+} engines[] = {
+    {"plan", run_plan}, {"eval", run_eval}, {"saved", run_saved}, {"cuda", run_cuda}, {"twin", run_twin}};
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -100,7 +101,7 @@ static verdict run_apart(const char *folder, engine_fn *engine, double seconds, 
 
 static int usage(const char *why) {
   fprintf(stderr,
-          "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval|saved|cuda] [--seconds S] "
+          "onnx_conformance: %s\nusage: onnx_conformance [--engine plan|eval|saved|cuda|twin] [--seconds S] "
           "[--at-least N] [--on-host N] [--quiet] DIR...\n",
           why);
   return 2;

@@ -68,8 +68,8 @@ static hone_status run(hone_plan *plan, const hn_graph *g, const hone_tensor *co
   return status;
 }
 
-static hone_status on_device(const char *device, hn_model *model, const hone_tensor *const *inputs,
-                             hone_tensor *outputs, hn_arena *keep, double seconds, hone_error *error) {
+hone_status run_way(const plan_way *way, hn_model *model, const hone_tensor *const *inputs,
+                    hone_tensor *outputs, hn_arena *keep, double seconds, hone_error *error) {
   const hn_graph *g = model->graph;
   hone_engine *engine;
   hone_plan *plan;
@@ -83,20 +83,22 @@ static hone_status on_device(const char *device, hn_model *model, const hone_ten
     memcpy(b->dim, inputs[i]->desc.dim, sizeof b->dim);
   }
   hone_status status =
-      hone_engine_create(&(hone_engine_options){.threads = 2, .device = device}, &engine, error);
+      hone_engine_create(&(hone_engine_options){.threads = 2, .device = way->device}, &engine, error);
   if (status == HONE_OK)
-    status = hone_plan_create(
-        engine, model, &(hone_plan_options){.level = -1, .bindings = binding, .n_bindings = n}, &plan, error);
-  if (status == HONE_OK && device) note_host_steps(hn_api_plan(plan));
+    status = hone_plan_create(engine, model,
+                              &(hone_plan_options){.level = way->level, .bindings = binding, .n_bindings = n},
+                              &plan, error);
+  if (status == HONE_OK && way->device) note_host_steps(hn_api_plan(plan));
+  if (status == HONE_OK && way->look) status = way->look(way->arg, plan, error);
   return status == HONE_OK ? run(plan, g, inputs, outputs, keep, seconds, error) : status;
 }
 
 hone_status run_plan(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
                      double seconds, hone_error *error) {
-  return on_device(NULL, model, inputs, outputs, keep, seconds, error);
+  return run_way(&(plan_way){.level = -1}, model, inputs, outputs, keep, seconds, error);
 }
 
 hone_status run_cuda(hn_model *model, const hone_tensor *const *inputs, hone_tensor *outputs, hn_arena *keep,
                      double seconds, hone_error *error) {
-  return on_device("cuda", model, inputs, outputs, keep, seconds, error);
+  return run_way(&(plan_way){.device = "cuda", .level = -1}, model, inputs, outputs, keep, seconds, error);
 }
