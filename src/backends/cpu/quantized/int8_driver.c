@@ -131,17 +131,22 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
 
 void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
                   int64_t s_channel, int8_t *dst, int32_t *sums) {
-  const int64_t part = c->k / c->n_segments;
+  const int64_t part = c->k / c->n_segments, taps = c->k / c->cin;
+  const uint8_t turned = is_u8 ? 0x80 : 0; /* a code less 128 is the code with its top bit turned */
   memset(dst, 0, hn_int8_weights(c));
   for (int64_t j = 0; j < c->cout; j++) {
     int8_t *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
+    int64_t at = 0, left = part; /* of the segment */
     int32_t sum = 0;
-    for (int64_t k = 0; k < c->k; k++) {
-      const int64_t at = k / c->cin * s_tap + k % c->cin * s_channel + j * column;
-      const int8_t v = is_u8 ? (int8_t)(((const uint8_t *)w)[at] - 128) : ((const int8_t *)w)[at];
-      const int64_t packed = k / part * c->segment + k % part;
-      block[packed / 4 * 64 + packed % 4] = v;
-      sum += v;
+    for (int64_t tap = 0; tap < taps; tap++) {
+      const uint8_t *from = (const uint8_t *)w + j * column + tap * s_tap;
+      for (int64_t i = 0; i < c->cin; i++, from += s_channel) {
+        const int8_t v = (int8_t)(*from ^ turned);
+        block[at / 4 * 64 + at % 4] = v;
+        sum += v;
+        at++;
+        if (--left == 0) at += c->segment - part, left = part;
+      }
     }
     sums[j] = sum;
   }
