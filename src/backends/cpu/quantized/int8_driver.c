@@ -166,9 +166,14 @@ static void post(const hn_int8_args *a, int64_t m0, int64_t m1, int64_t c0, size
   }
 }
 
-/* Rows [m0, m1) of a slab that begins with row s0, columns [n0, n1). */
+/* A panel's tiles share asking for the next one, which comes from far away: as slowly as they can, by AHEAD
+ * at most (asking for a line again costs next to nothing, but not nothing). */
+enum { AHEAD = 8 };
+
+/* Rows [m0, m1) of a slab that begins with row s0, columns [n0, n1). The tile asks for part `ahead` of
+ * `at_once`. */
 static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_t s0, int64_t m0, int64_t m1,
-                     int64_t n0, int64_t n1) {
+                     int64_t n0, int64_t n1, int64_t ahead, int64_t at_once) {
   const hn_int8_conv *c = a->conv;
   const hn_int8_ops *o = a->ops;
   const int64_t columns = (int64_t)hn_int8_columns(c);
@@ -179,7 +184,8 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
                     .m = (uint32_t)(m1 - m0),
                     .zero = (int32_t)c->zero,
                     .is_signed = c->is_signed != 0,
-                    .wide = c->wide != 0};
+                    .wide = c->wide != 0,
+                    .ahead_step = o->nr * 4 / at_once};
   const int64_t size = c->wide ? (int64_t)sizeof(float) : 1;
   if (c->direct) {
     t.a = a->x + m0 * c->in_pitch + group * c->cin;
@@ -200,8 +206,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
   for (int64_t n = n0; n < n1; n += o->nr) {
     t.n = (uint32_t)hn_min(o->nr, n1 - n);
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
-    /* The next panel comes from far away: the first two tiles of this one ask for a half each. */
-    t.ahead = t.b + (o->nr + (m0 == s0 ? 0 : o->nr / 2)) * c->k_packed;
+    if (ahead < AHEAD) t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.scale = a->scale + group * columns + n;
     t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
@@ -214,10 +219,12 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
 /* Tiles share [b0, b1), or each of its lines, evenly. */
 static void run_slab(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_t b0, int64_t b1, int64_t n0,
                      int64_t n1) {
-  const int64_t rows = a->conv->lines ? a->conv->out[2] : b1 - b0, tiles = hn_div_up(rows, a->ops->mr);
+  const int64_t rows = a->conv->lines ? a->conv->out[2] : b1 - b0, tiles = hn_div_up(rows, a->ops->mr),
+                at_once = hn_min((b1 - b0) / rows * tiles, AHEAD);
+  int64_t ahead = 0;
   for (int64_t b = b0; b < b1; b += rows)
-    for (int64_t i = 0; i < tiles; i++)
-      run_tile(a, group, slab, b0, b + i * rows / tiles, b + (i + 1) * rows / tiles, n0, n1);
+    for (int64_t i = 0; i < tiles; i++, ahead++)
+      run_tile(a, group, slab, b0, b + i * rows / tiles, b + (i + 1) * rows / tiles, n0, n1, ahead, at_once);
 }
 
 static void task(void *arg, int64_t i, uint32_t thread) {

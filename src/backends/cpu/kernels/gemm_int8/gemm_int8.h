@@ -26,9 +26,9 @@ typedef struct hn_int8_tile {
   size_t k;          /* of a segment: a multiple of k_step; bytes of A beyond its own K meet zeros of B */
   uint32_t segments; /* parts of a row, 1 .. HN_INT8_SEGMENTS; B has them one after the other */
   const int64_t *segment_at; /* where they begin, bytes from the first; NULL: one, at 0 */
-  const int8_t *b;     /* 64-byte aligned; the next block of columns is 16 * k * segments bytes behind */
-  const int8_t *ahead; /* 16 * k * segments bytes that a later tile reads as B, asked for early; readable or
-                          not; NULL: none */
+  const int8_t *b;      /* 64-byte aligned; the next block of columns is 16 * k * segments bytes behind */
+  const int8_t *ahead;  /* what a later tile reads as B, asked for early; readable or not; NULL: nothing */
+  ptrdiff_t ahead_step; /* bytes of it for every four values of k */
   const int32_t *bias;
   const float *scale;
   void *c;
