@@ -1,4 +1,4 @@
-/* Family "pool_int8": maxima over taps that lie anywhere. */
+/* Family "pool_int8": maxima over taps that lie anywhere, sums over pixels. */
 #include <string.h>
 
 #include "backends/cpu/kernels/pool_int8/pool_int8.h"
@@ -26,7 +26,30 @@ static void check_case(ck *c, const hn_pool_int8_ops *ops, size_t channels, size
   ck_release_all(c);
 }
 
+static void check_sum(ck *c, const hn_pool_int8_ops *ops, size_t channels, size_t pixels, bool is_signed) {
+  const size_t pitch = channels + 5, n = pixels ? (pixels - 1) * pitch + channels : 0, words = (n + 3) / 4;
+  uint8_t *x = (uint8_t *)(ck_alloc(c, words, 0) + words) - n;
+  int32_t *y = (int32_t *)(void *)ck_alloc(c, channels, 0);
+  for (size_t i = 0; i < n; i++) x[i] = ck_random(c) % 8 ? 255 : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < channels; i++) y[i] = (int32_t)i - 7;
+  ck_case(c, "sum channels=%zu pixels=%zu signed=%d", channels, pixels, is_signed);
+  ops->sum(y, x, (ptrdiff_t)pitch, pixels, channels, is_signed);
+  for (size_t i = 0; i < channels; i++) {
+    int32_t want = (int32_t)i - 7;
+    for (size_t p = 0; p < pixels; p++) want += is_signed ? (int8_t)x[p * pitch + i] : x[p * pitch + i];
+    ck_same(c, i, (float)y[i], (float)want);
+  }
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t pixels[] = {0, 1, 49, 256, 257, 600};
+  for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++)
+    for (int is_signed = 0; is_signed < 2; is_signed++) {
+      check_sum(c, k->ops, 3, pixels[i], is_signed);
+      check_sum(c, k->ops, 64, pixels[i], is_signed);
+      check_sum(c, k->ops, 130, pixels[i], is_signed);
+    }
   static const size_t channels[] = {1, 3, 31, 63, 64, 65, 128, 200};
   for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
     for (size_t taps = 0; taps <= TAPS; taps++)

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/quantized/qlinear_step.h"
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/pool_int8/pool_int8.h"
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"
@@ -55,11 +56,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   float real[SLAB];
   (void)thread;
   for (int64_t c = 0; c < width; c++) sum[c] = -h->x_zero * (int32_t)h->pixels;
-  for (int64_t p = 0; p < h->pixels; p++, x += h->pixel)
-    if (h->x_signed)
-      for (int64_t c = 0; c < width; c++) sum[c] += (int8_t)x[c];
-    else
-      for (int64_t c = 0; c < width; c++) sum[c] += x[c];
+  hn_pool_int8_find(h->isa)->sum(sum, x, h->pixel, (size_t)h->pixels, (size_t)width, h->x_signed);
   for (int64_t c = 0; c < width; c++) real[c] = (float)sum[c];
   hn_quantize_find(h->isa)->requantize((uint8_t *)r->out[0] + n * h->channels + c0, real, (size_t)width,
                                        &h->scale, &h->y_zero, false, h->y_signed);

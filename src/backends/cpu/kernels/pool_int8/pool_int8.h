@@ -1,4 +1,4 @@
-/* Family "pool_int8": maxima of codes over the taps of a window, channel by channel. */
+/* Family "pool_int8": maxima and sums of codes, channel by channel. */
 #ifndef HN_KERNELS_POOL_INT8_H
 #define HN_KERNELS_POOL_INT8_H
 
@@ -12,6 +12,9 @@ typedef struct hn_pool_int8_ops {
   /* dst[c] = the largest tap[t][c], t < taps; the lowest code where there is none.  is_signed: i8, else u8.
    */
   void (*max)(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, bool is_signed);
+  /* sums[c] += x[p * pitch + c], p < pixels. */
+  void (*sum)(int32_t *sums, const uint8_t *x, ptrdiff_t pitch, size_t pixels, size_t channels,
+              bool is_signed);
 } hn_pool_int8_ops;
 
 static inline const hn_pool_int8_ops *hn_pool_int8_find(hn_isa isa) {

@@ -39,4 +39,29 @@ static void max(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t cha
     max_over(dst, tap, taps, channels, false);
 }
 
-static const hn_pool_int8_ops table = {.max = max};
+/* Channels that are summed together, in words: 256 codes fit. */
+enum { GROUP = 64, WORDS_HOLD = 256 };
+
+/* `turn`: 0x80 makes i8 codes u8 ones, larger by 128. */
+static inline __attribute__((always_inline)) void sum_group(int32_t *sums, const uint8_t *x, ptrdiff_t pitch,
+                                                            size_t pixels, size_t channels,
+                                                            const uint8_t turn) {
+  while (pixels) {
+    const size_t n = pixels < WORDS_HOLD ? pixels : WORDS_HOLD;
+    uint16_t words[GROUP] = {0};
+    for (size_t p = 0; p < n; p++, x += pitch)
+      for (size_t c = 0; c < channels; c++) words[c] = (uint16_t)(words[c] + (x[c] ^ turn));
+    for (size_t c = 0; c < channels; c++) sums[c] += (int32_t)words[c] - (turn ? 128 * (int32_t)n : 0);
+    pixels -= HN_FAULT("pool_int8_sum_rest") ? pixels : n;
+  }
+}
+
+static void sum(int32_t *sums, const uint8_t *x, ptrdiff_t pitch, size_t pixels, size_t channels,
+                bool is_signed) {
+  const uint8_t turn = is_signed ? 0x80 : 0;
+  for (; channels >= GROUP; channels -= GROUP, sums += GROUP, x += GROUP)
+    sum_group(sums, x, pitch, pixels, GROUP, turn);
+  if (channels) sum_group(sums, x, pitch, pixels, channels, turn);
+}
+
+static const hn_pool_int8_ops table = {.max = max, .sum = sum};
