@@ -38,7 +38,24 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-HN_DESCRIBED(blob_head)
+static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+  blob_head h;
+  return describe(s, m, &h, why);
+}
+
+static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+  (void)s, (void)m, (void)error;
+  n->blob_bytes = sizeof(blob_head);
+  return HONE_OK;
+}
+
+static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+  blob_head *h = blob;
+  hone_reason why = {""};
+  if (!describe(s, m, h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hn_quantize_find(h->isa)->prepare_add(&h->add);
+  return HONE_OK;
+}
 
 static double cost(const hone_step *s, const hone_machine *m) {
   const double n = (double)hone_desc_count(&s->output[0].desc);

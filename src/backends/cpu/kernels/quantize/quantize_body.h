@@ -2,6 +2,7 @@
  * computed by the same instructions. */
 #include "backends/cpu/kernels/quantize/quantize.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/kernels/template.h"
@@ -86,75 +87,10 @@ static void dequantize(float *dst, const void *src_, size_t n, const float *scal
   v_storen(dst + i, v_mul(v_sub(q, z), s), n - i);
 }
 
-/* The sum as f32. */
-static inline __attribute__((always_inline)) vf sum_at(const unsigned char *a, const unsigned char *b,
-                                                       const hn_quantize_add *p) {
-  const vf x = p->a_signed ? v_load_i8(a) : v_load_u8(a), y = p->b_signed ? v_load_i8(b) : v_load_u8(b);
-  return v_add(v_mul(v_sub(x, v_set1(p->a_zero)), v_set1(p->a_scale)),
-               v_mul(v_sub(y, v_set1(p->b_zero)), v_set1(p->b_scale)));
-}
+#include "backends/cpu/kernels/quantize/add_body.h"
 
-/* A vector as defined. */
-static inline __attribute__((always_inline)) void
-add_exactly(unsigned char *dst, const unsigned char *a, const unsigned char *b, const hn_quantize_add *p) {
-  const vf lo = v_set1(p->y_signed ? -128.0f : 0.0f), hi = v_set1(p->y_signed ? 127.0f : 255.0f);
-  v_store_8(dst, quantized(sum_at(a, b, p), v_set1(p->y_scale), v_set1(p->y_zero), lo, hi, false));
-}
-
-/* a ka + b kb + c with ka and kb the scales over y's and c what the zero points make. In units of 2^-24 255
- * (ka + kb) the definition rounds by at most 3 (two products, the sum, the quotient), this by at most 5
- * (three constants, two sums), so that both results lie within 2^-13 (ka + kb) of each other. They round to
- * the same integer unless one is so close to the middle between two: such vectors are computed as defined. */
-typedef struct fast_add {
-  vf ka, kb, c, tie;
-} fast_add;
-
-static inline __attribute__((always_inline)) void add_four(unsigned char *dst, const unsigned char *a,
-                                                           const unsigned char *b, const hn_quantize_add *p,
-                                                           const fast_add *f) {
-  vf t[4], far = v_zero();
-  HN_UNROLL for (int j = 0; j < 4; j++) {
-    const unsigned char *u = a + j * VEC_W, *v = b + j * VEC_W;
-    const vf x = p->a_signed ? v_load_i8(u) : v_load_u8(u), y = p->b_signed ? v_load_i8(v) : v_load_u8(v);
-    t[j] = v_fma(x, f->ka, v_fma(y, f->kb, f->c));
-    far = v_from_integer(t[j], far);
-  }
-  v_store_codes(dst, t, (int)p->y_zero, p->y_signed);
-  if (__builtin_expect(!v_any(v_lt(f->tie, far)), 1) || HN_FAULT("quantize_add_ties")) return;
-  for (int j = 0; j < 4; j++)
-    if (v_any(v_lt(f->tie, v_from_integer(t[j], v_zero()))))
-      add_exactly(dst + j * VEC_W, a + j * VEC_W, b + j * VEC_W, p);
-}
-
-static inline __attribute__((always_inline)) void add_all(unsigned char *dst, const unsigned char *a,
-                                                          const unsigned char *b, size_t n,
-                                                          const hn_quantize_add *p) {
-  const double ka = (double)p->a_scale / (double)p->y_scale, kb = (double)p->b_scale / (double)p->y_scale,
-               c = -((double)p->a_zero * ka + (double)p->b_zero * kb);
-  const fast_add f = {v_set1((float)ka), v_set1((float)kb), v_set1((float)c),
-                      v_set1((float)(0.5 - 0x1p-13 * (ka + kb) - 0x1p-24))};
-  size_t i = 0;
-  if (ka + kb < 64)
-    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) add_four(dst + i, a + i, b + i, p, &f);
-  for (; i + VEC_W <= n; i += VEC_W) add_exactly(dst + i, a + i, b + i, p);
-  if (i == n) return;
-  unsigned char x[VEC_W] = {0}, y[VEC_W] = {0}, rest[VEC_W];
-  memcpy(x, a + i, n - i);
-  memcpy(y, b + i, n - i);
-  add_exactly(rest, x, y, p);
-  memcpy(dst + i, rest, HN_FAULT("quantize_tail") ? n - i - 1 : n - i);
-}
-
-/* Writing dst over a or b is not allowed: a block near a tie is computed twice. */
-static void add(void *dst, const void *a, const void *b, size_t n, const hn_quantize_add *q) {
-  hn_quantize_add p = *q;
-  if (!p.a_signed && !p.b_signed && !p.y_signed) { /* the usual types, known to the compiler */
-    p.a_signed = p.b_signed = p.y_signed = false;
-    add_all(dst, a, b, n, &p);
-  } else {
-    add_all(dst, a, b, n, &p);
-  }
-}
-
-static const struct hn_quantize_ops table = {
-    .quantize = quantize, .requantize = requantize, .dequantize = dequantize, .add = add};
+static const struct hn_quantize_ops table = {.quantize = quantize,
+                                             .requantize = requantize,
+                                             .dequantize = dequantize,
+                                             .add = add,
+                                             .prepare_add = prepare_add};
