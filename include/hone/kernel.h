@@ -282,6 +282,74 @@ HONE_KERNEL_FN void hone_narrow(hone_call *call, const hone_array *array, uint32
   }
 }
 
+/* ---------------------------------------------------------------- codes */
+
+/* What 8-bit codes mean: scale (code - zero). */
+typedef struct hone_affine {
+  float scale;
+  int32_t zero;
+} hone_affine;
+
+/* That of a step's tensor, whose scale and zero point are these inputs (scale < 0: it has none). As the model
+ * says it, or as the run has it; on an accelerator only the former. */
+HONE_KERNEL_FN hone_affine hone_affine_of(const hone_step_run *r, const hone_tensor_desc *d, int scale,
+                                          int zero) {
+  const hone_step *s = r->step;
+  hone_affine a = {1, 0};
+  if (d->quant.count == 1) {
+    a.scale = d->quant.scale[0];
+    a.zero = d->quant.zero_point ? d->quant.zero_point[0] : 0;
+  } else if (scale >= 0 && (uint32_t)scale < s->n_inputs && r->in[scale]) {
+    a.scale = (float)hone_element(r->in[scale], s->input[scale].desc.dtype, 0);
+    if (zero >= 0 && (uint32_t)zero < s->n_inputs && r->in[zero])
+      a.zero = (int32_t)hone_element(r->in[zero], s->input[zero].desc.dtype, 0);
+  }
+  return a;
+}
+
+/* n elements from `from` on as floats: f32 as they lie, codes in `room`. */
+HONE_KERNEL_FN const float *hone_as_floats(const void *data, hone_dtype d, int64_t from, int64_t n,
+                                           hone_affine a, float *room) {
+  if (d == HONE_DTYPE_F32) return (const float *)data + from;
+  if (d == HONE_DTYPE_I8)
+    for (int64_t i = 0; i < n; i++) room[i] = a.scale * (float)(((const int8_t *)data)[from + i] - a.zero);
+  else
+    for (int64_t i = 0; i < n; i++) room[i] = a.scale * (float)(((const uint8_t *)data)[from + i] - a.zero);
+  return room;
+}
+
+/* Floats as codes: rounded to the nearest (halves to even), kept within the type; NaN is code 0. */
+HONE_KERNEL_FN void hone_as_codes(const float *x, int64_t n, hone_affine a, hone_dtype d, void *data,
+                                  int64_t from) {
+  const int32_t low = d == HONE_DTYPE_I8 ? -128 : 0, high = d == HONE_DTYPE_I8 ? 127 : 255;
+  for (int64_t i = 0; i < n; i++) {
+    float v = x[i] / a.scale;
+    v = v > 65536 ? 65536 : v < -65536 ? -65536 : v;
+    const float whole = (v + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23: nothing is left behind the point */
+    const int32_t code = v != v ? 0 : (int32_t)whole + a.zero, kept = code < low    ? low
+                                                                      : code > high ? high
+                                                                                    : code;
+    ((uint8_t *)data)[from + i] = (uint8_t)kept;
+  }
+}
+
+/* The same in references. Codes of input i become what they mean; other types stay as they are. */
+HONE_KERNEL_FN void hone_decode(const hone_call *call, hone_array *array, uint32_t i, int scale, int zero) {
+  const hone_array *s = scale >= 0 ? &array[scale] : NULL, *z = zero >= 0 ? &array[zero] : NULL;
+  const double by = s && s->data ? s->data[0] : 1, from = z && z->data ? z->data[0] : 0;
+  if (!array[i].data || hone_dtype_is_float(call->input[i]->desc.dtype)) return;
+  for (int64_t k = 0; k < array[i].count; k++) array[i].data[k] = by * (array[i].data[k] - from);
+}
+
+/* Results become the codes that mean them; input[] is what hone_widen has made. */
+HONE_KERNEL_FN void hone_encode(const hone_call *call, const hone_array *input, hone_array *result,
+                                uint32_t i, int scale, int zero) {
+  const hone_array *s = scale >= 0 ? &input[scale] : NULL, *z = zero >= 0 ? &input[zero] : NULL;
+  const double by = s && s->data ? s->data[0] : 1, from = z && z->data ? z->data[0] : 0;
+  if (!result[i].data || hone_dtype_is_float(call->output[i]->desc.dtype)) return;
+  for (int64_t k = 0; k < result[i].count; k++) result[i].data[k] = nearbyint(result[i].data[k] / by) + from;
+}
+
 /* ---------------------------------------------------------------- costs */
 
 /* Seconds in which this many bytes come and go: a first guess for a tactic that is bound by memory. */

@@ -24,6 +24,9 @@ typedef struct op_operand {
   uint32_t types; /* HONE_TYPES bits */
   op_shape shape; /* outputs */
   uint32_t of;
+  /* Of 8-bit codes: 1 + the inputs with their scale and zero point; 0: none. */
+  uint32_t scale, zero;
+  bool measure; /* it is such an input: no operand of the kernels */
 } op_operand;
 
 typedef struct op_attr {
@@ -60,6 +63,8 @@ typedef struct op_definition {
 hone_status op_definition_read(const char *folder, op_definition *out, hone_error *error);
 void op_definition_free(op_definition *d);
 
+/* Does it work on codes, too? */
+bool op_has_codes(const op_definition *d);
 /* "float16" of msopgen, or "f16" of hone; NONE: neither. */
 hone_dtype op_type_of(const char *word);
 /* Is it a word that C takes as a name? */

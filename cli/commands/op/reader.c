@@ -123,6 +123,64 @@ static void read_types(op_reader *r, const json_t *o, const char *path, op_opera
   }
 }
 
+enum { CODES = HONE_TYPES(HONE_DTYPE_I8) | HONE_TYPES(HONE_DTYPE_U8) };
+
+bool op_has_codes(const op_definition *d) {
+  bool some = false;
+  for (uint32_t i = 0; i < d->n_in; i++) some = some || d->in[i].scale;
+  for (uint32_t i = 0; i < d->n_out; i++) some = some || d->out[i].scale;
+  return some;
+}
+
+/* "scale" or "zero" of an operand: 1 + the input that it names; 0: there is none. */
+static uint32_t read_measure(op_reader *r, const json_t *o, const char *path, const char *name,
+                             uint32_t types) {
+  op_definition *d = r->d;
+  char at[OP_PATH];
+  uint32_t i = 1;
+  if (!json_object_get(o, name)) return 0;
+  const char *word = op_text_of(r, o, path, name, "");
+  snprintf(at, sizeof at, "%.150s.%.40s", path, name);
+  while (i < d->n_in && strcmp(d->in[i].name, word) != 0) i++;
+  if (i >= d->n_in) {
+    op_wrong(r, at, "the name of an input behind the first", "there is no such input: '%.60s'", word);
+    return 0;
+  }
+  if (d->in[i].types & ~types)
+    op_wrong(r, at, types == CODES ? "an input of int8 or uint8" : "an input of float",
+             "'%.60s' has another type", word);
+  d->in[i].measure = true;
+  return i + 1;
+}
+
+/* What codes mean, when all operands are known. */
+static void read_codes(op_reader *r, const json_t *root, const char *path, const char *name,
+                       op_operand *operand) {
+  const json_t *o;
+  char at[OP_PATH];
+  size_t i;
+  json_array_foreach((json_t *)json_object_get(root, name), i, o) {
+    op_operand *x = &operand[i];
+    snprintf(at, sizeof at, "%.150s.%.20s[%zu]", path, name, i);
+    x->scale = read_measure(r, o, at, "scale", HONE_TYPES(HONE_DTYPE_F32));
+    x->zero = read_measure(r, o, at, "zero", CODES);
+    if (x->zero && !x->scale)
+      op_wrong(r, at, "\"scale\", too", "codes of '%.60s' have a zero point and no scale", x->name);
+    if (x->scale && !(x->types & CODES))
+      op_wrong(r, at, "int8 or uint8 among the types", "'%.60s' has a scale and no codes", x->name);
+  }
+}
+
+static void check_codes(op_reader *r, const char *path) {
+  const op_definition *d = r->d;
+  char at[OP_PATH];
+  for (uint32_t i = 0; i < d->n_in; i++) {
+    snprintf(at, sizeof at, "%.150s.input_desc[%u]", path, i);
+    if (d->in[i].measure && d->in[i].scale)
+      op_wrong(r, at, "a number", "'%.60s' is a scale or zero point, and has one itself", d->in[i].name);
+  }
+}
+
 /* Types and dimensions of results come from inputs, so these must be there; a result that may have several
  * types has that of the first input. */
 static void check_sources(op_reader *r, const char *path) {
@@ -354,6 +412,9 @@ static void read_all(op_reader *r, const json_t *root, const char *path) {
   d->n_in = read_operands(r, root, path, "input_desc", d->in);
   d->n_out = read_operands(r, root, path, "output_desc", d->out);
   if (r->status == HONE_OK) check_sources(r, path);
+  if (r->status == HONE_OK) read_codes(r, root, path, "input_desc", d->in);
+  if (r->status == HONE_OK) read_codes(r, root, path, "output_desc", d->out);
+  if (r->status == HONE_OK) check_codes(r, path);
   read_attrs(r, root, path);
   op_read_patterns(r, root, path);
   read_tiles(r, root, path);
