@@ -60,7 +60,7 @@ static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, b
   hone_tensor now[OP_MOST];
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < s->n_out; i++) {
-    if (!s->out[i].dtype) continue;
+    if (!hone_dtype_is_float(s->out[i].dtype)) continue;
     a->moved[i] = calloc((size_t)hone_desc_count(&s->out[i]) + 1, sizeof(double));
     if (!a->moved[i]) {
       *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
@@ -70,8 +70,35 @@ static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, b
   for (int k = 0; k < NUDGES && status == HONE_OK; k++) {
     status = op_reference(s, wide ? HONE_DTYPE_F64 : HONE_DTYPE_NONE, nudge, r, now, error);
     for (uint32_t i = 0; i < s->n_out && status == HONE_OK; i++)
-      if (now[i].data) note_moves(wide ? &a->wide[i] : &a->own[i], &now[i], nudge, a->moved[i]);
+      if (now[i].data && hone_dtype_is_float(s->out[i].dtype))
+        note_moves(wide ? &a->wide[i] : &a->own[i], &now[i], nudge, a->moved[i]);
     if (status == HONE_OK) op_outputs_free(now, s->n_out);
+  }
+  return status;
+}
+
+/* Codes: what lies in the middle between two of them may become either by arithmetic in other types, and so
+ * does it when their scale is a little larger or smaller. */
+static hone_status move_scale(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
+  const hone_codes_port *p = s->op->ports;
+  while (p->tensor != HONE_CODES_RESULT) p++;
+  hone_status status = HONE_OK;
+  if (p->scale >= s->n_in || s->in[p->scale].desc.dtype != HONE_DTYPE_F32) return status;
+  op_sample other = *s;
+  float scale;
+  hone_tensor now[OP_MOST];
+  other.in[p->scale].data = &scale;
+  a->moved[0] = calloc((size_t)hone_desc_count(&s->out[0]) + 1, sizeof(double));
+  if (!a->moved[0]) {
+    *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
+    return HONE_ERROR_MEMORY;
+  }
+  for (int k = 0; k < NUDGES && status == HONE_OK; k++) {
+    scale = *(const float *)s->in[p->scale].data * (k ? 1 - 0x1p-16f : 1 + 0x1p-16f);
+    status = op_reference(&other, HONE_DTYPE_NONE, 0, r, now, error);
+    if (status != HONE_OK) break;
+    note_moves(&a->own[0], &now[0], 1, a->moved[0]);
+    op_outputs_free(now, s->n_out);
   }
   return status;
 }
@@ -81,6 +108,7 @@ hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_
   *a = (op_answer){.least = least_of(s)};
   hone_error none = {0};
   hone_status status = op_reference(s, HONE_DTYPE_NONE, 0, r, a->own, error);
+  if (status == HONE_OK && op_makes_codes(s)) status = move_scale(s, r, a, error);
   if (status != HONE_OK || !hone_dtype_is_float(d)) return status;
   const bool may = !s->op->types || s->op->types & HONE_TYPES(HONE_DTYPE_F64);
   const bool wide =
@@ -116,7 +144,8 @@ static double error_of(double y, double r, double bound, hone_dtype d) {
 static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t k, double y) {
   const hone_dtype d = s->out[i].dtype;
   const double own = op_element(a->own[i].desc.dtype, a->own[i].data, k);
-  if (!hone_dtype_is_float(d)) return y == own ? 0 : (double)INFINITY;
+  if (!hone_dtype_is_float(d))
+    return y == own ? 0 : a->moved[i] && fabs(y - own) <= a->moved[i][k] ? 1 : (double)INFINITY;
   const bool wide = a->wide[i].data && a->wide[i].desc.dtype == HONE_DTYPE_F64;
   const double r = wide ? op_element(HONE_DTYPE_F64, a->wide[i].data, k) : own;
   const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;

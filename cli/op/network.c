@@ -31,11 +31,15 @@ static void put_type(text *t, const hone_tensor_desc *d) {
   if (d->rank) put(t, "]");
 }
 
-static void put_constant(text *t, const char *name, const hone_tensor *x) {
+static void put_constant(text *t, const char *name, const hone_tensor *x, bool as_it_is) {
   enum { FEW = 32 };
   const int64_t n = hone_desc_count(&x->desc);
   put(t, "  const %%%s: ", name);
   put_type(t, &x->desc);
+  if (as_it_is && hone_dtype_is_float(x->desc.dtype)) {
+    put(t, " = {%.9g}\n", op_element(x->desc.dtype, x->data, 0));
+    return;
+  }
   if (hone_dtype_is_float(x->desc.dtype) || n > FEW) {
     put(t, " = rand(1)\n");
     return;
@@ -62,7 +66,8 @@ static void put_head(text *t, const op_subject *s, const op_sample *x, const cha
   put(t, ") -> (%s) {\n", made);
   for (uint32_t i = 0; i < x->n_in; i++)
     if (x->in[i].desc.dtype && x->constant[i])
-      put_constant(t, op_input_name(s, i, name, sizeof name), &x->in[i]);
+      put_constant(t, op_input_name(s, i, name, sizeof name), &x->in[i],
+                   op_measure_of(s->op, i) != OP_NO_MEASURE);
 }
 
 bool op_network_of_operator(const op_subject *s, const op_sample *x, char *buf, size_t size) {

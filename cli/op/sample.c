@@ -61,6 +61,33 @@ static void draw_attrs(op_random *r, const op_wish *w, char *buf) {
   if (*inner) snprintf(buf, OP_TEXT, "{%.*s}", OP_TEXT - 4, inner);
 }
 
+/* ------------------------------------------------------------------ codes */
+
+op_measure op_measure_of(const hone_op_desc *op, uint32_t input) {
+  for (const hone_codes_port *p = op->ports; p && p->scale; p++) {
+    if (p->scale == input) return OP_SCALE;
+    if (p->zero == input) return OP_ZERO;
+  }
+  return OP_NO_MEASURE;
+}
+
+bool op_makes_codes(const op_sample *s) {
+  const hone_dtype d = s->out[0].dtype;
+  for (const hone_codes_port *p = s->op->ports; p && p->scale; p++)
+    if (p->tensor == HONE_CODES_RESULT) return d == HONE_DTYPE_I8 || d == HONE_DTYPE_U8;
+  return false;
+}
+
+static bool is_code(hone_dtype d) { return d == HONE_DTYPE_I8 || d == HONE_DTYPE_U8; }
+
+/* A scale between 1/128 and 1/2, or a zero point anywhere in its type. */
+static void fill_measure(op_random *r, op_measure m, const hone_tensor *t) {
+  if (m == OP_SCALE)
+    *(float *)t->data = (float)(1 + op_below(r, 63)) / 128;
+  else
+    *(uint8_t *)t->data = (uint8_t)(op_below(r, 3) ? op_below(r, 256) : 0);
+}
+
 /* ------------------------------------------------------------------ inputs and outputs */
 
 static void draw_arity(op_random *r, const op_wish *w, op_sample *s) {
@@ -71,7 +98,7 @@ static void draw_arity(op_random *r, const op_wish *w, op_sample *s) {
       op->max_outputs == HONE_VARIADIC ? (op->min_outputs ? op->min_outputs : 1) : op->max_outputs;
   s->n_in = most < OP_MOST ? most : OP_MOST;
   s->n_out = outs < OP_MOST ? outs : OP_MOST;
-  if (!w->exact && s->n_in > op->min_inputs && op_below(r, 3) == 0)
+  if (!w->exact && s->n_in > op->min_inputs && !op->ports && op_below(r, 3) == 0)
     s->n_in = op->min_inputs + op_below(r, s->n_in - op->min_inputs);
   if (w->n_inputs) s->n_in = w->n_inputs < s->n_in ? w->n_inputs : s->n_in;
   if (w->exact && w->n_given >= op->min_inputs && w->n_given < s->n_in) s->n_in = w->n_given;
@@ -96,12 +123,16 @@ static bool draw_inputs(op_random *r, const op_wish *w, op_sample *s, hone_error
     const bool host = w->op->host_inputs >> i & 1;
     hone_dtype d = i == 0 ? w->dtype : host ? HONE_DTYPE_I64 : w->dtype;
     if (i && other) d = host ? HONE_DTYPE_F32 : HONE_DTYPE_I64;
-    if (i >= w->op->min_inputs && i + 1 < s->n_in && !w->exact && op_below(r, 4) == 0)
+    if (i >= w->op->min_inputs && i + 1 < s->n_in && !w->exact && op_below(r, 4) == 0 &&
+        op_measure_of(w->op, i) != OP_SCALE)
       continue; /* left out */
-    s->in[i].desc = hone_desc(d, shape[i].rank, shape[i].dim);
+    const op_measure measure = op_measure_of(w->op, i);
+    if (measure && !is_code(w->dtype) && i >= w->op->min_inputs) continue; /* there are no codes */
+    if (measure) d = measure == OP_SCALE ? HONE_DTYPE_F32 : is_code(w->dtype) ? w->dtype : HONE_DTYPE_U8;
+    s->in[i].desc = hone_desc(d, measure ? 0 : shape[i].rank, shape[i].dim);
     /* Weights are smaller than what flows. */
     s->constant[i] =
-        host ||
+        host || measure ||
         (i && (w->exact ? !hone_desc_same_dims(&s->in[i].desc, &s->in[0].desc) : op_below(r, 3) == 0));
     const int64_t n = hone_desc_count(&s->in[i].desc);
     s->elements += n < 0 ? INFINITY : (double)n;
@@ -128,6 +159,11 @@ static void fill(op_random *r, op_sample *s, bool constants) {
     if (!s->in[i].data || (!constants && s->constant[i])) continue;
     const bool all = chosen == OP_MOST || chosen == i;
     const bool host = s->op->host_inputs >> i & 1;
+    const op_measure measure = op_measure_of(s->op, i);
+    if (measure) {
+      fill_measure(r, measure, &s->in[i]);
+      continue;
+    }
     op_fill(r, host ? OP_SMALL : all ? s->values : OP_NORMAL, &s->in[i]);
   }
   if (s->twins && (constants || !s->constant[0]))

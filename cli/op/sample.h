@@ -43,6 +43,11 @@ bool op_sample_draw(op_random *r, const op_wish *wish, op_sample *out, hone_erro
 /* Other values of the same kind, of the inputs that are not constant. */
 void op_sample_refill(op_random *r, op_sample *sample);
 void op_sample_free(op_sample *sample);
+/* What an input is to codes (hone_codes_port). */
+typedef enum op_measure { OP_NO_MEASURE = 0, OP_SCALE, OP_ZERO } op_measure;
+op_measure op_measure_of(const hone_op_desc *op, uint32_t input);
+/* Is output 0 codes of an output scale? */
+bool op_makes_codes(const op_sample *sample);
 /* "Swish", or "domain.Swish": name of operator and anchor. */
 void op_name(const hone_op_desc *op, char *buf, size_t size);
 

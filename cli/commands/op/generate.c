@@ -415,10 +415,10 @@ static void put_elementwise_run(const op_definition *d, const char *tier, op_tex
     PUT(", (float *)j->run->out[0] + from, n);\n}\n\n");
   }
   PUT("static hone_status run_%s(const hone_step_run *r, hone_error *error) {\n"
-      "  job j = {r, %s_attrs_of(r->step->node), hone_desc_count(&r->step->output[0].desc)};\n",
+      "  job j = {r, %s_attrs_of(r->step->node), hone_desc_count(&r->step->output[0].desc)",
       tier, d->stem);
-  if (codes) PUT("  j.c = %s_codes_of(r);\n", d->stem);
-  PUT("  (void)error;\n"
+  if (codes) PUT(", %s_codes_of(r)", d->stem);
+  PUT("};\n  (void)error;\n"
       "  if (j.n) r->parallel(r->pool, (j.n + PIECE - 1) / PIECE, piece_%s, &j);\n"
       "  return HONE_OK;\n}\n\n",
       tier);
