@@ -25,6 +25,7 @@ model/onnx: model/ir
 model/zoo: model/ir model
 api:
 api/measure:
+api/load: api/measure
 api/mixed: api api/measure
 api/candidates: api
 insight:
