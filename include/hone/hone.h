@@ -15,6 +15,7 @@
 #include <hone/import.h>
 #include <hone/insight.h>
 #include <hone/layers.h>
+#include <hone/load.h>
 #include <hone/measure.h>
 #include <hone/mixed.h>
 #include <hone/model.h>

@@ -17,9 +17,9 @@ extern "C" {
 typedef enum hone_scenario {
   HONE_SCENARIO_SINGLE = 0, /* one sample, the next when it is done: latency */
   HONE_SCENARIO_MULTI,      /* several samples, the next ones when all are done: latency of all */
-  HONE_SCENARIO_SERVER,     /* samples come when they come (a Poisson process): rate within a bound of latency */
-  HONE_SCENARIO_OFFLINE,    /* all samples are there at once: throughput */
-  HONE_SCENARIO_CLOSED      /* every context takes a sample when it is done with one. Not of MLPerf: curves */
+  HONE_SCENARIO_SERVER,  /* samples come when they come (a Poisson process): rate within a bound of latency */
+  HONE_SCENARIO_OFFLINE, /* all samples are there at once: throughput */
+  HONE_SCENARIO_CLOSED   /* every context takes a sample when it is done with one. Not of MLPerf: curves */
 } hone_scenario;
 
 /* Word of a scenario ("single"), NULL for none. */
@@ -27,15 +27,15 @@ HONE_API const char *hone_scenario_name(hone_scenario scenario);
 
 typedef struct hone_load_settings {
   hone_scenario scenario;
-  double percentile; /* of the latencies, that is judged; 0.5 to 0.9999 */
+  double percentile;                     /* of the latencies, that is judged; 0.5 to 0.9999 */
   uint64_t min_duration_ns, min_queries; /* both must be reached. Offline: min_queries samples at least */
-  uint64_t max_duration_ns;              /* no query begins later; 0: no limit. Makes INVALID what it cuts */
+  uint64_t max_duration_ns;              /* no query begins later; 0: no limit */
   uint32_t query_samples;                /* multi: of a query */
   uint32_t samples;                      /* different ones that there are */
-  double qps;                            /* server: queries a second; offline: samples a second that are expected */
-  uint64_t bound_ns;                     /* server: latency at the percentile */
+  double qps;        /* server: queries a second; offline: samples a second that are expected */
+  uint64_t bound_ns; /* server: latency at the percentile */
   uint64_t set_seed, sample_seed, schedule_seed; /* LoadGen's qsl, sample_index and schedule_rng_seed */
-  bool give_up; /* server: end as soon as the bound cannot be met any more */
+  bool give_up;                                  /* server: end as soon as the bound cannot be met any more */
 } hone_load_settings;
 
 /* LoadGen's own: 90th percentile for a single stream, else the 99th; 10 s; 100 queries; 8 samples a query;
@@ -44,10 +44,10 @@ HONE_API void hone_load_defaults(hone_scenario scenario, hone_load_settings *out
 
 /* What is asked to serve. All is borrowed. */
 typedef struct hone_load_target {
-  const hone_plan *plan;
+  hone_plan *plan;
   uint32_t in_flight; /* contexts of the plan, each with a thread that runs it */
-  /* Samples that one run can take. 1: a sample is all inputs of a run. More: a sample is one row of each (dimension 0
-   * of every input is so long); a run takes what waits, and repeats the last row to be full. */
+  /* Samples that one run can take. 1: a sample is all inputs of a run. More: a sample is one row of each
+   * (dimension 0 of every input is so long); a run takes what waits, and repeats the last row to be full. */
   uint32_t rows;
   const hone_tensor *const *in; /* sample s, input i: in[s * inputs of the plan + i] */
 } hone_load_target;
@@ -64,22 +64,23 @@ typedef struct hone_load_result {
   uint64_t queries, samples; /* that were answered */
   uint64_t over;             /* server: later than the bound */
   double seconds;            /* from the start to the last answer */
-  /* Samples a second, as LoadGen counts them: single: of the mean latency; server: all but the first until the last
-   * query was answered; else: until all were answered. */
+  /* Samples a second, as LoadGen counts them: single: of the mean latency; server: all but the first until
+   * the last query was answered; else: until all were answered. */
   double rate;
-  double scheduled_rate;           /* server: as drawn, all but the first until the last; else NaN */
-  double min_ms, mean_ms, max_ms;  /* latency: server: since the arrival was due; multi: of queries */
+  double scheduled_rate;          /* server: as drawn, all but the first until the last; else NaN */
+  double min_ms, mean_ms, max_ms; /* latency: server: since the arrival was due; multi: of queries */
   double p50_ms, p90_ms, p95_ms, p97_ms, p99_ms;
-  double percentile_ms;            /* at settings.percentile */
-  double early_ms, early_99_ms;    /* early stopping's estimate of it; of the 99th (single); NaN: too few */
-  uint64_t early_queries;          /* server: that early stopping needs, if no more are late; else: at least */
-  double busy;                     /* share of the time that a context ran, mean of all */
-  double run_p50_ms, run_p99_ms;   /* of the runs alone */
-  double wait_ms, over_wait_ms, over_ms; /* server: means: waiting for a context; of the late ones: that, and all */
+  double percentile_ms;          /* at settings.percentile */
+  double early_ms, early_99_ms;  /* early stopping's estimate of it; of the 99th (single); NaN: too few */
+  uint64_t early_queries;        /* server: that early stopping needs, if no more are late; else: at least */
+  double busy;                   /* share of the time that a context ran, mean of all */
+  double run_p50_ms, run_p99_ms; /* of the runs alone */
+  double wait_ms, over_wait_ms,
+      over_ms; /* server: means: waiting for a context; of the late ones: that, and all */
 } hone_load_result;
 
-/* One test. Contexts are made, warmed up by one run each and ended here. A watch that stops ends it with what was
- * answered (interrupted, HONE_OK). */
+/* One test. Contexts are made, warmed up by one run each and ended here. A watch that stops ends it with what
+ * was answered (interrupted, HONE_OK). */
 HONE_API hone_status hone_load_run(const hone_load_target *target, const hone_load_settings *settings,
                                    const hone_watch *watch, hone_load_result *out, hone_error *error);
 
@@ -105,9 +106,9 @@ typedef struct hone_load_peak {
   bool interrupted;
 } hone_load_peak;
 
-/* The highest rate in the server scenario that is valid, to 1 part in `steps` (0: 32): from settings->qps (0: half of
- * what the contexts reach back to back) it halves or doubles until one rate is valid and one is not, then halves
- * between them. Free with hone_load_peak_free. */
+/* The highest rate in the server scenario that is valid, to 1 part in `steps` (0: 32): from settings->qps (0:
+ * half of what the contexts reach back to back) it halves or doubles until one rate is valid and one is not,
+ * then halves between them. Free with hone_load_peak_free. */
 HONE_API hone_status hone_load_peak_find(const hone_load_target *target, const hone_load_settings *settings,
                                          uint32_t steps, const hone_watch *watch, hone_load_peak *out,
                                          hone_error *error);
@@ -120,7 +121,7 @@ HONE_API void hone_load_peak_free(hone_load_peak *peak);
 HONE_API hone_status hone_load_curve(const hone_load_target *target, const hone_load_settings *settings,
                                      const hone_watch *watch, hone_load_result *points, uint32_t *n,
                                      hone_error *error);
-/* The point from which on throughput grows by less than a twentieth; n > 0. */
+/* The first point that no later one beats by more than a twentieth of its throughput; n > 0. */
 HONE_API uint32_t hone_load_knee(const hone_load_result *points, uint32_t n);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@ static const double doubt = 1 - 0.99;
 
 double hn_early_odds(uint64_t h, uint64_t t, double p) {
   const double n = (double)h + (double)t, k = (double)t;
-  /* From the largest term down: below the mean of a binomial each is smaller than the one before. */
+  /* From the last term down; below the mean of a binomial each is smaller than the one before. */
   double term = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(1 - p) + (n - k) * log(p));
   double sum = 0;
   for (uint64_t i = t;; i--) {
@@ -17,10 +17,12 @@ double hn_early_odds(uint64_t h, uint64_t t, double p) {
   }
 }
 
-static bool enough(uint64_t h, uint64_t t, double p) { return hn_early_odds(h, t, p) < doubt; }
+/* With as many late ones as the mean or more, the odds are about a half, or more. */
+static bool enough(uint64_t h, uint64_t t, double p) {
+  return (double)h * (1 - p) > (double)t * p && hn_early_odds(h, t, p) < doubt;
+}
 
 uint64_t hn_early_in_time(uint64_t t, double p) {
-  /* With fewer than the mean the odds are about a half, or more. */
   uint64_t low = (uint64_t)((double)t * p / (1 - p)), high = low + 1;
   while (!enough(high, t, p)) {
     low = high;

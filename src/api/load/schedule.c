@@ -67,7 +67,9 @@ uint64_t hn_schedule_next(hn_schedule *d) {
   return d->before;
 }
 
-uint32_t hn_schedule_sample(const hn_schedule *d, uint64_t k) { return d->set[(d->first + k) % d->s->samples]; }
+uint32_t hn_schedule_sample(const hn_schedule *d, uint64_t k) {
+  return d->set[(d->first + k) % d->s->samples];
+}
 
 hone_status hn_schedule_count(const hone_load_settings *s, uint64_t *count, hone_error *error) {
   hn_schedule d;

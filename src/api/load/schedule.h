@@ -1,13 +1,13 @@
 /* Which samples are asked for, and when: what LoadGen draws in its performance mode from the same seeds.
  *
  *   set     0 .. samples - 1, shuffled by the first generator
- *   before the first query the generator of samples shuffles two lists that only other modes use: ceil(samples / stride)
- *           items (stride: samples of a query of the multi stream, else 1), and ceil(min_queries / m) times m
- *           items (m: samples, of the multi stream samples + query_samples - 1)
- *   query   single, server: set[below(samples)]; multi: query_samples of the set from there on, round and round;
- *           offline: the set again and again, one query
- *   when    server: the first at 0, the next by exponential(qps) seconds later, cut to whole ns. There is another one
- *           while the last is before min_duration_ns or there are fewer than min_queries */
+ *   before the first query the generator of samples shuffles two lists that only other modes use:
+ * ceil(samples / stride) items (stride: samples of a query of the multi stream, else 1), and ceil(min_queries
+ * / m) times m items (m: samples, of the multi stream samples + query_samples - 1) query   single, server:
+ * set[below(samples)]; multi: query_samples of the set from there on, round and round; offline: the set again
+ * and again, one query when    server: the first at 0, the next by exponential(qps) seconds later, cut to
+ * whole ns. There is another one while the last is before min_duration_ns or there are fewer than min_queries
+ */
 #ifndef HN_API_LOAD_SCHEDULE_H
 #define HN_API_LOAD_SCHEDULE_H
 
