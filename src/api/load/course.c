@@ -16,7 +16,8 @@ void hn_taken_free(hn_taken *t) {
   *t = (hn_taken){0};
 }
 
-static hone_status check(const hone_load_settings *s, uint32_t in_flight, uint32_t rows, hone_error *error) {
+hone_status hn_course_check(const hone_load_settings *s, uint32_t in_flight, uint32_t rows,
+                            hone_error *error) {
   if (!hone_scenario_name(s->scenario)) return hn_fail(error, HONE_ERROR_USAGE, "there is no such scenario");
   if (!(s->percentile >= 0.5 && s->percentile <= 0.9999))
     return hn_fail(error, HONE_ERROR_USAGE, "the percentile must be from 0.5 to 0.9999, got %g",
@@ -51,7 +52,7 @@ static uint64_t most_late(uint64_t n, double percentile) {
 hone_status hn_course_open(const hone_load_settings *s, uint32_t in_flight, uint32_t rows, hn_course *out,
                            hone_error *error) {
   *out = (hn_course){.in_flight = in_flight, .rows = rows};
-  hone_status status = check(s, in_flight, rows, error);
+  hone_status status = hn_course_check(s, in_flight, rows, error);
   if (status != HONE_OK) return status;
   out->s = *s;
   uint64_t count = 0;

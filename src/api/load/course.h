@@ -48,7 +48,10 @@ typedef struct hn_course {
   uint64_t samples;
 } hn_course;
 
-/* settings are checked: HONE_ERROR_USAGE says what is wrong. */
+/* HONE_ERROR_USAGE says what is wrong with the settings. */
+hone_status hn_course_check(const hone_load_settings *settings, uint32_t in_flight, uint32_t rows,
+                            hone_error *error);
+/* Checks them, too. */
 hone_status hn_course_open(const hone_load_settings *settings, uint32_t in_flight, uint32_t rows,
                            hn_course *out, hone_error *error);
 void hn_course_close(hn_course *course);

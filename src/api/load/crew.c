@@ -47,9 +47,9 @@ static void wait_until(state *s, uint64_t ns) {
 }
 
 static void fail(state *s, hone_status status, const hone_error *error) {
-  const bool asked = status == HONE_ERROR_CANCELLED && s->course->interrupted;
   s->course->stopped = true;
-  if (asked || s->status != HONE_OK) return;
+  if (status == HONE_ERROR_CANCELLED) s->course->interrupted = true; /* by who else knows the context */
+  if (status == HONE_ERROR_CANCELLED || s->status != HONE_OK) return;
   s->status = status;
   s->error = *error;
 }

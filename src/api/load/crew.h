@@ -8,7 +8,7 @@
 typedef struct hn_crew {
   void *arg;
   /* Runs what was taken, by thread `worker` of course->in_flight, one call of each at a time.
-   * HONE_ERROR_CANCELLED after `cancel` ends the test without an error. */
+   * HONE_ERROR_CANCELLED stops the test without an error. */
   hone_status (*run)(void *arg, uint32_t worker, const hn_taken *taken, hone_error *error);
   void (*cancel)(void *arg); /* ends all runs that are under way; NULL: they end by themselves */
   const hone_watch *watch;   /* its progress is told, and asked whether to go on */

@@ -1,4 +1,5 @@
 #include "api/load/peak.h"
+#include "api/load/course.h"
 #include "api/load/early.h"
 #include "api/load/run.h"
 
@@ -52,7 +53,7 @@ static void explain(hone_load_peak *p) {
              "together wait for each other, late ones %.3f of %.3f ms",
              r->settings.qps, r->in_flight, busy, r->over_wait_ms, r->over_ms);
     break;
-  default: snprintf(p->text, sizeof p->text, "at %.4g a second %s", r->settings.qps, r->why); break;
+  default: snprintf(p->text, sizeof p->text, "at %.4g a second %.300s", r->settings.qps, r->why); break;
   }
 }
 
@@ -145,10 +146,14 @@ hone_status hone_load_peak_find(const hone_load_target *target, const hone_load_
                                 const hone_watch *watch, hone_load_peak *out, hone_error *error) {
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "there is no place for the result");
   *out = (hone_load_peak){.best = -1, .too_much = -1};
-  const hone_status status = hn_load_check(target, s, error);
+  hone_status status = hn_load_check(target, s, error);
   if (status != HONE_OK) return status;
   if (s->scenario != HONE_SCENARIO_SERVER)
     return hn_fail(error, HONE_ERROR_USAGE, "only the server scenario has a rate to search for");
+  hone_load_settings rated = *s;
+  if (!(s->qps > 0)) rated.qps = 1;
+  status = hn_course_check(&rated, target->in_flight, target->rows, error);
+  if (status != HONE_OK) return status;
   plan_trials arg = {target, watch};
   const hn_trials trials = {&arg, test_plan};
   return hn_peak_search(&trials, s, steps, out, error);
