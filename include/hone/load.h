@@ -89,7 +89,7 @@ HONE_API hone_status hone_load_run(const hone_load_target *target, const hone_lo
 typedef enum hone_load_limit {
   HONE_LIMIT_NONE = 0, /* no rate was tried that is too much */
   HONE_LIMIT_RUNS,     /* the runs themselves are longer than the bound */
-  HONE_LIMIT_TAIL,     /* some of them are: late queries did not wait, their runs were slow */
+  HONE_LIMIT_TAIL,     /* late queries lost more by slow runs than by waiting */
   HONE_LIMIT_CAPACITY, /* every context is busy: no more can be served */
   HONE_LIMIT_BURSTS,   /* contexts are free at times, but arrivals come in bursts, and then wait */
   HONE_LIMIT_COUNT     /* too few queries or too short a test for a verdict */

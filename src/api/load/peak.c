@@ -8,15 +8,18 @@
 #include <stdio.h>
 
 enum { STEPS = 32 };
-static const double idle = 0.02;  /* of the time busy: fewer queries would not find more free contexts */
-static const double loaded = 0.9; /* contexts that are busy so much have nothing left */
+static const double idle = 0.02;     /* of the time busy: fewer queries would not find more free contexts */
+static const double most_rate = 1e7; /* a second: nothing serves more, and nobody asks for it */
+static const double loaded = 0.9;    /* contexts that are busy so much have nothing left */
 
 /* ---------------------------------------------------------------- why no more */
 
 static hone_load_limit limit_of(const hone_load_result *r) {
   if (r->fast_enough && !r->over && !r->gave_up) return HONE_LIMIT_COUNT;
   if (r->run_p50_ms * 1e6 > (double)r->settings.bound_ns) return HONE_LIMIT_RUNS;
-  if (r->over_wait_ms < 0.5 * r->over_ms) return HONE_LIMIT_TAIL;
+  /* What late ones lost: in runs that took longer than usual, or waiting. */
+  const double slower = r->over_ms - r->over_wait_ms - r->run_p50_ms;
+  if (slower > r->over_wait_ms) return HONE_LIMIT_TAIL;
   return r->busy >= loaded ? HONE_LIMIT_CAPACITY : HONE_LIMIT_BURSTS;
 }
 
@@ -96,7 +99,7 @@ static double next_rate(const hone_load_peak *p, uint32_t steps) {
     const hone_load_limit limit = limit_of(r);
     return limit == HONE_LIMIT_RUNS || limit == HONE_LIMIT_COUNT || r->busy < idle ? 0 : most / 2;
   }
-  if (p->too_much < 0) return 2 * least;
+  if (p->too_much < 0) return 2 * least <= most_rate ? 2 * least : 0;
   return (most - least) * steps > least ? least + (most - least) / 2 : 0;
 }
 
