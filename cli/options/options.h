@@ -62,6 +62,10 @@ typedef struct cli_args {
   int64_t at_case; /* op test; -1: all */
   /* eval */
   int64_t max_samples;
+  /* load scenarios */
+  const char *scenario, *latency_bound, *min_duration, *load_seeds;
+  double qps;
+  int64_t min_queries, in_flight, curve, samples, query_samples;
   const char *names, *against;   /* of classes; the model that is compared with */
   const char *boxes, *box_order; /* how outputs tell them */
   bool relative;

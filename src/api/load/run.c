@@ -116,6 +116,19 @@ hone_status hn_load_check(const hone_load_target *t, const hone_load_settings *s
   return status;
 }
 
+static hone_status serve(const hone_load_target *t, const hone_watch *watch, hn_course *course,
+                         hone_error *error) {
+  site p = {0};
+  const hn_crew crew = {.arg = &p, .run = run_samples, .cancel = cancel, .watch = watch};
+  hone_status status = open_site(t, watch, &p, error);
+  if (status == HONE_OK) status = hn_crew_run(&crew, course, error);
+  hn_watch_idle(watch);
+  free_site(&p);
+  if (status != HONE_ERROR_CANCELLED) return status;
+  course->interrupted = true; /* before the first query */
+  return HONE_OK;
+}
+
 hone_status hone_load_run(const hone_load_target *target, const hone_load_settings *s,
                           const hone_watch *watch, hone_load_result *out, hone_error *error) {
   if (!out) return hn_fail(error, HONE_ERROR_USAGE, "there is no place for the result");
@@ -125,14 +138,9 @@ hone_status hone_load_run(const hone_load_target *target, const hone_load_settin
   hone_load_target t = *target;
   if (s->scenario == HONE_SCENARIO_SINGLE) t.in_flight = 1; /* more would never run */
   hn_course course;
-  site p = {0};
   status = hn_course_open(s, t.in_flight, t.rows, &course, error);
-  if (status == HONE_OK) status = open_site(&t, watch, &p, error);
-  const hn_crew crew = {.arg = &p, .run = run_samples, .cancel = cancel, .watch = watch};
-  if (status == HONE_OK) status = hn_crew_run(&crew, &course, error);
+  if (status == HONE_OK) status = serve(&t, watch, &course, error);
   if (status == HONE_OK) hn_course_result(&course, out);
-  hn_watch_idle(watch);
-  free_site(&p);
   hn_course_close(&course);
   return status;
 }

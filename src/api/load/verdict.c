@@ -91,7 +91,7 @@ static void say(hone_load_result *r, const char *text) {
 static void explain(const hn_course *c, hone_load_result *r) {
   char text[160];
   r->why[0] = 0;
-  if (r->interrupted) say(r, "it was interrupted");
+  if (r->interrupted) say(r, "it was ended early");
   if (r->gave_up) {
     snprintf(text, sizeof text, "%llu queries took over %g ms, of all only %llu may: ended early",
              (unsigned long long)c->over, (double)c->s.bound_ns / 1e6, (unsigned long long)c->allowed);
