@@ -1,4 +1,5 @@
-/* hone bench: how long one inference takes. */
+/* hone bench: how long one inference takes. Under load: bench_load.c. */
+#include "cli/commands/bench_load.h"
 #include "cli/terminal/clock.h"
 #include "cli/terminal/interrupts.h"
 #include "cli/terminal/median.h"
@@ -363,8 +364,7 @@ static int end_early(const measured *m, uint32_t runs) {
   return cli_end_interrupted(kept);
 }
 
-static int run(const cli_args *args) {
-  const char *path = args->rest.item[0];
+static int run_plain(const cli_args *args, const char *path) {
   double seconds = args->duration ? steady_seconds(args->duration) : 0;
   if ((args->tag || args->commit) && !args->save && !args->json)
     return cli_error(HONE_ERROR_USAGE, "--tag and --commit belong to --save or --json");
@@ -401,6 +401,14 @@ static int run(const cli_args *args) {
   return code;
 }
 
+static int run(const cli_args *args) {
+  cli_load load;
+  hone_error error = {0};
+  if (cli_load_read(args, &load, &error) != HONE_OK) return cli_report(&error);
+  const char *path = args->rest.item[0];
+  return cli_load_asked(args) ? cli_bench_load(args, path, &load) : run_plain(args, path);
+}
+
 static const cli_option options[] = {
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (5)"},
@@ -412,6 +420,8 @@ static const cli_option options[] = {
     {0, "tag", CLI_TEXT, CLI_FIELD(tag), "WORD", "a name for it there"},
     {0, "commit", CLI_TEXT, CLI_FIELD(commit), "REV",
      "the revision that was measured (GITHUB_SHA, or git's HEAD here)"},
+    CLI_OPT_LOAD,
+    {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "--curve: draw it on a page, too"},
     CLI_OPT_RUN,
     CLI_OPT_PASSES,
     CLI_OPT_PREPROCESS,

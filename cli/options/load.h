@@ -36,7 +36,9 @@ hone_status cli_load_read(const cli_args *args, cli_load *out, hone_error *error
       {0,        "min-duration",                                                                              \
        CLI_TEXT, CLI_FIELD(min_duration),                                                                     \
        "TIME",   "of a test, such as 10m or 200ms (10s; a curve's points: 1s)"},                              \
-      {0, "min-queries", CLI_SOME, CLI_FIELD(min_queries), "N", "of a test; offline: samples (100)"},         \
+      {0,        "min-queries",                                                                               \
+       CLI_SOME, CLI_FIELD(min_queries),                                                                      \
+       "N",      "of a test; offline: samples (100; multi: 662)"},                                            \
       {0, "in-flight", CLI_SOME, CLI_FIELD(in_flight), "N", "runs at the same time (1)"},                     \
       {0, "curve", CLI_SOME, CLI_FIELD(curve), "N", "latency against throughput with 1 to N runs in flight"}, \
       {0,        "samples",                                                                                   \

@@ -39,7 +39,7 @@ typedef struct hone_load_settings {
 } hone_load_settings;
 
 /* LoadGen's own: 90th percentile for a single stream, else the 99th; 10 s; 100 queries; 8 samples a query;
- * 15 ms. The seeds are those of MLPerf's rules (mlperf.conf). samples and qps are 1. */
+ * and MLPerf's (mlperf.conf): 662 queries of the multi stream, 15 ms, the seeds. samples and qps are 1. */
 HONE_API void hone_load_defaults(hone_scenario scenario, hone_load_settings *out);
 
 /* What is asked to serve. All is borrowed. */

@@ -11,7 +11,7 @@ void hone_load_defaults(hone_scenario scenario, hone_load_settings *out) {
   *out = (hone_load_settings){.scenario = scenario,
                               .percentile = scenario == HONE_SCENARIO_SINGLE ? 0.90 : 0.99,
                               .min_duration_ns = 10000000000u,
-                              .min_queries = 100,
+                              .min_queries = scenario == HONE_SCENARIO_MULTI ? 662 : 100,
                               .query_samples = 8,
                               .samples = 1,
                               .qps = 1,

@@ -115,9 +115,9 @@ static void explain(const hn_course *c, hone_load_result *r) {
     say(r, text);
   }
   if (!r->sure) {
-    snprintf(text, sizeof text, "early stopping wants %llu queries%s, not %llu",
+    snprintf(text, sizeof text, "early stopping wants %llu queries with %llu late, not %llu",
              (unsigned long long)r->early_queries,
-             c->s.scenario == HONE_SCENARIO_SERVER ? " for so many late ones" : "",
+             (unsigned long long)(c->s.scenario == HONE_SCENARIO_SERVER ? c->over : 1),
              (unsigned long long)r->queries);
     say(r, text);
   }
