@@ -23,8 +23,8 @@ hone_status hn_course_check(const hone_load_settings *s, uint32_t in_flight, uin
     return hn_fail(error, HONE_ERROR_USAGE, "the percentile must be from 0.5 to 0.9999, got %g",
                    s->percentile);
   const bool rated = s->scenario == HONE_SCENARIO_SERVER || s->scenario == HONE_SCENARIO_OFFLINE;
-  if (rated && !(s->qps > 0 && s->qps <= 1e9))
-    return hn_fail(error, HONE_ERROR_USAGE, "the rate must be above 0 and at most 1e9 a second, got %g",
+  if (rated && !(s->qps >= HN_RATE_LEAST && s->qps <= 1e9))
+    return hn_fail(error, HONE_ERROR_USAGE, "the rate must be from %g to 1e9 a second, got %g", HN_RATE_LEAST,
                    s->qps);
   if (!s->samples || s->samples > 1u << 28 || !s->query_samples || s->query_samples > 1u << 20)
     return hn_fail(error, HONE_ERROR_USAGE,

@@ -5,6 +5,8 @@
 
 #include "api/load/schedule.h"
 
+#define HN_RATE_LEAST 1e-6 /* a second: pauses between arrivals still fit into 64 bits of ns */
+
 typedef enum hn_take {
   HN_TAKE_RUN,   /* something was taken: run it */
   HN_TAKE_LATER, /* nothing before *until */

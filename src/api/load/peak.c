@@ -97,7 +97,8 @@ static double next_rate(const hone_load_peak *p, uint32_t steps) {
   if (p->best < 0) {
     const hone_load_result *r = &p->trial[p->too_much];
     const hone_load_limit limit = limit_of(r);
-    return limit == HONE_LIMIT_RUNS || limit == HONE_LIMIT_COUNT || r->busy < idle ? 0 : most / 2;
+    if (limit == HONE_LIMIT_RUNS || limit == HONE_LIMIT_COUNT || r->busy < idle) return 0;
+    return most / 2 >= HN_RATE_LEAST ? most / 2 : 0;
   }
   if (p->too_much < 0) return 2 * least <= most_rate ? 2 * least : 0;
   return (most - least) * steps > least ? least + (most - least) / 2 : 0;
