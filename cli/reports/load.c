@@ -158,7 +158,8 @@ void cli_peak_text(const hone_load_peak *p) {
   for (uint32_t i = 0; i < p->n; i++) {
     const hone_load_result *r = &p->trial[i];
     cli_print("%10.2f  %10.2f  %11.3f  %5llu  %6.0f  %s%s\n", r->settings.qps, r->rate, r->percentile_ms,
-              (unsigned long long)r->over, 100 * r->busy, verdict(r), r->gave_up || r->interrupted ? " (ended early)" : "");
+              (unsigned long long)r->over, 100 * r->busy, verdict(r),
+              r->gave_up || r->interrupted ? " (ended early)" : "");
   }
   if (p->best < 0) {
     cli_print("highest     no rate that was tried is VALID\n");
