@@ -12,6 +12,10 @@ typedef struct shape {
   bool flip, is_signed, is_u8;
 } shape;
 
+/* Zero points of the weights: 0 of i8 or 128 of u8; one other for all; one a channel, the outermost among
+ * them. */
+typedef enum zeros { PLAIN, ONE_ZERO, A_CHANNEL, ZEROS } zeros;
+
 static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
   (void)pool;
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
@@ -22,8 +26,12 @@ static uint8_t *bytes_at_guard(ck *c, size_t n) {
   return (uint8_t *)(ck_alloc(c, words, 0) + words) - n;
 }
 
-static hn_dw8 describe(const shape *s, uint32_t threads, int64_t extra_out) {
-  hn_dw8 d = {.batch = s->batch, .channels = s->channels, .flip = s->flip, .is_signed = s->is_signed};
+static hn_dw8 describe(const shape *s, uint32_t threads, int64_t extra_out, zeros kind) {
+  hn_dw8 d = {.parts = kind == PLAIN ? 0 : HN_DW8_PARTS,
+              .batch = s->batch,
+              .channels = s->channels,
+              .flip = s->flip,
+              .is_signed = s->is_signed};
   d.zero = s->is_signed ? -9 : 37, d.padding = s->flip ? 133 : 101;
   for (int i = 0; i < 2; i++) {
     d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i],
@@ -36,12 +44,13 @@ static hn_dw8 describe(const shape *s, uint32_t threads, int64_t extra_out) {
   return d;
 }
 
-static int64_t weight_at(const shape *s, const uint8_t *w, int64_t i) {
-  return s->is_u8 ? (int64_t)w[i] - 128 : (int8_t)w[i];
+static int64_t code_at(const hn_weight_codes *w, const void *p, int64_t i) {
+  return w->is_u8 ? ((const uint8_t *)p)[i] : ((const int8_t *)p)[i];
 }
 
-static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const uint8_t *w, int64_t n,
+static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const hn_weight_codes *w, int64_t n,
                       int64_t y0, int64_t x0, int64_t c) {
+  const int64_t zero = code_at(w, w->zero, w->zeros == 1 ? 0 : c);
   int64_t sum = 0;
   for (int64_t v = 0; v < d->kernel[0]; v++)
     for (int64_t u = 0; u < d->kernel[1]; u++) {
@@ -52,25 +61,26 @@ static int64_t oracle(const shape *s, const hn_dw8 *d, const uint8_t *x, const u
         const uint8_t byte = x[((n * d->in[0] + iy) * d->in[1] + ix) * d->in_pitch + c];
         code = s->flip ? (int8_t)byte + 128 : byte;
       }
-      sum += code * weight_at(s, w, (c * d->kernel[0] + v) * d->kernel[1] + u);
+      sum += code * (code_at(w, w->w, (c * d->kernel[0] + v) * d->kernel[1] + u) - zero);
     }
   return sum;
 }
 
-static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t threads, bool extreme) {
+static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t threads, bool extreme,
+                        zeros kind) {
   const int64_t extra = threads == 1 ? 0 : 3;
-  const hn_dw8 d = describe(s, threads, extra);
+  hn_dw8 d = describe(s, threads, extra, kind);
   ck_case(
       c,
-      "batch=%d channels=%d in=%dx%d kernel=%dx%d stride=%d dilation=%d pad=%d flip=%d extreme=%d threads=%u",
+      "batch=%d channels=%d in=%dx%d kernel=%dx%d stride=%d dilation=%d pad=%d flip=%d extreme=%d threads=%u "
+      "zeros=%d",
       (int)s->batch, (int)s->channels, (int)s->in[0], (int)s->in[1], (int)s->kernel[0], (int)s->kernel[1],
-      (int)s->stride[1], (int)s->dilation[1], (int)s->pad[1], s->flip, extreme, threads);
+      (int)s->stride[1], (int)s->dilation[1], (int)s->pad[1], s->flip, extreme, threads, kind);
   const int64_t taps = d.kernel[0] * d.kernel[1], pixels = d.batch * d.out[0] * d.out[1];
   const size_t n_x = (size_t)(d.batch * d.in[0] * d.in[1] * d.in_pitch), n_w = (size_t)(d.channels * taps),
                n_y = (size_t)(pixels * d.out_pitch - extra), values = hn_dw8_values(&d);
   uint8_t *x = bytes_at_guard(c, n_x), *w = bytes_at_guard(c, n_w), *y = bytes_at_guard(c, n_y),
           *line = bytes_at_guard(c, hn_dw8_line(&d));
-  int8_t *packed = (int8_t *)bytes_at_guard(c, hn_dw8_weights(&d));
   int32_t *bias = calloc(values, sizeof *bias);
   float *scale = calloc(values, sizeof *scale);
   for (size_t i = 0; i < n_x; i++)
@@ -78,7 +88,18 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   for (size_t i = 0; i < n_w; i++)
     w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
   memset(y, 0xa5, n_y);
-  hn_dw8_pack(&d, w, s->is_u8, packed, bias);
+  const int64_t n_zeros = kind == A_CHANNEL ? d.channels : 1;
+  uint8_t *zero = bytes_at_guard(c, (size_t)n_zeros);
+  for (int64_t i = 0; i < n_zeros; i++)
+    zero[i] = kind == PLAIN ? (s->is_u8 ? 128 : 0)
+              : i % 5 == 1  ? 255
+              : i % 5 == 2  ? 0
+                            : (uint8_t)ck_random(c);
+  const hn_weight_codes codes = {.w = w, .zero = zero, .zeros = n_zeros, .is_u8 = s->is_u8};
+  /* As many parts as needed, or all. */
+  if (threads == 1) hn_dw8_split(&d, hn_dw8_parts(&d, &codes));
+  int8_t *packed = (int8_t *)bytes_at_guard(c, hn_dw8_weights(&d));
+  hn_dw8_pack(&d, &codes, packed, bias);
   hn_dw8_fill_line(&d, line);
   for (size_t i = 0; i < values; i++) {
     bias[i] = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)d.padding * bias[i];
@@ -97,8 +118,8 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
     const int64_t ch = (int64_t)i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel((int64_t)i % HN_DW8_BLOCK);
     if (ch >= d.channels) continue;
     for (int64_t p = 0; p < pixels; p++) {
-      const int64_t sum =
-          bias[i] + oracle(s, &d, x, w, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0], p % d.out[1], ch);
+      const int64_t sum = bias[i] + oracle(s, &d, x, &codes, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0],
+                                           p % d.out[1], ch);
       const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
                   v = rintf((float)sum * scale[i]) + (float)d.zero,
                   want = v < lo   ? lo
@@ -133,13 +154,15 @@ static void check(ck *c, const struct hn_kernel *k) {
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)
-      for (int extreme = 0; extreme < 2; extreme++) check_shape(c, k->ops, &shapes[i], threads, extreme);
+      for (int extreme = 0; extreme < 2; extreme++)
+        for (zeros kind = PLAIN; kind < ZEROS; kind++)
+          check_shape(c, k->ops, &shapes[i], threads, extreme, kind);
 }
 
 static void run_args(void *arg) { hn_dw8_exec(arg, serial, NULL); }
 
 static double seconds(const hn_dw8_ops *o, const shape *s) {
-  const hn_dw8 d = describe(s, 1, 0);
+  const hn_dw8 d = describe(s, 1, 0, PLAIN);
   uint8_t *x = calloc((size_t)(d.in[0] * d.in[1] * d.in_pitch), 1), *line = calloc(hn_dw8_line(&d), 1),
           *y = calloc((size_t)(d.out[0] * d.out[1] * d.out_pitch), 1);
   int8_t *w = calloc(hn_dw8_weights(&d), 1);
@@ -160,7 +183,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
                                       "5x5 240ch 28x28"};
   const struct hn_kernel *scalar = hn_kernel_find("depthwise_int8", "u8s8", HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
-    const hn_dw8 d = describe(&s[i], 1, 0);
+    const hn_dw8 d = describe(&s[i], 1, 0, PLAIN);
     const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
     const double outputs = (double)(d.out[0] * d.out[1] * d.channels);
     const ck_work work = {.unit = CK_INT8,

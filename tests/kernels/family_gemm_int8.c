@@ -1,6 +1,7 @@
 /* Family "gemm_int8" through its driver: convolutions of codes, element for element against sums of 64-bit
  * integers. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,10 @@ typedef struct shape {
   size_t l2;
 } shape;
 
+/* Zero points of the weights: 0 of i8 or 128 of u8; one other for all; one a channel, the outermost among
+ * them. */
+typedef enum zeros { PLAIN, ONE_ZERO, A_CHANNEL, ZEROS } zeros;
+
 static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
   (void)pool;
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, (uint32_t)(i % 3));
@@ -25,7 +30,7 @@ static uint8_t *bytes_at_guard(ck *c, size_t n) {
   return (uint8_t *)(ck_alloc(c, words, 0) + words) - n;
 }
 
-static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t threads, bool *ok) {
+static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t threads, zeros kind, bool *ok) {
   hn_int8_conv c = {.batch = s->batch,
                     .groups = s->groups,
                     .cin = s->cin,
@@ -33,6 +38,7 @@ static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t thre
                     .zero = s->is_signed ? -9 : 37,
                     .flip = s->flip,
                     .is_signed = s->is_signed,
+                    .offsets = kind != PLAIN,
                     .padding = s->flip ? 133 : 101};
   for (int i = 0; i < 3; i++) {
     c.in[i] = s->in[i], c.kernel[i] = s->kernel[i], c.stride[i] = s->stride[i],
@@ -50,9 +56,17 @@ static hn_int8_conv describe(const shape *s, const hn_int8_ops *o, uint32_t thre
 
 static int64_t value(const shape *s, uint8_t byte) { return s->flip ? (int8_t)byte + 128 : byte; }
 
+static int64_t code(bool is_u8, uint8_t byte) { return is_u8 ? byte : (int8_t)byte; }
+
+/* Weight i of channel j, of all groups. */
+static int64_t weight_of(const hn_weight_codes *w, int64_t j, int64_t i) {
+  return code(w->is_u8, ((const uint8_t *)w->w)[i]) -
+         code(w->is_u8, ((const uint8_t *)w->zero)[w->zeros == 1 ? 0 : j]);
+}
+
 /* Sum of one output of channel j of group g. */
-static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const uint8_t *w, int64_t row,
-                      int64_t g, int64_t j) {
+static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const hn_weight_codes *w,
+                      int64_t row, int64_t g, int64_t j) {
   int64_t at[3], n = row, sum = 0;
   for (int i = 2; i >= 0; i--) at[i] = n % p->out[i], n /= p->out[i];
   const int64_t taps = p->kernel[0] * p->kernel[1] * p->kernel[2];
@@ -67,23 +81,24 @@ static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, c
       pixel = pixel * p->in[i] + v;
     }
     for (int64_t c = 0; c < p->cin; c++) {
-      const uint8_t code = w[((g * p->cout + j) * p->cin + c) * taps + tap];
-      const int64_t weight = s->is_u8 ? (int64_t)code - 128 : (int8_t)code;
+      const int64_t weight = weight_of(w, g * p->cout + j, ((g * p->cout + j) * p->cin + c) * taps + tap);
       sum += weight * (inside ? value(s, x[pixel * p->in_pitch + g * p->cin + c]) : p->padding);
     }
   }
   return sum;
 }
 
-static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, bool extreme) {
+static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, bool extreme,
+                        zeros kind) {
   bool ok;
-  const hn_int8_conv p = describe(s, o, threads, &ok);
+  const hn_int8_conv p = describe(s, o, threads, kind, &ok);
   ck_case(
       c,
-      "batch=%d groups=%d %d->%d in=%dx%dx%d kernel=%dx%dx%d stride=%d pad=%d flip=%d extreme=%d threads=%u",
+      "batch=%d groups=%d %d->%d in=%dx%dx%d kernel=%dx%dx%d stride=%d pad=%d flip=%d extreme=%d threads=%u "
+      "zeros=%d",
       (int)s->batch, (int)s->groups, (int)s->cin, (int)s->cout, (int)s->in[0], (int)s->in[1], (int)s->in[2],
       (int)s->kernel[0], (int)s->kernel[1], (int)s->kernel[2], (int)s->stride[2], (int)s->pad[2], s->flip,
-      extreme, threads);
+      extreme, threads, kind);
   ck_true(c, ok, "the driver refuses");
   if (!ok) return;
   const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
@@ -96,40 +111,60 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
     w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
   memset(y, 0xa5, n_y);
   int8_t *packed = aligned_alloc(64, hn_int8_round(weights * (size_t)p.groups, 64));
-  int32_t *bias = calloc(columns * (size_t)p.groups, sizeof *bias);
+  int32_t *bias = calloc(columns * (size_t)p.groups, sizeof *bias),
+          *offset = calloc(columns * (size_t)p.groups, sizeof *offset);
   float *scale = calloc(columns * (size_t)p.groups, sizeof *scale);
+  const int64_t n_zeros = kind == A_CHANNEL ? p.groups * p.cout : 1;
+  uint8_t *zero = bytes_at_guard(c, (size_t)n_zeros);
+  for (int64_t i = 0; i < n_zeros; i++)
+    zero[i] = kind == PLAIN ? (s->is_u8 ? 128 : 0)
+              : i % 5 == 1  ? 255
+              : i % 5 == 2  ? 0
+                            : (uint8_t)ck_random(c);
+  const hn_weight_codes codes = {.w = w, .zero = zero, .zeros = n_zeros, .is_u8 = s->is_u8};
   uint8_t *scratch = bytes_at_guard(c, hn_int8_workspace(&p, o, 3));
   const int64_t taps = p.k / p.cin;
+  bool any = false, wanted = false;
   for (int64_t g = 0; g < p.groups; g++) {
-    hn_int8_pack(&p, w + g * p.cout * p.k, s->is_u8, p.k, 1, taps, packed + (size_t)g * weights,
-                 bias + (size_t)g * columns);
+    any |= hn_int8_pack(&p, &codes, g, p.k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns,
+                        offset + (size_t)g * columns);
     for (int64_t j = 0; j < p.cout; j++) {
       int64_t sum = 0;
-      for (int64_t k = 0; k < p.k; k++)
-        sum +=
-            s->is_u8 ? (int64_t)w[(g * p.cout + j) * p.k + k] - 128 : (int8_t)w[(g * p.cout + j) * p.k + k];
+      for (int64_t k = 0; k < p.k; k++) {
+        const int64_t v = weight_of(&codes, g * p.cout + j, (g * p.cout + j) * p.k + k);
+        wanted |= v < -128 || v > 127;
+        sum += v;
+      }
       int32_t *b = &bias[(size_t)g * columns + (size_t)j];
       ck_same(c, (size_t)j, (float)*b, (float)sum);
       *b = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)(p.padding * sum);
       scale[(size_t)g * columns + (size_t)j] = (extreme ? 0.00002f : 0.0004f) * (float)(1 + ck_random(c) % 9);
     }
   }
-  hn_int8_args a = {
-      .conv = &p, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
+  ck_true(c, any == wanted, "offsets are not said to be what they are");
+  hn_int8_args a = {.conv = &p,
+                    .ops = o,
+                    .x = x,
+                    .w = packed,
+                    .bias = bias,
+                    .offset = offset,
+                    .scale = scale,
+                    .y = y,
+                    .scratch = scratch};
   hn_int8_exec(&a, serial, NULL);
   /* The same as f32, without gaps but the last pixel's. */
   hn_int8_conv wide = p;
   wide.wide = 1, wide.out_pitch = p.out_pitch * (int64_t)sizeof(float);
   float *z = ck_alloc(c, n_y, 0);
-  const hn_int8_args b = {
-      .conv = &wide, .ops = o, .x = x, .w = packed, .bias = bias, .scale = scale, .y = z, .scratch = scratch};
+  hn_int8_args b = a;
+  b.conv = &wide, b.y = z;
   for (size_t i = 0; i < n_y; i++) z[i] = 77;
   hn_int8_exec(&b, serial, NULL);
   for (int64_t r = 0; r < p.rows; r++) {
     for (int64_t g = 0; g < p.groups; g++)
       for (int64_t j = 0; j < p.cout; j++) {
         const size_t column = (size_t)g * columns + (size_t)j;
-        const int64_t sum = oracle(s, &p, x, w, r, g, j) + bias[column];
+        const int64_t sum = oracle(s, &p, x, &codes, r, g, j) + bias[column];
         const float lo = s->is_signed ? -128 : 0, hi = s->is_signed ? 127 : 255,
                     v = rintf((float)sum * scale[column]) + (float)p.zero,
                     want = v < lo   ? lo
@@ -148,6 +183,7 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   }
   free(packed);
   free(bias);
+  free(offset);
   free(scale);
   ck_release_all(c);
 }
@@ -177,7 +213,9 @@ static void check(ck *c, const struct hn_kernel *k) {
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)
-      for (int extreme = 0; extreme < 2; extreme++) check_shape(c, k->ops, &shapes[i], threads, extreme);
+      for (int extreme = 0; extreme < 2; extreme++)
+        for (zeros kind = PLAIN; kind < ZEROS; kind++)
+          check_shape(c, k->ops, &shapes[i], threads, extreme, kind);
 }
 
 struct job {
@@ -189,20 +227,27 @@ static void run_job(void *arg) {
   hn_int8_exec(&j->a, serial, NULL);
 }
 
-static double seconds(const hn_int8_ops *o, const shape *s) {
+static double seconds(const hn_int8_ops *o, const shape *s, zeros kind) {
   bool ok;
-  struct job j = {.p = describe(s, o, 1, &ok)};
+  struct job j = {.p = describe(s, o, 1, kind, &ok)};
   const size_t weights = hn_int8_weights(&j.p), columns = hn_int8_columns(&j.p);
   uint8_t *x = calloc((size_t)j.p.in_bytes, 1), *y = calloc((size_t)(j.p.rows * j.p.out_pitch), 1),
           *scratch = calloc(hn_int8_workspace(&j.p, o, 3), 1);
   int8_t *w = aligned_alloc(64, hn_int8_round(weights, 64));
-  int32_t *bias = calloc(columns, sizeof *bias);
+  int32_t *bias = calloc(columns, sizeof *bias), *offset = calloc(columns, sizeof *offset);
   float *scale = calloc(columns, sizeof *scale);
   memset(w, 3, weights);
-  j.a = (hn_int8_args){
-      .conv = &j.p, .ops = o, .x = x, .w = w, .bias = bias, .scale = scale, .y = y, .scratch = scratch};
+  j.a = (hn_int8_args){.conv = &j.p,
+                       .ops = o,
+                       .x = x,
+                       .w = w,
+                       .bias = bias,
+                       .offset = offset,
+                       .scale = scale,
+                       .y = y,
+                       .scratch = scratch};
   const double t = ck_time(run_job, &j);
-  free(x), free(y), free(scratch), free(w), free(bias), free(scale);
+  free(x), free(y), free(scratch), free(w), free(bias), free(offset), free(scale);
   return t;
 }
 
@@ -215,15 +260,19 @@ static void bench(ck *c, const struct hn_kernel *k) {
   static const char *const names[] = {"1x1 256->256 14x14", "1x1 24->144 56x56", "3x3 64->64 56x56",
                                       "3x3 s2 3->32 224x224"};
   const struct hn_kernel *scalar = hn_kernel_find("gemm_int8", "u8s8", HN_ISA_SCALAR);
-  for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+  for (size_t at = 0; at < 2 * (sizeof s / sizeof *s); at++) {
+    const size_t i = at / 2;
+    const zeros kind = at % 2 ? ONE_ZERO : PLAIN;
     bool ok;
-    const hn_int8_conv p = describe(&s[i], k->ops, 1, &ok);
-    const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
+    const hn_int8_conv p = describe(&s[i], k->ops, 1, kind, &ok);
+    const double t = seconds(k->ops, &s[i], kind), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i], kind);
     const ck_work work = {.unit = CK_INT8,
                           .flops = 2.0 * (double)(p.rows * p.cout * p.k),
                           .read = (double)p.in_bytes + (double)hn_int8_weights(&p),
                           .written = (double)(p.rows * p.out_pitch)};
-    ck_bench_line(c, names[i], t, &work, ts);
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", names[i], kind == PLAIN ? "" : ", offsets");
+    ck_bench_line(c, name, t, &work, ts);
   }
 }
 

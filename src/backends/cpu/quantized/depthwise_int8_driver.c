@@ -17,8 +17,13 @@ const hn_dw8_ops *hn_dw8_find(hn_isa isa) {
   return o;
 }
 
+void hn_dw8_split(hn_dw8 *d, int64_t parts) {
+  d->parts = parts;
+  d->groups = hn_div_up(d->kernel[0] * parts, HN_DW8_ROWS);
+}
+
 void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1) {
-  d->groups = hn_div_up(d->kernel[0], HN_DW8_ROWS);
+  hn_dw8_split(d, hn_max(d->parts, 1));
   d->blocks = hn_div_up(d->channels, HN_DW8_BLOCK);
   /* A slab's input rows of one output row and the output row fill about two thirds of L1. */
   const int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
@@ -35,7 +40,9 @@ void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1) {
 
 double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double cache) {
   const double outputs = (double)(d->batch * d->out[0] * d->out[1]) * (double)(d->blocks * HN_DW8_BLOCK);
-  const double taps = (double)(d->groups * HN_DW8_ROWS * d->kernel[1]);
+  /* Of three parts the third is rare. */
+  const int64_t groups = hn_div_up(d->kernel[0] * hn_min(d->parts, 2), HN_DW8_ROWS);
+  const double taps = (double)(groups * HN_DW8_ROWS * d->kernel[1]);
   const double bytes = (double)(d->batch * d->in[0] * d->in[1] * d->in_pitch) + outputs;
   return 2 * outputs * taps / (peak * 0.5 * o->rate) + outputs * 6 / peak + bytes / cache + 3e-6;
 }
@@ -44,7 +51,27 @@ size_t hn_dw8_weights(const hn_dw8 *d) { return (size_t)(d->blocks * d->groups *
 size_t hn_dw8_values(const hn_dw8 *d) { return (size_t)d->blocks * HN_DW8_BLOCK; }
 size_t hn_dw8_line(const hn_dw8 *d) { return (size_t)(d->in[1] * d->in_pitch); }
 
-void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_t *sums) {
+int64_t hn_dw8_parts(const hn_dw8 *d, const hn_weight_codes *w) {
+  const int64_t taps = d->kernel[0] * d->kernel[1];
+  int32_t least = 0, most = 0;
+  for (int64_t i = 0; i < d->channels * taps; i++) {
+    const int32_t v = hn_weight_code(w, w->w, i) - hn_weight_zero(w, i / taps);
+    least = v < least ? v : least, most = v > most ? v : most;
+  }
+  return most > 2 * 127 ? HN_DW8_PARTS : most > 127 || least < -128 ? 2 : 1;
+}
+
+/* Part `part` of weight v. */
+static int8_t part_of(int32_t v, int64_t part) {
+  for (;; part--) {
+    const int32_t now = v < -128 ? -128 : v > 127 ? 127 : v;
+    if (part == 0) return (int8_t)now;
+    v -= now;
+  }
+}
+
+void hn_dw8_pack(const hn_dw8 *d, const hn_weight_codes *w, int8_t *dst, int32_t *sums) {
+  const int64_t rows = d->kernel[0] * d->parts;
   for (int64_t b = 0; b < d->blocks; b++)
     for (int64_t j = 0; j < HN_DW8_BLOCK; j++) {
       const int64_t c = b * HN_DW8_BLOCK + hn_dw8_channel(j);
@@ -53,9 +80,9 @@ void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_
       for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++)
         for (int64_t u = 0; u < d->kernel[1]; u++) {
           int8_t value = 0;
-          const int64_t at = (c * d->kernel[0] + v) * d->kernel[1] + u;
-          if (c < d->channels && v < d->kernel[0])
-            value = is_u8 ? (int8_t)(((const uint8_t *)w)[at] - 128) : ((const int8_t *)w)[at];
+          const int64_t at = (c * d->kernel[0] + v % d->kernel[0]) * d->kernel[1] + u;
+          if (c < d->channels && v < rows)
+            value = part_of(hn_weight_code(w, w->w, at) - hn_weight_zero(w, c), v / d->kernel[0]);
           dst[((b * d->groups + v / HN_DW8_ROWS) * d->kernel[1] + u) * HN_DW8_TAP + 4 * j + v % HN_DW8_ROWS] =
               value;
           *sum += value;
@@ -71,7 +98,8 @@ void hn_dw8_fill_line(const hn_dw8 *d, uint8_t *line) {
 static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, int64_t b0, int64_t b1) {
   const hn_dw8 *d = a->d;
   const int64_t row_bytes = d->in[1] * d->in_pitch;
-  const uint8_t *rows[HN_DW8_KERNEL_ROWS], *shifted[HN_DW8_KERNEL_ROWS];
+  const int64_t all = d->kernel[0] * d->parts;
+  const uint8_t *rows[HN_DW8_KERNEL_ROWS * HN_DW8_PARTS], *shifted[HN_DW8_KERNEL_ROWS * HN_DW8_PARTS];
   hn_dw8_row r = {.x = shifted,
                   .x_pixel = d->in_pitch,
                   .width = d->in[1],
@@ -89,8 +117,8 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
                   .wide = d->wide != 0};
   for (int64_t y = y0; y < y1; y++) {
     for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
-      const int64_t iy = y * d->stride[0] + v * d->dilation[0] - d->pad[0];
-      const bool inside = v < d->kernel[0] && iy >= 0 && iy < d->in[0] - (HN_FAULT("dw8_bottom") ? 1 : 0);
+      const int64_t iy = y * d->stride[0] + v % d->kernel[0] * d->dilation[0] - d->pad[0];
+      const bool inside = v < all && iy >= 0 && iy < d->in[0] - (HN_FAULT("dw8_bottom") ? 1 : 0);
       rows[v] = inside ? a->x + (n * d->in[0] + iy) * row_bytes : a->line;
     }
     for (int64_t b = b0; b < b1; b++) {

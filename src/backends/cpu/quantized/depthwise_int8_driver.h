@@ -7,8 +7,10 @@
 #include "backends/cpu/kernels/code_table/code_table.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
+#include "backends/cpu/quantized/weight_codes.h"
 
-enum { HN_DW8_KERNEL_ROWS = 64 }; /* at most */
+/* At most: kernel rows; parts of a weight, which less its zero point may be 255. */
+enum { HN_DW8_KERNEL_ROWS = 64, HN_DW8_PARTS = 3 };
 
 typedef struct hn_dw8 {
   int64_t batch, channels;
@@ -16,6 +18,7 @@ typedef struct hn_dw8 {
   int64_t in_pitch, out_pitch; /* bytes from pixel to pixel; lines and images follow without a gap */
   int64_t wide;                /* the output is f32 */
   int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
+  int64_t parts; /* weights are sums of so many i8: kernel rows follow each other so many times; 0: one */
   /* set by hn_dw8_plan */
   int64_t groups;                 /* of kernel rows */
   int64_t blocks, slab;           /* blocks of 32 channels; that a slab has */
@@ -23,6 +26,9 @@ typedef struct hn_dw8 {
 } hn_dw8;
 
 void hn_dw8_plan(hn_dw8 *d, uint32_t threads, size_t l1);
+/* How many parts the weights need; what is packed and run after hn_dw8_split has no more. */
+int64_t hn_dw8_parts(const hn_dw8 *d, const hn_weight_codes *w);
+void hn_dw8_split(hn_dw8 *d, int64_t parts);
 double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double cache);
 
 /* Bytes of the packed weights; values of bias and scale; bytes of a line of padding, which stands for the
@@ -31,9 +37,9 @@ size_t hn_dw8_weights(const hn_dw8 *d);
 size_t hn_dw8_values(const hn_dw8 *d);
 size_t hn_dw8_line(const hn_dw8 *d);
 
-/* w: [channels][kernel rows][taps], u8 ones become s8, smaller by 128.  sums: of each channel's weights, in
- * the kernels' order. */
-void hn_dw8_pack(const hn_dw8 *d, const void *w, bool is_u8, int8_t *dst, int32_t *sums);
+/* w: [channels][kernel rows][taps].  sums: of each channel's weights less their zero point, in the kernels'
+ * order. */
+void hn_dw8_pack(const hn_dw8 *d, const hn_weight_codes *w, int8_t *dst, int32_t *sums);
 void hn_dw8_fill_line(const hn_dw8 *d, uint8_t *line);
 
 typedef struct hn_dw8_args {

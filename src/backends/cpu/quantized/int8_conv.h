@@ -17,6 +17,7 @@ typedef struct hn_int8_conv {
   int64_t flip;               /* the input is i8 */
   int64_t padding;            /* byte of a tap that lies outside, as u8 */
   int64_t zero, is_signed;    /* of the output */
+  int64_t offsets;            /* weights have them (weight_codes.h) */
   /* the plan */
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
   int64_t segment;     /* of the packed k: parts that follow each other, in steps of the kernel */

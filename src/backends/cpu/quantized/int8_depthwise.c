@@ -43,7 +43,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     d->stride[i] = a.stride[i + 1], d->dilation[i] = a.dilation[i + 1], d->pad[i] = a.pad[i + 1];
     if (d->pad[i] < 0) return hn_refuse(why, "negative padding");
   }
-  if (!hn_int8_weights_fit(s, &h->q, d->kernel[0] * d->kernel[1], why)) return false;
+  if (!hn_int8_sums_fit(s, &h->q, d->kernel[0] * d->kernel[1], why)) return false;
+  const hn_weight_codes codes = hn_int8_codes(s);
+  d->parts = hn_weight_offsets(&codes) ? HN_DW8_PARTS : 1;
   d->in_pitch = a.x.view.pixel, d->out_pitch = a.y.view.pixel;
   d->flip = h->q.x_signed, d->padding = (int64_t)h->q.x_zero + (h->q.x_signed ? 128 : 0);
   d->zero = (int64_t)h->q.y_zero, d->is_signed = h->q.y_signed;
@@ -83,14 +85,15 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hone_reason why = {""};
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   unsigned char *base = blob;
+  const hn_weight_codes codes = hn_int8_codes(s);
+  if (h.d.parts > 1) hn_dw8_split(&h.d, hn_dw8_parts(&h.d, &codes));
   memcpy(base, &h, sizeof h);
   int32_t *bias = (int32_t *)(void *)(base + h.bias_at);
   float *scale = (float *)(void *)(base + h.scale_at),
         *scales = hn_malloc((size_t)h.q.channels * sizeof *scales);
   if (!scales) return hn_fail_memory(error, (size_t)h.q.channels * sizeof *scales, "packing weights");
   hn_qlinear_scales(s, &h.q, scales);
-  hn_dw8_pack(&h.d, s->input[HN_QLINEAR_W].constant, s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8,
-              (int8_t *)(void *)(base + h.weights_at), bias);
+  hn_dw8_pack(&h.d, &codes, (int8_t *)(void *)(base + h.weights_at), bias);
   hn_dw8_fill_line(&h.d, base + h.line_at);
   for (int64_t i = 0; i < (int64_t)hn_dw8_values(&h.d); i++) {
     const int64_t c = i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel(i % HN_DW8_BLOCK);

@@ -113,43 +113,69 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
                                    : rows * (double)c->k * groups / cache;
   const double bytes =
       (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
-  return compute + store + gather + bytes / cache + 3e-6;
+  const double sums = c->offsets ? rows * (double)c->k * groups / cache + store / 4 : 0;
+  return compute + store + gather + sums + bytes / cache + 3e-6;
 }
 
 size_t hn_int8_columns(const hn_int8_conv *c) { return hn_int8_round((size_t)c->cout, HN_INT8_BLOCK); }
 size_t hn_int8_weights(const hn_int8_conv *c) { return hn_int8_columns(c) * (size_t)c->k_packed; }
 
 /* With a tile to spare: kernels read whole tiles, and the last rows of an input in place are copied. */
-static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
+static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
   if (c->lines) return (size_t)(hn_int8_lines(c, c->slab / c->out[2]) * c->line + SLACK);
   return (size_t)(((c->direct ? 0 : c->slab) + o->mr) * c->ld + SLACK);
+}
+
+/* Rows, and their sums behind them. */
+static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
+  if (!c->offsets) return rows_bytes(c, o);
+  return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + (size_t)c->slab * sizeof(int32_t), 64);
 }
 
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
   return scratch_bytes(c, o) * threads;
 }
 
-void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
-                  int64_t s_channel, int8_t *dst, int32_t *sums) {
+/* The offset of the channel whose weights begin with w[at]. */
+static int32_t offset_of(const hn_int8_conv *c, const hn_weight_codes *w, int32_t zero, int64_t at,
+                         int64_t s_tap, int64_t s_channel) {
+  const int64_t taps = c->k / c->cin;
+  int32_t least = 255, most = -128;
+  for (int64_t tap = 0; tap < taps; tap++, at += s_tap)
+    for (int64_t i = 0; i < c->cin; i++) {
+      const int32_t v = hn_weight_code(w, w->w, at + i * s_channel);
+      least = v < least ? v : least, most = v > most ? v : most;
+    }
+  return hn_weight_offset(least - zero, most - zero);
+}
+
+bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
+                  int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets) {
   const int64_t part = c->k / c->n_segments, taps = c->k / c->cin;
-  const uint8_t turned = is_u8 ? 0x80 : 0; /* a code less 128 is the code with its top bit turned */
+  bool any = false;
   memset(dst, 0, hn_int8_weights(c));
   for (int64_t j = 0; j < c->cout; j++) {
     int8_t *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
-    int64_t at = 0, left = part; /* of the segment */
+    const int64_t first = (group * c->cout + j) * column;
+    const int32_t zero = hn_weight_zero(w, group * c->cout + j),
+                  offset = c->offsets ? offset_of(c, w, zero, first, s_tap, s_channel) : 0;
+    const uint8_t less = (uint8_t)(zero + offset); /* what is left is an i8: bytes may wrap */
+    int64_t at = 0, left = part;                   /* of the segment */
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; tap++) {
-      const uint8_t *from = (const uint8_t *)w + j * column + tap * s_tap;
+      const uint8_t *from = (const uint8_t *)w->w + first + tap * s_tap;
       for (int64_t i = 0; i < c->cin; i++, from += s_channel) {
-        const int8_t v = (int8_t)(*from ^ turned);
+        const int8_t v = (int8_t)(uint8_t)(*from - less);
         block[at / 4 * 64 + at % 4] = v;
         sum += v;
         at++;
         if (--left == 0) at += c->segment - part, left = part;
       }
     }
-    sums[j] = sum;
+    sums[j] = sum + offset * (int32_t)c->k, offsets[j] = offset;
+    any = any || offset;
   }
+  return any;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -166,6 +192,10 @@ static void post(const hn_int8_args *a, int64_t m0, int64_t m1, int64_t c0, size
   }
 }
 
+static int32_t *row_sums_of(const hn_int8_args *a, uint8_t *slab) {
+  return (int32_t *)(void *)(slab + hn_int8_round(rows_bytes(a->conv, a->ops), 64));
+}
+
 /* A panel's tiles share asking for the next one, which comes from far away: as slowly as they can, by AHEAD
  * at most (asking for a line again costs next to nothing, but not nothing). */
 enum { AHEAD = 8 };
@@ -177,9 +207,11 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
   const hn_int8_conv *c = a->conv;
   const hn_int8_ops *o = a->ops;
   const int64_t columns = (int64_t)hn_int8_columns(c);
+  const int32_t *row_sums = c->offsets ? row_sums_of(a, slab) + (m0 - s0) : NULL;
   hn_int8_tile t = {.k = (size_t)c->segment,
                     .segments = (uint32_t)c->n_segments,
                     .segment_at = c->segment_at,
+                    .row_sum = row_sums,
                     .ldc = c->out_pitch,
                     .m = (uint32_t)(m1 - m0),
                     .zero = (int32_t)c->zero,
@@ -208,6 +240,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     if (ahead < AHEAD) t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
     t.bias = a->bias + group * columns + n;
+    t.offset = row_sums ? a->offset + group * columns + n : NULL;
     t.scale = a->scale + group * columns + n;
     t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
     o->tile(&t);
@@ -247,6 +280,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
     } else if (!c->direct) {
       hn_int8_bring_rows(c, a->x, group, r0, s1, scratch);
     }
+    if (c->offsets) hn_int8_sum_rows(c, a->x, group, scratch, r0, s1, row_sums_of(a, scratch));
     if (c->weights_outside)
       for (int64_t j = n0; j < n1; j += o->nr) run_slab(a, group, scratch, r0, s1, j, hn_min(j + o->nr, n1));
     else

@@ -16,6 +16,7 @@
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/quantized/int8_conv.h"
+#include "backends/cpu/quantized/weight_codes.h"
 
 /* False with a reason: outside what the driver does. */
 bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why);
@@ -28,17 +29,19 @@ size_t hn_int8_weights(const hn_int8_conv *c);
 size_t hn_int8_columns(const hn_int8_conv *c);
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads);
 
-/* Packs a group: value k of column j is w[at(k) + j * column], at(k) = tap * s_tap + channel * s_channel for
- * k = tap * cin + channel, and sums the columns.  u8 weights become s8 ones, smaller by 128. */
-void hn_int8_pack(const hn_int8_conv *c, const void *w, bool is_u8, int64_t column, int64_t s_tap,
-                  int64_t s_channel, int8_t *dst, int32_t *sums);
+/* Packs group `group`, cout channels: value k of channel j is w[at(k) + j * column], at(k) = tap * s_tap +
+ * channel * s_channel for k = tap * cin + channel.  sums: of each channel's weights less their zero point.
+ * True: there are offsets other than 0. */
+bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
+                  int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets);
 
 typedef struct hn_int8_args {
   const hn_int8_conv *conv;
   const hn_int8_ops *ops;
   const uint8_t *x;
-  const int8_t *w;     /* groups one after the other */
-  const int32_t *bias; /* hn_int8_columns a group, zero point of the input taken off */
+  const int8_t *w;       /* groups one after the other */
+  const int32_t *bias;   /* hn_int8_columns a group, zero point of the input taken off */
+  const int32_t *offset; /* hn_int8_columns a group; read where conv->offsets */
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
   const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */

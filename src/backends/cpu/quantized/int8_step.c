@@ -8,17 +8,27 @@
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
-bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
-  const float want = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8 ? 128 : 0;
-  for (int64_t c = 0; c < q->channels; c++)
-    if (hn_qlinear_w_zero(s, c) != want)
-      return hn_refuse(why, "weights have a zero point of %g", (double)hn_qlinear_w_zero(s, c));
+hn_weight_codes hn_int8_codes(const hone_step *s) {
+  const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
+  hn_weight_codes c = {.w = w->constant, .is_u8 = w->desc.dtype == HONE_DTYPE_U8};
+  if (!hn_step_has(s, HN_QLINEAR_W_ZERO)) return c;
+  c.zero = s->input[HN_QLINEAR_W_ZERO].constant;
+  c.zeros = hone_desc_count(&s->input[HN_QLINEAR_W_ZERO].desc);
+  return c;
+}
+
+bool hn_int8_sums_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
+  if (hn_step_has(s, HN_QLINEAR_W_ZERO) &&
+      s->input[HN_QLINEAR_W_ZERO].desc.dtype != s->input[HN_QLINEAR_W].desc.dtype)
+    return hn_refuse(why, "the weights' zero point is not of their type");
+  const hn_weight_codes codes = hn_int8_codes(s);
+  const double weight = hn_weight_offsets(&codes) ? 255 : 128;
   const int32_t *bias = q->biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
   const double x_scale = (double)*(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
                y_scale = (double)*(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
   for (int64_t c = 0; c < q->channels; c++) {
-    const double most = (double)products * 255 * 128 + (bias ? fabs((double)bias[c]) : 0);
+    const double most = (double)products * 255 * weight + (bias ? fabs((double)bias[c]) : 0);
     if (most >= 2147483648.0) return hn_refuse(why, "sums may reach %.3g, beyond 32 bits", most);
     const double result = most * x_scale * (double)w_scale[q->vectors ? c : 0] / y_scale;
     if (!(result < 2147483000.0 && result > -2147483000.0))
@@ -42,7 +52,8 @@ static const hn_int8_ops *begin(const char *anchor, int64_t per, const hone_step
   if (!hn_qlinear_read(anchor, per, s, m, &d->q, inner, why)) return NULL;
   const hn_int8_ops *o = hn_int8_find(d->q.isa);
   if (!o) hn_refuse(why, "no int8 kernel for %s", hn_isa_name(d->q.isa));
-  d->w_is_u8 = s->input[HN_QLINEAR_W].desc.dtype == HONE_DTYPE_U8;
+  const hn_weight_codes codes = hn_int8_codes(s);
+  d->conv.offsets = hn_weight_offsets(&codes);
   d->conv.flip = d->q.x_signed;
   d->conv.padding = (int64_t)d->q.x_zero + (d->q.x_signed ? 128 : 0);
   d->conv.zero = (int64_t)d->q.y_zero;
@@ -57,10 +68,12 @@ static bool finish(const hone_step *s, const hone_machine *m, const hn_int8_ops 
   const char *reason = "";
   hn_int8_conv *c = &d->conv;
   if (!hn_int8_plan(c, o, m->threads, m->l2, &reason)) return hn_refuse(why, "%s", reason);
-  if (!hn_int8_weights_fit(s, &d->q, c->k, why)) return false;
+  if (!hn_int8_sums_fit(s, &d->q, c->k, why)) return false;
   const size_t columns = hn_int8_columns(c) * (size_t)c->groups;
   size_t at = hn_round_up(sizeof *d, 64);
   d->bias_at = (int64_t)at;
+  at += columns * sizeof(int32_t);
+  d->offset_at = (int64_t)at;
   at += columns * sizeof(int32_t);
   d->scale_at = (int64_t)at;
   at = hn_round_up(at + columns * sizeof(float), 64);
@@ -178,25 +191,29 @@ hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, cons
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_int8_conv *c = &d.conv;
   unsigned char *base = blob;
-  memcpy(base, &d, sizeof d);
   const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
-  int32_t *bias = (int32_t *)(void *)(base + d.bias_at);
+  int32_t *bias = (int32_t *)(void *)(base + d.bias_at), *offset = (int32_t *)(void *)(base + d.offset_at);
   float *scale = (float *)(void *)(base + d.scale_at),
         *scales = hn_malloc((size_t)d.q.channels * sizeof *scales);
   if (!scales) return hn_fail_memory(error, (size_t)d.q.channels * sizeof *scales, "packing weights");
   memset(bias, 0, all * sizeof *bias);
   memset(scale, 0, all * sizeof *scale);
+  memset(offset, 0, all * sizeof *offset);
   hn_qlinear_scales(s, &d.q, scales);
+  const hn_weight_codes codes = hn_int8_codes(s);
+  bool offsets = false;
   for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns) {
-    hn_int8_pack(c, (const char *)s->input[HN_QLINEAR_W].constant + g * c->cout * d.w_column, d.w_is_u8 != 0,
-                 d.w_column, d.w_tap, d.w_channel,
-                 (int8_t *)(void *)(base + d.weights_at) + (size_t)g * hn_int8_weights(c), bias);
+    offsets |= hn_int8_pack(c, &codes, g, d.w_column, d.w_tap, d.w_channel,
+                            (int8_t *)(void *)(base + d.weights_at) + (size_t)g * hn_int8_weights(c), bias,
+                            offset + (size_t)g * columns);
     for (int64_t j = 0; j < c->cout; j++) {
       bias[j] = hn_int8_bias(s, &d.q, g * c->cout + j, bias[j]);
       scale[j] = scales[g * c->cout + j];
     }
   }
   hn_free(scales);
+  d.conv.offsets = offsets; /* or all weights fit without */
+  memcpy(base, &d, sizeof d);
   return HONE_OK;
 }
 
@@ -209,6 +226,7 @@ hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *
                     .x = r->in[HN_QLINEAR_X],
                     .w = (const int8_t *)(const void *)(base + d->weights_at),
                     .bias = (const int32_t *)(const void *)(base + d->bias_at),
+                    .offset = (const int32_t *)(const void *)(base + d->offset_at),
                     .scale = (const float *)(const void *)(base + d->scale_at),
                     .table = hn_qlinear_table(r),
                     .tables = hn_code_table_find(d->q.isa),

@@ -1,5 +1,5 @@
 /* What the tactics on the gemm_int8 kernels share: QLinearConv, QLinearMatMul and QLinearGemm with constant
- * weights that fit i8 (symmetric, or u8 around 128), exact in i32. */
+ * weights of any zero point, exact in i32. */
 #ifndef HN_CPU_QUANTIZED_INT8_STEP_H
 #define HN_CPU_QUANTIZED_INT8_STEP_H
 
@@ -10,15 +10,17 @@
 typedef struct hn_int8_step {
   hn_int8_conv conv;
   hn_qlinear_info q;
-  int64_t w_column, w_tap, w_channel; /* distances in the weights, see hn_int8_pack */
-  int64_t w_is_u8;
-  int64_t bias_at, scale_at, weights_at, bytes; /* in the blob */
+  int64_t w_column, w_tap, w_channel;                      /* distances in the weights, see hn_int8_pack */
+  int64_t bias_at, offset_at, scale_at, weights_at, bytes; /* in the blob */
 } hn_int8_step;
 
-/* Weights without zero point, or u8 around 128; sums that fit.  False with a reason. */
-bool hn_int8_weights_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why);
+/* The step's weights: codes and zero points. */
+hn_weight_codes hn_int8_codes(const hone_step *s);
 
-/* Bias with the zero point of the input taken off: sums[c] is the sum of channel c's weights. */
+/* Whether sums fit.  False with a reason. */
+bool hn_int8_sums_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why);
+
+/* Bias with the zero point of the input taken off: `sum` is that of the channel's weights. */
 int32_t hn_int8_bias(const hone_step *s, const hn_qlinear_info *q, int64_t channel, int32_t sum);
 
 /* Reads the step; false with a reason. */

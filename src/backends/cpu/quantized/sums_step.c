@@ -15,20 +15,18 @@ static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE
 
 static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return &s->input[i].desc; }
 
-/* Weights that are s8 as they are, or u8 around 128. */
-static bool weights_fit(const hone_step *s, hone_reason *why) {
+/* The step's weights: codes and zero points. False with a reason. */
+static bool codes_of(const hone_step *s, int64_t channels, hn_weight_codes *c, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_SUMS_W], *z = &s->input[HN_SUMS_W_ZERO];
-  const int want = w->desc.dtype == HONE_DTYPE_U8 ? 128 : 0;
   if (!is_8bit(w->desc.dtype) || !w->constant)
     return hn_refuse(why, "weights are not constant codes of 8 bits");
-  if (!hn_step_has(s, HN_SUMS_W_ZERO))
-    return want ? hn_refuse(why, "weights are u8 without the zero point 128") : true;
+  *c = (hn_weight_codes){.w = w->constant, .is_u8 = w->desc.dtype == HONE_DTYPE_U8};
+  if (!hn_step_has(s, HN_SUMS_W_ZERO)) return true;
   if (z->desc.dtype != w->desc.dtype || !z->constant)
     return hn_refuse(why, "the weights' zero point is not constant");
-  for (int64_t i = 0; i < hone_desc_count(&z->desc); i++) {
-    const int v = want ? ((const uint8_t *)z->constant)[i] : ((const int8_t *)z->constant)[i];
-    if (v != want) return hn_refuse(why, "weights have a zero point of %d", v);
-  }
+  c->zero = z->constant, c->zeros = hone_desc_count(&z->desc);
+  if (c->zeros != 1 && c->zeros != channels)
+    return hn_refuse(why, "the weights' zero point has not one value, nor one a channel");
   return true;
 }
 
@@ -46,7 +44,10 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
   d->isa = hn_isa_of(m->isa);
   d->channels = channels;
   d->matrix = matrix;
-  if (!weights_fit(s, why) || !codes_fit(desc_of(s, HN_SUMS_X), why)) return false;
+  hn_weight_codes codes;
+  if (!codes_of(s, channels, &codes, why) || !codes_fit(desc_of(s, HN_SUMS_X), why)) return false;
+  d->conv.offsets = hn_weight_offsets(&codes);
+  d->dw.parts = d->conv.offsets ? HN_DW8_PARTS : 1;
   if (s->output[0].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
   if (hn_step_has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
@@ -82,6 +83,8 @@ static bool conv_attr(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
 static void lay_out(hn_sums_step *d, size_t weights) {
   size_t at = hn_round_up(sizeof *d, 64);
   d->sums_at = (int64_t)at;
+  at += (size_t)d->values * sizeof(int32_t);
+  d->offset_at = (int64_t)at;
   at = hn_round_up(at + (size_t)d->values * sizeof(int32_t), 64);
   d->weights_at = (int64_t)at;
   d->bytes = (int64_t)(at + weights);
@@ -205,21 +208,28 @@ hone_status hn_sums_step_prepack(const hone_step *s, const hone_machine *m, cons
   hone_reason why = {""};
   if (!config->describe(s, m, &d, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hn_weight_codes codes;
+  if (!codes_of(s, d.channels, &codes, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   unsigned char *base = blob;
-  memcpy(base, &d, sizeof d);
-  int32_t *sums = (int32_t *)(void *)(base + d.sums_at);
+  int32_t *sums = (int32_t *)(void *)(base + d.sums_at), *offsets = (int32_t *)(void *)(base + d.offset_at);
   int8_t *weights = (int8_t *)(void *)(base + d.weights_at);
-  const bool is_u8 = desc_of(s, HN_SUMS_W)->dtype == HONE_DTYPE_U8;
-  const char *w = s->input[HN_SUMS_W].constant;
   memset(sums, 0, (size_t)d.values * sizeof *sums);
+  memset(offsets, 0, (size_t)d.values * sizeof *offsets);
   if (d.depthwise) {
-    hn_dw8_pack(&d.dw, w, is_u8, weights, sums);
+    if (d.dw.parts > 1) hn_dw8_split(&d.dw, hn_dw8_parts(&d.dw, &codes));
+    hn_dw8_pack(&d.dw, &codes, weights, sums);
+    memcpy(base, &d, sizeof d);
     return HONE_OK;
   }
   const hn_int8_conv *c = &d.conv;
-  for (int64_t g = 0; g < c->groups; g++)
-    hn_int8_pack(c, w + g * c->cout * d.w_column, is_u8, d.w_column, d.w_tap, d.w_channel,
-                 weights + (size_t)g * hn_int8_weights(c), sums + (size_t)g * hn_int8_columns(c));
+  const size_t columns = hn_int8_columns(c);
+  bool any = false;
+  for (size_t g = 0; g < (size_t)c->groups; g++)
+    any |= hn_int8_pack(c, &codes, (int64_t)g, d.w_column, d.w_tap, d.w_channel,
+                        weights + g * hn_int8_weights(c), sums + g * columns, offsets + g * columns);
+  d.conv.offsets = any; /* or all weights fit without */
+  memcpy(base, &d, sizeof d);
   return HONE_OK;
 }
 
@@ -285,6 +295,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
                           .x = r->in[HN_SUMS_X],
                           .w = weights,
                           .bias = bias,
+                          .offset = (const int32_t *)(const void *)(base + d->offset_at),
                           .scale = scale,
                           .epilogue = &e,
                           .y = r->out[0],

@@ -17,11 +17,11 @@ typedef struct hn_sums_step {
   hn_dw8 dw;
   hn_isa isa;
   int64_t depthwise, matrix;
-  int64_t channels, vectors;             /* vectors: one scale a channel */
-  int64_t w_column, w_tap, w_channel;    /* distances in the weights, see hn_int8_pack */
-  int64_t values;                        /* of bias and scale, in the kernels' order */
-  int64_t sums_at, weights_at, bytes;    /* in the blob */
-  int64_t bias_at, scale_at, scratch_at; /* in the workspace */
+  int64_t channels, vectors;                     /* vectors: one scale a channel */
+  int64_t w_column, w_tap, w_channel;            /* distances in the weights, see hn_int8_pack */
+  int64_t values;                                /* of bias and scale, in the kernels' order */
+  int64_t sums_at, offset_at, weights_at, bytes; /* in the blob */
+  int64_t bias_at, scale_at, scratch_at;         /* in the workspace */
 } hn_sums_step;
 
 typedef struct hn_sums_step_config {

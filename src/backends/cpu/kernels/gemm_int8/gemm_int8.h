@@ -1,14 +1,17 @@
 /* Family "gemm_int8": products of u8 and s8 codes summed in i32, and their way back to 8 bits, or to f32:
  *
- *   y = saturate(round_half_even(f32(bias[j] + sum a[k] b[k, j]) * scale[j]) + zero)
- *   y = f32(bias[j] + sum a[k] b[k, j]) * scale[j]                                        (wide)
+ *   s = bias[j] + sum a[k] b[k, j] + row_sum[i] * offset[j]
+ *   y = saturate(round_half_even(f32(s) * scale[j]) + zero)
+ *   y = f32(s) * scale[j]                                        (wide)
  *
  * Sums wrap modulo 2^32 and nothing saturates on the way, so a result that fits i32 is exact in every tier.
  * The zero point of A is the caller's: bias holds -zero * (sum of B's column).  A product with the scale must
  * stay below 2^31.
  *
+ * With row_sum[i] the sum of row i of A the weights are b + offset: nine bits, as codes less any zero point.
+ *
  * A: m rows of k bytes.  B: blocks of 16 columns, each k / 4 groups of [16 columns][4 values of k], zeros
- * beyond K and N; bias and scale are as wide as B. */
+ * beyond K and N; bias, offset and scale are as wide as B. */
 #ifndef HN_KERNELS_GEMM_INT8_H
 #define HN_KERNELS_GEMM_INT8_H
 
@@ -30,6 +33,7 @@ typedef struct hn_int8_tile {
   const int8_t *ahead;  /* what a later tile reads as B, asked for early; readable or not; NULL: nothing */
   ptrdiff_t ahead_step; /* bytes of it for every four values of k */
   const int32_t *bias;
+  const int32_t *row_sum, *offset; /* [m], a value a column; NULL, both: no offsets */
   const float *scale;
   void *c;
   ptrdiff_t ldc; /* bytes */

@@ -6,6 +6,14 @@
 
 enum { MR = 4 };
 
+/* Row i's sums with what the weights' offsets bring. */
+static inline void add_offsets(__m256i *sum, const hn_int8_tile *t, int i) {
+  const __m256i row = _mm256_set1_epi32(t->row_sum[HN_FAULT("int8_row_sum") ? 0 : i]);
+  for (int j = 0; j < 2; j++)
+    sum[j] = _mm256_add_epi32(
+        sum[j], _mm256_mullo_epi32(row, _mm256_loadu_si256((const __m256i *)(t->offset + 8 * j))));
+}
+
 /* Sixteen numbers of a row: two vectors of 8 sums. */
 static inline void store_wide(const __m256i *sum, const hn_int8_tile *t, char *c) {
   float row[HN_INT8_BLOCK];
@@ -62,7 +70,10 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_int8_tile 
       }
     }
   }
-  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) store_row(acc[i], t, (char *)t->c + i * t->ldc);
+  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
+    if (t->row_sum) add_offsets(acc[i], t, i);
+    store_row(acc[i], t, (char *)t->c + i * t->ldc);
+  }
 }
 
 static void tile(const hn_int8_tile *t) {

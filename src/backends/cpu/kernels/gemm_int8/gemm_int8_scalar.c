@@ -19,6 +19,8 @@ static void tile(const hn_int8_tile *t) {
         for (int j = 0; j < HN_INT8_BLOCK; j++)
           for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
     }
+    for (int j = 0; t->row_sum && j < HN_INT8_BLOCK; j++)
+      sum[j] += (uint32_t)t->row_sum[HN_FAULT("int8_row_sum") ? 0 : i] * (uint32_t)t->offset[j];
     unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
     if (t->wide) {
       for (uint32_t j = 0; j < (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n); j++)
