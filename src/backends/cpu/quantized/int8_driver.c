@@ -129,7 +129,7 @@ static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
 /* Rows, and their sums behind them. */
 static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
   if (!c->offsets) return rows_bytes(c, o);
-  return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + (size_t)c->slab * sizeof(int32_t), 64);
+  return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + (size_t)(c->slab + 3) * sizeof(int32_t), 64);
 }
 
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
@@ -280,7 +280,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
     } else if (!c->direct) {
       hn_int8_bring_rows(c, a->x, group, r0, s1, scratch);
     }
-    if (c->offsets) hn_int8_sum_rows(c, a->x, group, scratch, r0, s1, row_sums_of(a, scratch));
+    if (c->offsets) hn_int8_sum_rows(c, o, a->x, group, scratch, r0, s1, row_sums_of(a, scratch));
     if (c->weights_outside)
       for (int64_t j = n0; j < n1; j += o->nr) run_slab(a, group, scratch, r0, s1, j, hn_min(j + o->nr, n1));
     else

@@ -130,36 +130,16 @@ void hn_int8_bring_lines(const hn_int8_conv *c, const uint8_t *x, int64_t group,
 
 /* ---------------------------------------------------------------- sums */
 
-/* Eight bytes at a time, as words of which 128 pairs stay below 2^16. */
-static uint32_t sum_bytes(const uint8_t *p, int64_t n) {
-  enum { AT_ONCE = 128 };
-  const uint64_t low = 0x00ff00ff00ff00ffu;
-  uint32_t sum = 0;
-  while (n >= 8) {
-    uint64_t words = 0;
-    const int64_t most = hn_min(n / 8, AT_ONCE);
-    for (int64_t i = 0; i < most; i++) {
-      uint64_t v;
-      memcpy(&v, p + 8 * i, 8);
-      words += (v & low) + (v >> 8 & low);
-    }
-    for (int i = 0; i < 4; i++) sum += (uint32_t)(words >> 16 * i & 0xffff);
-    p += 8 * most, n -= 8 * most;
-  }
-  while (n-- > 0) sum += *p++;
-  return sum;
-}
-
-void hn_int8_sum_rows(const hn_int8_conv *c, const uint8_t *x, int64_t group, const uint8_t *d, int64_t r0,
-                      int64_t r1, int32_t *sums) {
-  const int64_t part = c->k / c->n_segments;
-  for (int64_t r = r0; r < r1; r++) {
-    const int64_t i = r - r0;
-    const uint8_t *row = c->direct ? x + r * c->in_pitch + group * c->cin : d + i * c->ld;
-    if (c->lines) row = d + i / c->out[2] * c->stride[1] * c->line + i % c->out[2] * c->stride[2] * c->cin;
-    uint32_t sum = 0;
-    for (int64_t s = 0; s < c->n_segments; s++)
-      sum += sum_bytes(row + (c->lines ? c->segment_at[s] : 0), part);
-    sums[i] = (int32_t)sum;
-  }
+void hn_int8_sum_rows(const hn_int8_conv *c, const hn_int8_ops *o, const uint8_t *x, int64_t group,
+                      const uint8_t *d, int64_t r0, int64_t r1, int32_t *sums) {
+  hn_int8_rows r = {.a = c->direct ? x + r0 * c->in_pitch + group * c->cin : d,
+                    .lda = c->direct  ? c->in_pitch
+                           : c->lines ? c->stride[2] * c->cin
+                                      : c->ld,
+                    .k = (size_t)(c->k / c->n_segments),
+                    .segments = (uint32_t)c->n_segments,
+                    .segment_at = c->segment_at,
+                    .rows = c->lines ? c->out[2] : r1 - r0,
+                    .sums = sums};
+  for (; r0 < r1; r0 += r.rows, r.a += c->stride[1] * c->line, r.sums += r.rows) o->sum_rows(&r);
 }

@@ -19,7 +19,7 @@ void hn_int8_bring_lines(const hn_int8_conv *c, const uint8_t *x, int64_t group,
                          uint8_t *d);
 
 /* The sums of the rows [r0, r1) of A, which lie in the input x or were brought to d. */
-void hn_int8_sum_rows(const hn_int8_conv *c, const uint8_t *x, int64_t group, const uint8_t *d, int64_t r0,
-                      int64_t r1, int32_t *sums);
+void hn_int8_sum_rows(const hn_int8_conv *c, const hn_int8_ops *o, const uint8_t *x, int64_t group,
+                      const uint8_t *d, int64_t r0, int64_t r1, int32_t *sums);
 
 #endif

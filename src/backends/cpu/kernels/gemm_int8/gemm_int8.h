@@ -33,7 +33,8 @@ typedef struct hn_int8_tile {
   const int8_t *ahead;  /* what a later tile reads as B, asked for early; readable or not; NULL: nothing */
   ptrdiff_t ahead_step; /* bytes of it for every four values of k */
   const int32_t *bias;
-  const int32_t *row_sum, *offset; /* [m], a value a column; NULL, both: no offsets */
+  const int32_t *row_sum,
+      *offset; /* [m], of which [m + 3] may be read; a value a column; NULL, both: no offsets */
   const float *scale;
   void *c;
   ptrdiff_t ldc; /* bytes */
@@ -42,6 +43,17 @@ typedef struct hn_int8_tile {
   bool is_signed; /* results are i8, else u8 */
   bool wide;      /* results are f32 */
 } hn_int8_tile;
+
+/* Rows of A whose sums are wanted, and where they go. */
+typedef struct hn_int8_rows {
+  const uint8_t *a;
+  ptrdiff_t lda;
+  size_t k; /* of a segment: all of it counts */
+  uint32_t segments;
+  const int64_t *segment_at; /* as in hn_int8_tile */
+  int64_t rows;
+  int32_t *sums;
+} hn_int8_rows;
 
 typedef struct hn_int8_ops {
   uint32_t mr, nr; /* rows and columns of a tile; nr is a multiple of 16 */
@@ -53,6 +65,7 @@ typedef struct hn_int8_ops {
   void (*begin)(void);
   void (*end)(void);
   void (*tile)(const hn_int8_tile *t);
+  void (*sum_rows)(const hn_int8_rows *r);
 } hn_int8_ops;
 
 static inline size_t hn_int8_round(size_t n, size_t to) { return (n + to - 1) / to * to; }

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/template.h"
 
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
+#include "backends/cpu/kernels/gemm_int8/int8_sums512.inc"
 
 enum { MR = 32, NR = INT8_NR, STEP = 64, TILE = 16 };
 
@@ -69,5 +70,6 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .rate = 32,
                                 .begin = begin,
                                 .end = end,
-                                .tile = tile};
+                                .tile = tile,
+                                .sum_rows = sum_rows};
 const struct hn_kernel hn_kernel_gemm_int8_amx = {"gemm_int8_amx", "gemm_int8", "u8s8", HN_ISA_AMX, &ops};

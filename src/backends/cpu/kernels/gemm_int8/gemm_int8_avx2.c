@@ -8,7 +8,7 @@ enum { MR = 4 };
 
 /* Row i's sums with what the weights' offsets bring. */
 static inline void add_offsets(__m256i *sum, const hn_int8_tile *t, int i) {
-  const __m256i row = _mm256_set1_epi32(t->row_sum[HN_FAULT("int8_row_sum") ? 0 : i]);
+  const __m256i row = _mm256_set1_epi32(t->row_sum[i]);
   for (int j = 0; j < 2; j++)
     sum[j] = _mm256_add_epi32(
         sum[j], _mm256_mullo_epi32(row, _mm256_loadu_si256((const __m256i *)(t->offset + 8 * j))));
@@ -84,6 +84,31 @@ static void tile(const hn_int8_tile *t) {
   default: tile_fixed(t, 4);
   }
 }
+
+/* k bytes as four sums of 64 bits. */
+static inline __m256i sum_bytes(const uint8_t *p, size_t k) {
+  const __m256i zero = _mm256_setzero_si256();
+  __m256i sum = zero;
+  for (; k >= 32; k -= 32, p += 32)
+    sum = _mm256_add_epi64(sum, _mm256_sad_epu8(_mm256_loadu_si256((const __m256i *)(const void *)p), zero));
+  __m128i rest = _mm_setzero_si128();
+  for (; k >= 8; k -= 8, p += 8)
+    rest = _mm_add_epi64(
+        rest, _mm_sad_epu8(_mm_loadl_epi64((const __m128i *)(const void *)p), _mm_setzero_si128()));
+  uint32_t last = 0;
+  for (; k > (HN_FAULT("int8_sum_rows") ? 1 : 0); k--) last += *p++;
+  return _mm256_add_epi64(sum, _mm256_zextsi128_si256(_mm_add_epi64(rest, _mm_cvtsi32_si128((int)last))));
+}
+
+static void sum_rows(const hn_int8_rows *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    __m256i sum = _mm256_setzero_si256();
+    for (uint32_t s = 0; s < r->segments; s++)
+      sum = _mm256_add_epi64(sum, sum_bytes(r->a + i * r->lda + (s ? r->segment_at[s] : 0), r->k));
+    const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    r->sums[i] = _mm_cvtsi128_si32(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half)));
+  }
+}
 static void nothing(void) {}
 
 static const hn_int8_ops ops = {.mr = MR,
@@ -94,5 +119,6 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .rate = 1.6,
                                 .begin = nothing,
                                 .end = nothing,
-                                .tile = tile};
+                                .tile = tile,
+                                .sum_rows = sum_rows};
 const struct hn_kernel hn_kernel_gemm_int8_avx2 = {"gemm_int8_avx2", "gemm_int8", "u8s8", HN_ISA_AVX2, &ops};

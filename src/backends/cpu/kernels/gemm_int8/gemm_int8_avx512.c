@@ -13,6 +13,7 @@ static inline __m512i dot(__m512i acc, __m512i a, __m512i b) {
 }
 
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
+#include "backends/cpu/kernels/gemm_int8/int8_sums512.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_tile512.inc"
 
 static const hn_int8_ops ops = {.mr = MR,
@@ -23,6 +24,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .rate = 1.4,
                                 .begin = nothing,
                                 .end = nothing,
-                                .tile = tile};
+                                .tile = tile,
+                                .sum_rows = sum_rows};
 const struct hn_kernel hn_kernel_gemm_int8_avx512 = {"gemm_int8_avx512", "gemm_int8", "u8s8", HN_ISA_AVX512,
                                                      &ops};

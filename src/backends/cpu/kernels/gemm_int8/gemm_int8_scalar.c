@@ -20,7 +20,7 @@ static void tile(const hn_int8_tile *t) {
           for (int q = 0; q < 4; q++) sum[j] += (uint32_t)((int32_t)a[k + (size_t)q] * b[4 * j + q]);
     }
     for (int j = 0; t->row_sum && j < HN_INT8_BLOCK; j++)
-      sum[j] += (uint32_t)t->row_sum[HN_FAULT("int8_row_sum") ? 0 : i] * (uint32_t)t->offset[j];
+      sum[j] += (uint32_t)t->row_sum[i] * (uint32_t)t->offset[j];
     unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
     if (t->wide) {
       for (uint32_t j = 0; j < (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n); j++)
@@ -33,6 +33,17 @@ static void tile(const hn_int8_tile *t) {
     }
   }
 }
+
+static void sum_rows(const hn_int8_rows *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    uint32_t sum = 0;
+    for (uint32_t s = 0; s < r->segments; s++) {
+      const uint8_t *a = r->a + (ptrdiff_t)i * r->lda + (s ? r->segment_at[s] : 0);
+      for (size_t k = HN_FAULT("int8_sum_rows") ? 1 : 0; k < r->k; k++) sum += a[k];
+    }
+    r->sums[i] = (int32_t)sum;
+  }
+}
 static void nothing(void) {}
 
 static const hn_int8_ops ops = {.mr = MR,
@@ -43,6 +54,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .rate = 0.5,
                                 .begin = nothing,
                                 .end = nothing,
-                                .tile = tile};
+                                .tile = tile,
+                                .sum_rows = sum_rows};
 const struct hn_kernel hn_kernel_gemm_int8_scalar = {"gemm_int8_scalar", "gemm_int8", "u8s8", HN_ISA_SCALAR,
                                                      &ops};
