@@ -204,6 +204,117 @@ static void integers_are_exact(void **state) {
   hone_model_release(m);
 }
 
+/* Codes of weights and their zero points, of either type. */
+typedef struct weights {
+  bool is_u8, a_channel;
+  uint8_t w[M * C * 9], zero[M];
+} weights;
+
+static int64_t code_of(bool is_u8, uint8_t byte) { return is_u8 ? byte : (int8_t)byte; }
+
+static int64_t weight(const weights *k, int64_t channel, int64_t i) {
+  return code_of(k->is_u8, k->w[i]) - code_of(k->is_u8, k->zero[k->a_channel ? channel : 0]);
+}
+
+/* Zero points of all kinds, the outermost among them. */
+static void fill(weights *k, bool is_u8, bool a_channel) {
+  k->is_u8 = is_u8, k->a_channel = a_channel;
+  for (size_t i = 0; i < sizeof k->w; i++) k->w[i] = (uint8_t)next(256);
+  for (int i = 0; i < M; i++) k->zero[i] = i == 1 ? 255 : i == 2 ? 127 : i == 3 ? 128 : (uint8_t)next(256);
+}
+
+static hn_value *dequantised(hn_model *m, const weights *k, int32_t rank, const int64_t *dims, int64_t axis) {
+  static float scales[M];
+  for (int i = 0; i < M; i++) scales[i] = v_scale;
+  const hone_dtype type = k->is_u8 ? HONE_DTYPE_U8 : HONE_DTYPE_I8;
+  const int32_t of = k->a_channel ? 1 : 0;
+  hn_value *r = op(m, "DequantizeLinear", net_constant(m, type, rank, dims, k->w),
+                   net_constant(m, HONE_DTYPE_F32, of, &dims[axis], scales),
+                   net_constant(m, type, of, &dims[axis], k->zero));
+  assert_true(hn_node_set_int(r->producer, "axis", axis));
+  return r;
+}
+
+/* Weights whose zero points differ from 0 (i8) and 128 (u8), of a convolution, a depthwise one, and two
+ * matrices. */
+static void weights_may_have_zero_points(void **state) {
+  (void)state;
+  /* Not on the float tactics, which a processor without vectors of integers would choose. */
+  const hone_engine_options options = {.threads = 2, .tactics = "-qlinear_*"};
+  for (int kind = 0; kind < 4; kind++) {
+    weights conv, deep, gemm, mul;
+    fill(&conv, kind & 1, kind & 2), fill(&deep, kind & 1, kind & 2);
+    fill(&gemm, kind & 1, kind & 2), fill(&mul, kind & 1, kind & 2);
+    hn_model *m = net_begin();
+    hn_value *u8_x = net_constant(m, HONE_DTYPE_U8, 0, NULL, &x_zero),
+             *u8_p = net_constant(m, HONE_DTYPE_U8, 0, NULL, &p_zero);
+    hn_value *x =
+        op(m, "DequantizeLinear", net_input(m, "x", HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}),
+           number(m, x_scale), u8_x);
+    hn_value *c = op(m, "Conv", x, dequantised(m, &conv, 4, (const int64_t[]){M, C, 3, 3}, 0), NULL);
+    assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
+    net_output(m, op(m, "QuantizeLinear", c, number(m, p_scale), u8_p));
+    hn_value *d = op(m, "Conv", x, dequantised(m, &deep, 4, (const int64_t[]){C, 1, 3, 3}, 0), NULL);
+    assert_true(hn_node_set_ints(d->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
+    assert_true(hn_node_set_int(d->producer, "group", C));
+    net_output(m, op(m, "QuantizeLinear", d, number(m, p_scale), u8_p));
+    hn_value *g = op(m, "DequantizeLinear", net_input(m, "g", HONE_DTYPE_U8, 2, (const int64_t[]){3, K}),
+                     number(m, x_scale), u8_x);
+    hn_value *q = op(m, "Gemm", g, dequantised(m, &gemm, 2, (const int64_t[]){M, K}, 0), NULL);
+    assert_true(hn_node_set_int(q->producer, "transB", 1));
+    net_output(m, op(m, "QuantizeLinear", q, number(m, p_scale), u8_p));
+    hn_value *r = op(m, "MatMul", g, dequantised(m, &mul, 2, (const int64_t[]){K, M}, 1), NULL);
+    net_finish(m, op(m, "QuantizeLinear", r, number(m, p_scale), u8_p));
+    hone_error e = {0};
+    hone_engine *engine;
+    hone_plan *plan;
+    hone_context *context;
+    uint8_t codes[C][H][W], rows[3][K];
+    for (uint8_t *k = &codes[0][0][0]; k < &codes[0][0][0] + sizeof codes; k++) *k = (uint8_t)next(256);
+    for (uint8_t *k = &rows[0][0]; k < &rows[0][0] + sizeof rows; k++) *k = (uint8_t)next(256);
+    assert_int_equal(hone_engine_create(&options, &engine, &e), HONE_OK);
+    assert_int_equal(hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e), HONE_OK);
+    assert_int_equal(steps_of(plan, "dequantize_linear") + steps_of(plan, "quantize_linear"), 0);
+    assert_int_equal(steps_of(plan, "int8_conv") + steps_of(plan, "int8_depthwise"), 2);
+    assert_int_equal(steps_of(plan, "int8_gemm"), 1);
+    assert_int_equal(steps_of(plan, "int8_matmul"), 1);
+    assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
+    const hone_tensor in[] = {{hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}), codes},
+                              {hone_desc(HONE_DTYPE_U8, 2, (const int64_t[]){3, K}), rows}};
+    const hone_tensor *const ins[] = {&in[0], &in[1]};
+    assert_int_equal(hone_context_run(context, ins, NULL, &e), HONE_OK);
+    const uint8_t *whole = hone_context_output(context, 0)->data,
+                  *each = hone_context_output(context, 1)->data,
+                  *left = hone_context_output(context, 2)->data,
+                  *right = hone_context_output(context, 3)->data;
+    const float scale = x_scale * v_scale / p_scale;
+    for (int i = 0; i < M * P; i++) {
+      int64_t sum = 0, own = 0;
+      for (int k = 0; k < C * 9; k++) {
+        const int y = i / W % H + k / 3 % 3 - 1, u = i % W + k % 3 - 1;
+        if (y < 0 || y >= H || u < 0 || u >= W) continue;
+        sum += ((int64_t)codes[k / 9][y][u] - x_zero) * weight(&conv, i / P, i / P * C * 9 + k);
+        if (k / 9 == i / P) own += ((int64_t)codes[k / 9][y][u] - x_zero) * weight(&deep, k / 9, k);
+      }
+      assert_int_equal(whole[i], code(sum, scale, p_zero, 0, 255));
+      if (i < C * P) assert_int_equal(each[i], code(own, scale, p_zero, 0, 255));
+    }
+    for (int i = 0; i < 3 * M; i++) {
+      int64_t a = 0, b = 0;
+      for (int k = 0; k < K; k++) {
+        a += ((int64_t)rows[i / M][k] - x_zero) * weight(&gemm, i % M, i % M * K + k);
+        b += ((int64_t)rows[i / M][k] - x_zero) * weight(&mul, i % M, k * M + i % M);
+      }
+      assert_int_equal(left[i], code(a, scale, p_zero, 0, 255));
+      assert_int_equal(right[i], code(b, scale, p_zero, 0, 255));
+    }
+    hone_context_destroy(context);
+    hone_plan_destroy(plan);
+    hone_engine_destroy(engine);
+    hone_model_release(m);
+  }
+}
+
 /* A matrix of weights for each matrix of the input: no tactic packs those. */
 static void weights_may_be_a_batch(void **state) {
   (void)state;
@@ -319,11 +430,11 @@ static void every_allocation_may_fail(void **state) {
 #endif
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(integers_are_exact),
-                                     cmocka_unit_test(weights_may_be_a_batch),
-                                     cmocka_unit_test(functions_are_tables),
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(integers_are_exact), cmocka_unit_test(weights_may_have_zero_points),
+      cmocka_unit_test(weights_may_be_a_batch), cmocka_unit_test(functions_are_tables),
 #ifndef __SANITIZE_THREAD__ /* one thread, thousands of plans */
-                                     cmocka_unit_test(every_allocation_may_fail)
+      cmocka_unit_test(every_allocation_may_fail)
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
