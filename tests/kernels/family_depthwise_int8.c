@@ -1,6 +1,7 @@
 /* Family "depthwise_int8" through its driver: depthwise convolutions of codes, element for element against
  * sums of 64-bit integers. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,8 +162,15 @@ static void check(ck *c, const struct hn_kernel *k) {
 
 static void run_args(void *arg) { hn_dw8_exec(arg, serial, NULL); }
 
-static double seconds(const hn_dw8_ops *o, const shape *s) {
-  const hn_dw8 d = describe(s, 1, 0, PLAIN);
+/* Weights as sums of so many i8. */
+static hn_dw8 split(const shape *s, int64_t parts) {
+  hn_dw8 d = describe(s, 1, 0, PLAIN);
+  hn_dw8_split(&d, parts);
+  return d;
+}
+
+static double seconds(const hn_dw8_ops *o, const shape *s, int64_t parts) {
+  const hn_dw8 d = split(s, parts);
   uint8_t *x = calloc((size_t)(d.in[0] * d.in[1] * d.in_pitch), 1), *line = calloc(hn_dw8_line(&d), 1),
           *y = calloc((size_t)(d.out[0] * d.out[1] * d.out_pitch), 1);
   int8_t *w = calloc(hn_dw8_weights(&d), 1);
@@ -182,16 +190,20 @@ static void bench(ck *c, const struct hn_kernel *k) {
   static const char *const names[] = {"3x3 144ch 56x56", "3x3 s2 96ch 112x112", "3x3 576ch 14x14",
                                       "5x5 240ch 28x28"};
   const struct hn_kernel *scalar = hn_kernel_find("depthwise_int8", "u8s8", HN_ISA_SCALAR);
-  for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
-    const hn_dw8 d = describe(&s[i], 1, 0, PLAIN);
-    const double t = seconds(k->ops, &s[i]), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i]);
+  for (size_t at = 0; at < HN_DW8_PARTS * (sizeof s / sizeof *s); at++) {
+    const size_t i = at / HN_DW8_PARTS;
+    const int64_t parts = (int64_t)(at % HN_DW8_PARTS) + 1;
+    const hn_dw8 d = split(&s[i], parts);
+    const double t = seconds(k->ops, &s[i], parts), ts = k == scalar ? 0 : seconds(scalar->ops, &s[i], parts);
     const double outputs = (double)(d.out[0] * d.out[1] * d.channels);
     const ck_work work = {.unit = CK_INT8,
                           .flops = 2 * outputs * (double)(d.kernel[0] * d.kernel[1]),
                           .instructions = 4 * outputs,
                           .read = (double)(d.in[0] * d.in[1] * d.channels),
                           .written = outputs};
-    ck_bench_line(c, names[i], t, &work, ts);
+    char name[64];
+    snprintf(name, sizeof name, "%s, parts %d", names[i], (int)parts);
+    ck_bench_line(c, parts == 1 ? names[i] : name, t, &work, ts);
   }
 }
 

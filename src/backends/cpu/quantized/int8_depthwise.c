@@ -123,7 +123,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 }
 
 #define int8_depthwise_tactic(NAME, ANCHOR)                                                                  \
-  HN_TACTIC(cpu, NAME, ANCHOR, 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
+  HN_TACTIC(cpu, NAME, ANCHOR, 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
             .run = run)
 int8_depthwise_tactic(int8_depthwise, "QLinearConv");
 int8_depthwise_tactic(int8_depthwise_table, "QLinearConvTable");

@@ -37,6 +37,6 @@ typedef struct hn_int8_step_config {
 HN_FAMILY_PACKED(hn_int8_step);
 
 #define hn_cpu_int8_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_int8_step, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_int8_step, __VA_ARGS__)
 
 #endif

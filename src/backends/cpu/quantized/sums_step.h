@@ -35,6 +35,6 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
 HN_FAMILY_COUNTED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 1, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 2, hn_sums_step, __VA_ARGS__)
 
 #endif
