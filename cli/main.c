@@ -30,6 +30,27 @@ static bool looks_like_model(const char *word) {
          strchr(word, '/') || stat(word, &st) == 0;
 }
 
+/* "hone op new ...": the verb is a command, and leaves the words. */
+static int find_verb(const cli_command **command, int argc, char **argv, int *first) {
+  const char *names[32];
+  size_t n = 0;
+  int at;
+  const cli_command *verb = cli_op_verb(argc - *first, argv + *first, &at);
+  if (at < 0) return 0;
+  const char *word = argv[*first + at];
+  if (!verb) {
+    for (const cli_command *const *v = cli_op_verbs; *v && n < 32; v++)
+      names[n++] = (*v)->name + strlen("op ");
+    const char *near = cli_nearest(word, names, n);
+    return near ? cli_error(HONE_ERROR_USAGE, "hone op: there is no '%s'; did you mean '%s'?", word, near)
+                : cli_error(HONE_ERROR_USAGE, "hone op: there is no '%s' (hone op --help)", word);
+  }
+  *command = verb;
+  for (int i = *first + at; i > *first; i--) argv[i] = argv[i - 1];
+  ++*first;
+  return 0;
+}
+
 static int dispatch(int argc, char **argv) {
   if (argc < 2) {
     cli_print_overview(stderr);
@@ -57,7 +78,9 @@ static int dispatch(int argc, char **argv) {
                 : cli_error(HONE_ERROR_USAGE, "unknown command '%s' (hone help lists them)", word);
   }
   cli_args args;
-  int code = cli_parse(command, argc - first, argv + first, &args);
+  int code = command == &cli_cmd_op ? find_verb(&command, argc, argv, &first) : 0;
+  if (code) return code;
+  code = cli_parse(command, argc - first, argv + first, &args);
   if (code == 0 && args.help) {
     cli_print_help(command);
     code = cli_flush();

@@ -34,11 +34,24 @@ static int run(const cli_args *args) {
     return cli_error(HONE_ERROR_USAGE, "unknown command '%s'%s%s%s", args->rest.item[0],
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
+  if (c == &cli_cmd_op && args->rest.n > 1) {
+    int at;
+    c = cli_op_verb(1, (char *[]){(char *)(uintptr_t)args->rest.item[1]}, &at);
+    if (!c)
+      return cli_error(HONE_ERROR_USAGE, "hone op: there is no '%s' (hone op lists them)",
+                       args->rest.item[1]);
+  } else if (args->rest.n > 1)
+    return cli_error(HONE_ERROR_USAGE, "hone %s has no parts: hone help %s", c->name, c->name);
   cli_print_help(c);
   return cli_flush();
 }
 
 static const cli_option options[] = {CLI_OPT_HELP, CLI_END};
-const cli_command cli_cmd_help = {
-    "help", "[COMMAND | passes]", "tell what a command does, or what --passes may name", NULL, options, 0, 1,
-    run};
+const cli_command cli_cmd_help = {"help",
+                                  "[COMMAND | op WHAT | passes]",
+                                  "tell what a command does, or what --passes may name",
+                                  NULL,
+                                  options,
+                                  0,
+                                  2,
+                                  run};

@@ -143,6 +143,23 @@ void cli_args_free(cli_args *args) {
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->item);
 }
 
+const cli_command *cli_op_verb(int argc, char **argv, int *at) {
+  *at = -1;
+  for (int i = 0; i < argc; i++) {
+    if (argv[i][0] == '-') { /* these may stand before it */
+      const cli_option *o =
+          strncmp(argv[i], "--", 2) == 0 ? find_in(everywhere, argv[i] + 2, strlen(argv[i] + 2)) : NULL;
+      i += o && o->kind != CLI_FLAG;
+      continue;
+    }
+    *at = i;
+    for (const cli_command *const *v = cli_op_verbs; *v; v++)
+      if (strcmp((*v)->name + strlen("op "), argv[i]) == 0) return *v;
+    return NULL;
+  }
+  return NULL;
+}
+
 /* The option and what it does, in a column of its own; a long line goes on in that column. */
 static void print_option(const char *left, const char *help, const char *more) {
   enum { COLUMN = 29, WIDTH = 118 };

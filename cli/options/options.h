@@ -168,6 +168,11 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command *const cli_commands[]; /* ends with NULL */
+extern const cli_command cli_cmd_op;
+extern const cli_command *const cli_op_verbs[]; /* "op new" and so on; ends with NULL */
+/* The verb of `hone op` among its words, and where it stands; NULL: none stands there, or (*at >= 0) one that
+ * is not known. */
+const cli_command *cli_op_verb(int argc, char **argv, int *at);
 /* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free.
  */
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args);

@@ -1,5 +1,5 @@
 /* hone op bench: tactics of custom operators against each other, and against what they replace. */
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/op/race.h"
 #include "cli/op/race_report.h"
 #include "cli/op/step.h"
@@ -207,7 +207,9 @@ static hone_status measure(bench *b, uint32_t warmups, uint32_t runs, hone_error
   return status;
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
+  const size_t n = args->rest.n;
   hone_error e = {0};
   bench b = {.args = args, .dispatch_us = NAN};
   hone_engine *engine = NULL;
@@ -236,5 +238,18 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return code;
 }
 
-const op_verb cli_op_bench = {
-    "bench", "[NAME...]", "its tactics against each other, what they replace, and the machine", 0, 15, run};
+static const cli_option options[] = {
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (50)"},
+    {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
+    {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS", "shape of an input (x=1x64x56x56)"},
+    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "for measuring what the machine can do"},
+    {0, "markdown", CLI_TEXT, CLI_FIELD(markdown), "FILE", "the table as Markdown"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_op_bench = {
+    "op bench", "[NAME...]", "its tactics against each other, what they replace, and the machine",
+    NULL,       options,     0,
+    15,         run};

@@ -1,6 +1,6 @@
 /* hone op build: from a folder's definition and C files to build/NAME.so, by a C compiler alone. */
 #include "cli/commands/op/generate.h"
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/terminal/term.h"
 
 #include <errno.h>
@@ -236,7 +236,9 @@ static int build(const cli_args *args, job *j) {
   return code ? code : try_it(path);
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
+  const size_t n = args->rest.n;
   op_definition d;
   hone_error e = {0};
   const char *cc = getenv("CC");
@@ -247,5 +249,12 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return code;
 }
 
-const op_verb cli_op_build = {
-    "build", "[DIR]", "the plugin DIR/build/NAME.so of a folder; needs a C compiler", 0, 1, run};
+static const cli_option options[] = {
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
+     "where the plugin is made (its folder's build)"},
+    {0, "c-only", CLI_FLAG, CLI_FIELD(c_only), NULL, "write NAME_op.c and NAME_op.h, and compile nothing"},
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_op_build = {
+    "op build", "[DIR]", "the plugin DIR/build/NAME.so of a folder; needs a C compiler", NULL, options, 0,
+    1,          run};

@@ -1,5 +1,5 @@
 /* hone op install: a plugin goes where every run finds it. */
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/terminal/term.h"
 
 #include <dirent.h>
@@ -91,8 +91,8 @@ static int install(const char *from) {
   return cli_flush();
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
-  (void)args, (void)n;
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
   struct stat st;
   char path[2 * PATH];
   if (stat(rest[0], &st) != 0)
@@ -102,5 +102,12 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return code ? code : install(path);
 }
 
-const op_verb cli_op_install = {
-    "install", "DIR|FILE.so", "a plugin goes to the user's folder, where every run finds it", 1, 1, run};
+static const cli_option options[] = {CLI_OPT_HELP, CLI_END};
+const cli_command cli_op_install = {"op install",
+                                    "DIR|FILE.so",
+                                    "a plugin goes to the user's folder, where every run finds it",
+                                    NULL,
+                                    options,
+                                    1,
+                                    1,
+                                    run};

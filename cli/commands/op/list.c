@@ -1,5 +1,5 @@
 /* hone op list: the plugins that are there, what they add, and why one is not used. */
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/reports/stamp.h"
 #include "cli/terminal/term.h"
 
@@ -64,8 +64,7 @@ static void say(const hone_plugin_info *p) {
   if (p->n_off) cli_print("  %u switched off by --op-disable\n", p->n_off);
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
-  (void)rest, (void)n;
+static int run(const cli_args *args) {
   hone_plugin_info p;
   if (args->json) {
     json_t *list = json_array();
@@ -81,5 +80,6 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return cli_flush();
 }
 
-const op_verb cli_op_list = {"list", "", "which there are, what they add, and why one is not used",
-                             0,      0,  run};
+static const cli_option options[] = {CLI_OPT_JSON, CLI_OPT_HELP, CLI_END};
+const cli_command cli_op_list = {
+    "op list", "", "which there are, what they add, and why one is not used", NULL, options, 0, 0, run};

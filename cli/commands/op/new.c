@@ -3,7 +3,7 @@
 #include "cli/commands/op/from.h"
 #include "cli/commands/op/templates.h"
 #include "cli/commands/op/text.h"
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/terminal/term.h"
 
 #include <ctype.h>
@@ -39,15 +39,25 @@ static int write_file(const char *folder, const op_template *t, const char *name
   return status == HONE_OK ? 0 : cli_report(&e);
 }
 
-/* The names between commas; their memory is *copy. */
-static size_t split_names(const char *text, char **copy, const char **names, size_t most) {
-  size_t n = 0;
-  *copy = strdup(text);
-  for (char *p = *copy; p && n < most; p = strchr(p, ',')) {
-    if (p != *copy) *p++ = 0;
-    names[n++] = p;
+/* The names between commas; a backslash takes what follows as it is. Their memory is *copy. False: one is
+ * empty, there are too many, or memory is short. */
+static bool split_names(const char *text, char **copy, const char **names, size_t most, size_t *n) {
+  char *to = *copy = strdup(text);
+  bool good = to != NULL;
+  *n = 0;
+  while (good) {
+    const char *name = to;
+    for (; *text && *text != ','; text++) {
+      if (*text == '\\' && text[1]) text++;
+      *to++ = *text;
+    }
+    const bool more = *text++ == ',';
+    *to++ = 0; /* never behind `text`: each name leaves its comma */
+    good = *name && *n < most;
+    if (good) names[(*n)++] = name;
+    if (!more) break;
   }
-  return n;
+  return good;
 }
 
 static int write_text(const char *folder, const char *name, const char *ending, op_text *text) {
@@ -75,7 +85,12 @@ static int read_part(const cli_args *args, const char *name, const char *op, op_
   hone_subgraph part = {0}, rewritten = {0};
   const char *names[32];
   char *copy = NULL;
-  const size_t n = split_names(args->nodes, &copy, names, sizeof names / sizeof *names);
+  size_t n;
+  if (!split_names(args->nodes, &copy, names, sizeof names / sizeof *names, &n)) {
+    free(copy);
+    return cli_error(HONE_ERROR_USAGE, "hone op new: --nodes wants at most 32 names between commas, got '%s'",
+                     args->nodes);
+  }
   hone_status status = hone_model_load(args->from, &model, &e);
   if (status == HONE_OK) status = hone_model_bind(model, NULL, 0, 1, &bound, NULL, &e);
   if (status == HONE_OK) status = hone_model_subgraph(bound, names, (uint32_t)n, &part, &e);
@@ -106,8 +121,8 @@ static int write_all(const cli_args *args, const char *folder, const char *name,
   return code;
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
-  (void)n;
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
   char name[64], op[64], folder[4000];
   if (!op_is_name(rest[0]))
     return cli_error(HONE_ERROR_USAGE, "'%s' is no name; expected letters, digits and '_', at most 60",
@@ -134,10 +149,20 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return cli_flush();
 }
 
-const op_verb cli_op_new = {
-    "new",
+static const cli_option options[] = {
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where the folder is made (.)"},
+    {0, "from", CLI_TEXT, CLI_FIELD(from), "MODEL", "the operator computes what nodes of this model compute"},
+    {0, "nodes", CLI_TEXT, CLI_FIELD(nodes), "A,B,...",
+     "their names, between commas (\\, in a name is a comma)"},
+    {0, "general", CLI_FLAG, CLI_FIELD(general), NULL, "an operator that is not elementwise"},
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_op_new = {
+    "op new",
     "NAME [--from MODEL --nodes A,B...]",
     "a folder with a definition, a reference, kernels for CPU and GPU, CMakeLists.txt",
+    NULL,
+    options,
     1,
     1,
     run};

@@ -1,6 +1,6 @@
 /* hone op remove: an installed plugin goes away. */
 #include "cli/commands/op/definition.h"
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/terminal/term.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
-  (void)args, (void)n;
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
   char folder[4000], path[4200];
   hone_plugin_info p;
   if (!hone_plugins_folder(folder, sizeof folder))
@@ -32,4 +32,6 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return cli_error(HONE_ERROR_MISSING, "there is no plugin %s in %s", rest[0], folder);
 }
 
-const op_verb cli_op_remove = {"remove", "NAME", "takes an installed plugin away", 1, 1, run};
+static const cli_option options[] = {CLI_OPT_HELP, CLI_END};
+const cli_command cli_op_remove = {"op remove", "NAME", "takes an installed plugin away", NULL, options, 1,
+                                   1,           run};

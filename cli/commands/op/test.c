@@ -1,5 +1,5 @@
 /* hone op test: every tactic of custom operators on random inputs, against the reference. */
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/op/subject.h"
 #include "cli/op/ward.h"
 #include "cli/reports/stamp.h"
@@ -182,7 +182,9 @@ static int end(report *r) {
   return printed ? printed : code;
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
+  const size_t n = args->rest.n;
   hone_error e = {0};
   op_subjects list = {0};
   report r = {.args = args};
@@ -201,5 +203,17 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return cli_report(&e);
 }
 
-const op_verb cli_op_test = {
-    "test", "[NAME...]", "random inputs against the reference, in a process of its own", 0, 15, run};
+static const cli_option options[] = {
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "cases of each tactic, type and layout (100)"},
+    {0, "filter", CLI_TEXT, CLI_FIELD(filter), "TACTIC", "this tactic alone"},
+    {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of the inputs (1)"},
+    {0, "case", CLI_COUNT, CLI_FIELD(at_case), "N", "this case alone"},
+    {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "what one case may take (20)"},
+    {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",
+     "begin with this shape of an input (x=1x64x56x56)"},
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_op_test = {
+    "op test", "[NAME...]", "random inputs against the reference, in a process of its own", NULL, options, 0,
+    15,        run};

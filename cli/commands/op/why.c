@@ -1,5 +1,5 @@
 /* hone op why: what of a model a custom operator would make faster, and by how much. */
-#include "cli/commands/op/verb.h"
+#include "cli/options/options.h"
 #include "cli/options/session.h"
 #include "cli/reports/candidates.h"
 #include "cli/reports/profiling.h"
@@ -36,8 +36,8 @@ static int show(const cli_args *args, const hone_candidates *found, const hone_p
   return cli_flush();
 }
 
-static int run(const cli_args *args, const char *const *rest, size_t n) {
-  (void)n;
+static int run(const cli_args *args) {
+  const char *const *rest = args->rest.item;
   cli_args options = *args;
   cli_session session = {0};
   hone_recording record = {0};
@@ -62,11 +62,26 @@ static int run(const cli_args *args, const char *const *rest, size_t n) {
   return code;
 }
 
-const op_verb cli_op_why = {
-    "why",
+static const cli_option options[] = {
+    {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (10)"},
+    {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", "an input file or number (seeded random)"},
+    CLI_OPT_RUN,
+    CLI_OPT_PASSES,
+    CLI_OPT_QUIET,
+    {0, "threshold", CLI_LIST, CLI_FIELD(thresholds), "NAME=X",
+     "override one, such as min_gain=3 (diagnose --thresholds lists)"},
+    CLI_OPT_VERBOSE,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
+const cli_command cli_op_why = {
+    "op why",
     "MODEL",
     "what of a model a custom operator would make faster, by how much, and whether that "
     "is worth it",
+    NULL,
+    options,
     1,
     1,
     run};
