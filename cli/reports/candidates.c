@@ -9,26 +9,25 @@
 
 /* ---- the command to start with */
 
-static const hone_candidate_place *nameable(const hone_candidate *c) {
-  for (uint32_t i = 0; i < c->n_places; i++) {
-    bool fits = c->place[i].n_nodes > 0;
-    for (uint32_t k = 0; k < c->place[i].n_nodes; k++) fits = fits && !strchr(c->place[i].node[k], ',');
-    if (fits) return &c->place[i];
-  }
-  return NULL;
-}
-
-/* "a,b"; free() it. */
+/* "a,b" as --nodes wants it; free() it. */
 static char *listed(const hone_candidate_place *p) {
   size_t size = 1;
-  for (uint32_t i = 0; i < p->n_nodes; i++) size += strlen(p->node[i]) + 1;
+  for (uint32_t i = 0; i < p->n_nodes; i++) size += 2 * strlen(p->node[i]) + 1;
   char *text = malloc(size), *end = text;
-  for (uint32_t i = 0; text && i < p->n_nodes; i++) end += sprintf(end, "%s%s", i ? "," : "", p->node[i]);
+  for (uint32_t i = 0; text && i < p->n_nodes; i++) {
+    if (i) *end++ = ',';
+    for (const char *c = p->node[i]; *c; c++) {
+      if (*c == ',' || *c == '\\') *end++ = '\\';
+      *end++ = *c;
+    }
+  }
+  if (text) *end = 0;
   return text;
 }
 
 char *cli_candidate_command(const hone_candidate *c, const char *model) {
-  const hone_candidate_place *place = c->elementwise ? nameable(c) : NULL;
+  const hone_candidate_place *place =
+      c->elementwise && c->n_places && c->place[0].n_nodes ? &c->place[0] : NULL;
   char *nodes = place ? listed(place) : NULL;
   if (place && !nodes) return NULL;
   const char *const word[] = {"hone", "op",      "new", c->name, nodes ? "--from" : "--general",

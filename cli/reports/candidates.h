@@ -5,9 +5,8 @@
 #include <hone/hone.h>
 #include <jansson.h>
 
-/* "hone op new OwnSin --from m.onnx --nodes a,b": a line for a shell, for the slowest place whose names
- * --nodes can hold (a comma ends one there); of what is not elementwise "hone op new SoftmaxMul --general".
- * NULL: no memory. free() it. */
+/* "hone op new OwnSin --from m.onnx --nodes a,b": a line for a shell, for the slowest place; of what is not
+ * elementwise "hone op new SoftmaxMul --general". NULL: no memory. free() it. */
 char *cli_candidate_command(const hone_candidate *candidate, const char *model);
 /* At most `rows` of those that are not worth it. */
 void cli_candidates_print(const hone_candidates *candidates, const hone_profile *profile, const char *model,

@@ -95,6 +95,8 @@ static const command commands[] = {
     {3, {"eval", "M", "--data", "BAD"}},
     {0, {"op"}},
     {0, {"op", "list"}},
+    {0, {"op", "bench", "--help"}},
+    {2, {"op", "list", "--tolerance", "1"}},
     {0, {"op", "list", "--json"}},
     {0, {"op", "why", "M"}},
     {2, {"op", "new", "a b"}},

@@ -37,6 +37,23 @@ says 'no custom operators' 0 "$hone" op list
 says 'there is no plugin' 4 "$hone" op remove swish
 says 'comes from' 2 "$hone" op remove swish --op-path swish
 says 'no name' 2 "$hone" op remove ../swish
+# Every verb has options of its own.
+says "hone op list: unknown option '--tolerance'" 2 "$hone" op list --tolerance 1
+says "hone op list: unknown option '--from'" 2 "$hone" op list --from swish
+says "hone op build: unknown option '--json'" 2 "$hone" op build --json swish
+says "hone op bench: unknown option '--filter'" 2 "$hone" op bench swish --filter x
+says "did you mean '--filter'" 2 "$hone" op test swish --fliter x
+says "unknown option '-n'" 2 "$hone" op install -n 3 swish
+says "there is no 'lsit'; did you mean 'list'" 2 "$hone" op lsit --json
+says "there is no 'x'" 2 "$hone" op -- x
+says 'operator custom.Swish' 0 "$hone" op --op-path swish list
+says 'operator custom.Swish' 0 "$hone" op --op-path=swish list
+says 'usage: hone op test [NAME...]' 0 "$hone" op test --help
+says 'usage: hone op test [NAME...]' 0 "$hone" help op test
+says 'hone op test [NAME...]' 0 "$hone" op
+says 'no parts' 2 "$hone" help run test
+says "there is no 'x'" 2 "$hone" help op x
+says "wants a value" 2 "$hone" op --op-path
 # Mistakes: one line each, with file, line and column.
 edit() { sed "$1" swish/swish.json >t.json && mkdir -p e && cp swish/*.c e && cp t.json e/swish.json; }
 edit 's/"float16", "bf/"flaot16", "bf/'; says 'e/swish.json:9:83: there is no type' 3 "$hone" op build e
