@@ -11,18 +11,51 @@ static hn_unit *unit_of(const hn_lowering *l, const hone_node *n) {
   return n->n_out && n->out[0] ? l->by_value[n->out[0]->id] : NULL;
 }
 
-/* Does a product make the first input for these nodes alone? Then a function of it is its epilogue, and costs
- * next to nothing. */
-static bool behind_product(const hn_lowering *l, const hn_pattern_hit *h) {
-  const hn_value *x = h->node->n_in ? h->node->in[0] : NULL;
+static bool inside(const hn_pattern_hit *h, const hone_node *n) {
+  for (uint32_t k = 0; k < h->n_nodes; k++)
+    if (h->nodes[k] == n) return true;
+  return false;
+}
+
+/* Does a product make this input for the pattern's nodes alone? */
+static bool of_product(const hn_lowering *l, const hn_pattern_hit *h, const hn_value *x) {
   const hn_unit *u = x && x->producer && !x->constant ? l->by_value[x->id] : NULL;
   if (!u || u->kind != HN_UNIT_NODE || x->is_output || !hn_fusable_anchor(u)) return false;
-  for (size_t i = 0; i < x->users.len; i++) {
-    bool inside = false;
-    for (uint32_t k = 0; k < h->n_nodes; k++) inside = inside || h->nodes[k] == x->users.ptr[i].node;
-    if (!inside) return false;
+  for (size_t i = 0; i < x->users.len; i++)
+    if (!inside(h, x->users.ptr[i].node)) return false;
+  return true;
+}
+
+/* One node after the other, each of what the one before made and of nothing else that was made here: what an
+ * epilogue takes node by node. */
+static bool is_chain(const hn_pattern_hit *h) {
+  for (uint32_t k = 1; k < h->n_nodes; k++) {
+    uint32_t before = 0, others = 0;
+    for (uint32_t i = 0; i < h->nodes[k]->n_in; i++) {
+      const hn_value *x = h->nodes[k]->in[i];
+      if (!x || !x->producer || !inside(h, x->producer)) continue;
+      if (x->producer == h->nodes[k - 1])
+        before++;
+      else
+        others++;
+    }
+    if (before != 1 || others) return false;
   }
   return true;
+}
+
+/* Functions of what a product makes are its epilogue, and cost next to nothing: a chain of them, or what
+ * another pattern takes for one function. */
+static bool behind_product(const hn_lowering *l, const hn_pattern_hit *h) {
+  if (!h->rival && !is_chain(h)) return false;
+  for (uint32_t i = 0; i < h->node->n_in; i++) {
+    const hn_value *x = h->node->in[i];
+    if (!of_product(l, h, x)) continue;
+    uint32_t read = 0;
+    for (uint32_t k = 0; k < h->nodes[0]->n_in; k++) read += h->nodes[0]->in[k] == x;
+    if (h->rival ? i == 0 : read == 1 && x->users.len == 1) return true;
+  }
+  return false;
 }
 
 /* The time of the nodes without the pattern, as far as it can be told beforehand: products and the like by
@@ -46,7 +79,7 @@ static bool time_apart(hn_lowering *l, const hn_pattern_hit *h, hn_estimate *sum
     sum->predicted += e.predicted;
     sum->measured = sum->measured && e.measured;
   }
-  if (!n || others || (h->rival && behind_product(l, h))) return true;
+  if (!n || others || behind_product(l, h)) return true;
   hn_unit loop = *group[n - 1];
   if (n > 1) {
     loop.n_absorbed = n;

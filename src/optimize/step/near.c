@@ -66,7 +66,11 @@ void hn_miss_say(const hn_miss *m, char *buf, size_t size) {
   case HN_MISS_TAKEN: snprintf(buf, size, "'%.80s' is part of another step", name_of(m->other)); break;
   case HN_MISS_TACTIC: snprintf(buf, size, "no tactic takes it (shape, type or function)"); break;
   case HN_MISS_SLOWER:
-    snprintf(buf, size, "%.3f ms as one step, %.3f ms apart", m->together * 1e3, m->apart * 1e3);
+    if (m->apart > 0)
+      snprintf(buf, size, "%.3f ms as one step, %.3f ms apart", m->together * 1e3, m->apart * 1e3);
+    else
+      snprintf(buf, size, "%.3f ms as one step; apart they are the end of the product before them",
+               m->together * 1e3);
     break;
   case HN_MISS_CODES: snprintf(buf, size, "'%.80s' is not dequantised by constant parameters", value); break;
   case HN_MISS_SCALES:
