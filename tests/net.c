@@ -82,6 +82,29 @@ hn_value *net_weights(hn_model *m, int32_t rank, const int64_t *dims, unsigned s
   return v;
 }
 
+hn_model *net_loop(int64_t trips) {
+  hn_model *m = net_begin();
+  hn_value *start = net_input(m, "start", HONE_DTYPE_F32, 1, (const int64_t[]){4});
+  int64_t none = 0;
+  hone_tensor_desc scalar = hone_desc(HONE_DTYPE_I64, 0, &none);
+  hn_value *count = hn_value_constant(m->graph, "trips", &scalar, &trips, true);
+  hn_graph *body = hn_graph_create(m, m->graph, "body");
+  hn_value *i = hn_value_create(body, "i"), *c = hn_value_create(body, "c"),
+           *x = hn_value_create(body, "state");
+  hn_graph_add_input(body, i);
+  hn_graph_add_input(body, c);
+  hn_graph_add_input(body, x);
+  hn_value *go = hn_value_create(body, "go"), *next = hn_value_create(body, "next");
+  assert_non_null(hn_node_create(body, NULL, "Identity", NULL, NULL, &c, 1, &go, 1));
+  assert_non_null(hn_node_create(body, NULL, "Add", NULL, NULL, (hn_value *[]){x, start}, 2, &next, 1));
+  hn_graph_add_output(body, go);
+  hn_graph_add_output(body, next);
+  hn_value *y = net_op(m, "Loop", (hn_value *[]){count, NULL, start}, 3);
+  assert_true(hn_node_set_graph(y->producer, "body", body));
+  net_finish(m, y);
+  return m;
+}
+
 net_session net_open(hn_model *m, int level, bool reference, uint32_t threads) {
   net_session s = {.model = m};
   hone_error e = {0};

@@ -21,6 +21,10 @@ hn_value *net_output(hn_model *m, hn_value *out);
 /* The same for the last one; then the shapes are inferred. */
 void net_finish(hn_model *m, hn_value *out);
 
+/* 4 numbers, of which a Loop makes trips + 1 times as much: data decides how long it runs, 2^62 is for ever.
+ */
+hn_model *net_loop(int64_t trips);
+
 typedef struct net_session {
   hn_model *model;
   hone_engine *engine;

@@ -237,6 +237,22 @@ typedef struct hone_run_options {
  * hone_context_output gives the results. Allocates nothing when all shapes are known. */
 HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *const *in,
                                       const hone_run_options *options, hone_error *error);
+
+/* What a submitted run came to: told on a thread of the context, when it may be used again, also to submit
+ * the next run (not to wait for it, or to end it). error holds what went wrong, and is gone afterwards. */
+typedef void (*hone_done)(void *arg, hone_context *context, hone_status status, const hone_error *error);
+/* The same as hone_context_run without waiting for it: the context's own thread (made by the first call) runs
+ * it and then calls done, if it is not NULL. Inputs are checked here and now; the tensors and their data are
+ * borrowed until the run is done, the array `in` only during the call. While the run is under way the context
+ * is in use (HONE_ERROR_USAGE): several contexts of one plan are several runs in flight. */
+HONE_API hone_status hone_context_submit(hone_context *context, const hone_tensor *const *in,
+                                         const hone_run_options *options, hone_done done, void *arg,
+                                         hone_error *error);
+/* Until no submitted run and no callback is under way; what the last one came to, again and again.
+ * max_seconds 0: for as long as it takes; else HONE_ERROR_BUDGET when they are over, and the run goes on.
+ * HONE_ERROR_USAGE in a callback of the context, and when nothing was ever submitted. hone_context_destroy
+ * cancels what is under way, and waits. */
+HONE_API hone_status hone_context_wait(hone_context *context, double max_seconds, hone_error *error);
 /* Row-major host tensor, valid until the next run of this context. */
 HONE_API const hone_tensor *hone_context_output(const hone_context *context, uint32_t i);
 /* From any thread or signal handler: the run in progress (or the next one) ends with HONE_ERROR_CANCELLED. */

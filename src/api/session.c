@@ -2,6 +2,7 @@
 #include <hone/session.h>
 
 #include "api/api.h"
+#include "api/background.h"
 #include "base/error.h"
 #include "model/bind.h"
 #include "optimize/passes/optimize.h"
@@ -41,8 +42,10 @@ struct hone_context {
   const hone_tensor **in; /* by plan input */
   hone_facts *facts;      /* being recorded into, or NULL */
   bool in_stage;
-  atomic_bool busy;       /* with a call that changes it */
-  hn_step_counts *counts; /* of the following runs, or NULL */
+  atomic_bool busy;                  /* with a call that changes it, or a submitted run */
+  hn_background *_Atomic background; /* runs what is submitted; NULL: nothing was yet */
+  hn_run_limits limits;              /* of the submitted run */
+  hn_step_counts *counts;            /* of the following runs, or NULL */
 };
 
 /* ------------------------------------------------------------------ engines */
@@ -425,15 +428,21 @@ hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error 
 
 void hone_context_destroy(hone_context *c) {
   if (!c) return;
+  hn_background *background = atomic_load(&c->background);
+  if (background) {
+    hn_background_refuse(background);
+    hn_context_cancel(c->context);
+    hn_background_end(background);
+  }
   hn_context_destroy(c->context);
   hn_step_counts_close(c->counts);
   hn_free((void *)c->in);
   hn_free(c);
 }
 
-static hone_status run_alone(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
-                             hone_error *error) {
-  if (!c || (!in && c->plan->plan->n_inputs))
+/* Whether they fit; the run finds them in the context. */
+static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, hone_error *error) {
+  if (!in && c->plan->plan->n_inputs)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
   const hn_plan *p = c->plan->plan;
   for (uint32_t i = 0; i < p->n_inputs; i++) {
@@ -452,10 +461,23 @@ static hone_status run_alone(hone_context *c, const hone_tensor *const *in, cons
     }
     c->in[i] = in[i];
   }
-  hn_run_limits limits = {0};
-  if (o) limits = (hn_run_limits){o->max_seconds, o->max_bytes, o->max_nodes};
+  return HONE_OK;
+}
+
+static hone_status run_taken(hone_context *c, const hn_run_limits *limits, hone_error *error) {
   const uint64_t lost = hn_mem_lost();
-  return hn_settle(hn_context_run(c->context, c->in, o ? &limits : NULL, error), lost, error);
+  return hn_settle(hn_context_run(c->context, c->in, limits, error), lost, error);
+}
+
+static hn_run_limits limits_of(const hone_run_options *o) {
+  return o ? (hn_run_limits){o->max_seconds, o->max_bytes, o->max_nodes} : (hn_run_limits){0};
+}
+
+static hone_status run_alone(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
+                             hone_error *error) {
+  const hn_run_limits limits = limits_of(o);
+  const hone_status status = take_inputs(c, in, error);
+  return status == HONE_OK ? run_taken(c, o ? &limits : NULL, error) : status;
 }
 
 const hone_plan *hone_context_plan(const hone_context *c) { return c ? c->plan : NULL; }
@@ -574,6 +596,41 @@ hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, cons
                              hone_error *error) {
   hone_status status = enter(c, error);
   return status == HONE_OK ? leave(c, run_alone(c, in, o, error)) : status;
+}
+
+/* On the context's own thread, which has had it since it was submitted. */
+static hone_status run_submitted(hone_context *c, hone_error *error) {
+  return leave(c, run_taken(c, &c->limits, error));
+}
+
+/* The inputs are taken, and the context is ours. */
+static hone_status submit_alone(hone_context *c, hone_done done, void *arg, hone_error *error) {
+  hn_background *background = atomic_load(&c->background);
+  if (!background) {
+    const hone_status status = hn_background_start(&background, error);
+    if (status != HONE_OK) return status;
+    atomic_store(&c->background, background);
+  }
+  const hn_job job = {c, run_submitted, done, arg};
+  if (hn_background_give(background, &job)) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_CANCELLED, "the context is being ended");
+}
+
+hone_status hone_context_submit(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
+                                hone_done done, void *arg, hone_error *error) {
+  hone_status status = enter(c, error);
+  if (status != HONE_OK) return status;
+  status = take_inputs(c, in, error);
+  c->limits = limits_of(o);
+  if (status == HONE_OK) status = submit_alone(c, done, arg, error);
+  return status == HONE_OK ? status : leave(c, status);
+}
+
+hone_status hone_context_wait(hone_context *c, double max_seconds, hone_error *error) {
+  if (!c) return hn_fail(error, HONE_ERROR_USAGE, "a context may not be NULL");
+  hn_background *background = atomic_load(&c->background);
+  if (!background) return hn_fail(error, HONE_ERROR_USAGE, "nothing was submitted to the context");
+  return hn_background_wait(background, max_seconds, error);
 }
 
 hone_status hone_context_times(const hone_context *c, double *h2d, double *steps, double *d2h,

@@ -22,6 +22,7 @@ function cut(param) { match(param, /[a-z_0-9]+$/); name = substr(param, RSTART);
 function value(t) {
   if (t ~ /\*$/) return "(" t ")object(\"" t "\")"
   if (t == "hone_sink") return "sink"
+  if (t == "hone_done") return "done"
   return "(" t ")1"
 }
 END {

@@ -78,6 +78,10 @@ static hone_status sink(void *user, const char *data, size_t length, hone_error 
   return HONE_OK;
 }
 
+static void done(void *arg, hone_context *context, hone_status status, const hone_error *error) {
+  (void)arg, (void)context, (void)status, (void)error;
+}
+
 static int failures, functions;
 
 /* In a process of its own; 0: it came back. */

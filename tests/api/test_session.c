@@ -173,41 +173,17 @@ static void wrong_inputs_are_refused(void **state) {
   net_close(&s);
 }
 
-/* Loop of `trips` that counts up: data decides how long it runs. */
-static hn_model *counting_loop(int64_t trips) {
-  hn_model *m = net_begin();
-  hn_value *start = net_input(m, "start", HONE_DTYPE_F32, 1, (const int64_t[]){4});
-  int64_t none = 0;
-  hone_tensor_desc scalar = hone_desc(HONE_DTYPE_I64, 0, &none);
-  hn_value *count = hn_value_constant(m->graph, "trips", &scalar, &trips, true);
-  hn_graph *body = hn_graph_create(m, m->graph, "body");
-  hn_value *i = hn_value_create(body, "i"), *c = hn_value_create(body, "c"),
-           *x = hn_value_create(body, "state");
-  hn_graph_add_input(body, i);
-  hn_graph_add_input(body, c);
-  hn_graph_add_input(body, x);
-  hn_value *go = hn_value_create(body, "go"), *next = hn_value_create(body, "next");
-  assert_non_null(hn_node_create(body, NULL, "Identity", NULL, NULL, &c, 1, &go, 1));
-  assert_non_null(hn_node_create(body, NULL, "Add", NULL, NULL, (hn_value *[]){x, start}, 2, &next, 1));
-  hn_graph_add_output(body, go);
-  hn_graph_add_output(body, next);
-  hn_value *y = net_op(m, "Loop", (hn_value *[]){count, NULL, start}, 3);
-  assert_true(hn_node_set_graph(y->producer, "body", body));
-  net_finish(m, y);
-  return m;
-}
-
 static void loops_run_and_stop(void **state) {
   (void)state;
   float x[4] = {1, 2, 3, 4};
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
   const hone_tensor *inputs[] = {&in};
   hone_error e = {0};
-  net_session s = net_open(counting_loop(9), 2, false, 1);
+  net_session s = net_open(net_loop(9), 2, false, 1);
   assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
   assert_true(((const float *)hone_context_output(s.context, 0)->data)[3] == 40.0f);
   net_close(&s);
-  s = net_open(counting_loop((int64_t)1 << 62), 2, false, 1);
+  s = net_open(net_loop((int64_t)1 << 62), 2, false, 1);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_seconds = 0.05}, &e),
                    HONE_ERROR_BUDGET);
   assert_int_equal(hone_context_run(s.context, inputs, &(hone_run_options){.max_nodes = 1000}, &e),
@@ -231,7 +207,7 @@ static void *long_run(void *arg) {
 
 static void a_context_serves_one_thread(void **state) {
   (void)state;
-  net_session s = net_open(counting_loop((int64_t)1 << 62), 2, false, 1);
+  net_session s = net_open(net_loop((int64_t)1 << 62), 2, false, 1);
   float x[4] = {1, 2, 3, 4};
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
   const hone_tensor *inputs[] = {&in};
