@@ -195,7 +195,8 @@ static void loops_run_and_stop(void **state) {
   net_close(&s);
 }
 
-/* A run that ends when it is cancelled. It is refused itself while the other thread asks for the context: again. */
+/* A run that ends when it is cancelled. It is refused itself while the other thread asks for the context:
+ * again. */
 static void *long_run(void *arg) {
   float x[4] = {1, 2, 3, 4};
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){4}), x};
